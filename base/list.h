@@ -1,0 +1,31 @@
+/* A growable array in an arena: TILE_LIST(int) numbers = {0}; tile_list_push(arena, &numbers, 3);
+ * Items move when the list grows; the old copies stay in the arena until it is destroyed. */
+#ifndef TILE_BASE_LIST_H
+#define TILE_BASE_LIST_H
+
+#include "base/arena.h"
+
+#define TILE_LIST(Type)                                                                                                \
+    struct {                                                                                                           \
+        Type *items;                                                                                                   \
+        size_t count, capacity;                                                                                        \
+    }
+
+#define tile_list_reserve(arena, list, wanted)                                                                         \
+    do {                                                                                                               \
+        if ((list)->capacity < (wanted)) {                                                                             \
+            size_t tile_list_new_ = (list)->capacity ? (list)->capacity * 2 : 8;                                       \
+            if (tile_list_new_ < (wanted)) tile_list_new_ = (wanted);                                                  \
+            (list)->items = tile_arena_grow((arena), (list)->items, (list)->count * sizeof *(list)->items,             \
+                                            tile_list_new_ * sizeof *(list)->items);                                   \
+            (list)->capacity = tile_list_new_;                                                                         \
+        }                                                                                                              \
+    } while (0)
+
+#define tile_list_push(arena, list, ...)                                                                               \
+    do {                                                                                                               \
+        tile_list_reserve((arena), (list), (list)->count + 1);                                                         \
+        (list)->items[(list)->count++] = (__VA_ARGS__);                                                                \
+    } while (0)
+
+#endif

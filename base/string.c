@@ -1,0 +1,97 @@
+#include "base/string.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void tile_text_add_bytes(TileText *text, const char *bytes, size_t length) {
+    if (text->length + length + 1 > text->capacity) {
+        size_t wanted = text->capacity ? text->capacity * 2 : 256;
+        if (wanted < text->length + length + 1) wanted = text->length + length + 1;
+        text->text = tile_arena_grow(text->arena, text->text, text->length, wanted);
+        text->capacity = wanted;
+    }
+    if (length) memcpy(text->text + text->length, bytes, length);
+    text->length += length;
+    text->text[text->length] = 0;
+}
+
+void tile_text_add(TileText *text, const char *string) { tile_text_add_bytes(text, string, strlen(string)); }
+void tile_text_add_char(TileText *text, char character) { tile_text_add_bytes(text, &character, 1); }
+const char *tile_text_get(const TileText *text) { return text->text ? text->text : ""; }
+
+void tile_text_format(TileText *text, const char *format, ...) {
+    va_list arguments;
+    char buffer[256];
+    va_start(arguments, format);
+    int length = vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    if (length < 0) return;
+    if ((size_t)length < sizeof buffer) {
+        tile_text_add_bytes(text, buffer, (size_t)length);
+        return;
+    }
+    va_start(arguments, format);
+    tile_text_add(text, tile_arena_format_list(text->arena, format, arguments));
+    va_end(arguments);
+}
+
+uint64_t tile_hash_bytes(const void *data, size_t size, uint64_t seed) {
+    const unsigned char *bytes = data;
+    uint64_t hash = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+typedef struct Entry {
+    const char *text;
+    size_t length;
+    uint64_t hash;
+} Entry;
+
+struct TileInterner {
+    TileArena *arena;
+    Entry *entries;
+    size_t capacity, count;
+};
+
+TileInterner *tile_interner_create(TileArena *arena) {
+    TileInterner *interner = TILE_NEW(arena, TileInterner);
+    interner->arena = arena;
+    interner->capacity = 256;
+    interner->entries = TILE_NEW_ARRAY(arena, Entry, interner->capacity);
+    return interner;
+}
+
+static Entry *find_entry(Entry *entries, size_t capacity, const char *text, size_t length, uint64_t hash) {
+    size_t slot = (size_t)hash & (capacity - 1);
+    while (entries[slot].text && !(entries[slot].hash == hash && entries[slot].length == length &&
+                                   memcmp(entries[slot].text, text, length) == 0))
+        slot = (slot + 1) & (capacity - 1);
+    return &entries[slot];
+}
+
+static void grow_interner(TileInterner *interner) {
+    size_t capacity = interner->capacity * 2;
+    Entry *entries = TILE_NEW_ARRAY(interner->arena, Entry, capacity);
+    for (size_t i = 0; i < interner->capacity; i++) {
+        Entry *old = &interner->entries[i];
+        if (old->text) *find_entry(entries, capacity, old->text, old->length, old->hash) = *old;
+    }
+    interner->entries = entries;
+    interner->capacity = capacity;
+}
+
+const char *tile_intern(TileInterner *interner, const char *text, size_t length) {
+    if (interner->count * 2 >= interner->capacity) grow_interner(interner);
+    uint64_t hash = tile_hash_bytes(text, length, 0);
+    Entry *entry = find_entry(interner->entries, interner->capacity, text, length, hash);
+    if (!entry->text) {
+        *entry = (Entry){tile_arena_string(interner->arena, text, length), length, hash};
+        interner->count++;
+    }
+    return entry->text;
+}
+
+const char *tile_intern_string(TileInterner *interner, const char *text) {
+    return tile_intern(interner, text, strlen(text));
+}

@@ -1,0 +1,32 @@
+/* Text under construction, and interned strings: equal texts are equal pointers within one table. */
+#ifndef TILE_BASE_STRING_H
+#define TILE_BASE_STRING_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+/* A growing text in an arena; `text` is always terminated by a zero byte once something was added. */
+typedef struct TileText {
+    TileArena *arena;
+    char *text;
+    size_t length, capacity;
+} TileText;
+
+void tile_text_add(TileText *text, const char *string);
+void tile_text_add_bytes(TileText *text, const char *bytes, size_t length);
+void tile_text_add_char(TileText *text, char character);
+void tile_text_format(TileText *text, const char *format, ...) TILE_PRINTF(2, 3);
+/* The text so far, "" when empty. */
+const char *tile_text_get(const TileText *text);
+
+typedef struct TileInterner TileInterner;
+TileInterner *tile_interner_create(TileArena *arena);
+/* The one copy of this text, zero-terminated. */
+const char *tile_intern(TileInterner *interner, const char *text, size_t length);
+const char *tile_intern_string(TileInterner *interner, const char *text);
+
+/* FNV-1a, for hash tables of the compiler. */
+uint64_t tile_hash_bytes(const void *data, size_t size, uint64_t seed);
+
+#endif

@@ -1,0 +1,111 @@
+#include "lang/types.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    uint8_t bits, class;
+} scalars[TILE_SCALAR_COUNT] = {
+#define TILE_SCALAR_ROW(id, mnemonic, bits, class) {mnemonic, bits, TILE_CLASS_##class},
+    TILE_SCALAR_LIST(TILE_SCALAR_ROW)
+#undef TILE_SCALAR_ROW
+};
+
+const char *tile_scalar_name(TileScalar scalar) { return scalars[scalar].name; }
+unsigned tile_scalar_bits(TileScalar scalar) { return scalars[scalar].bits; }
+unsigned tile_scalar_bytes(TileScalar scalar) { return (scalars[scalar].bits + 7u) / 8u; }
+TileScalarClass tile_scalar_class(TileScalar scalar) { return (TileScalarClass)scalars[scalar].class; }
+
+bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar) {
+    for (int i = 0; i < TILE_SCALAR_COUNT; i++) {
+        if (strlen(scalars[i].name) == length && memcmp(scalars[i].name, name, length) == 0) {
+            *scalar = (TileScalar)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+struct TileTypeTable {
+    TileArena *arena;
+    TileType **slots;
+    size_t capacity, count;
+};
+
+TileTypeTable *tile_type_table_create(TileArena *arena) {
+    TileTypeTable *table = TILE_NEW(arena, TileTypeTable);
+    table->arena = arena;
+    table->capacity = 128;
+    table->slots = TILE_NEW_ARRAY(arena, TileType *, table->capacity);
+    return table;
+}
+
+static bool equal_types(const TileType *a, const TileType *b) {
+    return a->kind == b->kind && a->scalar == b->scalar && a->rank == b->rank && a->access == b->access &&
+           a->space == b->space && a->scalable == b->scalable && memcmp(a->extent, b->extent, sizeof a->extent) == 0;
+}
+
+static uint64_t hash_type(const TileType *type) {
+    int64_t key[6 + TILE_MAX_TILE_RANK] = {type->kind,   type->scalar, type->rank,
+                                           type->access, type->space,  type->scalable};
+    memcpy(key + 6, type->extent, sizeof type->extent);
+    return tile_hash_bytes(key, sizeof key, 0);
+}
+
+static TileType **find_slot(TileType **slots, size_t capacity, const TileType *type) {
+    size_t slot = (size_t)hash_type(type) & (capacity - 1);
+    while (slots[slot] && !equal_types(slots[slot], type)) slot = (slot + 1) & (capacity - 1);
+    return &slots[slot];
+}
+
+const TileType *tile_type_intern(TileTypeTable *table, const TileType *type) {
+    if (table->count * 2 >= table->capacity) {
+        TileType **slots = TILE_NEW_ARRAY(table->arena, TileType *, table->capacity * 2);
+        for (size_t i = 0; i < table->capacity; i++)
+            if (table->slots[i]) *find_slot(slots, table->capacity * 2, table->slots[i]) = table->slots[i];
+        table->slots = slots;
+        table->capacity *= 2;
+    }
+    TileType **slot = find_slot(table->slots, table->capacity, type);
+    if (!*slot) {
+        *slot = tile_arena_copy(table->arena, type, sizeof *type);
+        table->count++;
+    }
+    return *slot;
+}
+
+int64_t tile_type_lanes(const TileType *type) {
+    if (type->kind == TILE_TYPE_VECTOR) return type->extent[0];
+    int64_t lanes = 1;
+    if (type->kind == TILE_TYPE_TILE)
+        for (int i = 0; i < type->rank; i++) lanes *= type->extent[i];
+    return lanes;
+}
+
+bool tile_type_same_shape(const TileType *a, const TileType *b) {
+    return a->kind == b->kind && a->rank == b->rank && a->scalable == b->scalable &&
+           memcmp(a->extent, b->extent, sizeof a->extent) == 0;
+}
+
+static const char *const access_names[] = {"in", "out", "inout", "temp"};
+static const char *const space_names[] = {"global", "shared", "scratch"};
+
+void tile_type_print(TileText *text, const TileType *type) {
+    switch (type->kind) {
+    case TILE_TYPE_SCALAR: tile_text_add(text, tile_scalar_name(type->scalar)); return;
+    case TILE_TYPE_TILE:
+        tile_text_add(text, tile_scalar_name(type->scalar));
+        for (int i = 0; i < type->rank; i++) tile_text_format(text, "%s%lld", i ? ", " : "[", (long long)type->extent[i]);
+        tile_text_add(text, "]");
+        return;
+    case TILE_TYPE_TENSOR:
+        tile_text_format(text, "tensor<%s, %d, %s>", tile_scalar_name(type->scalar), type->rank,
+                         access_names[type->access]);
+        return;
+    case TILE_TYPE_POINTER: tile_text_format(text, "ptr<%s>", space_names[type->space]); return;
+    case TILE_TYPE_VECTOR:
+        tile_text_format(text, type->scalable ? "vec<[%lld] x %s>" : "vec<%lld x %s>", (long long)type->extent[0],
+                         tile_scalar_name(type->scalar));
+        return;
+    }
+}

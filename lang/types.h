@@ -1,0 +1,84 @@
+/* Types of values in both forms of the IR. Types are interned in a context: equal types are equal pointers. */
+#ifndef TILE_LANG_TYPES_H
+#define TILE_LANG_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/string.h"
+
+/* X(ID, mnemonic, bits, class): the scalar types of the language. */
+#define TILE_SCALAR_LIST(X)                                                                                            \
+    X(BOOL, "bool", 1, BOOL)                                                                                           \
+    X(I8, "i8", 8, SIGNED)                                                                                             \
+    X(I16, "i16", 16, SIGNED)                                                                                          \
+    X(I32, "i32", 32, SIGNED)                                                                                          \
+    X(I64, "i64", 64, SIGNED)                                                                                          \
+    X(U8, "u8", 8, UNSIGNED)                                                                                           \
+    X(U16, "u16", 16, UNSIGNED)                                                                                        \
+    X(U32, "u32", 32, UNSIGNED)                                                                                        \
+    X(U64, "u64", 64, UNSIGNED)                                                                                        \
+    X(F8E4M3, "f8e4m3", 8, FLOAT)                                                                                      \
+    X(F8E5M2, "f8e5m2", 8, FLOAT)                                                                                      \
+    X(F16, "f16", 16, FLOAT)                                                                                           \
+    X(BF16, "bf16", 16, FLOAT)                                                                                         \
+    X(F32, "f32", 32, FLOAT)                                                                                           \
+    X(F64, "f64", 64, FLOAT)
+
+typedef enum TileScalar {
+#define TILE_SCALAR_ENUM(id, mnemonic, bits, class) TILE_##id,
+    TILE_SCALAR_LIST(TILE_SCALAR_ENUM)
+#undef TILE_SCALAR_ENUM
+        TILE_SCALAR_COUNT
+} TileScalar;
+
+typedef enum TileScalarClass { TILE_CLASS_BOOL, TILE_CLASS_SIGNED, TILE_CLASS_UNSIGNED, TILE_CLASS_FLOAT } TileScalarClass;
+
+const char *tile_scalar_name(TileScalar scalar);
+unsigned tile_scalar_bits(TileScalar scalar);
+/* Size in memory: a bool takes a byte. */
+unsigned tile_scalar_bytes(TileScalar scalar);
+TileScalarClass tile_scalar_class(TileScalar scalar);
+static inline bool tile_scalar_is_float(TileScalar s) { return tile_scalar_class(s) == TILE_CLASS_FLOAT; }
+static inline bool tile_scalar_is_int(TileScalar s) {
+    return tile_scalar_class(s) == TILE_CLASS_SIGNED || tile_scalar_class(s) == TILE_CLASS_UNSIGNED;
+}
+/* False when no scalar has this name. */
+bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar);
+
+enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8 };
+
+typedef enum TileTypeKind {
+    TILE_TYPE_SCALAR,  /* f32 */
+    TILE_TYPE_TILE,    /* f32[4, 64]; rank 1 to 5. A rank-0 tile is a scalar. */
+    TILE_TYPE_TENSOR,  /* tensor<f32, 2, in>: a view of memory with run-time extents and strides */
+    TILE_TYPE_POINTER, /* ptr<global> */
+    TILE_TYPE_VECTOR,  /* vec<16 x f32>; scalable: vec<[4] x f32> */
+} TileTypeKind;
+
+typedef enum TileAccess { TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT, TILE_ACCESS_TEMP } TileAccess;
+typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH } TileSpace;
+
+typedef struct TileType {
+    TileTypeKind kind;
+    TileScalar scalar; /* element; unused for pointers */
+    uint8_t rank;      /* tiles and tensors */
+    uint8_t access;    /* tensors: TileAccess */
+    uint8_t space;     /* pointers: TileSpace */
+    bool scalable;     /* vectors */
+    int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents; vectors: extent[0] lanes (per 128 bits where scalable) */
+} TileType;
+
+typedef struct TileTypeTable TileTypeTable;
+TileTypeTable *tile_type_table_create(TileArena *arena);
+const TileType *tile_type_intern(TileTypeTable *table, const TileType *type);
+
+static inline bool tile_type_is_scalar(const TileType *type) { return type->kind == TILE_TYPE_SCALAR; }
+static inline bool tile_type_is_tile(const TileType *type) { return type->kind == TILE_TYPE_TILE; }
+/* Number of lanes of a scalar (1), tile or fixed vector. */
+int64_t tile_type_lanes(const TileType *type);
+/* Same kind and extents, element type aside: what elementwise operations ask of their operands. */
+bool tile_type_same_shape(const TileType *a, const TileType *b);
+void tile_type_print(TileText *text, const TileType *type);
+
+#endif

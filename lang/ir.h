@@ -85,10 +85,12 @@ typedef struct TileOpInfo {
     uint8_t class, forms;
     int8_t operands, results, regions; /* TILE_ANY_COUNT where the rule decides */
     uint16_t traits;
-    uint32_t required, optional; /* bit sets of TileAttributeKey */
+    uint32_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
 } TileOpInfo;
 
 const TileOpInfo *tile_op_info(TileOpId id);
+/* May an op of this kind carry the attribute? */
+bool tile_op_allows(TileOpId id, TileAttributeKey key);
 /* TILE_OP_COUNT when no op has this mnemonic. */
 TileOpId tile_op_find(const char *mnemonic, size_t length);
 const char *tile_attribute_name(TileAttributeKey key);

@@ -170,6 +170,15 @@ void tile_op_remove_operand(TileOp *op, unsigned index) {
     op->operand_count--;
 }
 
+void tile_op_remove_result(TileOp *op, unsigned index) {
+    for (unsigned i = index; i + 1 < op->result_count; i++) {
+        op->results[i].type = op->results[i + 1].type;
+        op->results[i].name = op->results[i + 1].name;
+        tile_value_replace(&op->results[i + 1], &op->results[i]);
+    }
+    op->result_count--;
+}
+
 void tile_value_replace(TileValue *value, TileValue *with) {
     if (value == with) return;
     while (value->first_use) {

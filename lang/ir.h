@@ -271,6 +271,8 @@ static inline TileOp *tile_value_def(const TileValue *value, TileOpId id) {
 void tile_op_set_operand(TileOp *op, unsigned index, TileValue *value);
 void tile_op_add_operand(TileModule *module, TileOp *op, TileValue *value);
 void tile_op_remove_operand(TileOp *op, unsigned index);
+/* The result must have no uses. Those after it move down: they are other TileValues then. */
+void tile_op_remove_result(TileOp *op, unsigned index);
 void tile_value_replace(TileValue *value, TileValue *with);
 static inline bool tile_value_has_uses(const TileValue *value) { return value->first_use != NULL; }
 bool tile_value_has_one_use(const TileValue *value);

@@ -1,0 +1,28 @@
+/* Plain facts about a machine that code is made for. The back ends' folders fill it in (cpu/target, ptx/target);
+ * passes and the bridge read it. Nothing here is measured or looked up. */
+#ifndef TILE_LANG_TARGET_H
+#define TILE_LANG_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum TileTargetKind { TILE_TARGET_CPU, TILE_TARGET_GPU } TileTargetKind;
+
+typedef struct TileTarget {
+    const char *name; /* as on the command line: "avx512" */
+    TileTargetKind kind;
+    const char *triple;        /* of LLVM */
+    const char *llvm_cpu;      /* of LLVM: "x86-64-v4" */
+    const char *llvm_features; /* of LLVM: "+avx512bf16"; "" for none */
+    uint32_t vector_bytes;     /* of one vector register; the least there is where scalable */
+    uint32_t vector_registers;
+    bool scalable;               /* vectors of a length known only when the program runs */
+    bool has_fma;                /* fused multiply and add of f32 and f64 vectors */
+    bool has_masks;              /* predicates for every vector operation and memory access */
+    bool has_f16;                /* f16 arithmetic, not only conversion */
+    bool has_bf16;               /* conversion from f32 and dot products of bf16 */
+    bool has_vnni;               /* dot products of 8-bit integers */
+    uint64_t l1_bytes, l2_bytes; /* data caches of one core */
+} TileTarget;
+
+#endif

@@ -1,0 +1,171 @@
+/* Purpose: remove what has no effect and no use, values carried round a loop for their own sake included.
+ *
+ * Before:
+ *     func kernel tile @k(%y: tensor<f32, 1, out>, %n: i64, %f: f32) {
+ *       grid %n (%i: i64) {
+ *         %lo = const {value = 0} : i64
+ *         %hi = const {value = 4} : i64
+ *         %step = const {value = 1} : i64
+ *         %unused = exp %f : f32
+ *         %a, %b = for %lo, %hi, %step, %f, %f : f32, f32 (%j: i64, %p: f32, %q: f32) {
+ *           %p2 = neg %p : f32
+ *           %q2 = abs %q : f32
+ *           yield %p2, %q2
+ *         }
+ *         store_tile %y, %a, %i {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%y: tensor<f32, 1, out>, %n: i64, %f: f32) {
+ *       grid %n (%i: i64) {
+ *         %lo = const {value = 0} : i64
+ *         %hi = const {value = 4} : i64
+ *         %step = const {value = 1} : i64
+ *         %a = for %lo, %hi, %step, %f : f32 (%j: i64, %p: f32) {
+ *           %p2 = neg %p : f32
+ *           yield %p2
+ *         }
+ *         store_tile %y, %a, %i {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: nothing. Keeps: every effect and its order; a `while`, which need not end, is an effect.
+ * Cost: linear. */
+#include "lowering/pass.h"
+
+typedef struct Liveness {
+    TileArena *arena;
+    bool *live; /* by value number */
+    TILE_LIST(TileValue *) work;
+    bool changed;
+} Liveness;
+
+static bool is_live(const Liveness *liveness, const TileValue *value) { return liveness->live[value->number]; }
+
+static void mark(Liveness *liveness, TileValue *value) {
+    if (is_live(liveness, value)) return;
+    liveness->live[value->number] = true;
+    tile_list_push(liveness->arena, &liveness->work, value);
+}
+
+/* May the op go when nothing uses its results? More than tile_op_is_pure: reading memory has no effect either. */
+static bool is_removable(const TileOp *op) {
+    switch (op->id) {
+    case TILE_OP_LOAD_TILE:
+    case TILE_OP_LOAD:
+    case TILE_OP_GATHER:
+    case TILE_OP_TEMP:
+    case TILE_OP_BUFFER: return true;
+    case TILE_OP_FOR:
+    case TILE_OP_IF:
+    case TILE_OP_LOOP: break;
+    default: return tile_op_is_pure(op);
+    }
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
+            if (!is_removable(inner)) return false;
+    return true;
+}
+
+/* Operands and arguments in front of the carried ones: bounds and induction variable. */
+static unsigned carried_operand(const TileOp *op) { return op->id == TILE_OP_FOR ? 3 : op->id == TILE_OP_LOOP ? 2 : 0; }
+static unsigned carried_argument(const TileOp *op) { return op->id == TILE_OP_WHILE ? 0 : 1; }
+static bool is_loop(const TileOp *op) {
+    return op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP;
+}
+
+/* Carried value `slot` of a loop, or result `slot` of an if, is needed: so is all that feeds it. */
+static void mark_slot(Liveness *liveness, TileOp *op, unsigned slot) {
+    mark(liveness, tile_op_result(op, slot));
+    if (is_loop(op)) mark(liveness, tile_op_operand(op, carried_operand(op) + slot));
+    for (unsigned r = 0; r < op->region_count; r++) {
+        TileBlock *region = &op->regions[r];
+        if (is_loop(op)) mark(liveness, region->arguments[carried_argument(op) + slot]);
+        mark(liveness, tile_op_operand(region->last, slot + (region->last->id == TILE_OP_CONDITION)));
+    }
+}
+
+/* The op stays: so do the operands that are not carried. */
+static void mark_op(Liveness *liveness, TileOp *op) {
+    unsigned count = op->operand_count;
+    if (is_loop(op))
+        count = carried_operand(op);
+    else if (op->id == TILE_OP_CONDITION)
+        count = 1;
+    else if (op->id == TILE_OP_YIELD)
+        count = 0;
+    for (unsigned i = 0; i < count; i++) mark(liveness, tile_op_operand(op, i));
+}
+
+static void mark_root(TileOp *op, void *state) {
+    bool terminator = (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) != 0;
+    if (terminator || !is_removable(op)) mark_op(state, op);
+}
+
+static void propagate(Liveness *liveness) {
+    while (liveness->work.count) {
+        TileValue *value = liveness->work.items[--liveness->work.count];
+        TileOp *op = value->op ? value->op : value->block->op;
+        if (!op) continue;
+        if (value->op) mark_op(liveness, op);
+        if (value->op && (is_loop(op) || op->id == TILE_OP_IF)) mark_slot(liveness, op, value->index);
+        if (value->block && is_loop(op) && value->index >= carried_argument(op))
+            mark_slot(liveness, op, value->index - carried_argument(op));
+    }
+}
+
+static bool is_dead(const Liveness *liveness, const TileOp *op) {
+    if (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR || !is_removable(op)) return false;
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (is_live(liveness, &op->results[i])) return false;
+    return true;
+}
+
+static void sweep_block(Liveness *liveness, TileBlock *block);
+
+/* Takes dead slots out. Yields drop them first, so that the bodies can be swept before the arguments go. */
+static void sweep_regions(Liveness *liveness, TileOp *op) {
+    bool slots = is_loop(op) || op->id == TILE_OP_IF;
+    for (unsigned slot = slots ? op->result_count : 0; slot-- > 0;) {
+        if (is_live(liveness, &op->results[slot])) continue;
+        for (unsigned r = 0; r < op->region_count; r++) {
+            TileOp *end = op->regions[r].last;
+            tile_op_remove_operand(end, slot + (end->id == TILE_OP_CONDITION));
+        }
+    }
+    for (unsigned r = 0; r < op->region_count; r++) sweep_block(liveness, &op->regions[r]);
+    for (unsigned slot = slots ? op->result_count : 0; slot-- > 0;) {
+        if (is_live(liveness, &op->results[slot])) continue;
+        liveness->changed = true;
+        if (is_loop(op)) {
+            tile_op_remove_operand(op, carried_operand(op) + slot);
+            for (unsigned r = 0; r < op->region_count; r++)
+                tile_block_remove_argument(&op->regions[r], carried_argument(op) + slot);
+        }
+        tile_op_remove_result(op, slot);
+    }
+}
+
+static void sweep_block(Liveness *liveness, TileBlock *block) {
+    for (TileOp *op = block->last, *previous; op; op = previous) {
+        previous = op->previous;
+        if (is_dead(liveness, op)) {
+            tile_op_erase(op);
+            liveness->changed = true;
+        } else {
+            sweep_regions(liveness, op);
+        }
+    }
+}
+
+TileResult tile_pass_dce(TilePassContext *context, TileFunc *func) {
+    uint32_t count = tile_func_number(func);
+    Liveness liveness = {.arena = context->scratch, .live = TILE_NEW_ARRAY(context->scratch, bool, count)};
+    tile_block_walk(&func->body, mark_root, &liveness);
+    propagate(&liveness);
+    sweep_block(&liveness, &func->body);
+    return liveness.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,135 @@
+/* The pass runner and the table of this folder's passes. */
+#include "lowering/pass.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "lang/verify.h"
+
+enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
+
+static const TilePassInfo passes[] = {
+#define PASS(id, name, input, output, doc) {name, "lowering", doc, input, output, tile_pass_##id},
+#include "lowering/passes.def"
+#undef PASS
+};
+
+static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
+
+const TilePassTable *tile_lowering_passes(void) { return &table; }
+const TilePassInfo *tile_lowering_pass(TileLoweringPass id) { return &passes[id]; }
+
+const TilePassInfo *tile_pass_find(const TilePassTable *const *tables, size_t table_count, const char *name,
+                                   size_t length) {
+    for (size_t t = 0; t < table_count; t++)
+        for (size_t i = 0; i < tables[t]->count; i++) {
+            const TilePassInfo *info = &tables[t]->passes[i];
+            if (strncmp(info->name, name, length) == 0 && info->name[length] == 0) return info;
+        }
+    return NULL;
+}
+
+tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const TilePassTable *const *tables,
+                               size_t table_count, const char *names, TileText *message) {
+    while (*names) {
+        size_t length = strcspn(names, ",");
+        const TilePassInfo *info = tile_pass_find(tables, table_count, names, length);
+        if (!info) {
+            tile_text_format(message, "there is no pass `%.*s`", (int)length, names);
+            return TILE_NOT_FOUND;
+        }
+        tile_list_push(arena, pipeline, info);
+        names += length;
+        if (*names == ',') names++;
+    }
+    return TILE_OK;
+}
+
+TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target) {
+    return (TilePassContext){.module = module,
+                             .scratch = scratch,
+                             .target = target,
+                             .settings = {.split_loops = true},
+                             .message = {.arena = scratch}};
+}
+
+TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...) {
+    context->failure = status;
+    if (at && at->location.line) {
+        const TileContext *ir = context->module->context;
+        tile_text_format(&context->message, "%s:%u:%u: ", ir->files.items[at->location.file], at->location.line,
+                         at->location.column);
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    tile_text_add(&context->message, tile_arena_format_list(context->scratch, format, arguments));
+    va_end(arguments);
+    return TILE_RESULT_FAILED;
+}
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static bool is_named(const char *name, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+static bool is_in_module(const TileModule *module, const TileFunc *func) {
+    const TileFunc *f = module->first;
+    while (f && f != func) f = f->next;
+    return f != NULL;
+}
+
+typedef struct Run {
+    TilePassContext *context;
+    const TilePassOptions *options;
+    TilePassReport *report;
+    uint64_t done; /* how often a pass has met a function */
+} Run;
+
+static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *func) {
+    TilePassContext *context = run->context;
+    context->func = func;
+    double start = now();
+    TileResult result = info->run(context, func);
+    TilePassTime time = {info, func->name, now() - start, result};
+    tile_list_push(run->report->dump.arena, &run->report->times, time);
+    context->func = NULL;
+    if (result == TILE_RESULT_FAILED) return context->failure;
+    if (run->options->verify && !tile_module_verify(context->module, &context->message)) {
+        context->failure = TILE_INTERNAL;
+        return TILE_INTERNAL;
+    }
+    return TILE_OK;
+}
+
+/* Functions that the pass itself adds are not visited by it, nor those that it removes. */
+static tile_status run_pass(Run *run, const TilePassInfo *info) {
+    TileModule *module = run->context->module;
+    TILE_LIST(TileFunc *) funcs = {0};
+    for (TileFunc *func = module->first; func; func = func->next)
+        if (func->form & info->input) tile_list_push(run->context->scratch, &funcs, func);
+    for (size_t i = 0; i < funcs.count; i++) {
+        if (!is_in_module(module, funcs.items[i])) continue;
+        if (run->options->limited && run->done >= run->options->limit) return TILE_OK;
+        run->done++;
+        TILE_TRY(run_on_func(run, info, funcs.items[i]));
+    }
+    return TILE_OK;
+}
+
+tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
+                            const TilePassOptions *options, TilePassReport *report) {
+    Run run = {context, options, report, 0};
+    for (size_t i = 0; i < count; i++) {
+        const TilePassInfo *info = pipeline[i];
+        if (!is_named(info->name, options->skip, options->skip_count)) TILE_TRY(run_pass(&run, info));
+        if (options->stop_after && strcmp(options->stop_after, info->name) == 0) break;
+    }
+    return TILE_OK;
+}

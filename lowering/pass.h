@@ -1,0 +1,106 @@
+/* Passes and the one way to run them.
+ *
+ * A pass is one file with one entry point of type TilePassFunction and one row in its folder's passes.def. It
+ * changes one function and says truly whether it did. The runner alone verifies, times, dumps and stops. */
+#ifndef TILE_LOWERING_PASS_H
+#define TILE_LOWERING_PASS_H
+
+#include "lang/ir.h"
+#include "lang/target.h"
+#include "tile/status.h"
+
+typedef enum TileResult { TILE_RESULT_UNCHANGED, TILE_RESULT_CHANGED, TILE_RESULT_FAILED } TileResult;
+
+/* What the user asked of the compiler, as far as passes care. */
+typedef struct TilePassSettings {
+    bool no_contract; /* leave products and sums apart */
+    bool debug;       /* keep assertions; trap where release builds define a result */
+    bool split_loops; /* main and tail loops where a range may be ragged */
+} TilePassSettings;
+
+/* `scratch` belongs to the caller of the runner and holds what passes need only while they run. */
+typedef struct TilePassContext {
+    TileModule *module;
+    TileArena *scratch;
+    const TileTarget *target; /* NULL where no machine is chosen: passes that need one then fail */
+    TilePassSettings settings;
+    TileFunc *func;      /* the function that the running pass was given */
+    tile_status failure; /* set by tile_pass_fail */
+    TileText message;    /* why a pass failed */
+} TilePassContext;
+
+TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
+/* Writes the message, a location in front where `at` has one (`at` may be NULL), and returns
+ * TILE_RESULT_FAILED. TILE_INTERNAL says that the compiler is wrong, TILE_UNSUPPORTED that the program asks for
+ * what it cannot do. */
+TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...)
+    TILE_PRINTF(4, 5);
+
+typedef TileResult (*TilePassFunction)(TilePassContext *context, TileFunc *func);
+
+typedef struct TilePassInfo {
+    const char *name, *folder, *doc;
+    uint8_t input, output; /* forms (TILE_FORM_*) of the functions that it takes and leaves */
+    TilePassFunction run;
+} TilePassInfo;
+
+/* The passes of one folder, or of another project. */
+typedef struct TilePassTable {
+    const TilePassInfo *passes;
+    size_t count;
+} TilePassTable;
+
+typedef enum TileLoweringPass {
+#define PASS(id, name, input, output, doc) TILE_PASS_##id,
+#include "lowering/passes.def"
+#undef PASS
+    TILE_LOWERING_PASS_COUNT
+} TileLoweringPass;
+
+#define PASS(id, name, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
+#include "lowering/passes.def"
+#undef PASS
+
+const TilePassTable *tile_lowering_passes(void);
+const TilePassInfo *tile_lowering_pass(TileLoweringPass id);
+
+/* NULL when no table has a pass of this name. */
+const TilePassInfo *tile_pass_find(const TilePassTable *const *tables, size_t table_count, const char *name,
+                                   size_t length);
+
+typedef TILE_LIST(const TilePassInfo *) TilePipeline;
+/* Adds the passes of a list such as "dce,cse" to the pipeline. Otherwise TILE_NOT_FOUND, and `message` names the
+ * word that is no pass. */
+tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const TilePassTable *const *tables,
+                               size_t table_count, const char *names, TileText *message);
+
+typedef struct TilePassOptions {
+    bool verify;             /* after each pass: the verifier, and whether it spoke the truth about having changed */
+    const char *dump_after;  /* name of a pass, or "all": the module's text after it goes to the report */
+    const char *stop_after;  /* name of a pass */
+    const char *const *skip; /* names of passes */
+    size_t skip_count;
+    bool limited; /* run only the first `limit` times that a pass meets a function, to find a faulty one */
+    uint64_t limit;
+} TilePassOptions;
+
+typedef struct TilePassTime {
+    const TilePassInfo *pass;
+    const char *func;
+    double seconds;
+    TileResult result;
+} TilePassTime;
+
+/* What a run leaves behind, in the arena that `dump.arena` names (set it, and nothing else, before). */
+typedef struct TilePassReport {
+    TILE_LIST(TilePassTime) times;
+    TileText dump;       /* see dump_after */
+    TileText reproducer; /* on failure: text for tile-opt that shows it */
+} TilePassReport;
+
+/* Runs each pass on each function of the module whose form it takes. TILE_OK, or the failure's status with
+ * context->message and the reproducer filled in. The module is then not fit for use. */
+tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
+                            const TilePassOptions *options, TilePassReport *report);
+
+#endif

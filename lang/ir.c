@@ -43,10 +43,9 @@ const TileType *tile_type_tile(TileContext *context, TileScalar scalar, unsigned
 }
 
 const TileType *tile_type_tensor(TileContext *context, TileScalar scalar, unsigned rank, TileAccess access) {
-    return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_TENSOR,
-                                                        .scalar = scalar,
-                                                        .rank = (uint8_t)rank,
-                                                        .access = (uint8_t)access});
+    return tile_type_intern(
+        context->types,
+        &(TileType){.kind = TILE_TYPE_TENSOR, .scalar = scalar, .rank = (uint8_t)rank, .access = (uint8_t)access});
 }
 
 const TileType *tile_type_pointer(TileContext *context, TileSpace space) {
@@ -55,11 +54,9 @@ const TileType *tile_type_pointer(TileContext *context, TileSpace space) {
 
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable) {
     if (lanes == 1 && !scalable) return tile_type_scalar(context, scalar);
-    return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_VECTOR,
-                                                        .scalar = scalar,
-                                                        .rank = 1,
-                                                        .scalable = scalable,
-                                                        .extent = {lanes}});
+    return tile_type_intern(
+        context->types,
+        &(TileType){.kind = TILE_TYPE_VECTOR, .scalar = scalar, .rank = 1, .scalable = scalable, .extent = {lanes}});
 }
 
 const TileType *tile_type_with_scalar(TileContext *context, const TileType *type, TileScalar scalar) {
@@ -75,8 +72,10 @@ TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind ki
     func->kind = kind;
     func->form = (uint8_t)form;
     func->body.func = func;
-    if (module->last) module->last->next = func;
-    else module->first = func;
+    if (module->last)
+        module->last->next = func;
+    else
+        module->first = func;
     module->last = func;
     return func;
 }
@@ -102,8 +101,10 @@ void tile_func_remove(TileFunc *func) {
     TileModule *module = func->module;
     TileFunc *previous = NULL;
     for (TileFunc *f = module->first; f != func; f = f->next) previous = f;
-    if (previous) previous->next = func->next;
-    else module->first = func->next;
+    if (previous)
+        previous->next = func->next;
+    else
+        module->first = func->next;
     if (module->last == func) module->last = previous;
     func->next = NULL;
 }
@@ -134,8 +135,10 @@ static void link_use(TileUse *use, TileValue *value) {
 
 static void unlink_use(TileUse *use) {
     if (!use->value) return;
-    if (use->previous) use->previous->next = use->next;
-    else use->value->first_use = use->next;
+    if (use->previous)
+        use->previous->next = use->next;
+    else
+        use->value->first_use = use->next;
     if (use->next) use->next->previous = use->previous;
     use->value = NULL;
 }
@@ -239,7 +242,8 @@ static void copy_payload(TileModule *module, TileAttribute *attribute) {
             tile_arena_copy(module->arena, attribute->integers, attribute->count * sizeof *attribute->integers);
         break;
     case TILE_STORAGE_TYPES:
-        attribute->types = tile_arena_copy(module->arena, attribute->types, attribute->count * sizeof *attribute->types);
+        attribute->types =
+            tile_arena_copy(module->arena, attribute->types, attribute->count * sizeof *attribute->types);
         break;
     }
 }
@@ -255,7 +259,8 @@ void tile_op_set(TileModule *module, TileOp *op, TileAttribute attribute) {
     op->attributes = tile_arena_grow(module->arena, op->attributes, op->attribute_count * sizeof attribute,
                                      (op->attribute_count + 1u) * sizeof attribute);
     unsigned place = op->attribute_count++;
-    for (; place && op->attributes[place - 1].key > attribute.key; place--) op->attributes[place] = op->attributes[place - 1];
+    for (; place && op->attributes[place - 1].key > attribute.key; place--)
+        op->attributes[place] = op->attributes[place - 1];
     op->attributes[place] = attribute;
 }
 
@@ -295,31 +300,41 @@ static void adopt(TileOp *op, TileBlock *block) {
 void tile_op_insert_before(TileOp *op, TileOp *position) {
     op->next = position;
     op->previous = position->previous;
-    if (op->previous) op->previous->next = op;
-    else position->block->first = op;
+    if (op->previous)
+        op->previous->next = op;
+    else
+        position->block->first = op;
     position->previous = op;
     adopt(op, position->block);
 }
 
 void tile_op_insert_after(TileOp *op, TileOp *position) {
-    if (position->next) tile_op_insert_before(op, position->next);
-    else tile_op_append(op, position->block);
+    if (position->next)
+        tile_op_insert_before(op, position->next);
+    else
+        tile_op_append(op, position->block);
 }
 
 void tile_op_append(TileOp *op, TileBlock *block) {
     op->previous = block->last;
     op->next = NULL;
-    if (block->last) block->last->next = op;
-    else block->first = op;
+    if (block->last)
+        block->last->next = op;
+    else
+        block->first = op;
     block->last = op;
     adopt(op, block);
 }
 
 void tile_op_detach(TileOp *op) {
-    if (op->previous) op->previous->next = op->next;
-    else op->block->first = op->next;
-    if (op->next) op->next->previous = op->previous;
-    else op->block->last = op->previous;
+    if (op->previous)
+        op->previous->next = op->next;
+    else
+        op->block->first = op->next;
+    if (op->next)
+        op->next->previous = op->previous;
+    else
+        op->block->last = op->previous;
     op->block = NULL;
     op->next = op->previous = NULL;
 }
@@ -347,9 +362,9 @@ void tile_block_splice(TileBlock *to, TileBlock *from) {
 TileValue *tile_block_add_argument(TileModule *module, TileBlock *block, const TileType *type, const char *name) {
     if (block->argument_count == block->argument_capacity) {
         uint32_t capacity = block->argument_capacity ? block->argument_capacity * 2 : 4;
-        block->arguments = tile_arena_grow(module->arena, block->arguments,
-                                           block->argument_count * sizeof *block->arguments,
-                                           capacity * sizeof *block->arguments);
+        block->arguments =
+            tile_arena_grow(module->arena, block->arguments, block->argument_count * sizeof *block->arguments,
+                            capacity * sizeof *block->arguments);
         block->argument_capacity = capacity;
     }
     TileValue *value = TILE_NEW(module->arena, TileValue);
@@ -435,7 +450,8 @@ static void clone_block(TileModule *module, TileBlock *to, const TileBlock *from
 
 TileOp *tile_op_clone(TileModule *module, const TileOp *op, TileMap *map) {
     TileOp *copy = tile_op_create(module, op->id, op->location, NULL, 0, NULL, 0);
-    for (uint32_t i = 0; i < op->operand_count; i++) tile_op_add_operand(module, copy, mapped(map, op->operands[i].value));
+    for (uint32_t i = 0; i < op->operand_count; i++)
+        tile_op_add_operand(module, copy, mapped(map, op->operands[i].value));
     copy->result_count = op->result_count;
     copy->results = op->result_count ? TILE_NEW_ARRAY(module->arena, TileValue, op->result_count) : NULL;
     for (unsigned i = 0; i < op->result_count; i++) {

@@ -97,6 +97,8 @@ const char *tile_attribute_name(TileAttributeKey key);
 TileAttributeStorage tile_attribute_storage(TileAttributeKey key);
 /* TILE_ATTRIBUTE_COUNT when none. */
 TileAttributeKey tile_attribute_find(const char *name, size_t length);
+/* Element type in which a dot of this operand type accumulates: f64, f32 for other floats, i32 for integers. */
+TileScalar tile_dot_accumulator(TileScalar operand);
 /* The word for a value of a NAME attribute, NULL when it is not one of this key; and back, -1 when none. */
 const char *tile_name_text(TileAttributeKey key, int64_t value);
 int64_t tile_name_find(TileAttributeKey key, const char *text, size_t length);
@@ -155,26 +157,26 @@ struct TileBlock {
     TileOp *first, *last;
     TileValue **arguments;
     uint32_t argument_count, argument_capacity;
-    TileOp *op;     /* the op that owns this region, or NULL for a function's body */
+    TileOp *op; /* the op that owns this region, or NULL for a function's body */
     TileFunc *func;
 };
 
 /* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass
  * relied on (tile_fact_use), and only that is guarded. */
 typedef struct TileTensorFacts {
-    uint32_t align;                                /* base address, bytes; 0 is the element's own alignment */
-    int64_t stride[TILE_MAX_TENSOR_RANK];          /* bytes; TILE_UNKNOWN where not known */
-    int64_t extent[TILE_MAX_TENSOR_RANK];          /* TILE_UNKNOWN where not known */
+    uint32_t align;                       /* base address, bytes; 0 is the element's own alignment */
+    int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes; TILE_UNKNOWN where not known */
+    int64_t extent[TILE_MAX_TENSOR_RANK]; /* TILE_UNKNOWN where not known */
 } TileTensorFacts;
 #define TILE_UNKNOWN INT64_MIN
 
 typedef struct TileParameter {
-    const char *name; /* interned */
-    TileTensorFacts facts;      /* assumed */
-    uint32_t used_align;        /* relied on */
+    const char *name;                  /* interned */
+    TileTensorFacts facts;             /* assumed */
+    uint32_t used_align;               /* relied on */
     uint32_t used_stride, used_extent; /* bit per dimension */
-    bool noalias;               /* machine form: no other parameter reaches this memory */
-    bool readonly;              /* machine form: never written through */
+    bool noalias;                      /* machine form: no other parameter reaches this memory */
+    bool readonly;                     /* machine form: never written through */
 } TileParameter;
 
 typedef enum TileFuncKind {

@@ -95,7 +95,8 @@ void tile_type_print(TileText *text, const TileType *type) {
     case TILE_TYPE_SCALAR: tile_text_add(text, tile_scalar_name(type->scalar)); return;
     case TILE_TYPE_TILE:
         tile_text_add(text, tile_scalar_name(type->scalar));
-        for (int i = 0; i < type->rank; i++) tile_text_format(text, "%s%lld", i ? ", " : "[", (long long)type->extent[i]);
+        for (int i = 0; i < type->rank; i++)
+            tile_text_format(text, "%s%lld", i ? ", " : "[", (long long)type->extent[i]);
         tile_text_add(text, "]");
         return;
     case TILE_TYPE_TENSOR:

@@ -32,7 +32,12 @@ typedef enum TileScalar {
         TILE_SCALAR_COUNT
 } TileScalar;
 
-typedef enum TileScalarClass { TILE_CLASS_BOOL, TILE_CLASS_SIGNED, TILE_CLASS_UNSIGNED, TILE_CLASS_FLOAT } TileScalarClass;
+typedef enum TileScalarClass {
+    TILE_CLASS_BOOL,
+    TILE_CLASS_SIGNED,
+    TILE_CLASS_UNSIGNED,
+    TILE_CLASS_FLOAT
+} TileScalarClass;
 
 const char *tile_scalar_name(TileScalar scalar);
 unsigned tile_scalar_bits(TileScalar scalar);
@@ -61,11 +66,11 @@ typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATC
 
 typedef struct TileType {
     TileTypeKind kind;
-    TileScalar scalar; /* element; unused for pointers */
-    uint8_t rank;      /* tiles and tensors */
-    uint8_t access;    /* tensors: TileAccess */
-    uint8_t space;     /* pointers: TileSpace */
-    bool scalable;     /* vectors */
+    TileScalar scalar;                  /* element; unused for pointers */
+    uint8_t rank;                       /* tiles and tensors */
+    uint8_t access;                     /* tensors: TileAccess */
+    uint8_t space;                      /* pointers: TileSpace */
+    bool scalable;                      /* vectors */
     int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents; vectors: extent[0] lanes (per 128 bits where scalable) */
 } TileType;
 

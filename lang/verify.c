@@ -1,0 +1,177 @@
+#include "lang/verify.h"
+
+#include "lang/build.h"
+
+typedef struct Verifier {
+    const TileFunc *func;
+    TileArena *scratch;
+    TileText *errors;
+    TileMap seen; /* values defined so far on the path */
+    unsigned complaints;
+    unsigned depth;
+} Verifier;
+
+enum { DEEPEST_NESTING = 200, MOST_COMPLAINTS = 50 };
+
+static void complain(Verifier *v, const TileOp *op, const char *format, ...) TILE_PRINTF(3, 4);
+
+static void complain(Verifier *v, const TileOp *op, const char *format, ...) {
+    if (v->complaints++ >= MOST_COMPLAINTS || !v->errors) return;
+    tile_text_format(v->errors, "%s", v->func->name);
+    if (op) {
+        if (op->location.line) tile_text_format(v->errors, ":%u:%u", op->location.line, op->location.column);
+        tile_text_format(v->errors, ": %s", tile_op_info(op->id)->mnemonic);
+        for (unsigned i = 0; i < op->operand_count; i++) {
+            tile_text_add(v->errors, i ? ", " : " ");
+            if (op->operands[i].value)
+                tile_type_print(v->errors, op->operands[i].value->type);
+            else
+                tile_text_add(v->errors, "?");
+        }
+        for (unsigned i = 0; i < op->result_count; i++) {
+            tile_text_add(v->errors, i ? ", " : " : ");
+            tile_type_print(v->errors, op->results[i].type);
+        }
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    tile_text_add(v->errors, ": ");
+    tile_text_add(v->errors, tile_arena_format_list(v->scratch, format, arguments));
+    tile_text_add_char(v->errors, '\n');
+    va_end(arguments);
+}
+
+static bool uses_hold(const TileOp *op, unsigned index) {
+    const TileUse *use = &op->operands[index];
+    if (!use->value || use->user != op || use->index != index) return false;
+    if (use->previous ? use->previous->next != use : use->value->first_use != use) return false;
+    return !use->next || use->next->previous == use;
+}
+
+/* Values of an outer block are visible inside; those of a finished region are not, since its entries are
+ * cleared when it ends. */
+static void check_operands(Verifier *v, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        if (!uses_hold(op, i))
+            complain(v, op, "the use list of operand %u is broken", i);
+        else if (!tile_map_get(&v->seen, op->operands[i].value))
+            complain(v, op, "operand %u is not defined before its use", i);
+    }
+}
+
+static bool is_machine_value(const TileType *type) {
+    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_POINTER || type->kind == TILE_TYPE_VECTOR;
+}
+
+static bool is_tile_value(const TileType *type) {
+    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR;
+}
+
+static void check_form(Verifier *v, const TileOp *op) {
+    if (!(tile_op_info(op->id)->forms & v->func->form))
+        complain(v, op, "is not legal in %s form", v->func->form == TILE_FORM_TILE ? "tile" : "machine");
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const TileType *type = op->results[i].type;
+        if (v->func->form == TILE_FORM_TILE ? !is_tile_value(type) : !is_machine_value(type))
+            complain(v, op, "result %u has a type of the other form", i);
+    }
+    bool top = op->block == &v->func->body;
+    if ((op->id == TILE_OP_GRID || op->id == TILE_OP_TEMP || op->id == TILE_OP_CHECK_DIM ||
+         op->id == TILE_OP_REQUIRE) &&
+        (!top || v->func->kind != TILE_FUNC_KERNEL))
+        complain(v, op, "stands only at the top of a kernel");
+}
+
+static void check_types(Verifier *v, const TileOp *op) {
+    const TileType *single[1],
+        **types = op->result_count <= 1 ? single : TILE_NEW_ARRAY(v->scratch, const TileType *, op->result_count);
+    for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
+    const char *error = tile_op_check(v->func->module, op, types);
+    if (error) complain(v, op, "%s", error);
+}
+
+/* What a region's terminator has to be, and the types it has to carry (NULL: none are compared). */
+static TileOpId terminator_of(const TileOp *parent, unsigned region) {
+    if (!parent) return TILE_OP_RETURN;
+    return parent->id == TILE_OP_WHILE && region == 0 ? TILE_OP_CONDITION : TILE_OP_YIELD;
+}
+
+static void compare_types(Verifier *v, const TileOp *op, unsigned skip, const TileOp *parent) {
+    unsigned expected = parent ? parent->result_count : v->func->result_count;
+    if (op->operand_count != expected + skip) {
+        complain(v, op, "carries %u values where %u are expected", op->operand_count - skip, expected);
+        return;
+    }
+    for (unsigned i = 0; i < expected; i++) {
+        const TileType *type = parent ? parent->results[i].type : v->func->result_types[i];
+        if (op->operands[skip + i].value->type != type) complain(v, op, "value %u differs in type from the result", i);
+    }
+}
+
+static void check_terminator(Verifier *v, const TileBlock *block, unsigned region) {
+    const TileOp *last = block->last;
+    if (!last || last->id != terminator_of(block->op, region)) {
+        complain(v, last ? last : block->op, "a block has to end in %s",
+                 tile_op_info(terminator_of(block->op, region))->mnemonic);
+        return;
+    }
+    compare_types(v, last, last->id == TILE_OP_CONDITION ? 1 : 0, block->op);
+}
+
+static void check_links(Verifier *v, const TileBlock *block, const TileOp *op) {
+    if (op->block != block) complain(v, op, "is in another block than its list");
+    if (op->previous ? op->previous->next != op : block->first != op)
+        complain(v, op, "the list of its block is broken");
+    if (!op->next && block->last != op) complain(v, op, "the end of its block's list is broken");
+    bool terminator = (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) != 0;
+    if (terminator && op->next) complain(v, op, "stands before the end of its block");
+}
+
+static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
+    if (block->func != v->func) complain(v, block->op, "a region belongs to another function");
+    if (++v->depth > DEEPEST_NESTING) {
+        complain(v, block->op, "regions are nested too deeply");
+        return;
+    }
+    for (unsigned i = 0; i < block->argument_count; i++) tile_map_set(&v->seen, block->arguments[i], v);
+    for (const TileOp *op = block->first; op; op = op->next) {
+        check_links(v, block, op);
+        check_operands(v, op);
+        check_form(v, op);
+        check_types(v, op);
+        for (unsigned i = 0; i < op->region_count; i++) check_block(v, &op->regions[i], i);
+        for (unsigned i = 0; i < op->result_count; i++) {
+            if (op->results[i].op != op || op->results[i].index != i) complain(v, op, "result %u is not its own", i);
+            tile_map_set(&v->seen, &op->results[i], v);
+        }
+    }
+    check_terminator(v, block, region);
+    for (unsigned i = 0; i < block->argument_count; i++) tile_map_set(&v->seen, block->arguments[i], NULL);
+    for (const TileOp *op = block->first; op; op = op->next)
+        for (unsigned i = 0; i < op->result_count; i++) tile_map_set(&v->seen, &op->results[i], NULL);
+    v->depth--;
+}
+
+bool tile_func_verify(const TileFunc *func, TileText *errors) {
+    TileArena *scratch = tile_arena_create(func->module->arena);
+    if (!scratch) return false;
+    Verifier v = {.func = func, .scratch = scratch, .errors = errors};
+    tile_map_init(&v.seen, scratch);
+    if (func->form != TILE_FORM_TILE && func->form != TILE_FORM_MACHINE) complain(&v, NULL, "has no form");
+    check_block(&v, &func->body, 0);
+    tile_arena_destroy(scratch);
+    return v.complaints == 0;
+}
+
+bool tile_module_verify(const TileModule *module, TileText *errors) {
+    bool good = true;
+    for (const TileFunc *func = module->first; func; func = func->next) {
+        if (!tile_func_verify(func, errors)) good = false;
+        for (const TileFunc *other = func->next; other; other = other->next) {
+            if (other->name != func->name) continue;
+            if (errors) tile_text_format(errors, "%s: two functions of this name\n", func->name);
+            good = false;
+        }
+    }
+    return good;
+}

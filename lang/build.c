@@ -1,6 +1,5 @@
 #include "lang/build.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "lang/rules.h"
@@ -102,14 +101,6 @@ uint64_t tile_scalar_from_integer(TileScalar scalar, int64_t value) {
     return bits == 64 ? (uint64_t)value : (uint64_t)value & ((UINT64_C(1) << bits) - 1);
 }
 
-uint64_t tile_scalar_from_number(TileScalar scalar, double value) {
-    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, value);
-    if (isnan(value)) return 0;
-    if (scalar == TILE_U64 && value >= 0x1p63) return value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
-    int64_t integer = value >= 0x1p63 ? INT64_MAX : value < -0x1p63 ? INT64_MIN : (int64_t)value;
-    return tile_scalar_from_integer(scalar, integer);
-}
-
 TileValue *tile_build_bits(TileBuilder *builder, const TileType *type, uint64_t bits) {
     TileAttribute value = {.key = TILE_ATTRIBUTE_VALUE, .bits = bits};
     return build_one(builder, TILE_OP_CONST, NULL, 0, &value, 1, type);
@@ -120,7 +111,7 @@ TileValue *tile_build_integer(TileBuilder *builder, const TileType *type, int64_
 }
 
 TileValue *tile_build_number(TileBuilder *builder, const TileType *type, double value) {
-    return tile_build_bits(builder, type, tile_scalar_from_number(type->scalar, value));
+    return tile_build_bits(builder, type, tile_scalar_from_double(type->scalar, value));
 }
 
 TileValue *tile_build_i64(TileBuilder *builder, int64_t value) {

@@ -89,8 +89,7 @@ TileValue *tile_build_extract(TileBuilder *builder, TileValue *vector, int64_t l
 TileValue *tile_build_insert(TileBuilder *builder, TileValue *vector, TileValue *scalar, int64_t lane);
 TileValue *tile_build_shuffle(TileBuilder *builder, TileValue *a, TileValue *b, const int64_t *lanes, unsigned count);
 
-/* Bits of a number rounded to nearest even in a scalar type (integers: truncated, wrapped). */
-uint64_t tile_scalar_from_number(TileScalar scalar, double value);
+/* Bits of an integer in a scalar type: integers wrap, floats round. For numbers see lang/scalar.h. */
 uint64_t tile_scalar_from_integer(TileScalar scalar, int64_t value);
 
 #endif

@@ -1,0 +1,207 @@
+/* Running compiled kernels on tensors. Needs no compiler and no LLVM.
+ *
+ * A TileLibrary holds kernels; tile_library_kernel borrows one by name; tile_launch runs it on arguments in the
+ * order of its parameters. Everything is checked before anything runs: a call that returns an error has written
+ * nothing to any tensor.
+ *
+ * All functions here may be called from any number of threads at once, unless said otherwise. None of them exits,
+ * aborts, or changes errno or the locale. */
+#ifndef TILE_LAUNCH_H
+#define TILE_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tile/dlpack.h"
+#include "tile/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct TileLibrary TileLibrary;
+typedef struct TileKernel TileKernel;
+typedef struct TileThreadPool TileThreadPool;
+
+enum { TILE_MAX_RANK = 8 };
+
+/* What went wrong, in words. The caller owns it and gives it to a call; the call fills it when it fails and leaves
+ * it alone when it succeeds. One thread at a time per object. */
+typedef struct TileError {
+    tile_status status;
+    char message[1016]; /* always terminated; a longer text is cut and ends in "..." */
+} TileError;
+
+/* ---- arguments ---- */
+
+typedef enum TileArgKind {
+    TILE_ARG_NONE, /* only where a function says so */
+    TILE_ARG_TENSOR,
+    TILE_ARG_INTEGER,
+    TILE_ARG_UNSIGNED,
+    TILE_ARG_NUMBER,
+    TILE_ARG_BOOL
+} TileArgKind;
+
+/* One argument of a kernel: a tensor, borrowed for the call, or a scalar, converted to the parameter's type (an
+ * integer must fit, a number is rounded to nearest even). */
+typedef struct TileArg {
+    TileArgKind kind;
+    uint32_t flags; /* TILE_ARG_READ_ONLY */
+    union {
+        const DLTensor *tensor;
+        int64_t integer;
+        uint64_t unsigned_integer;
+        double number;
+    } value;
+} TileArg;
+
+enum { TILE_ARG_READ_ONLY = 1 }; /* the memory must not be written; refused for an `out` or `inout` parameter */
+
+static inline TileArg tile_arg_tensor(const DLTensor *tensor) {
+    TileArg arg = {TILE_ARG_TENSOR, 0, {tensor}};
+    return arg;
+}
+static inline TileArg tile_arg_managed(const DLManagedTensorVersioned *managed) {
+    TileArg arg = {TILE_ARG_TENSOR, (uint32_t)(managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY), {&managed->dl_tensor}};
+    return arg;
+}
+static inline TileArg tile_arg_integer(int64_t integer) {
+    TileArg arg = {TILE_ARG_INTEGER, 0, {NULL}};
+    arg.value.integer = integer;
+    return arg;
+}
+static inline TileArg tile_arg_unsigned(uint64_t integer) {
+    TileArg arg = {TILE_ARG_UNSIGNED, 0, {NULL}};
+    arg.value.unsigned_integer = integer;
+    return arg;
+}
+static inline TileArg tile_arg_number(double number) {
+    TileArg arg = {TILE_ARG_NUMBER, 0, {NULL}};
+    arg.value.number = number;
+    return arg;
+}
+static inline TileArg tile_arg_bool(bool truth) {
+    TileArg arg = {TILE_ARG_BOOL, 0, {NULL}};
+    arg.value.integer = truth;
+    return arg;
+}
+
+#define TILE_TENSOR(tensor) tile_arg_tensor(tensor)     /* const DLTensor * */
+#define TILE_MANAGED(managed) tile_arg_managed(managed) /* const DLManagedTensorVersioned *: its read-only flag counts */
+#define TILE_INTEGER(integer) tile_arg_integer(integer)
+#define TILE_UNSIGNED(integer) tile_arg_unsigned(integer)
+#define TILE_NUMBER(number) tile_arg_number(number)
+#define TILE_TRUTH(truth) tile_arg_bool(truth)
+
+/* ---- launching ---- */
+
+/* Members after struct_size may be left zero. */
+typedef struct TileLaunchOptions {
+    size_t struct_size;     /* sizeof(TileLaunchOptions) */
+    void *stream;           /* the device's stream; a CPU has none: must be NULL */
+    TileError *error;       /* filled when the launch fails; may be NULL */
+    TileThreadPool *threads; /* runs the programs; NULL: the process's own pool (see tile_thread_pool_create) */
+} TileLaunchOptions;
+
+/* Runs the kernel once, and returns when all of it is done.
+ *
+ * `arguments` has one entry per parameter, in the order of the kernel's text. Tensors: shape in elements, strides in
+ * elements (any sign, zero too for `in`; NULL means row-major without gaps), data + byte_offset the address of
+ * element 0, aligned to the element. A tensor without elements is legal and may have NULL data. `out` and `inout`
+ * tensors share no memory with any other argument. The memory of all tensors is the caller's and must stay alive
+ * and, but for this call, unchanged until the call returns.
+ *
+ * Code for a kind of argument that the kernel has not seen is compiled first, where the library can compile; other
+ * threads that need the same code wait for it.
+ *
+ * TILE_INVALID_ARGUMENT: the arguments do not fit, and the message names kernel, parameter, expected and given.
+ * TILE_INVALID_SOURCE: this instance of a generic kernel has errors. TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL. */
+TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
+                                 const TileLaunchOptions *options) TILE_MUST_CHECK;
+
+/* As tile_launch up to, but without, running: checks the arguments and compiles what they need. */
+TILE_API tile_status tile_prepare(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
+                                  const TileLaunchOptions *options) TILE_MUST_CHECK;
+
+/* ---- libraries and what their kernels look like ---- */
+
+/* Releases the library and its kernels. No launch may be running. NULL is allowed. */
+TILE_API void tile_library_destroy(TileLibrary *library);
+TILE_API size_t tile_library_kernel_count(const TileLibrary *library);
+/* Borrowed from the library; NULL past the end. */
+TILE_API TileKernel *tile_library_kernel_at(const TileLibrary *library, size_t index);
+/* The kernel of this name, borrowed from the library; name NULL: its only kernel. TILE_NOT_FOUND leaves *kernel
+ * alone. */
+TILE_API tile_status tile_library_kernel(const TileLibrary *library, const char *name,
+                                         TileKernel **kernel) TILE_MUST_CHECK;
+
+typedef enum TileParameterKind { TILE_PARAMETER_TENSOR, TILE_PARAMETER_SCALAR } TileParameterKind;
+typedef enum TileParameterAccess { TILE_PARAMETER_IN, TILE_PARAMETER_OUT, TILE_PARAMETER_INOUT } TileParameterAccess;
+
+/* A parameter of a kernel. Texts live as long as the library. */
+typedef struct TileParameterInfo {
+    const char *name;
+    TileParameterKind kind;
+    TileParameterAccess access;
+    const char *type;      /* as written: "f32", or a type parameter such as "T" */
+    DLDataType dtype;      /* bits 0: a type parameter that the arguments decide */
+    int rank;              /* tensors; 0 to TILE_MAX_RANK */
+    const char *dimensions[TILE_MAX_RANK]; /* as written: "N", "2 * N", "3" */
+} TileParameterInfo;
+
+TILE_API const char *tile_kernel_name(const TileKernel *kernel);
+TILE_API size_t tile_kernel_parameter_count(const TileKernel *kernel);
+/* False past the end. */
+TILE_API bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameterInfo *info);
+/* One line: softmax(x: in T[M, N], y: out T[M, N]). Lives as long as the library. */
+TILE_API const char *tile_kernel_signature(const TileKernel *kernel);
+
+/* Fills in what the other arguments say about one tensor argument, so that a caller can make it: `arguments` as for
+ * tile_launch, with kind TILE_ARG_NONE where the argument is not known yet (scalars must be known). On success
+ * dtype and shape (TILE_MAX_RANK entries) hold the parameter's; *known has bit i set where dimension i is known, and
+ * shape[i] is -1 elsewhere. dtype->bits is 0 where the arguments do not decide it (then no dimension is known).
+ * Compiles if need be. */
+TILE_API tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
+                                       size_t parameter, DLDataType *dtype, int64_t *shape, uint32_t *known,
+                                       TileError *error) TILE_MUST_CHECK;
+
+/* Counters since the library was made. */
+typedef struct TileKernelStats {
+    uint64_t launches; /* that began to run */
+    uint64_t misses;   /* launches that found no code for their arguments */
+    uint64_t variants; /* compiled */
+    uint64_t compile_ns;
+} TileKernelStats;
+TILE_API void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats);
+
+/* ---- threads ---- */
+
+/* Calls body(state, begin, end) over ranges that cover 0..count, each once, on any threads, and returns when all
+ * are done. The library asks for about `pieces` ranges. */
+typedef void (*TileParallelBody)(void *state, int64_t begin, int64_t end);
+typedef void (*TileParallelFor)(void *host, int64_t count, int64_t pieces, TileParallelBody body, void *state);
+
+typedef struct TileThreadPoolOptions {
+    size_t struct_size;
+    int threads;                  /* callers included; 0: TILE_NUM_THREADS, else the cores that this process may use */
+    TileParallelFor parallel_for; /* the host's threads instead of own ones; may be NULL */
+    void *host;                   /* first argument of parallel_for */
+} TileThreadPoolOptions;
+
+/* A pool of threads that run programs of kernels. Threads start with the first work that is worth sharing. After
+ * fork() the child starts threads of its own when it needs them.
+ *
+ * Launches that name no pool use one pool of the process, made at the first launch with default options and never
+ * destroyed. */
+TILE_API tile_status tile_thread_pool_create(const TileThreadPoolOptions *options, TileThreadPool **pool) TILE_MUST_CHECK;
+/* Waits for its threads to end. No launch may be using the pool. NULL is allowed. */
+TILE_API void tile_thread_pool_destroy(TileThreadPool *pool);
+/* How many threads work at once, the caller's included; pool NULL: of the process's pool. */
+TILE_API int tile_thread_pool_size(TileThreadPool *pool);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

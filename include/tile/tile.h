@@ -1,0 +1,132 @@
+/* Compiling .tile text into a library of kernels that tile/launch.h runs.
+ *
+ *     TileCompiler *compiler;
+ *     TileLibrary *library;
+ *     TileKernel *softmax;
+ *     TILE_TRY(tile_compiler_create(NULL, &compiler));
+ *     TILE_TRY(tile_compile(compiler, text, strlen(text), NULL, &library, NULL));
+ *     TILE_TRY(tile_library_kernel(library, "softmax", &softmax));
+ *     TileArg args[] = {TILE_TENSOR(&x), TILE_TENSOR(&y)};
+ *     TILE_TRY(tile_launch(softmax, args, 2, NULL));
+ */
+#ifndef TILE_TILE_H
+#define TILE_TILE_H
+
+#include "tile/launch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What compilations share. Any number of threads may compile with one compiler at once. */
+typedef struct TileCompiler TileCompiler;
+
+typedef struct TileCompilerOptions {
+    size_t struct_size;
+    const char *const *import_paths; /* folders searched for imports after the importing file's own */
+    size_t import_path_count;
+} TileCompilerOptions;
+
+/* options may be NULL. TILE_OUT_OF_MEMORY. */
+TILE_API tile_status tile_compiler_create(const TileCompilerOptions *options, TileCompiler **compiler) TILE_MUST_CHECK;
+/* Libraries made with it stay usable: they hold on to what they need. NULL is allowed. */
+TILE_API void tile_compiler_destroy(TileCompiler *compiler);
+
+/* NAME=value: a type parameter ("T", "bf16"), a constant or tune parameter ("BM", "128"), a function parameter
+ * ("epi", "bias_gelu"), a static dimension ("D", "64"). */
+typedef struct TileBinding {
+    const char *name, *value;
+} TileBinding;
+
+enum {
+    TILE_COMPILE_NO_CONTRACT = 1, /* a * b + c rounds twice */
+    TILE_COMPILE_DEBUG = 2,       /* assertions hold */
+    TILE_COMPILE_EMULATE = 4      /* runs the target's last machine form on the executor instead of as native code */
+};
+
+/* Members after struct_size may be left zero. */
+typedef struct TileCompileOptions {
+    size_t struct_size;
+    const char *file;   /* names the text in diagnostics; imports are looked up beside it; NULL: "<text>" */
+    const char *target; /* a name of tile_target_at; NULL: "cpu", the best of this machine */
+    const TileBinding *bindings;
+    size_t binding_count;
+    uint32_t flags;
+} TileCompileOptions;
+
+/* What a compilation has to say: errors and warnings with their places. One thread at a time. */
+typedef struct TileReport TileReport;
+
+/* For people: file:line:column, the text, the source line with the place marked, notes and the proposed edit.
+ * Borrowed from the report; "" when there is nothing to say. */
+TILE_API const char *tile_report_text(TileReport *report, bool colour);
+/* For editors: one JSON array. Borrowed from the report. */
+TILE_API const char *tile_report_json(TileReport *report);
+TILE_API size_t tile_report_error_count(const TileReport *report);
+/* NULL is allowed. */
+TILE_API void tile_report_destroy(TileReport *report);
+
+/* Checks the text, and makes a library of its kernels. Machine code is made when a kernel is first launched or
+ * prepared with arguments of a new kind: type parameters that no binding decides take the types of the arguments,
+ * static dimensions their extents.
+ *
+ * text: UTF-8, `length` bytes, not kept. options may be NULL. *library is set on success only. *report (report may
+ * be NULL) is set whenever there is something to say, also warnings on success, else to NULL; the caller destroys it.
+ *
+ * TILE_INVALID_SOURCE: the report has errors. TILE_INVALID_ARGUMENT: unknown target or binding. TILE_UNAVAILABLE: the
+ * target cannot run here. TILE_NOT_FOUND, TILE_IO: an import. TILE_OUT_OF_MEMORY. TILE_INTERNAL: a bug of ours. */
+TILE_API tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length,
+                                  const TileCompileOptions *options, TileLibrary **library,
+                                  TileReport **report) TILE_MUST_CHECK;
+
+/* The same for a file, which is read. */
+TILE_API tile_status tile_compile_file(TileCompiler *compiler, const char *path, const TileCompileOptions *options,
+                                       TileLibrary **library, TileReport **report) TILE_MUST_CHECK;
+
+/* ---- the stages of a compilation, as text ---- */
+
+typedef enum TileStage {
+    TILE_STAGE_TOKENS,
+    TILE_STAGE_AST,
+    TILE_STAGE_TILE,    /* tile form, after the shared passes */
+    TILE_STAGE_MACHINE, /* machine form, after the target's passes */
+    TILE_STAGE_MLIR,
+    TILE_STAGE_LLVM,
+    TILE_STAGE_ASM,
+    TILE_STAGE_COUNT
+} TileStage;
+
+/* "tokens", "ast", ..; NULL past the end. */
+TILE_API const char *tile_stage_name(TileStage stage);
+
+typedef struct TileEmitOptions {
+    size_t struct_size;
+    TileStage stage;
+    const char *kernel; /* may be NULL where the text has one kernel */
+    const char *after;  /* TILE and MACHINE: the state after this pass; NULL: after the last */
+    bool general;       /* code for any strides; otherwise for contiguous tensors on 64-byte boundaries */
+} TileEmitOptions;
+
+/* The text of a stage; destroy it with tile_string_destroy. From the tile form on, every type parameter and static
+ * dimension needs a binding. Errors as for tile_compile, and TILE_INVALID_ARGUMENT for an unknown kernel or pass. */
+TILE_API tile_status tile_emit(TileCompiler *compiler, const char *text, size_t length,
+                               const TileCompileOptions *options, const TileEmitOptions *emit, char **output,
+                               TileReport **report) TILE_MUST_CHECK;
+TILE_API void tile_string_destroy(char *string);
+
+/* ---- targets ---- */
+
+typedef struct TileTargetInfo {
+    const char *name;        /* "cpu", "avx512", .. */
+    const char *description; /* one line */
+    bool usable;             /* can run here */
+    const char *why_not;     /* NULL when usable */
+} TileTargetInfo;
+
+/* All targets, in order; false past the end. Texts are static. */
+TILE_API bool tile_target_at(size_t index, TileTargetInfo *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,28 @@
+/* What tools ask of the driver beyond the public API (include/tile/tile.h): where the time of a library's
+ * compilations went. */
+#ifndef TILE_DRIVER_COMPILE_H
+#define TILE_DRIVER_COMPILE_H
+
+#include "tile/tile.h"
+
+/* The steps of a compilation, in order. */
+typedef enum TileStep {
+    TILE_STEP_PARSE,   /* text to syntax tree, imports included */
+    TILE_STEP_CHECK,   /* syntax tree to tile form */
+    TILE_STEP_LOWER,   /* shared passes */
+    TILE_STEP_TARGET,  /* the target's passes */
+    TILE_STEP_CODE,    /* MLIR and LLVM */
+    TILE_STEP_LOAD,
+    TILE_STEP_COUNT
+} TileStep;
+
+const char *tile_step_name(TileStep step);
+
+typedef struct TileStepTimes {
+    double seconds[TILE_STEP_COUNT];
+} TileStepTimes;
+
+/* Sums over everything compiled for the library so far. Thread safe. */
+TileStepTimes tile_library_times(const TileLibrary *library);
+
+#endif

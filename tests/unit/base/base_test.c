@@ -1,0 +1,113 @@
+#include <criterion/criterion.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/string.h"
+
+Test(status, texts_and_exit_codes) {
+    cr_assert_str_eq(tile_status_text(TILE_OK), "success");
+    cr_assert_eq(tile_status_exit_code(TILE_OK), 0);
+    cr_assert_eq(tile_status_exit_code(TILE_INVALID_SOURCE), 1);
+    cr_assert_eq(tile_status_exit_code(TILE_IO), 2);
+    cr_assert_eq(tile_status_exit_code(TILE_INTERNAL), 3);
+    cr_assert_eq(tile_status_exit_code((tile_status)12345), 3);
+}
+
+Test(arena, blocks_are_aligned_zeroed_and_apart) {
+    TileArena *arena = tile_arena_create(NULL);
+    unsigned char *previous = NULL;
+    for (size_t size = 0; size < 5000; size += 37) {
+        unsigned char *block = tile_arena_alloc(arena, size);
+        cr_assert_eq((uintptr_t)block % 16, 0);
+        for (size_t i = 0; i < size; i++) cr_assert_eq(block[i], 0);
+        memset(block, 0xff, size);
+        cr_assert_neq(block, previous);
+        previous = block;
+    }
+    tile_arena_destroy(arena);
+}
+
+Test(arena, growing_keeps_what_was_there) {
+    TileArena *arena = tile_arena_create(NULL);
+    TILE_LIST(int) list = {0};
+    for (int i = 0; i < 10000; i++) tile_list_push(arena, &list, i);
+    for (int i = 0; i < 10000; i++) cr_assert_eq(list.items[i], i);
+    tile_arena_destroy(arena);
+}
+
+Test(arena, past_its_limit_it_jumps_to_the_guard) {
+    TileArena *arena = tile_arena_create(NULL);
+    jmp_buf guard;
+    volatile int allocated = 0;
+    tile_arena_set_guard(arena, &guard);
+    tile_arena_set_limit(arena, 1 << 20);
+    if (!setjmp(guard)) {
+        for (;;) {
+            tile_arena_alloc(arena, 1000);
+            allocated++;
+        }
+    }
+    cr_assert_gt(allocated, 100);
+    cr_assert_leq(tile_arena_bytes(arena), 1 << 20);
+    if (!setjmp(guard)) {
+        tile_arena_alloc(arena, SIZE_MAX - 4);
+        cr_assert_fail("an impossible size was allocated");
+    }
+    tile_arena_destroy(arena);
+}
+
+Test(string, text_grows_and_formats) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileText text = {.arena = arena};
+    cr_assert_str_eq(tile_text_get(&text), "");
+    for (int i = 0; i < 1000; i++) tile_text_format(&text, "%d,", i);
+    cr_assert_eq(text.length, strlen(text.text));
+    cr_assert_eq(strncmp(text.text, "0,1,2,3,", 8), 0);
+    char wide[600];
+    memset(wide, 'x', sizeof wide - 1);
+    wide[sizeof wide - 1] = 0;
+    size_t before = text.length;
+    tile_text_format(&text, "%s!", wide);
+    cr_assert_eq(text.length, before + sizeof wide);
+    tile_arena_destroy(arena);
+}
+
+Test(string, equal_texts_are_equal_pointers) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileInterner *interner = tile_interner_create(arena);
+    const char *first[1000];
+    char name[32];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "name%d", i);
+        first[i] = tile_intern_string(interner, name);
+    }
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "name%d", i);
+        cr_assert_eq(tile_intern_string(interner, name), first[i]);
+        cr_assert_str_eq(first[i], name);
+    }
+    cr_assert_eq(tile_intern(interner, "name7xyz", 5), first[7]);
+    cr_assert_neq(tile_intern(interner, "a\0b", 3), tile_intern(interner, "a\0c", 3));
+    tile_arena_destroy(arena);
+}
+
+Test(map, finds_replaces_and_keeps_order) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileMap map;
+    int keys[2000];
+    tile_map_init(&map, arena);
+    cr_assert_null(tile_map_get(&map, &keys[0]));
+    for (int i = 0; i < 2000; i++) tile_map_set(&map, &keys[i], &keys[1999 - i]);
+    tile_map_set(&map, &keys[5], NULL);
+    cr_assert_eq(map.count, 2000);
+    for (int i = 0; i < 2000; i++) {
+        cr_assert_eq(tile_map_get(&map, &keys[i]), i == 5 ? NULL : &keys[1999 - i]);
+        cr_assert_eq(map.entries[i].key, &keys[i]);
+    }
+    cr_assert_not_null(tile_map_find(&map, &keys[5]));
+    cr_assert_null(tile_map_find(&map, &map));
+    tile_arena_destroy(arena);
+}

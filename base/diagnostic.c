@@ -1,0 +1,277 @@
+#include "base/diagnostic.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    TileSeverity severity;
+    const char *format;
+} codes[TILE_DIAGNOSTIC_COUNT] = {
+#define DIAGNOSTIC(code, name, severity, format) {name, TILE_SEVERITY_##severity, format},
+#include "base/diagnostics.def"
+#undef DIAGNOSTIC
+};
+
+const char *tile_diagnostic_name(TileDiagnosticCode code) { return codes[code].name; }
+
+TileDiagnostics *tile_diagnostics_create(TileArena *arena) {
+    TileDiagnostics *list = TILE_NEW(arena, TileDiagnostics);
+    list->arena = arena;
+    tile_list_push(arena, &list->files, (TileSource){.name = "", .text = ""});
+    return list;
+}
+
+uint32_t tile_diagnostics_add_file(TileDiagnostics *list, const char *name, const char *text, size_t length) {
+    tile_list_push(list->arena, &list->files, (TileSource){.name = name, .text = text, .length = length});
+    return (uint32_t)list->files.count - 1;
+}
+
+static bool already_there(const TileDiagnostics *list, TileDiagnosticCode code, TileSpan span) {
+    for (size_t i = 0; i < list->list.count; i++) {
+        const TileDiagnostic *other = list->list.items[i];
+        if (other->code == code && memcmp(&other->span, &span, sizeof span) == 0) return true;
+    }
+    return false;
+}
+
+TileDiagnostic *tile_diagnose(TileDiagnostics *list, TileDiagnosticCode code, TileSpan span, ...) {
+    TileSource *file = &list->files.items[span.file];
+    TileSeverity severity = codes[code].severity;
+    uint32_t *count = severity == TILE_SEVERITY_ERROR ? &file->errors : &file->warnings;
+    if (*count >= TILE_MAX_FILE_ERRORS) return NULL;
+    if (already_there(list, code, span)) return NULL;
+    TileDiagnostic *diagnostic = TILE_NEW(list->arena, TileDiagnostic);
+    diagnostic->code = code;
+    diagnostic->severity = severity;
+    diagnostic->span = span;
+    va_list arguments;
+    va_start(arguments, span);
+    diagnostic->message = tile_arena_format_list(list->arena, codes[code].format, arguments);
+    va_end(arguments);
+    tile_list_push(list->arena, &list->list, diagnostic);
+    (*count)++;
+    if (severity == TILE_SEVERITY_ERROR) list->error_count++;
+    return diagnostic;
+}
+
+void tile_diagnostic_note(TileDiagnostics *list, TileDiagnostic *diagnostic, TileSpan span, const char *format, ...) {
+    if (!diagnostic) return;
+    va_list arguments;
+    va_start(arguments, format);
+    const char *message = tile_arena_format_list(list->arena, format, arguments);
+    va_end(arguments);
+    tile_list_push(list->arena, &diagnostic->notes, (TileNote){span, message});
+}
+
+void tile_diagnostic_edit(TileDiagnostics *list, TileDiagnostic *diagnostic, TileSpan span, const char *format, ...) {
+    if (!diagnostic) return;
+    va_list arguments;
+    va_start(arguments, format);
+    diagnostic->replacement = tile_arena_format_list(list->arena, format, arguments);
+    va_end(arguments);
+    diagnostic->has_edit = true;
+    diagnostic->edit = span;
+}
+
+TileDiagnosticsMark tile_diagnostics_mark(const TileDiagnostics *list) {
+    return (TileDiagnosticsMark){list->list.count, list->error_count};
+}
+
+void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark) {
+    for (size_t i = mark.count; i < list->list.count; i++) {
+        const TileDiagnostic *dropped = list->list.items[i];
+        TileSource *file = &list->files.items[dropped->span.file];
+        if (dropped->severity == TILE_SEVERITY_ERROR)
+            file->errors--;
+        else
+            file->warnings--;
+    }
+    list->list.count = mark.count;
+    list->error_count = mark.error_count;
+}
+
+static void find_lines(TileDiagnostics *list, TileSource *file) {
+    TILE_LIST(uint32_t) lines = {0};
+    tile_list_push(list->arena, &lines, 0);
+    for (size_t i = 0; i < file->length; i++)
+        if (file->text[i] == '\n') tile_list_push(list->arena, &lines, (uint32_t)i + 1);
+    file->lines = lines.items;
+    file->line_count = (uint32_t)lines.count;
+}
+
+/* The index of the line that holds the offset. Looks first where the last question was answered, since the
+ * compiler asks in order of the text. */
+static uint32_t line_index(TileDiagnostics *list, TileSource *file, uint32_t offset) {
+    if (!file->lines) find_lines(list, file);
+    uint32_t low = 0, high = file->line_count;
+    uint32_t last = file->last_line;
+    if (file->lines[last] <= offset && (last + 1 == file->line_count || offset < file->lines[last + 1])) return last;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (file->lines[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return file->last_line = low;
+}
+
+static uint32_t characters(const char *text, uint32_t length) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return count;
+}
+
+void tile_source_position(TileDiagnostics *list, uint32_t number, uint32_t offset, uint32_t *line, uint32_t *column) {
+    TileSource *file = &list->files.items[number];
+    if (offset > file->length) offset = (uint32_t)file->length;
+    uint32_t index = line_index(list, file, offset);
+    *line = index + 1;
+    *column = characters(file->text + file->lines[index], offset - file->lines[index]) + 1;
+}
+
+/* ---- rendering ---- */
+
+static const char *severity_word(TileSeverity severity) {
+    return severity == TILE_SEVERITY_ERROR ? "error" : "warning";
+}
+
+static uint32_t line_end(const TileSource *file, uint32_t index) {
+    uint32_t end = index + 1 < file->line_count ? file->lines[index + 1] - 1 : (uint32_t)file->length;
+    if (end > file->lines[index] && file->text[end - 1] == '\r') end--;
+    return end;
+}
+
+/* Bytes that a terminal would obey rather than show become '?'. */
+static void add_visible(TileText *text, const char *bytes, uint32_t length) {
+    for (uint32_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        tile_text_add_char(text, (byte < 0x20 && byte != '\t') || byte == 0x7f ? '?' : bytes[i]);
+    }
+}
+
+static void add_line_and_carets(TileDiagnostics *list, TileText *text, TileSpan span, bool colour) {
+    TileSource *file = &list->files.items[span.file];
+    uint32_t begin = span.begin < file->length ? span.begin : (uint32_t)file->length;
+    uint32_t index = line_index(list, file, begin);
+    uint32_t start = file->lines[index], end = line_end(file, index);
+    enum { LONGEST = 400 };
+    if (begin > end) begin = end;
+    if (end - start > LONGEST && begin - start > LONGEST / 2) {
+        start = begin - LONGEST / 2;
+        while (start < begin && ((unsigned char)file->text[start] & 0xc0) == 0x80) start++;
+    }
+    if (end - start > LONGEST) end = start + LONGEST;
+    while (end > begin && end < file->length && ((unsigned char)file->text[end] & 0xc0) == 0x80) end--;
+    tile_text_format(text, "%5u | ", index + 1);
+    add_visible(text, file->text + start, end - start);
+    tile_text_add(text, "\n      | ");
+    for (uint32_t i = start; i < begin; i++) {
+        if (((unsigned char)file->text[i] & 0xc0) == 0x80) continue;
+        tile_text_add_char(text, file->text[i] == '\t' ? '\t' : ' ');
+    }
+    uint32_t stop = span.end < end ? span.end : end;
+    uint32_t carets = stop > begin ? characters(file->text + begin, stop - begin) : 1;
+    if (colour) tile_text_add(text, "\033[1;32m");
+    for (uint32_t i = 0; i < carets; i++) tile_text_add_char(text, i ? '~' : '^');
+    if (colour) tile_text_add(text, "\033[0m");
+    tile_text_add_char(text, '\n');
+}
+
+static void add_place(TileDiagnostics *list, TileText *text, TileSpan span) {
+    uint32_t line, column;
+    tile_source_position(list, span.file, span.begin, &line, &column);
+    tile_text_format(text, "%s:%u:%u: ", list->files.items[span.file].name, line, column);
+}
+
+void tile_diagnostic_render(TileDiagnostics *list, const TileDiagnostic *diagnostic, TileText *text, bool colour) {
+    bool error = diagnostic->severity == TILE_SEVERITY_ERROR;
+    if (colour) tile_text_add(text, "\033[1m");
+    if (diagnostic->span.file) add_place(list, text, diagnostic->span);
+    if (colour) tile_text_add(text, error ? "\033[31m" : "\033[35m");
+    tile_text_format(text, "%s: ", severity_word(diagnostic->severity));
+    if (colour) tile_text_add(text, "\033[0;1m");
+    tile_text_format(text, "%s [%s]\n", diagnostic->message, codes[diagnostic->code].name);
+    if (colour) tile_text_add(text, "\033[0m");
+    if (diagnostic->span.file) add_line_and_carets(list, text, diagnostic->span, colour);
+    for (size_t i = 0; i < diagnostic->notes.count; i++) {
+        const TileNote *note = &diagnostic->notes.items[i];
+        if (note->span.file) add_place(list, text, note->span);
+        tile_text_format(text, "note: %s\n", note->message);
+        if (note->span.file) add_line_and_carets(list, text, note->span, colour);
+    }
+    if (!diagnostic->has_edit) return;
+    add_place(list, text, diagnostic->edit);
+    const TileSource *file = &list->files.items[diagnostic->edit.file];
+    uint32_t length = diagnostic->edit.end - diagnostic->edit.begin;
+    if (length == 0)
+        tile_text_format(text, "edit: insert `%s`\n", diagnostic->replacement);
+    else if (diagnostic->replacement[0])
+        tile_text_format(text, "edit: write `%s`\n", diagnostic->replacement);
+    else
+        tile_text_format(text, "edit: remove `%.*s`\n", (int)length, file->text + diagnostic->edit.begin);
+}
+
+void tile_diagnostics_render(TileDiagnostics *list, TileText *text, bool colour) {
+    for (size_t i = 0; i < list->list.count; i++) tile_diagnostic_render(list, list->list.items[i], text, colour);
+}
+
+static void add_json_string(TileText *text, const char *string) {
+    tile_text_add_char(text, '"');
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            tile_text_format(text, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            tile_text_format(text, "\\u%04x", *c);
+        else
+            tile_text_add_char(text, *c);
+    }
+    tile_text_add_char(text, '"');
+}
+
+static void add_json_span(TileDiagnostics *list, TileText *text, TileSpan span) {
+    uint32_t line = 0, column = 0, end_line = 0, end_column = 0;
+    if (span.file) {
+        tile_source_position(list, span.file, span.begin, &line, &column);
+        tile_source_position(list, span.file, span.end, &end_line, &end_column);
+    }
+    tile_text_add(text, "\"file\":");
+    add_json_string(text, list->files.items[span.file].name);
+    tile_text_format(text, ",\"begin\":%u,\"end\":%u,\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u",
+                     span.begin, span.end, line, column, end_line, end_column);
+}
+
+static void add_json_diagnostic(TileDiagnostics *list, TileText *text, const TileDiagnostic *diagnostic) {
+    tile_text_format(text, "{\"severity\":\"%s\",\"code\":\"%s\",", severity_word(diagnostic->severity),
+                     codes[diagnostic->code].name);
+    add_json_span(list, text, diagnostic->span);
+    tile_text_add(text, ",\"message\":");
+    add_json_string(text, diagnostic->message);
+    tile_text_add(text, ",\"notes\":[");
+    for (size_t i = 0; i < diagnostic->notes.count; i++) {
+        tile_text_add(text, i ? ",{" : "{");
+        add_json_span(list, text, diagnostic->notes.items[i].span);
+        tile_text_add(text, ",\"message\":");
+        add_json_string(text, diagnostic->notes.items[i].message);
+        tile_text_add_char(text, '}');
+    }
+    tile_text_add_char(text, ']');
+    if (diagnostic->has_edit) {
+        tile_text_add(text, ",\"edit\":{");
+        add_json_span(list, text, diagnostic->edit);
+        tile_text_add(text, ",\"replacement\":");
+        add_json_string(text, diagnostic->replacement);
+        tile_text_add_char(text, '}');
+    }
+    tile_text_add_char(text, '}');
+}
+
+void tile_diagnostics_render_json(TileDiagnostics *list, TileText *text) {
+    tile_text_add_char(text, '[');
+    for (size_t i = 0; i < list->list.count; i++) {
+        if (i) tile_text_add(text, ",\n ");
+        add_json_diagnostic(list, text, list->list.items[i]);
+    }
+    tile_text_add(text, "]\n");
+}

@@ -1,0 +1,197 @@
+/* The cursor over the tokens, recovery, and the file as a whole. */
+#include "parser/parse.h"
+
+#include "parser/parser.h"
+
+static const TileToken *current(const TileParser *parser) { return &parser->tokens.list.items[parser->position]; }
+
+TileTokenKind tile_parse_peek(const TileParser *parser) {
+    const TileToken *token = current(parser);
+    bool newline = token->newline && !parser->newline_taken && !parser->header && token->kind != TILE_TOKEN_ELSE;
+    return newline ? TILE_TOKEN_NEWLINE : (TileTokenKind)token->kind;
+}
+
+TileTokenKind tile_parse_peek_ahead(const TileParser *parser, size_t ahead) {
+    size_t last = parser->tokens.list.count - 1;
+    size_t wanted = parser->position + ahead;
+    return (TileTokenKind)parser->tokens.list.items[wanted < last ? wanted : last].kind;
+}
+
+TileSpan tile_parse_span(const TileParser *parser) {
+    const TileToken *token = current(parser);
+    return (TileSpan){parser->file, token->begin, token->end};
+}
+
+uint32_t tile_parse_last_end(const TileParser *parser) {
+    return parser->position ? parser->tokens.list.items[parser->position - 1].end : 0;
+}
+
+TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin) {
+    uint32_t end = tile_parse_last_end(parser);
+    return (TileSpan){parser->file, begin.begin, end > begin.begin ? end : begin.end};
+}
+
+void tile_parse_advance(TileParser *parser) {
+    if (tile_parse_peek(parser) == TILE_TOKEN_NEWLINE) {
+        parser->newline_taken = true;
+        return;
+    }
+    if (current(parser)->kind == TILE_TOKEN_END) return;
+    parser->position++;
+    parser->newline_taken = false;
+}
+
+bool tile_parse_accept(TileParser *parser, TileTokenKind kind) {
+    if (parser->panic || tile_parse_peek(parser) != kind) return false;
+    tile_parse_advance(parser);
+    return true;
+}
+
+/* A missing token is shown behind the last one when a new line has begun, since it is missed there. */
+static TileSpan failure_span(const TileParser *parser) {
+    TileSpan span = tile_parse_span(parser);
+    if (!current(parser)->line_break || !parser->position) return span;
+    uint32_t end = tile_parse_last_end(parser);
+    return (TileSpan){parser->file, end, end};
+}
+
+void tile_parse_fail(TileParser *parser, const char *expected) {
+    if (parser->panic) return;
+    parser->panic = true;
+    TileTokenKind found = tile_parse_peek(parser);
+    const char *words = tile_token_words(found);
+    TileSpan span = tile_parse_span(parser);
+    if (found == TILE_TOKEN_NAME)
+        words = tile_arena_format(parser->arena, "the name `%.*s`", (int)(span.end - span.begin), parser->text + span.begin);
+    if (current(parser)->line_break && found != TILE_TOKEN_END) {
+        span = failure_span(parser);
+        if (parser->header == false) words = "the end of the line";
+    }
+    tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, expected, words);
+}
+
+bool tile_parse_expect(TileParser *parser, TileTokenKind kind) {
+    if (parser->panic) return false;
+    if (tile_parse_accept(parser, kind)) return true;
+    tile_parse_fail(parser, tile_token_words(kind));
+    return false;
+}
+
+TileNameRef tile_parse_name(TileParser *parser) {
+    TileSpan span = tile_parse_span(parser);
+    TileTokenKind kind = tile_parse_peek(parser);
+    if (kind == TILE_TOKEN_NAME && !parser->panic) {
+        const char *name = tile_intern(parser->ast->names, parser->text + span.begin, span.end - span.begin);
+        tile_parse_advance(parser);
+        return (TileNameRef){name, span};
+    }
+    if (kind >= TILE_TOKEN_KERNEL && kind <= TILE_TOKEN_NAN && !parser->panic) {
+        parser->panic = true;
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_RESERVED_WORD, span, tile_token_text(kind));
+    }
+    tile_parse_fail(parser, "a name");
+    return (TileNameRef){"", span};
+}
+
+const char *tile_parse_string(TileParser *parser) {
+    TileSpan span = tile_parse_span(parser);
+    TileText text = {.arena = parser->arena};
+    tile_parse_advance(parser);
+    for (uint32_t i = span.begin + 1; i < span.end; i++) {
+        char c = parser->text[i];
+        if (c == '"') break;
+        if (c == '\\' && i + 1 < span.end) {
+            c = parser->text[++i];
+            if (c == 'n') c = '\n';
+            if (c == 't') c = '\t';
+        }
+        tile_text_add_char(&text, c);
+    }
+    return tile_text_get(&text);
+}
+
+bool tile_parse_enter(TileParser *parser) {
+    if (parser->panic) return false;
+    if (parser->depth >= TILE_MAX_DEPTH) {
+        parser->panic = true;
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_TOO_DEEP, tile_parse_span(parser), (unsigned)TILE_MAX_DEPTH);
+        return false;
+    }
+    parser->depth++;
+    return true;
+}
+
+bool tile_parse_at_item(const TileParser *parser) {
+    if (!current(parser)->line_break) return false;
+    switch (current(parser)->kind) {
+    case TILE_TOKEN_KERNEL:
+    case TILE_TOKEN_FN:
+    case TILE_TOKEN_IMPORT:
+    case TILE_TOKEN_EXPORT:
+    case TILE_TOKEN_CONST:
+    case TILE_TOKEN_TEST: return true;
+    default: return false;
+    }
+}
+
+/* Goes on behind the statement in which the error lies: to the end of its line, or of the block that begins on
+ * it, but not past the brace that closes the block around it. */
+void tile_parse_resume_statement(TileParser *parser) {
+    unsigned open = 0;
+    parser->panic = parser->header = false;
+    for (bool first = true;; first = false) {
+        TileTokenKind kind = tile_parse_peek(parser);
+        if (kind == TILE_TOKEN_END || (!first && tile_parse_at_item(parser))) return;
+        if (kind == TILE_TOKEN_RIGHT_BRACE && open == 0) return;
+        if ((kind == TILE_TOKEN_NEWLINE || kind == TILE_TOKEN_SEMICOLON) && open == 0) return;
+        if (kind == TILE_TOKEN_LEFT_BRACE) open++;
+        if (kind == TILE_TOKEN_RIGHT_BRACE) open--;
+        tile_parse_advance(parser);
+    }
+}
+
+void tile_parse_resume_item(TileParser *parser) {
+    parser->panic = parser->header = false;
+    do {
+        if (current(parser)->kind == TILE_TOKEN_END) return;
+        parser->position++;
+        parser->newline_taken = false;
+    } while (!tile_parse_at_item(parser));
+}
+
+static void skip_separators(TileParser *parser) {
+    while (tile_parse_peek(parser) == TILE_TOKEN_NEWLINE || tile_parse_peek(parser) == TILE_TOKEN_SEMICOLON)
+        tile_parse_advance(parser);
+}
+
+static void parse_items(TileParser *parser) {
+    for (;;) {
+        skip_separators(parser);
+        if (tile_parse_peek(parser) == TILE_TOKEN_END) return;
+        TileItem *item = tile_parse_item(parser);
+        if (parser->panic)
+            tile_parse_resume_item(parser);
+        else if (item)
+            tile_list_push(parser->arena, &parser->ast->items, item);
+    }
+}
+
+tile_status tile_parse_program_file(TileArena *arena, TileDiagnostics *diagnostics, TileInterner *names,
+                                    const char *name, const char *text, size_t length, TileAst **out) {
+    uint32_t errors = diagnostics->error_count;
+    uint32_t file = tile_diagnostics_add_file(diagnostics, name, text, length);
+    TileAst *ast = TILE_NEW(arena, TileAst);
+    ast->arena = arena;
+    ast->names = names;
+    ast->file = file;
+    TileParser parser = {.arena = arena, .diagnostics = diagnostics, .ast = ast, .text = text, .file = file};
+    tile_lex(arena, diagnostics, file, &parser.tokens);
+    parse_items(&parser);
+    *out = ast;
+    return diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
+}
+
+tile_status tile_parse_file(TileArena *arena, TileDiagnostics *diagnostics, const char *name, const char *text,
+                            size_t length, TileAst **out) {
+    return tile_parse_program_file(arena, diagnostics, tile_interner_create(arena), name, text, length, out);
+}

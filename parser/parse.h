@@ -1,0 +1,62 @@
+/* Inside of the parser: recursive descent over the tokens of one text.
+ *
+ * After an error the parser is in panic: everything that expects something does nothing and stays silent, until
+ * a statement or item begins anew (tile_parse_resume_*). So one mistake gives one message. */
+#ifndef TILE_PARSER_PARSE_H
+#define TILE_PARSER_PARSE_H
+
+#include "parser/ast.h"
+
+typedef struct TileParser {
+    TileArena *arena;
+    TileDiagnostics *diagnostics;
+    TileAst *ast;
+    const char *text;
+    TileTokens tokens;
+    size_t position;
+    size_t next_doc;
+    uint32_t file;
+    unsigned depth;
+    bool panic;
+    bool header;        /* newlines do not count */
+    bool newline_taken; /* the newline before the current token has been taken */
+} TileParser;
+
+/* The cursor. A newline that ends a statement shows up as a token of its own. */
+TileTokenKind tile_parse_peek(const TileParser *parser);
+/* The kind of the token `ahead` of the current one, newlines not looked at. */
+TileTokenKind tile_parse_peek_ahead(const TileParser *parser, size_t ahead);
+TileSpan tile_parse_span(const TileParser *parser);
+uint32_t tile_parse_last_end(const TileParser *parser);
+void tile_parse_advance(TileParser *parser);
+/* Takes the token if it is there. */
+bool tile_parse_accept(TileParser *parser, TileTokenKind kind);
+/* Takes it or reports that it is missing. */
+bool tile_parse_expect(TileParser *parser, TileTokenKind kind);
+void tile_parse_fail(TileParser *parser, const char *expected);
+TileNameRef tile_parse_name(TileParser *parser);
+const char *tile_parse_string(TileParser *parser);
+TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin);
+/* False, with a message, when nested too deeply; else to be followed by tile_parse_leave. */
+bool tile_parse_enter(TileParser *parser);
+static inline void tile_parse_leave(TileParser *parser) { parser->depth--; }
+
+void tile_parse_resume_statement(TileParser *parser);
+void tile_parse_resume_item(TileParser *parser);
+/* At a keyword that begins an item on a new line? */
+bool tile_parse_at_item(const TileParser *parser);
+
+TileExpr *tile_parse_expression(TileParser *parser);
+void tile_parse_arguments(TileParser *parser, TileExpr *call);
+TileTypeExpr *tile_parse_type(TileParser *parser);
+TileSequence *tile_parse_sequence(TileParser *parser);
+/* Reports an expression that stands where a statement should and has no effect. */
+void tile_parse_check_effect(TileParser *parser, const TileExpr *expr);
+void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *sequence);
+TileItem *tile_parse_item(TileParser *parser);
+
+/* A file of a program: all its files share one table of names. */
+tile_status tile_parse_program_file(TileArena *arena, TileDiagnostics *diagnostics, TileInterner *names,
+                                    const char *name, const char *text, size_t length, TileAst **out);
+
+#endif

@@ -1,0 +1,193 @@
+/* Statements and the sequences that hold them. */
+#include "parser/parse.h"
+
+/* An expression that may stand as a statement: a call, or an `if` whose branches end in such. */
+void tile_parse_check_effect(TileParser *parser, const TileExpr *expr) {
+    if (expr->kind == TILE_EXPR_CALL || expr->kind == TILE_EXPR_RUN) return;
+    if (expr->kind != TILE_EXPR_IF) {
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NO_EFFECT, expr->span);
+        return;
+    }
+    if (expr->then) tile_parse_check_sequence_effect(parser, expr->then);
+    if (expr->otherwise) tile_parse_check_sequence_effect(parser, expr->otherwise);
+}
+
+void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *sequence) {
+    if (sequence->value) tile_parse_check_effect(parser, sequence->value);
+}
+
+/* One name, or several in parentheses. */
+static void parse_names(TileParser *parser, TileStatement *statement) {
+    statement->tuple = tile_parse_accept(parser, TILE_TOKEN_LEFT_PAREN);
+    do {
+        TileNameRef ref = tile_parse_name(parser);
+        tile_list_push(parser->arena, &statement->names, ref);
+    } while (statement->tuple && tile_parse_accept(parser, TILE_TOKEN_COMMA));
+    if (statement->tuple) tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
+}
+
+static void parse_binding(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
+    statement->kind = kind;
+    tile_parse_advance(parser);
+    parse_names(parser, statement);
+    tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
+    statement->value = tile_parse_expression(parser);
+}
+
+static void parse_for(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_FOR;
+    statement->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
+    tile_parse_expect(parser, TILE_TOKEN_FOR);
+    parse_names(parser, statement);
+    tile_parse_expect(parser, TILE_TOKEN_IN);
+    statement->value = tile_parse_expression(parser);
+    TileSpan span = tile_parse_span(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == 4 &&
+        __builtin_memcmp(parser->text + span.begin, "step", 4) == 0) {
+        tile_parse_advance(parser);
+        statement->step = tile_parse_expression(parser);
+    }
+    statement->body = tile_parse_sequence(parser);
+}
+
+static void parse_grid(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_GRID;
+    tile_parse_advance(parser);
+    parse_names(parser, statement);
+    tile_parse_expect(parser, TILE_TOKEN_IN);
+    statement->value = tile_parse_expression(parser);
+    statement->body = tile_parse_sequence(parser);
+}
+
+static void parse_return(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_RETURN;
+    tile_parse_advance(parser);
+    TileTokenKind kind = tile_parse_peek(parser);
+    bool bare = kind == TILE_TOKEN_NEWLINE || kind == TILE_TOKEN_SEMICOLON || kind == TILE_TOKEN_RIGHT_BRACE ||
+                kind == TILE_TOKEN_END;
+    if (!bare) statement->value = tile_parse_expression(parser);
+}
+
+static void parse_temp(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_TEMP;
+    tile_parse_advance(parser);
+    TileNameRef ref = tile_parse_name(parser);
+    tile_list_push(parser->arena, &statement->names, ref);
+    tile_parse_expect(parser, TILE_TOKEN_COLON);
+    statement->type = tile_parse_type(parser);
+}
+
+static void parse_assertion(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
+    statement->kind = kind;
+    tile_parse_advance(parser);
+    TileExpr call = {.kind = TILE_EXPR_CALL};
+    tile_parse_arguments(parser, &call);
+    statement->arguments.items = call.arguments.items;
+    statement->arguments.count = call.arguments.count;
+}
+
+static bool is_assignment(TileTokenKind kind) { return kind >= TILE_TOKEN_ASSIGN && kind <= TILE_TOKEN_SHR_ASSIGN; }
+
+static void parse_expression_statement(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_EXPR;
+    statement->value = tile_parse_expression(parser);
+    TileTokenKind op = tile_parse_peek(parser);
+    if (parser->panic || !is_assignment(op)) return;
+    tile_parse_advance(parser);
+    statement->kind = TILE_STATEMENT_ASSIGN;
+    statement->op = (uint8_t)op;
+    statement->target = statement->value;
+    statement->value = tile_parse_expression(parser);
+}
+
+static TileStatement *parse_statement(TileParser *parser) {
+    TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
+    TileSpan begin = tile_parse_span(parser);
+    switch (tile_parse_peek(parser)) {
+    case TILE_TOKEN_LET: parse_binding(parser, statement, TILE_STATEMENT_LET); break;
+    case TILE_TOKEN_VAR: parse_binding(parser, statement, TILE_STATEMENT_VAR); break;
+    case TILE_TOKEN_FOR:
+    case TILE_TOKEN_STATIC: parse_for(parser, statement); break;
+    case TILE_TOKEN_WHILE:
+        statement->kind = TILE_STATEMENT_WHILE;
+        tile_parse_advance(parser);
+        statement->value = tile_parse_expression(parser);
+        statement->body = tile_parse_sequence(parser);
+        break;
+    case TILE_TOKEN_BREAK:
+        statement->kind = TILE_STATEMENT_BREAK;
+        tile_parse_advance(parser);
+        break;
+    case TILE_TOKEN_CONTINUE:
+        statement->kind = TILE_STATEMENT_CONTINUE;
+        tile_parse_advance(parser);
+        break;
+    case TILE_TOKEN_RETURN: parse_return(parser, statement); break;
+    case TILE_TOKEN_GRID: parse_grid(parser, statement); break;
+    case TILE_TOKEN_TEMP: parse_temp(parser, statement); break;
+    case TILE_TOKEN_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_ASSERT); break;
+    case TILE_TOKEN_STATIC_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_STATIC_ASSERT); break;
+    default: parse_expression_statement(parser, statement); break;
+    }
+    statement->span = tile_parse_span_from(parser, begin);
+    return statement;
+}
+
+/* Adds a statement that was read whole. An expression that ends the sequence becomes its value; whether it may be
+ * one is for the parent to say. */
+static void add_statement(TileParser *parser, TileSequence *sequence, TileStatement *statement) {
+    if (statement->kind == TILE_STATEMENT_EXPR) {
+        if (tile_parse_peek(parser) == TILE_TOKEN_RIGHT_BRACE) {
+            sequence->value = statement->value;
+            return;
+        }
+        tile_parse_check_effect(parser, statement->value);
+    } else if (statement->body) {
+        tile_parse_check_sequence_effect(parser, statement->body);
+    }
+    tile_list_push(parser->arena, &sequence->statements, statement);
+}
+
+static bool at_separator(TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    return kind == TILE_TOKEN_NEWLINE || kind == TILE_TOKEN_SEMICOLON;
+}
+
+static void parse_statements(TileParser *parser, TileSequence *sequence) {
+    for (;;) {
+        while (at_separator(parser)) tile_parse_advance(parser);
+        TileTokenKind kind = tile_parse_peek(parser);
+        if (kind == TILE_TOKEN_RIGHT_BRACE || kind == TILE_TOKEN_END || tile_parse_at_item(parser)) return;
+        size_t before = parser->position;
+        TileStatement *statement = parse_statement(parser);
+        /* A newline behind a last expression leaves it the value: look past the separators. */
+        bool ended = at_separator(parser);
+        if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
+            tile_parse_fail(parser, "the end of the statement");
+        if (parser->panic) {
+            tile_parse_resume_statement(parser);
+            if (parser->position == before && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
+                tile_parse_advance(parser);
+            continue;
+        }
+        while (at_separator(parser)) tile_parse_advance(parser);
+        add_statement(parser, sequence, statement);
+    }
+}
+
+TileSequence *tile_parse_sequence(TileParser *parser) {
+    TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
+    TileSpan begin = tile_parse_span(parser);
+    sequence->span = begin;
+    if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;
+    bool header = parser->header;
+    parser->header = false;
+    if (tile_parse_enter(parser)) {
+        parse_statements(parser, sequence);
+        tile_parse_leave(parser);
+    }
+    if (!parser->panic) tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACE);
+    if (!parser->panic) parser->header = header;
+    sequence->span = tile_parse_span_from(parser, begin);
+    return sequence;
+}

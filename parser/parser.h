@@ -1,0 +1,126 @@
+/* From .tile text to verified tile form.
+ *
+ * tile_parse_file        text to syntax tree
+ * tile_resolve_imports   reads and parses what the tree imports, through a callback: no file is opened here
+ * tile_check_module      reports what is wrong with any kernel or function of the file
+ * tile_list_kernels      what the kernels ask for: generics, parameters, tune names
+ * tile_lower_kernel      one kernel, with its generics bound, to tile form
+ *
+ * A call returns TILE_INVALID_SOURCE when it reported an error of the text, TILE_INVALID_ARGUMENT when a binding
+ * is missing or wrong (also reported, at the place that it concerns). */
+#ifndef TILE_PARSER_PARSER_H
+#define TILE_PARSER_PARSER_H
+
+#include "lang/ir.h"
+#include "parser/ast.h"
+
+/* The text must stay alive as long as the arena and the diagnostics. */
+tile_status tile_parse_file(TileArena *arena, TileDiagnostics *diagnostics, const char *name, const char *text,
+                            size_t length, TileAst **out) TILE_MUST_CHECK;
+
+/* Finds the text of an import: a module's name ("math") or a path as it is written. `from` is the name of the
+ * importing file. Gives a name for messages and a text that outlives the tree; false when there is none. */
+typedef struct TileImporter {
+    bool (*read)(void *state, const char *from, const char *path, bool is_path, const char **name, const char **text,
+                 size_t *length);
+    void *state;
+} TileImporter;
+
+tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, const TileImporter *importer)
+    TILE_MUST_CHECK;
+
+typedef enum TileBindingKind {
+    TILE_BINDING_TYPE,
+    TILE_BINDING_INTEGER, /* also taken where a float is wanted */
+    TILE_BINDING_FLOAT,
+    TILE_BINDING_BOOL,
+    TILE_BINDING_FUNCTION
+} TileBindingKind;
+
+/* A value for a generic, const parameter, static dimension or scalar, or tune name. */
+typedef struct TileBinding {
+    const char *name;
+    TileBindingKind kind;
+    union {
+        TileScalar type;
+        int64_t integer;
+        double number;
+        bool truth;
+        const char *function;
+    };
+} TileBinding;
+
+/* Reads "bf16", "128", "0.5", "true" or a function's name as a binding. */
+TileBinding tile_binding_read(const char *name, const char *text);
+
+/* ---- what a kernel asks for ---- */
+
+typedef struct TileKernelGeneric {
+    const char *name;
+    TileGenericKind kind;
+    uint32_t types;       /* TYPE: bit set of the TileScalars that the class admits */
+    const char *class;    /* TYPE: as written, "float" or "f16 | bf16 | f32" */
+    const char *function; /* FN: name of the default, or NULL */
+    bool has_default;
+} TileKernelGeneric;
+
+typedef struct TileKernelParameter {
+    const char *name;
+    bool is_tensor, is_const, is_static;
+    TileAccess access;      /* tensors */
+    const char *type;       /* element type as written: "f32", or the name of a generic */
+    bool generic_type;      /* `type` names a generic */
+    TileScalar scalar;      /* else what it is */
+    unsigned rank;
+    const char *dims[TILE_MAX_TENSOR_RANK]; /* as written: "M", "2 * N", "3" */
+    bool dim_is_name[TILE_MAX_TENSOR_RANK];
+} TileKernelParameter;
+
+typedef struct TileKernelTune {
+    const char *name, *target; /* target NULL for all */
+    TILE_LIST(int64_t) candidates;
+    int64_t value; /* of the default point */
+} TileKernelTune;
+
+typedef struct TileKernelInfo {
+    const char *name, *doc;
+    const char *signature; /* one line for messages: "softmax[T: float](x: in T[M, N], y: out T[M, N])" */
+    TILE_LIST(TileKernelGeneric) generics;
+    TILE_LIST(TileKernelParameter) parameters; /* without those that a function generic adds */
+    TILE_LIST(TileKernelTune) tunes;
+    TILE_LIST(const char *) statics;
+    TILE_LIST(const char *) overlaps;
+    const TileItem *item;
+} TileKernelInfo;
+
+typedef struct TileExportInfo {
+    const char *name; /* "softmax_bf16", or made from kernel and arguments */
+    const char *kernel;
+    TILE_LIST(TileBinding) bindings;
+} TileExportInfo;
+
+typedef struct TileProgramInfo {
+    TILE_LIST(TileKernelInfo) kernels;
+    TILE_LIST(TileExportInfo) exports;
+} TileProgramInfo;
+
+/* In the arena of the tree. */
+tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) TILE_MUST_CHECK;
+
+/* ---- checking and lowering ---- */
+
+/* Checks all items, generic ones at one or two representative instances. */
+tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast) TILE_MUST_CHECK;
+
+/* `target` ("cpu", "gpu" or NULL) chooses among tune clauses. The function of the module has the kernel's name. */
+typedef struct TileLowerOptions {
+    const char *target;
+    const TileBinding *bindings;
+    size_t binding_count;
+} TileLowerOptions;
+tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
+                                  const char *kernel, const TileLowerOptions *options, TileModule **out) TILE_MUST_CHECK;
+tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, const char *kernel,
+                              const TileBinding *bindings, size_t count, TileModule **out) TILE_MUST_CHECK;
+
+#endif

@@ -94,12 +94,7 @@ TileValue *tile_build_bitcast(TileBuilder *builder, TileValue *x, TileScalar to)
 
 /* ---- constants ---- */
 
-uint64_t tile_scalar_from_integer(TileScalar scalar, int64_t value) {
-    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, (double)value);
-    unsigned bits = tile_scalar_bits(scalar);
-    if (scalar == TILE_BOOL) return value != 0;
-    return bits == 64 ? (uint64_t)value : (uint64_t)value & ((UINT64_C(1) << bits) - 1);
-}
+uint64_t tile_scalar_from_integer(TileScalar scalar, int64_t value) { return tile_scalar_from_signed(scalar, value); }
 
 TileValue *tile_build_bits(TileBuilder *builder, const TileType *type, uint64_t bits) {
     TileAttribute value = {.key = TILE_ATTRIBUTE_VALUE, .bits = bits};

@@ -1,13 +1,43 @@
-/* Numbers of every scalar type as bits, and back. Bits of a narrow type stand in the low bits of the word. */
+/* Numbers and their bits in every scalar type of the language.
+ *
+ * Bits of a scalar stand in the low end of a uint64_t, the rest zero. Floats round to nearest, ties to even,
+ * once; f8 types saturate to their largest finite number (infinities too) and keep NaN. A float becomes an integer
+ * by truncation, saturating, NaN becoming 0; an integer becomes a narrower one by wrapping. To bool: x != 0. */
 #ifndef TILE_LANG_SCALAR_H
 #define TILE_LANG_SCALAR_H
 
 #include "lang/types.h"
 
-/* Rounds to nearest, ties to even. Floats: f8 types saturate at their largest finite value, the others overflow
- * to infinity; NaN becomes a quiet NaN. Integers: truncates, saturates, NaN gives 0. Bool: value != 0. */
+/* All ones in the bits of the type. */
+static inline uint64_t tile_scalar_mask(TileScalar scalar) { return ~(uint64_t)0 >> (64 - tile_scalar_bits(scalar)); }
+
 uint64_t tile_scalar_from_double(TileScalar scalar, double value);
-/* Exact for every type but i64 and u64 beyond 2^53. */
+uint64_t tile_scalar_from_float(TileScalar scalar, float value);
+uint64_t tile_scalar_from_signed(TileScalar scalar, int64_t value);
+uint64_t tile_scalar_from_unsigned(TileScalar scalar, uint64_t value);
+
+/* Exact for all types but i64 and u64, which round. */
 double tile_scalar_to_double(TileScalar scalar, uint64_t bits);
+/* Exact for floats of up to 32 bits. */
+float tile_scalar_to_float(TileScalar scalar, uint64_t bits);
+/* Integers and bools, extended to 64 bits by the sign of the type. */
+int64_t tile_scalar_to_integer(TileScalar scalar, uint64_t bits);
+
+/* What `convert` means, for every pair of types. */
+uint64_t tile_scalar_convert(TileScalar from, TileScalar to, uint64_t bits);
+
+bool tile_scalar_is_nan(TileScalar scalar, uint64_t bits);
+/* Equal bits, or both NaN: the equality that tests and folding go by. */
+bool tile_scalar_same(TileScalar scalar, uint64_t a, uint64_t b);
+
+/* What a reduction starts from: +0, 1, the least and the greatest value (an infinity where there is one). */
+uint64_t tile_scalar_least(TileScalar scalar);
+uint64_t tile_scalar_greatest(TileScalar scalar);
+
+/* The shortest text that reads back as these bits: true, -7, 0.1, 1e-30, inf, nan, bits(0x7fc1). */
+void tile_scalar_print(TileText *text, TileScalar scalar, uint64_t bits);
+/* Reads what tile_scalar_print writes, and any decimal number, rounding once to double and once to the type.
+ * False where the text is no number or an integer that the type cannot hold. */
+bool tile_scalar_read(TileScalar scalar, const char *text, size_t length, uint64_t *bits);
 
 #endif

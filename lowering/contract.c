@@ -1,0 +1,128 @@
+/* Purpose: fuse a product with the sum that it stands in, as the language demands (one rounding, on every target).
+ *
+ * Which products stand in a sum of the same expression is known to the parser alone: it marks them `fuse`. An
+ * addition takes its left product where both are marked. This pass runs once, before any pass that could merge or
+ * move a product, and takes every mark off, whether or not it fuses.
+ *
+ * Before:
+ *     func kernel tile @k(%x: f32, %y: f32, %z: f32, %out: tensor<f32, 0, out>) {
+ *       grid () {
+ *         %p = mul %x, %y {fuse = 1} : f32
+ *         %s = sub %p, %z : f32
+ *         store_tile %out, %s {access = []}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: f32, %y: f32, %z: f32, %out: tensor<f32, 0, out>) {
+ *       grid () {
+ *         %0 = neg %z : f32
+ *         %s = fma %x, %y, %0 : f32
+ *         store_tile %out, %s {access = []}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: to be the first pass that touches arithmetic. Keeps: all else. Cost: linear. */
+#include "lang/build.h"
+#include "lowering/pass.h"
+
+typedef struct Contraction {
+    TilePassContext *context;
+    bool changed;
+} Contraction;
+
+enum { MAX_CHAIN = 4 };
+
+/* A product below one-use splats, broadcasts, reshapes and negations: `chain` holds those, outermost first. */
+typedef struct Product {
+    TileOp *mul;
+    TileOp *chain[MAX_CHAIN];
+    unsigned length;
+} Product;
+
+static bool find_product(TileValue *value, Product *product) {
+    product->length = 0;
+    for (;;) {
+        TileOp *op = value->op;
+        if (!op || !tile_value_has_one_use(value)) return false;
+        switch (op->id) {
+        case TILE_OP_MUL:
+            product->mul = op;
+            return tile_scalar_is_float(value->type->scalar) && tile_op_integer(op, TILE_ATTRIBUTE_FUSE, 0);
+        case TILE_OP_SPLAT:
+        case TILE_OP_BROADCAST:
+        case TILE_OP_RESHAPE:
+        case TILE_OP_NEG:
+            if (product->length == MAX_CHAIN) return false;
+            product->chain[product->length++] = op;
+            value = tile_op_operand(op, 0);
+            continue;
+        default: return false;
+        }
+    }
+}
+
+/* A factor, led through the shapes that its product went through; negations apply to the first factor alone. */
+static TileValue *carry(TileBuilder *builder, const Product *product, TileValue *factor, bool first) {
+    for (unsigned i = product->length; i-- > 0;) {
+        TileOp *shape = product->chain[i];
+        if (shape->id == TILE_OP_NEG) {
+            if (first) factor = tile_build_unary(builder, TILE_OP_NEG, factor);
+        } else {
+            const TileType *type = shape->results[0].type;
+            factor = tile_build_op(builder, (TileOpId)shape->id, &factor, 1, NULL, 0, &type, 1)->results;
+        }
+    }
+    return factor;
+}
+
+static void erase_product(Product *product) {
+    for (unsigned i = 0; i < product->length; i++) tile_op_erase(product->chain[i]);
+    tile_op_erase(product->mul);
+}
+
+/* x * y + z, x * y - z = x * y + -z, z - x * y = -x * y + z */
+static void fuse(Contraction *contraction, TileOp *sum, Product *product, unsigned side) {
+    TileBuilder builder = tile_builder_before(contraction->context->module, sum);
+    TileValue *x = carry(&builder, product, tile_op_operand(product->mul, 0), true);
+    TileValue *y = carry(&builder, product, tile_op_operand(product->mul, 1), false);
+    TileValue *z = tile_op_operand(sum, 1 - side);
+    if (sum->id == TILE_OP_SUB) {
+        TileValue **negated = side == 0 ? &z : &x;
+        *negated = tile_build_unary(&builder, TILE_OP_NEG, *negated);
+    }
+    tile_value_replace(sum->results, tile_build_ternary(&builder, TILE_OP_FMA, x, y, z));
+    tile_op_erase(sum);
+    erase_product(product);
+    contraction->changed = true;
+}
+
+static void contract_block(Contraction *contraction, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned r = 0; r < op->region_count; r++) contract_block(contraction, &op->regions[r]);
+        if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) continue;
+        Product product;
+        for (unsigned side = 0; side < 2; side++)
+            if (find_product(tile_op_operand(op, side), &product)) {
+                fuse(contraction, op, &product, side);
+                break;
+            }
+    }
+}
+
+static void unmark(TileOp *op, void *state) {
+    Contraction *contraction = state;
+    if (!tile_op_get(op, TILE_ATTRIBUTE_FUSE)) return;
+    tile_op_clear(op, TILE_ATTRIBUTE_FUSE);
+    contraction->changed = true;
+}
+
+TileResult tile_pass_contract(TilePassContext *context, TileFunc *func) {
+    Contraction contraction = {context, false};
+    if (!context->settings.no_contract) contract_block(&contraction, &func->body);
+    tile_block_walk(&func->body, unmark, &contraction);
+    return contraction.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

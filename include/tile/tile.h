@@ -34,9 +34,9 @@ TILE_API void tile_compiler_destroy(TileCompiler *compiler);
 
 /* NAME=value: a type parameter ("T", "bf16"), a constant or tune parameter ("BM", "128"), a function parameter
  * ("epi", "bias_gelu"), a static dimension ("D", "64"). */
-typedef struct TileBinding {
+typedef struct TileSetting {
     const char *name, *value;
-} TileBinding;
+} TileSetting;
 
 enum {
     TILE_COMPILE_NO_CONTRACT = 1, /* a * b + c rounds twice */
@@ -49,8 +49,8 @@ typedef struct TileCompileOptions {
     size_t struct_size;
     const char *file;   /* names the text in diagnostics; imports are looked up beside it; NULL: "<text>" */
     const char *target; /* a name of tile_target_at; NULL: "cpu", the best of this machine */
-    const TileBinding *bindings;
-    size_t binding_count;
+    const TileSetting *settings;
+    size_t setting_count;
     uint32_t flags;
 } TileCompileOptions;
 
@@ -67,13 +67,13 @@ TILE_API size_t tile_report_error_count(const TileReport *report);
 TILE_API void tile_report_destroy(TileReport *report);
 
 /* Checks the text, and makes a library of its kernels. Machine code is made when a kernel is first launched or
- * prepared with arguments of a new kind: type parameters that no binding decides take the types of the arguments,
+ * prepared with arguments of a new kind: type parameters that no setting decides take the types of the arguments,
  * static dimensions their extents.
  *
  * text: UTF-8, `length` bytes, not kept. options may be NULL. *library is set on success only. *report (report may
  * be NULL) is set whenever there is something to say, also warnings on success, else to NULL; the caller destroys it.
  *
- * TILE_INVALID_SOURCE: the report has errors. TILE_INVALID_ARGUMENT: unknown target or binding. TILE_UNAVAILABLE: the
+ * TILE_INVALID_SOURCE: the report has errors. TILE_INVALID_ARGUMENT: unknown target or setting. TILE_UNAVAILABLE: the
  * target cannot run here. TILE_NOT_FOUND, TILE_IO: an import. TILE_OUT_OF_MEMORY. TILE_INTERNAL: a bug of ours. */
 TILE_API tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length,
                                   const TileCompileOptions *options, TileLibrary **library,
@@ -108,7 +108,7 @@ typedef struct TileEmitOptions {
 } TileEmitOptions;
 
 /* The text of a stage; destroy it with tile_string_destroy. From the tile form on, every type parameter and static
- * dimension needs a binding. Errors as for tile_compile, and TILE_INVALID_ARGUMENT for an unknown kernel or pass. */
+ * dimension needs a setting. Errors as for tile_compile, and TILE_INVALID_ARGUMENT for an unknown kernel or pass. */
 TILE_API tile_status tile_emit(TileCompiler *compiler, const char *text, size_t length,
                                const TileCompileOptions *options, const TileEmitOptions *emit, char **output,
                                TileReport **report) TILE_MUST_CHECK;

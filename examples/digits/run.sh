@@ -1,0 +1,34 @@
+#!/bin/sh
+# Reads the held-out digits layer by layer through `tilec run`, and compares with NumPy's result.
+# usage: run.sh [further options of tilec run, such as --target=avx2]     TILEC names the compiler to use.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+tilec=${TILEC:-$here/../../build/release/bin/tilec}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+layer() {
+    echo "  $1"
+    "$tilec" run "$here/digits.tile:$@"
+}
+
+# The last $2 bytes of an .npy file: its numbers, without the header.
+numbers() { tail -c "$2" "$1"; }
+
+images=597
+echo "Reading $images held-out images, layer by layer:"
+layer pixels image="$here/images.npy[1200:]" x="$work/x.npy" "$@"
+layer dense act=relu x="$work/x.npy" weight="$here/w1.npy" bias="$here/b1.npy" y="$work/hidden.npy" "$@"
+layer dense x="$work/hidden.npy" weight="$here/w2.npy" bias="$here/b2.npy" y="$work/score.npy" "$@"
+layer softmax x="$work/score.npy" y="$work/probability.npy" "$@"
+layer argmax_rows x="$work/probability.npy" digit="$work/digit.npy" "$@"
+layer count_equal digit="$work/digit.npy" label="$here/labels.npy[1200:]" count="$work/count.npy" "$@"
+
+correct=$(numbers "$work/count.npy" 8 | od -An -t d8 | tr -d ' ')
+expected=$(cat "$here/expected.txt")
+echo "accuracy: $correct of $images held-out images right ($((correct * 10000 / images / 100)).$(printf %02d $((correct * 10000 / images % 100))) %); NumPy: $expected"
+[ "$correct of $images" = "$expected" ] || { echo "run.sh: the count differs from NumPy's" >&2; exit 1; }
+
+numbers "$work/digit.npy" $((8 * images)) >"$work/digit"
+numbers "$here/predicted.npy" $((8 * images)) | cmp - "$work/digit" ||
+    { echo "run.sh: a digit differs from NumPy's" >&2; exit 1; }

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Folders include only downward: base, lang and launch, parser and lowering and mlir_bridge, cpu and ptx, driver, tools.
+# Only mlir_bridge includes MLIR or LLVM headers.
+set -eu
+cd "$(dirname "$0")/.."
+failed=0
+
+# allow FOLDER OTHERS..: FOLDER may include headers of itself, of include/, and of OTHERS.
+allow() {
+    folder=$1
+    shift
+    may="^($folder|tile$(printf '|%s' "$@"))\$"
+    for file in $(find "$folder" -name '*.[ch]' -o -name '*.cc' -o -name '*.def' -o -name '*.re' | sort); do
+        sed -n 's/^ *# *include *"\([^"/]*\)\/.*/\1/p' "$file" | sort -u | while read -r used; do
+            echo "$used" | grep -qE "$may" || echo "$file: $folder must not include $used/"
+        done
+    done
+}
+
+report=$(
+    allow include
+    allow base
+    allow lang base
+    allow launch base
+    allow parser lang base
+    allow lowering lang base
+    allow mlir_bridge lang base mlir-c llvm-c
+    allow cpu lowering lang base
+    allow ptx lowering lang base
+    allow driver ptx cpu mlir_bridge lowering parser launch lang base
+    allow tools driver ptx cpu mlir_bridge lowering parser launch lang base
+    grep -rnE '# *include *[<"](mlir|llvm)(-c)?/' --include='*.[ch]' --include='*.cc' --include='*.re' \
+        include base lang launch parser lowering cpu ptx driver tools |
+        sed 's/$/   (only mlir_bridge may include MLIR and LLVM)/'
+) || failed=$?
+if [ -n "$report" ]; then
+    echo "$report"
+    exit 1
+fi
+echo "includes go downward only"

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Files of at most 1000 lines, functions of at most 60, no unfinished business, no tabs or trailing blanks.
+set -eu
+cd "$(dirname "$0")/.."
+files=$(find base bench cpu driver examples include lang launch lowering mlir_bridge parser ptx scripts stdlib tests tools \
+    \( -name '*.[ch]' -o -name '*.cc' -o -name '*.def' -o -name '*.re' -o -name '*.tile' -o -name '*.sh' -o -name '*.py' \
+    -o -name '*.tir' \) | sort)
+code=$(echo "$files" | grep -E '\.(c|h|cc|def|re)$')
+
+report=$(
+    for file in $code; do
+        lines=$(wc -l <"$file")
+        [ "$lines" -le 1000 ] || echo "$file: $lines lines, at most 1000 are allowed"
+    done
+
+    # A function opens with a line that ends in ") {" at column 0 or continues a signature, and closes with "}" there.
+    for file in $code; do
+        awk '
+            /^[A-Za-z_]/ { head = FNR; kind = $0 }
+            !start && head && /\{$/ && kind !~ /^(struct|union|enum|typedef|extern)|=/ { start = head }
+            /^\}/ {
+                if (start && FNR - start + 1 > 60)
+                    printf "%s:%d: function of %d lines, at most 60 are allowed\n", FILENAME, start, FNR - start + 1
+                start = 0; head = 0
+            }' "$file"
+    done
+
+    # The words are split here so that this file does not find itself.
+    words='TO''DO|FIX''ME|XX''X|for ''now|not ''implemented|unimple''mented|place''holder'
+    # shellcheck disable=SC2086
+    grep -nEi "\b($words)\b" $files | sed 's/$/   (unfinished business)/'
+    # shellcheck disable=SC2086
+    grep -nE '[[:blank:]]+$' $files | sed 's/$/   (trailing blanks)/'
+    # shellcheck disable=SC2086
+    grep -nP '\t' $code | sed 's/$/   (tab)/'
+    true
+)
+if [ -n "$report" ]; then
+    echo "$report"
+    exit 1
+fi
+echo "style: $(echo "$files" | wc -l) files looked at"

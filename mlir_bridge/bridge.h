@@ -1,0 +1,55 @@
+/* From machine form to code: the only folder that knows MLIR and LLVM, and none of their types leave it.
+ *
+ * A bridge belongs to one thread at a time; any number of them work side by side. It keeps an MLIR context and a
+ * target machine from one emission to the next. Nothing is printed: the words of a failure are in the bridge.
+ *
+ * The native entry of a phase function is
+ *     void NAME(const uint64_t *slots, int64_t begin, int64_t end, void *scratch)
+ * with one 8-byte slot for each parameter before begin: a pointer, an i64, or a scalar in its low bytes. */
+#ifndef TILE_MLIR_BRIDGE_BRIDGE_H
+#define TILE_MLIR_BRIDGE_BRIDGE_H
+
+#include "lang/ir.h"
+#include "lang/target.h"
+#include "tile/status.h"
+
+typedef struct TileBridge TileBridge;
+
+typedef enum TileCodeKind {
+    TILE_CODE_MLIR,      /* text, as exported */
+    TILE_CODE_MLIR_LLVM, /* text, after the MLIR passes */
+    TILE_CODE_LLVM,      /* LLVM IR text, optimised */
+    TILE_CODE_ASSEMBLY,  /* text */
+    TILE_CODE_OBJECT,    /* relocatable ELF */
+} TileCodeKind;
+
+typedef struct TileBridgeOptions {
+    size_t struct_size;
+    bool line_info; /* DWARF line tables from the locations of ops */
+} TileBridgeOptions;
+
+/* Milliseconds of the last emission. */
+typedef struct TileBridgeTimes {
+    double make, verify, passes, translate, optimise, emit;
+} TileBridgeTimes;
+
+/* Text is followed by a zero byte that `size` does not count. */
+typedef struct TileCode {
+    char *data;
+    size_t size;
+} TileCode;
+
+tile_status tile_bridge_create(TileBridge **bridge);
+void tile_bridge_destroy(TileBridge *bridge);
+
+/* Emits every phase function of the module; values are renumbered. `options` may be NULL. TILE_INTERNAL where an
+ * op is left that an earlier pass had to replace, TILE_BACKEND where LLVM gives up. After a fatal error inside
+ * LLVM its state is not to be trusted: every later emission of the process is refused with TILE_BACKEND. */
+tile_status tile_bridge_emit(TileBridge *bridge, TileModule *module, const TileTarget *target,
+                             const TileBridgeOptions *options, TileCodeKind kind, TileCode *code);
+void tile_code_release(TileCode *code);
+/* Why the last emission failed; "" when it did not. Lives until the next one. */
+const char *tile_bridge_message(const TileBridge *bridge);
+TileBridgeTimes tile_bridge_times(const TileBridge *bridge);
+
+#endif

@@ -1,0 +1,37 @@
+// What MLIR and LLVM offer in C++ only: translations to LLVM IR one by one (the C API has only all of them, which
+// would keep every dialect in a static link), and asking whether a CPU or a feature has a name that LLVM knows.
+#include "mlir_bridge/register.h"
+
+#include <memory>
+
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/TargetParser/Triple.h"
+#include "mlir/CAPI/IR.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+
+extern "C" void tile_register_translations(MlirDialectRegistry registry) {
+    mlir::registerBuiltinDialectTranslation(*unwrap(registry));
+    mlir::registerLLVMDialectTranslation(*unwrap(registry));
+}
+
+static bool knows_feature(const llvm::MCSubtargetInfo &info, llvm::StringRef name) {
+    for (const llvm::SubtargetFeatureKV &feature : info.getAllProcessorFeatures())
+        if (name == feature.Key) return true;
+    return false;
+}
+
+extern "C" bool tile_target_names_known(const char *triple, const char *cpu, const char *features) {
+    std::string error;
+    llvm::Triple parsed(triple);
+    const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, error);
+    if (!target) return false;
+    std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(parsed, "", ""));
+    if (!info || !info->isCPUStringValid(cpu)) return false;
+    llvm::SmallVector<llvm::StringRef, 8> list;
+    llvm::StringRef(features).split(list, ',', -1, false);
+    for (llvm::StringRef word : list)
+        if (!(word.consume_front("+") || word.consume_front("-")) || !knows_feature(*info, word)) return false;
+    return true;
+}

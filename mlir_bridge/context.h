@@ -1,0 +1,82 @@
+/* The bridge's own state: one MLIR context with the types and identifiers that the exporter asks for all the time. */
+#ifndef TILE_MLIR_BRIDGE_CONTEXT_H
+#define TILE_MLIR_BRIDGE_CONTEXT_H
+
+#include "llvm-c/TargetMachine.h"
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+#include "mlir-c/Dialect/LLVM.h"
+#include "mlir-c/IR.h"
+
+#include "mlir_bridge/bridge.h"
+
+/* X(ID, text): the attribute names in use. */
+#define TILE_BRIDGE_NAMES(X)                                                                                           \
+    X(VALUE, "value")                                                                                                  \
+    X(PREDICATE, "predicate")                                                                                          \
+    X(ALIGNMENT, "alignment")                                                                                          \
+    X(NONTEMPORAL, "nontemporal")                                                                                      \
+    X(INVARIANT, "invariant")                                                                                          \
+    X(CONSTANT_INDICES, "rawConstantIndices")                                                                          \
+    X(ELEMENT_TYPE, "elem_type")                                                                                       \
+    X(NO_WRAP, "noWrapFlags")                                                                                          \
+    X(MASK, "mask")                                                                                                    \
+    X(SYMBOL, "sym_name")                                                                                              \
+    X(FUNCTION_TYPE, "function_type")                                                                                  \
+    X(LINKAGE, "linkage")                                                                                              \
+    X(ARGUMENTS, "arg_attrs")                                                                                          \
+    X(NOALIAS, "llvm.noalias")                                                                                         \
+    X(READONLY, "llvm.readonly")                                                                                       \
+    X(ALIGN, "llvm.align")                                                                                             \
+    X(ASM, "asm_string")                                                                                               \
+    X(CONSTRAINTS, "constraints")                                                                                      \
+    X(SIDE_EFFECTS, "has_side_effects")                                                                                \
+    X(SEGMENTS, "operandSegmentSizes")                                                                                 \
+    X(BUNDLES, "op_bundle_sizes")                                                                                      \
+    X(MIN_IS_POISON, "is_int_min_poison")                                                                              \
+    X(WRITES, "rw")                                                                                                    \
+    X(LOCALITY, "hint")                                                                                                \
+    X(CACHE, "cache")                                                                                                  \
+    X(CALLEE, "callee")                                                                                                \
+    X(INTRINSIC, "intrin")                                                                                             \
+    X(LOOP_ANNOTATION, "loop_annotation")                                                                              \
+    X(LOOP_HINT, "llvm.loop_annotation")
+
+typedef enum BridgeName {
+#define BRIDGE_NAME_ENUM(id, text) NAME_##id,
+    TILE_BRIDGE_NAMES(BRIDGE_NAME_ENUM)
+#undef BRIDGE_NAME_ENUM
+        NAME_COUNT
+} BridgeName;
+
+struct TileBridge {
+    MlirContext mlir;
+    MlirLocation unknown;
+    MlirType nothing, pointer;
+    MlirType scalars[TILE_SCALAR_COUNT]; /* a value's type; bf16 and f8 travel as integers of their width */
+    MlirAttribute unit;
+    MlirIdentifier names[NAME_COUNT];
+    LLVMTargetMachineRef machine; /* for the target below */
+    char *triple, *cpu, *features;
+    TileArena *arena; /* of the last emission: message, exporter's tables */
+    TileText message;
+    TileBridgeTimes times;
+};
+
+/* Adds a line to the bridge's message. */
+void bridge_complain(TileBridge *bridge, const char *format, ...) TILE_PRINTF(2, 3);
+double bridge_milliseconds(void);
+
+static inline MlirStringRef text_ref(const char *text) { return mlirStringRefCreateFromCString(text); }
+/* MLIR's printers call this with a TileText. */
+void bridge_text_callback(MlirStringRef text, void *state);
+
+/* pipeline.c: from scf and llvm to the LLVM dialect alone. */
+bool bridge_run_passes(TileBridge *bridge, MlirModule module);
+
+/* emit.c */
+tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target);
+void bridge_drop_target(TileBridge *bridge);
+tile_status bridge_generate(TileBridge *bridge, MlirModule module, TileCodeKind kind, TileCode *code);
+
+#endif

@@ -1,0 +1,240 @@
+/* LLVM's part of the way: translation, the reduced pipeline, machine code. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llvm-c/Analysis.h"
+#include "llvm-c/Core.h"
+#include "llvm-c/ErrorHandling.h"
+#include "llvm-c/Target.h"
+#include "llvm-c/Transforms/PassBuilder.h"
+#include "mlir-c/Target/LLVMIR.h"
+#include "mlir_bridge/context.h"
+#include "mlir_bridge/register.h"
+
+/* LLVM's fatal-error handler and its list of targets belong to the whole process and give no user data; hence the
+ * only mutable state of this folder that is not in a bridge. */
+static pthread_once_t initialised = PTHREAD_ONCE_INIT;
+static atomic_bool untrusted; /* LLVM was left by a jump: its locks and tables may be in any state */
+
+typedef struct Emergency {
+    jmp_buf exit;
+    char reason[512];
+} Emergency;
+static _Thread_local Emergency *emergency;
+
+static void leave_llvm(const char *reason) {
+    if (!emergency) return;
+    atomic_store(&untrusted, true);
+    strncpy(emergency->reason, reason, sizeof emergency->reason - 1);
+    longjmp(emergency->exit, 1);
+}
+
+static void initialise_llvm(void) {
+    LLVMInstallFatalErrorHandler(leave_llvm);
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+}
+
+/* ---- the target machine ---- */
+
+void bridge_drop_target(TileBridge *bridge) {
+    if (bridge->machine) LLVMDisposeTargetMachine(bridge->machine);
+    free(bridge->triple);
+    free(bridge->cpu);
+    free(bridge->features);
+    bridge->machine = NULL;
+    bridge->triple = bridge->cpu = bridge->features = NULL;
+}
+
+static bool is_current_target(const TileBridge *bridge, const TileTarget *target) {
+    return bridge->machine && strcmp(bridge->triple, target->triple) == 0 &&
+           strcmp(bridge->cpu, target->llvm_cpu) == 0 && strcmp(bridge->features, target->llvm_features) == 0;
+}
+
+tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
+    pthread_once(&initialised, initialise_llvm);
+    if (atomic_load(&untrusted)) {
+        bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
+        return TILE_BACKEND;
+    }
+    if (is_current_target(bridge, target)) return TILE_OK;
+    bridge_drop_target(bridge);
+    if (!tile_target_names_known(target->triple, target->llvm_cpu, target->llvm_features)) {
+        bridge_complain(bridge, "LLVM does not know the target %s, CPU '%s', features '%s'", target->triple,
+                        target->llvm_cpu, target->llvm_features);
+        return TILE_UNSUPPORTED;
+    }
+    LLVMTargetRef llvm_target;
+    char *error = NULL;
+    if (LLVMGetTargetFromTriple(target->triple, &llvm_target, &error)) {
+        bridge_complain(bridge, "LLVM: %s", error);
+        LLVMDisposeMessage(error);
+        return TILE_BACKEND;
+    }
+    bridge->triple = strdup(target->triple);
+    bridge->cpu = strdup(target->llvm_cpu);
+    bridge->features = strdup(target->llvm_features);
+    if (!bridge->triple || !bridge->cpu || !bridge->features) return TILE_OUT_OF_MEMORY;
+    bridge->machine = LLVMCreateTargetMachine(llvm_target, target->triple, target->llvm_cpu, target->llvm_features,
+                                              LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    return bridge->machine ? TILE_OK : TILE_BACKEND;
+}
+
+/* ---- one emission ---- */
+
+typedef struct Emission {
+    TileBridge *bridge;
+    MlirModule mlir;
+    TileCodeKind kind;
+    TileCode *code;
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    bool failed; /* a diagnostic of severity error came */
+} Emission;
+
+static void take_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *state) {
+    Emission *emission = state;
+    if (LLVMGetDiagInfoSeverity(diagnostic) != LLVMDSError) return;
+    char *text = LLVMGetDiagInfoDescription(diagnostic);
+    bridge_complain(emission->bridge, "LLVM: %s", text);
+    LLVMDisposeMessage(text);
+    emission->failed = true;
+}
+
+static LLVMAttributeRef enum_attribute(LLVMContextRef context, const char *name, uint64_t value) {
+    return LLVMCreateEnumAttribute(context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
+}
+
+/* Empty asm touches no memory; LLVM assumes the worst unless told, and would then move no load across it. */
+static void mark_asm(LLVMContextRef context, LLVMValueRef function) {
+    enum { MEMORY_NONE = 0 };
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+            if (!LLVMIsACallInst(i) || !LLVMIsAInlineAsm(LLVMGetCalledValue(i))) continue;
+            LLVMAddCallSiteAttribute(i, LLVMAttributeFunctionIndex, enum_attribute(context, "memory", MEMORY_NONE));
+            LLVMAddCallSiteAttribute(i, LLVMAttributeFunctionIndex, enum_attribute(context, "nounwind", 0));
+        }
+}
+
+static void mark_functions(Emission *emission) {
+    for (LLVMValueRef function = LLVMGetFirstFunction(emission->module); function;
+         function = LLVMGetNextFunction(function)) {
+        if (LLVMIsDeclaration(function)) continue;
+        LLVMAddTargetDependentFunctionAttr(function, "target-cpu", emission->bridge->cpu);
+        if (*emission->bridge->features)
+            LLVMAddTargetDependentFunctionAttr(function, "target-features", emission->bridge->features);
+        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, enum_attribute(emission->context, "nounwind", 0));
+        mark_asm(emission->context, function);
+    }
+}
+
+/* Our own passes have done the large things; what is left is cleaning up after them. No pass of these reorders
+ * floating point arithmetic. */
+static const char pipeline[] = "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg),"
+                               "function(loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)";
+
+static bool optimise(Emission *emission) {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(emission->module, pipeline, emission->bridge->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error) return true;
+    char *text = LLVMGetErrorMessage(error);
+    bridge_complain(emission->bridge, "LLVM: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return false;
+}
+
+static bool take_bytes(Emission *emission, const char *bytes, size_t size) {
+    emission->code->data = malloc(size + 1);
+    if (!emission->code->data) return false;
+    memcpy(emission->code->data, bytes, size);
+    emission->code->data[size] = 0;
+    emission->code->size = size;
+    return true;
+}
+
+static tile_status write_code(Emission *emission) {
+    if (emission->kind == TILE_CODE_LLVM) {
+        char *text = LLVMPrintModuleToString(emission->module);
+        bool taken = take_bytes(emission, text, strlen(text));
+        LLVMDisposeMessage(text);
+        return taken ? TILE_OK : TILE_OUT_OF_MEMORY;
+    }
+    LLVMCodeGenFileType type = emission->kind == TILE_CODE_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+    LLVMMemoryBufferRef buffer = NULL;
+    char *error = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(emission->bridge->machine, emission->module, type, &error, &buffer)) {
+        bridge_complain(emission->bridge, "LLVM: %s", error);
+        LLVMDisposeMessage(error);
+        return TILE_BACKEND;
+    }
+    bool taken = take_bytes(emission, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    LLVMDisposeMemoryBuffer(buffer);
+    return taken ? TILE_OK : TILE_OUT_OF_MEMORY;
+}
+
+static void set_module_target(Emission *emission) {
+    LLVMSetTarget(emission->module, emission->bridge->triple);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(emission->bridge->machine);
+    LLVMSetModuleDataLayout(emission->module, layout);
+    LLVMDisposeTargetData(layout);
+    mark_functions(emission);
+}
+
+static tile_status run_emission(Emission *emission) {
+    TileBridgeTimes *times = &emission->bridge->times;
+    double start = bridge_milliseconds();
+    emission->module = mlirTranslateModuleToLLVMIR(mlirModuleGetOperation(emission->mlir), emission->context);
+    if (!emission->module) {
+        bridge_complain(emission->bridge, "MLIR's translation to LLVM IR failed");
+        return TILE_INTERNAL;
+    }
+    set_module_target(emission);
+    double translated = bridge_milliseconds();
+    times->translate = translated - start;
+    if (!optimise(emission)) return TILE_BACKEND;
+    double optimised = bridge_milliseconds();
+    times->optimise = optimised - translated;
+    tile_status status = write_code(emission);
+    times->emit = bridge_milliseconds() - optimised;
+    /* A selection failure is a diagnostic while the call still succeeds. */
+    return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
+}
+
+tile_status bridge_generate(TileBridge *bridge, MlirModule mlir, TileCodeKind kind, TileCode *code) {
+    Emission *emission = calloc(1, sizeof *emission);
+    Emergency *exit = calloc(1, sizeof *exit);
+    if (!emission || !exit) {
+        free(emission);
+        free(exit);
+        return TILE_OUT_OF_MEMORY;
+    }
+    *emission = (Emission){.bridge = bridge, .mlir = mlir, .kind = kind, .code = code};
+    tile_status status;
+    if (setjmp(exit->exit) == 0) {
+        emergency = exit;
+        emission->context = LLVMContextCreate();
+        LLVMContextSetDiagnosticHandler(emission->context, take_diagnostic, emission);
+        status = run_emission(emission);
+        if (emission->module) LLVMDisposeModule(emission->module);
+        LLVMContextDispose(emission->context);
+    } else {
+        bridge_complain(bridge, "LLVM: %s", exit->reason);
+        bridge->machine = NULL; /* leaked, with the context and the module */
+        status = TILE_BACKEND;
+    }
+    emergency = NULL;
+    free(exit);
+    free(emission);
+    if (status != TILE_OK) tile_code_release(code);
+    return status;
+}

@@ -1,0 +1,101 @@
+/* Structured control flow, as it is, to scf. */
+#include "mlir_bridge/export.h"
+
+/* A region's block whose arguments stand for those of the IR's region; its ops are exported into it. */
+static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
+    TileArena *arena = exporter->bridge->arena;
+    unsigned count = block->argument_count;
+    MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);
+    MlirLocation *locations = TILE_NEW_ARRAY(arena, MlirLocation, count);
+    for (unsigned i = 0; i < count; i++) {
+        types[i] = export_type(exporter, block->arguments[i]->type);
+        locations[i] = exporter->location;
+    }
+    MlirBlock made = mlirBlockCreate(count, types, locations), outer = exporter->block;
+    for (unsigned i = 0; i < count; i++) exporter->values[block->arguments[i]->number] = mlirBlockGetArgument(made, i);
+    MlirRegion region = mlirRegionCreate();
+    mlirRegionAppendOwnedBlock(region, made);
+    exporter->block = made;
+    MlirLocation location = exporter->location;
+    export_block(exporter, block);
+    exporter->location = location;
+    exporter->block = outer;
+    return region;
+}
+
+/* Operands and results of the op as they are, with the regions given. */
+static MlirOperation build_structured(Exporter *exporter, const TileOp *op, const char *name, unsigned region_count,
+                                      const MlirRegion *regions) {
+    TileArena *arena = exporter->bridge->arena;
+    MlirValue *operands = TILE_NEW_ARRAY(arena, MlirValue, op->operand_count);
+    MlirType *results = TILE_NEW_ARRAY(arena, MlirType, op->result_count);
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = operand_of(exporter, op, i);
+    for (unsigned i = 0; i < op->result_count; i++) results[i] = export_type(exporter, tile_op_result(op, i)->type);
+    MlirOperationState state = mlirOperationStateGet(text_ref(name), exporter->location);
+    mlirOperationStateAddOperands(&state, op->operand_count, operands);
+    mlirOperationStateAddResults(&state, op->result_count, results);
+    mlirOperationStateAddOwnedRegions(&state, region_count, regions);
+    MlirOperation made = mlirOperationCreate(&state);
+    mlirBlockAppendOwnedOperation(exporter->block, made);
+    for (unsigned i = 0; i < op->result_count; i++) set_result(exporter, op, i, mlirOperationGetResult(made, i));
+    return made;
+}
+
+void export_for(Exporter *exporter, const TileOp *op) {
+    MlirRegion body = export_region(exporter, &op->regions[0]);
+    build_structured(exporter, op, "scf.for", 1, &body);
+}
+
+void export_while(Exporter *exporter, const TileOp *op) {
+    MlirRegion before = export_region(exporter, &op->regions[0]);
+    MlirRegion regions[2] = {before, export_region(exporter, &op->regions[1])};
+    build_structured(exporter, op, "scf.while", 2, regions);
+}
+
+void export_if(Exporter *exporter, const TileOp *op) {
+    MlirRegion then = export_region(exporter, &op->regions[0]);
+    MlirRegion regions[2] = {then, export_region(exporter, &op->regions[1])};
+    build_structured(exporter, op, "scf.if", 2, regions);
+}
+
+void export_yield(Exporter *exporter, const TileOp *op) { build_structured(exporter, op, "scf.yield", 0, NULL); }
+
+void export_condition(Exporter *exporter, const TileOp *op) {
+    build_structured(exporter, op, "scf.condition", 0, NULL);
+}
+
+void export_return(Exporter *exporter, const TileOp *op) { build_structured(exporter, op, "llvm.return", 0, NULL); }
+
+MlirRegion export_simple_region(Exporter *exporter, MlirBlock block, MlirValue value) {
+    MlirBlock outer = exporter->block;
+    exporter->block = block;
+    export_build(exporter, "scf.yield", no_type(), value.ptr ? 1 : 0, &value, NO_ATTRIBUTES);
+    exporter->block = outer;
+    MlirRegion region = mlirRegionCreate();
+    mlirRegionAppendOwnedBlock(region, block);
+    return region;
+}
+
+MlirValue export_choice(Exporter *exporter, MlirValue condition, MlirType result, MlirRegion then,
+                        MlirRegion otherwise) {
+    MlirRegion regions[2] = {then, otherwise};
+    MlirOperationState state = mlirOperationStateGet(text_ref("scf.if"), exporter->location);
+    mlirOperationStateAddOperands(&state, 1, &condition);
+    if (result.ptr) mlirOperationStateAddResults(&state, 1, &result);
+    mlirOperationStateAddOwnedRegions(&state, 2, regions);
+    MlirOperation made = mlirOperationCreate(&state);
+    mlirBlockAppendOwnedOperation(exporter->block, made);
+    return result.ptr ? mlirOperationGetResult(made, 0) : (MlirValue){NULL};
+}
+
+void export_assert(Exporter *exporter, const TileOp *op) {
+    MlirBlock outer = exporter->block, then = mlirBlockCreate(0, NULL, NULL),
+              otherwise = mlirBlockCreate(0, NULL, NULL);
+    exporter->block = otherwise;
+    export_build(exporter, "llvm.intr.trap", no_type(), NO_VALUES, NO_ATTRIBUTES);
+    exporter->block = outer;
+    MlirValue none = {NULL};
+    MlirRegion passes = export_simple_region(exporter, then, none);
+    export_choice(exporter, operand_of(exporter, op, 0), no_type(), passes,
+                  export_simple_region(exporter, otherwise, none));
+}

@@ -1,0 +1,222 @@
+/* Addresses, loads and stores. A bool is one bit in a register and a byte in memory. */
+#include "mlir_bridge/export.h"
+
+/* What the optional operands of an access are. */
+typedef struct Parts {
+    MlirValue mask, fill; /* null where absent; the fill has the value's type */
+} Parts;
+
+static TileScalar memory_scalar(TileScalar scalar) { return scalar == TILE_BOOL ? TILE_U8 : scalar; }
+
+static MlirValue to_memory(Exporter *exporter, const TileType *type, MlirValue value) {
+    if (type->scalar != TILE_BOOL) return value;
+    return export_build(exporter, "llvm.zext", export_type_like(exporter, type, TILE_U8), VALUES(value), NO_ATTRIBUTES);
+}
+
+static MlirValue from_memory(Exporter *exporter, const TileType *type, MlirValue value) {
+    if (type->scalar != TILE_BOOL) return value;
+    MlirValue zero = export_splat_integer(exporter, type, TILE_U8, 0);
+    return export_compare(exporter, false, ICMP_NE, export_type(exporter, type), value, zero);
+}
+
+static Parts read_parts(Exporter *exporter, const TileOp *op, const TileType *type) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    Parts result = {{NULL}, {NULL}};
+    if (!parts) return result;
+    unsigned next = op->operand_count - parts->count;
+    for (unsigned i = 0; i < parts->count; i++, next++) {
+        MlirValue value = operand_of(exporter, op, next);
+        if (parts->integers[i] == TILE_PARTS_MASK) {
+            result.mask = value;
+        } else {
+            bool spread = type->kind == TILE_TYPE_VECTOR && tile_op_operand(op, next)->type->kind == TILE_TYPE_SCALAR;
+            result.fill =
+                spread ? export_broadcast(exporter, value, export_type(exporter, type), type->extent[0]) : value;
+        }
+    }
+    return result;
+}
+
+static MlirValue poison_of(Exporter *exporter, MlirType type) {
+    return export_build(exporter, "llvm.mlir.poison", type, NO_VALUES, NO_ATTRIBUTES);
+}
+
+/* In bytes: what the op says, else the element's own. */
+static int64_t alignment_of(const TileOp *op, const TileType *type) {
+    int64_t align = tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0);
+    return align > 0 ? align : tile_scalar_bytes(type->scalar);
+}
+
+static bool is_streaming(const TileOp *op) {
+    return tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT) == TILE_CACHE_STREAM;
+}
+
+/* dynamic byte offset(s) from a pointer */
+static MlirValue offset_pointer(Exporter *exporter, MlirType result, MlirValue pointer, MlirValue offset) {
+    int32_t dynamic = INT32_MIN;
+    return export_build(
+        exporter, "llvm.getelementptr", result, VALUES(pointer, offset),
+        ATTRIBUTES(named(exporter, NAME_CONSTANT_INDICES, mlirDenseI32ArrayGet(exporter->mlir, 1, &dynamic)),
+                   named(exporter, NAME_ELEMENT_TYPE, mlirTypeAttrGet(scalar_of(exporter, TILE_I8))),
+                   named(exporter, NAME_NO_WRAP, export_integer(exporter, TILE_I32, 0))));
+}
+
+void export_ptr_add(Exporter *exporter, const TileOp *op) {
+    set_result(
+        exporter, op, 0,
+        offset_pointer(exporter, exporter->bridge->pointer, operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
+}
+
+/* At the front of the function, wherever the op stands: its life is the function's. */
+void export_buffer(Exporter *exporter, const TileOp *op) {
+    MlirType bytes =
+        mlirLLVMArrayTypeGet(scalar_of(exporter, TILE_I8), (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0));
+    MlirValue one = export_lane_number(exporter, 1);
+    MlirNamedAttribute attributes[] = {
+        named(exporter, NAME_ELEMENT_TYPE, mlirTypeAttrGet(bytes)),
+        named(exporter, NAME_ALIGNMENT,
+              export_integer(exporter, TILE_I64, tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0)))};
+    MlirOperationState state = mlirOperationStateGet(text_ref("llvm.alloca"), exporter->location);
+    mlirOperationStateAddOperands(&state, 1, &one);
+    mlirOperationStateAddResults(&state, 1, &exporter->bridge->pointer);
+    mlirOperationStateAddAttributes(&state, 2, attributes);
+    MlirOperation made = mlirOperationCreate(&state);
+    mlirBlockInsertOwnedOperationAfter(exporter->entry, mlirOpResultGetOwner(one), made);
+    set_result(exporter, op, 0, mlirOperationGetResult(made, 0));
+}
+
+/* ---- loads ---- */
+
+static MlirValue build_load(Exporter *exporter, const TileOp *op, MlirType type, const TileType *element) {
+    MlirNamedAttribute attributes[2] = {
+        named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, alignment_of(op, element)))};
+    unsigned count = 1;
+    if (is_streaming(op)) attributes[count++] = named(exporter, NAME_NONTEMPORAL, exporter->bridge->unit);
+    return export_build(exporter, "llvm.load", type, VALUES(operand_of(exporter, op, 0)), count, attributes);
+}
+
+/* A scalar under a mask is a branch. */
+static MlirValue build_scalar_masked_load(Exporter *exporter, const TileOp *op, const TileType *type, Parts parts) {
+    MlirType memory = scalar_of(exporter, memory_scalar(type->scalar));
+    MlirBlock outer = exporter->block, then = mlirBlockCreate(0, NULL, NULL),
+              otherwise = mlirBlockCreate(0, NULL, NULL);
+    exporter->block = then;
+    MlirValue loaded = from_memory(exporter, type, build_load(exporter, op, memory, type));
+    exporter->block = otherwise;
+    MlirValue fill = parts.fill.ptr ? parts.fill : poison_of(exporter, export_type(exporter, type));
+    exporter->block = outer;
+    MlirRegion regions[2] = {export_simple_region(exporter, then, loaded),
+                             export_simple_region(exporter, otherwise, fill)};
+    return export_choice(exporter, parts.mask, export_type(exporter, type), regions[0], regions[1]);
+}
+
+/* A masked load or gather: address(es), mask and what the other lanes become. */
+static MlirValue build_masked_load(Exporter *exporter, const TileOp *op, const char *name, const TileType *type,
+                                   MlirValue address, Parts parts) {
+    MlirType memory = export_type_like(exporter, type, memory_scalar(type->scalar));
+    MlirValue fill = parts.fill.ptr ? to_memory(exporter, type, parts.fill) : poison_of(exporter, memory);
+    MlirAttribute align = export_integer(exporter, TILE_I32, alignment_of(op, type));
+    MlirValue value = export_build(exporter, name, memory, VALUES(address, parts.mask, fill),
+                                   ATTRIBUTES(named(exporter, NAME_ALIGNMENT, align)));
+    return from_memory(exporter, type, value);
+}
+
+void export_load(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    Parts parts = read_parts(exporter, op, type);
+    MlirValue result;
+    if (!parts.mask.ptr) {
+        MlirType memory = export_type_like(exporter, type, memory_scalar(type->scalar));
+        result = from_memory(exporter, type, build_load(exporter, op, memory, type));
+    } else if (type->kind == TILE_TYPE_SCALAR) {
+        result = build_scalar_masked_load(exporter, op, type, parts);
+    } else {
+        result = build_masked_load(exporter, op, "llvm.intr.masked.load", type, operand_of(exporter, op, 0), parts);
+    }
+    set_result(exporter, op, 0, result);
+}
+
+static MlirValue all_lanes(Exporter *exporter, const TileType *type) {
+    return export_splat_integer(exporter, type, TILE_BOOL, 1);
+}
+
+static MlirValue gather_addresses(Exporter *exporter, const TileType *type, MlirValue pointer, MlirValue offsets) {
+    int64_t lanes = type->extent[0];
+    bool scalable = type->scalable;
+    MlirType pointers = mlirVectorTypeGetScalable(1, &lanes, &scalable, exporter->bridge->pointer);
+    return offset_pointer(exporter, pointers, pointer, offsets);
+}
+
+void export_gather(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    Parts parts = read_parts(exporter, op, type);
+    if (!parts.mask.ptr) parts.mask = all_lanes(exporter, type);
+    MlirValue addresses = gather_addresses(exporter, type, operand_of(exporter, op, 0), operand_of(exporter, op, 1));
+    set_result(exporter, op, 0, build_masked_load(exporter, op, "llvm.intr.masked.gather", type, addresses, parts));
+}
+
+/* ---- stores ---- */
+
+static void build_store(Exporter *exporter, const TileOp *op, const TileType *type, MlirValue value) {
+    MlirNamedAttribute attributes[2] = {
+        named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, alignment_of(op, type)))};
+    unsigned count = 1;
+    if (is_streaming(op)) {
+        attributes[count++] = named(exporter, NAME_NONTEMPORAL, exporter->bridge->unit);
+        exporter->streams = true;
+    }
+    export_build(exporter, "llvm.store", no_type(), VALUES(value, operand_of(exporter, op, 1)), count, attributes);
+}
+
+static void build_scalar_masked_store(Exporter *exporter, const TileOp *op, const TileType *type, MlirValue value,
+                                      MlirValue mask) {
+    MlirBlock outer = exporter->block, then = mlirBlockCreate(0, NULL, NULL),
+              otherwise = mlirBlockCreate(0, NULL, NULL);
+    exporter->block = then;
+    build_store(exporter, op, type, value);
+    exporter->block = outer;
+    MlirValue none = {NULL};
+    MlirRegion stores = export_simple_region(exporter, then, none);
+    export_choice(exporter, mask, no_type(), stores, export_simple_region(exporter, otherwise, none));
+}
+
+void export_store(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_operand(op, 0)->type;
+    Parts parts = read_parts(exporter, op, type);
+    MlirValue value = to_memory(exporter, type, operand_of(exporter, op, 0));
+    if (!parts.mask.ptr) {
+        build_store(exporter, op, type, value);
+    } else if (type->kind == TILE_TYPE_SCALAR) {
+        build_scalar_masked_store(exporter, op, type, value, parts.mask);
+    } else {
+        MlirAttribute align = export_integer(exporter, TILE_I32, alignment_of(op, type));
+        export_build(exporter, "llvm.intr.masked.store", no_type(),
+                     VALUES(value, operand_of(exporter, op, 1), parts.mask),
+                     ATTRIBUTES(named(exporter, NAME_ALIGNMENT, align)));
+    }
+}
+
+void export_scatter(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_operand(op, 0)->type;
+    Parts parts = read_parts(exporter, op, type);
+    if (!parts.mask.ptr) parts.mask = all_lanes(exporter, type);
+    MlirValue addresses = gather_addresses(exporter, type, operand_of(exporter, op, 1), operand_of(exporter, op, 2));
+    MlirAttribute align = export_integer(exporter, TILE_I32, alignment_of(op, type));
+    export_build(exporter, "llvm.intr.masked.scatter", no_type(),
+                 VALUES(to_memory(exporter, type, operand_of(exporter, op, 0)), addresses, parts.mask),
+                 ATTRIBUTES(named(exporter, NAME_ALIGNMENT, align)));
+}
+
+void export_prefetch(Exporter *exporter, const TileOp *op) {
+    int64_t locality = 3;
+    switch ((TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT)) {
+    case TILE_CACHE_STREAM: locality = 0; break;
+    case TILE_CACHE_L2: locality = 2; break;
+    default: break;
+    }
+    enum { DATA_CACHE = 1 };
+    export_build(exporter, "llvm.intr.prefetch", no_type(), VALUES(operand_of(exporter, op, 0)),
+                 ATTRIBUTES(named(exporter, NAME_WRITES, export_integer(exporter, TILE_I32, 0)),
+                            named(exporter, NAME_LOCALITY, export_integer(exporter, TILE_I32, locality)),
+                            named(exporter, NAME_CACHE, export_integer(exporter, TILE_I32, DATA_CACHE))));
+}

@@ -1,0 +1,296 @@
+/* Elementwise and vector ops that take more than one MLIR op, or attributes. */
+#include <string.h>
+
+#include "lang/build.h"
+#include "lang/scalar.h"
+#include "mlir_bridge/export.h"
+
+MlirValue export_constant(Exporter *exporter, MlirType type, MlirAttribute value) {
+    return export_build(exporter, "llvm.mlir.constant", type, NO_VALUES,
+                        ATTRIBUTES(named(exporter, NAME_VALUE, value)));
+}
+
+/* The attribute of a constant whose every lane has these bits. Elements come as raw bytes: a number that went
+ * through a double would lose the payload of a NaN. */
+static MlirAttribute splat_attribute(Exporter *exporter, const TileType *type, TileScalar scalar, uint64_t bits) {
+    MlirType element = scalar_of(exporter, scalar);
+    if (type->kind == TILE_TYPE_VECTOR) {
+        MlirType vector = export_type_like(exporter, type, scalar);
+        if (scalar == TILE_BOOL) return mlirDenseElementsAttrBoolSplatGet(vector, bits & 1);
+        return mlirDenseElementsAttrRawBufferGet(vector, tile_scalar_bytes(scalar), &bits);
+    }
+    return mlirIntegerAttrGet(element, (int64_t)bits);
+}
+
+MlirValue export_splat_integer(Exporter *exporter, const TileType *type, TileScalar scalar, int64_t value) {
+    return export_constant(exporter, export_type_like(exporter, type, scalar),
+                           splat_attribute(exporter, type, scalar, (uint64_t)value));
+}
+
+MlirValue export_lane_number(Exporter *exporter, int64_t lane) {
+    bool cached = lane < (int64_t)(sizeof exporter->lane_numbers / sizeof exporter->lane_numbers[0]);
+    if (cached && exporter->lane_numbers[lane].ptr) return exporter->lane_numbers[lane];
+    MlirNamedAttribute value = named(exporter, NAME_VALUE, export_integer(exporter, TILE_I64, lane));
+    MlirType type = scalar_of(exporter, TILE_I64);
+    MlirOperationState state = mlirOperationStateGet(text_ref("llvm.mlir.constant"), exporter->bridge->unknown);
+    mlirOperationStateAddResults(&state, 1, &type);
+    mlirOperationStateAddAttributes(&state, 1, &value);
+    MlirOperation op = mlirOperationCreate(&state);
+    mlirBlockInsertOwnedOperation(exporter->entry, 0, op);
+    MlirValue result = mlirOperationGetResult(op, 0);
+    if (cached) exporter->lane_numbers[lane] = result;
+    return result;
+}
+
+MlirValue export_broadcast(Exporter *exporter, MlirValue scalar, MlirType vector, int64_t lanes) {
+    MlirValue poison = export_build(exporter, "llvm.mlir.poison", vector, NO_VALUES, NO_ATTRIBUTES);
+    MlirValue first = export_build(exporter, "llvm.insertelement", vector,
+                                   VALUES(poison, scalar, export_lane_number(exporter, 0)), NO_ATTRIBUTES);
+    int32_t *zeros = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
+    return export_build(exporter, "llvm.shufflevector", vector, VALUES(first, poison),
+                        ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes, zeros))));
+}
+
+MlirValue export_compare(Exporter *exporter, bool is_float, int64_t predicate, MlirType result, MlirValue x,
+                         MlirValue y) {
+    return export_build(exporter, is_float ? "llvm.fcmp" : "llvm.icmp", result, VALUES(x, y),
+                        ATTRIBUTES(named(exporter, NAME_PREDICATE, export_integer(exporter, TILE_I64, predicate))));
+}
+
+static MlirType result_type(Exporter *exporter, const TileOp *op) {
+    return export_type(exporter, tile_op_result(op, 0)->type);
+}
+
+/* Is arithmetic on this float the back end's? bf16 and f8 are only stored, moved and reinterpreted. */
+static bool check_float(Exporter *exporter, const TileOp *op, TileScalar scalar) {
+    if (scalar == TILE_F16 || scalar == TILE_F32 || scalar == TILE_F64 || !tile_scalar_is_float(scalar)) return true;
+    export_fail(exporter, TILE_INTERNAL, op, "an earlier pass had to expand it for %s", tile_scalar_name(scalar));
+    return false;
+}
+
+void export_neg(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    MlirValue x = operand_of(exporter, op, 0);
+    if (!check_float(exporter, op, type->scalar)) return;
+    MlirValue result;
+    if (tile_scalar_is_float(type->scalar)) {
+        result = export_build(exporter, "llvm.fneg", result_type(exporter, op), VALUES(x), NO_ATTRIBUTES);
+    } else {
+        MlirValue zero = export_splat_integer(exporter, type, type->scalar, 0);
+        result = export_build(exporter, "llvm.sub", result_type(exporter, op), VALUES(zero, x), NO_ATTRIBUTES);
+    }
+    set_result(exporter, op, 0, result);
+}
+
+void export_not(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    MlirValue ones = export_splat_integer(exporter, type, type->scalar, -1);
+    set_result(exporter, op, 0,
+               export_build(exporter, "llvm.xor", result_type(exporter, op), VALUES(operand_of(exporter, op, 0), ones),
+                            NO_ATTRIBUTES));
+}
+
+void export_abs(Exporter *exporter, const TileOp *op) {
+    TileScalar scalar = tile_op_result(op, 0)->type->scalar;
+    MlirValue x = operand_of(exporter, op, 0);
+    if (!check_float(exporter, op, scalar)) return;
+    if (tile_scalar_is_float(scalar)) {
+        x = export_build(exporter, "llvm.intr.fabs", result_type(exporter, op), VALUES(x), NO_ATTRIBUTES);
+    } else if (tile_scalar_class(scalar) == TILE_CLASS_SIGNED) {
+        x = export_build(exporter, "llvm.intr.abs", result_type(exporter, op), VALUES(x),
+                         ATTRIBUTES(named(exporter, NAME_MIN_IS_POISON, export_integer(exporter, TILE_BOOL, 0))));
+    }
+    set_result(exporter, op, 0, x);
+}
+
+/* One rounding is exact in f32 and f64; that of f16 goes through f32 in the language and is expanded before. */
+void export_fma(Exporter *exporter, const TileOp *op) {
+    TileScalar scalar = tile_op_result(op, 0)->type->scalar;
+    if (scalar != TILE_F32 && scalar != TILE_F64) {
+        export_fail(exporter, TILE_INTERNAL, op, "an earlier pass had to expand it for %s", tile_scalar_name(scalar));
+        return;
+    }
+    MlirValue result = export_build(
+        exporter, "llvm.intr.fma", result_type(exporter, op),
+        VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1), operand_of(exporter, op, 2)), NO_ATTRIBUTES);
+    set_result(exporter, op, 0, result);
+}
+
+void export_isnan(Exporter *exporter, const TileOp *op) {
+    MlirValue x = operand_of(exporter, op, 0);
+    if (!check_float(exporter, op, tile_op_operand(op, 0)->type->scalar)) return;
+    set_result(exporter, op, 0, export_compare(exporter, true, FCMP_UNO, result_type(exporter, op), x, x));
+}
+
+static MlirValue splat_bits(Exporter *exporter, const TileType *type, TileScalar scalar, uint64_t bits) {
+    MlirType made = export_type_like(exporter, type, scalar);
+    if (type->kind == TILE_TYPE_VECTOR || !mlirTypeIsAFloat(scalar_of(exporter, scalar)))
+        return export_constant(exporter, made, splat_attribute(exporter, type, scalar, bits));
+    TileScalar same_width = scalar == TILE_F16 ? TILE_U16 : (scalar == TILE_F32 ? TILE_U32 : TILE_U64);
+    MlirValue integer = export_constant(exporter, scalar_of(exporter, same_width),
+                                        mlirIntegerAttrGet(scalar_of(exporter, same_width), (int64_t)bits));
+    return export_build(exporter, "llvm.bitcast", made, VALUES(integer), NO_ATTRIBUTES);
+}
+
+void export_isinf(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_operand(op, 0)->type;
+    if (!check_float(exporter, op, type->scalar)) return;
+    MlirValue magnitude = export_build(exporter, "llvm.intr.fabs", export_type(exporter, type),
+                                       VALUES(operand_of(exporter, op, 0)), NO_ATTRIBUTES);
+    uint64_t infinity = tile_scalar_greatest(type->scalar);
+    MlirValue bound = splat_bits(exporter, type, type->scalar, infinity);
+    set_result(exporter, op, 0, export_compare(exporter, true, FCMP_OEQ, result_type(exporter, op), magnitude, bound));
+}
+
+/* ---- convert ---- */
+
+/* To bool is x != 0, a NaN being true. */
+static MlirValue convert_to_bool(Exporter *exporter, const TileOp *op, const TileType *from) {
+    bool is_float = tile_scalar_is_float(from->scalar);
+    MlirValue zero = splat_bits(exporter, from, from->scalar, 0);
+    return export_compare(exporter, is_float, is_float ? FCMP_UNE : ICMP_NE, result_type(exporter, op),
+                          operand_of(exporter, op, 0), zero);
+}
+
+/* NULL: the types have the same representation. */
+static const char *conversion_name(TileScalar from, TileScalar to) {
+    unsigned from_bits = tile_scalar_bits(from), to_bits = tile_scalar_bits(to);
+    bool from_signed = tile_scalar_class(from) == TILE_CLASS_SIGNED,
+         to_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
+    if (tile_scalar_is_float(from)) {
+        if (!tile_scalar_is_float(to)) return to_signed ? "llvm.intr.fptosi.sat" : "llvm.intr.fptoui.sat";
+        return from_bits == to_bits ? NULL : (from_bits < to_bits ? "llvm.fpext" : "llvm.fptrunc");
+    }
+    if (tile_scalar_is_float(to)) return from_signed ? "llvm.sitofp" : "llvm.uitofp";
+    if (from_bits == to_bits) return NULL;
+    return from_bits > to_bits ? "llvm.trunc" : (from_signed ? "llvm.sext" : "llvm.zext");
+}
+
+void export_convert(Exporter *exporter, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = tile_op_result(op, 0)->type;
+    MlirValue x = operand_of(exporter, op, 0);
+    if (from != to) {
+        if (!check_float(exporter, op, from->scalar) || !check_float(exporter, op, to->scalar)) return;
+        const char *name = conversion_name(from->scalar, to->scalar);
+        if (to->scalar == TILE_BOOL)
+            x = convert_to_bool(exporter, op, from);
+        else if (name)
+            x = export_build(exporter, name, result_type(exporter, op), VALUES(x), NO_ATTRIBUTES);
+    }
+    set_result(exporter, op, 0, x);
+}
+
+void export_bitcast(Exporter *exporter, const TileOp *op) {
+    MlirValue x = operand_of(exporter, op, 0);
+    MlirType type = result_type(exporter, op);
+    bool same = mlirTypeEqual(mlirValueGetType(x), type);
+    set_result(exporter, op, 0, same ? x : export_build(exporter, "llvm.bitcast", type, VALUES(x), NO_ATTRIBUTES));
+}
+
+/* An empty asm that reads and writes one register: the optimiser neither looks through it nor moves two of them
+ * past each other, so that groups of vectors stay in lockstep. */
+void export_opaque(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    bool vector = type->kind == TILE_TYPE_VECTOR, is_float = tile_scalar_is_float(type->scalar);
+    uint64_t bits = tile_scalar_bits(type->scalar) * (vector ? (uint64_t)type->extent[0] : 1);
+    bool x86 = strncmp(exporter->target->triple, "x86_64", 6) == 0;
+    bool fits = type->scalar != TILE_BOOL &&
+                (!vector || bits == 128 ||
+                 (!type->scalable && bits <= exporter->target->vector_bytes * 8u && (bits == 256 || bits == 512)));
+    if (!fits || (!vector && type->scalar == TILE_F16)) {
+        export_fail(exporter, TILE_INTERNAL, op, "the value does not fill a register of the target");
+        return;
+    }
+    const char *constraint = !vector && !is_float ? "=r,0" : (x86 ? "=v,0" : "=w,0");
+    MlirValue result = export_build(
+        exporter, "llvm.inline_asm", result_type(exporter, op), VALUES(operand_of(exporter, op, 0)),
+        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(""))),
+                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(exporter->mlir, text_ref(constraint))),
+                   named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
+    set_result(exporter, op, 0, result);
+}
+
+/* ---- making and reshaping vectors ---- */
+
+void export_const(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    uint64_t bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits;
+    set_result(exporter, op, 0, splat_bits(exporter, type, type->scalar, bits));
+}
+
+void export_splat(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    uint64_t bits;
+    MlirValue result;
+    if (type->kind != TILE_TYPE_VECTOR)
+        result = operand_of(exporter, op, 0);
+    else if (tile_value_bits(tile_op_operand(op, 0), &bits))
+        result = splat_bits(exporter, type, type->scalar, bits);
+    else
+        result = export_broadcast(exporter, operand_of(exporter, op, 0), export_type(exporter, type), type->extent[0]);
+    set_result(exporter, op, 0, result);
+}
+
+/* 0, 1, 2, .. in an integer type of the given width. */
+static MlirValue build_iota(Exporter *exporter, const TileType *type, TileScalar scalar) {
+    MlirType vector = export_type_like(exporter, type, scalar);
+    if (type->scalable) return export_build(exporter, "llvm.intr.stepvector", vector, NO_VALUES, NO_ATTRIBUTES);
+    size_t lanes = (size_t)type->extent[0], bytes = tile_scalar_bytes(scalar);
+    unsigned char *elements = TILE_NEW_ARRAY(exporter->bridge->arena, unsigned char, lanes *bytes);
+    for (size_t i = 0; i < lanes; i++) memcpy(elements + i * bytes, &i, bytes);
+    return export_constant(exporter, vector, mlirDenseElementsAttrRawBufferGet(vector, lanes * bytes, elements));
+}
+
+void export_iota(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    set_result(exporter, op, 0, build_iota(exporter, type, type->scalar));
+}
+
+void export_extract(Exporter *exporter, const TileOp *op) {
+    MlirValue lane = export_lane_number(exporter, tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+    set_result(exporter, op, 0,
+               export_build(exporter, "llvm.extractelement", result_type(exporter, op),
+                            VALUES(operand_of(exporter, op, 0), lane), NO_ATTRIBUTES));
+}
+
+void export_insert(Exporter *exporter, const TileOp *op) {
+    MlirValue lane = export_lane_number(exporter, tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+    set_result(exporter, op, 0,
+               export_build(exporter, "llvm.insertelement", result_type(exporter, op),
+                            VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1), lane), NO_ATTRIBUTES));
+}
+
+void export_shuffle(Exporter *exporter, const TileOp *op) {
+    const TileAttribute *lanes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    int32_t *mask = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes->count);
+    for (unsigned i = 0; i < lanes->count; i++) mask[i] = (int32_t)lanes->integers[i];
+    MlirType type = result_type(exporter, op);
+    MlirNamedAttribute attribute = named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes->count, mask));
+    MlirValue result = export_build(exporter, "llvm.shufflevector", type,
+                                    VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1)), 1, &attribute);
+    bool scalar = tile_op_result(op, 0)->type->kind == TILE_TYPE_SCALAR;
+    set_result(exporter, op, 0, result);
+    if (scalar) export_fail(exporter, TILE_INTERNAL, op, "a shuffle to one lane is an extract");
+}
+
+/* Lane numbers compared in the narrowest type that still fills one register: clamping limit - base to the number
+ * of lanes keeps the meaning. */
+void export_mask_lt(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    int64_t lanes = type->extent[0];
+    TileScalar narrow = lanes <= 16 ? TILE_I32 : (lanes <= 32 ? TILE_I16 : (lanes <= 64 ? TILE_I8 : TILE_I32));
+    MlirType i64 = scalar_of(exporter, TILE_I64);
+    if (type->scalable) {
+        export_fail(exporter, TILE_UNSUPPORTED, op, "masks of scalable vectors");
+        return;
+    }
+    MlirValue base = operand_of(exporter, op, 0), limit = operand_of(exporter, op, 1);
+    MlirValue left = export_build(exporter, "llvm.intr.ssub.sat", i64, VALUES(limit, base), NO_ATTRIBUTES);
+    left = export_build(exporter, "llvm.intr.smax", i64, VALUES(left, export_lane_number(exporter, 0)), NO_ATTRIBUTES);
+    left =
+        export_build(exporter, "llvm.intr.smin", i64, VALUES(left, export_lane_number(exporter, lanes)), NO_ATTRIBUTES);
+    left = export_build(exporter, "llvm.trunc", scalar_of(exporter, narrow), VALUES(left), NO_ATTRIBUTES);
+    MlirValue bound = export_broadcast(exporter, left, export_type_like(exporter, type, narrow), lanes);
+    MlirValue numbers = build_iota(exporter, type, narrow);
+    set_result(exporter, op, 0, export_compare(exporter, false, ICMP_SLT, export_type(exporter, type), numbers, bound));
+}

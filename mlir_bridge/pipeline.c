@@ -1,0 +1,17 @@
+/* MLIR's part of the way: structured control flow to branches, and the little arithmetic of loop counters that this
+ * leaves behind. All else is exported in the LLVM dialect, whose ops stand one to one for those of machine form;
+ * coming from arith, math and vector they would take four conversions more. */
+#include "mlir-c/Conversion.h"
+#include "mlir-c/Pass.h"
+#include "mlir_bridge/context.h"
+
+bool bridge_run_passes(TileBridge *bridge, MlirModule module) {
+    MlirPassManager passes = mlirPassManagerCreate(bridge->mlir);
+    mlirPassManagerEnableVerifier(passes, false);
+    mlirPassManagerAddOwnedPass(passes, mlirCreateConversionSCFToControlFlowPass());
+    mlirPassManagerAddOwnedPass(passes, mlirCreateConversionArithToLLVMConversionPass());
+    mlirPassManagerAddOwnedPass(passes, mlirCreateConversionConvertControlFlowToLLVMPass());
+    MlirLogicalResult result = mlirPassManagerRunOnOp(passes, mlirModuleGetOperation(module));
+    mlirPassManagerDestroy(passes);
+    return mlirLogicalResultIsSuccess(result);
+}

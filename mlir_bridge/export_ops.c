@@ -274,7 +274,7 @@ void export_shuffle(Exporter *exporter, const TileOp *op) {
 }
 
 /* Lane numbers compared in the narrowest type that still fills one register: clamping limit - base to the number
- * of lanes keeps the meaning. */
+ * of lanes keeps the meaning. Both are positions in tensors, far from where the difference would wrap. */
 void export_mask_lt(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     int64_t lanes = type->extent[0];
@@ -285,7 +285,7 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
         return;
     }
     MlirValue base = operand_of(exporter, op, 0), limit = operand_of(exporter, op, 1);
-    MlirValue left = export_build(exporter, "llvm.intr.ssub.sat", i64, VALUES(limit, base), NO_ATTRIBUTES);
+    MlirValue left = export_build(exporter, "llvm.sub", i64, VALUES(limit, base), NO_ATTRIBUTES);
     left = export_build(exporter, "llvm.intr.smax", i64, VALUES(left, export_lane_number(exporter, 0)), NO_ATTRIBUTES);
     left =
         export_build(exporter, "llvm.intr.smin", i64, VALUES(left, export_lane_number(exporter, lanes)), NO_ATTRIBUTES);

@@ -235,10 +235,15 @@ static void format_double(char *buffer, size_t size, int digits, double value) {
 static bool print_float(TileText *text, TileScalar scalar, uint64_t bits) {
     double value = tile_scalar_to_double(scalar, bits);
     if (isnan(value) || isinf(value)) {
-        const char *word = isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+        static const char *const words[] = {"nan", "-nan", "inf", "-inf"};
+        const char *word = words[(isinf(value) ? 2 : 0) + (signbit(value) ? 1 : 0)];
         uint64_t back;
         if (!tile_scalar_read(scalar, word, strlen(word), &back) || back != bits) return false;
         tile_text_add(text, word);
+        return true;
+    }
+    if (value == trunc(value) && fabs(value) < 1e7 && !(value == 0 && signbit(value))) {
+        tile_text_format(text, "%lld.0", (long long)value);
         return true;
     }
     char buffer[40];

@@ -34,7 +34,8 @@ bool tile_scalar_same(TileScalar scalar, uint64_t a, uint64_t b);
 uint64_t tile_scalar_least(TileScalar scalar);
 uint64_t tile_scalar_greatest(TileScalar scalar);
 
-/* The shortest text that reads back as these bits: true, -7, 0.1, 1e-30, inf, nan, bits(0x7fc1). */
+/* The shortest text that reads back as these bits, whole numbers in full: true, -7, 100.0, 0.1, 1e-30, inf, nan,
+ * bits(0x7fc1). */
 void tile_scalar_print(TileText *text, TileScalar scalar, uint64_t bits);
 /* Reads what tile_scalar_print writes, and any decimal number, rounding once to double and once to the type.
  * False where the text is no number or an integer that the type cannot hold. */

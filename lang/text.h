@@ -1,0 +1,38 @@
+/* The text form of the IR. What the printer writes, the reader reads back to an equal module, and printing that
+ * gives the same text:
+ *
+ *   func kernel tile @double(%x: tensor<f32, 1, in> {align = 64, stride0 = 4}, %y: tensor<f32, 1, out>) {
+ *     %n = dim %x {axis = 0} : i64
+ *     grid %n (%i: i64) {
+ *       %v = load_tile %x, %i {access = [index]} : f32
+ *       %0 = add %v, %v : f32
+ *       store_tile %y, %0, %i {access = [index]}
+ *       yield
+ *     }
+ *     return
+ *   }
+ *
+ * A value is called by its hint, made unique by a number after a point, or by a number alone. Words in quotes
+ * stand for names of other characters. Comments run from // to the end of the line. */
+#ifndef TILE_LANG_TEXT_H
+#define TILE_LANG_TEXT_H
+
+#include "lang/ir.h"
+#include "tile/status.h"
+
+enum {
+    TILE_PRINT_LOCATIONS = 1,  /* @line:column after ops and functions that have one */
+    TILE_PRINT_NO_REGIONS = 2, /* tile_op_print: only the line of the op itself */
+};
+
+void tile_module_print(TileText *text, const TileModule *module, unsigned options);
+void tile_func_print(TileText *text, const TileFunc *func, unsigned options);
+/* The op with the names that its function's text gives to its values. */
+void tile_op_print(TileText *text, const TileOp *op, unsigned options);
+
+/* Reads functions into a new module. Nothing but the syntax and the definition of names before their use is
+ * checked: the verifier has to follow. On TILE_INVALID_SOURCE, `errors` holds "line:column: reason". */
+tile_status tile_module_read(TileContext *context, const char *text, size_t length, TileModule **module,
+                             TileText *errors);
+
+#endif

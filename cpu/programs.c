@@ -1,0 +1,127 @@
+/* cpu-programs: makes a phase function of each grid of a kernel.
+ *
+ * Before: a kernel: host ops and grids.
+ * After:  one function `<kernel>.<grid number>` for each grid: the kernel's parameters, its temps, then `begin` and
+ *         `end`; the grid's body runs for the programs begin..end, numbered row-major. The host ops that it needs are
+ *         computed again inside. In the kernel the grids stay, empty: it then says only what the host does.
+ * Needs:  device functions inlined.
+ * Keeps:  tile form.
+ * Cost:   linear in the kernel. */
+#include "cpu/passes.h"
+#include "lang/build.h"
+
+typedef struct Programs {
+    TileModule *module;
+    TileFunc *kernel;
+    TileArena *scratch;
+} Programs;
+
+static void add_parameter(TileFunc *phase, const char *name, const TileType *type, const TileParameter *like) {
+    tile_func_add_parameter(phase, name, type);
+    TileParameter *parameter = &phase->parameters[phase->body.argument_count - 1];
+    if (like) {
+        const char *own = parameter->name;
+        *parameter = *like;
+        parameter->name = own;
+    }
+    bool tensor = type->kind == TILE_TYPE_TENSOR;
+    parameter->readonly = tensor && type->access == TILE_ACCESS_IN;
+    if (tensor && type->access == TILE_ACCESS_TEMP) parameter->noalias = true;
+}
+
+/* A temp is contiguous and made by the launcher, so its strides follow from its extents; only the innermost is a
+ * constant in any case. */
+static TileParameter temp_parameter(const TileType *type) {
+    TileParameter parameter = {.facts = {.align = 64}};
+    for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++) parameter.facts.stride[d] = parameter.facts.extent[d] = TILE_UNKNOWN;
+    if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);
+    return parameter;
+}
+
+static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
+    const char *name = tile_arena_format(p->scratch, "%s.%u", p->kernel->name, number);
+    TileFunc *phase = tile_func_create(p->module, name, TILE_FUNC_PHASE, TILE_FORM_TILE);
+    phase->location = p->kernel->location;
+    const TileBlock *body = &p->kernel->body;
+    for (uint32_t i = 0; i < body->argument_count; i++) {
+        const TileParameter *parameter = &p->kernel->parameters[i];
+        add_parameter(phase, parameter->name, body->arguments[i]->type, parameter);
+        tile_map_set(map, body->arguments[i], phase->body.arguments[i]);
+    }
+    unsigned temps = 0;
+    for (TileOp *op = body->first; op; op = op->next) {
+        if (op->id != TILE_OP_TEMP) continue;
+        TileValue *temp = tile_op_result(op, 0);
+        const char *label = temp->name ? temp->name : tile_arena_format(p->scratch, "temp%u", temps);
+        TileParameter parameter = temp_parameter(temp->type);
+        add_parameter(phase, label, temp->type, &parameter);
+        tile_map_set(map, temp, phase->body.arguments[phase->body.argument_count - 1]);
+        temps++;
+    }
+    const TileType *i64 = tile_type_scalar(p->module->context, TILE_I64);
+    add_parameter(phase, "begin", i64, NULL);
+    add_parameter(phase, "end", i64, NULL);
+    return phase;
+}
+
+/* Host values of one block are few, and most are needed: all are copied, and dce removes the rest. */
+static void copy_host_ops(Programs *p, TileFunc *phase, const TileOp *grid, TileMap *map) {
+    for (const TileOp *op = p->kernel->body.first; op != grid; op = op->next)
+        if (tile_op_info(op->id)->traits & TILE_TRAIT_PURE)
+            tile_op_append(tile_op_clone(p->module, op, map), &phase->body);
+}
+
+/* Program numbers to grid indices, the last fastest. */
+static void map_indices(TileBuilder *b, const TileOp *grid, TileValue *program, TileMap *map) {
+    TileValue *rest = program;
+    for (unsigned i = grid->operand_count; i-- > 0;) {
+        TileValue *index = rest;
+        if (i) {
+            TileValue *extent = tile_map_get(map, tile_op_operand(grid, i));
+            TileValue *above = tile_build_binary(b, TILE_OP_DIV, rest, extent);
+            index = tile_build_binary(b, TILE_OP_SUB, rest, tile_build_binary(b, TILE_OP_MUL, above, extent));
+            rest = above;
+        }
+        index->name = index == program ? index->name : grid->regions[0].arguments[i]->name;
+        tile_map_set(map, grid->regions[0].arguments[i], index);
+    }
+}
+
+static void remap_operands(TileOp *op, void *state) {
+    const TileMap *map = state;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        TileValue *with = tile_map_get(map, tile_op_operand(op, i));
+        if (with) tile_op_set_operand(op, i, with);
+    }
+}
+
+static void split_grid(Programs *p, TileOp *grid, unsigned number) {
+    TileMap map;
+    tile_map_init(&map, p->scratch);
+    TileFunc *phase = create_phase(p, number, &map);
+    copy_host_ops(p, phase, grid, &map);
+    uint32_t count = phase->body.argument_count;
+    TileBuilder b = tile_builder_at_end(p->module, &phase->body);
+    b.location = grid->location;
+    TileOp *loop = tile_build_for(&b, phase->body.arguments[count - 2], phase->body.arguments[count - 1],
+                                  tile_build_i64(&b, 1), NULL, 0);
+    TileBuilder inside = tile_builder_at_end(p->module, &loop->regions[0]);
+    inside.location = grid->location;
+    TileValue *program = loop->regions[0].arguments[0];
+    program->name = tile_intern_string(p->module->context->strings, "program");
+    map_indices(&inside, grid, program, &map);
+    tile_block_splice(&loop->regions[0], &grid->regions[0]);
+    tile_block_walk(&loop->regions[0], remap_operands, &map);
+    tile_build_end(&b, TILE_OP_RETURN, NULL, 0);
+    TileBuilder left = tile_builder_at_end(p->module, &grid->regions[0]);
+    tile_build_end(&left, TILE_OP_YIELD, NULL, 0);
+}
+
+TileResult tile_pass_cpu_programs(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
+    Programs p = {.module = context->module, .kernel = func, .scratch = context->scratch};
+    unsigned number = 0;
+    for (TileOp *op = func->body.first; op; op = op->next)
+        if (op->id == TILE_OP_GRID) split_grid(&p, op, number++);
+    return number ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,63 @@
+/* Target facts of the CPUs, and CPUID. */
+#include "cpu/target.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+#define X86_COMMON .kind = TILE_TARGET_CPU, .triple = "x86_64-unknown-linux-gnu", .has_fma = true, .l1_bytes = 32 * KIB
+
+static const TileTarget targets[] = {
+    {X86_COMMON, .name = "avx2", .llvm_cpu = "x86-64-v3", .llvm_features = "", .vector_bytes = 32,
+     .vector_registers = 16, .l2_bytes = 512 * KIB},
+    {X86_COMMON, .name = "avx512", .llvm_cpu = "x86-64-v4", .llvm_features = "-prefer-256-bit", .vector_bytes = 64,
+     .vector_registers = 32, .has_masks = true, .l2_bytes = 1 * MIB},
+    {X86_COMMON, .name = "avx512bf16", .llvm_cpu = "x86-64-v4",
+     .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni", .vector_bytes = 64, .vector_registers = 32,
+     .has_masks = true, .has_bf16 = true, .has_vnni = true, .l2_bytes = 1 * MIB},
+};
+
+const TileTarget *tile_cpu_targets(unsigned *count) {
+    *count = sizeof targets / sizeof *targets;
+    return targets;
+}
+
+const TileTarget *tile_cpu_target_find(const char *name) {
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (strcmp(targets[i].name, name) == 0) return &targets[i];
+    return NULL;
+}
+
+#if defined(__x86_64__)
+static bool has_v3(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
+}
+
+static bool has_v4(void) {
+    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+
+bool tile_cpu_target_usable(const TileTarget *target) {
+    if (target->kind != TILE_TARGET_CPU || target->scalable) return false;
+    __builtin_cpu_init();
+    if (target->has_bf16 && !__builtin_cpu_supports("avx512bf16")) return false;
+    if (target->has_vnni && !__builtin_cpu_supports("avx512vnni")) return false;
+    return target->vector_bytes == 64 ? has_v4() : has_v3();
+}
+#else
+bool tile_cpu_target_usable(const TileTarget *target) {
+    (void)target;
+    return false;
+}
+#endif
+
+const TileTarget *tile_cpu_target_native(void) {
+    const TileTarget *best = NULL;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (tile_cpu_target_usable(&targets[i])) best = &targets[i];
+    return best;
+}

@@ -1,0 +1,115 @@
+#include "lang/math.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef float F;
+typedef double D;
+typedef int32_t I;
+typedef uint64_t U;
+typedef bool M;
+typedef struct {
+    D radians;
+    U quarters;
+} ANGLE;
+
+static inline I bits_of_float(F x) {
+    I bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline F float_of_bits(I bits) {
+    F x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+static inline U bits_of_double(D x) {
+    U bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline D double_of_bits(U bits) {
+    D x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+#define K(number) (number)
+#define KI(number) ((I)(number))
+#define KD(number) ((D)(number))
+#define KU(number) ((U)(number))
+#define BITS(x) bits_of_float(x)
+#define FLOAT(x) float_of_bits(x)
+#define DBITS(x) bits_of_double(x)
+#define DOUBLE(x) double_of_bits(x)
+#define WIDE(x) ((D)(x))
+#define NARROW(x) ((F)(x))
+
+#define ADD(x, y) ((x) + (y))
+#define SUB(x, y) ((x) - (y))
+#define MUL(x, y) ((x) * (y))
+#define DIV(x, y) ((x) / (y))
+#define NEG(x) (-(x))
+#define FMA(x, y, z) _Generic((x), F : fmaf, D : fma)(x, y, z)
+#define SQRT(x) _Generic((x), F : sqrtf, D : sqrt)(x)
+#define ABS(x) _Generic((x), F : fabsf, D : fabs)(x)
+#define FLOOR(x) _Generic((x), F : floorf, D : floor)(x)
+#define ROUND(x) _Generic((x), F : rintf, D : rint)(x)
+#define COPYSIGN(x, y) _Generic((x), F : copysignf, D : copysign)(x, y)
+
+#define LT(x, y) ((x) < (y))
+#define LE(x, y) ((x) <= (y))
+#define EQ(x, y) ((x) == (y))
+#define NE(x, y) ((x) != (y))
+#define MAND(x, y) ((x) & (y))
+#define SELECT(m, x, y) ((m) ? (x) : (y))
+#define RARE(m, x, y) ((m) ? (x) : (y))
+
+#define IADD(x, y) ((I)((uint32_t)(x) + (uint32_t)(y)))
+#define ISUB(x, y) ((I)((uint32_t)(x) - (uint32_t)(y)))
+#define IAND(x, y) ((x) & (y))
+#define IXOR(x, y) ((x) ^ (y))
+#define INOT(x) (~(x))
+#define ISHL(x, count) ((I)((uint32_t)(x) << (count)))
+#define ISHR(x, count) ((x) >> (count))
+
+#define UADD(x, y) ((x) + (y))
+#define USUB(x, y) ((x) - (y))
+#define UAND(x, y) ((x) & (y))
+#define UOR(x, y) ((x) | (y))
+#define UXOR(x, y) ((x) ^ (y))
+#define UEQ(x, y) ((x) == (y))
+#define USHL(x, count) ((x) << (count))
+#define USHR(x, count) ((x) >> (count))
+
+#define PARAMETERS(...) __VA_ARGS__
+
+#define PROGRAM(name, R, parameters) static inline R f32_##name(PARAMETERS parameters)
+#define CALL(name, ...) f32_##name(__VA_ARGS__)
+#include "lang/math_f32.def"
+#undef PROGRAM
+#undef CALL
+
+bool tile_math_has(TileOpId id) {
+    switch (id) {
+#define MATH(id, name, operands, approx) case TILE_OP_##id:
+#include "lang/math.def"
+#undef MATH
+        return true;
+    default: return false;
+    }
+}
+
+#define ARGUMENTS_1 (x)
+#define ARGUMENTS_2 (x, y)
+
+float tile_math_f32(TileOpId id, bool approx, float x, float y) {
+    switch (id) {
+#define MATH(id, name, operands, approx_name)                                                                          \
+    case TILE_OP_##id:                                                                                                 \
+        return approx ? f32_##approx_name ARGUMENTS_##operands : f32_##name ARGUMENTS_##operands;
+#include "lang/math.def"
+#undef MATH
+    default: return NAN;
+    }
+}

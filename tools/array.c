@@ -11,8 +11,10 @@ int64_t tile_array_count(TileScalar scalar, unsigned rank, const int64_t *extent
     bool empty = false;
     for (unsigned i = 0; i < rank; i++) {
         if (extent[i] < 0) return -1;
-        if (extent[i] == 0) empty = true;
-        else if (__builtin_mul_overflow(count, extent[i], &count)) return -1;
+        if (extent[i] == 0)
+            empty = true;
+        else if (__builtin_mul_overflow(count, extent[i], &count))
+            return -1;
     }
     if (__builtin_mul_overflow(count, (int64_t)tile_scalar_bytes(scalar), &bytes)) return -1;
     return empty ? 0 : count;
@@ -26,7 +28,8 @@ static void set_row_major(TileArray *array) {
     }
 }
 
-tile_status tile_array_create(TileArray *array, TileScalar scalar, unsigned rank, const int64_t *extent, TileText *error) {
+tile_status tile_array_create(TileArray *array, TileScalar scalar, unsigned rank, const int64_t *extent,
+                              TileText *error) {
     *array = (TileArray){.scalar = scalar, .rank = rank};
     int64_t count = tile_array_count(scalar, rank, extent);
     for (unsigned i = 0; i < rank; i++) array->extent[i] = extent[i];
@@ -47,8 +50,10 @@ tile_status tile_array_create(TileArray *array, TileScalar scalar, unsigned rank
 }
 
 void tile_array_release(TileArray *array) {
-    if (array->mapped) munmap(array->storage, array->storage_size);
-    else free(array->storage);
+    if (array->mapped)
+        munmap(array->storage, array->storage_size);
+    else
+        free(array->storage);
     *array = (TileArray){0};
 }
 
@@ -218,6 +223,7 @@ void tile_array_visit(const TileArray *array, TileElementVisitor visit, void *st
 
 void tile_array_describe(TileText *text, const TileArray *array) {
     tile_text_format(text, "%s[", tile_scalar_name(array->scalar));
-    for (unsigned i = 0; i < array->rank; i++) tile_text_format(text, "%s%lld", i ? ", " : "", (long long)array->extent[i]);
+    for (unsigned i = 0; i < array->rank; i++)
+        tile_text_format(text, "%s%lld", i ? ", " : "", (long long)array->extent[i]);
     tile_text_add(text, "]");
 }

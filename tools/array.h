@@ -21,7 +21,8 @@ typedef struct TileArray {
 /* Number of elements, or -1 where it does not fit 63 bits together with the element size. */
 int64_t tile_array_count(TileScalar scalar, unsigned rank, const int64_t *extent);
 /* Zeroed row-major memory; a status and a message where there is not enough. */
-tile_status tile_array_create(TileArray *array, TileScalar scalar, unsigned rank, const int64_t *extent, TileText *error);
+tile_status tile_array_create(TileArray *array, TileScalar scalar, unsigned rank, const int64_t *extent,
+                              TileText *error);
 void tile_array_release(TileArray *array);
 
 /* Views, in place. `suffix` is what follows the source of an argument: any sequence of `[slices]`, `.T` and

@@ -93,7 +93,8 @@ static bool read_extent(Header *h, int64_t *extent) {
     int64_t value = 0;
     const char *start = h->text;
     for (; h->text < h->end && isdigit((unsigned char)*h->text); h->text++)
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *h->text - '0', &value)) return false;
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *h->text - '0', &value))
+            return false;
     *extent = value;
     return h->text > start;
 }
@@ -191,7 +192,8 @@ static void set_strides(TileArray *array, bool fortran) {
 static tile_status describe_file(const char *path, TileScalar named, TileArray *array, TileText *error) {
     Header header = {0};
     size_t data;
-    if (!find_header(array, &header, &data)) return fail_file(error, path, "is not a .npy file of version 1 to 3, or is cut short");
+    if (!find_header(array, &header, &data))
+        return fail_file(error, path, "is not a .npy file of version 1 to 3, or is cut short");
     if (!read_dictionary(&header)) return fail_file(error, path, "has a header that cannot be read");
     TILE_TRY(find_type(path, &header, named, &array->scalar, error));
     array->rank = header.rank;
@@ -251,7 +253,8 @@ static void write_header(FILE *file, const TileArray *array, TileArena *arena) {
     const char *order = *type == '<' || *type == '|' ? "" : tile_scalar_bytes(array->scalar) == 1 ? "|" : "<";
     tile_text_format(&header, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", order, type);
     for (unsigned i = 0; i < array->rank; i++)
-        tile_text_format(&header, "%lld%s", (long long)array->extent[i], array->rank == 1 || i + 1 < array->rank ? "," : "");
+        tile_text_format(&header, "%lld%s", (long long)array->extent[i],
+                         array->rank == 1 || i + 1 < array->rank ? "," : "");
     tile_text_add(&header, "), }");
     while ((10 + header.length + 1) % 64) tile_text_add_char(&header, ' ');
     tile_text_add_char(&header, '\n');
@@ -285,7 +288,8 @@ static bool write_contents(FILE *file, const TileArray *array, TileArena *arena)
     write_header(file, array, arena);
     if (is_row_major(array))
         fwrite(array->data, sink.size, (size_t)tile_array_count(array->scalar, array->rank, array->extent), file);
-    else tile_array_visit(array, write_element, &sink);
+    else
+        tile_array_visit(array, write_element, &sink);
     return !ferror(file) && fflush(file) == 0 && (fsync(fileno(file)) == 0 || errno == EINVAL);
 }
 

@@ -47,8 +47,10 @@ static tile_status read_shape(const char **at, unsigned *rank, int64_t *extent, 
         if (*rank == TILE_MAX_TENSOR_RANK) return fail(error, "more than 8 dimensions", start);
         if (!read_integer(at, &extent[*rank]) || extent[*rank] < 0) return fail(error, "expected an extent", *at);
         (*rank)++;
-        if (**at == ',') *at = skip_spaces(*at + 1);
-        else if (**at != ']') return fail(error, "expected ',' or ']'", *at);
+        if (**at == ',')
+            *at = skip_spaces(*at + 1);
+        else if (**at != ']')
+            return fail(error, "expected ',' or ']'", *at);
     }
     (*at)++;
     return TILE_OK;
@@ -73,7 +75,8 @@ static tile_status parse_generated(const char *at, TileSource *source, TileText 
             return fail(error, "expected (lo,hi)", at);
         if (source->lo >= source->hi) return fail(error, "randint needs lo < hi", at);
     }
-    if (tile_array_count(source->type, source->rank, source->extent) < 0) return fail(error, "the shape is too large", at);
+    if (tile_array_count(source->type, source->rank, source->extent) < 0)
+        return fail(error, "the shape is too large", at);
     source->suffix = at;
     return TILE_OK;
 }
@@ -104,7 +107,8 @@ tile_status tile_source_parse(const char *text, TileSource *source, TileText *er
         source->kind = TILE_SOURCE_FILE;
         source->path = tile_arena_string(error->arena, text, length);
     } else {
-        tile_text_format(error, "'%s' is no tensor: give a .npy file, made-up data such as rand:f32[3,4], or @ for a result", text);
+        tile_text_format(
+            error, "'%s' is no tensor: give a .npy file, made-up data such as rand:f32[3,4], or @ for a result", text);
         return TILE_INVALID_ARGUMENT;
     }
     const char *at = text + length;
@@ -141,6 +145,17 @@ typedef struct Generation {
 
 static double uniform(const Generation *g, uint64_t index) { return (double)(mix(g->key + index) >> 11) * 0x1p-53; }
 
+/* As many leading bits as the type's significand holds, so that rounding never reaches 1. */
+static double uniform_below_one(const Generation *g, uint64_t index) {
+    double value = uniform(g, index), scale = 0x1p53;
+    TileScalar type = g->source->type;
+    if (type == TILE_F32) scale = 0x1p24;
+    if (type == TILE_F16) scale = 0x1p11;
+    if (type == TILE_BF16) scale = 0x1p8;
+    if (type == TILE_F8E4M3 || type == TILE_F8E5M2) scale = 0x1p3;
+    return floor(value * scale) / scale;
+}
+
 /* Box and Muller's transform of two uniform numbers. */
 static double normal(const Generation *g, uint64_t index) {
     double radius = sqrt(-2 * log(1 - uniform(g, 2 * index)));
@@ -150,14 +165,15 @@ static double normal(const Generation *g, uint64_t index) {
 static uint64_t generate(const Generation *g, int64_t index) {
     const TileSource *source = g->source;
     switch (source->generator) {
-    case TILE_GENERATOR_RAND: return tile_scalar_from_double(source->type, uniform(g, (uint64_t)index));
+    case TILE_GENERATOR_RAND: return tile_scalar_from_double(source->type, uniform_below_one(g, (uint64_t)index));
     case TILE_GENERATOR_RANDN: return tile_scalar_from_double(source->type, normal(g, (uint64_t)index));
     case TILE_GENERATOR_ZEROS: return 0;
     case TILE_GENERATOR_ONES: return tile_scalar_from_double(source->type, 1);
     case TILE_GENERATOR_ARANGE: return tile_scalar_from_integer(source->type, index);
     case TILE_GENERATOR_RANDINT: {
         uint64_t range = (uint64_t)source->hi - (uint64_t)source->lo;
-        return tile_scalar_from_integer(source->type, (int64_t)((uint64_t)source->lo + mix(g->key + (uint64_t)index) % range));
+        return tile_scalar_from_integer(source->type,
+                                        (int64_t)((uint64_t)source->lo + mix(g->key + (uint64_t)index) % range));
     }
     case TILE_GENERATOR_COUNT: break;
     }

@@ -1,0 +1,55 @@
+/* A kernel that a command works on: the file, its settings and its arguments by name. */
+#ifndef TILE_TOOLS_PROGRAM_H
+#define TILE_TOOLS_PROGRAM_H
+
+#include "base/list.h"
+#include "tools/session.h"
+#include "tools/source.h"
+
+typedef struct TileNamedValue {
+    const char *name, *value;
+} TileNamedValue;
+
+/* An argument of the kernel, in the order of its parameters. */
+typedef struct TileProgramArgument {
+    TileParameterInfo info;
+    const char *text; /* as given; NULL while missing */
+    TileSource source;
+    bool has_data;        /* tensors: view is set */
+    TileArray base, view; /* tensors */
+    DLTensor tensor;
+    int64_t shape[TILE_MAX_RANK], strides[TILE_MAX_RANK]; /* in elements, behind `tensor` */
+    TileArg arg;
+} TileProgramArgument;
+
+typedef struct TileProgram {
+    TileSession *session;
+    const char *path, *kernel_name; /* kernel_name may be NULL */
+    TileCompileOptions options;
+    TILE_LIST(TileNamedValue) given; /* NAME=value words, not yet told apart */
+    TILE_LIST(TileSetting) settings;
+    TileCompiler *compiler;
+    TileLibrary *library;
+    TileKernel *kernel;
+    TileProgramArgument *arguments;
+    size_t argument_count;
+} TileProgram;
+
+/* Reads one word: FILE[:KERNEL] (the first), NAME=value, --target=, --debug or --no-contract. *taken says whether it
+ * was one of these. Returns an exit status. */
+int tile_program_word(TileProgram *program, char *word, bool *taken);
+/* Compiles, finds the kernel, and tells arguments from settings. Returns an exit status. */
+int tile_program_open(TileProgram *program, TileSession *session);
+/* Makes all arguments: inputs are loaded, scalars read, results created. Returns an exit status. */
+int tile_program_load(TileProgram *program, uint64_t seed);
+/* The arguments as tile_launch wants them, in the session's arena. */
+TileArg *tile_program_args(const TileProgram *program);
+/* Makes `argument` stand for an array. */
+void tile_program_bind(TileProgramArgument *argument, const TileArray *view);
+void tile_program_close(TileProgram *program);
+
+static inline bool tile_argument_is_written(const TileProgramArgument *argument) {
+    return argument->info.kind == TILE_PARAMETER_TENSOR && argument->info.access != TILE_PARAMETER_IN;
+}
+
+#endif

@@ -1,0 +1,316 @@
+/* tilec run: compiles a kernel, runs it on data, writes the results. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver/compile.h"
+#include "lang/scalar.h"
+#include "tools/npy.h"
+#include "tools/program.h"
+
+typedef struct RunOptions {
+    bool check;
+    long repeat;
+    uint64_t seed;
+    TILE_LIST(TileNamedValue) outputs; /* --out NAME=FILE */
+} RunOptions;
+
+/* ---- options ---- */
+
+static bool read_count(const char *text, long least, long *value) {
+    char *end;
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    return end != text && !*end && !errno && *value >= least;
+}
+
+static int add_output(TileSession *session, RunOptions *options, char *word) {
+    char *equals = word ? strchr(word, '=') : NULL;
+    if (!equals) return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--out needs NAME=FILE");
+    *equals = 0;
+    tile_list_push(session->arena, &options->outputs, (TileNamedValue){word, equals + 1});
+    return 0;
+}
+
+static int read_options(TileSession *session, TileProgram *program, RunOptions *options, char **words, int count) {
+    for (int i = 0; i < count; i++) {
+        const char *repeat = tile_option_value(words[i], "--repeat"), *seed = tile_option_value(words[i], "--seed");
+        char *end = NULL;
+        int failed = 0;
+        bool taken = true;
+        if (strcmp(words[i], "--check") == 0)
+            options->check = true;
+        else if (strcmp(words[i], "--repeat") == 0 && i + 1 < count)
+            repeat = words[++i];
+        else if (strcmp(words[i], "--seed") == 0 && i + 1 < count)
+            seed = words[++i];
+        else if (strcmp(words[i], "--out") == 0)
+            failed = add_output(session, options, i + 1 < count ? words[++i] : NULL);
+        else if (!repeat && !seed)
+            failed = tile_program_word(program, words[i], &taken);
+        if (failed) return failed;
+        if (!taken) return tile_session_unknown(session, words[i]);
+        if (repeat && !read_count(repeat, 1, &options->repeat))
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--repeat needs a positive number");
+        if (seed) options->seed = strtoull(seed, &end, 0);
+        if (seed && (end == seed || *end))
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--seed needs a number");
+    }
+    return 0;
+}
+
+/* ---- copies of what a kernel writes, for --check and --repeat ---- */
+
+/* The same bytes at the same distance from the start of the storage, whatever the view. */
+static bool copy_argument(TileProgramArgument *argument, TileArray *copy, TileText *error) {
+    const TileArray *base = &argument->base;
+    if (tile_array_create(copy, TILE_U8, 1, &(int64_t){(int64_t)base->storage_size}, error) != TILE_OK) return false;
+    memcpy(copy->data, base->storage, base->storage_size);
+    return true;
+}
+
+/* A twin of the program whose written arguments live in memory of its own. */
+static bool make_twin(const TileProgram *program, TileProgramArgument *twin, TileArray *copies, TileText *error) {
+    for (size_t i = 0; i < program->argument_count; i++) {
+        twin[i] = program->arguments[i];
+        if (twin[i].info.kind == TILE_PARAMETER_SCALAR) continue;
+        TileArray view = twin[i].view;
+        if (tile_argument_is_written(&twin[i])) {
+            if (!copy_argument(&twin[i], &copies[i], error)) return false;
+            view.data = copies[i].data + (view.data - (char *)twin[i].base.storage);
+        }
+        tile_program_bind(&twin[i], &view);
+    }
+    return true;
+}
+
+static void release_copies(TileArray *copies, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (copies[i].storage) tile_array_release(&copies[i]);
+}
+
+static int launch(TileSession *session, TileKernel *kernel, const TileProgramArgument *arguments, size_t count) {
+    TileError error = {0};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    TileArg *args = TILE_NEW_ARRAY(session->arena, TileArg, count);
+    for (size_t i = 0; i < count; i++) args[i] = arguments[i].arg;
+    tile_status status = tile_launch(kernel, args, count, &options);
+    if (status == TILE_OK) return 0;
+    return tile_session_fail(session, status, "%s", *error.message ? error.message : tile_status_text(status));
+}
+
+/* ---- --check ---- */
+
+typedef struct Comparison {
+    const TileArray *expected;
+    const char *other; /* first byte of the other storage */
+    const char *storage;
+    int64_t different;
+    double largest;
+} Comparison;
+
+static uint64_t read_bits(const char *element, TileScalar scalar) {
+    uint64_t bits = 0;
+    memcpy(&bits, element, tile_scalar_bytes(scalar));
+    return bits;
+}
+
+static void compare_element(void *state, char *element, int64_t index) {
+    Comparison *c = state;
+    TileScalar scalar = c->expected->scalar;
+    const char *other = c->other + (element - c->storage);
+    uint64_t found = read_bits(element, scalar), expected = read_bits(other, scalar);
+    (void)index;
+    if (found == expected) return;
+    double a = tile_scalar_to_double(scalar, found), b = tile_scalar_to_double(scalar, expected);
+    if (isnan(a) && isnan(b)) return;
+    c->different++;
+    double difference = fabs(a - b);
+    if (isnan(difference) || difference > c->largest) c->largest = isnan(difference) ? (double)INFINITY : difference;
+}
+
+static int compare_results(TileProgram *program, const TileArray *copies) {
+    int failed = 0;
+    for (size_t i = 0; i < program->argument_count; i++) {
+        TileProgramArgument *argument = &program->arguments[i];
+        if (!tile_argument_is_written(argument)) continue;
+        Comparison c = {.expected = &argument->view, .other = copies[i].data, .storage = argument->base.storage};
+        tile_array_visit(&argument->view, compare_element, &c);
+        if (!c.different) {
+            if (!program->session->quiet)
+                printf("%s: equal to the reference interpreter's, bit for bit\n", argument->info.name);
+            continue;
+        }
+        failed = tile_session_fail(program->session, TILE_INTERNAL,
+                                   "%s: %lld elements differ from the reference interpreter's, by at most %g",
+                                   argument->info.name, (long long)c.different, c.largest);
+    }
+    return failed;
+}
+
+static int run_reference(TileProgram *program, TileProgramArgument *twin) {
+    TileCompileOptions options = program->options;
+    TileReport *report = NULL;
+    TileLibrary *library = NULL;
+    TileKernel *kernel = NULL;
+    options.target = "interp";
+    tile_status status = tile_compile_file(program->compiler, program->path, &options, &library, &report);
+    if (status == TILE_OK) status = tile_library_kernel(library, tile_kernel_name(program->kernel), &kernel);
+    if (status != TILE_OK) return tile_session_report(program->session, status, report);
+    tile_report_destroy(report);
+    int failed = launch(program->session, kernel, twin, program->argument_count);
+    tile_library_destroy(library);
+    return failed;
+}
+
+/* ---- --repeat ---- */
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int time_repeats(TileProgram *program, TileProgramArgument *twin, long repeat) {
+    double *seconds = TILE_NEW_ARRAY(program->session->arena, double, repeat);
+    for (long i = 0; i < repeat; i++) {
+        double start = now();
+        int failed = launch(program->session, program->kernel, twin, program->argument_count);
+        if (failed) return failed;
+        seconds[i] = now() - start;
+    }
+    qsort(seconds, (size_t)repeat, sizeof *seconds, compare_doubles);
+    printf("median %.3f us, least %.3f us of %ld runs\n", 1e6 * seconds[repeat / 2], 1e6 * seconds[0], repeat);
+    return 0;
+}
+
+/* ---- results ---- */
+
+static const char *output_path(const TileProgramArgument *argument, const RunOptions *options) {
+    for (size_t i = 0; i < options->outputs.count; i++)
+        if (strcmp(options->outputs.items[i].name, argument->info.name) == 0) return options->outputs.items[i].value;
+    return argument->source.kind == TILE_SOURCE_FILE ? argument->source.path : NULL;
+}
+
+/* All results are written under temporary names before the first one gets its name. An inout argument that is a
+ * view of a file is written as the whole file. */
+static int write_results(TileProgram *program, const RunOptions *options) {
+    TileText error = {.arena = program->session->arena};
+    TileNpyWriter *writers = TILE_NEW_ARRAY(program->session->arena, TileNpyWriter, program->argument_count);
+    tile_status status = TILE_OK;
+    for (size_t i = 0; i < program->argument_count && status == TILE_OK; i++) {
+        TileProgramArgument *argument = &program->arguments[i];
+        const char *path = tile_argument_is_written(argument) ? output_path(argument, options) : NULL;
+        if (path) status = tile_npy_write(&writers[i], path, &argument->base, &error);
+    }
+    for (size_t i = 0; i < program->argument_count; i++) {
+        if (status == TILE_OK && writers[i].path) status = tile_npy_commit(&writers[i], &error);
+        if (status != TILE_OK) tile_npy_abandon(&writers[i]);
+    }
+    return status == TILE_OK ? 0 : tile_session_fail(program->session, status, "%s", tile_text_get(&error));
+}
+
+static void print_element(void *state, char *element, int64_t index) {
+    const TileArray *array = state;
+    uint64_t bits = read_bits(element, array->scalar);
+    if (index) putchar(' ');
+    if (tile_scalar_is_float(array->scalar))
+        printf("%.9g", tile_scalar_to_double(array->scalar, bits));
+    else if (array->scalar == TILE_U64)
+        printf("%llu", (unsigned long long)bits);
+    else if (array->scalar == TILE_I64)
+        printf("%lld", (long long)bits);
+    else
+        printf("%.0f", tile_scalar_to_double(array->scalar, bits));
+}
+
+enum { SHOWN_ELEMENTS = 8 };
+
+/* One line for each result: its type, and its elements where they are few. */
+static void show_results(TileProgram *program, const RunOptions *options) {
+    for (size_t i = 0; i < program->argument_count && !program->session->quiet; i++) {
+        TileProgramArgument *argument = &program->arguments[i];
+        if (!tile_argument_is_written(argument)) continue;
+        TileText text = {.arena = program->session->arena};
+        tile_array_describe(&text, &argument->view);
+        const char *path = output_path(argument, options);
+        printf("%s: %s%s%s", argument->info.name, tile_text_get(&text), path ? " -> " : "", path ? path : "");
+        if (tile_array_count(argument->view.scalar, argument->view.rank, argument->view.extent) <= SHOWN_ELEMENTS) {
+            printf(" = ");
+            tile_array_visit(&argument->view, print_element, &argument->view);
+        }
+        putchar('\n');
+    }
+}
+
+static void show_times(const TileProgram *program, double run_seconds) {
+    TileStepTimes times = tile_library_times(program->library);
+    double total = 0;
+    for (int step = 0; step < TILE_STEP_COUNT; step++) {
+        fprintf(stderr, "%-8s %8.3f ms\n", tile_step_name((TileStep)step), 1e3 * times.seconds[step]);
+        total += times.seconds[step];
+    }
+    fprintf(stderr, "%-8s %8.3f ms\n%-8s %8.3f ms, compiling included\n", "compile", 1e3 * total, "run",
+            1e3 * run_seconds);
+}
+
+/* ---- the command ---- */
+
+static int check_outputs(TileProgram *program, const RunOptions *options) {
+    for (size_t o = 0; o < options->outputs.count; o++) {
+        const char *name = options->outputs.items[o].name;
+        bool found = false;
+        for (size_t i = 0; i < program->argument_count; i++)
+            if (strcmp(program->arguments[i].info.name, name) == 0)
+                found = tile_argument_is_written(&program->arguments[i]);
+        if (!found)
+            return tile_session_fail(program->session, TILE_INVALID_ARGUMENT,
+                                     "--out: '%s' is no result of the kernel\n  %s", name,
+                                     tile_kernel_signature(program->kernel));
+    }
+    return 0;
+}
+
+static int run_loaded(TileProgram *program, const RunOptions *options) {
+    size_t count = program->argument_count;
+    TileText error = {.arena = program->session->arena};
+    TileProgramArgument *twin = TILE_NEW_ARRAY(program->session->arena, TileProgramArgument, count);
+    TileArray *copies = TILE_NEW_ARRAY(program->session->arena, TileArray, count);
+    if ((options->check || options->repeat) && !make_twin(program, twin, copies, &error)) {
+        release_copies(copies, count);
+        return tile_session_fail(program->session, TILE_OUT_OF_MEMORY, "%s", tile_text_get(&error));
+    }
+    double start = now();
+    int failed = launch(program->session, program->kernel, program->arguments, count);
+    double seconds = now() - start;
+    if (!failed && options->check) failed = run_reference(program, twin);
+    if (!failed && options->check) failed = compare_results(program, copies);
+    if (!failed && options->repeat) failed = time_repeats(program, twin, options->repeat);
+    release_copies(copies, count);
+    if (!failed) failed = write_results(program, options);
+    if (failed) return failed;
+    show_results(program, options);
+    if (program->session->verbose) show_times(program, seconds);
+    return tile_session_finish(program->session);
+}
+
+int tile_command_run(TileSession *session, char **words, int count) {
+    TileProgram program = {.session = session};
+    RunOptions options = {0};
+    int failed = read_options(session, &program, &options, words, count);
+    if (!failed) failed = tile_program_open(&program, session);
+    if (!failed) failed = check_outputs(&program, &options);
+    if (!failed) failed = tile_program_load(&program, options.seed);
+    if (!failed) failed = run_loaded(&program, &options);
+    tile_program_close(&program);
+    return failed;
+}

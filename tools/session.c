@@ -1,0 +1,65 @@
+#include "tools/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print_json_string(FILE *file, const char *text) {
+    fputc('"', file);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(file, "\\%c", *at);
+        else if (*at == '\n')
+            fputs("\\n", file);
+        else if (*at < 0x20)
+            fprintf(file, "\\u%04x", *at);
+        else
+            fputc(*at, file);
+    }
+    fputc('"', file);
+}
+
+static void show(TileSession *session, const char *text) {
+    if (session->json) {
+        fputs("[{\"severity\": \"error\", \"text\": ", stderr);
+        print_json_string(stderr, text);
+        fputs("}]\n", stderr);
+    } else {
+        fprintf(stderr, isatty(STDERR_FILENO) ? "tilec: \033[1;31merror:\033[0m %s\n" : "tilec: error: %s\n", text);
+    }
+}
+
+int tile_session_fail(TileSession *session, tile_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    show(session, tile_arena_format_list(session->arena, format, arguments));
+    va_end(arguments);
+    return tile_status_exit_code(status);
+}
+
+int tile_session_report(TileSession *session, tile_status status, TileReport *report) {
+    if (report) {
+        fputs(session->json ? tile_report_json(report) : tile_report_text(report, isatty(STDERR_FILENO)), stderr);
+        tile_report_destroy(report);
+    } else if (status != TILE_OK) {
+        show(session, tile_status_text(status));
+    }
+    return tile_status_exit_code(status);
+}
+
+int tile_session_finish(TileSession *session) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    return tile_session_fail(session, TILE_IO, "cannot write the output: %s", strerror(errno));
+}
+
+const char *tile_option_value(const char *word, const char *name) {
+    size_t length = strlen(name);
+    if (strncmp(word, name, length) != 0 || word[length] != '=') return NULL;
+    return word + length + 1;
+}
+
+int tile_session_unknown(TileSession *session, const char *word) {
+    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'; see `tilec help %s`", word,
+                             session->command);
+}

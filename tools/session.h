@@ -1,0 +1,44 @@
+/* What all commands of tilec share: options that every command takes, and how errors are shown. */
+#ifndef TILE_TOOLS_SESSION_H
+#define TILE_TOOLS_SESSION_H
+
+#include "base/string.h"
+#include "tile/tile.h"
+
+typedef struct TileSession {
+    TileArena *arena;
+    bool json;           /* --error-format=json */
+    bool quiet, verbose; /* -q, -v */
+    const char *command; /* name of the command that runs */
+} TileSession;
+
+/* One command of the table in tilec.c. `words` are the words behind the command's name, those of the session taken
+ * out; the result is the program's exit status. */
+typedef struct TileCommand {
+    const char *name, *arguments, *summary, *help;
+    int (*run)(TileSession *session, char **words, int count);
+} TileCommand;
+
+/* All commands; *count is how many. */
+const TileCommand *tile_commands(size_t *count);
+
+/* Shows an error on the error stream, as text or JSON, and returns the exit status for it. */
+int tile_session_fail(TileSession *session, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
+/* Shows what a compilation has to say (report may be NULL) and releases it. A failure without a report is shown
+ * by its status. Returns the exit status. */
+int tile_session_report(TileSession *session, tile_status status, TileReport *report);
+/* Flushes the output stream: a full disk behind it is an error. Returns the exit status. */
+int tile_session_finish(TileSession *session);
+
+/* If `word` is `--name=value`, the value; else NULL. */
+const char *tile_option_value(const char *word, const char *name);
+/* Unknown options are errors that name the command. */
+int tile_session_unknown(TileSession *session, const char *word);
+
+int tile_command_run(TileSession *session, char **words, int count);
+int tile_command_emit(TileSession *session, char **words, int count);
+int tile_command_check(TileSession *session, char **words, int count);
+int tile_command_backends(TileSession *session, char **words, int count);
+int tile_command_help(TileSession *session, char **words, int count);
+
+#endif

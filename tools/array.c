@@ -130,7 +130,7 @@ static tile_status apply_slices(Reader *r, TileArray *array) {
     unsigned axis = 0, rank = 0;
     do {
         if (axis == array->rank) return fail(r, "more slices than dimensions");
-        bool kept;
+        bool kept = true;
         TILE_TRY(read_slice(r, array, axis, &kept));
         if (kept) {
             array->extent[rank] = array->extent[axis];

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/pipeline.h"
+#include "cpu/passes.h"
 #include "lang/ir.h"
 #include "lowering/pass.h"
 #include "tools/session.h"

@@ -1,0 +1,35 @@
+/* The kernels under test: where each is, what it takes, and the reference for it. */
+#ifndef TESTS_KERNELS_CASES_H
+#define TESTS_KERNELS_CASES_H
+
+#include "reference.h"
+#include "tile/tile.h"
+
+typedef enum Role { ROLE_NONE, ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_NUMBER, ROLE_TRUTH } Role;
+
+/* The type of a tensor: the row's, the row's for outputs, or fixed. */
+typedef enum Kind { KIND_T, KIND_U, KIND_F32, KIND_I64 } Kind;
+
+typedef struct Parameter {
+    const char *name;
+    Role role;
+    const char *dimensions; /* tensors: a letter each */
+    Kind kind;
+    Special special; /* the wildest numbers it may be given */
+} Parameter;
+
+enum { MAX_PARAMETERS = 6, MAX_SETTINGS = 2 };
+
+typedef struct Case {
+    const char *name; /* as in tests/matrix.tsv: file:kernel, or file:kernel/variant */
+    Parameter parameters[MAX_PARAMETERS];
+    double scalar[MAX_SCALARS]; /* values of the scalar parameters, in their order */
+    Reference *reference;
+    TileSetting settings[MAX_SETTINGS];
+    bool elementwise; /* special numbers may be everywhere without drowning the rest */
+} Case;
+
+/* NULL when there is none. */
+const Case *case_find(const char *name);
+
+#endif

@@ -1,0 +1,157 @@
+/* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
+ *
+ * usage: tile_kernel_tests MATRIX STDLIB [PATTERN]     with PATTERN, only rows whose line contains it
+ *
+ * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
+ * failure. A child is given up after two minutes with one row. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+
+enum { WORKERS = 2, ROW_SECONDS = 120, MAX_REPORTED = 60 };
+
+/* What children tell their parent. */
+typedef struct Progress {
+    size_t current; /* row being run */
+    size_t ran, failed;
+} Progress;
+
+typedef struct Worker {
+    pid_t process; /* 0: idle */
+    size_t end;    /* one past its last row */
+    Progress *progress;
+} Worker;
+
+typedef struct Plan {
+    Matrix matrix;
+    const char *stdlib, *pattern;
+    size_t next; /* first row that no worker has been given */
+    size_t reported;
+} Plan;
+
+static bool is_wanted(const Plan *plan, const Row *row) {
+    if (!plan->pattern) return true;
+    char line[1024];
+    snprintf(line, sizeof line, "%s %s %s %s %s %s %s %s", row->kernel, row->types, row->target, row->sizes, row->views,
+             row->data, row->placement, row->tune);
+    return strstr(line, plan->pattern) != NULL;
+}
+
+static void report(const Row *row, const char *reason) {
+    printf("FAIL line %d: %s %s %s, %s, %s, %s, %s, %s\n     %s\n", row->line, row->kernel, row->types, row->target,
+           row->sizes, row->views, row->data, row->placement, row->tune, reason);
+    fflush(stdout);
+}
+
+static void run_rows(const Plan *plan, size_t begin, size_t end, Progress *progress) {
+    Session *session = session_create(plan->stdlib);
+    if (!session) _exit(2);
+    char *reason = malloc(MAX_REASON);
+    for (size_t i = begin; i < end && reason; i++) {
+        const Row *row = &plan->matrix.rows[i];
+        if (!is_wanted(plan, row)) continue;
+        progress->current = i;
+        alarm(ROW_SECONDS);
+        if (!session_run(session, row, reason)) {
+            if (progress->failed < MAX_REPORTED) report(row, reason);
+            progress->failed++;
+        }
+        progress->ran++;
+    }
+    alarm(0);
+    free(reason);
+    session_destroy(session);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void start(const Plan *plan, Worker *worker, size_t begin, size_t end) {
+    fflush(stdout);
+    worker->end = end;
+    worker->progress->current = begin;
+    worker->process = fork();
+    if (worker->process == 0) run_rows(plan, begin, end, worker->progress);
+}
+
+/* The rows of one kernel and type from `begin` on. */
+static size_t unit_end(const Matrix *matrix, size_t begin) {
+    size_t end = begin + 1;
+    while (end < matrix->count && strcmp(matrix->rows[end].kernel, matrix->rows[begin].kernel) == 0 &&
+           strcmp(matrix->rows[end].types, matrix->rows[begin].types) == 0)
+        end++;
+    return end;
+}
+
+static void start_next(Plan *plan, Worker *worker) {
+    worker->process = 0;
+    if (plan->next >= plan->matrix.count) return;
+    size_t begin = plan->next;
+    plan->next = unit_end(&plan->matrix, begin);
+    start(plan, worker, begin, plan->next);
+}
+
+/* A child has ended: in peace, or in the middle of a row, after which the rest goes on in a new one. */
+static void finish(Plan *plan, Worker *worker, int status) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        start_next(plan, worker);
+        return;
+    }
+    size_t row = worker->progress->current;
+    char reason[128];
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        snprintf(reason, sizeof reason, "still running after %d s", ROW_SECONDS);
+    else if (WIFSIGNALED(status))
+        snprintf(reason, sizeof reason, "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(reason, sizeof reason, "the process ended with status %d", WEXITSTATUS(status));
+    report(&plan->matrix.rows[row], reason);
+    worker->progress->failed++;
+    worker->progress->ran++;
+    if (row + 1 < worker->end)
+        start(plan, worker, row + 1, worker->end);
+    else
+        start_next(plan, worker);
+}
+
+static void run_all(Plan *plan, Worker *workers) {
+    for (int i = 0; i < WORKERS; i++) start_next(plan, &workers[i]);
+    int status;
+    for (pid_t process; (process = wait(&status)) > 0;)
+        for (int i = 0; i < WORKERS; i++)
+            if (workers[i].process == process) {
+                finish(plan, &workers[i], status);
+                break;
+            }
+}
+
+int main(int count, char **arguments) {
+    if (count < 3 || count > 4) {
+        fprintf(stderr, "usage: tile_kernel_tests MATRIX STDLIB [PATTERN]\n");
+        return 2;
+    }
+    Plan plan = {.stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL};
+    if (!matrix_read(&plan.matrix, arguments[1])) return 2;
+    bool covered = matrix_covers(&plan.matrix, plan.stdlib);
+
+    Progress *progress =
+        mmap(NULL, sizeof(Progress) * WORKERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED) return 2;
+    Worker workers[WORKERS] = {0};
+    for (int i = 0; i < WORKERS; i++) workers[i].progress = &progress[i];
+    run_all(&plan, workers);
+
+    size_t ran = 0, failed = 0;
+    for (int i = 0; i < WORKERS; i++) {
+        ran += progress[i].ran;
+        failed += progress[i].failed;
+    }
+    printf("kernel matrix: %zu rows ran, %zu failed\n", ran, failed);
+    matrix_destroy(&plan.matrix);
+    return failed == 0 && covered && ran > 0 ? 0 : 1;
+}

@@ -1,0 +1,36 @@
+/* tests/matrix.tsv: one row for each run of a kernel. */
+#ifndef TESTS_KERNELS_MATRIX_H
+#define TESTS_KERNELS_MATRIX_H
+
+#include "cases.h"
+
+typedef struct Row {
+    int line;
+    char *text;   /* the whole line, cut into the fields below */
+    char *kernel; /* a case's name */
+    char *types;  /* T, or T:U where the output's type differs */
+    char *target; /* interp, avx2, avx512, machine.avx2, machine.avx512 */
+    char *sizes;  /* M=3 N=1025 */
+    char *views;  /* x=rows y=strided; contiguous where nothing is said */
+    char *data;   /* normal, wide (many magnitudes), special (also infinities, NaN, denormals) */
+    char *placement; /* begin, end: which end of an array touches a guard page */
+    char *tune;      /* BM=1 BN=1024, or - for the defaults */
+} Row;
+
+typedef struct Matrix {
+    Row *rows;
+    size_t count;
+} Matrix;
+
+/* False, after a message, when the file cannot be read or a row has not the right number of fields. */
+bool matrix_read(Matrix *matrix, const char *path);
+void matrix_destroy(Matrix *matrix);
+
+/* "3" of "N" in "M=2 N=3"; false when it is not there. */
+bool matrix_value(const char *settings, const char *name, char *value, size_t size);
+
+/* Every kernel that a file of `directory` (the standard library) exports or defines has a row. False, after naming
+ * those without. */
+bool matrix_covers(const Matrix *matrix, const char *directory);
+
+#endif

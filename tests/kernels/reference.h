@@ -1,0 +1,53 @@
+/* References: what each kernel should give, in double precision, straight from its definition, and how far a kernel
+ * that computes in f32 may stray. Nothing here is shared with the compiler. */
+#ifndef TESTS_KERNELS_REFERENCE_H
+#define TESTS_KERNELS_REFERENCE_H
+
+#include "values.h"
+
+enum { MAX_INPUTS = 4, MAX_SCALARS = 2 };
+
+/* Everything dense and row-major. A reference fills `expected` (the value before it is rounded to the type of the
+ * output) and `slack` (how far from it is right, absolutely). */
+typedef struct Problem {
+    int64_t dimension[26]; /* by letter */
+    const double *input[MAX_INPUTS];
+    double scalar[MAX_SCALARS];
+    Type type; /* of the inputs that have the kernel's type parameter */
+    double *expected, *slack;
+} Problem;
+
+static inline int64_t problem_dimension(const Problem *problem, char letter) { return problem->dimension[letter - 'A']; }
+
+typedef void Reference(const Problem *problem);
+
+Reference reference_add, reference_axpy, reference_copy, reference_relu, reference_gelu, reference_gelu_tanh,
+    reference_silu, reference_chain;
+Reference reference_softmax, reference_layernorm, reference_rmsnorm;
+Reference reference_sum_rows, reference_sum_columns, reference_mean_rows, reference_mean_columns, reference_argmax_rows,
+    reference_transpose;
+Reference reference_matmul, reference_matmul_bias, reference_matmul_bias_relu, reference_matmul_bias_gelu,
+    reference_matmul_bias_silu;
+Reference reference_attention, reference_attention_causal;
+
+#define F32_ROUNDOFF 0x1p-24
+#define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
+
+/* Error of a sum of n numbers whose magnitudes add up to `magnitude`: added up in at least 16 parallel lanes (kernels
+ * of this library use 64 and tiles of at least 16), or one after the other. */
+static inline double reference_lanes_slack(int64_t n, double magnitude) {
+    return F32_ROUNDOFF * magnitude * ((double)n / 16 + 16);
+}
+static inline double reference_serial_slack(int64_t n, double magnitude) {
+    return F32_ROUNDOFF * magnitude * ((double)n + 2);
+}
+
+/* Functions of one number: the value, and the slack for an f32 kernel given an exact argument. */
+typedef struct Approximate {
+    double value, slack;
+} Approximate;
+
+Approximate reference_gelu_tanh_of(double x);
+Approximate reference_silu_of(double x);
+
+#endif

@@ -1,0 +1,305 @@
+#include "run.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+
+struct Session {
+    const char *stdlib;
+    TileCompiler *compiler;
+    /* The last library, and what it was made from. */
+    TileLibrary *library;
+    char library_key[512];
+    /* The bits of the last output, and the configuration that gave them. */
+    uint64_t *bits;
+    int64_t bit_count;
+    char bits_key[1024], bits_target[32];
+};
+
+/* A row taken apart. */
+typedef struct Run {
+    const Row *row;
+    const Case *kernel;
+    Type type, output_type;
+    int parameter_count;
+    Array arrays[MAX_PARAMETERS];
+    bool made[MAX_PARAMETERS];
+    int output; /* index of the parameter that is written */
+    TileArg arguments[MAX_PARAMETERS];
+    Problem problem;
+    double *dense[MAX_INPUTS];
+    char *reason;
+} Run;
+
+static bool fail(char *reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool fail(char *reason, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(reason, MAX_REASON, format, list);
+    va_end(list);
+    return false;
+}
+
+Session *session_create(const char *stdlib) {
+    Session *session = calloc(1, sizeof *session);
+    if (!session) return NULL;
+    session->stdlib = stdlib;
+    TileCompilerOptions options = {.struct_size = sizeof options, .import_paths = &stdlib, .import_path_count = 1};
+    if (tile_compiler_create(&options, &session->compiler) == TILE_OK) return session;
+    fprintf(stderr, "no compiler could be made\n");
+    free(session);
+    return NULL;
+}
+
+void session_destroy(Session *session) {
+    if (!session) return;
+    tile_library_destroy(session->library);
+    tile_compiler_destroy(session->compiler);
+    free(session->bits);
+    free(session);
+}
+
+/* ---- arguments ---- */
+
+static bool parse_types(Run *run) {
+    char first[16];
+    const char *colon = strchr(run->row->types, ':');
+    size_t length = colon ? (size_t)(colon - run->row->types) : strlen(run->row->types);
+    snprintf(first, sizeof first, "%.*s", (int)length, run->row->types);
+    if (!type_find(first, &run->type)) return fail(run->reason, "no type %s", first);
+    run->output_type = run->type;
+    if (colon && !type_find(colon + 1, &run->output_type)) return fail(run->reason, "no type %s", colon + 1);
+    return true;
+}
+
+static Type parameter_type(const Run *run, const Parameter *parameter) {
+    switch (parameter->kind) {
+    case KIND_T: return run->type;
+    case KIND_U: return run->output_type;
+    case KIND_F32: return TYPE_F32;
+    case KIND_I64: return TYPE_I64;
+    }
+    return TYPE_F32;
+}
+
+static bool parse_sizes(Run *run) {
+    for (char letter = 'A'; letter <= 'Z'; letter++) {
+        char name[2] = {letter, 0}, value[32];
+        run->problem.dimension[letter - 'A'] =
+            matrix_value(run->row->sizes, name, value, sizeof value) ? strtoll(value, NULL, 10) : 0;
+    }
+    return true;
+}
+
+static bool make_array(Run *run, int index) {
+    const Parameter *parameter = &run->kernel->parameters[index];
+    int rank = (int)strlen(parameter->dimensions);
+    int64_t extent[ARRAY_MAX_RANK];
+    for (int i = 0; i < rank; i++) extent[i] = problem_dimension(&run->problem, parameter->dimensions[i]);
+    char name[32];
+    View view = VIEW_CONTIGUOUS;
+    if (matrix_value(run->row->views, parameter->name, name, sizeof name) && !view_find(name, &view))
+        return fail(run->reason, "no view is called %s", name);
+    if (parameter->role != ROLE_IN && !view_may_be_output(view))
+        return fail(run->reason, "%s cannot be written through a %s view", parameter->name, name);
+    Placement placement = strcmp(run->row->placement, "begin") == 0 ? PLACEMENT_BEGIN : PLACEMENT_END;
+    run->made[index] =
+        array_create(&run->arrays[index], parameter_type(run, parameter), rank, extent, view, placement);
+    if (!run->made[index]) return fail(run->reason, "out of memory");
+    run->arguments[index] = TILE_TENSOR(&run->arrays[index].tensor);
+    return true;
+}
+
+static void fill_array(const Run *run, int index, Random *random) {
+    const Parameter *parameter = &run->kernel->parameters[index];
+    const Array *array = &run->arrays[index];
+    bool special = strcmp(run->row->data, "special") == 0, wide = strcmp(run->row->data, "wide") == 0;
+    int64_t last = array->rank > 0 ? array->extent[array->rank - 1] : 1;
+    /* Where numbers are reduced, about every second line is to keep finite results. */
+    double wild = run->kernel->elementwise ? 0.25 : 0.5 / (double)(last + 1);
+    for (int64_t i = 0; i < array->count; i++) {
+        double value = 1.5 * random_normal(random);
+        if (wide) value = ldexp(value, (int)(random_next(random) % 20) - 12);
+        if (special && random_unit(random) < 0.06) value = random_special(random, array->type, SPECIAL_FINITE);
+        if (special && parameter->special == SPECIAL_ALL && random_unit(random) < wild)
+            value = random_special(random, array->type, SPECIAL_ALL);
+        value_store(array->type, array_at(array, i), value);
+    }
+}
+
+static bool make_arguments(Run *run) {
+    int inputs = 0, scalars = 0;
+    Random random = random_create((uint64_t)strlen(run->row->sizes) * 131 + (uint64_t)run->row->views[2]);
+    for (int i = 0; i < MAX_PARAMETERS && run->kernel->parameters[i].role != ROLE_NONE; i++) {
+        Role role = run->kernel->parameters[i].role;
+        run->parameter_count = i + 1;
+        if (role == ROLE_NUMBER || role == ROLE_TRUTH) {
+            double value = run->kernel->scalar[scalars];
+            run->problem.scalar[scalars++] = value;
+            run->arguments[i] = role == ROLE_NUMBER ? TILE_NUMBER(value) : TILE_TRUTH(value != 0);
+            continue;
+        }
+        if (!make_array(run, i)) return false;
+        if (role != ROLE_OUT) fill_array(run, i, &random);
+        if (role != ROLE_IN) run->output = i;
+        array_save(&run->arrays[i]);
+        if (role == ROLE_OUT) continue;
+        const Array *array = &run->arrays[i];
+        double *dense = calloc((size_t)array->count + 1, sizeof *dense);
+        run->problem.input[inputs] = run->dense[inputs] = dense;
+        inputs++;
+        if (!dense) return fail(run->reason, "out of memory");
+        for (int64_t k = 0; k < array->count; k++) dense[k] = value_load(array->type, array_at(array, k));
+    }
+    run->problem.type = run->type;
+    size_t count = (size_t)run->arrays[run->output].count + 1;
+    run->problem.expected = calloc(count, sizeof(double));
+    run->problem.slack = calloc(count, sizeof(double));
+    return (run->problem.expected && run->problem.slack) || fail(run->reason, "out of memory");
+}
+
+static void release(Run *run) {
+    for (int i = 0; i < MAX_PARAMETERS; i++)
+        if (run->made[i]) array_destroy(&run->arrays[i]);
+    for (int i = 0; i < MAX_INPUTS; i++) free(run->dense[i]);
+    free(run->problem.expected);
+    free(run->problem.slack);
+}
+
+/* ---- compiling and launching ---- */
+
+/* "BM=1 BN=2" as settings after those of the case. `text` is cut up. */
+static size_t collect_settings(const Case *kernel, char *text, TileSetting *settings, size_t capacity) {
+    size_t count = 0;
+    for (int i = 0; i < MAX_SETTINGS && kernel->settings[i].name; i++) settings[count++] = kernel->settings[i];
+    for (char *rest = text, *item; (item = strsep(&rest, " ")) && count < capacity;) {
+        char *value = strchr(item, '=');
+        if (!value) continue;
+        *value = 0;
+        settings[count++] = (TileSetting){item, value + 1};
+    }
+    return count;
+}
+
+static bool open_library(Session *session, const Run *run) {
+    const Row *row = run->row;
+    char key[sizeof session->library_key];
+    snprintf(key, sizeof key, "%s %s %s", row->kernel, row->target, row->tune);
+    if (session->library && strcmp(key, session->library_key) == 0) return true;
+    tile_library_destroy(session->library);
+    session->library = NULL;
+
+    static const char machine[] = "machine.";
+    bool emulate = strncmp(row->target, machine, sizeof machine - 1) == 0;
+    char tune[128], path[4096];
+    TileSetting settings[MAX_SETTINGS + 4];
+    snprintf(tune, sizeof tune, "%s", row->tune);
+    snprintf(path, sizeof path, "%s/%.*s.tile", session->stdlib, (int)strcspn(row->kernel, ":"), row->kernel);
+    TileCompileOptions options = {
+        .struct_size = sizeof options,
+        .target = row->target + (emulate ? sizeof machine - 1 : 0),
+        .settings = settings,
+        .setting_count = collect_settings(run->kernel, tune, settings, MAX_SETTINGS + 4),
+        .flags = emulate ? TILE_COMPILE_EMULATE : 0,
+    };
+    TileReport *report = NULL;
+    tile_status status = tile_compile_file(session->compiler, path, &options, &session->library, &report);
+    if (status != TILE_OK)
+        fail(run->reason, "does not compile (%s): %s", tile_status_text(status),
+             report ? tile_report_text(report, false) : "no report");
+    tile_report_destroy(report);
+    if (status == TILE_OK) snprintf(session->library_key, sizeof session->library_key, "%s", key);
+    return status == TILE_OK;
+}
+
+static bool launch(Session *session, const Run *run) {
+    if (!open_library(session, run)) return false;
+    char name[128];
+    const char *after = strchr(run->row->kernel, ':') + 1;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(after, "/"), after);
+    TileKernel *kernel;
+    if (tile_library_kernel(session->library, name, &kernel) != TILE_OK)
+        return fail(run->reason, "the library has no kernel %s", name);
+    TileError error = {.message = ""};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    tile_status status = tile_launch(kernel, run->arguments, (size_t)run->parameter_count, &options);
+    return status == TILE_OK || fail(run->reason, "launch: %s: %s", tile_status_text(status), error.message);
+}
+
+/* ---- judging ---- */
+
+static bool acceptable(Type type, double expected, double slack, double got) {
+    if (isnan(expected)) return isnan(got);
+    if (isnan(got)) return false;
+    if (isinf(expected) || isnan(slack)) return got == value_round(type, expected);
+    return value_round(type, expected - slack) <= got && got <= value_round(type, expected + slack);
+}
+
+static bool check_memory(const Run *run) {
+    for (int i = 0; i < run->parameter_count; i++) {
+        if (!run->made[i]) continue;
+        size_t changed = array_check(&run->arrays[i], i == run->output);
+        if (changed > 0)
+            return fail(run->reason, "%zu bytes of %s that are not its to write have changed", changed,
+                        run->kernel->parameters[i].name);
+    }
+    return true;
+}
+
+static bool check_values(const Run *run) {
+    const Array *array = &run->arrays[run->output];
+    int64_t wrong = 0, first = 0;
+    for (int64_t i = 0; i < array->count; i++) {
+        double got = value_load(array->type, array_at(array, i));
+        if (acceptable(array->type, run->problem.expected[i], run->problem.slack[i], got)) continue;
+        if (wrong++ == 0) first = i;
+    }
+    if (wrong == 0) return true;
+    return fail(run->reason, "%lld of %lld elements are wrong; element %lld is %.9g instead of %.9g (tolerance %.3g)",
+                (long long)wrong, (long long)array->count, (long long)first,
+                value_load(array->type, array_at(array, first)), run->problem.expected[first],
+                run->problem.slack[first]);
+}
+
+/* The order of every computation is fixed, so targets must agree in every bit (of numbers: all NaNs are one). */
+static bool check_bits(Session *session, const Run *run) {
+    const Row *row = run->row;
+    const Array *array = &run->arrays[run->output];
+    char key[sizeof session->bits_key];
+    snprintf(key, sizeof key, "%s %s %s %s %s %s %s", row->kernel, row->types, row->sizes, row->views, row->data,
+             row->placement, row->tune);
+    bool compare = strcmp(key, session->bits_key) == 0 && session->bit_count == array->count;
+    if (!compare) {
+        free(session->bits);
+        session->bits = calloc((size_t)array->count + 1, sizeof *session->bits);
+        if (!session->bits) return fail(run->reason, "out of memory");
+        session->bit_count = array->count;
+        snprintf(session->bits_key, sizeof session->bits_key, "%s", key);
+        snprintf(session->bits_target, sizeof session->bits_target, "%s", row->target);
+    }
+    for (int64_t i = 0; i < array->count; i++) {
+        uint64_t bits = value_bits(array->type, array_at(array, i));
+        if (compare && bits != session->bits[i])
+            return fail(run->reason, "element %lld differs from target %s: bits %#llx, there %#llx", (long long)i,
+                        session->bits_target, (unsigned long long)bits, (unsigned long long)session->bits[i]);
+        session->bits[i] = bits;
+    }
+    return true;
+}
+
+bool session_run(Session *session, const Row *row, char *reason) {
+    Run run = {.row = row, .kernel = case_find(row->kernel), .reason = reason};
+    reason[0] = 0;
+    if (!run.kernel) return fail(reason, "no such kernel in tests/kernels/cases.c");
+    bool good = parse_types(&run) && parse_sizes(&run) && make_arguments(&run) && launch(session, &run);
+    if (good) {
+        run.kernel->reference(&run.problem);
+        good = check_memory(&run) && check_values(&run) && check_bits(session, &run);
+    }
+    release(&run);
+    return good;
+}

@@ -1,0 +1,19 @@
+/* Running one row of the matrix and judging what it did. */
+#ifndef TESTS_KERNELS_RUN_H
+#define TESTS_KERNELS_RUN_H
+
+#include "matrix.h"
+
+typedef struct Session Session; /* a compiler, and what it compiled last */
+
+/* `stdlib` is the directory of the standard library. NULL, after a message, when it cannot be made. */
+Session *session_create(const char *stdlib);
+void session_destroy(Session *session);
+
+enum { MAX_REASON = 2000 };
+
+/* False, with the reason (terminated), when the row fails. Rows that differ in the target alone must come one after
+ * the other: their results have to be the same bits. */
+bool session_run(Session *session, const Row *row, char *reason);
+
+#endif

@@ -1,0 +1,155 @@
+#include "values.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    uint8_t code, bytes;
+    double roundoff, denormal;
+} types[TYPE_COUNT] = {
+    [TYPE_F32] = {"f32", kDLFloat, 4, 0x1p-24, 0x1p-149},
+    [TYPE_F16] = {"f16", kDLFloat, 2, 0x1p-11, 0x1p-24},
+    [TYPE_BF16] = {"bf16", kDLBfloat, 2, 0x1p-8, 0x1p-133},
+    [TYPE_I64] = {"i64", kDLInt, 8, 0, 0},
+};
+
+const char *type_name(Type type) { return types[type].name; }
+unsigned type_bytes(Type type) { return types[type].bytes; }
+double type_roundoff(Type type) { return types[type].roundoff; }
+
+bool type_find(const char *name, Type *type) {
+    for (int i = 0; i < TYPE_COUNT; i++)
+        if (strcmp(types[i].name, name) == 0) {
+            *type = (Type)i;
+            return true;
+        }
+    return false;
+}
+
+DLDataType type_dlpack(Type type) {
+    return (DLDataType){.code = types[type].code, .bits = (uint8_t)(types[type].bytes * 8), .lanes = 1};
+}
+
+/* Double to bf16 in one rounding: to float with the last bit sticky, then to nearest even. */
+static uint16_t bf16_from_double(double value) {
+    if (isnan(value)) return 0x7fc0;
+    float near = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    if (!isinf(near) && (double)near != value) {
+        if (fabs((double)near) > fabs(value)) bits--;
+        bits |= 1;
+    }
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+double value_load(Type type, const void *address) {
+    switch (type) {
+    case TYPE_F32: {
+        float value;
+        memcpy(&value, address, sizeof value);
+        return value;
+    }
+    case TYPE_F16: {
+        _Float16 value;
+        memcpy(&value, address, sizeof value);
+        return (double)value;
+    }
+    case TYPE_BF16: {
+        uint16_t half;
+        memcpy(&half, address, sizeof half);
+        uint32_t bits = (uint32_t)half << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    case TYPE_I64: {
+        int64_t value;
+        memcpy(&value, address, sizeof value);
+        return (double)value;
+    }
+    case TYPE_COUNT: break;
+    }
+    return NAN;
+}
+
+void value_store(Type type, void *address, double value) {
+    switch (type) {
+    case TYPE_F32: {
+        float narrow = (float)value;
+        memcpy(address, &narrow, sizeof narrow);
+        break;
+    }
+    case TYPE_F16: {
+        _Float16 narrow = (_Float16)value;
+        memcpy(address, &narrow, sizeof narrow);
+        break;
+    }
+    case TYPE_BF16: {
+        uint16_t narrow = bf16_from_double(value);
+        memcpy(address, &narrow, sizeof narrow);
+        break;
+    }
+    case TYPE_I64: {
+        int64_t narrow = (int64_t)value;
+        memcpy(address, &narrow, sizeof narrow);
+        break;
+    }
+    case TYPE_COUNT: break;
+    }
+}
+
+uint64_t value_bits(Type type, const void *address) {
+    if (type != TYPE_I64 && isnan(value_load(type, address))) return UINT64_MAX;
+    uint64_t bits = 0;
+    memcpy(&bits, address, type_bytes(type));
+    return bits;
+}
+
+double value_round(Type type, double value) {
+    unsigned char storage[8];
+    value_store(type, storage, value);
+    return value_load(type, storage);
+}
+
+double value_next(Type type, double value, int direction) {
+    if (type == TYPE_F32) return nextafterf((float)value, direction > 0 ? INFINITY : -INFINITY);
+    if (type == TYPE_I64) return value + direction;
+    if (isinf(value)) return value;
+    unsigned char storage[8];
+    value_store(type, storage, value);
+    uint16_t bits;
+    memcpy(&bits, storage, sizeof bits);
+    if ((bits & 0x7fff) == 0)
+        bits = direction > 0 ? 1 : 0x8001;
+    else
+        bits = (uint16_t)(bits + ((bits & 0x8000) != 0 ? -direction : direction));
+    memcpy(storage, &bits, sizeof bits);
+    return value_load(type, storage);
+}
+
+Random random_create(uint64_t seed) { return (Random){seed * 0x9e3779b97f4a7c15u + 1}; }
+
+/* splitmix64. */
+uint64_t random_next(Random *random) {
+    uint64_t z = random->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+double random_unit(Random *random) { return (double)(random_next(random) >> 11) * 0x1p-53; }
+
+double random_normal(Random *random) {
+    double sum = -6;
+    for (int i = 0; i < 12; i++) sum += random_unit(random);
+    return sum;
+}
+
+double random_special(Random *random, Type type, Special special) {
+    const double finite[] = {0.0, -0.0, types[type].denormal, -types[type].denormal, types[type].denormal * 5};
+    const double wild[] = {NAN, INFINITY, -INFINITY};
+    if (special == SPECIAL_ALL && random_unit(random) < 0.5) return wild[random_next(random) % 3];
+    return finite[random_next(random) % 5];
+}

@@ -1,0 +1,51 @@
+/* Numbers of the types that kernels take: to and from double, random, special. Written apart from lang/eval, which
+ * is what these tests are to check. */
+#ifndef TESTS_KERNELS_VALUES_H
+#define TESTS_KERNELS_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tile/dlpack.h"
+
+typedef enum Type { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_I64, TYPE_COUNT } Type;
+
+const char *type_name(Type type);
+/* False when no type has this name. */
+bool type_find(const char *name, Type *type);
+unsigned type_bytes(Type type);
+DLDataType type_dlpack(Type type);
+/* Half the distance from 1 to the next number: the relative error of one rounding. */
+double type_roundoff(Type type);
+
+double value_load(Type type, const void *address);
+/* Rounds to nearest even; the value must be in the range of an integer type. */
+void value_store(Type type, void *address, double value);
+/* The bits, any NaN as one and the same. */
+uint64_t value_bits(Type type, const void *address);
+/* The nearest number of the type. */
+double value_round(Type type, double value);
+/* The next number of the type in the direction of `steps` (+1 or -1). */
+double value_next(Type type, double value, int direction);
+
+typedef struct Random {
+    uint64_t state;
+} Random;
+
+Random random_create(uint64_t seed);
+uint64_t random_next(Random *random);
+/* In 0 .. 1. */
+double random_unit(Random *random);
+/* About normal, mean 0, variance 1, never beyond 6. */
+double random_normal(Random *random);
+
+typedef enum Special {
+    SPECIAL_NONE,
+    SPECIAL_FINITE, /* zeros of both signs, denormals */
+    SPECIAL_ALL     /* also infinities and NaN */
+} Special;
+
+/* A special number of the type. */
+double random_special(Random *random, Type type, Special special);
+
+#endif

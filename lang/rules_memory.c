@@ -227,3 +227,9 @@ const char *tile_rule_mask_lt(const TileRule *r) {
         return "base and limit are i64";
     return NULL;
 }
+
+const char *tile_rule_any(const TileRule *r) {
+    const TileType *type = tile_rule_operand(r, 0);
+    if (!is_vector(type) || type->scalar != TILE_BOOL) return "the operand is no vector of bool";
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL));
+}

@@ -1,0 +1,270 @@
+#include "launch/argument.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/host.h"
+
+tile_status tile_error_set(TileError *error, tile_status status, const char *format, ...) {
+    if (!error) return status;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    if (length < 0) error->message[0] = 0;
+    if (length >= (int)sizeof error->message) memcpy(error->message + sizeof error->message - 4, "...", 4);
+    error->status = status;
+    return status;
+}
+
+typedef struct Reader {
+    const TileImageSignature *signature;
+    const TileImageParameter *parameter;
+    TileError *error;
+} Reader;
+
+/* "kernel: parameter: " and the rest. */
+static tile_status TILE_PRINTF(2, 3) refuse(const Reader *reader, const char *format, ...) {
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return tile_error_set(reader->error, TILE_INVALID_ARGUMENT, "%s: %s: %s", reader->signature->name,
+                          reader->parameter->name, text);
+}
+
+/* ---- scalars ---- */
+
+static tile_status refuse_scalar(const Reader *reader, const TileArg *argument) {
+    static const char *const given[] = {"nothing", "a tensor", "an integer", "an integer", "a number", "a bool"};
+    return refuse(reader, "%s is given, expected %s", given[argument->kind], reader->parameter->type_text);
+}
+
+static tile_status read_integer(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
+    bool is_signed = tile_host_type_class(type) == TILE_HOST_CLASS_SIGNED;
+    unsigned bits = tile_host_type_bytes(type) * 8;
+    uint64_t greatest = UINT64_MAX >> (64 - bits + is_signed);
+    bool negative = argument->kind == TILE_ARG_INTEGER && argument->value.integer < 0;
+    uint64_t magnitude = argument->value.unsigned_integer;
+    if (negative && is_signed && argument->value.integer >= -(int64_t)greatest - 1) {
+        view->scalar = magnitude;
+        return TILE_OK;
+    }
+    if (negative)
+        return refuse(reader, "%" PRId64 " does not fit %s", argument->value.integer, tile_host_type_name(type));
+    if (magnitude > greatest) return refuse(reader, "%" PRIu64 " does not fit %s", magnitude, tile_host_type_name(type));
+    view->scalar = magnitude;
+    return TILE_OK;
+}
+
+static tile_status read_scalar(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
+    view->type = (uint8_t)type;
+    bool integer = argument->kind == TILE_ARG_INTEGER || argument->kind == TILE_ARG_UNSIGNED;
+    if (type == TILE_HOST_BOOL) {
+        if (argument->kind != TILE_ARG_BOOL) return refuse_scalar(reader, argument);
+        view->scalar = argument->value.integer != 0;
+        return TILE_OK;
+    }
+    if (tile_host_type_class(type) != TILE_HOST_CLASS_FLOAT)
+        return integer ? read_integer(reader, argument, type, view) : refuse_scalar(reader, argument);
+    double number = argument->value.number;
+    if (argument->kind == TILE_ARG_INTEGER) number = (double)argument->value.integer;
+    else if (argument->kind == TILE_ARG_UNSIGNED) number = (double)argument->value.unsigned_integer;
+    else if (argument->kind != TILE_ARG_NUMBER) return refuse_scalar(reader, argument);
+    view->scalar = (TileHostValue){.number = tile_host_round(type, number)}.bits;
+    return TILE_OK;
+}
+
+/* Bits of a number that the 16- or 8-bit type represents exactly (or NaN), by sign, exponent and significand. */
+static uint64_t encode_small(double number, int significand_bits, int bias, uint64_t infinity, uint64_t nan) {
+    uint64_t sign = signbit(number) ? infinity + (UINT64_C(1) << significand_bits) : 0;
+    if (isnan(number)) return nan;
+    if (isinf(number)) return sign | infinity;
+    int exponent;
+    double fraction = frexp(fabs(number), &exponent); /* fraction * 2**exponent, 0.5 <= fraction < 1 */
+    if (fraction == 0) return sign;
+    int shift = exponent - 1 + bias < 1 ? 3 - bias - exponent : 1; /* less than the least normal number: exponent 0 */
+    uint64_t significand = (uint64_t)ldexp(fraction, significand_bits + 2 - shift);
+    return sign | (shift > 1 ? significand : ((uint64_t)(exponent - 2 + bias) << significand_bits) + significand);
+}
+
+uint64_t tile_scalar_slot(TileHostType type, uint64_t value) {
+    TileHostValue host = {.bits = value};
+    float single = (float)host.number;
+    uint32_t single_bits;
+    memcpy(&single_bits, &single, 4);
+    switch (type) {
+    case TILE_HOST_F8E4M3: return encode_small(host.number, 3, 7, 0x78, 0x7f);
+    case TILE_HOST_F8E5M2: return encode_small(host.number, 2, 15, 0x7c, 0x7e);
+    case TILE_HOST_F16: return encode_small(host.number, 10, 15, 0x7c00, 0x7e00);
+    case TILE_HOST_BF16: return isnan(host.number) ? 0x7fc0 : single_bits >> 16;
+    case TILE_HOST_F32: return single_bits;
+    default: return value;
+    }
+}
+
+/* ---- tensors ---- */
+
+static const char *device_name(DLDeviceType type) {
+    switch ((int)type) {
+    case kDLCUDA: return "cuda";
+    case kDLOpenCL: return "opencl";
+    case kDLVulkan: return "vulkan";
+    case kDLMetal: return "metal";
+    case kDLROCM: return "rocm";
+    case kDLOneAPI: return "oneapi";
+    default: return "DLPack device type";
+    }
+}
+
+static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
+    switch ((int)tensor->device.device_type) {
+    case kDLCPU:
+    case kDLCUDAHost:
+    case kDLROCMHost:
+    case kDLCUDAManaged: return TILE_OK;
+    case kDLCUDA:
+    case kDLOpenCL:
+    case kDLVulkan:
+    case kDLMetal:
+    case kDLROCM:
+    case kDLOneAPI:
+        return refuse(reader, "device is %s:%d, expected cpu", device_name(tensor->device.device_type),
+                      (int)tensor->device.device_id);
+    default: return refuse(reader, "device is DLPack type %d, expected cpu", (int)tensor->device.device_type);
+    }
+}
+
+/* Byte strides and the range of addresses. Nothing may leave 63 bits: not a stride, nor the reach of all of them. */
+static tile_status read_layout(const Reader *reader, const DLTensor *tensor, unsigned bytes, TileView *view) {
+    bool empty = false, overflow = false;
+    int64_t below = 0, above = 0, next = (int64_t)bytes;
+    for (int i = tensor->ndim - 1; i >= 0; i--) {
+        int64_t extent = tensor->shape[i], stride = next, reach = 0;
+        if (extent < 0) return refuse(reader, "dimension %d is %" PRId64, i, extent);
+        if (tensor->strides) overflow |= __builtin_mul_overflow(tensor->strides[i], (int64_t)bytes, &stride);
+        else overflow |= __builtin_mul_overflow(next, extent ? extent : 1, &next);
+        empty |= extent == 0;
+        view->extent[i] = extent;
+        view->stride[i] = stride;
+        if (extent > 1) overflow |= __builtin_mul_overflow(stride, extent - 1, &reach);
+        overflow |= __builtin_add_overflow(reach < 0 ? below : above, reach, reach < 0 ? &below : &above);
+    }
+    if (empty) {
+        view->low = view->high = (uint64_t)(uintptr_t)view->data;
+        return TILE_OK;
+    }
+    if (!tensor->data) return refuse(reader, "data is NULL");
+    uint64_t base = (uint64_t)(uintptr_t)view->data, down = 0 - (uint64_t)below;
+    overflow |= __builtin_add_overflow(above, (int64_t)bytes, &above);
+    overflow |= base < down || __builtin_add_overflow(base, (uint64_t)above, &view->high);
+    if (overflow) return refuse(reader, "the tensor reaches past the address space");
+    view->low = base - down;
+    return TILE_OK;
+}
+
+static tile_status check_type(const Reader *reader, const DLTensor *tensor, TileHostType expected) {
+    TileHostType type = tile_host_type_find(tensor->dtype);
+    if (type == expected && type < TILE_HOST_TYPE_COUNT) return TILE_OK;
+    const char *wanted = reader->parameter->generic >= 0 ? "one of the language" : tile_host_type_name(expected);
+    if (type < TILE_HOST_TYPE_COUNT) return refuse(reader, "type is %s, expected %s", tile_host_type_name(type), wanted);
+    return refuse(reader, "type is DLPack code %d with %d bits and %d lanes, expected %s", tensor->dtype.code,
+                  tensor->dtype.bits, tensor->dtype.lanes, wanted);
+}
+
+static tile_status read_tensor(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
+    const DLTensor *tensor = argument->value.tensor;
+    const TileImageParameter *parameter = reader->parameter;
+    if (tensor->ndim != parameter->rank)
+        return refuse(reader, "rank is %d, expected %d", (int)tensor->ndim, parameter->rank);
+    TILE_TRY(check_type(reader, tensor, type));
+    TILE_TRY(check_device(reader, tensor));
+    view->type = (uint8_t)type;
+    view->rank = parameter->rank;
+    view->data = (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
+    unsigned bytes = tile_host_type_bytes(type);
+    TILE_TRY(read_layout(reader, tensor, bytes, view));
+    if (view->low == view->high) return TILE_OK;
+    if ((uintptr_t)view->data % bytes)
+        return refuse(reader, "data is not aligned to the element, a multiple of %u bytes", bytes);
+    if (parameter->access != TILE_PARAMETER_IN && (argument->flags & TILE_ARG_READ_ONLY))
+        return refuse(reader, "data is read-only, but the kernel writes it");
+    return TILE_OK;
+}
+
+/* ---- all arguments ---- */
+
+static tile_status decide_generic(const Reader *reader, const DLTensor *tensor, TileImageRequest *request,
+                                  const TileImageParameter **decided_by) {
+    unsigned index = (unsigned)reader->parameter->generic;
+    const TileImageGeneric *generic = &reader->signature->generics[index];
+    TileHostType type = tile_host_type_find(tensor->dtype);
+    if (type >= TILE_HOST_TYPE_COUNT) return check_type(reader, tensor, TILE_HOST_TYPE_COUNT);
+    if (!(generic->types >> type & 1))
+        return refuse(reader, "type is %s, expected %s: %s", tile_host_type_name(type), generic->name,
+                      generic->class_text);
+    if (!decided_by[index]) {
+        decided_by[index] = reader->parameter;
+        request->generics[index] = (uint8_t)type;
+    } else if (request->generics[index] != type) {
+        return refuse(reader, "type is %s, but %s has %s = %s", tile_host_type_name(type), decided_by[index]->name,
+                      generic->name, tile_host_type_name(request->generics[index]));
+    }
+    return TILE_OK;
+}
+
+static tile_status decide_generics(Reader *reader, const TileArg *arguments, bool partial, TileImageRequest *request) {
+    const TileImageSignature *signature = reader->signature;
+    const TileImageParameter *decided_by[TILE_MAX_GENERICS] = {NULL};
+    for (uint32_t i = 0; i < signature->generic_count; i++) request->generics[i] = TILE_HOST_TYPE_COUNT;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        reader->parameter = &signature->parameters[i];
+        if (reader->parameter->generic < 0 || arguments[i].kind != TILE_ARG_TENSOR || !arguments[i].value.tensor)
+            continue;
+        TILE_TRY(decide_generic(reader, arguments[i].value.tensor, request, decided_by));
+    }
+    for (uint32_t i = 0; i < signature->generic_count && !partial; i++)
+        if (!decided_by[i])
+            return tile_error_set(reader->error, TILE_INVALID_ARGUMENT,
+                                  "%s: no argument decides the type parameter %s; set it when compiling",
+                                  signature->name, signature->generics[i].name);
+    return TILE_OK;
+}
+
+static tile_status read_argument(const Reader *reader, const TileArg *argument, bool partial,
+                                 const TileImageRequest *request, TileView *view) {
+    const TileImageParameter *parameter = reader->parameter;
+    view->tensor = parameter->kind == TILE_PARAMETER_TENSOR;
+    view->known = argument->kind != TILE_ARG_NONE;
+    view->rank = parameter->rank;
+    view->scalar = 0;
+    view->type = parameter->generic >= 0 ? request->generics[parameter->generic] : parameter->type;
+    if (!view->known && partial) return TILE_OK;
+    if ((unsigned)argument->kind > TILE_ARG_BOOL) return refuse(reader, "the argument's kind is unknown");
+    if (!view->tensor) {
+        if (view->type >= TILE_HOST_TYPE_COUNT) return partial ? TILE_OK : refuse_scalar(reader, argument);
+        return read_scalar(reader, argument, view->type, view);
+    }
+    if (argument->kind != TILE_ARG_TENSOR || !argument->value.tensor)
+        return refuse(reader, "%s is given, expected a tensor of rank %d",
+                      argument->kind == TILE_ARG_TENSOR || !view->known ? "nothing" : "a scalar", parameter->rank);
+    return read_tensor(reader, argument, view->type, view);
+}
+
+tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
+                                bool partial, TileView *views, TileImageRequest *request, TileError *error) {
+    Reader reader = {signature, NULL, error};
+    if (count != signature->parameter_count || (count && !arguments))
+        return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %zu arguments given, expected %u: %s", signature->name,
+                              arguments ? count : 0, signature->parameter_count, signature->text);
+    TILE_TRY(decide_generics(&reader, arguments, partial, request));
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        reader.parameter = &signature->parameters[i];
+        TILE_TRY(read_argument(&reader, &arguments[i], partial, request, &views[i]));
+    }
+    return TILE_OK;
+}

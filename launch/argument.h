@@ -1,0 +1,28 @@
+/* Arguments of a launch, read once into one plain form, with every check that concerns one argument alone. */
+#ifndef TILE_LAUNCH_ARGUMENT_H
+#define TILE_LAUNCH_ARGUMENT_H
+
+#include "launch/image.h"
+
+/* An argument: a tensor with byte strides, or a scalar. */
+typedef struct TileView {
+    char *data; /* element 0 */
+    int64_t extent[TILE_MAX_RANK];
+    int64_t stride[TILE_MAX_RANK]; /* bytes; made up for a tensor without elements as for one with */
+    uint64_t low, high;            /* addresses of the first byte and past the last one; equal without elements */
+    uint64_t scalar;               /* scalars: value for the host program (see TileHostOp) */
+    uint8_t type;                  /* TileHostType */
+    uint8_t rank;
+    bool known; /* false: TILE_ARG_NONE, allowed by tile_kernel_infer only */
+    bool tensor;
+} TileView;
+
+/* Fills views (one per parameter) and request->generics. `partial` allows TILE_ARG_NONE; type parameters that no
+ * argument decides are then TILE_HOST_TYPE_COUNT. */
+tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
+                                bool partial, TileView *views, TileImageRequest *request, TileError *error);
+
+/* A scalar's bits in its own type, low bytes first. */
+uint64_t tile_scalar_slot(TileHostType type, uint64_t value);
+
+#endif

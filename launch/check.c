@@ -1,0 +1,92 @@
+#include "launch/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/overlap.h"
+
+/* Adds "a = 1, b = 2" to the text. */
+static void list_values(char *text, size_t size, const TileHostNamed *named, uint32_t count,
+                        const TileHostValue *values) {
+    for (uint32_t i = 0; i < count; i++) {
+        char value[40];
+        size_t length = strlen(text);
+        tile_host_print(value, sizeof value, named[i].type, values[named[i].value]);
+        snprintf(text + length, size - length, "%s%s = %s", i ? ", " : "", named[i].name, value);
+    }
+}
+
+/* softmax: y: dimension 1 (N) is 512, but x has N = 1024
+ * swiglu: x: dimension 1 is 7, expected 2 * N = 8 with N = 4
+ * conv: wt: dimension 0 is 5, expected 3 */
+static tile_status refuse_dimension(const TileImageSignature *signature, const TileImageDimension *check, int64_t given,
+                                    const TileHostValue *values, TileError *error) {
+    const char *name = signature->parameters[check->parameter].name;
+    int64_t expected = values[check->expected].integer;
+    if (check->origin >= 0)
+        return tile_error_set(error, TILE_INVALID_ARGUMENT,
+                              "%s: %s: dimension %d (%s) is %" PRId64 ", but %s has %s = %" PRId64, signature->name,
+                              name, check->axis, check->text, given, signature->parameters[check->origin].name,
+                              check->text, expected);
+    char plain[24], with[512] = "";
+    snprintf(plain, sizeof plain, "%" PRId64, expected);
+    list_values(with, sizeof with, check->named, check->named_count, values);
+    bool literal = strcmp(plain, check->text) == 0;
+    return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %s: dimension %d is %" PRId64 ", expected %s%s%s%s%s",
+                          signature->name, name, check->axis, given, literal ? "" : check->text, literal ? "" : " = ",
+                          plain, with[0] ? " with " : "", with);
+}
+
+tile_status tile_check_dimensions(const TileImageSignature *signature, const TileImageCode *code, const TileView *views,
+                                  const TileHostValue *values, TileError *error) {
+    for (uint32_t i = 0; i < code->dimension_count; i++) {
+        const TileImageDimension *check = &code->dimensions[i];
+        int64_t given = views[check->parameter].extent[check->axis];
+        if (given != values[check->expected].integer) return refuse_dimension(signature, check, given, values, error);
+    }
+    return TILE_OK;
+}
+
+tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code,
+                                const TileHostValue *values, TileError *error) {
+    for (uint32_t i = 0; i < code->require_count; i++) {
+        const TileImageRequire *require = &code->requires[i];
+        if (values[require->condition].integer) continue;
+        char with[512] = "";
+        list_values(with, sizeof with, require->named, require->named_count, values);
+        return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: requires %s%s%s", signature->name, require->text,
+                              with[0] ? ", but " : "", with);
+    }
+    return TILE_OK;
+}
+
+static tile_status check_pair(const TileImageSignature *signature, const TileView *views, uint32_t written,
+                              uint32_t other, TileError *error) {
+    TileOverlap overlap = tile_views_overlap(&views[written], &views[other]);
+    if (overlap == TILE_OVERLAP_NONE) return TILE_OK;
+    return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %s: %s memory with %s, but the kernel writes it",
+                          signature->name, signature->parameters[written].name,
+                          overlap == TILE_OVERLAP_SHARED ? "shares" : "cannot be shown not to share",
+                          signature->parameters[other].name);
+}
+
+tile_status tile_check_overlap(const TileImageSignature *signature, const TileView *views, TileError *error) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        const TileImageParameter *parameter = &signature->parameters[i];
+        if (!views[i].tensor || parameter->access == TILE_PARAMETER_IN) continue;
+        TileOverlap self = tile_view_overlaps_itself(&views[i]);
+        if (self != TILE_OVERLAP_NONE)
+            return tile_error_set(error, TILE_INVALID_ARGUMENT,
+                                  "%s: %s: %s share memory, but the kernel writes them", signature->name,
+                                  parameter->name,
+                                  self == TILE_OVERLAP_SHARED ? "some elements" : "elements cannot be shown not to");
+        for (uint32_t k = 0; k < signature->parameter_count; k++) {
+            bool both_written = k < i && signature->parameters[k].access != TILE_PARAMETER_IN; /* checked from k */
+            bool allowed = (signature->overlap >> i & 1) && (signature->overlap >> k & 1);
+            if (k == i || !views[k].tensor || both_written || allowed) continue;
+            TILE_TRY(check_pair(signature, views, i, k, error));
+        }
+    }
+    return TILE_OK;
+}

@@ -1,0 +1,226 @@
+/* What the launcher knows of compiled kernels: plain data, made by the driver in memory.
+ *
+ * A kernel has a signature, which holds for all of its code, and variants. A variant is code for one choice of type
+ * parameters and static values and for the facts about the tensors that it relies on, together with the host
+ * program that computes grid extents, sizes of temporaries, expected dimensions and `require` clauses. */
+#ifndef TILE_LAUNCH_IMAGE_H
+#define TILE_LAUNCH_IMAGE_H
+
+#include "tile/launch.h"
+
+enum {
+    TILE_MAX_PARAMETERS = 64,
+    TILE_MAX_GENERICS = 16,
+    TILE_MAX_STATICS = 32,
+    TILE_MAX_GRID_RANK = 8,
+};
+
+/* ---- types ---- */
+
+/* X(ID, name, DLPack code, bits, class) */
+#define TILE_HOST_TYPE_LIST(X)                                                                                         \
+    X(BOOL, "bool", kDLBool, 8, UNSIGNED)                                                                              \
+    X(I8, "i8", kDLInt, 8, SIGNED)                                                                                     \
+    X(I16, "i16", kDLInt, 16, SIGNED)                                                                                  \
+    X(I32, "i32", kDLInt, 32, SIGNED)                                                                                  \
+    X(I64, "i64", kDLInt, 64, SIGNED)                                                                                  \
+    X(U8, "u8", kDLUInt, 8, UNSIGNED)                                                                                  \
+    X(U16, "u16", kDLUInt, 16, UNSIGNED)                                                                               \
+    X(U32, "u32", kDLUInt, 32, UNSIGNED)                                                                               \
+    X(U64, "u64", kDLUInt, 64, UNSIGNED)                                                                               \
+    X(F8E4M3, "f8e4m3", kDLFloat8_e4m3fn, 8, FLOAT)                                                                    \
+    X(F8E5M2, "f8e5m2", kDLFloat8_e5m2, 8, FLOAT)                                                                      \
+    X(F16, "f16", kDLFloat, 16, FLOAT)                                                                                 \
+    X(BF16, "bf16", kDLBfloat, 16, FLOAT)                                                                              \
+    X(F32, "f32", kDLFloat, 32, FLOAT)                                                                                 \
+    X(F64, "f64", kDLFloat, 64, FLOAT)
+
+typedef enum TileHostType {
+#define TILE_HOST_TYPE_ENUM(id, name, code, bits, class) TILE_HOST_##id,
+    TILE_HOST_TYPE_LIST(TILE_HOST_TYPE_ENUM)
+#undef TILE_HOST_TYPE_ENUM
+        TILE_HOST_TYPE_COUNT
+} TileHostType;
+
+typedef enum TileHostClass { TILE_HOST_CLASS_UNSIGNED, TILE_HOST_CLASS_SIGNED, TILE_HOST_CLASS_FLOAT } TileHostClass;
+
+const char *tile_host_type_name(TileHostType type);
+TileHostClass tile_host_type_class(TileHostType type);
+unsigned tile_host_type_bytes(TileHostType type);
+DLDataType tile_host_type_dtype(TileHostType type);
+/* TILE_HOST_TYPE_COUNT when the language has no such type. */
+TileHostType tile_host_type_find(DLDataType dtype);
+
+/* ---- the host program ---- */
+
+/* Straight-line code in SSA form: instruction i computes value i from earlier values. Every operation is total, with
+ * the meaning that the language gives it. A value is 64 bits: an integer extended by its type's sign, a bool 0 or 1,
+ * a float of any type as the bits of a double. Each result is wrapped or rounded to its type. */
+typedef enum TileHostOp {
+    TILE_HOST_CONST,  /* bits */
+    TILE_HOST_DIM,    /* extent of dimension b of parameter a */
+    TILE_HOST_SCALAR, /* scalar parameter a */
+    TILE_HOST_NEG,
+    TILE_HOST_NOT,
+    TILE_HOST_ABS,
+    TILE_HOST_FLOOR,
+    TILE_HOST_CEIL,
+    TILE_HOST_ROUND,
+    TILE_HOST_TRUNC,
+    TILE_HOST_SQRT,
+    TILE_HOST_ISNAN,
+    TILE_HOST_ISINF,
+    TILE_HOST_ADD,
+    TILE_HOST_SUB,
+    TILE_HOST_MUL,
+    TILE_HOST_DIV,
+    TILE_HOST_REM,
+    TILE_HOST_MIN,
+    TILE_HOST_MAX,
+    TILE_HOST_COPYSIGN,
+    TILE_HOST_AND,
+    TILE_HOST_OR,
+    TILE_HOST_XOR,
+    TILE_HOST_SHL,
+    TILE_HOST_SHR,
+    TILE_HOST_EQ,
+    TILE_HOST_NE,
+    TILE_HOST_LT,
+    TILE_HOST_LE,
+    TILE_HOST_GT,
+    TILE_HOST_GE,
+    TILE_HOST_FMA,
+    TILE_HOST_SELECT, /* a ? b : c */
+    TILE_HOST_CONVERT /* from type `from` to type `type` */
+} TileHostOp;
+
+typedef struct TileHostInstruction {
+    uint8_t op;   /* TileHostOp */
+    uint8_t type; /* TileHostType of the operands; of CONVERT and SELECT, of the result */
+    uint8_t from; /* CONVERT: of the operand */
+    uint32_t a, b, c; /* operands; those that the operation does not take repeat a */
+    uint64_t bits;    /* CONST */
+} TileHostInstruction;
+
+typedef struct TileHostNamed { /* a value that a message shows */
+    const char *name;
+    uint32_t value;
+    uint8_t type; /* TileHostType */
+} TileHostNamed;
+
+/* ---- signature ---- */
+
+typedef struct TileImageParameter {
+    const char *name;
+    const char *type_text;    /* as written */
+    const char *const *dimensions; /* as written, one for each; NULL for scalars */
+    uint8_t kind;             /* TileParameterKind */
+    uint8_t access;           /* TileParameterAccess */
+    uint8_t rank;
+    uint8_t type;             /* TileHostType, unless generic */
+    int8_t generic;           /* index of the type parameter, or -1 */
+} TileImageParameter;
+
+typedef struct TileImageGeneric { /* a type parameter that the arguments decide */
+    const char *name;
+    const char *class_text; /* "float", "f16 | bf16 | f32" */
+    uint32_t types;         /* bit set of TileHostType */
+} TileImageGeneric;
+
+typedef struct TileImageStatic { /* a dimension (or, axis -1, a scalar) whose value is compiled in */
+    const char *name;
+    uint16_t parameter;
+    int16_t axis;
+} TileImageStatic;
+
+typedef struct TileImageSignature {
+    const char *name, *text;
+    const TileImageParameter *parameters;
+    const TileImageGeneric *generics;
+    const TileImageStatic *statics;
+    uint32_t parameter_count, generic_count, static_count;
+    uint64_t overlap; /* parameters (bit set) that may share memory with one another */
+} TileImageSignature;
+
+/* ---- code ---- */
+
+/* Dimension `axis` of `parameter` must have the value `expected`. */
+typedef struct TileImageDimension {
+    uint16_t parameter, axis;
+    uint32_t expected;  /* value of the host program */
+    const char *text;   /* "N", "2 * N", "3" */
+    int16_t origin;     /* the parameter whose dimension the expected value is, or -1 */
+    const TileHostNamed *named; /* what the expectation was computed from */
+    uint32_t named_count;
+} TileImageDimension;
+
+typedef struct TileImageRequire {
+    uint32_t condition;
+    const char *text;
+    const TileHostNamed *named;
+    uint32_t named_count;
+} TileImageRequire;
+
+typedef struct TileImageTemp {
+    const char *name;
+    uint8_t type; /* TileHostType */
+    uint8_t rank;
+    uint32_t extents[TILE_MAX_RANK]; /* values of the host program */
+} TileImageTemp;
+
+/* slots: one 8-byte word for each of: the code's tensors (address, extents, strides in bytes) and scalars (in the
+ * low bytes) in order, then its temporaries (as tensors). Runs programs begin .. end-1, numbered row-major over the
+ * grid. scratch: 64-byte aligned, of the phase's scratch_bytes, this thread's alone. */
+typedef void (*TilePhaseEntry)(const uint64_t *slots, int64_t begin, int64_t end, void *scratch);
+
+typedef struct TileImagePhase {
+    TilePhaseEntry entry;
+    uint64_t scratch_bytes;
+    uint8_t rank;
+    uint32_t extents[TILE_MAX_GRID_RANK];
+} TileImagePhase;
+
+typedef struct TileImageCode TileImageCode;
+struct TileImageCode {
+    const TileHostInstruction *host;
+    const TileImageDimension *dimensions;
+    const TileImageRequire *requires;
+    const TileImageTemp *temps;
+    const TileImagePhase *phases;
+    const uint8_t *order; /* parameters of the signature, in the order in which the code takes them */
+    uint32_t host_count, dimension_count, require_count, temp_count, phase_count, order_count;
+    uint64_t need[TILE_MAX_PARAMETERS]; /* bits of the tensors' words (guard.h) that the code relies on */
+    /* For code that is not native, else NULL: runs programs of a phase instead of its entry. Thread safe. */
+    tile_status (*interpret)(const TileImageCode *code, uint32_t phase, const uint64_t *slots, int64_t begin,
+                             int64_t end, TileError *error);
+    void (*destroy)(TileImageCode *code);
+};
+
+/* ---- where code comes from ---- */
+
+/* What a variant is compiled for: one value for each type parameter and static of the signature, and the bits of
+ * each tensor's word that may be taken for granted. */
+typedef struct TileImageRequest {
+    uint8_t generics[TILE_MAX_GENERICS]; /* TileHostType */
+    int64_t statics[TILE_MAX_STATICS];   /* integers; the bits of a double for float scalars */
+    uint64_t facts[TILE_MAX_PARAMETERS];
+} TileImageRequest;
+
+/* Compiles; called from any thread, several at once for different requests. */
+typedef struct TileImageSource {
+    tile_status (*compile)(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
+                           TileError *error);
+    void (*destroy)(void *state);
+    void *state;
+} TileImageSource;
+
+/* Takes the source, also on failure. Signatures are borrowed from it. */
+tile_status tile_library_create(const TileImageSignature *signatures, uint32_t count, TileImageSource source,
+                                TileLibrary **library);
+/* The state of the library's source. */
+void *tile_library_source(const TileLibrary *library);
+
+/* Fills the error, which may be NULL, and returns the status. */
+tile_status tile_error_set(TileError *error, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,120 @@
+/* What the arguments that are there say about one that is not. */
+#include <errno.h>
+#include <string.h>
+
+#include "launch/host.h"
+#include "launch/variants.h"
+
+enum { MAX_VALUES = 4096 };
+
+/* A dimension is known where it is written like one of a known argument. */
+static bool find_by_text(const TileImageSignature *signature, const TileView *views, const char *text,
+                         int64_t *extent) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        for (unsigned k = 0; views[i].tensor && views[i].known && k < views[i].rank; k++) {
+            if (strcmp(signature->parameters[i].dimensions[k], text)) continue;
+            *extent = views[i].extent[k];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Fills the extents of unknown tensors as far as texts go; bit k of known[i]: dimension k is known. Unknown extents
+ * become 2: more than one element, whose strides matter. */
+static void fill_views(const TileImageSignature *signature, TileView *views, uint32_t *known) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        TileView *view = &views[i];
+        known[i] = (1u << view->rank) - 1;
+        if (view->known || !view->tensor) continue;
+        view->data = NULL;
+        view->low = view->high = 0;
+        int64_t next = tile_host_type_bytes((TileHostType)view->type);
+        for (int k = view->rank - 1; k >= 0; k--) {
+            if (!find_by_text(signature, views, signature->parameters[i].dimensions[k], &view->extent[k])) {
+                view->extent[k] = 2;
+                known[i] &= ~(1u << k);
+            }
+            view->stride[k] = next;
+            if (__builtin_mul_overflow(next, view->extent[k] ? view->extent[k] : 1, &next)) next = 0;
+        }
+    }
+}
+
+static bool statics_known(const TileImageSignature *signature, const TileView *views, const uint32_t *known) {
+    for (uint32_t i = 0; i < signature->static_count; i++) {
+        const TileImageStatic *at = &signature->statics[i];
+        if (at->axis < 0 ? !views[at->parameter].known : !(known[at->parameter] >> at->axis & 1)) return false;
+    }
+    return true;
+}
+
+/* Which values of the host program rest on known arguments alone? */
+static void mark_known(const TileImageCode *code, const TileView *views, const uint32_t *known, bool *value_known) {
+    for (uint32_t i = 0; i < code->host_count; i++) {
+        const TileHostInstruction *at = &code->host[i];
+        switch ((TileHostOp)at->op) {
+        case TILE_HOST_CONST: value_known[i] = true; break;
+        case TILE_HOST_DIM: value_known[i] = known[at->a] >> at->b & 1; break;
+        case TILE_HOST_SCALAR: value_known[i] = views[at->a].known; break;
+        default: value_known[i] = value_known[at->a] && value_known[at->b] && value_known[at->c];
+        }
+    }
+}
+
+/* The dimensions that are written as expressions, from the expectations of the kernel's code. */
+static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImageRequest *request, size_t parameter,
+                                   uint32_t *known, TileError *error) {
+    TileVariant *variant;
+    TileHostValue values[MAX_VALUES];
+    bool value_known[MAX_VALUES];
+    TILE_TRY(tile_variant_get(kernel, views, request, &variant, error));
+    const TileImageCode *code = variant->code;
+    if (code->host_count > MAX_VALUES) return TILE_OK;
+    tile_host_run(code->host, code->host_count, views, values);
+    mark_known(code, views, known, value_known);
+    for (uint32_t i = 0; i < code->dimension_count; i++) {
+        const TileImageDimension *check = &code->dimensions[i];
+        if (check->parameter != parameter || !value_known[check->expected]) continue;
+        views[parameter].extent[check->axis] = values[check->expected].integer;
+        known[parameter] |= 1u << check->axis;
+    }
+    return TILE_OK;
+}
+
+static tile_status infer(TileKernel *kernel, const TileArg *arguments, size_t count, size_t parameter,
+                         DLDataType *dtype, int64_t *shape, uint32_t *known, TileError *error) {
+    const TileImageSignature *signature = kernel->signature;
+    TileView views[TILE_MAX_PARAMETERS];
+    TileImageRequest request;
+    uint32_t all_known[TILE_MAX_PARAMETERS];
+    TILE_TRY(tile_arguments_read(signature, arguments, count, true, views, &request, error));
+    TileView *view = &views[parameter];
+    *dtype = (DLDataType){0, 0, 0};
+    *known = 0;
+    for (int i = 0; i < TILE_MAX_RANK; i++) shape[i] = -1;
+    if (view->type >= TILE_HOST_TYPE_COUNT) return TILE_OK;
+    *dtype = tile_host_type_dtype((TileHostType)view->type);
+    bool decided = true;
+    for (uint32_t i = 0; i < signature->generic_count; i++) decided &= request.generics[i] < TILE_HOST_TYPE_COUNT;
+    if (decided) fill_views(signature, views, all_known);
+    bool complete = decided && all_known[parameter] == (1u << view->rank) - 1;
+    if (decided && !complete && statics_known(signature, views, all_known))
+        TILE_TRY(infer_from_code(kernel, views, &request, parameter, all_known, error));
+    for (int i = 0; decided && i < view->rank; i++)
+        if (all_known[parameter] >> i & 1) shape[i] = view->extent[i];
+    *known = decided ? all_known[parameter] : 0;
+    return TILE_OK;
+}
+
+tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size_t argument_count, size_t parameter,
+                              DLDataType *dtype, int64_t *shape, uint32_t *known, TileError *error) {
+    if (parameter >= kernel->signature->parameter_count ||
+        kernel->signature->parameters[parameter].kind != TILE_PARAMETER_TENSOR)
+        return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: parameter %zu is no tensor", kernel->signature->name,
+                              parameter);
+    int saved = errno;
+    tile_status status = infer(kernel, arguments, argument_count, parameter, dtype, shape, known, error);
+    errno = saved;
+    return status;
+}

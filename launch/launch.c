@@ -1,0 +1,283 @@
+/* One launch: read the arguments, find the code, check, run. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "launch/check.h"
+#include "launch/clock.h"
+#include "launch/options.h"
+#include "launch/threads.h"
+#include "launch/variants.h"
+
+enum {
+    LOCAL_VALUES = 128, /* values of the host program that need no memory of their own */
+    LOCAL_SLOTS = 256,
+    SHARE_NS = 20000, /* less work than this is not worth sharing */
+};
+
+typedef struct Launch {
+    TileKernel *kernel;
+    TileVariant *variant;
+    const TileImageCode *code;
+    TileThreadPool *pool;
+    TileError *error;
+    TileView views[TILE_MAX_PARAMETERS];
+    TileHostValue *values;
+    uint64_t *slots;
+    TileScratch *memory; /* temporaries, and values and slots that are too many for the stack */
+    TileHostValue local_values[LOCAL_VALUES];
+    uint64_t local_slots[LOCAL_SLOTS];
+} Launch;
+
+static const char *kernel_name(const Launch *launch) { return launch->kernel->signature->name; }
+
+/* ---- memory of the launch ---- */
+
+static tile_status out_of_memory(const Launch *launch) {
+    return tile_error_set(launch->error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel_name(launch));
+}
+
+static size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Bytes of a temporary, rounded up to whole cache lines. */
+static tile_status temp_bytes(const Launch *launch, const TileImageTemp *temp, size_t *bytes) {
+    size_t total = tile_host_type_bytes((TileHostType)temp->type);
+    for (int i = 0; i < temp->rank; i++) {
+        int64_t extent = launch->values[temp->extents[i]].integer;
+        if (extent < 0)
+            return tile_error_set(launch->error, TILE_INVALID_ARGUMENT, "%s: %s: dimension %d is %" PRId64,
+                                  kernel_name(launch), temp->name, i, extent);
+        if (__builtin_mul_overflow(total, (size_t)extent, &total) || total > SIZE_MAX / 4) return out_of_memory(launch);
+    }
+    *bytes = round_up(total);
+    return TILE_OK;
+}
+
+static void put_tensor(uint64_t **slot, const void *data, unsigned rank, const int64_t *extent, const int64_t *stride) {
+    *(*slot)++ = (uint64_t)(uintptr_t)data;
+    for (unsigned i = 0; i < rank; i++) *(*slot)++ = (uint64_t)extent[i];
+    for (unsigned i = 0; i < rank; i++) *(*slot)++ = (uint64_t)stride[i];
+}
+
+static void put_temp(const Launch *launch, uint64_t **slot, const TileImageTemp *temp, const char *data) {
+    int64_t extent[TILE_MAX_RANK], stride[TILE_MAX_RANK];
+    int64_t next = tile_host_type_bytes((TileHostType)temp->type);
+    for (int i = temp->rank - 1; i >= 0; i--) {
+        extent[i] = launch->values[temp->extents[i]].integer;
+        stride[i] = next;
+        next *= extent[i] ? extent[i] : 1;
+    }
+    put_tensor(slot, data, temp->rank, extent, stride);
+}
+
+static uint32_t count_slots(const Launch *launch) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < launch->code->order_count; i++) {
+        const TileView *view = &launch->views[launch->code->order[i]];
+        count += view->tensor ? 1 + 2u * view->rank : 1;
+    }
+    for (uint32_t i = 0; i < launch->code->temp_count; i++) count += 1 + 2u * launch->code->temps[i].rank;
+    return count;
+}
+
+/* Takes memory for temporaries and, where they are many, slots; fills the slots. */
+static tile_status make_slots(Launch *launch) {
+    const TileImageCode *code = launch->code;
+    uint32_t count = count_slots(launch);
+    size_t slot_bytes = count > LOCAL_SLOTS ? round_up(count * sizeof(uint64_t)) : 0, total = slot_bytes;
+    for (uint32_t i = 0; i < code->temp_count; i++) {
+        size_t bytes = 0;
+        TILE_TRY(temp_bytes(launch, &code->temps[i], &bytes));
+        if (__builtin_add_overflow(total, bytes, &total)) return out_of_memory(launch);
+    }
+    if (total && !(launch->memory = tile_scratch_take(tile_thread_pool_scratch(launch->pool), total)))
+        return out_of_memory(launch);
+    char *next = launch->memory ? launch->memory->memory : NULL;
+    launch->slots = slot_bytes ? (uint64_t *)(void *)next : launch->local_slots;
+    next += slot_bytes;
+    uint64_t *slot = launch->slots;
+    for (uint32_t i = 0; i < code->order_count; i++) {
+        const TileView *view = &launch->views[code->order[i]];
+        if (view->tensor) put_tensor(&slot, view->data, view->rank, view->extent, view->stride);
+        else *slot++ = tile_scalar_slot((TileHostType)view->type, view->scalar);
+    }
+    for (uint32_t i = 0; i < code->temp_count; i++) {
+        size_t bytes = 0;
+        TILE_TRY(temp_bytes(launch, &code->temps[i], &bytes));
+        put_temp(launch, &slot, &code->temps[i], next);
+        next += bytes;
+    }
+    return TILE_OK;
+}
+
+/* ---- running ---- */
+
+typedef struct PhaseRun {
+    const Launch *launch;
+    const TileImagePhase *phase;
+    int64_t first;       /* program that range number 0 stands for */
+    _Atomic bool failed; /* no memory for some thread's scratch */
+} PhaseRun;
+
+static void run_programs(void *state, int64_t begin, int64_t end) {
+    PhaseRun *run = state;
+    TileScratchCache *cache = tile_thread_pool_scratch(run->launch->pool);
+    TileScratch *scratch = NULL;
+    if (run->phase->scratch_bytes && !(scratch = tile_scratch_take(cache, run->phase->scratch_bytes))) {
+        atomic_store(&run->failed, true);
+        return;
+    }
+    run->phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch ? scratch->memory : NULL);
+    if (scratch) tile_scratch_give(cache, scratch);
+}
+
+/* Extents decide what a program costs: a number that is the same for the same extents, never 0. */
+static uint32_t shape_key(const Launch *launch) {
+    uint64_t key = 1;
+    for (uint32_t i = 0; i < launch->code->order_count; i++) {
+        const TileView *view = &launch->views[launch->code->order[i]];
+        for (unsigned k = 0; view->tensor && k < view->rank; k++)
+            key = (key ^ (uint64_t)view->extent[k]) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return (uint32_t)(key >> 32) | 1;
+}
+
+static void keep_cost(_Atomic uint64_t *cost, uint32_t key, double ns) {
+    float single = (float)ns;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    atomic_store_explicit(cost, (uint64_t)key << 32 | bits, memory_order_relaxed);
+}
+
+static double cost_ns(uint64_t cost) {
+    uint32_t bits = (uint32_t)cost;
+    float single;
+    memcpy(&single, &bits, sizeof single);
+    return (double)single;
+}
+
+/* Runs the programs here or shares them, by what one took last time with the same extents (`cost`: a key of the
+ * extents and the nanoseconds of a program as a float); where that is not known, measures the first few. */
+static void run_phase(PhaseRun *run, _Atomic uint64_t *cost, int64_t programs) {
+    int threads = tile_thread_pool_size(run->launch->pool);
+    if (programs == 1 || threads == 1) {
+        run_programs(run, 0, programs);
+        return;
+    }
+    uint32_t key = shape_key(run->launch);
+    uint64_t known = atomic_load_explicit(cost, memory_order_relaxed);
+    double each = cost_ns(known);
+    if (known >> 32 != key) {
+        int64_t some = programs / (8 * (int64_t)threads) + 1;
+        uint64_t start = tile_clock_ns();
+        run_programs(run, 0, some);
+        each = (double)(tile_clock_ns() - start) / (double)some;
+        keep_cost(cost, key, each);
+        run->first = some;
+    }
+    int64_t rest = programs - run->first;
+    if (each * (double)rest < SHARE_NS) {
+        if (rest) run_programs(run, 0, rest);
+        return;
+    }
+    uint64_t start = tile_clock_ns();
+    tile_thread_pool_run(run->launch->pool, rest, run_programs, run);
+    keep_cost(cost, key, (double)(tile_clock_ns() - start) * threads / (double)rest);
+}
+
+/* The number of programs of a phase; 0 where an extent is not positive. */
+static tile_status count_programs(const Launch *launch, const TileImagePhase *phase, int64_t *programs) {
+    *programs = 1;
+    bool overflow = false, empty = false;
+    for (int i = 0; i < phase->rank; i++) {
+        int64_t extent = launch->values[phase->extents[i]].integer;
+        empty |= extent <= 0;
+        overflow |= __builtin_mul_overflow(*programs, extent, programs);
+    }
+    if (empty) *programs = 0;
+    if (overflow && !empty)
+        return tile_error_set(launch->error, TILE_INVALID_ARGUMENT, "%s: the grid has more than 2**63 programs",
+                              kernel_name(launch));
+    return TILE_OK;
+}
+
+static tile_status run_phases(Launch *launch) {
+    const TileImageCode *code = launch->code;
+    int64_t programs;
+    for (uint32_t i = 0; i < code->phase_count; i++) TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+    atomic_fetch_add_explicit(&launch->kernel->launches, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < code->phase_count; i++) {
+        TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+        if (programs == 0) continue;
+        if (code->interpret) {
+            TILE_TRY(code->interpret(code, i, launch->slots, 0, programs, launch->error));
+            continue;
+        }
+        PhaseRun run = {launch, &code->phases[i], 0, false};
+        run_phase(&run, &launch->variant->costs[i], programs);
+        if (atomic_load(&run.failed)) return out_of_memory(launch);
+    }
+    return TILE_OK;
+}
+
+/* ---- the whole way ---- */
+
+static tile_status check_and_run(Launch *launch, bool run) {
+    const TileImageSignature *signature = launch->kernel->signature;
+    tile_host_run(launch->code->host, launch->code->host_count, launch->views, launch->values);
+    TILE_TRY(tile_check_dimensions(signature, launch->code, launch->views, launch->values, launch->error));
+    TILE_TRY(tile_check_requires(signature, launch->code, launch->values, launch->error));
+    TILE_TRY(tile_check_overlap(signature, launch->views, launch->error));
+    if (!run) return TILE_OK;
+    tile_status status = make_slots(launch);
+    if (status == TILE_OK) status = run_phases(launch);
+    if (launch->memory) tile_scratch_give(tile_thread_pool_scratch(launch->pool), launch->memory);
+    return status;
+}
+
+static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, size_t count,
+                               const TileLaunchOptions *options, bool run) {
+    Launch launch;
+    TileImageRequest request;
+    launch.kernel = kernel;
+    launch.error = options->error;
+    launch.memory = NULL;
+    launch.pool = options->threads ? options->threads : tile_thread_pool_default();
+    if (!launch.pool) return out_of_memory(&launch);
+    if (options->stream)
+        return tile_error_set(launch.error, TILE_INVALID_ARGUMENT, "%s: a CPU has no streams", kernel_name(&launch));
+    TILE_TRY(tile_arguments_read(kernel->signature, arguments, count, false, launch.views, &request, launch.error));
+    TILE_TRY(tile_variant_get(kernel, launch.views, &request, &launch.variant, launch.error));
+    launch.code = launch.variant->code;
+    if (launch.code->host_count <= LOCAL_VALUES) {
+        launch.values = launch.local_values;
+        return check_and_run(&launch, run);
+    }
+    TileScratchCache *cache = tile_thread_pool_scratch(launch.pool);
+    TileScratch *memory = tile_scratch_take(cache, launch.code->host_count * sizeof(TileHostValue));
+    if (!memory) return out_of_memory(&launch);
+    launch.values = memory->memory;
+    tile_status status = check_and_run(&launch, run);
+    tile_scratch_give(cache, memory);
+    return status;
+}
+
+static tile_status launch_kernel(TileKernel *kernel, const TileArg *arguments, size_t count,
+                                 const TileLaunchOptions *given, bool run) {
+    TileLaunchOptions options;
+    int saved = errno;
+    if (!kernel || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    tile_status status = launch_with(kernel, arguments, count, &options, run);
+    errno = saved;
+    return status;
+}
+
+tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
+                        const TileLaunchOptions *options) {
+    return launch_kernel(kernel, arguments, argument_count, options, true);
+}
+
+tile_status tile_prepare(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
+                         const TileLaunchOptions *options) {
+    return launch_kernel(kernel, arguments, argument_count, options, false);
+}

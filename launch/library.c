@@ -1,0 +1,89 @@
+/* Libraries, and what their kernels look like from outside. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/host.h"
+#include "launch/variants.h"
+
+tile_status tile_library_create(const TileImageSignature *signatures, uint32_t count, TileImageSource source,
+                                TileLibrary **library) {
+    TileLibrary *created = calloc(1, sizeof *created + count * sizeof *created->kernels);
+    if (!created) {
+        source.destroy(source.state);
+        return TILE_OUT_OF_MEMORY;
+    }
+    created->source = source;
+    created->kernel_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        TileKernel *kernel = &created->kernels[i];
+        kernel->library = created;
+        kernel->index = i;
+        kernel->signature = &signatures[i];
+        pthread_mutex_init(&kernel->mutex, NULL);
+        pthread_cond_init(&kernel->changed, NULL);
+    }
+    *library = created;
+    return TILE_OK;
+}
+
+static void release_kernel(TileKernel *kernel) {
+    TileVariant *variant = atomic_load(&kernel->variants);
+    while (variant) {
+        TileVariant *next = variant->next;
+        if (variant->code) variant->code->destroy(variant->code);
+        free(variant->costs);
+        free(variant);
+        variant = next;
+    }
+    pthread_cond_destroy(&kernel->changed);
+    pthread_mutex_destroy(&kernel->mutex);
+}
+
+void tile_library_destroy(TileLibrary *library) {
+    if (!library) return;
+    for (uint32_t i = 0; i < library->kernel_count; i++) release_kernel(&library->kernels[i]);
+    library->source.destroy(library->source.state);
+    free(library);
+}
+
+void *tile_library_source(const TileLibrary *library) { return library->source.state; }
+size_t tile_library_kernel_count(const TileLibrary *library) { return library->kernel_count; }
+
+TileKernel *tile_library_kernel_at(const TileLibrary *library, size_t index) {
+    return index < library->kernel_count ? (TileKernel *)&library->kernels[index] : NULL;
+}
+
+tile_status tile_library_kernel(const TileLibrary *library, const char *name, TileKernel **kernel) {
+    if (!name && library->kernel_count != 1) return TILE_NOT_FOUND;
+    for (uint32_t i = 0; i < library->kernel_count; i++) {
+        if (name && strcmp(name, library->kernels[i].signature->name)) continue;
+        *kernel = (TileKernel *)&library->kernels[i];
+        return TILE_OK;
+    }
+    return TILE_NOT_FOUND;
+}
+
+const char *tile_kernel_name(const TileKernel *kernel) { return kernel->signature->name; }
+size_t tile_kernel_parameter_count(const TileKernel *kernel) { return kernel->signature->parameter_count; }
+const char *tile_kernel_signature(const TileKernel *kernel) { return kernel->signature->text; }
+
+bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameterInfo *info) {
+    if (index >= kernel->signature->parameter_count) return false;
+    const TileImageParameter *parameter = &kernel->signature->parameters[index];
+    *info = (TileParameterInfo){.name = parameter->name,
+                                .kind = (TileParameterKind)parameter->kind,
+                                .access = (TileParameterAccess)parameter->access,
+                                .type = parameter->type_text,
+                                .rank = parameter->rank};
+    if (parameter->generic < 0) info->dtype = tile_host_type_dtype((TileHostType)parameter->type);
+    for (int i = 0; i < parameter->rank; i++) info->dimensions[i] = parameter->dimensions[i];
+    return true;
+}
+
+void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
+    *stats = (TileKernelStats){.launches = atomic_load(&kernel->launches),
+                               .misses = atomic_load(&kernel->misses),
+                               .variants = atomic_load(&kernel->compiled),
+                               .compile_ns = atomic_load(&kernel->compile_ns)};
+}

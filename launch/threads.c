@@ -1,0 +1,305 @@
+#define _GNU_SOURCE
+#include "launch/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/options.h"
+
+enum {
+    MAX_THREADS = 1024,
+    PARTS_PER_THREAD = 64, /* ranges are counted in parts of this many a thread */
+    SPINS = 2000,          /* some 20 to 50 microseconds of pausing before a thread sleeps */
+};
+
+/* Parts begin .. end-1 that a thread has left, in one word: begin in the high half. */
+typedef struct Share {
+    _Alignas(64) _Atomic uint64_t range;
+} Share;
+
+/* The gate counts the workers inside the current job. A worker enters only while the gate is open, and the caller
+ * leaves only when it is closed and nobody is inside: so a worker that wakes too late finds nothing to touch. */
+enum { GATE_OPEN = 1 << 16, GATE_INSIDE = GATE_OPEN - 1, GATE_JOB_SHIFT = 17 };
+
+typedef struct Workers {
+    pid_t process; /* the threads exist in this process only, not in children that it forked */
+    int count;     /* threads started; the caller is one more */
+    _Atomic bool busy;
+    _Atomic bool stop;
+    _Atomic uint64_t gate; /* job number, open flag, workers inside */
+    _Atomic int sleepers;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake, left;
+    TileParallelBody body;
+    void *state;
+    int64_t items, items_per_part;
+    Share *shares; /* one for each thread, the caller's first */
+    pthread_t *threads;
+} Workers;
+
+struct TileThreadPool {
+    int threads;
+    TileParallelFor parallel_for;
+    void *host;
+    _Atomic(Workers *) workers;
+    TileScratchCache scratch;
+};
+
+typedef struct WorkerStart {
+    Workers *workers;
+    int index;
+} WorkerStart;
+
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    sched_yield();
+#endif
+}
+
+/* ---- a job ---- */
+
+static uint64_t pack_range(uint64_t begin, uint64_t end) { return begin << 32 | end; }
+
+/* Takes half of the share, rounded up: its front for the owner, its back for a thief. */
+static bool take(Share *share, bool front, uint64_t *begin, uint64_t *end) {
+    uint64_t range = atomic_load(&share->range);
+    for (;;) {
+        uint64_t first = range >> 32, past = range & UINT32_MAX;
+        if (first >= past) return false;
+        uint64_t half = (past - first + 1) / 2;
+        *begin = front ? first : past - half;
+        *end = *begin + half;
+        uint64_t rest = front ? pack_range(first + half, past) : pack_range(first, past - half);
+        if (atomic_compare_exchange_weak(&share->range, &range, rest)) return true;
+    }
+}
+
+static void run_parts(Workers *workers, uint64_t begin, uint64_t end) {
+    int64_t first = (int64_t)begin * workers->items_per_part, past = (int64_t)end * workers->items_per_part;
+    workers->body(workers->state, first, past < workers->items ? past : workers->items);
+}
+
+static void work(Workers *workers, int self) {
+    uint64_t begin, end;
+    int total = workers->count + 1;
+    while (take(&workers->shares[self], true, &begin, &end)) run_parts(workers, begin, end);
+    for (int i = 1; i < total; i++) {
+        Share *victim = &workers->shares[(self + i) % total];
+        while (take(victim, false, &begin, &end)) run_parts(workers, begin, end);
+    }
+}
+
+/* ---- the threads ---- */
+
+static bool has_job(const Workers *workers, uint64_t last) {
+    uint64_t gate = atomic_load(&workers->gate);
+    return (gate & GATE_OPEN) && gate >> GATE_JOB_SHIFT != last;
+}
+
+static void wait_for_job(Workers *workers, uint64_t last) {
+    for (int i = 0; i < SPINS; i++) {
+        if (has_job(workers, last) || atomic_load(&workers->stop)) return;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&workers->mutex);
+    atomic_fetch_add(&workers->sleepers, 1);
+    while (!has_job(workers, last) && !atomic_load(&workers->stop))
+        pthread_cond_wait(&workers->wake, &workers->mutex);
+    atomic_fetch_sub(&workers->sleepers, 1);
+    pthread_mutex_unlock(&workers->mutex);
+}
+
+static void *worker_main(void *start) {
+    Workers *workers = ((WorkerStart *)start)->workers;
+    int self = ((WorkerStart *)start)->index;
+    free(start);
+    uint64_t last = 0;
+    while (!atomic_load(&workers->stop)) {
+        wait_for_job(workers, last);
+        uint64_t gate = atomic_load(&workers->gate);
+        if (!(gate & GATE_OPEN) || gate >> GATE_JOB_SHIFT == last) continue;
+        if (!atomic_compare_exchange_strong(&workers->gate, &gate, gate + 1)) continue;
+        last = gate >> GATE_JOB_SHIFT;
+        work(workers, self);
+        gate = atomic_fetch_sub(&workers->gate, 1) - 1;
+        if (gate & (GATE_OPEN | GATE_INSIDE)) continue;
+        pthread_mutex_lock(&workers->mutex);
+        pthread_cond_signal(&workers->left);
+        pthread_mutex_unlock(&workers->mutex);
+    }
+    return NULL;
+}
+
+static void destroy_workers(Workers *workers) {
+    if (!workers) return;
+    pthread_mutex_lock(&workers->mutex);
+    atomic_store(&workers->stop, true);
+    pthread_cond_broadcast(&workers->wake);
+    pthread_mutex_unlock(&workers->mutex);
+    for (int i = 0; i < workers->count; i++) pthread_join(workers->threads[i], NULL);
+    pthread_cond_destroy(&workers->wake);
+    pthread_cond_destroy(&workers->left);
+    pthread_mutex_destroy(&workers->mutex);
+    free(workers->shares);
+    free(workers->threads);
+    free(workers);
+}
+
+static Workers *allocate_workers(int threads) {
+    Workers *workers = calloc(1, sizeof *workers);
+    if (!workers) return NULL;
+    workers->process = getpid();
+    workers->shares = aligned_alloc(64, sizeof(Share) * (size_t)threads);
+    workers->threads = calloc((size_t)threads, sizeof *workers->threads);
+    if (!workers->shares || !workers->threads) {
+        free(workers->shares);
+        free(workers->threads);
+        free(workers);
+        return NULL;
+    }
+    memset(workers->shares, 0, sizeof(Share) * (size_t)threads);
+    pthread_mutex_init(&workers->mutex, NULL);
+    pthread_cond_init(&workers->wake, NULL);
+    pthread_cond_init(&workers->left, NULL);
+    return workers;
+}
+
+/* As many threads as the system grants; the caller works in any case. The host's signals are not for them. */
+static Workers *create_workers(int threads) {
+    Workers *workers = allocate_workers(threads);
+    if (!workers) return NULL;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    /* A worker reads `count` only inside a job, which begins after all have been started. */
+    for (int i = 1; i < threads; i++) {
+        WorkerStart *start = malloc(sizeof *start);
+        if (!start) break;
+        *start = (WorkerStart){workers, i};
+        if (pthread_create(&workers->threads[workers->count], NULL, worker_main, start)) {
+            free(start);
+            break;
+        }
+        pthread_setname_np(workers->threads[workers->count], "tile");
+        workers->count++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return workers;
+}
+
+/* The threads of this process. Those of a parent are gone after fork(), and what they held is left alone. */
+static Workers *get_workers(TileThreadPool *pool) {
+    Workers *workers = atomic_load(&pool->workers);
+    if (workers && workers->process == getpid()) return workers;
+    Workers *created = create_workers(pool->threads);
+    if (!created || atomic_compare_exchange_strong(&pool->workers, &workers, created)) return created;
+    destroy_workers(created); /* another thread was faster */
+    return workers;
+}
+
+static void open_job(Workers *workers, int64_t count, TileParallelBody body, void *state) {
+    int64_t total = workers->count + 1;
+    workers->body = body;
+    workers->state = state;
+    workers->items = count;
+    workers->items_per_part = (count - 1) / (total * PARTS_PER_THREAD) + 1;
+    uint64_t parts = (uint64_t)((count - 1) / workers->items_per_part + 1);
+    for (int64_t i = 0; i < total; i++) {
+        uint64_t begin = parts * (uint64_t)i / (uint64_t)total, end = parts * (uint64_t)(i + 1) / (uint64_t)total;
+        atomic_store(&workers->shares[i].range, pack_range(begin, end));
+    }
+    uint64_t job = (atomic_load(&workers->gate) >> GATE_JOB_SHIFT) + 1;
+    atomic_store(&workers->gate, job << GATE_JOB_SHIFT | GATE_OPEN);
+    if (atomic_load(&workers->sleepers) == 0) return;
+    pthread_mutex_lock(&workers->mutex);
+    pthread_cond_broadcast(&workers->wake);
+    pthread_mutex_unlock(&workers->mutex);
+}
+
+static void close_job(Workers *workers) {
+    uint64_t gate = atomic_fetch_and(&workers->gate, ~(uint64_t)GATE_OPEN);
+    for (int i = 0; i < SPINS && (gate & GATE_INSIDE); i++) {
+        pause_briefly();
+        gate = atomic_load(&workers->gate);
+    }
+    if (!(gate & GATE_INSIDE)) return;
+    pthread_mutex_lock(&workers->mutex);
+    while (atomic_load(&workers->gate) & GATE_INSIDE) pthread_cond_wait(&workers->left, &workers->mutex);
+    pthread_mutex_unlock(&workers->mutex);
+}
+
+void tile_thread_pool_run(TileThreadPool *pool, int64_t count, TileParallelBody body, void *state) {
+    if (count <= 0) return;
+    if (pool->parallel_for) {
+        int64_t pieces = (int64_t)pool->threads * 4;
+        pool->parallel_for(pool->host, count, pieces < count ? pieces : count, body, state);
+        return;
+    }
+    Workers *workers = pool->threads > 1 && count > 1 ? get_workers(pool) : NULL;
+    if (!workers || atomic_exchange(&workers->busy, true)) {
+        body(state, 0, count);
+        return;
+    }
+    open_job(workers, count, body, state);
+    work(workers, 0);
+    close_job(workers);
+    atomic_store(&workers->busy, false);
+}
+
+/* ---- the pool ---- */
+
+static int default_threads(void) {
+    const char *setting = getenv("TILE_NUM_THREADS");
+    long wanted = setting ? strtol(setting, NULL, 10) : 0;
+    if (wanted > 0) return wanted < MAX_THREADS ? (int)wanted : MAX_THREADS;
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online < 1 ? 1 : online < MAX_THREADS ? (int)online : MAX_THREADS;
+}
+
+tile_status tile_thread_pool_create(const TileThreadPoolOptions *given, TileThreadPool **pool) {
+    TileThreadPoolOptions options;
+    if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    if (options.threads < 0 || options.threads > MAX_THREADS) return TILE_INVALID_ARGUMENT;
+    TileThreadPool *created = calloc(1, sizeof *created);
+    if (!created) return TILE_OUT_OF_MEMORY;
+    created->threads = options.threads ? options.threads : default_threads();
+    created->parallel_for = options.parallel_for;
+    created->host = options.host;
+    *pool = created;
+    return TILE_OK;
+}
+
+void tile_thread_pool_destroy(TileThreadPool *pool) {
+    if (!pool) return;
+    Workers *workers = atomic_load(&pool->workers);
+    if (workers && workers->process == getpid()) destroy_workers(workers);
+    tile_scratch_clear(&pool->scratch);
+    free(pool);
+}
+
+TileThreadPool *tile_thread_pool_default(void) {
+    static _Atomic(TileThreadPool *) shared; /* published once, never changed again */
+    TileThreadPool *pool = atomic_load_explicit(&shared, memory_order_acquire);
+    if (pool) return pool;
+    TileThreadPool *created;
+    if (tile_thread_pool_create(NULL, &created) != TILE_OK) return NULL;
+    if (atomic_compare_exchange_strong(&shared, &pool, created)) return created;
+    tile_thread_pool_destroy(created);
+    return pool;
+}
+
+int tile_thread_pool_size(TileThreadPool *pool) {
+    if (!pool) pool = tile_thread_pool_default();
+    return pool ? pool->threads : 1;
+}
+
+TileScratchCache *tile_thread_pool_scratch(TileThreadPool *pool) { return &pool->scratch; }

@@ -137,10 +137,11 @@ static void mark_functions(Emission *emission) {
     }
 }
 
-/* Our own passes have done the large things; what is left is cleaning up after them. No pass of these reorders
- * floating point arithmetic. */
-static const char pipeline[] = "function(sroa<modify-cfg>,early-cse<memssa>,instcombine,simplifycfg),"
-                               "function(loop-mssa(loop-rotate,licm),gvn,instcombine,simplifycfg)";
+/* Our own passes have done the large things; what is left is cleaning up after them, and the forms of loops that
+ * code generation wants. Measured on softmax: instcombine and gvn add 4 ms to 18 and change no instruction that
+ * counts. No pass of these reorders floating point arithmetic. */
+static const char pipeline[] = "function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(loop-rotate,licm),"
+                               "early-cse<memssa>,simplifycfg)";
 
 static bool optimise(Emission *emission) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();

@@ -29,6 +29,16 @@ MlirValue export_build(Exporter *exporter, const char *name, MlirType result, un
     return result.ptr ? mlirOperationGetResult(op, 0) : (MlirValue){NULL};
 }
 
+MlirValue export_intrinsic(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
+                           const MlirValue *operands) {
+    MlirContext mlir = exporter->mlir;
+    int32_t segments[2] = {(int32_t)operand_count, 0};
+    return export_build(exporter, "llvm.call_intrinsic", result, operand_count, operands,
+                        ATTRIBUTES(named(exporter, NAME_INTRINSIC, mlirStringAttrGet(mlir, text_ref(name))),
+                                   named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(mlir, 2, segments)),
+                                   named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(mlir, 0, NULL))));
+}
+
 MlirAttribute export_integer(const Exporter *exporter, TileScalar scalar, int64_t value) {
     return mlirIntegerAttrGet(scalar_of(exporter, scalar), value);
 }
@@ -224,19 +234,13 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
         values[i] = load_slot(exporter, mlirBlockGetArgument(block, 0), i, func->body.arguments[i]->type);
     for (unsigned i = 0; i < 3; i++) values[count - 3 + i] = mlirBlockGetArgument(block, i + 1);
     int32_t segments[2] = {(int32_t)count, 0};
-    MlirNamedAttribute bundles = named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(exporter->mlir, 0, NULL));
     export_build(exporter, "llvm.call", no_type(), count, values,
                  ATTRIBUTES(named(exporter, NAME_CALLEE, mlirFlatSymbolRefAttrGet(exporter->mlir, text_ref(body))),
                             named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(exporter->mlir, 2, segments)),
-                            bundles));
+                            named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(exporter->mlir, 0, NULL))));
     if (exporter->streams && strncmp(exporter->target->triple, "x86_64", 6) == 0) {
         /* Streaming stores are not ordered by the lock that hands the results to another thread. */
-        segments[0] = 0;
-        export_build(exporter, "llvm.call_intrinsic", no_type(), NO_VALUES,
-                     ATTRIBUTES(named(exporter, NAME_INTRINSIC,
-                                      mlirStringAttrGet(exporter->mlir, text_ref("llvm.x86.sse.sfence"))),
-                                named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(exporter->mlir, 2, segments)),
-                                bundles));
+        export_intrinsic(exporter, "llvm.x86.sse.sfence", no_type(), NO_VALUES);
     }
     export_build(exporter, "llvm.return", no_type(), NO_VALUES, NO_ATTRIBUTES);
 }

@@ -31,6 +31,9 @@ void export_fail(Exporter *exporter, tile_status status, const TileOp *op, const
 /* An op at the end of the current block; the result is null where `result` is. */
 MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
                        const MlirValue *operands, unsigned attribute_count, const MlirNamedAttribute *attributes);
+/* A call of LLVM's intrinsic, for those that the dialect has no op for. */
+MlirValue export_intrinsic(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
+                           const MlirValue *operands);
 #define VALUES(...)                                                                                                    \
     (sizeof((MlirValue[]){__VA_ARGS__}) / sizeof(MlirValue)), (const MlirValue[]) { __VA_ARGS__ }
 #define ATTRIBUTES(...)                                                                                                \

@@ -152,15 +152,19 @@ static MlirValue convert_to_bool(Exporter *exporter, const TileOp *op, const Til
                           operand_of(exporter, op, 0), zero);
 }
 
-/* NULL: the types have the same representation. */
+/* Truncates and saturates, NaN becomes 0. */
+static MlirValue convert_to_integer(Exporter *exporter, const TileOp *op, TileScalar to) {
+    bool is_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
+    return export_intrinsic(exporter, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", result_type(exporter, op),
+                            VALUES(operand_of(exporter, op, 0)));
+}
+
+/* Other conversions; NULL: the types have the same representation. */
 static const char *conversion_name(TileScalar from, TileScalar to) {
     unsigned from_bits = tile_scalar_bits(from), to_bits = tile_scalar_bits(to);
-    bool from_signed = tile_scalar_class(from) == TILE_CLASS_SIGNED,
-         to_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
-    if (tile_scalar_is_float(from)) {
-        if (!tile_scalar_is_float(to)) return to_signed ? "llvm.intr.fptosi.sat" : "llvm.intr.fptoui.sat";
+    bool from_signed = tile_scalar_class(from) == TILE_CLASS_SIGNED;
+    if (tile_scalar_is_float(from))
         return from_bits == to_bits ? NULL : (from_bits < to_bits ? "llvm.fpext" : "llvm.fptrunc");
-    }
     if (tile_scalar_is_float(to)) return from_signed ? "llvm.sitofp" : "llvm.uitofp";
     if (from_bits == to_bits) return NULL;
     return from_bits > to_bits ? "llvm.trunc" : (from_signed ? "llvm.sext" : "llvm.zext");
@@ -174,6 +178,8 @@ void export_convert(Exporter *exporter, const TileOp *op) {
         const char *name = conversion_name(from->scalar, to->scalar);
         if (to->scalar == TILE_BOOL)
             x = convert_to_bool(exporter, op, from);
+        else if (tile_scalar_is_float(from->scalar) && !tile_scalar_is_float(to->scalar))
+            x = convert_to_integer(exporter, op, to->scalar);
         else if (name)
             x = export_build(exporter, name, result_type(exporter, op), VALUES(x), NO_ATTRIBUTES);
     }

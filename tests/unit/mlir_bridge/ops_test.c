@@ -32,7 +32,8 @@ static bool maps_at(TileOpId id, TileScalar scalar) {
                                 [TILE_CLASS_UNSIGNED] = unsigned_name,                                                 \
                                 [TILE_CLASS_BOOL] = bool_name}[class] != NULL;
 #define COMPARE(id, float_predicate, signed_predicate, unsigned_predicate)                                             \
-    case TILE_OP_##id: return true;
+    case TILE_OP_##id:                                                                                                 \
+        return true;
 #define CUSTOM(id, function)
 #define GONE(id, pass)
 #include "mlir_bridge/mapping.def"
@@ -54,7 +55,8 @@ static bool is_comparison(TileOpId id) {
     switch (id) {
 #define DIRECT(id, float_name, signed_name, unsigned_name, bool_name)
 #define COMPARE(id, float_predicate, signed_predicate, unsigned_predicate)                                             \
-    case TILE_OP_##id: return true;
+    case TILE_OP_##id:                                                                                                 \
+        return true;
 #define CUSTOM(id, function)
 #define GONE(id, pass)
 #include "mlir_bridge/mapping.def"
@@ -72,17 +74,16 @@ static unsigned collect_cases(Case *cases) {
     unsigned count = 0;
     for (int id = 0; id < TILE_OP_COUNT; id++)
         for (unsigned t = 0; t < TYPE_COUNT; t++)
-            if (maps_at((TileOpId)id, all_types[t]))
-                cases[count++] = (Case){(TileOpId)id, all_types[t],
-                                        is_comparison((TileOpId)id) ? TILE_BOOL : all_types[t],
-                                        (unsigned)tile_op_info((TileOpId)id)->operands};
+            if (tile_op_info((TileOpId)id)->class == TILE_CLASS_ELEMENTWISE && maps_at((TileOpId)id, all_types[t]))
+                cases[count++] =
+                    (Case){(TileOpId)id, all_types[t], is_comparison((TileOpId)id) ? TILE_BOOL : all_types[t],
+                           (unsigned)tile_op_info((TileOpId)id)->operands};
     for (unsigned from = 0; from < TYPE_COUNT; from++)
         for (unsigned to = 0; to < TYPE_COUNT; to++) {
             TileScalar a = all_types[from], b = all_types[to];
             if (a == TILE_F64 && b == TILE_F16) continue; /* no instruction: expanded before */
             cases[count++] = (Case){TILE_OP_CONVERT, a, b, 1};
-            if (a != b && tile_scalar_bits(a) == tile_scalar_bits(b))
-                cases[count++] = (Case){TILE_OP_BITCAST, a, b, 1};
+            if (a != b && tile_scalar_bits(a) == tile_scalar_bits(b)) cases[count++] = (Case){TILE_OP_BITCAST, a, b, 1};
         }
     cr_assert(count <= MAX_FUNCTIONS);
     return count;
@@ -102,8 +103,7 @@ static TileScalar operand_scalar(const Case *c, unsigned operand) {
 }
 
 static void print_function(TileText *text, const Case *c, unsigned number, unsigned lanes) {
-    tile_text_format(text, "func phase machine @f%u(%%p0: ptr<global>, %%p1: ptr<global>, %%p2: ptr<global>, ",
-                     number);
+    tile_text_format(text, "func phase machine @f%u(%%p0: ptr<global>, %%p1: ptr<global>, %%p2: ptr<global>, ", number);
     tile_text_add(text, "%r: ptr<global>, " PARAMETERS ") {\n");
     for (unsigned i = 0; i < c->operands; i++) {
         tile_text_format(text, "  %%x%u = load %%p%u : ", i, i);
@@ -120,9 +120,10 @@ static void print_function(TileText *text, const Case *c, unsigned number, unsig
 /* ---- inputs ---- */
 
 static uint64_t random_bits(TileScalar scalar, uint64_t *state) {
-    static const double special[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 127.0, 128.0, 255.5, -129.0, 32767.5,
-                                     65504.0, 65520.0, 2147483648.0, -2147483649.0, 4294967296.0, 9.3e18, 1.9e19,
-                                     1e-40, 1e-8, 1e30, -1e30};
+    static const double special[] = {0.0,     -0.0,    1.0,     -1.0,         0.5,           -0.5,
+                                     1.5,     2.5,     127.0,   128.0,        255.5,         -129.0,
+                                     32767.5, 65504.0, 65520.0, 2147483648.0, -2147483649.0, 4294967296.0,
+                                     9.3e18,  1.9e19,  1e-40,   1e-8,         1e30,          -1e30};
     enum { SPECIAL = sizeof special / sizeof special[0] };
     uint64_t mask = tile_scalar_mask(scalar), bits = next_random(state);
     unsigned choice = (unsigned)(next_random(state) % 8);

@@ -1,0 +1,178 @@
+#include "tools/tile_opt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/passes.h"
+#include "cpu/target.h"
+#include "lang/text.h"
+#include "lang/verify.h"
+
+static const char usage[] =
+    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=cpu] [--target=NAME] [--verify-only] [--locations]\n"
+    "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
+    "                [--no-contract] [--debug] [--no-split]\n"
+    "Reads IR text, runs the passes, verifying after each, and prints IR text.\n";
+
+typedef struct Request {
+    const char *path, *passes, *pipeline;
+    const TileTarget *target;
+    TilePassOptions options;
+    TilePassSettings settings;
+    unsigned print;
+    bool verify_only, help;
+    TileArena *arena;
+    TileText *errors;
+} Request;
+
+bool tile_opt_read_file(const char *path, TileText *text, TileText *errors) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!file) {
+        tile_text_format(errors, "%s: %s\n", path, strerror(errno));
+        return false;
+    }
+    char buffer[4096];
+    for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) tile_text_add_bytes(text, buffer, got);
+    bool good = !ferror(file);
+    if (!good) tile_text_format(errors, "%s: cannot be read\n", path);
+    if (file != stdin) fclose(file);
+    return good;
+}
+
+/* ---- arguments ---- */
+
+/* The text behind `name` where the argument begins with it, else NULL. */
+static const char *option(const char *argument, const char *name) {
+    size_t length = strlen(name);
+    return strncmp(argument, name, length) == 0 ? argument + length : NULL;
+}
+
+static void add_skips(Request *request, const char *names) {
+    TILE_LIST(const char *) list = {0};
+    while (*names) {
+        size_t length = strcspn(names, ",");
+        tile_list_push(request->arena, &list, tile_arena_string(request->arena, names, length));
+        names += length;
+        if (*names == ',') names++;
+    }
+    request->options.skip = list.items;
+    request->options.skip_count = list.count;
+}
+
+static bool read_limit(Request *request, const char *text) {
+    char *end;
+    errno = 0;
+    request->options.limit = strtoull(text, &end, 10);
+    request->options.limited = true;
+    return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool read_switch(Request *request, const char *argument) {
+    static const char *const words[] = {"--verify-only", "--locations", "--no-contract",
+                                        "--debug",       "--no-split",  "--help"};
+    unsigned number = 0;
+    while (number < sizeof words / sizeof *words && strcmp(argument, words[number]) != 0) number++;
+    switch (number) {
+    case 0: request->verify_only = true; return true;
+    case 1: request->print |= TILE_PRINT_LOCATIONS; return true;
+    case 2: request->settings.no_contract = true; return true;
+    case 3: request->settings.debug = true; return true;
+    case 4: request->settings.split_loops = false; return true;
+    case 5: request->help = true; return true;
+    default: return false;
+    }
+}
+
+static bool read_argument(Request *request, const char *argument) {
+    const char *value;
+    if ((value = option(argument, "--passes="))) {
+        request->passes = value;
+    } else if ((value = option(argument, "--pipeline="))) {
+        request->pipeline = value;
+        return strcmp(value, "cpu") == 0;
+    } else if ((value = option(argument, "--target="))) {
+        request->target = tile_cpu_target_find(value);
+        return request->target != NULL;
+    } else if ((value = option(argument, "--dump-after="))) {
+        request->options.dump_after = value;
+    } else if ((value = option(argument, "--stop-after="))) {
+        request->options.stop_after = value;
+    } else if ((value = option(argument, "--skip="))) {
+        add_skips(request, value);
+    } else if ((value = option(argument, "--limit="))) {
+        return read_limit(request, value);
+    } else if (read_switch(request, argument)) {
+        return true;
+    } else if (!request->path && (argument[0] != '-' || argument[1] == 0)) {
+        request->path = argument;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool read_arguments(Request *request, int count, const char *const *arguments) {
+    for (int i = 0; i < count; i++)
+        if (!read_argument(request, arguments[i])) {
+            tile_text_format(request->errors, "tile-opt: `%s` is not understood\n%s", arguments[i], usage);
+            return false;
+        }
+    if (!request->path && !request->help) tile_text_format(request->errors, "tile-opt: no file given\n%s", usage);
+    return request->path || request->help;
+}
+
+/* ---- work ---- */
+
+static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
+    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes()};
+    TileText message = {.arena = request->arena};
+    tile_status status = TILE_OK;
+    if (request->passes) status = tile_pipeline_read(pipeline, request->arena, tables, 2, request->passes, &message);
+    if (status == TILE_OK && request->pipeline) status = tile_cpu_pipeline(pipeline, request->arena, &message);
+    if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&message));
+    return status;
+}
+
+static tile_status run_passes(Request *request, TileModule *module, TileText *output) {
+    TilePipeline pipeline = {0};
+    TILE_TRY(make_pipeline(request, &pipeline));
+    TilePassContext context = tile_pass_context(module, request->arena, request->target);
+    context.settings = request->settings;
+    TilePassReport report = {.dump = {.arena = request->arena}};
+    tile_status status = tile_passes_run(&context, pipeline.items, pipeline.count, &request->options, &report);
+    tile_text_add(output, tile_text_get(&report.dump));
+    if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&context.message));
+    return status;
+}
+
+static tile_status work(Request *request, TileContext *context, TileText *output) {
+    TileText source = {.arena = request->arena}, complaints = {.arena = request->arena};
+    if (!tile_opt_read_file(request->path, &source, request->errors)) return TILE_IO;
+    TileModule *module;
+    tile_status status = tile_module_read(context, tile_text_get(&source), source.length, &module, &complaints);
+    if (status == TILE_OK && !tile_module_verify(module, &complaints)) status = TILE_INVALID_SOURCE;
+    if (status != TILE_OK) tile_text_format(request->errors, "%s:%s", request->path, tile_text_get(&complaints));
+    if (status == TILE_OK && !request->verify_only) {
+        status = run_passes(request, module, output);
+        if (status == TILE_OK) tile_module_print(output, module, request->print);
+    }
+    tile_module_destroy(module);
+    return status;
+}
+
+int tile_opt(int count, const char *const *arguments, TileText *output, TileText *errors) {
+    Request request = {.options = {.verify = true}, .settings = {.split_loops = true}, .errors = errors};
+    request.arena = tile_arena_create(NULL);
+    TileContext *context = tile_ir_context_create();
+    tile_status status = request.arena && context ? TILE_OK : TILE_OUT_OF_MEMORY;
+    if (status == TILE_OK && !read_arguments(&request, count, arguments)) status = TILE_INVALID_ARGUMENT;
+    if (status == TILE_OK && request.help)
+        tile_text_add(output, usage);
+    else if (status == TILE_OK)
+        status = work(&request, context, output);
+    tile_ir_context_destroy(context);
+    tile_arena_destroy(request.arena);
+    return tile_status_exit_code(status);
+}

@@ -12,13 +12,13 @@ enum { ARRAY_MAX_RANK = 4 };
 
 /* X(ID, name, may be an output): how elements lie in memory. */
 #define VIEW_LIST(X)                                                                                                   \
-    X(CONTIGUOUS, "contiguous", true)   /* row-major, no gaps */                                                       \
-    X(ROWS, "rows", true)               /* row-major, gaps between the rows */                                         \
-    X(TRANSPOSED, "transposed", true)   /* the last two dimensions exchanged */                                        \
-    X(STRIDED, "strided", true)         /* every second element */                                                     \
-    X(NEGATIVE, "negative", true)       /* backwards in every dimension */                                             \
-    X(BROADCAST, "broadcast", false)    /* the first dimension repeats itself */                                       \
-    X(REPEATED, "repeated", false)      /* the last dimension repeats itself */
+    X(CONTIGUOUS, "contiguous", true) /* row-major, no gaps */                                                         \
+    X(ROWS, "rows", true)             /* row-major, gaps between the rows */                                           \
+    X(TRANSPOSED, "transposed", true) /* the last two dimensions exchanged */                                          \
+    X(STRIDED, "strided", true)       /* every second element */                                                       \
+    X(NEGATIVE, "negative", true)     /* backwards in every dimension */                                               \
+    X(BROADCAST, "broadcast", false)  /* the first dimension repeats itself */                                         \
+    X(REPEATED, "repeated", false)    /* the last dimension repeats itself */
 
 typedef enum View {
 #define VIEW_ENUM(id, name, output) VIEW_##id,

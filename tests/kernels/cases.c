@@ -2,15 +2,23 @@
 
 #include <string.h>
 
-#define X_ROWS {"x", ROLE_IN, "MN", KIND_T, SPECIAL_ALL}
-#define Y_SAME {"y", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE}
-#define MATMUL_A {"a", ROLE_IN, "MK", KIND_T, SPECIAL_ALL}
-#define MATMUL_B {"b", ROLE_IN, "KN", KIND_T, SPECIAL_ALL}
-#define MATMUL_C {"c", ROLE_OUT, "MN", KIND_U, SPECIAL_NONE}
-#define MATMUL_BIAS {"bias", ROLE_IN, "N", KIND_F32, SPECIAL_ALL}
+#define X_ROWS                                                                                                         \
+    { "x", ROLE_IN, "MN", KIND_T, SPECIAL_ALL }
+#define Y_SAME                                                                                                         \
+    { "y", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE }
+#define MATMUL_A                                                                                                       \
+    { "a", ROLE_IN, "MK", KIND_T, SPECIAL_ALL }
+#define MATMUL_B                                                                                                       \
+    { "b", ROLE_IN, "KN", KIND_T, SPECIAL_ALL }
+#define MATMUL_C                                                                                                       \
+    { "c", ROLE_OUT, "MN", KIND_U, SPECIAL_NONE }
+#define MATMUL_BIAS                                                                                                    \
+    { "bias", ROLE_IN, "N", KIND_F32, SPECIAL_ALL }
 #define ATTENTION_TENSORS                                                                                              \
     {"q", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"k", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE},                    \
-        {"v", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {"o", ROLE_OUT, "BHSD", KIND_T, SPECIAL_NONE}
+        {"v", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {                                                              \
+        "o", ROLE_OUT, "BHSD", KIND_T, SPECIAL_NONE                                                                    \
+    }
 
 static const Case cases[] = {
     {.name = "elementwise:add",

@@ -6,13 +6,13 @@
 
 typedef struct Row {
     int line;
-    char *text;   /* the whole line, cut into the fields below */
-    char *kernel; /* a case's name */
-    char *types;  /* T, or T:U where the output's type differs */
-    char *target; /* interp, avx2, avx512, machine.avx2, machine.avx512 */
-    char *sizes;  /* M=3 N=1025 */
-    char *views;  /* x=rows y=strided; contiguous where nothing is said */
-    char *data;   /* normal, wide (many magnitudes), special (also infinities, NaN, denormals) */
+    char *text;      /* the whole line, cut into the fields below */
+    char *kernel;    /* a case's name */
+    char *types;     /* T, or T:U where the output's type differs */
+    char *target;    /* interp, avx2, avx512, machine.avx2, machine.avx512 */
+    char *sizes;     /* M=3 N=1025 */
+    char *views;     /* x=rows y=strided; contiguous where nothing is said */
+    char *data;      /* normal, wide (many magnitudes), special (also infinities, NaN, denormals) */
     char *placement; /* begin, end: which end of an array touches a guard page */
     char *tune;      /* BM=1 BN=1024, or - for the defaults */
 } Row;

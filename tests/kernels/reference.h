@@ -17,7 +17,9 @@ typedef struct Problem {
     double *expected, *slack;
 } Problem;
 
-static inline int64_t problem_dimension(const Problem *problem, char letter) { return problem->dimension[letter - 'A']; }
+static inline int64_t problem_dimension(const Problem *problem, char letter) {
+    return problem->dimension[letter - 'A'];
+}
 
 typedef void Reference(const Problem *problem);
 

@@ -111,7 +111,8 @@ static void sums(const Problem *problem, int64_t outer, int64_t outer_step, int6
         }
         problem->expected[i] = total / divisor;
         problem->slack[i] =
-            (serial ? reference_serial_slack(inner, magnitude) : reference_lanes_slack(inner, magnitude)) / fmax(divisor, 1) +
+            (serial ? reference_serial_slack(inner, magnitude) : reference_lanes_slack(inner, magnitude)) /
+                fmax(divisor, 1) +
             F32_ROUNDOFF * fabs(total / divisor);
     }
 }

@@ -107,8 +107,7 @@ static bool make_array(Run *run, int index) {
     if (parameter->role != ROLE_IN && !view_may_be_output(view))
         return fail(run->reason, "%s cannot be written through a %s view", parameter->name, name);
     Placement placement = strcmp(run->row->placement, "begin") == 0 ? PLACEMENT_BEGIN : PLACEMENT_END;
-    run->made[index] =
-        array_create(&run->arrays[index], parameter_type(run, parameter), rank, extent, view, placement);
+    run->made[index] = array_create(&run->arrays[index], parameter_type(run, parameter), rank, extent, view, placement);
     if (!run->made[index]) return fail(run->reason, "out of memory");
     run->arguments[index] = TILE_TENSOR(&run->arrays[index].tensor);
     return true;

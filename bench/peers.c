@@ -1,0 +1,129 @@
+/* The kernels of the table as plain C loops, for clang -O3 -march=native -ffast-math, and a loop that does nothing but
+ * multiply and add. scripts/bench.sh compiles this file into a shared object, apart from everything else. */
+#include "bench/peers.h"
+
+#include <math.h>
+
+#define ROWS(...)                                                                                                      \
+    for (long r = 0; r < rows; r++, x += columns, y += columns) {                                                      \
+        __VA_ARGS__                                                                                                    \
+    }
+
+void peer_softmax(PEER_ARGUMENTS) {
+    ROWS(
+        float top = x[0], sum = 0; for (long c = 0; c < columns; c++) top = x[c] > top ? x[c] : top;
+        for (long c = 0; c < columns; c++) {
+            float e = expf(x[c] - top);
+            y[c] = e;
+            sum += e;
+        } float scale = 1.f / sum;
+        for (long c = 0; c < columns; c++) y[c] *= scale;)
+}
+
+#ifndef ONLY_SOFTMAX /* compile times are compared with softmax alone */
+static inline float sigmoid(float t) { return 1.f / (1.f + expf(-t)); }
+
+void peer_add(PEER_ARGUMENTS) {
+    for (long i = 0; i < rows * columns; i++) y[i] = x[i] + w[i];
+}
+
+void peer_axpy(PEER_ARGUMENTS) {
+    for (long i = 0; i < rows * columns; i++) y[i] = -1.7f * x[i] + y[i];
+}
+
+void peer_relu(PEER_ARGUMENTS) {
+    for (long i = 0; i < rows * columns; i++) y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+void peer_gelu_tanh(PEER_ARGUMENTS) {
+    for (long i = 0; i < rows * columns; i++) {
+        float t = x[i];
+        y[i] = t * sigmoid(1.5957691216057307f * (t + 0.044715f * t * t * t));
+    }
+}
+
+void peer_silu(PEER_ARGUMENTS) {
+    for (long i = 0; i < rows * columns; i++) y[i] = x[i] / (1.f + expf(-x[i]));
+}
+
+static inline float relu(float t) { return t > 0 ? t : 0; }
+static inline float chain_head(float t) { return relu(cosf(sinf(t + 0.1f) * 1.1f) + 0.2f); }
+
+static inline float chain30(float t) {
+    float b = sigmoid(expf((chain_head(t) - 0.1f) * 0.5f) + 0.3f);
+    float d = sigmoid(expf((relu(cosf(sinf(b * 1.2f) + 0.4f) - 0.2f) + 0.5f) * 0.4f) * 1.3f);
+    return sigmoid(expf((chain_head(d) - 0.1f) * 0.5f) + 0.3f);
+}
+
+void peer_chain(PEER_ARGUMENTS) {
+    for (long r = 0; r < rows; r++, x += columns) {
+        float sum = 0;
+        for (long c = 0; c < columns; c++) sum += chain30(x[c]);
+        y[r] = sum;
+    }
+}
+
+void peer_layernorm(PEER_ARGUMENTS) {
+    ROWS(float sum = 0, squares = 0; for (long c = 0; c < columns; c++) sum += x[c]; float mean = sum / columns;
+         for (long c = 0; c < columns; c++) squares += (x[c] - mean) * (x[c] - mean);
+         float scale = 1.f / sqrtf(squares / columns + 1e-5f);
+         for (long c = 0; c < columns; c++) y[c] = (x[c] - mean) * scale * w[c] + b[c];)
+}
+
+void peer_rmsnorm(PEER_ARGUMENTS) {
+    ROWS(float squares = 0; for (long c = 0; c < columns; c++) squares += x[c] * x[c];
+         float scale = 1.f / sqrtf(squares / columns + 1e-5f);
+         for (long c = 0; c < columns; c++) y[c] = x[c] * scale * w[c];)
+}
+
+void peer_sum_rows(PEER_ARGUMENTS) {
+    for (long r = 0; r < rows; r++, x += columns) {
+        float sum = 0;
+        for (long c = 0; c < columns; c++) sum += x[c];
+        y[r] = sum;
+    }
+}
+
+void peer_sum_columns(PEER_ARGUMENTS) {
+    for (long c = 0; c < columns; c++) y[c] = 0;
+    for (long r = 0; r < rows; r++, x += columns)
+        for (long c = 0; c < columns; c++) y[c] += x[c];
+}
+
+void peer_argmax_rows(PEER_ARGUMENTS) {
+    long *index = (long *)y;
+    for (long r = 0; r < rows; r++, x += columns) {
+        long best = 0;
+        for (long c = 1; c < columns; c++) best = x[c] > x[best] ? c : best;
+        index[r] = best;
+    }
+}
+
+void peer_transpose(PEER_ARGUMENTS) {
+    for (long r = 0; r < rows; r++)
+        for (long c = 0; c < columns; c++) y[c * rows + r] = x[r * columns + c];
+}
+
+/* Sixteen independent chains of the widest vectors: more than latency times throughput of any machine so far. */
+#if defined(__AVX512F__)
+enum { LANES = 16 };
+#else
+enum { LANES = 8 };
+#endif
+typedef float Vector __attribute__((vector_size(LANES * 4)));
+
+double peer_fma_flops(long rounds) {
+    Vector sum[16], factor = (Vector){} + 0.999f, addend = (Vector){} + 0.001f;
+    for (int i = 0; i < 16; i++) sum[i] = addend * (float)i;
+    for (long round = 0; round < rounds; round++) {
+#pragma clang loop unroll(full)
+        for (int i = 0; i < 16; i++) {
+            sum[i] = sum[i] * factor + addend;
+            __asm__("" : "+v"(sum[i]));
+        }
+    }
+    float total = 0;
+    for (int i = 0; i < 16; i++) total += sum[i][0];
+    return total > 1e30f ? 0 : 2.0 * LANES * 16 * (double)rounds;
+}
+#endif

@@ -1,0 +1,17 @@
+/* The plain C loops that the table compares with. */
+#ifndef BENCH_PEERS_H
+#define BENCH_PEERS_H
+
+/* x, w, y: [rows, columns] or a row or column of it, as the kernel has it; b: [columns]. */
+#define PEER_ARGUMENTS                                                                                                 \
+    const float *restrict x, const float *restrict w, const float *restrict b, float *restrict y, long rows,           \
+        long columns
+typedef void Peer(PEER_ARGUMENTS);
+
+Peer peer_add, peer_axpy, peer_relu, peer_gelu_tanh, peer_silu, peer_chain, peer_softmax, peer_layernorm, peer_rmsnorm,
+    peer_sum_rows, peer_sum_columns, peer_argmax_rows, peer_transpose;
+
+/* Multiplies and adds `rounds` times sixteen vectors, and returns the number of floating-point operations. */
+double peer_fma_flops(long rounds);
+
+#endif

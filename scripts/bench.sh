@@ -1,0 +1,14 @@
+#!/bin/sh
+# Measures kernels beside their peers in the same run, by turns, and prints tables of medians.
+# usage: bench.sh [PATTERN]     with a pattern, only kernels whose name contains it (or: matmul, compile)
+set -eu
+cd "$(dirname "$0")/.."
+sh scripts/install_packages.sh bench
+cmake --preset release >/dev/null
+cmake --build --preset release --target tile_bench tilec
+mkdir -p build/bench
+clang-22 -I. -O3 -march=native -ffast-math -fveclib=libmvec -fPIC -shared bench/peers.c -o build/bench/peers.so -lmvec -lm
+
+echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(clang-22 --version | head -n 1)"
+# OpenBLAS takes new processors for very old ones unless it is told.
+OPENBLAS_CORETYPE=SkylakeX exec build/release/bin/tile_bench build/bench/peers.so stdlib build/release/bin/tilec "$@"

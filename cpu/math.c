@@ -13,79 +13,40 @@
  * Needs: no tile-typed values. Keeps: every result, bit for bit: lang/math.c runs the same programs.
  * Cost: linear; 10 to 60 ops for each op replaced, the constants aside. */
 #include <math.h>
-#include <string.h>
 
+#include "cpu/emit.h"
 #include "cpu/passes.h"
-#include "lang/build.h"
 #include "lang/math.h"
 #include "lang/scalar.h"
 
-typedef struct Constant {
-    const TileType *type;
-    uint64_t bits;
-    TileValue *value;
-} Constant;
-
-typedef struct Emitter {
-    TileBuilder builder;
-    TileBuilder front; /* constants of the whole function */
-    TileArena *arena;
+typedef struct Program {
+    TileEmitter *emitter;
+    TileBuilder *builder;  /* the emitter's */
     const TileType *shape; /* of the op that is being replaced */
-    TILE_LIST(Constant) constants;
-    bool changed;
-    const char *error;
-    const TileOp *unsupported;
-} Emitter;
+} Program;
 
-static const TileType *type_of(Emitter *emit, TileScalar scalar) {
-    return tile_type_with_scalar(emit->builder.module->context, emit->shape, scalar);
-}
-
-static TileValue *constant(Emitter *emit, TileScalar scalar, uint64_t bits) {
-    const TileType *type = type_of(emit, scalar);
-    for (size_t i = 0; i < emit->constants.count; i++)
-        if (emit->constants.items[i].type == type && emit->constants.items[i].bits == bits)
-            return emit->constants.items[i].value;
-    TileValue *value = tile_build_bits(&emit->front, type, bits);
-    tile_list_push(emit->arena, &emit->constants, (Constant){type, bits, value});
-    return value;
-}
-
-static TileValue *constant_f32(Emitter *emit, float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return constant(emit, TILE_F32, bits);
-}
-
-static TileValue *constant_f64(Emitter *emit, double number) {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return constant(emit, TILE_F64, bits);
-}
-
-/* x op count, the count being of x's type. */
-static TileValue *shift(Emitter *emit, TileOpId id, TileValue *x, unsigned count) {
-    return tile_build_binary(&emit->builder, id, x, constant(emit, x->type->scalar, count));
+static TileValue *constant(Program *program, TileScalar scalar, uint64_t bits) {
+    return tile_emit_bits_like(program->emitter, program->shape, scalar, bits);
 }
 
 /* ---- parts that few arguments need ---- */
 
 /* An `if` on whether some lane of m is true; until rare_end, ops go to its first region. */
-static TileOp *rare_begin(Emitter *emit, TileValue *m, const TileType *type) {
-    TileValue *some = m->type->kind == TILE_TYPE_VECTOR ? tile_build_unary(&emit->builder, TILE_OP_ANY_LANE, m) : m;
-    TileOp *op = tile_build_if(&emit->builder, some, &type, 1);
-    emit->builder.block = &op->regions[0];
-    emit->builder.before = NULL;
+static TileOp *rare_begin(Program *program, TileValue *m, const TileType *type) {
+    TileValue *some = m->type->kind == TILE_TYPE_VECTOR ? tile_build_unary(program->builder, TILE_OP_ANY_LANE, m) : m;
+    TileOp *op = tile_build_if(program->builder, some, &type, 1);
+    program->builder->block = &op->regions[0];
+    program->builder->before = NULL;
     return op;
 }
 
-static TileValue *rare_end(Emitter *emit, TileOp *op, TileValue *m, TileValue *rare, TileValue *common) {
-    TileValue *value = tile_build_ternary(&emit->builder, TILE_OP_SELECT, m, rare, common);
-    tile_build_end(&emit->builder, TILE_OP_YIELD, &value, 1);
-    emit->builder.block = &op->regions[1];
-    tile_build_end(&emit->builder, TILE_OP_YIELD, &common, 1);
-    emit->builder.block = op->block;
-    emit->builder.before = op->next;
+static TileValue *rare_end(Program *program, TileOp *op, TileValue *m, TileValue *rare, TileValue *common) {
+    TileValue *value = tile_build_ternary(program->builder, TILE_OP_SELECT, m, rare, common);
+    tile_build_end(program->builder, TILE_OP_YIELD, &value, 1);
+    program->builder->block = &op->regions[1];
+    tile_build_end(program->builder, TILE_OP_YIELD, &common, 1);
+    program->builder->block = op->block;
+    program->builder->before = op->next;
     return tile_op_result(op, 0);
 }
 
@@ -97,20 +58,20 @@ typedef struct {
     U quarters;
 } ANGLE;
 
-#define UNARY(id, x) tile_build_unary(&emit->builder, TILE_OP_##id, x)
-#define BINARY(id, x, y) tile_build_binary(&emit->builder, TILE_OP_##id, x, y)
-#define TERNARY(id, x, y, z) tile_build_ternary(&emit->builder, TILE_OP_##id, x, y, z)
+#define UNARY(id, x) tile_build_unary(program->builder, TILE_OP_##id, x)
+#define BINARY(id, x, y) tile_build_binary(program->builder, TILE_OP_##id, x, y)
+#define TERNARY(id, x, y, z) tile_build_ternary(program->builder, TILE_OP_##id, x, y, z)
 
-#define K(number) constant_f32(emit, number)
-#define KI(number) constant(emit, TILE_I32, (uint32_t)(number))
-#define KD(number) constant_f64(emit, number)
-#define KU(number) constant(emit, TILE_U64, number)
-#define BITS(x) tile_build_bitcast(&emit->builder, x, TILE_I32)
-#define FLOAT(x) tile_build_bitcast(&emit->builder, x, TILE_F32)
-#define DBITS(x) tile_build_bitcast(&emit->builder, x, TILE_U64)
-#define DOUBLE(x) tile_build_bitcast(&emit->builder, x, TILE_F64)
-#define WIDE(x) tile_build_convert(&emit->builder, x, TILE_F64)
-#define NARROW(x) tile_build_convert(&emit->builder, x, TILE_F32)
+#define K(number) constant(program, TILE_F32, tile_scalar_from_float(TILE_F32, number))
+#define KI(number) constant(program, TILE_I32, (uint32_t)(number))
+#define KD(number) constant(program, TILE_F64, tile_scalar_from_double(TILE_F64, number))
+#define KU(number) constant(program, TILE_U64, number)
+#define BITS(x) tile_build_bitcast(program->builder, x, TILE_I32)
+#define FLOAT(x) tile_build_bitcast(program->builder, x, TILE_F32)
+#define DBITS(x) tile_build_bitcast(program->builder, x, TILE_U64)
+#define DOUBLE(x) tile_build_bitcast(program->builder, x, TILE_F64)
+#define WIDE(x) tile_build_convert(program->builder, x, TILE_F64)
+#define NARROW(x) tile_build_convert(program->builder, x, TILE_F32)
 
 #define ADD(x, y) BINARY(ADD, x, y)
 #define SUB(x, y) BINARY(SUB, x, y)
@@ -134,8 +95,8 @@ typedef struct {
     ({                                                                                                                 \
         M rare_m = (m);                                                                                                \
         TileValue *rare_common = (y);                                                                                  \
-        TileOp *rare_op = rare_begin(emit, rare_m, rare_common->type);                                                 \
-        rare_end(emit, rare_op, rare_m, (x), rare_common);                                                             \
+        TileOp *rare_op = rare_begin(program, rare_m, rare_common->type);                                              \
+        rare_end(program, rare_op, rare_m, (x), rare_common);                                                          \
     })
 
 #define IADD(x, y) BINARY(ADD, x, y)
@@ -143,31 +104,31 @@ typedef struct {
 #define IAND(x, y) BINARY(AND, x, y)
 #define IXOR(x, y) BINARY(XOR, x, y)
 #define INOT(x) UNARY(NOT, x)
-#define ISHL(x, count) shift(emit, TILE_OP_SHL, x, count)
-#define ISHR(x, count) shift(emit, TILE_OP_SHR, x, count)
+#define ISHL(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHL, x, count)
+#define ISHR(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHR, x, count)
 
 #define UADD(x, y) BINARY(ADD, x, y)
 #define UAND(x, y) BINARY(AND, x, y)
 #define UOR(x, y) BINARY(OR, x, y)
 #define UXOR(x, y) BINARY(XOR, x, y)
 #define UEQ(x, y) BINARY(EQ, x, y)
-#define USHL(x, count) shift(emit, TILE_OP_SHL, x, count)
-#define USHR(x, count) shift(emit, TILE_OP_SHR, x, count)
+#define USHL(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHL, x, count)
+#define USHR(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHR, x, count)
 
 #define PARAMETERS(...) __VA_ARGS__
 
-#define PROGRAM(name, R, parameters) static R f32_##name(Emitter *emit, PARAMETERS parameters)
-#define CALL(name, ...) f32_##name(emit, __VA_ARGS__)
+#define PROGRAM(name, R, parameters) static R f32_##name(Program *program, PARAMETERS parameters)
+#define CALL(name, ...) f32_##name(program, __VA_ARGS__)
 #include "lang/math_f32.def"
 #undef PROGRAM
 #undef CALL
 
 /* ---- the pass ---- */
 
-#define ARGUMENTS_1 (emit, x)
-#define ARGUMENTS_2 (emit, x, y)
+#define ARGUMENTS_1 (program, x)
+#define ARGUMENTS_2 (program, x, y)
 
-static TileValue *expand_f32(Emitter *emit, TileOpId id, bool approx, TileValue *x, TileValue *y) {
+static TileValue *expand_f32(Program *program, TileOpId id, bool approx, TileValue *x, TileValue *y) {
     switch (id) {
 #define MATH(id, name, operands, approx_name)                                                                          \
     case TILE_OP_##id:                                                                                                 \
@@ -179,37 +140,27 @@ static TileValue *expand_f32(Emitter *emit, TileOpId id, bool approx, TileValue 
 }
 
 static void expand(TileOp *op, void *state) {
-    Emitter *emit = state;
+    TileEmitter *emitter = state;
     if (!tile_math_has(op->id)) return;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
-    if (scalar == TILE_F64) {
-        emit->unsupported = op;
-        return;
-    }
-    emit->shape = tile_op_result(op, 0)->type;
-    emit->builder = tile_builder_before(emit->builder.module, op);
+    tile_emit_before(emitter, op);
+    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
-    x = tile_build_convert(&emit->builder, x, TILE_F32);
-    if (y) y = tile_build_convert(&emit->builder, y, TILE_F32);
-    TileValue *result = expand_f32(emit, op->id, tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0, x, y);
-    result = tile_build_convert(&emit->builder, result, scalar);
-    result->name = tile_op_result(op, 0)->name;
-    tile_value_replace(tile_op_result(op, 0), result);
-    tile_op_erase(op);
-    emit->changed = true;
-    if (emit->builder.error) emit->error = emit->builder.error;
+    x = tile_build_convert(program.builder, x, TILE_F32);
+    if (y) y = tile_build_convert(program.builder, y, TILE_F32);
+    TileValue *result = expand_f32(&program, op->id, tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0, x, y);
+    tile_emit_replace(emitter, op, tile_build_convert(&emitter->builder, result, scalar));
+}
+
+static void find_f64(TileOp *op, void *state) {
+    if (tile_math_has(op->id) && tile_op_result(op, 0)->type->scalar == TILE_F64) *(TileOp **)state = op;
 }
 
 TileResult tile_pass_cpu_math(TilePassContext *context, TileFunc *func) {
-    TileModule *module = context->module;
-    Emitter e = {
-        .builder = {.module = module}, .front = tile_builder_at_end(module, &func->body), .arena = context->scratch};
-    e.front.before = func->body.first;
-    tile_block_walk(&func->body, expand, &e);
-    if (e.unsupported)
-        return tile_pass_fail(context, TILE_UNSUPPORTED, e.unsupported, "%s of f64",
-                              tile_op_info(e.unsupported->id)->mnemonic);
-    if (e.front.error) e.error = e.front.error;
-    if (e.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "%s", e.error);
-    return e.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    TileOp *f64 = NULL;
+    tile_block_walk(&func->body, find_f64, &f64);
+    if (f64) return tile_pass_fail(context, TILE_UNSUPPORTED, f64, "%s of f64", tile_op_info(f64->id)->mnemonic);
+    TileEmitter emitter = tile_emitter(context, func);
+    tile_block_walk(&func->body, expand, &emitter);
+    return tile_emit_finish(&emitter, context);
 }

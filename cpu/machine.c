@@ -1,0 +1,216 @@
+/* Purpose: leave only ops that the back end maps one to one with the results that lang/eval.def defines.
+ *
+ * Before:
+ *     %m = max %x, %y : vec<16 x f32>
+ *     %s = shl %i, %n : vec<16 x i32>
+ *     %b = add %p, %q : bf16
+ * After:
+ *     %g = gt %y, %x : vec<16 x bool>
+ *     %h = select %g, %y, %x : vec<16 x f32>
+ *     %u = isnan %y : vec<16 x bool>
+ *     %m = select %u, %y, %h : vec<16 x f32>
+ *     %k = and %n, %c31 : vec<16 x i32>           and so on: a count past the width gives 0
+ *     %p32 = .. bits of %p, shifted ..            bf16 and f8 are bits; arithmetic on them and on f16 is f32's
+ * Integer division floors and gives 0 by 0, remainders of floats are x - floor(x / y) * y, arithmetic on bool is
+ * that of a one-bit integer. Known constants (a divisor that is not 0, a count inside of the width, an operand of
+ * max that is no NaN) leave the guards out.
+ *
+ * Needs: nothing. Keeps: every result, bit for bit (NaN payloads aside). Cost: linear. Runs once: what it leaves of
+ * unsigned `div` is guarded, and would be guarded again. */
+#include <math.h>
+
+#include "cpu/emit.h"
+#include "cpu/passes.h"
+#include "lang/scalar.h"
+
+static bool is_narrow_float(TileScalar scalar) {
+    return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16;
+}
+
+/* Bits of a constant, also of one spread over a vector. */
+static bool known_bits(const TileValue *value, uint64_t *bits) {
+    const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
+    return tile_value_bits(splat ? tile_op_operand(splat, 0) : value, bits);
+}
+
+static bool is_known_number(const TileValue *value) {
+    uint64_t bits;
+    return known_bits(value, &bits) && !tile_scalar_is_nan(value->type->scalar, bits);
+}
+
+/* ---- floats ---- */
+
+/* MIN and MAX: the comparison, then the second operand where it is NaN (a NaN in the first stays by itself). */
+static TileValue *expand_extreme(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    TileValue *better = tile_emit_binary(e, id == TILE_OP_MIN ? TILE_OP_LT : TILE_OP_GT, y, x);
+    TileValue *result = tile_emit_select(e, better, y, x);
+    if (is_known_number(y)) return result;
+    return tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, y), y, result);
+}
+
+static TileValue *expand_float_rem(TileEmitter *e, TileValue *x, TileValue *y) {
+    TileValue *floor = tile_emit_unary(e, TILE_OP_FLOOR, tile_emit_binary(e, TILE_OP_DIV, x, y));
+    return tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, floor, y));
+}
+
+/* Of f32 and f64; NULL where the op is left as it is. */
+static TileValue *expand_float(TileEmitter *e, TileOpId id, TileValue *const *x) {
+    if (id == TILE_OP_MIN || id == TILE_OP_MAX) return expand_extreme(e, id, x[0], x[1]);
+    return id == TILE_OP_REM ? expand_float_rem(e, x[0], x[1]) : NULL;
+}
+
+static TileValue *build_elementwise(TileEmitter *e, TileOpId id, TileValue *const *operands, unsigned count) {
+    return tile_op_result(tile_build_op(&e->builder, id, operands, count, NULL, 0, NULL, 1), 0);
+}
+
+/* Computed in a wider type, the result cut or rounded to the op's own. */
+static TileValue *expand_in(TileEmitter *e, const TileOp *op, TileScalar scalar) {
+    TileValue *wide[3], *result = NULL;
+    for (unsigned i = 0; i < op->operand_count; i++) wide[i] = tile_emit_convert(e, tile_op_operand(op, i), scalar);
+    if (tile_scalar_is_float(scalar)) result = expand_float(e, op->id, wide);
+    if (!result) result = build_elementwise(e, op->id, wide, op->operand_count);
+    return tile_emit_convert(e, result, tile_op_result(op, 0)->type->scalar);
+}
+
+/* ---- integers ---- */
+
+/* A count past the width shifts everything out; the back end's own shift must not see one. */
+static TileValue *expand_shift(TileEmitter *e, TileOpId id, TileValue *x, TileValue *count) {
+    TileScalar scalar = x->type->scalar;
+    unsigned width = tile_scalar_bits(scalar);
+    uint64_t bits;
+    if (known_bits(count, &bits) && bits < width) return NULL;
+    bool is_signed = tile_scalar_class(scalar) == TILE_CLASS_SIGNED;
+    TileScalar bits_of_width = (TileScalar)(is_signed ? scalar + (TILE_U8 - TILE_I8) : scalar);
+    TileValue *amount = tile_build_bitcast(&e->builder, count, bits_of_width);
+    if (id == TILE_OP_SHR && is_signed) {
+        TileValue *most = tile_emit_with_bits(e, TILE_OP_MIN, amount, width - 1);
+        return tile_emit_binary(e, id, x, tile_build_bitcast(&e->builder, most, scalar));
+    }
+    TileValue *inside = tile_emit_with_bits(e, TILE_OP_LT, amount, width);
+    TileValue *shifted = tile_emit_binary(e, id, x, tile_emit_with_bits(e, TILE_OP_AND, count, width - 1));
+    return tile_emit_select(e, inside, shifted, tile_emit_bits(e, x->type, 0));
+}
+
+/* y, or 1 where it is 0. */
+static TileValue *safe_divisor(TileEmitter *e, TileValue *y, TileValue **is_zero) {
+    uint64_t bits;
+    *is_zero = NULL;
+    if (known_bits(y, &bits) && bits) return y;
+    *is_zero = tile_emit_with_bits(e, TILE_OP_EQ, y, 0);
+    return tile_emit_select(e, *is_zero, tile_emit_bits(e, y->type, 1), y);
+}
+
+static TileValue *zero_where(TileEmitter *e, TileValue *condition, TileValue *x) {
+    return condition ? tile_emit_select(e, condition, tile_emit_bits(e, x->type, 0), x) : x;
+}
+
+static TileValue *expand_unsigned_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
+    if (!is_zero) return NULL;
+    return zero_where(e, is_zero, tile_emit_binary(e, id, x, divisor));
+}
+
+static bool is_positive_power(TileScalar scalar, uint64_t bits) {
+    return bits && (bits & (bits - 1)) == 0 && tile_scalar_to_integer(scalar, bits) > 0;
+}
+
+/* Shifts floor. Else the quotient of the magnitudes, and one below its negative where signs differ and something
+ * remains. */
+static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
+    uint64_t bits;
+    if (known_bits(y, &bits) && is_positive_power(y->type->scalar, bits)) {
+        if (id == TILE_OP_REM) return tile_emit_with_bits(e, TILE_OP_AND, x, bits - 1);
+        return tile_emit_with_bits(e, TILE_OP_SHR, x, (uint64_t)__builtin_ctzll(bits));
+    }
+    TileScalar scalar = x->type->scalar, magnitude = (TileScalar)(scalar + (TILE_U8 - TILE_I8));
+    TileValue *is_zero, *divisor = safe_divisor(e, y, &is_zero);
+    TileValue *a = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, x), magnitude);
+    TileValue *b = tile_build_bitcast(&e->builder, tile_emit_unary(e, TILE_OP_ABS, divisor), magnitude);
+    TileValue *whole = tile_build_bitcast(&e->builder, tile_emit_binary(e, TILE_OP_DIV, a, b), scalar);
+    TileValue *negative = tile_emit_with_bits(e, TILE_OP_LT, tile_emit_binary(e, TILE_OP_XOR, x, divisor), 0);
+    TileValue *truncated = tile_emit_select(e, negative, tile_emit_unary(e, TILE_OP_NEG, whole), whole);
+    TileValue *rest = tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, truncated, divisor));
+    TileValue *below = tile_emit_binary(e, TILE_OP_AND, negative, tile_emit_with_bits(e, TILE_OP_NE, rest, 0));
+    TileValue *result;
+    if (id == TILE_OP_DIV)
+        result = tile_emit_binary(e, TILE_OP_SUB, truncated, tile_build_convert(&e->builder, below, scalar));
+    else
+        result = tile_emit_select(e, below, tile_emit_binary(e, TILE_OP_ADD, rest, divisor), rest);
+    return zero_where(e, is_zero, result);
+}
+
+static TileValue *expand_integer(TileEmitter *e, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
+    switch (op->id) {
+    case TILE_OP_SHL:
+    case TILE_OP_SHR: return expand_shift(e, op->id, x, y);
+    case TILE_OP_DIV:
+    case TILE_OP_REM:
+        if (tile_scalar_class(x->type->scalar) == TILE_CLASS_SIGNED) return expand_signed_division(e, op->id, x, y);
+        return expand_unsigned_division(e, op->id, x, y);
+    default: return NULL;
+    }
+}
+
+/* A bool is a one-bit integer. */
+static TileValue *expand_bool(TileEmitter *e, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
+    switch (op->id) {
+    case TILE_OP_NEG:
+    case TILE_OP_ABS: return x;
+    case TILE_OP_ADD:
+    case TILE_OP_SUB: return tile_emit_binary(e, TILE_OP_XOR, x, y);
+    case TILE_OP_MUL:
+    case TILE_OP_MIN:
+    case TILE_OP_DIV: return tile_emit_binary(e, TILE_OP_AND, x, y);
+    case TILE_OP_MAX: return tile_emit_binary(e, TILE_OP_OR, x, y);
+    case TILE_OP_REM: return tile_emit_bits(e, x->type, 0);
+    case TILE_OP_SHL:
+    case TILE_OP_SHR: return tile_emit_binary(e, TILE_OP_AND, x, tile_emit_unary(e, TILE_OP_NOT, y));
+    default: return NULL;
+    }
+}
+
+/* ---- the pass ---- */
+
+static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0);
+    TileScalar from = x->type->scalar, to = tile_op_result(op, 0)->type->scalar;
+    bool exact_pair = (from == TILE_F16 && to == TILE_F32) || (from == TILE_F32 && to == TILE_F16);
+    if (from == to) return x;
+    if (exact_pair || (!is_narrow_float(from) && !is_narrow_float(to))) return NULL;
+    return tile_emit_convert(e, x, to);
+}
+
+/* Elementwise ops that move values, or do what they do to bits, in any type. */
+static bool is_arithmetic(TileOpId id) {
+    if (tile_op_info(id)->class != TILE_CLASS_ELEMENTWISE) return false;
+    return id != TILE_OP_SELECT && id != TILE_OP_BITCAST && id != TILE_OP_OPAQUE;
+}
+
+static TileValue *expand_op(TileEmitter *e, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0);
+    TileScalar scalar = x->type->scalar;
+    if (op->id == TILE_OP_CONVERT) return expand_convert(e, op);
+    if (is_narrow_float(scalar)) return expand_in(e, op, TILE_F32);
+    if (tile_scalar_is_float(scalar)) {
+        TileValue *operands[] = {x, op->operand_count > 1 ? tile_op_operand(op, 1) : NULL};
+        return expand_float(e, op->id, operands);
+    }
+    return scalar == TILE_BOOL ? expand_bool(e, op) : expand_integer(e, op);
+}
+
+static void visit(TileOp *op, void *state) {
+    TileEmitter *e = state;
+    if (!is_arithmetic(op->id)) return;
+    tile_emit_before(e, op);
+    TileValue *result = expand_op(e, op);
+    if (result) tile_emit_replace(e, op, result);
+}
+
+TileResult tile_pass_cpu_machine(TilePassContext *context, TileFunc *func) {
+    TileEmitter emitter = tile_emitter(context, func);
+    tile_block_walk(&func->body, visit, &emitter);
+    return tile_emit_finish(&emitter, context);
+}

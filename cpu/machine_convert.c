@@ -1,0 +1,139 @@
+/* Conversions of cpu-machine. What the back end converts exactly is left to it: integers among themselves, between
+ * f32, f64 and integers, between f16 and f32. The rest goes through these by integer arithmetic:
+ *
+ *   bf16 -> f32      the upper half of the bits
+ *   f32 -> bf16, f8  added half a unit (ties to even), then shifted
+ *   wide -> narrow   through an f32 rounded to odd, which a second rounding cannot tell from the exact value
+ */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/emit.h"
+#include "lang/scalar.h"
+
+static bool is_narrow(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16; }
+
+static TileValue *cast(TileEmitter *e, TileValue *x, TileScalar to) { return tile_build_bitcast(&e->builder, x, to); }
+static TileValue *convert(TileEmitter *e, TileValue *x, TileScalar to) {
+    return tile_build_convert(&e->builder, x, to);
+}
+
+static TileValue *number(TileEmitter *e, const TileType *like, TileScalar scalar, double value) {
+    return tile_emit_bits_like(e, like, scalar, tile_scalar_from_double(scalar, value));
+}
+
+/* ---- from narrow floats to f32, exactly ---- */
+
+/* The exponent is moved to its place in an f32 and corrected by a product; the largest number of all is the NaN. */
+static TileValue *widen_e4m3(TileEmitter *e, TileValue *x) {
+    TileValue *bits = convert(e, cast(e, x, TILE_U8), TILE_U32);
+    TileValue *magnitude = tile_emit_with_bits(e, TILE_OP_AND, bits, 0x7f);
+    TileValue *sign = tile_emit_with_bits(e, TILE_OP_SHL, tile_emit_binary(e, TILE_OP_XOR, bits, magnitude), 24);
+    TileValue *small = cast(e, tile_emit_with_bits(e, TILE_OP_SHL, magnitude, 20), TILE_F32);
+    TileValue *scaled = tile_emit_binary(e, TILE_OP_MUL, small, number(e, x->type, TILE_F32, 0x1p120));
+    TileValue *is_nan = tile_emit_with_bits(e, TILE_OP_EQ, magnitude, 0x7f);
+    TileValue *value = tile_emit_select(e, is_nan, number(e, x->type, TILE_F32, NAN), scaled);
+    return cast(e, tile_emit_binary(e, TILE_OP_OR, cast(e, value, TILE_U32), sign), TILE_F32);
+}
+
+static TileValue *widen(TileEmitter *e, TileValue *x) {
+    TileValue *bits;
+    switch (x->type->scalar) {
+    case TILE_BF16:
+        bits = convert(e, cast(e, x, TILE_U16), TILE_U32);
+        return cast(e, tile_emit_with_bits(e, TILE_OP_SHL, bits, 16), TILE_F32);
+    case TILE_F8E5M2:
+        bits = convert(e, cast(e, x, TILE_U8), TILE_U16);
+        return convert(e, cast(e, tile_emit_with_bits(e, TILE_OP_SHL, bits, 8), TILE_F16), TILE_F32);
+    case TILE_F8E4M3: return widen_e4m3(e, x);
+    default: return convert(e, x, TILE_F32);
+    }
+}
+
+/* ---- from f32 to narrow floats ---- */
+
+/* bits >> shift to nearest, ties to even. */
+static TileValue *shift_to_even(TileEmitter *e, TileValue *bits, unsigned shift) {
+    TileValue *odd = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_SHR, bits, shift), 1);
+    TileValue *up = tile_emit_with_bits(e, TILE_OP_ADD, bits, (1u << (shift - 1)) - 1);
+    return tile_emit_with_bits(e, TILE_OP_SHR, tile_emit_binary(e, TILE_OP_ADD, up, odd), shift);
+}
+
+static TileValue *narrow_bf16(TileEmitter *e, TileValue *x) {
+    TileValue *bits = cast(e, x, TILE_U32);
+    TileValue *quiet = tile_emit_with_bits(e, TILE_OP_OR, tile_emit_with_bits(e, TILE_OP_SHR, bits, 16), 0x40);
+    TileValue *is_nan = tile_emit_unary(e, TILE_OP_ISNAN, x);
+    TileValue *result = tile_emit_select(e, is_nan, quiet, shift_to_even(e, bits, 16));
+    return cast(e, convert(e, result, TILE_U16), TILE_BF16);
+}
+
+/* Saturates. Numbers below the least normal one are rounded by adding a number whose unit is theirs. */
+static TileValue *narrow_f8(TileEmitter *e, TileValue *x, TileScalar to) {
+    bool e4m3 = to == TILE_F8E4M3;
+    unsigned mantissa = e4m3 ? 3 : 2;
+    int bias = e4m3 ? 7 : 15;
+    TileValue *largest = number(e, x->type, TILE_F32, e4m3 ? 448 : 57344);
+    TileValue *bits = cast(e, x, TILE_U32);
+    TileValue *a = tile_emit_unary(e, TILE_OP_ABS, x);
+    a = tile_emit_select(e, tile_emit_binary(e, TILE_OP_LT, largest, a), largest, a);
+    TileValue *normal = shift_to_even(e, cast(e, a, TILE_U32), 23 - mantissa);
+    normal = tile_emit_with_bits(e, TILE_OP_SUB, normal, (uint64_t)(127 - bias) << mantissa);
+    TileValue *unit = number(e, x->type, TILE_F32, ldexp(1, 24 - bias - (int)mantissa));
+    TileValue *small = cast(e, tile_emit_binary(e, TILE_OP_ADD, a, unit), TILE_U32);
+    small = tile_emit_binary(e, TILE_OP_SUB, small, cast(e, unit, TILE_U32));
+    TileValue *is_small = tile_emit_binary(e, TILE_OP_LT, a, number(e, x->type, TILE_F32, ldexp(1, 1 - bias)));
+    TileValue *nan = tile_emit_bits_like(e, x->type, TILE_U32, e4m3 ? 0x7f : 0x7e);
+    TileValue *result = tile_emit_select(e, is_small, small, normal);
+    result = tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, x), nan, result);
+    TileValue *sign = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_SHR, bits, 24), 0x80);
+    result = tile_emit_binary(e, TILE_OP_OR, result, sign);
+    return cast(e, convert(e, result, TILE_U8), to);
+}
+
+static TileValue *narrow(TileEmitter *e, TileValue *x, TileScalar to) {
+    if (to == TILE_BF16) return narrow_bf16(e, x);
+    return to == TILE_F16 ? convert(e, x, to) : narrow_f8(e, x, to);
+}
+
+/* ---- from wide types to narrow floats ---- */
+
+/* f64 to f32, an inexact result having its last bit set: two bits more than any narrow float, and the last one
+ * says that something follows. The nearest f32 is taken one back where it lies beyond x. */
+static TileValue *round_to_odd(TileEmitter *e, TileValue *x) {
+    TileValue *near = convert(e, x, TILE_F32), *back = convert(e, near, TILE_F64);
+    TileValue *bits = cast(e, near, TILE_U32);
+    TileValue *beyond =
+        tile_emit_binary(e, TILE_OP_GT, tile_emit_unary(e, TILE_OP_ABS, back), tile_emit_unary(e, TILE_OP_ABS, x));
+    TileValue *inexact = tile_emit_binary(e, TILE_OP_AND, tile_emit_binary(e, TILE_OP_NE, back, x),
+                                          tile_emit_binary(e, TILE_OP_EQ, x, x));
+    TileValue *odd = tile_emit_binary(e, TILE_OP_SUB, bits, convert(e, beyond, TILE_U32));
+    return cast(e, tile_emit_binary(e, TILE_OP_OR, odd, convert(e, inexact, TILE_U32)), TILE_F32);
+}
+
+/* A 64-bit integer as an f64 that rounds like it: of numbers past 2^53 the lower bits only say whether any is set. */
+static TileValue *double_of_integer(TileEmitter *e, TileValue *x) {
+    if (tile_scalar_bits(x->type->scalar) < 64) return convert(e, x, TILE_F64);
+    TileValue *lower = tile_emit_with_bits(e, TILE_OP_AND, x, 0x7ff);
+    TileValue *some = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_ADD, lower, 0x7ff), 0x800);
+    TileValue *cut = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_binary(e, TILE_OP_OR, x, some), ~(uint64_t)0x7ff);
+    TileValue *magnitude = tile_emit_unary(e, TILE_OP_ABS, x);
+    TileValue *is_large = tile_emit_with_bits(e, TILE_OP_GT, cast(e, magnitude, TILE_U64), (uint64_t)1 << 53);
+    return convert(e, tile_emit_select(e, is_large, cut, x), TILE_F64);
+}
+
+static TileValue *narrow_from_any(TileEmitter *e, TileValue *x, TileScalar to) {
+    TileScalar from = x->type->scalar;
+    if (is_narrow(from)) return narrow(e, widen(e, x), to);
+    if (from == TILE_F32) return narrow(e, x, to);
+    if (from == TILE_F64) return narrow(e, round_to_odd(e, x), to);
+    if (tile_scalar_bits(from) <= 16) return narrow(e, convert(e, x, TILE_F32), to);
+    return narrow(e, round_to_odd(e, double_of_integer(e, x)), to);
+}
+
+TileValue *tile_emit_convert(TileEmitter *e, TileValue *x, TileScalar to) {
+    TileScalar from = x->type->scalar;
+    if (from == to) return x;
+    if (is_narrow(to)) return narrow_from_any(e, x, to);
+    if (!is_narrow(from)) return convert(e, x, to);
+    return convert(e, widen(e, x), to);
+}

@@ -1,0 +1,186 @@
+/* Purpose: compute equal things once. An op is replaced by an earlier equal one that dominates it; so is a load
+ * when nothing between the two may have written what it reads.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, inout>, %n: i64) {
+ *       grid %n (%i: i64) {
+ *         %a = load_tile %x, %i {access = [index]} : f32
+ *         %b = exp %a : f32
+ *         %c = load_tile %x, %i {access = [index]} : f32
+ *         %d = exp %c : f32
+ *         %e = add %b, %d : f32
+ *         store_tile %y, %e, %i {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, inout>, %n: i64) {
+ *       grid %n (%i: i64) {
+ *         %a = load_tile %x, %i {access = [index]} : f32
+ *         %b = exp %a : f32
+ *         %e = add %b, %b : f32
+ *         store_tile %y, %e, %i {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: nothing. Keeps: the order of what is left. Cost: linear, by a hash table scoped by regions. */
+#include <string.h>
+
+#include "lowering/memory.h"
+#include "lowering/pass.h"
+
+typedef struct Entry {
+    TileOp *op;
+    uint64_t hash;
+    uint32_t next; /* index + 1 of the next entry of the bucket */
+    bool is_load, killed;
+} Entry;
+
+enum { BUCKETS = 1024 };
+
+typedef struct Cse {
+    TilePassContext *context;
+    TILE_LIST(Entry) entries; /* a stack: leaving a region pops what it added */
+    uint32_t *buckets;        /* index + 1 of the newest entry */
+    bool changed;
+} Cse;
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static bool commutes(const TileOp *op) {
+    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COMMUTATIVE) != 0;
+}
+
+static uint64_t hash_attribute(uint64_t hash, const TileAttribute *attribute) {
+    hash = mix(hash, attribute->key);
+    switch (tile_attribute_storage(attribute->key)) {
+    case TILE_STORAGE_BITS: return mix(hash, attribute->bits);
+    case TILE_STORAGE_INT:
+    case TILE_STORAGE_NAME: return mix(hash, (uint64_t)attribute->integer);
+    case TILE_STORAGE_TEXT: return mix(hash, (uintptr_t)attribute->text);
+    case TILE_STORAGE_INTS:
+    case TILE_STORAGE_NAMES:
+        for (unsigned i = 0; i < attribute->count; i++) hash = mix(hash, (uint64_t)attribute->integers[i]);
+        return hash;
+    case TILE_STORAGE_TYPES:
+        for (unsigned i = 0; i < attribute->count; i++) hash = mix(hash, (uintptr_t)attribute->types[i]);
+        return hash;
+    }
+    return hash;
+}
+
+static uint64_t hash_op(const TileOp *op) {
+    uint64_t hash = mix(op->id, (uintptr_t)op->results[0].type);
+    for (unsigned i = 0; i < op->attribute_count; i++) hash = hash_attribute(hash, &op->attributes[i]);
+    uint64_t unordered = 0;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        uintptr_t operand = (uintptr_t)tile_op_operand(op, i);
+        if (i < 2 && commutes(op))
+            unordered += mix(1, operand);
+        else
+            hash = mix(hash, operand);
+    }
+    return mix(hash, unordered);
+}
+
+static bool equal_attributes(const TileAttribute *a, const TileAttribute *b) {
+    if (a->key != b->key || a->count != b->count) return false;
+    switch (tile_attribute_storage(a->key)) {
+    case TILE_STORAGE_BITS: return a->bits == b->bits;
+    case TILE_STORAGE_INT:
+    case TILE_STORAGE_NAME: return a->integer == b->integer;
+    case TILE_STORAGE_TEXT: return a->text == b->text;
+    case TILE_STORAGE_INTS:
+    case TILE_STORAGE_NAMES: return memcmp(a->integers, b->integers, a->count * sizeof *a->integers) == 0;
+    case TILE_STORAGE_TYPES: return memcmp(a->types, b->types, a->count * sizeof(void *)) == 0;
+    }
+    return false;
+}
+
+static bool equal_ops(const TileOp *a, const TileOp *b) {
+    if (a->id != b->id || a->operand_count != b->operand_count || a->attribute_count != b->attribute_count ||
+        a->results[0].type != b->results[0].type)
+        return false;
+    bool swapped = commutes(a) && tile_op_operand(a, 0) != tile_op_operand(b, 0);
+    for (unsigned i = 0; i < a->operand_count; i++)
+        if (tile_op_operand(a, i) != tile_op_operand(b, swapped && i < 2 ? 1 - i : i)) return false;
+    for (unsigned i = 0; i < a->attribute_count; i++)
+        if (!equal_attributes(&a->attributes[i], &b->attributes[i])) return false;
+    return true;
+}
+
+static bool is_load(const TileOp *op) {
+    return op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_LOAD || op->id == TILE_OP_GATHER;
+}
+
+static TileOp *find(const Cse *cse, const TileOp *op, uint64_t hash) {
+    for (uint32_t at = cse->buckets[hash % BUCKETS]; at; at = cse->entries.items[at - 1].next) {
+        const Entry *entry = &cse->entries.items[at - 1];
+        if (entry->hash == hash && !entry->killed && equal_ops(entry->op, op)) return entry->op;
+    }
+    return NULL;
+}
+
+static void add(Cse *cse, TileOp *op, uint64_t hash) {
+    uint32_t *bucket = &cse->buckets[hash % BUCKETS];
+    Entry entry = {op, hash, *bucket, is_load(op), false};
+    tile_list_push(cse->context->scratch, &cse->entries, entry);
+    *bucket = (uint32_t)cse->entries.count;
+}
+
+static void pop_to(Cse *cse, size_t count) {
+    while (cse->entries.count > count) {
+        const Entry *entry = &cse->entries.items[--cse->entries.count];
+        cse->buckets[entry->hash % BUCKETS] = entry->next;
+    }
+}
+
+/* Loads seen so far whose memory the op writes can no longer stand for later ones. */
+static void kill_loads(Cse *cse, const TileOp *op) {
+    for (size_t i = 0; i < cse->entries.count; i++) {
+        Entry *entry = &cse->entries.items[i];
+        if (entry->is_load && !entry->killed) entry->killed = tile_memory_is_written(op, tile_memory_tensor(entry->op));
+    }
+}
+
+static void walk(Cse *cse, TileBlock *block);
+
+/* What an earlier trip of a loop wrote, a load of the next one sees. */
+static void walk_regions(Cse *cse, TileOp *op) {
+    bool is_loop = op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP;
+    if (is_loop && tile_op_writes(op)) kill_loads(cse, op);
+    size_t mark = cse->entries.count;
+    for (unsigned r = 0; r < op->region_count; r++) {
+        walk(cse, &op->regions[r]);
+        pop_to(cse, mark);
+    }
+}
+
+static void walk(Cse *cse, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        if (op->region_count) walk_regions(cse, op);
+        if (tile_op_writes(op)) kill_loads(cse, op);
+        if (!(tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) && !is_load(op)) continue;
+        uint64_t hash = hash_op(op);
+        TileOp *earlier = find(cse, op, hash);
+        if (!earlier) {
+            add(cse, op, hash);
+            continue;
+        }
+        tile_value_replace(op->results, earlier->results);
+        tile_op_erase(op);
+        cse->changed = true;
+    }
+}
+
+TileResult tile_pass_cse(TilePassContext *context, TileFunc *func) {
+    Cse cse = {.context = context, .buckets = TILE_NEW_ARRAY(context->scratch, uint32_t, BUCKETS)};
+    walk(&cse, &func->body);
+    return cse.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,109 @@
+/* Purpose: move out of loops what is the same in every trip. Pure ops move; loads move when nothing in the loop may
+ * write what they read and running them without a trip does no harm. Out of a grid moves only what the host can
+ * compute: scalar arithmetic on dimensions and parameters.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
+ *       grid %n (%i: i64) {
+ *         %zero = const {value = 0} : i64
+ *         %one = const {value = 1} : i64
+ *         for %zero, %n, %one (%j: i64) {
+ *           %b = mul %a, %a : i64
+ *           %eight = const {value = 8} : i64
+ *           %v = load_tile %x, %b, %one, %zero, %eight {access = [range]} : f32[8]
+ *           store_tile %y, %v, %j, %one, %zero, %eight {access = [range]}
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %b = mul %a, %a : i64
+ *       %eight = const {value = 8} : i64
+ *       grid %n (%i: i64) {
+ *         %v = load_tile %x, %b, %one, %zero, %eight {access = [range]} : f32[8]
+ *         for %zero, %n, %one (%j: i64) {
+ *           store_tile %y, %v, %j, %one, %zero, %eight {access = [range]}
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * (There x and y are `noalias`.)
+ * Needs: nothing. Keeps: effects and their order. Cost: linear times the depth of loops. */
+#include "lowering/memory.h"
+#include "lowering/pass.h"
+
+typedef struct Licm {
+    bool changed;
+} Licm;
+
+static bool is_loop(const TileOp *op) {
+    return op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP || op->id == TILE_OP_GRID;
+}
+
+static bool operands_outside(const TileOp *op, const TileOp *loop) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!tile_value_outside(tile_op_operand(op, i), loop)) return false;
+    return true;
+}
+
+/* The host computes bools and integers. */
+static bool is_host_op(const TileOp *op) {
+    const TileOpInfo *info = tile_op_info((TileOpId)op->id);
+    if (info->class != TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_CONST && op->id != TILE_OP_DIM) return false;
+    if (!tile_type_is_scalar(op->results[0].type)) return false;
+    for (unsigned i = 0; op->id != TILE_OP_DIM && i < op->operand_count; i++) {
+        const TileType *type = tile_op_operand(op, i)->type;
+        if (!tile_type_is_scalar(type) || tile_scalar_is_float(type->scalar)) return false;
+    }
+    return true;
+}
+
+/* A range that reaches no lane loads nothing, so a load of ranges may run where the loop would not have; an index
+ * may have been proven only for programs that enter the loop. */
+static bool loads_ranges_only(const TileOp *load) {
+    const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
+    for (unsigned i = 0; i < access->count; i++)
+        if (access->integers[i] != TILE_ACCESS_RANGE) return false;
+    return true;
+}
+
+static bool can_leave(const TileOp *op, const TileOp *loop) {
+    if (!operands_outside(op, loop)) return false;
+    if (loop->id == TILE_OP_GRID) return is_host_op(op);
+    if (op->id == TILE_OP_LOAD_TILE)
+        return loads_ranges_only(op) && !tile_memory_is_written(loop, tile_memory_tensor(op));
+    return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) != 0;
+}
+
+static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        if (!can_leave(op, loop)) continue;
+        tile_op_detach(op);
+        tile_op_insert_before(op, loop);
+        licm->changed = true;
+    }
+}
+
+/* Inner loops first, so that what leaves them can go on. What stands in an if moves with the if alone. */
+static void walk(Licm *licm, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned r = 0; r < op->region_count; r++) walk(licm, &op->regions[r]);
+        for (unsigned r = 0; is_loop(op) && r < op->region_count; r++) hoist_block(licm, &op->regions[r], op);
+    }
+}
+
+TileResult tile_pass_licm(TilePassContext *context, TileFunc *func) {
+    (void)context;
+    Licm licm = {false};
+    walk(&licm, &func->body);
+    return licm.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

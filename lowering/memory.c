@@ -1,0 +1,28 @@
+#include "lowering/memory.h"
+
+TileValue *tile_memory_tensor(const TileOp *op) {
+    if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) return NULL;
+    return tile_op_operand(op, 0);
+}
+
+static bool is_noalias(const TileValue *tensor) {
+    if (tensor->op) return tensor->op->id == TILE_OP_TEMP;
+    const TileBlock *block = tensor->block;
+    if (block->op || !block->func) return false;
+    return block->func->parameters[tensor->index].noalias;
+}
+
+bool tile_memory_overlaps(const TileValue *written, const TileValue *read) {
+    if (!written || !read || written == read) return true;
+    return !is_noalias(written) && !is_noalias(read);
+}
+
+bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
+    if ((tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_WRITES) && !op->region_count &&
+        tile_memory_overlaps(tile_memory_tensor(op), read))
+        return true;
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (const TileOp *inner = op->regions[r].first; inner; inner = inner->next)
+            if (tile_memory_is_written(inner, read)) return true;
+    return false;
+}

@@ -26,3 +26,44 @@ bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
             if (tile_memory_is_written(inner, read)) return true;
     return false;
 }
+
+static unsigned first_index(const TileOp *op) { return op->id == TILE_OP_STORE_TILE ? 2 : 1; }
+
+bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileValue **hi) {
+    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = first_index(op), kept = 0;
+    bool gathered = false;
+    for (unsigned i = 0; i < access->count; i++) {
+        switch (access->integers[i]) {
+        case TILE_ACCESS_RANGE:
+            if (kept++ == axis) {
+                *lo = tile_op_operand(op, operand + 2);
+                *hi = tile_op_operand(op, operand + 3);
+                return true;
+            }
+            operand += 4;
+            break;
+        case TILE_ACCESS_GATHER:
+            if (!gathered && kept++ == axis) return false;
+            gathered = true;
+            operand++;
+            break;
+        default: operand++; break;
+        }
+    }
+    return false;
+}
+
+unsigned tile_access_end(const TileOp *op) {
+    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = first_index(op);
+    for (unsigned i = 0; i < access->count; i++) operand += access->integers[i] == TILE_ACCESS_RANGE ? 4 : 1;
+    return operand;
+}
+
+bool tile_op_has_part(const TileOp *op, TileName part) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; parts && i < parts->count; i++)
+        if (parts->integers[i] == (int64_t)part) return true;
+    return false;
+}

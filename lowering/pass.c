@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lang/text.h"
 #include "lang/verify.h"
 
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
@@ -85,12 +86,56 @@ static bool is_in_module(const TileModule *module, const TileFunc *func) {
     return f != NULL;
 }
 
+TilePassReport tile_pass_report(TileArena *arena) {
+    return (TilePassReport){.arena = arena, .dump = {.arena = arena}, .reproducer = {.arena = arena}};
+}
+
 typedef struct Run {
     TilePassContext *context;
     const TilePassOptions *options;
     TilePassReport *report;
-    uint64_t done; /* how often a pass has met a function */
+    uint64_t done;      /* how often a pass has met a function */
+    const char *before; /* with verify: the module's text before the pass at hand */
 } Run;
+
+static const char *module_text(Run *run) {
+    TileText text = {.arena = run->context->scratch};
+    tile_module_print(&text, run->context->module, 0);
+    return tile_text_get(&text);
+}
+
+static void write_reproducer(Run *run, const TilePassInfo *info) {
+    TileText *text = &run->report->reproducer;
+    tile_text_format(text, "// RUN: tile-opt %%s --passes=%s --verify\n", info->name);
+    tile_text_format(text, "// In function %s: ", run->context->func->name);
+    for (const char *at = tile_text_get(&run->context->message); *at; at++) {
+        tile_text_add_char(text, *at);
+        if (*at == '\n' && at[1]) tile_text_add(text, "// ");
+    }
+    tile_text_add(text, "\n");
+    tile_text_add(text, run->before);
+}
+
+/* A pass that lies about having changed something would break whoever relies on it to stop. */
+static tile_status check_honesty(Run *run, const TilePassInfo *info, TileResult result) {
+    const char *after = module_text(run);
+    bool same = strcmp(run->before, after) == 0;
+    if (same != (result == TILE_RESULT_UNCHANGED)) {
+        tile_text_format(&run->context->message, "pass %s says that it changed %s, but it did%s", info->name,
+                         result == TILE_RESULT_UNCHANGED ? "nothing" : "something", same ? " not" : "");
+        return TILE_INTERNAL;
+    }
+    run->before = after;
+    return TILE_OK;
+}
+
+static tile_status check_result(Run *run, const TilePassInfo *info, TileResult result) {
+    TilePassContext *context = run->context;
+    if (result == TILE_RESULT_FAILED) return context->failure;
+    if (!run->options->verify) return TILE_OK;
+    if (!tile_module_verify(context->module, &context->message)) return TILE_INTERNAL;
+    return check_honesty(run, info, result);
+}
 
 static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *func) {
     TilePassContext *context = run->context;
@@ -98,14 +143,12 @@ static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *fun
     double start = now();
     TileResult result = info->run(context, func);
     TilePassTime time = {info, func->name, now() - start, result};
-    tile_list_push(run->report->dump.arena, &run->report->times, time);
+    tile_list_push(run->report->arena, &run->report->times, time);
+    tile_status status = check_result(run, info, result);
+    if (status != TILE_OK && run->options->verify) write_reproducer(run, info);
+    context->failure = status;
     context->func = NULL;
-    if (result == TILE_RESULT_FAILED) return context->failure;
-    if (run->options->verify && !tile_module_verify(context->module, &context->message)) {
-        context->failure = TILE_INTERNAL;
-        return TILE_INTERNAL;
-    }
-    return TILE_OK;
+    return status;
 }
 
 /* Functions that the pass itself adds are not visited by it, nor those that it removes. */
@@ -123,13 +166,25 @@ static tile_status run_pass(Run *run, const TilePassInfo *info) {
     return TILE_OK;
 }
 
+static bool is_word(const char *word, const char *name) { return word && strcmp(word, name) == 0; }
+
+static void dump(Run *run, const TilePassInfo *info) {
+    if (!is_word(run->options->dump_after, info->name) && !is_word(run->options->dump_after, "all")) return;
+    tile_text_format(&run->report->dump, "// after %s\n", info->name);
+    tile_module_print(&run->report->dump, run->context->module, 0);
+}
+
 tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
                             const TilePassOptions *options, TilePassReport *report) {
-    Run run = {context, options, report, 0};
+    Run run = {.context = context, .options = options, .report = report};
+    if (options->verify) run.before = module_text(&run);
     for (size_t i = 0; i < count; i++) {
         const TilePassInfo *info = pipeline[i];
-        if (!is_named(info->name, options->skip, options->skip_count)) TILE_TRY(run_pass(&run, info));
-        if (options->stop_after && strcmp(options->stop_after, info->name) == 0) break;
+        if (!is_named(info->name, options->skip, options->skip_count)) {
+            TILE_TRY(run_pass(&run, info));
+            dump(&run, info);
+        }
+        if (is_word(options->stop_after, info->name)) break;
     }
     return TILE_OK;
 }

@@ -91,15 +91,19 @@ typedef struct TilePassTime {
     TileResult result;
 } TilePassTime;
 
-/* What a run leaves behind, in the arena that `dump.arena` names (set it, and nothing else, before). */
+/* What a run leaves behind. */
 typedef struct TilePassReport {
+    TileArena *arena;
     TILE_LIST(TilePassTime) times;
     TileText dump;       /* see dump_after */
-    TileText reproducer; /* on failure: text for tile-opt that shows it */
+    TileText reproducer; /* with `verify`, on failure: the text before the pass, and how to run tile-opt on it */
 } TilePassReport;
 
+TilePassReport tile_pass_report(TileArena *arena);
+
 /* Runs each pass on each function of the module whose form it takes. TILE_OK, or the failure's status with
- * context->message and the reproducer filled in. The module is then not fit for use. */
+ * context->message filled in; the module is then not fit for use. A caller that wants a reproducer of a failure
+ * repeats the run with `verify`. */
 tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
                             const TilePassOptions *options, TilePassReport *report);
 

@@ -1,0 +1,125 @@
+/* Purpose: put to use what is known of integers (facts.h): values that can be but one number become constants, and
+ * min, max, rem, div and abs that are decided become their operands. The pass is called `facts`.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>) {
+ *       %n = dim %x {axis = 0} : i64
+ *       %seven = const {value = 7} : i64
+ *       %eight = const {value = 8} : i64
+ *       %above = add %n, %seven : i64
+ *       %blocks = div %above, %eight : i64
+ *       grid %blocks (%p: i64) {
+ *         %i = mul %p, %eight : i64
+ *         %zero = const {value = 0} : i64
+ *         %one = const {value = 1} : i64
+ *         %left = sub %n, %i : i64
+ *         %some = max %left, %zero : i64
+ *         %hi = min %some, %eight : i64
+ *         %v = load_tile %x, %i, %one, %zero, %hi {access = [range]} : f32[8]
+ *         store_tile %y, %v, %i, %one, %zero, %hi {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>) {
+ *       %n = dim %x {axis = 0} : i64
+ *       %seven = const {value = 7} : i64
+ *       %eight = const {value = 8} : i64
+ *       %above = add %n, %seven : i64
+ *       %blocks = div %above, %eight : i64
+ *       grid %blocks (%p: i64) {
+ *         %i = mul %p, %eight : i64
+ *         %zero = const {value = 0} : i64
+ *         %one = const {value = 1} : i64
+ *         %left = sub %n, %i : i64
+ *         %hi = min %left, %eight : i64
+ *         %v = load_tile %x, %i, %one, %zero, %hi {access = [range]} : f32[8]
+ *         store_tile %y, %v, %i, %one, %zero, %hi {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: canonical form, to recognise bounds. Keeps: every value; marks the parameter facts that it used.
+ * Cost: linear, a few questions for each integer op. */
+#include "lang/build.h"
+#include "lowering/facts.h"
+#include "lowering/pass.h"
+
+typedef struct Application {
+    TilePassContext *context;
+    TileFacts *facts;
+    bool changed;
+} Application;
+
+/* An operand that the op always equals, and why. */
+static TileValue *decided_operand(TileFacts *facts, const TileOp *op, uint64_t *because) {
+    TileValue *x = tile_op_operand(op, 0), *y = op->operand_count == 2 ? tile_op_operand(op, 1) : NULL;
+    TileFact a, b, d;
+    switch (op->id) {
+    case TILE_OP_MIN:
+    case TILE_OP_MAX:
+        d = tile_facts_difference(facts, x, y);
+        *because = d.because;
+        if (d.lo >= 0) return op->id == TILE_OP_MAX ? x : y;
+        return d.hi <= 0 ? (op->id == TILE_OP_MAX ? y : x) : NULL;
+    case TILE_OP_REM:
+        a = tile_facts_get(facts, x);
+        b = tile_facts_get(facts, y);
+        *because = a.because | b.because;
+        return a.lo >= 0 && a.hi < b.lo ? x : NULL;
+    case TILE_OP_ABS:
+        a = tile_facts_get(facts, x);
+        *because = a.because;
+        return a.lo >= 0 ? x : NULL;
+    default: return NULL;
+    }
+}
+
+/* x * c / c is x where the product does not wrap. */
+static TileValue *undone_product(TileFacts *facts, const TileOp *op, uint64_t *because) {
+    const TileOp *mul = tile_value_def(tile_op_operand(op, 0), TILE_OP_MUL);
+    int64_t factor, divisor;
+    if (op->id != TILE_OP_DIV || !mul || !tile_value_integer(tile_op_operand(mul, 1), &factor) ||
+        !tile_value_integer(tile_op_operand(op, 1), &divisor) || factor != divisor || factor <= 0)
+        return NULL;
+    TileFact fact = tile_facts_get(facts, tile_op_operand(mul, 0));
+    *because = fact.because;
+    return fact.lo >= INT64_MIN / factor && fact.hi <= INT64_MAX / factor ? tile_op_operand(mul, 0) : NULL;
+}
+
+static bool is_described(const TileType *type) {
+    return type->kind != TILE_TYPE_TENSOR && type->kind != TILE_TYPE_POINTER && !tile_scalar_is_float(type->scalar) &&
+           type->scalar != TILE_U64;
+}
+
+static void apply(TileOp *op, void *state) {
+    Application *application = state;
+    const TileOpInfo *info = tile_op_info((TileOpId)op->id);
+    if (!(info->traits & TILE_TRAIT_PURE) || op->id == TILE_OP_CONST || op->result_count != 1 ||
+        !is_described(op->results[0].type) || !tile_value_has_uses(op->results))
+        return;
+    uint64_t because = 0;
+    TileValue *with = NULL;
+    TileFact fact = tile_facts_get(application->facts, op->results);
+    if (tile_fact_is_constant(fact)) {
+        TileBuilder builder = tile_builder_before(application->context->module, op);
+        with = tile_build_integer(&builder, op->results[0].type, fact.lo);
+        because = fact.because;
+    } else if (info->class == TILE_CLASS_ELEMENTWISE && op->operand_count &&
+               is_described(tile_op_operand(op, 0)->type)) {
+        with = decided_operand(application->facts, op, &because);
+        if (!with) with = undone_product(application->facts, op, &because);
+    }
+    if (!with) return;
+    tile_facts_use(application->facts, because);
+    tile_value_replace(op->results, with);
+    tile_op_erase(op);
+    application->changed = true;
+}
+
+TileResult tile_pass_facts(TilePassContext *context, TileFunc *func) {
+    Application application = {context, tile_facts_create(context->scratch, func), false};
+    tile_block_walk(&func->body, apply, &application);
+    return application.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

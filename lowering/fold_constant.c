@@ -1,0 +1,66 @@
+/* Folds of elementwise ops whose operands are constants, by the one definition of their meaning (lang/eval). */
+#include "lang/eval.h"
+#include "lowering/fold.h"
+
+/* The hardware's fast forms have no bits of their own to fold to, and `opaque` hides what it holds. */
+static bool is_foldable(const TileOp *op) {
+    return tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_OPAQUE &&
+           op->operand_count <= 3 && !tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0);
+}
+
+/* A conversion that loses nothing: every value of `from` is one of `to`. */
+static bool is_lossless(TileScalar from, TileScalar to) {
+    static const struct {
+        unsigned mantissa, exponent;
+    } formats[TILE_SCALAR_COUNT] = {[TILE_F8E4M3] = {4, 4}, [TILE_F8E5M2] = {3, 5}, [TILE_F16] = {11, 5},
+                                    [TILE_BF16] = {8, 8},   [TILE_F32] = {24, 8},   [TILE_F64] = {53, 11}};
+    if (from == to) return true;
+    unsigned bits = tile_scalar_bits(from);
+    bool is_signed = tile_scalar_class(from) == TILE_CLASS_SIGNED;
+    if (tile_scalar_is_float(to)) {
+        if (tile_scalar_is_float(from))
+            return formats[from].mantissa <= formats[to].mantissa && formats[from].exponent <= formats[to].exponent;
+        /* f8 and f16 end before the integers that their mantissas could tell apart. */
+        return bits - is_signed <= formats[to].mantissa && tile_scalar_bits(to) >= 16;
+    }
+    if (to == TILE_BOOL || tile_scalar_is_float(from)) return false;
+    bool fits_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED && bits < tile_scalar_bits(to);
+    return fits_signed || (!is_signed && bits <= tile_scalar_bits(to));
+}
+
+/* Two conversions in a row are one when the first loses nothing, or when both cut or extend integers and the
+ * second keeps no more bits than the first made. */
+static TileValue *fold_convert(TileBuilder *builder, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0);
+    const TileType *type = op->results[0].type;
+    if (x->type == type) return x;
+    TileOp *inner = tile_value_def(x, TILE_OP_CONVERT);
+    if (!inner) return NULL;
+    TileValue *source = tile_op_operand(inner, 0);
+    TileScalar from = source->type->scalar, middle = x->type->scalar, to = type->scalar;
+    bool cuts = tile_scalar_is_int(from) && tile_scalar_is_int(middle) && tile_scalar_is_int(to) &&
+                tile_scalar_bits(to) <= tile_scalar_bits(middle);
+    if (!is_lossless(from, middle) && !cuts) return NULL;
+    return tile_build_convert(builder, source, to);
+}
+
+static TileValue *fold_bitcast(TileBuilder *builder, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0);
+    const TileType *type = op->results[0].type;
+    if (x->type == type) return x;
+    TileOp *inner = tile_value_def(x, TILE_OP_BITCAST);
+    return inner ? tile_build_bitcast(builder, tile_op_operand(inner, 0), type->scalar) : NULL;
+}
+
+TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op) {
+    if (!is_foldable(op)) return NULL;
+    uint64_t bits[3], result;
+    unsigned known = 0;
+    while (known < op->operand_count && tile_value_bits(tile_op_operand(op, known), &bits[known])) known++;
+    const TileType *type = op->results[0].type;
+    TileScalar operand = tile_op_operand(op, op->id == TILE_OP_SELECT ? 1 : 0)->type->scalar;
+    if (known == op->operand_count && tile_eval((TileOpId)op->id, operand, type->scalar, bits, &result))
+        return tile_build_bits(builder, type, result);
+    if (op->id == TILE_OP_CONVERT) return fold_convert(builder, op);
+    return op->id == TILE_OP_BITCAST ? fold_bitcast(builder, op) : NULL;
+}

@@ -23,11 +23,10 @@
  * After:
  *     func kernel tile @k(%n: i64, %f: f32, %out: tensor<f32, 1, out>) {
  *       grid %n (%i: i64) {
- *         %0 = const {value = 3} : i64
- *         %b = add %i, %0 : i64
  *         %c = const {value = 3} : i64
- *         %1 = exp %f : f32
- *         %e = splat %1 : f32[8]
+ *         %b = add %i, %c : i64
+ *         %0 = exp %f : f32
+ *         %e = splat %0 : f32[8]
  *         %z = const {value = 0} : i64
  *         store_tile %out, %e, %i, %c, %z, %b {access = [range]}
  *         yield

@@ -6,7 +6,7 @@
  *
  * Before:
  *     func kernel tile @k(%x: f32, %y: f32, %z: f32, %out: tensor<f32, 0, out>) {
- *       grid () {
+ *       grid {
  *         %p = mul %x, %y {fuse = 1} : f32
  *         %s = sub %p, %z : f32
  *         store_tile %out, %s {access = []}
@@ -16,7 +16,7 @@
  *     }
  * After:
  *     func kernel tile @k(%x: f32, %y: f32, %z: f32, %out: tensor<f32, 0, out>) {
- *       grid () {
+ *       grid {
  *         %0 = neg %z : f32
  *         %s = fma %x, %y, %0 : f32
  *         store_tile %out, %s {access = []}

@@ -7,7 +7,7 @@
  *       return %y
  *     }
  *     func kernel tile @k(%a: f32, %out: tensor<f32, 0, out>) {
- *       grid () {
+ *       grid {
  *         %b = call %a {callee = "twice"} : f32
  *         store_tile %out, %b {access = []}
  *         yield
@@ -16,7 +16,7 @@
  *     }
  * After:
  *     func kernel tile @k(%a: f32, %out: tensor<f32, 0, out>) {
- *       grid () {
+ *       grid {
  *         %y = add %a, %a : f32
  *         store_tile %out, %y {access = []}
  *         yield

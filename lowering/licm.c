@@ -3,7 +3,7 @@
  * compute: scalar arithmetic on dimensions and parameters.
  *
  * Before:
- *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
+ *     func kernel tile @k(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
  *       grid %n (%i: i64) {
  *         %zero = const {value = 0} : i64
  *         %one = const {value = 1} : i64
@@ -19,7 +19,7 @@
  *       return
  *     }
  * After:
- *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
+ *     func kernel tile @k(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %b = mul %a, %a : i64
@@ -34,7 +34,6 @@
  *       }
  *       return
  *     }
- * (There x and y are `noalias`.)
  * Needs: nothing. Keeps: effects and their order. Cost: linear times the depth of loops. */
 #include "lowering/memory.h"
 #include "lowering/pass.h"

@@ -6,7 +6,7 @@
  *
  * Before:
  *     func kernel tile @k(%x: tensor<bf16, 1, in>, %y: tensor<f32, 1, out>, %hi: i64) {
- *       grid () {
+ *       grid {
  *         %zero = const {value = 0} : i64
  *         %one = const {value = 1} : i64
  *         %v = load_tile %x, %zero, %one, %zero, %hi {access = [range]} : bf16[64]
@@ -22,7 +22,7 @@
  *     }
  * After:
  *     func kernel tile @k(%x: tensor<bf16, 1, in>, %y: tensor<f32, 1, out>, %hi: i64) {
- *       grid () {
+ *       grid {
  *         %zero = const {value = 0} : i64
  *         %one = const {value = 1} : i64
  *         %0 = const {value = 0} : bf16

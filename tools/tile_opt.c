@@ -140,7 +140,7 @@ static tile_status run_passes(Request *request, TileModule *module, TileText *ou
     TILE_TRY(make_pipeline(request, &pipeline));
     TilePassContext context = tile_pass_context(module, request->arena, request->target);
     context.settings = request->settings;
-    TilePassReport report = {.dump = {.arena = request->arena}};
+    TilePassReport report = tile_pass_report(request->arena);
     tile_status status = tile_passes_run(&context, pipeline.items, pipeline.count, &request->options, &report);
     tile_text_add(output, tile_text_get(&report.dump));
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&context.message));

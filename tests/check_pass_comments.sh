@@ -1,0 +1,42 @@
+#!/bin/sh
+# The opening comment of a pass shows a function before and after it. What the pass makes of the first is the second.
+# Set TILE_SHOW=1 to see what it made.
+set -eu
+here=$(mktemp -d)
+trap 'rm -rf "$here"' EXIT
+optimise="$TILE_BINARY_DIR/bin/tile-opt"
+failed=0
+checked=0
+
+# part FILE FROM: the indented lines of the opening comment behind the line FROM
+part() {
+    awk -v from=" * $2:" '
+        /\*\/$/ { exit }
+        on && !/^ \*     / { exit }
+        on { sub(/^ \*     /, ""); print }
+        $0 == from { on = 1 }' "$1"
+}
+
+for folder in lowering cpu; do
+    for file in "$TILE_SOURCE_DIR/$folder"/*.c; do
+        id=$(sed -n 's/^TileResult tile_pass_\([a-z_0-9]*\)(.*/\1/p' "$file" | head -n 1)
+        [ -n "$id" ] || continue
+        name=$(sed -n "s/^PASS($id, \"\([^\"]*\)\".*/\1/p" "$TILE_SOURCE_DIR/$folder/passes.def")
+        part "$file" Before >"$here/before.tir"
+        part "$file" After >"$here/after.tir"
+        grep -q '^func' "$here/before.tir" || continue
+        checked=$((checked + 1))
+        if "$optimise" "$here/before.tir" "--passes=$name" >"$here/made.tir" 2>"$here/errors" &&
+            "$optimise" "$here/after.tir" >"$here/wanted.tir" 2>>"$here/errors" &&
+            diff -u "$here/wanted.tir" "$here/made.tir" >"$here/diff"; then
+            continue
+        fi
+        echo "$folder/$(basename "$file"): the comment's example does not hold:"
+        cat "$here/errors" "$here/diff" 2>/dev/null || true
+        [ -z "${TILE_SHOW:-}" ] || cat "$here/made.tir"
+        failed=1
+    done
+done
+[ "$checked" -gt 0 ] || { echo "no pass has an example"; exit 1; }
+echo "$checked examples"
+exit $failed

@@ -1,0 +1,157 @@
+/* Kinds of output, and what has to fail with a status and words rather than end the process. */
+#include <pthread.h>
+#include <string.h>
+
+#include "support.h"
+
+static const char add_text[] = "func phase machine @\"add.0\"(%x: ptr<global>, %y: ptr<global>, " PARAMETERS ") {\n"
+                               "  %a = load %x : vec<8 x f32>\n"
+                               "  %b = add %a, %a : vec<8 x f32>\n"
+                               "  store %b, %y\n"
+                               "  return\n}\n";
+
+static void expect_words(TileCodeKind kind, const char *const *words) {
+    TileCode code = emit_text(add_text, &avx2, NULL, kind);
+    for (; *words; words++) cr_expect(strstr(code.data, *words), "no %s in %s", *words, code.data);
+    cr_expect_eq(strlen(code.data), code.size);
+    tile_code_release(&code);
+    cr_expect_null(code.data);
+}
+
+Test(emit, every_kind_of_text) {
+    expect_words(TILE_CODE_MLIR, (const char *[]){"llvm.func", "llvm.fadd", "vector<8xf32>", NULL});
+    expect_words(TILE_CODE_MLIR_LLVM, (const char *[]){"llvm.func", "llvm.fadd", NULL});
+    expect_words(TILE_CODE_LLVM, (const char *[]){"define", "fadd <8 x float>", "target triple", NULL});
+    expect_words(TILE_CODE_ASSEMBLY, (const char *[]){"vaddps", "add.0:", NULL});
+}
+
+Test(emit, no_fast_math) {
+    TileCode code = emit_text(add_text, &avx512, NULL, TILE_CODE_LLVM);
+    cr_expect_null(strstr(code.data, "fast"));
+    cr_expect_null(strstr(code.data, "reassoc"));
+    cr_expect_null(strstr(code.data, "nnan"));
+    tile_code_release(&code);
+}
+
+Test(emit, parameter_facts) {
+    static const char text[] =
+        "func phase machine @f(%x: ptr<global>, %y: ptr<global>, " PARAMETERS ") {\n  return\n}\n";
+    TileContext *context = tile_ir_context_create();
+    TileModule *module = read_module(context, text);
+    TileParameter *x = &module->first->parameters[0];
+    x->noalias = x->readonly = true;
+    x->facts.align = 64;
+    TileBridge *bridge;
+    cr_assert_eq(tile_bridge_create(&bridge), TILE_OK);
+    TileCode code;
+    cr_assert_eq(tile_bridge_emit(bridge, module, &avx2, NULL, TILE_CODE_MLIR, &code), TILE_OK);
+    cr_expect(strstr(code.data, "%arg0: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias, llvm.readonly}"), "%s",
+              code.data);
+    cr_expect(strstr(code.data, "%arg1: !llvm.ptr,"), "%s", code.data);
+    tile_code_release(&code);
+    tile_bridge_destroy(bridge);
+    tile_ir_context_destroy(context);
+}
+
+Test(emit, line_info) {
+    TileContext *context = tile_ir_context_create();
+    TileModule *module = read_module(context, add_text);
+    tile_list_push(context->arena, &context->files, "add.tile");
+    TileLocation at = {.file = (uint32_t)context->files.count - 1, .line = 7, .column = 3};
+    module->first->location = at;
+    for (TileOp *op = module->first->body.first; op; op = op->next) op->location = at;
+    TileBridge *bridge;
+    cr_assert_eq(tile_bridge_create(&bridge), TILE_OK);
+    TileBridgeOptions options = {.struct_size = sizeof options, .line_info = true};
+    TileCode code;
+    tile_status status = tile_bridge_emit(bridge, module, &avx2, &options, TILE_CODE_ASSEMBLY, &code);
+    cr_assert(status == TILE_OK, "%s", tile_bridge_message(bridge));
+    cr_expect(strstr(code.data, "add.tile"), "%s", code.data);
+    cr_expect(strstr(code.data, ".loc\t1 7 3"), "%s", code.data);
+    cr_expect(strstr(code.data, ".debug_line"));
+    tile_code_release(&code);
+    tile_bridge_destroy(bridge);
+    tile_ir_context_destroy(context);
+}
+
+Test(emit, left_over_ops_are_our_bug) {
+    expect_failure("func phase machine @f(%x: f32, %y: ptr<global>, " PARAMETERS ") {\n"
+                   "  %e = exp %x : f32\n  store %e, %y\n  return\n}\n",
+                   &avx2, TILE_INTERNAL, "cpu-math");
+    expect_failure("func phase machine @f(%x: f32, %y: ptr<global>, " PARAMETERS ") {\n"
+                   "  %e = max %x, %x : f32\n  store %e, %y\n  return\n}\n",
+                   &avx2, TILE_INTERNAL, "`max`");
+    expect_failure("func phase machine @f(%x: bf16, %y: ptr<global>, " PARAMETERS ") {\n"
+                   "  %e = add %x, %x : bf16\n  store %e, %y\n  return\n}\n",
+                   &avx2, TILE_INTERNAL, "bf16");
+    expect_failure("func phase machine @f(%x: f16, %y: ptr<global>, " PARAMETERS ") {\n"
+                   "  %e = fma %x, %x, %x : f16\n  store %e, %y\n  return\n}\n",
+                   &avx2, TILE_INTERNAL, "f16");
+    expect_failure("func phase machine @f(%x: ptr<global>, " PARAMETERS ") {\n"
+                   "  %v = load %x : vec<16 x f32>\n  %o = opaque %v : vec<16 x f32>\n  store %o, %x\n  return\n}\n",
+                   &avx2, TILE_INTERNAL, "register");
+    expect_failure("func phase machine @f(%x: ptr<global>) {\n  return\n}\n", &avx2, TILE_INTERNAL, "scratch");
+}
+
+Test(emit, unknown_targets) {
+    TileTarget target = avx2;
+    target.llvm_cpu = "no-such-cpu";
+    expect_failure(add_text, &target, TILE_UNSUPPORTED, "no-such-cpu");
+    target = avx2;
+    target.llvm_features = "+avx512bf16,+warp-drive";
+    expect_failure(add_text, &target, TILE_UNSUPPORTED, "warp-drive");
+    target = avx2;
+    target.triple = "pdp11-unknown-none";
+    expect_failure(add_text, &target, TILE_UNSUPPORTED, "pdp11");
+}
+
+Test(emit, features_are_used) {
+    TileTarget target = avx2;
+    target.llvm_features = "+avx512f,+avx512vl";
+    TileCode code = emit_text(add_text, &target, NULL, TILE_CODE_LLVM);
+    cr_expect(strstr(code.data, "\"target-features\"=\"+avx512f,+avx512vl\""));
+    tile_code_release(&code);
+}
+
+/* A bridge changes targets, fails, and works again. */
+Test(emit, one_bridge_many_emissions) {
+    TileContext *context = tile_ir_context_create();
+    TileModule *good = read_module(context, add_text);
+    TileModule *bad = read_module(context, "func phase machine @g(%x: f32, " PARAMETERS ") {\n"
+                                           "  %e = exp %x : f32\n  return\n}\n");
+    TileBridge *bridge;
+    cr_assert_eq(tile_bridge_create(&bridge), TILE_OK);
+    for (int i = 0; i < 6; i++) {
+        TileCode code;
+        cr_expect_eq(tile_bridge_emit(bridge, good, i & 1 ? &avx512 : &avx2, NULL, TILE_CODE_OBJECT, &code), TILE_OK);
+        cr_expect_str_empty(tile_bridge_message(bridge));
+        TileBridgeTimes times = tile_bridge_times(bridge);
+        cr_expect(times.make > 0 && times.emit > 0);
+        tile_code_release(&code);
+        cr_expect_eq(tile_bridge_emit(bridge, bad, &avx2, NULL, TILE_CODE_OBJECT, &code), TILE_INTERNAL);
+    }
+    tile_bridge_destroy(bridge);
+    tile_ir_context_destroy(context);
+}
+
+static void *emit_often(void *state) {
+    for (int i = 0; i < 5; i++) {
+        Compiled compiled = compile_text(add_text, &avx2);
+        float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {0};
+        find_entry(&compiled, "add.0")((uint64_t[]){SLOT(x), SLOT(y)}, 0, 1, NULL);
+        for (int k = 0; k < 8; k++) *(int *)state += y[k] != 2 * x[k];
+        release_compiled(&compiled);
+    }
+    return NULL;
+}
+
+Test(emit, threads_side_by_side) {
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    int wrong[THREADS] = {0};
+    for (int i = 0; i < THREADS; i++) cr_assert_eq(pthread_create(&threads[i], NULL, emit_often, &wrong[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        cr_expect_eq(wrong[i], 0);
+    }
+}

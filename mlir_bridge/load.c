@@ -93,6 +93,7 @@ static tile_status read_symbols(Loader *loader) {
         loader->names = loader->object + names->sh_offset;
         loader->names_bytes = names->sh_size;
     }
+    if (!loader->symbols) return bad_object(loader, "it has no symbols");
     for (size_t i = 0; i < loader->symbol_count; i++)
         if (loader->symbols[i].st_name >= loader->names_bytes) return bad_object(loader, "its names are damaged");
     return TILE_OK;

@@ -24,7 +24,7 @@ report=$(
     allow launch base
     allow parser lang base
     allow lowering lang base
-    allow mlir_bridge lang base mlir-c llvm-c
+    allow mlir_bridge lang base mlir-c llvm-c mlir llvm
     allow cpu lowering lang base
     allow ptx lowering lang base
     allow driver ptx cpu mlir_bridge lowering parser launch lang base

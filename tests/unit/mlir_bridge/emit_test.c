@@ -50,6 +50,7 @@ Test(emit, parameter_facts) {
     cr_expect(strstr(code.data, "%arg1: !llvm.ptr,"), "%s", code.data);
     tile_code_release(&code);
     tile_bridge_destroy(bridge);
+    tile_module_destroy(module);
     tile_ir_context_destroy(context);
 }
 
@@ -71,6 +72,7 @@ Test(emit, line_info) {
     cr_expect(strstr(code.data, ".debug_line"));
     tile_code_release(&code);
     tile_bridge_destroy(bridge);
+    tile_module_destroy(module);
     tile_ir_context_destroy(context);
 }
 
@@ -131,6 +133,8 @@ Test(emit, one_bridge_many_emissions) {
         cr_expect_eq(tile_bridge_emit(bridge, bad, &avx2, NULL, TILE_CODE_OBJECT, &code), TILE_INTERNAL);
     }
     tile_bridge_destroy(bridge);
+    tile_module_destroy(good);
+    tile_module_destroy(bad);
     tile_ir_context_destroy(context);
 }
 

@@ -1,0 +1,316 @@
+/* The body of a loop for many iterations at once: each scalar becomes a vector of its values in neighbouring
+ * iterations, unless it is the same in all of them or, like an address, grows evenly; then lane 0's value is kept. */
+#include "cpu/vectorise.h"
+
+void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
+                     int64_t width, TileValue *base, TileValue *mask, TileValue *count) {
+    *lanes = (TileLanes){
+        .context = context, .strides = strides, .builder = builder, .width = width, .mask = mask, .count = count};
+    tile_map_init(&lanes->scalars, context->scratch);
+    tile_map_init(&lanes->vectors, context->scratch);
+    tile_map_set(&lanes->scalars, strides->loop->regions[0].arguments[0], base);
+}
+
+static const TileType *vector_type(TileLanes *lanes, TileScalar scalar) {
+    return tile_type_vector(lanes->context->module->context, scalar, lanes->width, false);
+}
+
+/* Lane 0's value. */
+static TileValue *scalar_of(TileLanes *lanes, TileValue *value) {
+    TileValue *found = tile_map_get(&lanes->scalars, value);
+    return found ? found : value;
+}
+
+/* step, times factor, of every lane: 0, s, 2 s, .. */
+static TileValue *lane_offsets(TileLanes *lanes, TileStride stride) {
+    TileBuilder *b = &lanes->builder;
+    const TileType *type = vector_type(lanes, TILE_I64);
+    TileValue *step = tile_build_i64(b, stride.step);
+    if (stride.factor) step = tile_build_binary(b, TILE_OP_MUL, scalar_of(lanes, stride.factor), step);
+    return tile_build_binary(b, TILE_OP_MUL, tile_build_iota(b, type, 0), tile_build_splat(b, step, type));
+}
+
+TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value) {
+    TileValue *found = tile_map_get(&lanes->vectors, value);
+    if (found) return found;
+    TileStride stride = tile_stride_of(lanes->strides, value);
+    const TileType *type = vector_type(lanes, value->type->scalar);
+    found = tile_build_splat(&lanes->builder, scalar_of(lanes, value), type);
+    if (stride.kind == TILE_STRIDE_AFFINE)
+        found = tile_build_binary(&lanes->builder, TILE_OP_ADD, found, lane_offsets(lanes, stride));
+    tile_map_set(&lanes->vectors, value, found);
+    return found;
+}
+
+/* ---- memory ---- */
+
+static bool has_part(const TileOp *op, TileName part) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; parts && i < parts->count; i++)
+        if (parts->integers[i] == part) return true;
+    return false;
+}
+
+/* The lanes that take part: the chunk's, and the op's own. */
+static TileValue *access_mask(TileLanes *lanes, const TileOp *op, unsigned index) {
+    if (!has_part(op, TILE_PARTS_MASK)) return lanes->mask;
+    TileValue *own = tile_lanes_vector(lanes, tile_op_operand(op, index));
+    return lanes->mask ? tile_build_binary(&lanes->builder, TILE_OP_AND, lanes->mask, own) : own;
+}
+
+typedef struct Address {
+    TileValue *pointer; /* of lane 0 */
+    TileStride stride;
+    TileValue *offsets; /* vector of bytes, or NULL where the address grows evenly */
+} Address;
+
+/* An address that varies is a chain of additions to one that does not. */
+static Address address_of(TileLanes *lanes, TileValue *pointer) {
+    Address address = {.stride = tile_stride_of(lanes->strides, pointer)};
+    while (tile_stride_of(lanes->strides, pointer).kind == TILE_STRIDE_VARYING) {
+        TileOp *add = pointer->op;
+        TileValue *offset = tile_lanes_vector(lanes, tile_op_operand(add, 1));
+        address.offsets =
+            address.offsets ? tile_build_binary(&lanes->builder, TILE_OP_ADD, address.offsets, offset) : offset;
+        pointer = tile_op_operand(add, 0);
+    }
+    TileStride base = tile_stride_of(lanes->strides, pointer);
+    if (address.offsets && base.kind == TILE_STRIDE_AFFINE)
+        address.offsets = tile_build_binary(&lanes->builder, TILE_OP_ADD, address.offsets, lane_offsets(lanes, base));
+    address.pointer = scalar_of(lanes, pointer);
+    return address;
+}
+
+static bool is_contiguous(const Address *address, TileScalar scalar) {
+    return !address->offsets && address->stride.kind == TILE_STRIDE_AFFINE && !address->stride.factor &&
+           address->stride.step == (int64_t)tile_scalar_bytes(scalar);
+}
+
+static TileValue *offsets_of(TileLanes *lanes, const Address *address) {
+    return address->offsets ? address->offsets : lane_offsets(lanes, address->stride);
+}
+
+static void copy_cache(TileLanes *lanes, TileOp *to, const TileOp *from) {
+    const TileAttribute *cache = tile_op_get(from, TILE_ATTRIBUTE_CACHE);
+    if (cache) tile_op_set(lanes->context->module, to, *cache);
+}
+
+/* Machines without predicates have masked accesses of 32 and 64 bits only; narrower tails go through a staging
+ * buffer, element by element. */
+static bool needs_staging(const TileLanes *lanes, const TileOp *op, TileScalar scalar) {
+    return lanes->mask && lanes->count && !has_part(op, TILE_PARTS_MASK) && !lanes->context->target->has_masks &&
+           tile_scalar_bytes(scalar) < 4;
+}
+
+static TileValue *staging_buffer(TileLanes *lanes, TileScalar scalar) {
+    TileFunc *func = lanes->builder.block->func;
+    TileBuilder start = tile_builder_before(lanes->context->module, func->body.first);
+    return tile_build_buffer(&start, lanes->width * (int64_t)tile_scalar_bytes(scalar), 64);
+}
+
+static void copy_elements(TileLanes *lanes, TileValue *to, TileValue *from, TileScalar scalar) {
+    TileModule *module = lanes->context->module;
+    TileBuilder *b = &lanes->builder;
+    TileOp *loop = tile_build_for(b, tile_build_i64(b, 0), lanes->count, tile_build_i64(b, 1), NULL, 0);
+    TileBuilder inner = tile_builder_at_end(module, &loop->regions[0]);
+    inner.location = b->location;
+    TileValue *size = tile_build_i64(&inner, tile_scalar_bytes(scalar));
+    TileValue *offset = tile_build_binary(&inner, TILE_OP_MUL, loop->regions[0].arguments[0], size);
+    const TileType *type = tile_type_scalar(module->context, scalar);
+    TileValue *element = tile_build_load(&inner, type, tile_build_ptr_add(&inner, from, offset), NULL, NULL, 0);
+    tile_build_store(&inner, element, tile_build_ptr_add(&inner, to, offset), NULL, 0);
+    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
+}
+
+static TileValue *staged_load(TileLanes *lanes, const TileType *type, TileValue *pointer) {
+    TileValue *buffer = staging_buffer(lanes, type->scalar);
+    copy_elements(lanes, buffer, pointer, type->scalar);
+    return tile_build_load(&lanes->builder, type, buffer, NULL, NULL, 0);
+}
+
+static void staged_store(TileLanes *lanes, TileValue *value, TileValue *pointer) {
+    TileValue *buffer = staging_buffer(lanes, value->type->scalar);
+    tile_build_store(&lanes->builder, value, buffer, NULL, 0);
+    copy_elements(lanes, pointer, buffer, value->type->scalar);
+}
+
+static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Address *address, TileValue *mask,
+                              TileValue *fill) {
+    TileValue *operands[4] = {address->pointer, offsets_of(lanes, address)};
+    int64_t parts[2];
+    unsigned count = 2, part_count = 0;
+    if (mask) {
+        operands[count++] = mask;
+        parts[part_count++] = TILE_PARTS_MASK;
+    }
+    if (fill) {
+        operands[count++] = fill;
+        parts[part_count++] = TILE_PARTS_FILL;
+    }
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_PARTS, .count = part_count, .integers = parts};
+    return &tile_build_op(&lanes->builder, TILE_OP_GATHER, operands, count, &attribute, part_count ? 1 : 0, &type, 1)
+                ->results[0];
+}
+
+static void emit_load(TileLanes *lanes, TileOp *op) {
+    const TileType *type = vector_type(lanes, op->results[0].type->scalar);
+    Address address = address_of(lanes, tile_op_operand(op, 0));
+    TileValue *fill =
+        has_part(op, TILE_PARTS_FILL) ? tile_lanes_vector(lanes, tile_op_operand(op, op->operand_count - 1)) : NULL;
+    TileValue *mask = access_mask(lanes, op, 1), *result;
+    if (is_contiguous(&address, type->scalar)) {
+        if (needs_staging(lanes, op, type->scalar)) {
+            result = staged_load(lanes, type, address.pointer);
+        } else {
+            result = tile_build_load(&lanes->builder, type, address.pointer, mask, fill,
+                                     tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0));
+            copy_cache(lanes, result->op, op);
+        }
+    } else {
+        result = emit_gather(lanes, type, &address, mask, fill);
+    }
+    tile_map_set(&lanes->vectors, &op->results[0], result);
+}
+
+static void emit_scatter(TileLanes *lanes, TileValue *value, const Address *address, TileValue *mask) {
+    TileValue *operands[4] = {value, address->pointer, offsets_of(lanes, address), mask};
+    int64_t part = TILE_PARTS_MASK;
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part};
+    tile_build_op(&lanes->builder, TILE_OP_SCATTER, operands, mask ? 4 : 3, &attribute, mask ? 1 : 0, NULL, 0);
+}
+
+static void emit_store(TileLanes *lanes, TileOp *op) {
+    TileValue *value = tile_lanes_vector(lanes, tile_op_operand(op, 0));
+    Address address = address_of(lanes, tile_op_operand(op, 1));
+    TileValue *mask = access_mask(lanes, op, 2);
+    if (!is_contiguous(&address, value->type->scalar)) {
+        emit_scatter(lanes, value, &address, mask);
+    } else if (needs_staging(lanes, op, value->type->scalar)) {
+        staged_store(lanes, value, address.pointer);
+    } else {
+        TileOp *store = tile_build_store(&lanes->builder, value, address.pointer, mask,
+                                         tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0));
+        copy_cache(lanes, store, op);
+    }
+}
+
+/* ---- ops ---- */
+
+/* Lane 0's value by the op itself, on lane 0's operands. */
+static void emit_scalar(TileLanes *lanes, const TileOp *op) {
+    TileOp *copy = tile_op_clone(lanes->context->module, op, &lanes->scalars);
+    tile_builder_insert(&lanes->builder, copy);
+}
+
+static void emit_elementwise(TileLanes *lanes, const TileOp *op) {
+    TileValue *operands[3];
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = tile_lanes_vector(lanes, tile_op_operand(op, i));
+    const TileType *type = vector_type(lanes, op->results[0].type->scalar);
+    TileOp *made = tile_build_op(&lanes->builder, (TileOpId)op->id, operands, op->operand_count, op->attributes,
+                                 op->attribute_count, &type, 1);
+    tile_map_set(&lanes->vectors, &op->results[0], &made->results[0]);
+}
+
+/* An inner loop runs for all lanes together; what it carries becomes vectors. Reductions are in turn. */
+static void emit_loop(TileLanes *lanes, const TileOp *op) {
+    TileBuilder *b = &lanes->builder, outer = *b;
+    TileBlock *body = &op->regions[0];
+    unsigned carried = op->result_count;
+    TileValue **values = TILE_NEW_ARRAY(lanes->context->scratch, TileValue *, carried + 2);
+    TileValue **yields = TILE_NEW_ARRAY(lanes->context->scratch, TileValue *, carried + 2);
+    for (unsigned i = 0; i < carried; i++) values[i] = tile_lanes_vector(lanes, tile_op_operand(op, 2 + i));
+    TileOp *loop = tile_build_for(b, scalar_of(lanes, tile_op_operand(op, 0)), scalar_of(lanes, tile_op_operand(op, 1)),
+                                  tile_build_i64(b, 1), values, carried);
+    tile_map_set(&lanes->scalars, body->arguments[0], loop->regions[0].arguments[0]);
+    for (unsigned i = 0; i < carried; i++) {
+        tile_map_set(&lanes->vectors, body->arguments[1 + i], loop->regions[0].arguments[1 + i]);
+        values[i] = loop->regions[0].arguments[1 + i];
+    }
+    *b = tile_builder_at_end(lanes->context->module, &loop->regions[0]);
+    b->location = op->location;
+    size_t outside = lanes->vectors.count;
+    tile_lanes_block(lanes, body);
+    for (unsigned i = 0; i < carried; i++) yields[i] = tile_lanes_vector(lanes, tile_op_operand(body->last, i));
+    const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
+    for (unsigned i = 0; combine && i < carried;)
+        i += tile_combine(b, (TileName)combine->integers[i], values + i, yields + i);
+    tile_build_end(b, TILE_OP_YIELD, combine ? values : yields, carried);
+    *b = outer;
+    /* Vectors made inside of the loop are not seen behind it. */
+    for (size_t i = outside; i < lanes->vectors.count; i++) lanes->vectors.entries[i].value = NULL;
+    for (unsigned i = 0; i < carried; i++) tile_map_set(&lanes->vectors, &op->results[i], &loop->results[i]);
+}
+
+void tile_lanes_block(TileLanes *lanes, TileBlock *block) {
+    for (TileOp *op = block->first; op != block->last; op = op->next) {
+        lanes->builder.location = op->location;
+        bool uniform =
+            op->result_count == 1 && tile_stride_of(lanes->strides, &op->results[0]).kind != TILE_STRIDE_VARYING;
+        if (uniform)
+            emit_scalar(lanes, op);
+        else if (op->id == TILE_OP_LOAD)
+            emit_load(lanes, op);
+        else if (op->id == TILE_OP_STORE)
+            emit_store(lanes, op);
+        else if (op->id == TILE_OP_LOOP)
+            emit_loop(lanes, op);
+        else if (op->id != TILE_OP_PTR_ADD)
+            emit_elementwise(lanes, op); /* additions to pointers: see address_of */
+    }
+}
+
+static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_stride_of(strides, tile_op_operand(op, i)).kind != TILE_STRIDE_UNIFORM) return false;
+    bool reduce = tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, 0) == TILE_LOOP_KIND_REDUCE;
+    if (reduce && tile_op_integer(op, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES) return false;
+    return tile_lanes_can(strides, &op->regions[0]);
+}
+
+bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {
+    for (const TileOp *op = block->first; op != block->last; op = op->next) {
+        TileOpClass class = (TileOpClass)tile_op_info((TileOpId)op->id)->class;
+        bool simple = class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST || op->id == TILE_OP_PTR_ADD ||
+                      op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;
+        if (!simple && (op->id != TILE_OP_LOOP || !can_emit_loop(strides, op))) return false;
+    }
+    return true;
+}
+
+/* ---- combining ---- */
+
+/* Does (x, i) come before (acc, at)? A NaN before all numbers, then the greater (or smaller) value, then the lower
+ * index. */
+static TileValue *comes_first(TileBuilder *b, TileOpId beyond, TileValue *const *acc, TileValue *const *x) {
+    TileValue *better = tile_build_binary(b, beyond, x[0], acc[0]),
+              *tie = tile_build_binary(b, TILE_OP_EQ, x[0], acc[0]);
+    if (tile_scalar_is_float(x[0]->type->scalar)) {
+        TileValue *x_nan = tile_build_unary(b, TILE_OP_ISNAN, x[0]),
+                  *acc_nan = tile_build_unary(b, TILE_OP_ISNAN, acc[0]);
+        TileValue *only_x = tile_build_binary(b, TILE_OP_AND, x_nan, tile_build_unary(b, TILE_OP_NOT, acc_nan));
+        better = tile_build_binary(b, TILE_OP_OR, better, only_x);
+        tie = tile_build_binary(b, TILE_OP_OR, tie, tile_build_binary(b, TILE_OP_AND, x_nan, acc_nan));
+    }
+    TileValue *lower = tile_build_binary(b, TILE_OP_LT, x[1], acc[1]);
+    return tile_build_binary(b, TILE_OP_OR, better, tile_build_binary(b, TILE_OP_AND, tie, lower));
+}
+
+static unsigned combine_arg(TileBuilder *b, TileOpId beyond, TileValue **acc, TileValue *const *x) {
+    TileValue *first = comes_first(b, beyond, acc, x);
+    acc[0] = tile_build_ternary(b, TILE_OP_SELECT, first, x[0], acc[0]);
+    acc[1] = tile_build_ternary(b, TILE_OP_SELECT, first, x[1], acc[1]);
+    return 2;
+}
+
+unsigned tile_combine(TileBuilder *builder, TileName how, TileValue **acc, TileValue *const *x) {
+    static const struct {
+        TileName how;
+        TileOpId op;
+    } ways[] = {{TILE_COMBINE_SUM, TILE_OP_ADD}, {TILE_COMBINE_PROD, TILE_OP_MUL}, {TILE_COMBINE_MIN, TILE_OP_MIN},
+                {TILE_COMBINE_MAX, TILE_OP_MAX}, {TILE_COMBINE_ANY, TILE_OP_OR},   {TILE_COMBINE_ALL, TILE_OP_AND}};
+    if (how == TILE_COMBINE_ARG_MAX) return combine_arg(builder, TILE_OP_GT, acc, x);
+    if (how == TILE_COMBINE_ARG_MIN) return combine_arg(builder, TILE_OP_LT, acc, x);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (ways[i].how == how) acc[0] = tile_build_binary(builder, ways[i].op, acc[0], x[0]);
+    return 1;
+}

@@ -1,0 +1,403 @@
+/* cpu-vectorise
+ *
+ * Purpose: turns each `loop` of a nest into vector loops, or into a plain `for`.
+ *
+ * Before:
+ *     loop %lo, %hi {extent = 1024, loop = parallel} (%i: i64) {
+ *       %o = mul %i, %c4 : i64
+ *       %p = ptr_add %x, %o : ptr<global>
+ *       %v = load %p : f32
+ *       %w = neg %v : f32
+ *       %q = ptr_add %y, %o : ptr<global>
+ *       store %w, %q
+ *       yield
+ *     }
+ * After: a `for` over whole chunks of 64 lanes, and an `if` around one chunk under a mask for what is left:
+ *     %v = load %p : vec<64 x f32>
+ *     %w = neg %v : vec<64 x f32>
+ *     store %w, %q
+ *
+ * Which loop of a nest becomes vectors is decided by the accesses: neighbours in memory should be neighbouring
+ * lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j + 64, .., and halves
+ * them at the end by shuffles: the order that the language fixes, whatever the machine's vectors are.
+ *
+ * Needs: bodies without control flow other than loops whose bounds are the same for all iterations.
+ * Keeps: machine form; leaves no `loop`.
+ * Cost: linear in the ops; each body is emitted at most twice, times the vectors that 64 stripes need. */
+#include "cpu/vectorise.h"
+
+typedef struct Vectoriser {
+    TilePassContext *context;
+    TileModule *module;
+    bool failed;
+} Vectoriser;
+
+enum { VECTORS_AT_A_TIME = 4, UNKNOWN_EXTENT = 1 << 20, GATHER_COST = 8, SCATTER_COST = 10 };
+
+static TileName kind_of(const TileOp *loop) { return (TileName)tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0); }
+
+static int64_t extent_of(const TileOp *loop) {
+    int64_t extent = tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0);
+    return extent > 0 ? extent : UNKNOWN_EXTENT;
+}
+
+static bool in_stripes(const TileOp *loop) {
+    return kind_of(loop) == TILE_LOOP_KIND_REDUCE &&
+           tile_op_integer(loop, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
+}
+
+/* ---- choosing the loop ---- */
+
+/* Cost of the block's accesses for each iteration of the loop that `strides` follows; -1 adds nothing found. */
+static int64_t access_cost(TileStrides *strides, const TileBlock *block) {
+    int64_t cost = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) cost += access_cost(strides, &op->regions[i]);
+        bool load = op->id == TILE_OP_LOAD;
+        if (!load && op->id != TILE_OP_STORE) continue;
+        TileStride stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
+        TileScalar scalar = load ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
+        bool near =
+            stride.kind == TILE_STRIDE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);
+        if (near || (load && stride.kind == TILE_STRIDE_UNIFORM))
+            cost += 1;
+        else
+            cost += load ? GATHER_COST : SCATTER_COST;
+    }
+    return cost;
+}
+
+static bool can_vectorise(Vectoriser *v, TileOp *loop) {
+    TileStrides strides;
+    bool reduce_in_turn = kind_of(loop) == TILE_LOOP_KIND_REDUCE && !in_stripes(loop);
+    if (kind_of(loop) == TILE_LOOP_KIND_SEQUENTIAL || reduce_in_turn) return false;
+    tile_strides_init(&strides, loop, v->context->scratch);
+    return tile_lanes_can(&strides, &loop->regions[0]);
+}
+
+/* Accesses for each point, in 64ths: a loop of few iterations leaves lanes idle. */
+static int64_t point_cost(Vectoriser *v, TileOp *loop) {
+    TileStrides strides;
+    tile_strides_init(&strides, loop, v->context->scratch);
+    int64_t lanes = extent_of(loop) < 16 ? extent_of(loop) : 16;
+    return access_cost(&strides, &loop->regions[0]) * 64 / lanes;
+}
+
+/* The cheapest way to run the loops inside of `loop` one by one; *possible is false where one of them cannot be
+ * vectors. */
+static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible) {
+    int64_t cost = 0;
+    for (TileOp *op = loop->regions[0].first; op; op = op->next) {
+        if (op->id != TILE_OP_LOOP) continue;
+        if (can_vectorise(v, op)) {
+            cost += point_cost(v, op);
+        } else {
+            bool below = false;
+            for (TileOp *inner = op->regions[0].first; inner; inner = inner->next) below |= inner->id == TILE_OP_LOOP;
+            if (!below) *possible = false;
+            cost += inner_cost(v, op, possible);
+        }
+    }
+    return cost;
+}
+
+static bool has_inner_loop(const TileOp *loop) {
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next)
+        if (op->id == TILE_OP_LOOP) return true;
+    return false;
+}
+
+static bool is_best_here(Vectoriser *v, TileOp *loop) {
+    if ((extent_of(loop) == 1 && !in_stripes(loop)) || !can_vectorise(v, loop)) return false;
+    if (!has_inner_loop(loop)) return true;
+    bool possible = true;
+    int64_t inside = inner_cost(v, loop, &possible);
+    return !possible || point_cost(v, loop) < inside;
+}
+
+/* ---- how many lanes ---- */
+
+static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *bytes) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) widest_in(strides, &op->regions[i], bytes);
+        for (unsigned i = 0; i < op->result_count; i++) {
+            TileValue *value = &op->results[i];
+            bool vector =
+                value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_STRIDE_VARYING;
+            if (vector && tile_scalar_bytes(value->type->scalar) > *bytes)
+                *bytes = tile_scalar_bytes(value->type->scalar);
+        }
+    }
+}
+
+static int64_t next_power(int64_t value) {
+    int64_t power = 1;
+    while (power < value) power *= 2;
+    return power;
+}
+
+/* Lanes that are emitted together: a few registers of the widest type, so that their latencies overlap. */
+static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop) {
+    unsigned bytes = 1;
+    widest_in(strides, &loop->regions[0], &bytes);
+    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR,
+                                    VECTORS_AT_A_TIME * (int64_t)v->context->target->vector_bytes / bytes);
+    if (width > TILE_STRIPES) width = TILE_STRIPES;
+    int64_t extent = next_power(extent_of(loop));
+    if (extent < 2) extent = 2;
+    return extent < width ? extent : width;
+}
+
+/* ---- emission ---- */
+
+/* One chunk being made: `groups` times `width` lanes side by side, each group with its own accumulators. */
+typedef struct Chunk {
+    Vectoriser *v;
+    TileStrides *strides;
+    TileOp *loop;
+    int64_t width, groups;
+    TileValue **accumulators; /* groups x carried */
+} Chunk;
+
+static TileValue *binary(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
+    return tile_build_binary(b, id, x, y);
+}
+
+static TileValue *mask_below(Chunk *c, TileBuilder *b, TileValue *base, TileValue *limit) {
+    const TileType *type = tile_type_vector(c->v->module->context, TILE_BOOL, c->width, false);
+    TileValue *operands[] = {base, limit};
+    return &tile_build_op(b, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1)->results[0];
+}
+
+/* The body for the lanes base .. of one group; its contributions go into the accumulators. */
+static void emit_group(Chunk *c, TileBuilder *b, int64_t group, TileValue *base, TileValue *mask, TileValue *count) {
+    TileLanes lanes;
+    TileBlock *body = &c->loop->regions[0];
+    unsigned carried = c->loop->result_count;
+    tile_lanes_init(&lanes, c->v->context, c->strides, *b, c->width, base, mask, count);
+    tile_lanes_block(&lanes, body);
+    const TileAttribute *combine = tile_op_get(c->loop, TILE_ATTRIBUTE_COMBINE);
+    TileValue **acc = c->accumulators + group * carried, *old[2];
+    for (unsigned i = 0; combine && i < carried;) {
+        TileValue *x[2] = {NULL, NULL};
+        for (unsigned k = 0; k < 2 && i + k < carried; k++) {
+            x[k] = tile_lanes_vector(&lanes, tile_op_operand(body->last, i + k));
+            old[k] = acc[i + k];
+        }
+        unsigned used = tile_combine(&lanes.builder, (TileName)combine->integers[i], acc + i, x);
+        for (unsigned k = 0; mask && k < used; k++)
+            acc[i + k] = tile_build_ternary(&lanes.builder, TILE_OP_SELECT, mask, acc[i + k], old[k]);
+        i += used;
+    }
+    *b = lanes.builder;
+}
+
+/* All groups of a chunk that begins at `base`. Lanes at or past `limit`, and before `start`, are left out (NULL: no
+ * such bound). */
+static void emit_chunk(Chunk *c, TileBuilder *b, TileValue *base, TileValue *start, TileValue *limit) {
+    for (int64_t g = 0; g < c->groups; g++) {
+        TileValue *first = g ? binary(b, TILE_OP_ADD, base, tile_build_i64(b, g * c->width)) : base;
+        TileValue *mask = limit ? mask_below(c, b, first, limit) : NULL, *count = NULL;
+        if (start) {
+            TileValue *before = tile_build_unary(b, TILE_OP_NOT, mask_below(c, b, first, start));
+            mask = binary(b, TILE_OP_AND, mask, before);
+        } else if (limit) {
+            count = binary(b, TILE_OP_SUB, limit, first);
+            count = binary(b, TILE_OP_MIN, count, tile_build_i64(b, c->width));
+        }
+        emit_group(c, b, g, first, mask, count);
+    }
+}
+
+/* A `for` over whole chunks from lo to hi; the accumulators are carried. */
+static void emit_chunk_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *start,
+                            TileValue *limit) {
+    unsigned count = (unsigned)c->groups * c->loop->result_count;
+    int64_t step = c->groups * c->width;
+    TileOp *made = tile_build_for(b, lo, hi, tile_build_i64(b, step), c->accumulators, count);
+    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
+    inner.location = b->location;
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = made->regions[0].arguments[1 + i];
+    emit_chunk(c, &inner, made->regions[0].arguments[0], start, limit);
+    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
+}
+
+/* One masked chunk under `if lo < hi`: scalar loads of the body must not happen where there is no iteration. */
+static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    unsigned count = (unsigned)c->groups * c->loop->result_count;
+    const TileType **types = TILE_NEW_ARRAY(c->v->context->scratch, const TileType *, count);
+    for (unsigned i = 0; i < count; i++) types[i] = c->accumulators[i]->type;
+    TileOp *made = tile_build_if(b, binary(b, TILE_OP_LT, lo, hi), types, count);
+    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[1]);
+    inner.location = b->location;
+    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
+    inner = tile_builder_at_end(c->v->module, &made->regions[0]);
+    inner.location = b->location;
+    emit_chunk(c, &inner, lo, NULL, hi);
+    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
+}
+
+/* Main part and tail. Stripes count from lane 0 of the tile, so a reduction that does not begin there masks every
+ * chunk instead of shifting its lanes. */
+static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    int64_t step = c->groups * c->width, first, last;
+    bool constant = tile_value_integer(lo, &first) && tile_value_integer(hi, &last);
+    if (in_stripes(c->loop) && !tile_value_is_integer(lo, 0)) {
+        TileValue *aligned = binary(b, TILE_OP_AND, lo, tile_build_i64(b, -step));
+        TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, binary(b, TILE_OP_LT, lo, hi), hi, aligned);
+        emit_chunk_loop(c, b, aligned, end, lo, hi);
+        return;
+    }
+    if (constant && last > first && last - first == step) {
+        emit_chunk(c, b, lo, NULL, NULL);
+        return;
+    }
+    if (extent_of(c->loop) < step || (constant && last - first < step)) {
+        emit_tail(c, b, lo, hi);
+        return;
+    }
+    TileValue *end = hi;
+    if (!constant || (last - first) % step) {
+        TileValue *zero = tile_build_i64(b, 0), *length = binary(b, TILE_OP_MAX, binary(b, TILE_OP_SUB, hi, lo), zero);
+        end = binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, tile_build_i64(b, -step)));
+    }
+    emit_chunk_loop(c, b, lo, end, NULL, NULL);
+    if (end != hi) emit_tail(c, b, end, hi);
+}
+
+/* ---- the end of a reduction ---- */
+
+static TileValue *half_of(TileBuilder *b, TileValue *vector, int64_t first, int64_t count) {
+    int64_t lanes[TILE_STRIPES];
+    for (int64_t i = 0; i < count; i++) lanes[i] = first + i;
+    if (count == 1) return tile_build_extract(b, vector, first);
+    return tile_build_shuffle(b, vector, vector, lanes, (unsigned)count);
+}
+
+/* Halves groups, then lanes: stripe j takes stripe j + n / 2 until one is left. */
+static void halve(Chunk *c, TileBuilder *b, unsigned first, unsigned used, TileName how) {
+    unsigned carried = c->loop->result_count;
+    for (int64_t g = c->groups / 2; g >= 1; g /= 2)
+        for (int64_t i = 0; i < g; i++)
+            tile_combine(b, how, c->accumulators + i * carried + first, c->accumulators + (i + g) * carried + first);
+    for (int64_t half = c->width / 2; half >= 1; half /= 2) {
+        TileValue *upper[2] = {NULL, NULL}, *lower[2] = {NULL, NULL};
+        for (unsigned k = 0; k < used; k++) {
+            TileValue *vector = c->accumulators[first + k];
+            lower[k] = half_of(b, vector, 0, half);
+            upper[k] = half_of(b, vector, half, half);
+        }
+        tile_combine(b, how, lower, upper);
+        for (unsigned k = 0; k < used; k++) c->accumulators[first + k] = lower[k];
+    }
+}
+
+static void emit_reduction(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    TileModule *module = c->v->module;
+    unsigned carried = c->loop->result_count;
+    for (unsigned i = 0; i < carried; i++) {
+        TileValue *init = tile_op_operand(c->loop, 2 + i);
+        const TileType *type = tile_type_vector(module->context, init->type->scalar, c->width, false);
+        TileValue *start = tile_build_splat(b, init, type);
+        for (int64_t g = 0; g < c->groups; g++) c->accumulators[g * carried + i] = start;
+    }
+    emit_parts(c, b, lo, hi);
+    const TileAttribute *combine = tile_op_get(c->loop, TILE_ATTRIBUTE_COMBINE);
+    for (unsigned i = 0; i < carried;) {
+        TileName how = (TileName)combine->integers[i];
+        unsigned used = how == TILE_COMBINE_ARG_MAX || how == TILE_COMBINE_ARG_MIN ? 2 : 1;
+        halve(c, b, i, used, how);
+        i += used;
+    }
+}
+
+static void vectorise_loop(Vectoriser *v, TileOp *loop) {
+    TileStrides strides;
+    tile_strides_init(&strides, loop, v->context->scratch);
+    TileBuilder b = tile_builder_before(v->module, loop);
+    Chunk chunk = {.v = v, .strides = &strides, .loop = loop, .width = choose_width(v, &strides, loop), .groups = 1};
+    TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
+    if (in_stripes(loop)) {
+        int64_t stripes = next_power(extent_of(loop));
+        if (stripes > TILE_STRIPES) stripes = TILE_STRIPES;
+        if (stripes > chunk.width) chunk.groups = stripes / chunk.width;
+    }
+    chunk.accumulators = TILE_NEW_ARRAY(v->context->scratch, TileValue *, chunk.groups * (loop->result_count + 1));
+    if (in_stripes(loop))
+        emit_reduction(&chunk, &b, lo, hi);
+    else
+        emit_parts(&chunk, &b, lo, hi);
+    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], chunk.accumulators[i]);
+    tile_op_erase(loop);
+}
+
+/* ---- plain loops ---- */
+
+static void visit_block(Vectoriser *v, TileBlock *block);
+
+/* One iteration after the other. */
+static void make_for(Vectoriser *v, TileOp *loop) {
+    TileModule *module = v->module;
+    TileBuilder b = tile_builder_before(module, loop);
+    unsigned carried = loop->result_count;
+    TileValue **values = TILE_NEW_ARRAY(v->context->scratch, TileValue *, carried + 2);
+    TileValue **yields = TILE_NEW_ARRAY(v->context->scratch, TileValue *, carried + 2);
+    for (unsigned i = 0; i < carried; i++) values[i] = tile_op_operand(loop, 2 + i);
+    TileOp *made =
+        tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_build_i64(&b, 1), values, carried);
+    TileBlock *from = &loop->regions[0], *to = &made->regions[0];
+    for (unsigned i = 0; i <= carried; i++) tile_value_replace(from->arguments[i], to->arguments[i]);
+    tile_block_splice(to, from);
+    const TileAttribute *combine = tile_op_get(loop, TILE_ATTRIBUTE_COMBINE);
+    if (combine) {
+        TileOp *yield = to->last;
+        TileBuilder end = tile_builder_before(module, yield);
+        for (unsigned i = 0; i < carried; i++) {
+            values[i] = to->arguments[1 + i];
+            yields[i] = tile_op_operand(yield, i);
+        }
+        for (unsigned i = 0; i < carried;)
+            i += tile_combine(&end, (TileName)combine->integers[i], values + i, yields + i);
+        for (unsigned i = 0; i < carried; i++) tile_op_set_operand(yield, i, values[i]);
+    }
+    for (unsigned i = 0; i < carried; i++) tile_value_replace(&loop->results[i], &made->results[i]);
+    tile_op_erase(loop);
+    visit_block(v, to);
+}
+
+static void visit_loop(Vectoriser *v, TileOp *loop) {
+    if (is_best_here(v, loop)) {
+        vectorise_loop(v, loop);
+    } else if (in_stripes(loop)) {
+        v->failed = true;
+        tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");
+    } else {
+        make_for(v, loop);
+    }
+}
+
+static void visit_block(Vectoriser *v, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op && !v->failed; op = next) {
+        next = op->next;
+        if (op->id == TILE_OP_LOOP)
+            visit_loop(v, op);
+        else
+            for (unsigned i = 0; i < op->region_count; i++) visit_block(v, &op->regions[i]);
+    }
+}
+
+static void find_loop(TileOp *op, void *state) {
+    if (op->id == TILE_OP_LOOP) *(bool *)state = true;
+}
+
+TileResult tile_pass_cpu_vectorise(TilePassContext *context, TileFunc *func) {
+    bool found = false;
+    tile_block_walk(&func->body, find_loop, &found);
+    if (!found) return TILE_RESULT_UNCHANGED;
+    if (!context->target) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-vectorise needs a target");
+    Vectoriser v = {.context = context, .module = context->module};
+    visit_block(&v, &func->body);
+    return v.failed ? TILE_RESULT_FAILED : TILE_RESULT_CHANGED;
+}

@@ -1,0 +1,58 @@
+/* Internals of cpu-vectorise, shared by its files:
+ *   stride.c        how a value of a loop's body changes from one iteration to the next
+ *   vector_body.c   a body for many iterations at once
+ *   vectorise.c     which loops become vector loops, their main and tail parts, reductions */
+#ifndef TILE_CPU_VECTORISE_H
+#define TILE_CPU_VECTORISE_H
+
+#include "cpu/passes.h"
+#include "lang/build.h"
+
+typedef enum TileStrideKind {
+    TILE_STRIDE_UNIFORM, /* the same in all iterations */
+    TILE_STRIDE_AFFINE,  /* grows by `step`, times `factor` where there is one, with each iteration */
+    TILE_STRIDE_VARYING
+} TileStrideKind;
+
+typedef struct TileStride {
+    TileStrideKind kind;
+    int64_t step;
+    TileValue *factor; /* uniform i64, or NULL */
+} TileStride;
+
+/* The strides of values inside one loop, with respect to its induction variable. */
+typedef struct TileStrides {
+    TileOp *loop;
+    TileArena *arena;
+    TileMap known; /* value to TileStride */
+} TileStrides;
+
+void tile_strides_init(TileStrides *strides, TileOp *loop, TileArena *arena);
+TileStride tile_stride_of(TileStrides *strides, TileValue *value);
+
+/* Iterations base .. base + width of a loop, being emitted as vectors. */
+typedef struct TileLanes {
+    TilePassContext *context;
+    TileStrides *strides;
+    TileBuilder builder;
+    int64_t width;
+    TileValue *mask;  /* active lanes, or NULL: all */
+    TileValue *count; /* i64, with a mask: the active lanes are the first `count`; NULL where they are not the first */
+    TileMap scalars;  /* value of the body to its value in lane 0, where it is uniform or affine */
+    TileMap vectors;  /* value of the body to its vector */
+} TileLanes;
+
+void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
+                     int64_t width, TileValue *base, TileValue *mask, TileValue *count);
+/* Emits all ops of the block but its terminator. */
+void tile_lanes_block(TileLanes *lanes, TileBlock *block);
+/* The vector of a value of the body, or of any value outside of it. */
+TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value);
+/* Can these ops be emitted by tile_lanes_block? Inner loops have uniform bounds and no stripes. */
+bool tile_lanes_can(TileStrides *strides, const TileBlock *block);
+
+/* combine(acc, x) for carried values `first` .. of one way of combining: one value, or with ARG_MAX and ARG_MIN two.
+ * Both arrays hold scalars or vectors; the result replaces acc. */
+unsigned tile_combine(TileBuilder *builder, TileName how, TileValue **acc, TileValue *const *x);
+
+#endif

@@ -1,0 +1,325 @@
+/* Purpose: give full blocks a loop of their own. In `for i = lo to hi step B` ranges end at min(B, hi - i), which is
+ * B in all trips but the last: the main loop runs the full trips, with constants for bounds, and what is left
+ * follows. Ranges that are shifted to the left begin at max(0, c - i): trips before those are 0 go in front.
+ *
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %one: i64) {
+ *       %n = dim %x {axis = 0} : i64
+ *       %zero = const {value = 0} : i64
+ *       %eight = const {value = 8} : i64
+ *       grid %one (%p: i64) {
+ *         for %zero, %n, %eight (%i: i64) {
+ *           %left = sub %n, %i : i64
+ *           %hi = min %left, %eight : i64
+ *           %v = load_tile %x, %i, %one, %zero, %hi {access = [range]} : f32[8]
+ *           store_tile %y, %v, %i, %one, %zero, %hi {access = [range]}
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %one: i64) {
+ *       %n = dim %x {axis = 0} : i64
+ *       %zero = const {value = 0} : i64
+ *       %eight = const {value = 8} : i64
+ *       grid %one (%p: i64) {
+ *         %0 = const {value = 0} : i64
+ *         %1 = max %n, %0 : i64
+ *         %2 = div %1, %eight : i64
+ *         %i = mul %2, %eight : i64
+ *         %hi = const {value = 8} : i64
+ *         for %zero, %i, %eight (%i.1: i64) {
+ *           %left = sub %n, %i.1 : i64
+ *           %hi.1 = min %left, %eight : i64
+ *           %v = load_tile %x, %i.1, %one, %zero, %hi {access = [range]} : f32[8]
+ *           store_tile %y, %v, %i.1, %one, %zero, %hi {access = [range]}
+ *           yield
+ *         }
+ *         %3 = lt %i, %n : bool
+ *         if %3 {
+ *           %left.1 = sub %n, %i : i64
+ *           %hi.2 = min %left.1, %eight : i64
+ *           %v.1 = load_tile %x, %i, %one, %zero, %hi.2 {access = [range]} : f32[8]
+ *           store_tile %y, %v.1, %i, %one, %zero, %hi.2 {access = [range]}
+ *           yield
+ *         } {
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: canonical form. Runs on innermost loops of moderate size, and where settings.split_loops asks for it; on
+ * CPUs not on loops with a dot, whose whole k loop becomes one micro-kernel.
+ * Keeps: the order of all trips. Cost: up to three copies of a loop's body. */
+#include "lang/build.h"
+#include "lowering/memory.h"
+#include "lowering/pass.h"
+
+enum { MAX_BODY = 128, MAX_BOUNDS = 16, MAX_DEPTH = 8 };
+
+/* A bound of a range in the body that depends on the loop's number i: `value` is `full` as long as rest - i is at
+ * least that (upper bounds), or once rest - i is at most that (lower ones). */
+typedef struct Bound {
+    TileValue *value;
+    int64_t full;
+    TileValue *falling; /* rest - i, in the body */
+    TileValue *rest;    /* in front of the loop; set when the loop is split */
+} Bound;
+
+typedef struct Split {
+    TilePassContext *context;
+    TileOp *loop;
+    TileValue *index;
+    int64_t step;
+    TileBuilder builder; /* in front of the loop */
+    unsigned ops, upper_count, lower_count;
+    Bound upper[MAX_BOUNDS], lower[MAX_BOUNDS];
+    bool unfit;
+} Split;
+
+/* Is the value rest - i, rest being made of what is known in front of the loop? */
+static bool falls_with_index(const Split *split, const TileValue *value, int sign, unsigned depth, int *slope) {
+    if (value == split->index) {
+        *slope += sign;
+        return true;
+    }
+    if (tile_value_outside(value, split->loop)) return true;
+    const TileOp *op = value->op;
+    if (!op || depth == 0) return false;
+    if (op->id == TILE_OP_CONST) return true;
+    if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;
+    return falls_with_index(split, tile_op_operand(op, 0), sign, depth - 1, slope) &&
+           falls_with_index(split, tile_op_operand(op, 1), op->id == TILE_OP_SUB ? -sign : sign, depth - 1, slope);
+}
+
+/* The same without the loop's number, in front of the loop. It is never the number alone. */
+static TileValue *build_rest(Split *split, TileValue *value) {
+    int64_t constant;
+    if (tile_value_outside(value, split->loop)) return value;
+    if (tile_value_integer(value, &constant)) return tile_build_i64(&split->builder, constant);
+    TileValue *x = tile_op_operand(value->op, 0), *y = tile_op_operand(value->op, 1);
+    if (y == split->index) return build_rest(split, x);
+    TileValue *right = build_rest(split, y);
+    if (x != split->index)
+        return tile_build_binary(&split->builder, (TileOpId)value->op->id, build_rest(split, x), right);
+    return value->op->id == TILE_OP_ADD ? right : tile_build_unary(&split->builder, TILE_OP_NEG, right);
+}
+
+static bool is_seen(const Bound *bounds, unsigned count, const TileValue *value) {
+    for (unsigned i = 0; i < count; i++)
+        if (bounds[i].value == value) return true;
+    return false;
+}
+
+/* Takes max(e, 0) for e; min(e, constant) for e. */
+static TileValue *peel(TileValue *value, TileOpId id, int64_t *constant) {
+    TileOp *op = tile_value_def(value, id);
+    return op && tile_value_integer(tile_op_operand(op, 1), constant) ? tile_op_operand(op, 0) : NULL;
+}
+
+static bool falls(const Split *split, const TileValue *value) {
+    int slope = 0;
+    return falls_with_index(split, value, 1, MAX_DEPTH, &slope) && slope == -1;
+}
+
+/* min(e, lanes) or min(max(e, 0), lanes): `lanes` once e >= lanes. */
+static void note_upper(Split *split, TileValue *hi, int64_t lanes) {
+    int64_t least, zero;
+    TileValue *e = peel(hi, TILE_OP_MIN, &least);
+    if (!e || least != lanes || is_seen(split->upper, split->upper_count, hi)) return;
+    TileValue *inner = peel(e, TILE_OP_MAX, &zero);
+    if (inner && zero == 0) e = inner;
+    if (!falls(split, e) || split->upper_count == MAX_BOUNDS) return;
+    split->upper[split->upper_count++] = (Bound){hi, lanes, e, NULL};
+}
+
+/* max(e, 0) or min(max(e, 0), lanes): 0 once e <= 0. */
+static void note_lower(Split *split, TileValue *lo, int64_t lanes) {
+    int64_t least, zero;
+    TileValue *e = peel(lo, TILE_OP_MIN, &least);
+    e = peel(e && least == lanes ? e : lo, TILE_OP_MAX, &zero);
+    if (!e || zero != 0 || is_seen(split->lower, split->lower_count, lo) || !falls(split, e)) return;
+    if (split->lower_count < MAX_BOUNDS) split->lower[split->lower_count++] = (Bound){lo, 0, e, NULL};
+}
+
+static void note_bounds(Split *split, TileValue *lo, TileValue *hi, int64_t lanes) {
+    if (!tile_value_outside(lo, split->loop)) note_lower(split, lo, lanes);
+    if (!tile_value_outside(hi, split->loop)) note_upper(split, hi, lanes);
+}
+
+static void examine(TileOp *op, void *state) {
+    Split *split = state;
+    TileValue *lo, *hi;
+    split->ops++;
+    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) split->unfit = true;
+    bool is_cpu = !split->context->target || split->context->target->kind == TILE_TARGET_CPU;
+    if (op->id == TILE_OP_DOT && is_cpu) split->unfit = true;
+    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) {
+        const TileType *type = op->id == TILE_OP_LOAD_TILE ? op->results[0].type : tile_op_operand(op, 1)->type;
+        for (unsigned axis = 0; axis < type->rank; axis++)
+            if (tile_access_bounds(op, axis, &lo, &hi)) note_bounds(split, lo, hi, type->extent[axis]);
+    } else if (op->id == TILE_OP_FILL) {
+        const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+        for (unsigned i = 0; i < axes->count; i++)
+            note_bounds(split, tile_op_operand(op, 2 + 2 * i), tile_op_operand(op, 3 + 2 * i),
+                        op->results[0].type->extent[axes->integers[i]]);
+    }
+}
+
+/* ---- the pieces ---- */
+
+static TileValue *binary(Split *split, TileOpId id, TileValue *x, TileValue *y) {
+    return tile_build_binary(&split->builder, id, x, y);
+}
+
+/* The first number lo + k * step that is not below `limit`. */
+static TileValue *build_first_from(Split *split, TileValue *limit) {
+    TileValue *lo = tile_op_operand(split->loop, 0), *step = tile_op_operand(split->loop, 2);
+    TileValue *above =
+        binary(split, TILE_OP_MAX, binary(split, TILE_OP_SUB, limit, lo), tile_build_i64(&split->builder, 0));
+    TileValue *rounded = binary(split, TILE_OP_ADD, above, tile_build_i64(&split->builder, split->step - 1));
+    TileValue *trips = binary(split, TILE_OP_DIV, rounded, step);
+    return binary(split, TILE_OP_ADD, lo, binary(split, TILE_OP_MUL, trips, step));
+}
+
+static bool is_same(const TileValue *a, const TileValue *b) {
+    int64_t x, y;
+    return a == b || (tile_value_integer(a, &x) && tile_value_integer(b, &y) && x == y);
+}
+
+/* The common case: all ranges end at the loop's own bound, so at most one trip is left over. */
+static bool leaves_one_trip(const Split *split) {
+    for (unsigned i = 0; i < split->upper_count; i++)
+        if (!is_same(split->upper[i].rest, tile_op_operand(split->loop, 1)) || split->upper[i].full != split->step)
+            return false;
+    return true;
+}
+
+/* Where the full trips end. */
+static TileValue *build_main_end(Split *split) {
+    TileValue *lo = tile_op_operand(split->loop, 0), *hi = tile_op_operand(split->loop, 1);
+    TileValue *step = tile_op_operand(split->loop, 2);
+    if (!split->upper_count) return hi;
+    if (leaves_one_trip(split)) {
+        TileValue *zero = tile_build_i64(&split->builder, 0);
+        TileValue *length = tile_value_is_integer(lo, 0) ? hi : binary(split, TILE_OP_SUB, hi, lo);
+        length = binary(split, TILE_OP_MAX, length, zero);
+        TileValue *full = binary(split, TILE_OP_MUL, binary(split, TILE_OP_DIV, length, step), step);
+        return tile_value_is_integer(lo, 0) ? full : binary(split, TILE_OP_ADD, full, lo);
+    }
+    TileValue *limit = hi;
+    for (unsigned i = 0; i < split->upper_count; i++) {
+        TileValue *below = tile_build_i64(&split->builder, 1 - split->upper[i].full);
+        limit = binary(split, TILE_OP_MIN, limit, binary(split, TILE_OP_ADD, split->upper[i].rest, below));
+    }
+    return build_first_from(split, limit);
+}
+
+static TileValue *build_head_end(Split *split, TileValue *main_end) {
+    TileValue *from = split->lower[0].rest;
+    for (unsigned i = 1; i < split->lower_count; i++) from = binary(split, TILE_OP_MAX, from, split->lower[i].rest);
+    return binary(split, TILE_OP_MIN, build_first_from(split, from), main_end);
+}
+
+/* A copy of the loop over [lo, hi), which carries `carried` on. */
+static TileOp *copy_loop(Split *split, TileValue *lo, TileValue *hi, TileValue **carried, TileMap *map) {
+    tile_map_init(map, split->context->scratch);
+    TileOp *copy = tile_op_clone(split->context->module, split->loop, map);
+    tile_builder_insert(&split->builder, copy);
+    tile_op_set_operand(copy, 0, lo);
+    tile_op_set_operand(copy, 1, hi);
+    for (unsigned i = 0; i < copy->result_count; i++) {
+        tile_op_set_operand(copy, 3 + i, carried[i]);
+        carried[i] = &copy->results[i];
+    }
+    return copy;
+}
+
+static void make_bounds_constant(Split *split, const Bound *bounds, unsigned count, TileOp *copy, const TileMap *map) {
+    TileBuilder builder = tile_builder_before(split->context->module, copy);
+    for (unsigned i = 0; i < count; i++)
+        tile_value_replace(tile_map_get(map, bounds[i].value), tile_build_i64(&builder, bounds[i].full));
+}
+
+/* if main_end < hi { the body at main_end } else { what the main loop left } */
+static void finish_with_if(Split *split, TileValue *main_end, TileValue **carried) {
+    TileOp *loop = split->loop;
+    TileModule *module = split->context->module;
+    const TileType **types = TILE_NEW_ARRAY(split->context->scratch, const TileType *, loop->result_count);
+    for (unsigned i = 0; i < loop->result_count; i++) types[i] = loop->results[i].type;
+    TileValue *some = binary(split, TILE_OP_LT, main_end, tile_op_operand(loop, 1));
+    TileOp *tail = tile_build_if(&split->builder, some, types, loop->result_count);
+    TileBlock *body = &loop->regions[0];
+    tile_value_replace(body->arguments[0], main_end);
+    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(body->arguments[1 + i], carried[i]);
+    tile_block_splice(&tail->regions[0], body);
+    TileBuilder other = tile_builder_at_end(module, &tail->regions[1]);
+    other.location = loop->location;
+    tile_build_end(&other, TILE_OP_YIELD, carried, loop->result_count);
+    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], &tail->results[i]);
+    tile_op_erase(loop);
+}
+
+static void finish(Split *split, TileValue *main_end, TileValue **carried) {
+    TileOp *loop = split->loop;
+    if (split->upper_count && leaves_one_trip(split)) {
+        finish_with_if(split, main_end, carried);
+        return;
+    }
+    if (split->upper_count) {
+        tile_op_set_operand(loop, 0, main_end);
+        for (unsigned i = 0; i < loop->result_count; i++) tile_op_set_operand(loop, 3 + i, carried[i]);
+        return;
+    }
+    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], carried[i]);
+    tile_op_erase(loop);
+}
+
+static void split_loop(Split *split) {
+    TileOp *loop = split->loop;
+    for (unsigned i = 0; i < split->upper_count; i++) split->upper[i].rest = build_rest(split, split->upper[i].falling);
+    for (unsigned i = 0; i < split->lower_count; i++) split->lower[i].rest = build_rest(split, split->lower[i].falling);
+    TileValue **carried = TILE_NEW_ARRAY(split->context->scratch, TileValue *, loop->result_count);
+    for (unsigned i = 0; i < loop->result_count; i++) carried[i] = tile_op_operand(loop, 3 + i);
+    TileValue *start = tile_op_operand(loop, 0), *main_end = build_main_end(split);
+    TileMap map;
+    if (split->lower_count) {
+        TileValue *head_end = build_head_end(split, main_end);
+        copy_loop(split, start, head_end, carried, &map);
+        start = head_end;
+    }
+    TileOp *main = copy_loop(split, start, main_end, carried, &map);
+    make_bounds_constant(split, split->upper, split->upper_count, main, &map);
+    make_bounds_constant(split, split->lower, split->lower_count, main, &map);
+    finish(split, main_end, carried);
+}
+
+static bool consider(TilePassContext *context, TileOp *loop) {
+    Split split = {.context = context,
+                   .loop = loop,
+                   .index = loop->regions[0].arguments[0],
+                   .builder = tile_builder_before(context->module, loop)};
+    if (!tile_value_integer(tile_op_operand(loop, 2), &split.step) || split.step < 1) return false;
+    tile_block_walk(&loop->regions[0], examine, &split);
+    if (split.unfit || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0) return false;
+    split_loop(&split);
+    return true;
+}
+
+static bool walk(TilePassContext *context, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned r = 0; r < op->region_count; r++) changed |= walk(context, &op->regions[r]);
+        if (op->id == TILE_OP_FOR) changed |= consider(context, op);
+    }
+    return changed;
+}
+
+TileResult tile_pass_split_loops(TilePassContext *context, TileFunc *func) {
+    if (!context->settings.split_loops) return TILE_RESULT_UNCHANGED;
+    return walk(context, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

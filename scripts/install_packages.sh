@@ -38,16 +38,9 @@ $as_root apt-get update -q
 for package in $missing; do
     apt-cache policy "$package" | grep -q 'Candidate: [^(]' && continue
     cat >&2 <<TEXT
-The package $package is in none of the apt sources of this machine.
-LLVM 22 for Debian 12 lies in Debian's own security archive; add the line
-
-    deb http://deb.debian.org/debian-security bookworm-security main
-
-to /etc/apt/sources.list, or LLVM's own archive (https://apt.llvm.org) by
-
-    deb http://apt.llvm.org/bookworm/ llvm-toolchain-bookworm-22 main
-
-and run this script again.
+The package $package is in none of the apt sources of this machine (apt-cache policy $package shows no candidate).
+LLVM 22 for Debian 12 lies in Debian's security archive, suite bookworm-security, component main. Enable that suite in
+/etc/apt/sources.list or /etc/apt/sources.list.d, then run this script again.
 TEXT
     exit 2
 done

@@ -11,7 +11,7 @@ sh scripts/install_packages.sh
 
 step "2/3 Building tilec (build/release, about two minutes on two cores)"
 cmake --preset release
-cmake --build --preset release
+cmake --build --preset release --target tilec digits
 
 step "3/3 Reading handwritten digits: every layer is a kernel of examples/digits/digits.tile"
 sh examples/digits/run.sh

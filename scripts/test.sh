@@ -11,11 +11,11 @@ step "1/5 Packages (apt)"
 sh scripts/install_packages.sh test
 
 step "2/5 Building with AddressSanitizer and UndefinedBehaviorSanitizer (build/dev)"
-cmake --preset dev
+cmake --preset dev -DTILE_REQUIRE_TESTS=ON
 cmake --build --preset dev
 
 step "3/5 Building the release (build/release)"
-cmake --preset release
+cmake --preset release -DTILE_REQUIRE_TESTS=ON
 cmake --build --preset release
 
 status=0

@@ -2,10 +2,11 @@
 """Writes matrix.tsv: for each kernel a set of configurations in which every pair of values of two factors occurs
 (types, sizes, views, data, placement, tune constants), and each configuration on every target.
 
-usage: make_matrix.py > matrix.tsv
+usage: make_matrix.py [SEED] > matrix.tsv     with a seed, other configurations
 """
 import itertools
 import random
+import sys
 
 TYPES = ["f32", "f16", "bf16"]
 IN_VIEWS = ["contiguous", "rows", "transposed", "strided", "negative", "broadcast", "repeated"]
@@ -128,10 +129,10 @@ def configurations(kernel, rng):
         yield best
 
 
-def rows(kernel):
-    rng = random.Random(kernel.name)
+def rows(kernel, seed):
+    rng = random.Random(kernel.name + seed)
     chosen = {}
-    for number, configuration in enumerate(configurations(kernel, rng)):
+    for configuration in configurations(kernel, rng):
         sizes = " ".join(f"{name}={size}" for name, size in kernel.sizes(configuration).items())
         views = " ".join(f"{tensor}={configuration['view ' + tensor]}" for tensor, _ in kernel.tensors)
         chosen.setdefault(configuration["types"], []).append(
@@ -146,8 +147,9 @@ def rows(kernel):
 def main():
     print("# Made by make_matrix.py; fields are separated by tabs.")
     print("# kernel\ttypes\ttarget\tsizes\tviews\tdata\tplacement\ttune")
+    seed = sys.argv[1] if len(sys.argv) > 1 else ""
     for kernel in KERNELS:
-        for row in rows(kernel):
+        for row in rows(kernel, seed):
             print(row)
 
 

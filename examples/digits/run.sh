@@ -7,9 +7,13 @@ tilec=${TILEC:-$here/../../build/release/bin/tilec}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# Runs one kernel 100 times, shows its time and adds it up.
 layer() {
-    echo "  $1"
-    "$tilec" run "$here/digits.tile:$@"
+    kernel=$1
+    shift
+    "$tilec" run "$here/digits.tile:$kernel" --repeat=100 "$@" >"$work/log" || { cat "$work/log"; exit 1; }
+    sed -n "s/^median/  $kernel: median/p" "$work/log"
+    sed -n 's/^median \([0-9.]*\) us.*/\1/p' "$work/log" >>"$work/times"
 }
 
 # The last $2 bytes of an .npy file: its numbers, without the header.
@@ -22,11 +26,13 @@ layer dense act=relu x="$work/x.npy" weight="$here/w1.npy" bias="$here/b1.npy" y
 layer dense x="$work/hidden.npy" weight="$here/w2.npy" bias="$here/b2.npy" y="$work/score.npy" "$@"
 layer softmax x="$work/score.npy" y="$work/probability.npy" "$@"
 layer argmax_rows x="$work/probability.npy" digit="$work/digit.npy" "$@"
-layer count_equal digit="$work/digit.npy" label="$here/labels.npy[1200:]" count="$work/count.npy" "$@"
+"$tilec" run -q "$here/digits.tile:count_equal" digit="$work/digit.npy" label="$here/labels.npy[1200:]" count="$work/count.npy" "$@"
 
+seconds_per_run=$(awk '{ sum += $1 } END { print sum * 1e-6 }' "$work/times")
 correct=$(numbers "$work/count.npy" 8 | od -An -t d8 | tr -d ' ')
 expected=$(cat "$here/expected.txt")
 echo "accuracy: $correct of $images held-out images right ($((correct * 10000 / images / 100)).$(printf %02d $((correct * 10000 / images % 100))) %); NumPy: $expected"
+echo "throughput: $(awk "BEGIN { printf \"%.0f\", $images / $seconds_per_run }") images/s"
 [ "$correct of $images" = "$expected" ] || { echo "run.sh: the count differs from NumPy's" >&2; exit 1; }
 
 numbers "$work/digit.npy" $((8 * images)) >"$work/digit"

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Long campaigns, of which the tests hold a short slice. Ends at the first failure; otherwise runs HOURS hours.
+# usage: soak.sh [HOURS]     (default 1)
+set -eu
+cd "$(dirname "$0")/.."
+hours=${1:-1}
+end=$(($(date +%s) + hours * 3600))
+sh scripts/install_packages.sh test
+cmake --preset dev >/dev/null
+cmake --build --preset dev
+cmake --preset release >/dev/null
+cmake --build --preset release
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+round=0
+while [ "$(date +%s)" -lt "$end" ]; do
+    round=$((round + 1))
+    echo "round $round: the kernel matrix with other pairs (seed $round)"
+    python3 tests/make_matrix.py $round >"$work/matrix.tsv"
+    build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
+    echo "round $round: unit tests with sanitizers"
+    ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
+done
+echo "no failure in $round rounds"

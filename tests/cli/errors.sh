@@ -1,0 +1,73 @@
+#!/bin/sh
+# Bad input to tilec: a clear error with the exit status of the documentation, and no half-written file.
+. "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
+cd "$work" || exit 2
+softmax=$stdlib/softmax.tile:softmax
+matmul=$stdlib/matmul.tile
+"$tilec" run -q "$stdlib/elementwise.tile:map" x=randn:f32[4,100] y=good.npy || exit 1
+
+# Files.
+expect 2 'missing.tile' "$tilec" run missing.tile x=@
+expect 2 'missing.npy' "$tilec" run "$softmax" x=missing.npy y=out.npy
+absent out.npy
+head -c 1000 good.npy >cut.npy
+expect 2 'cut.npy' "$tilec" run "$softmax" x=cut.npy y=out.npy
+absent out.npy
+head -c 20 good.npy >header.npy
+expect 2 'header.npy' "$tilec" run "$softmax" x=header.npy y=out.npy
+: >empty.npy
+expect 2 'empty.npy' "$tilec" run "$softmax" x=empty.npy y=out.npy
+head -c 4096 /dev/urandom >noise.npy
+expect 2 'noise.npy' "$tilec" run "$softmax" x=noise.npy y=out.npy
+sed 's/(4, 100)/(9223372036854775807, 100)/' good.npy >huge.npy
+expect 2 'huge.npy' "$tilec" run "$softmax" x=huge.npy y=out.npy
+sed 's/(4, 100)/(4, 100000000000)/' good.npy >long.npy
+expect 2 'long.npy' "$tilec" run "$softmax" x=long.npy y=out.npy
+mkdir folder.npy
+expect 2 'folder.npy' "$tilec" run "$softmax" x=folder.npy y=out.npy
+absent out.npy
+
+# Results that cannot be written.
+expect 2 'nowhere/out.npy' "$tilec" run "$softmax" x=good.npy y=nowhere/out.npy
+expect 2 'folder.npy' "$tilec" run "$softmax" x=good.npy y=folder.npy
+mkdir full
+expect 2 'full/out.npy' sh -c 'ulimit -f 1; exec "$@"' sh "$tilec" run "$softmax" x=good.npy y=full/out.npy
+absent full/out.npy
+printf 'old' >full/kept.npy
+expect 2 'full/kept.npy' sh -c 'ulimit -f 1; exec "$@"' sh "$tilec" run "$softmax" x=good.npy y=full/kept.npy
+expect 0 'old' cat full/kept.npy
+if [ -w /dev/full ]; then
+    expect 2 'o' sh -c 'exec "$@" >/dev/full' sh "$tilec" run "$softmax" x=good.npy y=@
+fi
+
+# Types, shapes, arguments.
+expect 1 'x' "$tilec" run "$softmax" x=arange:i32[4,100] y=@
+expect 1 'T' "$tilec" run "$softmax" x=good.npy y=@ T=f64
+expect 1 'x' "$tilec" run "$softmax" x=zeros:f32[4] y=@
+expect 1 'K' "$tilec" run "$matmul" a=zeros:f32[4,5] b=zeros:f32[6,7] c=@
+expect 1 'N' "$tilec" run "$softmax" x=good.npy y=@:f32[4,99]
+expect 1 "y" "$tilec" run "$softmax" x=good.npy
+expect 1 'z' "$tilec" run "$softmax" x=good.npy y=@ z=good.npy
+expect 1 'good.npy' "$tilec" run "$softmax" x=good.npy:f64 y=@
+expect 1 'kernel' "$tilec" run "$stdlib/softmax.tile" x=good.npy y=@
+expect 1 'nonesuch' "$tilec" run "$stdlib/softmax.tile:nonesuch" x=good.npy y=@
+expect 1 'BM' "$tilec" run "$softmax" x=good.npy y=@ BM=0
+expect 1 'f' "$tilec" run "$stdlib/elementwise.tile:map" x=good.npy y=@ f=nonesuch
+expect 1 'a row has elements' "$tilec" run "$stdlib/softmax.tile:softmax_row" x=zeros:f32[3,0] y=@
+expect 1 'y' "$tilec" run "$stdlib/elementwise.tile:axpy" 'x=ones:f32[5]' 'y=ones:f32[1]*[5]' a=1
+expect 1 'target' "$tilec" run "$softmax" x=good.npy y=@ --target=z80
+expect 1 '--frobnicate' "$tilec" run "$softmax" x=good.npy y=@ --frobnicate
+expect 1 'frobnicate' "$tilec" frobnicate
+expect 1 '' "$tilec"
+
+# Sources that are no kernels.
+head -c 5000 /dev/urandom >noise.tile
+expect 1 'error' "$tilec" check noise.tile
+{ echo 'fn f(x: f32) -> f32 { return '; head -c 200000 /dev/zero | tr '\0' '('; } >nested.tile
+expect 1 'error' "$tilec" check nested.tile
+{ echo 'fn f(x: f32) -> f32 { return 0'; yes '-' | head -n 100000 | tr -d '\n'; echo 'x }'; } >minus.tile
+expect 1 'error' "$tilec" check minus.tile
+printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = z[n] } }\n' >unknown.tile
+expect 1 "unknown.tile:1:" "$tilec" check unknown.tile
+expect 1 '"line"' "$tilec" check --error-format=json unknown.tile
+finish

@@ -1,0 +1,30 @@
+#!/bin/sh
+# tilec run: data in and out, views, settings, --check.
+. "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
+cd "$work" || exit 2
+
+expect 0 'z: f32[2, 3] = 0 2 4 6 8 10' "$tilec" run "$stdlib/elementwise.tile:add" x=arange:f32[2,3] y=arange:f32[2,3] z=@
+expect 0 'z: f32[2, 3] -> z.npy' "$tilec" run "$stdlib/elementwise.tile:add" x=arange:f32[2,3] y=ones:f32[2,3] z=z.npy
+expect 0 'y: f32[3, 2] = 1 4 2 5 3 6' "$tilec" run "$stdlib/transpose.tile" x=z.npy y=@
+expect 0 'y: f32[2, 3] = 1 2 3 4 5 6' "$tilec" run "$stdlib/transpose.tile" x=z.npy.T y=@
+expect 0 'y: f32[2] = 6 15' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=z.npy y=@
+expect 0 'y: f32[2] = 11 5' "$tilec" run "$stdlib/reduce.tile:sum_rows" "x=z.npy[::-1, 1:]" y=@
+expect 0 'y: i64[2] = 2 2' "$tilec" run "$stdlib/reduce.tile:argmax_rows" x=z.npy y=@
+expect 0 'y: f32[3] = 3 5 7' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=z.npy[0]" y=ones:f32[3] a=2
+expect 0 'y: f32[2, 3] = 0 0 0 0 0 0' "$tilec" run "$stdlib/elementwise.tile:map" x=zeros:f32[2,3] f=relu y=@
+expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[7,1030] y=@ --check
+expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:bf16[7,1030] y=@ --check
+expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \
+    --target=avx2 BM=16 BN=32 BK=32
+expect 0 'median' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[4,64] y=@ --repeat=3
+expect 0 'c: f32[0, 3]' "$tilec" run "$stdlib/matmul.tile" a=zeros:f32[0,5] b=zeros:f32[5,3] c=@
+expect 0 'c: f32[2, 2] = 0 0 0 0' "$tilec" run "$stdlib/matmul.tile" a=zeros:f32[2,0] b=zeros:f32[0,2] c=@
+
+# An inout file is rewritten in place, or elsewhere.
+cp z.npy w.npy
+expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.npy[1]" a=10
+expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
+expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.npy[0]" a=1 --out y=v.npy
+expect 0 'y: f32[2] = 9 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=v.npy y=@
+expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
+finish

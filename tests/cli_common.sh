@@ -1,0 +1,41 @@
+# Read by tests/cli/*.sh: a temporary directory $work, and commands that say what they expect.
+set -u
+tilec=${TILEC:?names the compiler}
+source_directory=${TILE_SOURCE_DIR:?names the source tree}
+stdlib=$source_directory/stdlib
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+checks=0
+
+complain() {
+    failed=$((failed + 1))
+    echo "FAIL $1"
+    sed 's/^/     /' "$work/output"
+}
+
+# expect STATUS 'text' COMMAND..: the command ends with STATUS (0: success, 1: user, 2: environment) and prints the text.
+expect() {
+    wanted=$1
+    text=$2
+    shift 2
+    checks=$((checks + 1))
+    "$@" >"$work/output" 2>&1
+    got=$?
+    [ $got = "$wanted" ] || { complain "status $got instead of $wanted: $*"; return; }
+    grep -qF -e "$text" "$work/output" || complain "no '$text' in what this prints: $*"
+}
+
+# absent FILE: it was not made, nor was anything half-written left in its directory.
+absent() {
+    checks=$((checks + 1))
+    ls -A "$(dirname "$1")" 2>/dev/null >"$work/output"
+    [ ! -e "$1" ] || complain "$1 exists"
+    grep -q "^\.\{0,1\}$(basename "$1")" "$work/output" && complain "something of $1 is left behind"
+    return 0
+}
+
+finish() {
+    echo "$checks checks, $failed failed"
+    [ $failed = 0 ]
+}

@@ -44,51 +44,6 @@ static void initialise_llvm(void) {
     LLVMInitializeAArch64AsmPrinter();
 }
 
-/* ---- the target machine ---- */
-
-void bridge_drop_target(TileBridge *bridge) {
-    if (bridge->machine) LLVMDisposeTargetMachine(bridge->machine);
-    free(bridge->triple);
-    free(bridge->cpu);
-    free(bridge->features);
-    bridge->machine = NULL;
-    bridge->triple = bridge->cpu = bridge->features = NULL;
-}
-
-static bool is_current_target(const TileBridge *bridge, const TileTarget *target) {
-    return bridge->machine && strcmp(bridge->triple, target->triple) == 0 &&
-           strcmp(bridge->cpu, target->llvm_cpu) == 0 && strcmp(bridge->features, target->llvm_features) == 0;
-}
-
-tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
-    pthread_once(&initialised, initialise_llvm);
-    if (atomic_load(&untrusted)) {
-        bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
-        return TILE_BACKEND;
-    }
-    if (is_current_target(bridge, target)) return TILE_OK;
-    bridge_drop_target(bridge);
-    if (!tile_target_names_known(target->triple, target->llvm_cpu, target->llvm_features)) {
-        bridge_complain(bridge, "LLVM does not know the target %s, CPU '%s', features '%s'", target->triple,
-                        target->llvm_cpu, target->llvm_features);
-        return TILE_UNSUPPORTED;
-    }
-    LLVMTargetRef llvm_target;
-    char *error = NULL;
-    if (LLVMGetTargetFromTriple(target->triple, &llvm_target, &error)) {
-        bridge_complain(bridge, "LLVM: %s", error);
-        LLVMDisposeMessage(error);
-        return TILE_BACKEND;
-    }
-    bridge->triple = strdup(target->triple);
-    bridge->cpu = strdup(target->llvm_cpu);
-    bridge->features = strdup(target->llvm_features);
-    if (!bridge->triple || !bridge->cpu || !bridge->features) return TILE_OUT_OF_MEMORY;
-    bridge->machine = LLVMCreateTargetMachine(llvm_target, target->triple, target->llvm_cpu, target->llvm_features,
-                                              LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
-    return bridge->machine ? TILE_OK : TILE_BACKEND;
-}
-
 /* ---- one emission ---- */
 
 typedef struct Emission {
@@ -211,31 +166,93 @@ static tile_status run_emission(Emission *emission) {
     return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
 }
 
-tile_status bridge_generate(TileBridge *bridge, MlirModule mlir, TileCodeKind kind, TileCode *code) {
-    Emission *emission = calloc(1, sizeof *emission);
+typedef struct Guarded {
+    tile_status (*run)(void *state);
+    void *state;
+} Guarded;
+
+/* Runs something inside LLVM; a fatal error there comes back as TILE_BACKEND, and all that LLVM held is leaked. */
+static tile_status run_guarded(TileBridge *bridge, Guarded guarded) {
     Emergency *exit = calloc(1, sizeof *exit);
-    if (!emission || !exit) {
-        free(emission);
-        free(exit);
-        return TILE_OUT_OF_MEMORY;
-    }
-    *emission = (Emission){.bridge = bridge, .mlir = mlir, .kind = kind, .code = code};
+    if (!exit) return TILE_OUT_OF_MEMORY;
     tile_status status;
     if (setjmp(exit->exit) == 0) {
         emergency = exit;
-        emission->context = LLVMContextCreate();
-        LLVMContextSetDiagnosticHandler(emission->context, take_diagnostic, emission);
-        status = run_emission(emission);
-        if (emission->module) LLVMDisposeModule(emission->module);
-        LLVMContextDispose(emission->context);
+        status = guarded.run(guarded.state);
     } else {
         bridge_complain(bridge, "LLVM: %s", exit->reason);
-        bridge->machine = NULL; /* leaked, with the context and the module */
+        bridge->machine = NULL;
         status = TILE_BACKEND;
     }
     emergency = NULL;
     free(exit);
-    free(emission);
+    return status;
+}
+
+static tile_status generate(void *state) {
+    Emission *emission = state;
+    emission->context = LLVMContextCreate();
+    LLVMContextSetDiagnosticHandler(emission->context, take_diagnostic, emission);
+    tile_status status = run_emission(emission);
+    if (emission->module) LLVMDisposeModule(emission->module);
+    LLVMContextDispose(emission->context);
+    return status;
+}
+
+tile_status bridge_generate(TileBridge *bridge, MlirModule mlir, TileCodeKind kind, TileCode *code) {
+    Emission *emission = TILE_NEW(bridge->arena, Emission);
+    *emission = (Emission){.bridge = bridge, .mlir = mlir, .kind = kind, .code = code};
+    tile_status status = run_guarded(bridge, (Guarded){generate, emission});
     if (status != TILE_OK) tile_code_release(code);
     return status;
+}
+
+/* ---- the target machine ---- */
+
+void bridge_drop_target(TileBridge *bridge) {
+    if (bridge->machine) LLVMDisposeTargetMachine(bridge->machine);
+    free(bridge->triple);
+    free(bridge->cpu);
+    free(bridge->features);
+    bridge->machine = NULL;
+    bridge->triple = bridge->cpu = bridge->features = NULL;
+}
+
+static bool is_current_target(const TileBridge *bridge, const TileTarget *target) {
+    return bridge->machine && strcmp(bridge->triple, target->triple) == 0 &&
+           strcmp(bridge->cpu, target->llvm_cpu) == 0 && strcmp(bridge->features, target->llvm_features) == 0;
+}
+
+static tile_status create_machine(void *state) {
+    TileBridge *bridge = state;
+    if (!tile_target_names_known(bridge->triple, bridge->cpu, bridge->features)) {
+        bridge_complain(bridge, "LLVM does not know the target %s, CPU '%s', features '%s'", bridge->triple,
+                        bridge->cpu, bridge->features);
+        return TILE_UNSUPPORTED;
+    }
+    LLVMTargetRef target;
+    char *error = NULL;
+    if (LLVMGetTargetFromTriple(bridge->triple, &target, &error)) {
+        bridge_complain(bridge, "LLVM: %s", error);
+        LLVMDisposeMessage(error);
+        return TILE_BACKEND;
+    }
+    bridge->machine = LLVMCreateTargetMachine(target, bridge->triple, bridge->cpu, bridge->features,
+                                              LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
+    return bridge->machine ? TILE_OK : TILE_BACKEND;
+}
+
+tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
+    pthread_once(&initialised, initialise_llvm);
+    if (atomic_load(&untrusted)) {
+        bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
+        return TILE_BACKEND;
+    }
+    if (is_current_target(bridge, target)) return TILE_OK;
+    bridge_drop_target(bridge);
+    bridge->triple = strdup(target->triple);
+    bridge->cpu = strdup(target->llvm_cpu);
+    bridge->features = strdup(target->llvm_features);
+    if (!bridge->triple || !bridge->cpu || !bridge->features) return TILE_OUT_OF_MEMORY;
+    return run_guarded(bridge, (Guarded){create_machine, bridge});
 }

@@ -107,6 +107,14 @@ Test(emit, unknown_targets) {
     expect_failure(add_text, &target, TILE_UNSUPPORTED, "pdp11");
 }
 
+/* A fatal error inside LLVM is a status, and LLVM is not asked again. */
+Test(emit, fatal_errors) {
+    TileTarget target = avx2;
+    target.llvm_features = "-64bit";
+    expect_failure(add_text, &target, TILE_BACKEND, "64-bit code requested");
+    expect_failure(add_text, &avx2, TILE_BACKEND, "earlier in this process");
+}
+
 Test(emit, features_are_used) {
     TileTarget target = avx2;
     target.llvm_features = "+avx512f,+avx512vl";

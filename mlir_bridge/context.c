@@ -141,6 +141,7 @@ tile_status tile_bridge_emit(TileBridge *bridge, TileModule *source, const TileT
     tile_arena_destroy(bridge->arena);
     bridge->message = (TileText){0};
     bridge->times = (TileBridgeTimes){0};
+    bridge->unrolls = false;
     bridge->arena = tile_arena_create(NULL);
     if (!bridge->arena) return TILE_OUT_OF_MEMORY;
     bridge->message.arena = bridge->arena;

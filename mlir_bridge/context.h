@@ -16,7 +16,6 @@
     X(PREDICATE, "predicate")                                                                                          \
     X(ALIGNMENT, "alignment")                                                                                          \
     X(NONTEMPORAL, "nontemporal")                                                                                      \
-    X(INVARIANT, "invariant")                                                                                          \
     X(CONSTANT_INDICES, "rawConstantIndices")                                                                          \
     X(ELEMENT_TYPE, "elem_type")                                                                                       \
     X(NO_WRAP, "noWrapFlags")                                                                                          \
@@ -61,6 +60,7 @@ struct TileBridge {
     TileArena *arena; /* of the last emission: message, exporter's tables */
     TileText message;
     TileBridgeTimes times;
+    bool unrolls; /* the module being emitted holds loops to unroll */
 };
 
 /* Adds a line to the bridge's message. */

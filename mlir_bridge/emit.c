@@ -97,10 +97,12 @@ static void mark_functions(Emission *emission) {
  * counts. No pass of these reorders floating point arithmetic. */
 static const char pipeline[] = "function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(loop-rotate,licm),"
                                "early-cse<memssa>,simplifycfg)";
+/* After it, where loops ask for it. */
+static const char unrolling[] = "function(loop-unroll,early-cse<memssa>,simplifycfg)";
 
-static bool optimise(Emission *emission) {
+static bool run_llvm_passes(Emission *emission, const char *passes) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(emission->module, pipeline, emission->bridge->machine, options);
+    LLVMErrorRef error = LLVMRunPasses(emission->module, passes, emission->bridge->machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error) return true;
     char *text = LLVMGetErrorMessage(error);
@@ -157,7 +159,8 @@ static tile_status run_emission(Emission *emission) {
     set_module_target(emission);
     double translated = bridge_milliseconds();
     times->translate = translated - start;
-    if (!optimise(emission)) return TILE_BACKEND;
+    if (!run_llvm_passes(emission, pipeline)) return TILE_BACKEND;
+    if (emission->bridge->unrolls && !run_llvm_passes(emission, unrolling)) return TILE_BACKEND;
     double optimised = bridge_milliseconds();
     times->optimise = optimised - translated;
     tile_status status = write_code(emission);

@@ -41,9 +41,20 @@ static MlirOperation build_structured(Exporter *exporter, const TileOp *op, cons
     return made;
 }
 
+/* MLIR carries this attribute along to the branch that the loop becomes; pipeline.c makes it a hint of LLVM's. */
+static void hint_unrolling(Exporter *exporter, MlirOperation loop, int64_t times) {
+    const char *text = tile_arena_format(exporter->bridge->arena,
+                                         "#llvm.loop_annotation<unroll = <count = %lld : i32>>", (long long)times);
+    MlirAttribute hint = mlirAttributeParseGet(exporter->mlir, text_ref(text));
+    mlirOperationSetDiscardableAttributeByName(loop, mlirIdentifierStr(exporter->bridge->names[NAME_LOOP_HINT]), hint);
+    exporter->bridge->unrolls = true;
+}
+
 void export_for(Exporter *exporter, const TileOp *op) {
     MlirRegion body = export_region(exporter, &op->regions[0]);
-    build_structured(exporter, op, "scf.for", 1, &body);
+    MlirOperation loop = build_structured(exporter, op, "scf.for", 1, &body);
+    int64_t times = tile_op_integer(op, TILE_ATTRIBUTE_UNROLL, 1);
+    if (times > 1) hint_unrolling(exporter, loop, times);
 }
 
 void export_while(Exporter *exporter, const TileOp *op) {

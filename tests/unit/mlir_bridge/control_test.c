@@ -1,4 +1,5 @@
 /* Loops, branches and lanes of vectors. */
+#include <stdio.h>
 #include <string.h>
 
 #include "support.h"
@@ -134,6 +135,36 @@ Test(control, opaque_keeps_the_order) {
     const char *division = strstr(code.data, "vdivps");
     cr_expect(second && division && second < division, "%s", code.data);
     tile_code_release(&code);
+}
+
+static unsigned count_words(const char *text, const char *word) {
+    unsigned count = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++) count++;
+    return count;
+}
+
+/* Loops are unrolled by as much as they ask for, and no other loop is. */
+Test(control, unrolling) {
+    for (int times = 1; times <= 8; times *= 2) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "func phase machine @f(%%y: ptr<global>, %s) {\n"
+                 "  %%c0 = const {value = 0} : i64\n"
+                 "  %%c1 = const {value = 1} : i64\n"
+                 "  %%c64 = const {value = 64} : i64\n"
+                 "  for %%c0, %%c64, %%c1 {unroll = %d} (%%i: i64) {\n"
+                 "    %%p = ptr_add %%y, %%i : ptr<global>\n"
+                 "    %%a = load %%p : f32\n"
+                 "    %%b = sqrt %%a : f32\n"
+                 "    store %%b, %%p\n"
+                 "    yield\n"
+                 "  }\n"
+                 "  return\n}\n",
+                 PARAMETERS, times);
+        TileCode code = emit_text(text, &avx2, NULL, TILE_CODE_ASSEMBLY);
+        cr_expect_eq(count_words(code.data, "vsqrtss"), (unsigned)times, "%s", code.data);
+        tile_code_release(&code);
+    }
 }
 
 Test(control, asserts_trap) {

@@ -52,7 +52,8 @@ uint64_t tile_rewrite_constant(unsigned code, TileScalar scalar) {
 
 bool tile_rewrite_takes(const TileRewrite *rewrite, TileScalar scalar) {
     if (scalar == TILE_BOOL) return (rewrite->types & BOOL) != 0;
-    return (rewrite->types & (tile_scalar_is_float(scalar) ? FLOAT : INT)) != 0;
+    if (tile_scalar_is_float(scalar)) return tile_scalar_bits(scalar) >= 16 && (rewrite->types & FLOAT);
+    return (rewrite->types & INT) != 0;
 }
 
 /* Matching walks the codes and the values side by side. Each bit of `swaps` exchanges the operands of one

@@ -39,6 +39,7 @@ typedef struct TileRewrite {
 const TileRewrite *tile_rewrites(size_t *count);
 /* Bits of a constant code in an element type. */
 uint64_t tile_rewrite_constant(unsigned code, TileScalar scalar);
+/* f8 is left alone: whatever an operation makes of an infinity saturates. */
 bool tile_rewrite_takes(const TileRewrite *rewrite, TileScalar scalar);
 
 /* What the op's result equals by the first row that applies; built at the builder's place. NULL when none does. */

@@ -1,0 +1,217 @@
+/* Purpose: expand dot_block into loops that pack both operands and run a register-blocked micro-kernel.
+ *
+ * Before:
+ *     dot_block %a, %a_row, %a_col, %b, %b_row, %b_col, %c, %c_row, %m, %n, %k, .. {extents = [112, 256, 512]}
+ * After, with a block of 14 rows by 2 vectors on AVX-512:
+ *     for k0 in 0 .. %k by 512 {
+ *       for j in 0 .. %n by 32   pack 512 x 32 of b, zero past %n
+ *       for i in 0 .. %m by 14 {
+ *         pack 14 x 512 of a, row by row
+ *         for j in 0 .. %n by 32 {
+ *           14 x 2 accumulators from c; for k: accumulator = fma(a's element, b's vector, accumulator); to c
+ *         }
+ *       }
+ *     }
+ * Blocks that reach past c's rows or columns are worked on in a copy. Operands of narrower types are widened while
+ * they are packed. b's panels stay in L2, a's in L1. The rows of a block divide the extent with little left over.
+ *
+ * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
+ * Cost: linear, about 400 ops for each dot_block. */
+#include "cpu/dot.h"
+#include "cpu/passes.h"
+#include "lang/scalar.h"
+
+enum {
+    PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 of them take 28 KiB of L1 */
+    PANEL_PAD_BYTES = 64,     /* keeps rows of a's panel off one another's cache sets */
+    PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
+    ALIGN = 64
+};
+
+/* ---- small ops ---- */
+
+TileValue *dot_i64(Dot *dot, int64_t value) { return tile_emit_i64(dot->emitter, value); }
+
+TileValue *dot_add(Dot *dot, TileValue *x, TileValue *y) {
+    if (tile_value_is_integer(y, 0)) return x;
+    if (tile_value_is_integer(x, 0)) return y;
+    return tile_emit_binary(dot->emitter, TILE_OP_ADD, x, y);
+}
+
+TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y) {
+    if (tile_value_is_integer(x, 0) || tile_value_is_integer(y, 1)) return x;
+    if (tile_value_is_integer(y, 0) || tile_value_is_integer(x, 1)) return y;
+    return tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y);
+}
+
+TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor) { return dot_multiply(dot, x, dot_i64(dot, factor)); }
+
+TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y) {
+    return tile_emit_binary(dot->emitter, TILE_OP_MIN, x, y);
+}
+
+TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes) {
+    return tile_value_is_integer(bytes, 0) ? pointer : tile_build_ptr_add(dot->builder, pointer, bytes);
+}
+
+const TileType *dot_vector(Dot *dot, TileScalar scalar) {
+    return tile_type_vector(dot->builder->module->context, scalar, dot->lanes, false);
+}
+
+TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit) {
+    TileValue *operands[] = {first, limit};
+    const TileType *type = dot_vector(dot, TILE_BOOL);
+    return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
+}
+
+static void enter(Dot *dot, TileBlock *block) {
+    dot->builder->block = block;
+    dot->builder->before = NULL;
+}
+
+TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, int64_t step) {
+    TileOp *loop = tile_build_for(dot->builder, lo, hi, dot_i64(dot, step), NULL, 0);
+    enter(dot, &loop->regions[0]);
+    return loop->regions[0].arguments[0];
+}
+
+void dot_if(Dot *dot, TileValue *condition) {
+    enter(dot, &tile_build_if(dot->builder, condition, NULL, 0)->regions[0]);
+}
+
+void dot_else(Dot *dot) {
+    tile_build_end(dot->builder, TILE_OP_YIELD, NULL, 0);
+    enter(dot, &dot->builder->block->op->regions[1]);
+}
+
+void dot_end(Dot *dot) {
+    TileOp *op = dot->builder->block->op;
+    if (op->id == TILE_OP_IF && dot->builder->block == &op->regions[0]) dot_else(dot);
+    tile_build_end(dot->builder, TILE_OP_YIELD, NULL, 0);
+    dot->builder->block = op->block;
+    dot->builder->before = op->next;
+}
+
+/* ---- sizes ---- */
+
+static int64_t at_most(int64_t x, int64_t limit) { return x < limit ? x : limit; }
+static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
+
+/* All registers but those for b's vectors and a's element hold accumulators: 14 x 2 of 32, 6 x 2 of 16. Few rows
+ * take more vectors instead. Within a third of the greatest number of rows, the one that leaves least over. */
+static void choose_block(Dot *dot, const TileTarget *target) {
+    int64_t accumulators = target->vector_registers >= 32 ? 28 : 12, most = accumulators / 2;
+    int64_t vectors = blocks(dot->n_max, dot->lanes), rows = at_most(dot->m_max, most), best = rows;
+    for (int64_t r = rows; r >= 1 && 3 * r >= 2 * most; r--)
+        if (blocks(dot->m_max, r) * r < blocks(dot->m_max, best) * best) best = r;
+    dot->block_rows = best;
+    dot->block_vectors = at_most(at_most(vectors, 8), accumulators / best);
+    dot->block_columns = dot->block_vectors * dot->lanes;
+}
+
+static int64_t round_up(int64_t x, int64_t unit) { return blocks(x, unit) * unit; }
+
+static void choose_panels(Dot *dot) {
+    int64_t deepest = PANEL_DEPTH_BYTES / dot->bytes;
+    dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
+    dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->bytes;
+    dot->width = at_most(dot->n_max, PANEL_WIDTH);
+    dot->width = round_up(dot->width, dot->block_columns);
+    dot->a_panel = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes, ALIGN);
+    dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->width * dot->depth * dot->bytes, ALIGN);
+    dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->block_columns * dot->bytes, ALIGN);
+}
+
+/* ---- loops ---- */
+
+/* One run over `width` columns and `depth` of k. */
+static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    int64_t panel_bytes = dot->depth * dot->bytes;
+    TileValue *zero = dot_i64(dot, 0);
+    TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
+    dot_pack_b(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)), dot_add(dot, j0, j), k0, kc);
+    dot_end(dot);
+    TileValue *i = dot_for(dot, zero, dot->m, dot->block_rows);
+    dot_pack_a(dot, i, k0, kc);
+    j = dot_for(dot, zero, columns, dot->block_columns);
+    TileValue *panel = dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes));
+    dot_block(dot, panel, i, dot_add(dot, j0, j), kc);
+    dot_end(dot);
+    dot_end(dot);
+}
+
+/* Loops only where the extents do not rule them out. */
+static void emit_loops(Dot *dot) {
+    bool wide = dot->n_max > dot->width, deep = dot->k_max > dot->depth;
+    TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
+    if (wide) {
+        j0 = dot_for(dot, j0, dot->n, dot->width);
+        columns = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, j0);
+        columns = dot_minimum(dot, columns, dot_i64(dot, dot->width));
+    }
+    if (deep) {
+        k0 = dot_for(dot, k0, dot->k, dot->depth);
+        kc = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->k, k0);
+        kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
+    }
+    emit_panels(dot, j0, columns, k0, kc);
+    if (deep) dot_end(dot);
+    if (wide) dot_end(dot);
+}
+
+/* ---- the pass ---- */
+
+static TileValue *moved(Dot *dot, TileValue *pointer, TileValue *lanes, TileValue *stride) {
+    return dot_offset(dot, pointer, dot_multiply(dot, lanes, stride));
+}
+
+static void read_operands(Dot *dot, const TileOp *op) {
+    TileValue *x[14];
+    for (unsigned i = 0; i < 14; i++) x[i] = tile_op_operand(op, i);
+    const TileType *const *types = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types;
+    const int64_t *extents = tile_op_get(op, TILE_ATTRIBUTE_EXTENTS)->integers;
+    dot->scalar = types[2]->scalar;
+    dot->bytes = tile_scalar_bytes(dot->scalar);
+    dot->a = (DotOperand){moved(dot, moved(dot, x[0], x[11], x[1]), x[13], x[2]), x[1], x[2], types[0]->scalar};
+    dot->b = (DotOperand){moved(dot, moved(dot, x[3], x[13], x[4]), x[12], x[5]), x[4], x[5], types[1]->scalar};
+    TileValue *size = dot_i64(dot, dot->bytes);
+    dot->c = (DotOperand){moved(dot, moved(dot, x[6], x[11], x[7]), x[12], size), x[7], size, dot->scalar};
+    dot->m = x[8];
+    dot->n = x[9];
+    dot->k = x[10];
+    dot->m_max = extents[0];
+    dot->n_max = extents[1];
+    dot->k_max = extents[2];
+}
+
+static void expand(TileEmitter *emitter, const TileTarget *target, TileOp *op) {
+    Dot dot = {.emitter = emitter, .builder = &emitter->builder};
+    tile_emit_before(emitter, op);
+    read_operands(&dot, op);
+    dot.lanes = target->vector_bytes / dot.bytes;
+    choose_block(&dot, target);
+    choose_panels(&dot);
+    emit_loops(&dot);
+    tile_op_erase(op);
+    emitter->changed = true;
+}
+
+typedef struct Found {
+    TileArena *arena;
+    TILE_LIST(TileOp *) ops;
+} Found;
+
+static void find(TileOp *op, void *state) {
+    Found *found = state;
+    if (op->id == TILE_OP_DOT_BLOCK) tile_list_push(found->arena, &found->ops, op);
+}
+
+TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
+    Found found = {.arena = context->scratch};
+    tile_block_walk(&func->body, find, &found);
+    if (!found.ops.count) return TILE_RESULT_UNCHANGED;
+    if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
+    TileEmitter emitter = tile_emitter(context, func);
+    for (size_t i = 0; i < found.ops.count; i++) expand(&emitter, context->target, found.ops.items[i]);
+    return tile_emit_finish(&emitter, context);
+}

@@ -1,0 +1,64 @@
+/* Internals of cpu-dot, shared by its files:
+ *   dot.c          the pass, sizes of blocks, the loops around the micro-kernel
+ *   dot_pack.c     operands into panels
+ *   dot_kernel.c   the micro-kernel and the edges of c */
+#ifndef TILE_CPU_DOT_H
+#define TILE_CPU_DOT_H
+
+#include "cpu/emit.h"
+
+/* One operand: where it is, its byte strides and its element type. */
+typedef struct DotOperand {
+    TileValue *pointer, *row, *column;
+    TileScalar scalar;
+} DotOperand;
+
+typedef struct Dot {
+    TileEmitter *emitter;
+    TileBuilder *builder; /* the emitter's */
+    DotOperand a, b, c;   /* c.column: one element */
+    TileValue *m, *n, *k;
+    int64_t m_max, n_max, k_max;
+    TileScalar scalar; /* of accumulators and panels */
+    int64_t bytes;     /* of one such element */
+    int64_t lanes;     /* of one vector */
+    /* The micro-kernel's block of c: block_rows by block_columns, the latter in block_vectors vectors. */
+    int64_t block_rows, block_vectors, block_columns;
+    int64_t depth;      /* of the panels: greatest number of k packed at a time */
+    int64_t width;      /* columns of b packed at a time, whole blocks */
+    int64_t panel_row;  /* elements from one row of a's panel to the next */
+    TileValue *a_panel; /* block_rows rows of a */
+    TileValue *b_panel; /* blocks of columns one after the other; in each, row by row, block_columns elements */
+    TileValue *spill;   /* one block of c, for the edges */
+} Dot;
+
+/* ---- small ops ---- */
+
+TileValue *dot_i64(Dot *dot, int64_t value);
+TileValue *dot_add(Dot *dot, TileValue *x, TileValue *y);
+TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y);
+TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor);
+TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y);
+TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
+const TileType *dot_vector(Dot *dot, TileScalar scalar);
+/* Lanes from `first` on that lie below the limit. */
+TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
+
+/* Ops go into the body until the matching end; the loop's variable is its argument 0. */
+TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, int64_t step);
+void dot_if(Dot *dot, TileValue *condition);
+void dot_else(Dot *dot);
+/* Ends the innermost for, or the innermost if with or without else. */
+void dot_end(Dot *dot);
+
+/* ---- the parts ---- */
+
+/* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again. */
+void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
+/* Rows k0 .. of b, kc of them, and the columns of the block that begins at j, to `panel`; columns past the last are
+ * zero. */
+void dot_pack_b(Dot *dot, TileValue *panel, TileValue *j, TileValue *k0, TileValue *kc);
+/* The block of c at (i, j) += a_panel times the panel of b, over kc. */
+void dot_block(Dot *dot, TileValue *panel, TileValue *i, TileValue *j, TileValue *kc);
+
+#endif

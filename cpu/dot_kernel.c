@@ -1,0 +1,109 @@
+/* The micro-kernel: a block of c stays in registers while k runs; each k takes the vectors of one row of b's panel
+ * and one element of each row of a's, spread over a vector. */
+#include "cpu/dot.h"
+#include "lang/scalar.h"
+
+enum { BLOCK_LIMIT = 32 }; /* accumulators */
+
+static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *sum) {
+    if (tile_scalar_is_float(dot->scalar)) return tile_build_ternary(dot->builder, TILE_OP_FMA, x, y, sum);
+    return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum, tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y));
+}
+
+/* Pointers to the vectors of a block of c. */
+static void point_at_block(Dot *dot, TileValue *block, TileValue *row, TileValue **pointers) {
+    for (int64_t r = 0; r < dot->block_rows; r++) {
+        for (int64_t v = 0; v < dot->block_vectors; v++)
+            *pointers++ = dot_offset(dot, block, dot_i64(dot, v * dot->lanes * dot->bytes));
+        block = dot_offset(dot, block, row);
+    }
+}
+
+/* What one k adds to the accumulators. */
+static void step(Dot *dot, TileValue *panel, TileValue *k, TileValue *const *sums, TileValue **next) {
+    const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
+    scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
+    TileValue *b[8];
+    TileValue *row = dot_offset(dot, panel, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    for (int64_t v = 0; v < dot->block_vectors; v++)
+        b[v] = tile_build_load(dot->builder, vector, dot_offset(dot, row, dot_i64(dot, v * dot->lanes * dot->bytes)),
+                               NULL, NULL, dot->lanes * dot->bytes);
+    TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
+    for (int64_t r = 0; r < dot->block_rows; r++) {
+        TileValue *at = dot_offset(dot, column, dot_i64(dot, r * dot->panel_row * dot->bytes));
+        TileValue *a = tile_build_splat(dot->builder, tile_build_load(dot->builder, scalar, at, NULL, NULL, 0), vector);
+        for (int64_t v = 0; v < dot->block_vectors; v++) *next++ = multiply_add(dot, a, b[v], *sums++);
+    }
+}
+
+static void run_kernel(Dot *dot, TileValue *panel, TileValue *block, TileValue *row, TileValue *kc) {
+    TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT];
+    unsigned count = (unsigned)(dot->block_rows * dot->block_vectors);
+    point_at_block(dot, block, row, pointers);
+    for (unsigned i = 0; i < count; i++)
+        sums[i] = tile_build_load(dot->builder, dot_vector(dot, dot->scalar), pointers[i], NULL, NULL, 0);
+    TileOp *loop = tile_build_for(dot->builder, dot_i64(dot, 0), kc, dot_i64(dot, 1), sums, count);
+    TileBuilder outer = *dot->builder;
+    *dot->builder = tile_builder_at_end(outer.module, &loop->regions[0]);
+    dot->builder->location = outer.location;
+    step(dot, panel, loop->regions[0].arguments[0], loop->regions[0].arguments + 1, next);
+    tile_build_end(dot->builder, TILE_OP_YIELD, next, count);
+    if (!outer.error) outer.error = dot->builder->error;
+    *dot->builder = outer;
+    for (unsigned i = 0; i < count; i++) tile_build_store(dot->builder, tile_op_result(loop, i), pointers[i], NULL, 0);
+}
+
+/* ---- edges ---- */
+
+/* A block of which only some rows and columns are c's: those are copied out and, afterwards, back. */
+typedef struct Edge {
+    TileValue *block;          /* in c */
+    TileValue *rows, *columns; /* c's own */
+} Edge;
+
+static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *outside, bool back) {
+    const TileType *type = dot_vector(dot, dot->scalar);
+    for (int64_t v = 0; v < dot->block_vectors; v++) {
+        TileValue *bytes = dot_i64(dot, v * dot->lanes * dot->bytes);
+        TileValue *mask = dot_mask(dot, dot_i64(dot, v * dot->lanes), edge->columns);
+        TileValue *in = dot_offset(dot, inside, bytes), *out = dot_offset(dot, outside, bytes);
+        if (back) {
+            tile_build_store(dot->builder, tile_build_load(dot->builder, type, out, NULL, NULL, 0), in, mask, 0);
+        } else {
+            TileValue *zero = tile_emit_bits(dot->emitter, type, 0);
+            tile_build_store(dot->builder, tile_build_load(dot->builder, type, in, mask, zero, 0), out, NULL, 0);
+        }
+    }
+}
+
+/* Copying out fills all rows of the spill block, the last of c's again and again. */
+static void copy_block(Dot *dot, const Edge *edge, bool back) {
+    TileValue *row = dot_for(dot, dot_i64(dot, 0), back ? edge->rows : dot_i64(dot, dot->block_rows), 1);
+    TileValue *source = row;
+    if (!back) source = dot_minimum(dot, row, tile_emit_binary(dot->emitter, TILE_OP_SUB, edge->rows, dot_i64(dot, 1)));
+    TileValue *inside = dot_offset(dot, edge->block, dot_multiply(dot, source, dot->c.row));
+    TileValue *outside = dot_offset(dot, dot->spill, dot_scale(dot, row, dot->block_columns * dot->bytes));
+    copy_row(dot, edge, inside, outside, back);
+    dot_end(dot);
+}
+
+void dot_block(Dot *dot, TileValue *panel, TileValue *i, TileValue *j, TileValue *kc) {
+    TileEmitter *e = dot->emitter;
+    Edge edge = {.rows = tile_emit_binary(e, TILE_OP_SUB, dot->m, i),
+                 .columns = tile_emit_binary(e, TILE_OP_SUB, dot->n, j)};
+    TileValue *partial =
+        tile_emit_binary(e, TILE_OP_OR, tile_emit_binary(e, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows)),
+                         tile_emit_binary(e, TILE_OP_LT, edge.columns, dot_i64(dot, dot->block_columns)));
+    edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
+    edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
+    edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
+    dot_if(dot, partial);
+    copy_block(dot, &edge, false);
+    dot_end(dot);
+    TileValue *block = tile_emit_select(e, partial, dot->spill, edge.block);
+    TileValue *row = tile_emit_select(e, partial, dot_i64(dot, dot->block_columns * dot->bytes), dot->c.row);
+    run_kernel(dot, panel, block, row, kc);
+    dot_if(dot, partial);
+    copy_block(dot, &edge, true);
+    dot_end(dot);
+}

@@ -1,0 +1,130 @@
+/* Packing: operands become panels of accumulator type, laid out as the micro-kernel walks over them. */
+#include "cpu/dot.h"
+#include "lang/scalar.h"
+
+/* Where elements along one direction are found: next to one another, or at offsets. */
+typedef struct Run {
+    TileScalar scalar;
+    TileValue *stride;  /* bytes */
+    TileValue *offsets; /* of the lanes of a vector, in bytes; NULL: next to one another */
+} Run;
+
+static Run adjacent_run(Dot *dot, TileScalar scalar) {
+    return (Run){scalar, dot_i64(dot, tile_scalar_bytes(scalar)), NULL};
+}
+
+static Run strided_run(Dot *dot, TileScalar scalar, TileValue *stride) {
+    const TileType *type = dot_vector(dot, TILE_I64);
+    TileValue *lanes = tile_build_iota(dot->builder, type, 0), *step = tile_build_splat(dot->builder, stride, type);
+    return (Run){scalar, stride, tile_emit_binary(dot->emitter, TILE_OP_MUL, lanes, step)};
+}
+
+static TileValue *gather(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask, TileValue *zero) {
+    static const int64_t parts[] = {TILE_PARTS_MASK, TILE_PARTS_FILL};
+    const TileAttribute attribute = {.key = TILE_ATTRIBUTE_PARTS, .count = 2, .integers = parts};
+    TileValue *operands[] = {pointer, run->offsets, mask, zero};
+    const TileType *type = dot_vector(dot, run->scalar);
+    return tile_op_result(
+        tile_build_op(dot->builder, TILE_OP_GATHER, operands, mask ? 4 : 2, &attribute, mask != NULL, &type, 1), 0);
+}
+
+/* A vector of the panels' type; lanes out of the mask (NULL: none) are zero. */
+static TileValue *load_run(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask) {
+    const TileType *type = dot_vector(dot, run->scalar);
+    TileValue *zero = mask ? tile_emit_bits(dot->emitter, type, 0) : NULL;
+    TileValue *value = run->offsets ? gather(dot, run, pointer, mask, zero)
+                                    : tile_build_load(dot->builder, type, pointer, mask, zero, 0);
+    return tile_build_convert(dot->builder, value, dot->scalar);
+}
+
+/* Both ways to walk along a run, chosen when the program runs unless the stride is known. */
+typedef void (*PackBody)(Dot *dot, const Run *run, void *state);
+
+static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *stride, PackBody body, void *state) {
+    int64_t size = tile_scalar_bytes(operand->scalar), known;
+    bool is_known = tile_value_integer(stride, &known);
+    if (!is_known) dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_EQ, stride, dot_i64(dot, size)));
+    if (!is_known || known == size) {
+        Run run = adjacent_run(dot, operand->scalar);
+        body(dot, &run, state);
+    }
+    if (!is_known) dot_else(dot);
+    if (!is_known || known != size) {
+        Run run = strided_run(dot, operand->scalar, stride);
+        body(dot, &run, state);
+    }
+    if (!is_known) dot_end(dot);
+}
+
+/* ---- a: rows are copied ---- */
+
+typedef struct PackA {
+    TileValue *i, *k0, *kc;
+} PackA;
+
+static void copy_vector(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *k, TileValue *limit) {
+    TileValue *mask = limit ? dot_mask(dot, k, limit) : NULL;
+    TileValue *value = load_run(dot, run, dot_offset(dot, from, dot_multiply(dot, k, run->stride)), mask);
+    tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, k, dot->bytes)), NULL, 0);
+}
+
+static void pack_rows(Dot *dot, const Run *run, void *state) {
+    const PackA *pack = state;
+    TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
+    TileValue *whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, pack->kc, (uint64_t)-dot->lanes);
+    TileValue *column = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->k0, run->stride));
+    TileValue *row = dot_for(dot, dot_i64(dot, 0), dot_i64(dot, dot->block_rows), 1);
+    TileValue *source = dot_minimum(dot, dot_add(dot, pack->i, row), last);
+    TileValue *from = dot_offset(dot, column, dot_multiply(dot, source, dot->a.row));
+    TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, dot->panel_row * dot->bytes));
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot->lanes);
+    copy_vector(dot, run, from, to, k, NULL);
+    dot_end(dot);
+    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->kc));
+    copy_vector(dot, run, from, to, whole, pack->kc);
+    dot_end(dot);
+    dot_end(dot);
+}
+
+void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
+    PackA pack = {i, k0, kc};
+    pack_by_stride(dot, &dot->a, dot->a.column, pack_rows, &pack);
+}
+
+/* ---- b: a block of columns becomes contiguous ---- */
+
+typedef struct PackB {
+    TileValue *panel, *j, *k0, *kc;
+} PackB;
+
+static void pack_columns(Dot *dot, const Run *run, const PackB *pack, bool whole) {
+    TileValue *masks[8];
+    for (int64_t v = 0; v < dot->block_vectors; v++)
+        masks[v] = whole ? NULL : dot_mask(dot, dot_add(dot, pack->j, dot_i64(dot, v * dot->lanes)), dot->n);
+    TileValue *first = dot_offset(dot, dot->b.pointer, dot_multiply(dot, pack->k0, dot->b.row));
+    first = dot_offset(dot, first, dot_multiply(dot, pack->j, run->stride));
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, 1);
+    TileValue *from = dot_offset(dot, first, dot_multiply(dot, k, dot->b.row));
+    TileValue *to = dot_offset(dot, pack->panel, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    for (int64_t v = 0; v < dot->block_vectors; v++) {
+        TileValue *value =
+            load_run(dot, run, dot_offset(dot, from, dot_scale(dot, run->stride, v * dot->lanes)), masks[v]);
+        tile_build_store(dot->builder, value, dot_offset(dot, to, dot_i64(dot, v * dot->lanes * dot->bytes)), NULL, 0);
+    }
+    dot_end(dot);
+}
+
+static void pack_block(Dot *dot, const Run *run, void *state) {
+    const PackB *pack = state;
+    TileValue *end = dot_add(dot, pack->j, dot_i64(dot, dot->block_columns));
+    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LE, end, dot->n));
+    pack_columns(dot, run, pack, true);
+    dot_else(dot);
+    pack_columns(dot, run, pack, false);
+    dot_end(dot);
+}
+
+void dot_pack_b(Dot *dot, TileValue *panel, TileValue *j, TileValue *k0, TileValue *kc) {
+    PackB pack = {panel, j, k0, kc};
+    pack_by_stride(dot, &dot->b, dot->b.column, pack_block, &pack);
+}

@@ -14,8 +14,9 @@ if(TILE_STATIC_LLVM)
   list(FILTER TILE_LLVM_ARCHIVES EXCLUDE REGEX "(Test|BOLT|Exegesis|Fuzzer|DTLTO|TableGen)")
   target_link_libraries(tile_llvm INTERFACE -Wl,--start-group ${TILE_LLVM_ARCHIVES} -Wl,--end-group
     z -l:libzstd.so.1 stdc++ m dl pthread)
-  target_link_options(tile_llvm INTERFACE -B${TILE_LLVM_PREFIX}/bin -fuse-ld=lld -Wl,--gc-sections -Wl,--icf=all)
+  target_link_options(tile_llvm INTERFACE -B${TILE_LLVM_PREFIX}/bin -fuse-ld=lld -Wl,--icf=all)
   add_compile_options(-ffunction-sections -fdata-sections)
+  add_link_options(-Wl,--gc-sections)
 else()
   target_link_libraries(tile_llvm INTERFACE -Wl,--start-group ${TILE_MLIR_CAPI} -Wl,--end-group
     ${TILE_LLVM_LIB}/libMLIR.so ${TILE_LLVM_LIB}/libLLVM.so stdc++ m dl pthread)

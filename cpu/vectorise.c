@@ -48,21 +48,24 @@ static bool in_stripes(const TileOp *loop) {
 
 /* ---- choosing the loop ---- */
 
-/* Cost of the block's accesses for each iteration of the loop that `strides` follows; -1 adds nothing found. */
-static int64_t access_cost(TileStrides *strides, const TileBlock *block) {
+/* What the block's accesses cost for each iteration of the loop that `strides` follows, and whether some are far
+ * apart in neighbouring iterations. */
+static int64_t access_cost(TileStrides *strides, const TileBlock *block, bool *far) {
     int64_t cost = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->region_count; i++) cost += access_cost(strides, &op->regions[i]);
+        for (unsigned i = 0; i < op->region_count; i++) cost += access_cost(strides, &op->regions[i], far);
         bool load = op->id == TILE_OP_LOAD;
         if (!load && op->id != TILE_OP_STORE) continue;
         TileStride stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
         TileScalar scalar = load ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
         bool near =
             stride.kind == TILE_STRIDE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);
-        if (near || (load && stride.kind == TILE_STRIDE_UNIFORM))
+        if (near || (load && stride.kind == TILE_STRIDE_UNIFORM)) {
             cost += 1;
-        else
+        } else {
             cost += load ? GATHER_COST : SCATTER_COST;
+            *far = true;
+        }
     }
     return cost;
 }
@@ -80,7 +83,8 @@ static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
     tile_strides_init(&strides, loop, v->context->scratch);
     int64_t lanes = extent_of(loop) < 16 ? extent_of(loop) : 16;
-    return access_cost(&strides, &loop->regions[0]) * 64 / lanes;
+    bool far = false;
+    return access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
 }
 
 /* The cheapest way to run the loops inside of `loop` one by one; *possible is false where one of them cannot be

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "array.h"
+#include "states.h"
+
+enum { MAX_CHECKED = 64, ALL_SETTINGS = MAX_SETTINGS + 4 };
 
 struct Session {
     const char *stdlib;
@@ -18,6 +21,9 @@ struct Session {
     uint64_t *bits;
     int64_t bit_count;
     char bits_key[1024], bits_target[32];
+    /* Kernels, types, tune settings and targets whose IR was looked at. */
+    char *checked[MAX_CHECKED];
+    size_t checked_count;
 };
 
 /* A row taken apart. */
@@ -59,6 +65,7 @@ void session_destroy(Session *session) {
     if (!session) return;
     tile_library_destroy(session->library);
     tile_compiler_destroy(session->compiler);
+    for (size_t i = 0; i < session->checked_count; i++) free(session->checked[i]);
     free(session->bits);
     free(session);
 }
@@ -86,13 +93,12 @@ static Type parameter_type(const Run *run, const Parameter *parameter) {
     return TYPE_F32;
 }
 
-static bool parse_sizes(Run *run) {
+static void parse_sizes(Run *run) {
     for (char letter = 'A'; letter <= 'Z'; letter++) {
         char name[2] = {letter, 0}, value[32];
         run->problem.dimension[letter - 'A'] =
             matrix_value(run->row->sizes, name, value, sizeof value) ? strtoll(value, NULL, 10) : 0;
     }
-    return true;
 }
 
 static bool make_array(Run *run, int index) {
@@ -184,6 +190,16 @@ static size_t collect_settings(const Case *kernel, char *text, TileSetting *sett
     return count;
 }
 
+static void source_path(const Session *session, const Row *row, char *path, size_t size) {
+    snprintf(path, size, "%s/%.*s.tile", session->stdlib, (int)strcspn(row->kernel, ":"), row->kernel);
+}
+
+/* The name between the file's and the variant's. */
+static void kernel_name(const Row *row, char *name, size_t size) {
+    const char *after = strchr(row->kernel, ':') + 1;
+    snprintf(name, size, "%.*s", (int)strcspn(after, "/"), after);
+}
+
 static bool open_library(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[sizeof session->library_key];
@@ -195,14 +211,14 @@ static bool open_library(Session *session, const Run *run) {
     static const char machine[] = "machine.";
     bool emulate = strncmp(row->target, machine, sizeof machine - 1) == 0;
     char tune[128], path[4096];
-    TileSetting settings[MAX_SETTINGS + 4];
+    TileSetting settings[ALL_SETTINGS];
     snprintf(tune, sizeof tune, "%s", row->tune);
-    snprintf(path, sizeof path, "%s/%.*s.tile", session->stdlib, (int)strcspn(row->kernel, ":"), row->kernel);
+    source_path(session, row, path, sizeof path);
     TileCompileOptions options = {
         .struct_size = sizeof options,
         .target = row->target + (emulate ? sizeof machine - 1 : 0),
         .settings = settings,
-        .setting_count = collect_settings(run->kernel, tune, settings, MAX_SETTINGS + 4),
+        .setting_count = collect_settings(run->kernel, tune, settings, ALL_SETTINGS),
         .flags = emulate ? TILE_COMPILE_EMULATE : 0,
     };
     TileReport *report = NULL;
@@ -218,8 +234,7 @@ static bool open_library(Session *session, const Run *run) {
 static bool launch(Session *session, const Run *run) {
     if (!open_library(session, run)) return false;
     char name[128];
-    const char *after = strchr(run->row->kernel, ':') + 1;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(after, "/"), after);
+    kernel_name(run->row, name, sizeof name);
     TileKernel *kernel;
     if (tile_library_kernel(session->library, name, &kernel) != TILE_OK)
         return fail(run->reason, "the library has no kernel %s", name);
@@ -227,6 +242,37 @@ static bool launch(Session *session, const Run *run) {
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     tile_status status = tile_launch(kernel, run->arguments, (size_t)run->parameter_count, &options);
     return status == TILE_OK || fail(run->reason, "launch: %s: %s", tile_status_text(status), error.message);
+}
+
+/* ---- the IR's states ---- */
+
+/* False where it was looked at before. */
+static bool is_new(Session *session, const char *key) {
+    for (size_t i = 0; i < session->checked_count; i++)
+        if (strcmp(session->checked[i], key) == 0) return false;
+    if (session->checked_count == MAX_CHECKED) return false;
+    session->checked[session->checked_count] = strdup(key);
+    session->checked_count += session->checked[session->checked_count] != NULL;
+    return true;
+}
+
+/* For native targets, once for each kernel, types and tune setting. Sizes stand for static dimensions. */
+static bool check_states(Session *session, const Run *run) {
+    const Row *row = run->row;
+    char key[512], path[4096], name[128], text[512];
+    snprintf(key, sizeof key, "%s %s %s %s", row->kernel, row->types, row->tune, row->target);
+    if (strncmp(row->target, "avx", 3) != 0 || !is_new(session, key)) return true;
+    source_path(session, row, path, sizeof path);
+    kernel_name(row, name, sizeof name);
+    snprintf(text, sizeof text, "T=%s U=%s causal=%s %s %s", type_name(run->type), type_name(run->output_type),
+             run->problem.scalar[1] != 0 ? "true" : "false", row->sizes, row->tune);
+    TileSetting settings[ALL_SETTINGS + 16];
+    size_t count = collect_settings(run->kernel, text, settings, ALL_SETTINGS + 16);
+    for (int specialised = 0; specialised < 2; specialised++)
+        if (!states_check(session->compiler, path, name, row->target, settings, count, specialised, run->reason,
+                          MAX_REASON))
+            return false;
+    return true;
 }
 
 /* ---- judging ---- */
@@ -294,7 +340,8 @@ bool session_run(Session *session, const Row *row, char *reason) {
     Run run = {.row = row, .kernel = case_find(row->kernel), .reason = reason};
     reason[0] = 0;
     if (!run.kernel) return fail(reason, "no such kernel in tests/kernels/cases.c");
-    bool good = parse_types(&run) && parse_sizes(&run) && make_arguments(&run) && launch(session, &run);
+    parse_sizes(&run);
+    bool good = parse_types(&run) && make_arguments(&run) && check_states(session, &run) && launch(session, &run);
     if (good) {
         run.kernel->reference(&run.problem);
         good = check_memory(&run) && check_values(&run) && check_bits(session, &run);

@@ -113,22 +113,6 @@ double value_round(Type type, double value) {
     return value_load(type, storage);
 }
 
-double value_next(Type type, double value, int direction) {
-    if (type == TYPE_F32) return nextafterf((float)value, direction > 0 ? INFINITY : -INFINITY);
-    if (type == TYPE_I64) return value + direction;
-    if (isinf(value)) return value;
-    unsigned char storage[8];
-    value_store(type, storage, value);
-    uint16_t bits;
-    memcpy(&bits, storage, sizeof bits);
-    if ((bits & 0x7fff) == 0)
-        bits = direction > 0 ? 1 : 0x8001;
-    else
-        bits = (uint16_t)(bits + ((bits & 0x8000) != 0 ? -direction : direction));
-    memcpy(storage, &bits, sizeof bits);
-    return value_load(type, storage);
-}
-
 Random random_create(uint64_t seed) { return (Random){seed * 0x9e3779b97f4a7c15u + 1}; }
 
 /* splitmix64. */

@@ -25,9 +25,6 @@ void value_store(Type type, void *address, double value);
 uint64_t value_bits(Type type, const void *address);
 /* The nearest number of the type. */
 double value_round(Type type, double value);
-/* The next number of the type in the direction of `steps` (+1 or -1). */
-double value_next(Type type, double value, int direction);
-
 typedef struct Random {
     uint64_t state;
 } Random;

@@ -12,7 +12,7 @@
  *       store %w, %q
  *       yield
  *     }
- * After: a `for` over whole chunks of 64 lanes, and an `if` around one chunk under a mask for what is left:
+ * After: a `for` over whole chunks of 64 lanes, and one over single registers under a mask for what is left:
  *     %v = load %p : vec<64 x f32>
  *     %w = neg %v : vec<64 x f32>
  *     store %w, %q
@@ -140,12 +140,15 @@ static int64_t next_power(int64_t value) {
     return power;
 }
 
-/* Lanes that are emitted together: a few registers of the widest type, so that their latencies overlap. */
-static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop) {
+/* Lanes that are emitted together: a few registers of the widest type, so that their latencies overlap; one where
+ * elements are gathered, which takes an access for each lane whatever the width. */
+static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop, int64_t *register_lanes) {
     unsigned bytes = 1;
+    bool far = false;
     widest_in(strides, &loop->regions[0], &bytes);
-    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR,
-                                    VECTORS_AT_A_TIME * (int64_t)v->context->target->vector_bytes / bytes);
+    access_cost(strides, &loop->regions[0], &far);
+    *register_lanes = (int64_t)v->context->target->vector_bytes / bytes;
+    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, (far ? 1 : VECTORS_AT_A_TIME) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
     int64_t extent = next_power(extent_of(loop));
     if (extent < 2) extent = 2;
@@ -160,6 +163,7 @@ typedef struct Chunk {
     TileStrides *strides;
     TileOp *loop;
     int64_t width, groups;
+    int64_t register_lanes;   /* of the widest type */
     TileValue **accumulators; /* groups x carried */
 } Chunk;
 
@@ -243,6 +247,18 @@ static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
 }
 
+/* What is left behind the main part. Without results to carry it is a loop over single registers, a quarter of the
+ * code; stripes have to stay where they are. */
+static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    if (c->loop->result_count || c->width <= c->register_lanes) {
+        emit_tail(c, b, lo, hi);
+        return;
+    }
+    Chunk narrow = *c;
+    narrow.width = c->register_lanes;
+    emit_chunk_loop(&narrow, b, lo, hi, NULL, hi);
+}
+
 /* Main part and tail. Stripes count from lane 0 of the tile, so a reduction that does not begin there masks every
  * chunk instead of shifting its lanes. */
 static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
@@ -268,7 +284,7 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
         end = binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, tile_build_i64(b, -step)));
     }
     emit_chunk_loop(c, b, lo, end, NULL, NULL);
-    if (end != hi) emit_tail(c, b, end, hi);
+    if (end != hi) emit_rest(c, b, end, hi);
 }
 
 /* ---- the end of a reduction ---- */
@@ -321,7 +337,8 @@ static void vectorise_loop(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
     tile_strides_init(&strides, loop, v->context->scratch);
     TileBuilder b = tile_builder_before(v->module, loop);
-    Chunk chunk = {.v = v, .strides = &strides, .loop = loop, .width = choose_width(v, &strides, loop), .groups = 1};
+    Chunk chunk = {.v = v, .strides = &strides, .loop = loop, .groups = 1};
+    chunk.width = choose_width(v, &strides, loop, &chunk.register_lanes);
     TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
     if (in_stripes(loop)) {
         int64_t stripes = next_power(extent_of(loop));

@@ -1,0 +1,90 @@
+/* cpu-nest: tiles to loop nests.
+ *
+ * Before: a phase in tile form: tensors, tiles, scalars.
+ * After:  machine form without vectors: `loop` nests whose bodies compute one point, `buffer`s, `dot_block`s, and control
+ *         over scalars. A tensor parameter has become a pointer, extents and strides in bytes; `scratch` is the last
+ *         parameter. Loops run over valid lanes only, so interior code is not guarded.
+ * Needs:  cpu-programs. Equal values should be merged (cse): loops fuse where their bounds are the same value.
+ * Keeps:  order of memory accesses to each tensor; order of reductions.
+ * Cost:   linear in the ops, quadratic in the statements of one block (64 at a time). */
+#include "cpu/nest.h"
+
+#include <string.h>
+
+static TileValue *add_parameter(Nest *n, const char *name, const TileType *type) {
+    tile_func_add_parameter(n->func, name, type);
+    return n->func->body.arguments[n->func->body.argument_count - 1];
+}
+
+static TileValue *add_part(Nest *n, const char *tensor, const char *part, unsigned dimension) {
+    const char *name = tile_arena_format(n->arena, "%s.%s%u", tensor, part, dimension);
+    return add_parameter(n, name, tile_type_scalar(n->module->context, TILE_I64));
+}
+
+static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) {
+    NestTensor *tensor = TILE_NEW(n->arena, NestTensor);
+    const TileType *type = tile_type_pointer(n->module->context, TILE_SPACE_GLOBAL);
+    tensor->facts = *parameter;
+    tensor->pointer = add_parameter(n, parameter->name, type);
+    TileParameter *added = &n->func->parameters[tensor->pointer->index];
+    added->facts = parameter->facts;
+    added->noalias = parameter->noalias;
+    added->readonly = parameter->readonly;
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->dim[d] = add_part(n, parameter->name, "dim", d);
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(n, parameter->name, "stride", d);
+    nest_info(n, old)->tensor = tensor;
+}
+
+/* The old body moves aside; the function gets the parameters of machine form. */
+static void replace_signature(Nest *n) {
+    TileFunc *func = n->func;
+    TileParameter *parameters = func->parameters;
+    n->old = (TileBlock){.func = func, .arguments = func->body.arguments, .argument_count = func->body.argument_count};
+    tile_block_splice(&n->old, &func->body);
+    func->body.arguments = NULL;
+    func->body.argument_count = func->body.argument_capacity = 0;
+    func->parameters = NULL;
+    for (uint32_t i = 0; i < n->old.argument_count; i++) {
+        TileValue *old = n->old.arguments[i];
+        if (old->type->kind == TILE_TYPE_TENSOR) add_tensor(n, old, &parameters[i]);
+        else nest_info(n, old)->mapped = add_parameter(n, parameters[i].name, old->type);
+    }
+    add_parameter(n, "scratch", tile_type_pointer(n->module->context, TILE_SPACE_SCRATCH));
+}
+
+/* The kernel's parameters learn what was relied on. */
+static void report_uses(const Nest *n) {
+    const char *dot = strrchr(n->func->name, '.');
+    if (!dot) return;
+    const char *name = tile_arena_string(n->arena, n->func->name, (size_t)(dot - n->func->name));
+    TileFunc *kernel = tile_func_find(n->module, name);
+    for (uint32_t i = 0; kernel && i < kernel->body.argument_count; i++) {
+        for (uint32_t k = 0; k < n->func->body.argument_count; k++) {
+            if (n->func->parameters[k].name != kernel->parameters[i].name) continue;
+            kernel->parameters[i].used_stride |= n->func->parameters[k].used_stride;
+            kernel->parameters[i].used_extent |= n->func->parameters[k].used_extent;
+            break;
+        }
+    }
+}
+
+TileResult tile_pass_cpu_nest(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    Nest n = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
+    n.value_count = tile_func_number(func);
+    n.infos = TILE_NEW_ARRAY(n.arena, NestInfo, n.value_count + 1);
+    n.entry.func = func;
+    tile_map_init(&n.statements, n.arena);
+    tile_map_init(&n.spans, n.arena);
+    replace_signature(&n);
+    nest_place(&n);
+    TileBlock body = {.func = func};
+    n.open_count = 1;
+    nest_block(&n, &n.old, &body);
+    tile_block_splice(&func->body, &n.entry);
+    tile_block_splice(&func->body, &body);
+    func->form = TILE_FORM_MACHINE;
+    report_uses(&n);
+    if (n.failure) return tile_pass_fail(context, TILE_INTERNAL, NULL, "cpu-nest: %s", n.failure);
+    return TILE_RESULT_CHANGED;
+}

@@ -1,0 +1,188 @@
+/* Regions: loops and branches over scalars and buffers instead of tiles, and the order of what stands between. */
+#include "cpu/nest.h"
+
+enum { BATCH = 64 }; /* statements that are looked at together */
+
+/* ---- scalars ---- */
+
+static TileValue *first_lane(Nest *n, TileValue *value) {
+    TileValue *index[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) index[i] = nest_constant(n, 0);
+    return nest_pull(n, value, index);
+}
+
+void nest_emit_scalar(Nest *n, TileOp *op) {
+    TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
+    b.location = op->location;
+    if (op->id == TILE_OP_RESHAPE) {
+        nest_info(n, tile_op_result(op, 0))->mapped = first_lane(n, tile_op_operand(op, 0));
+        return;
+    }
+    if (op->id == TILE_OP_DIM) {
+        const NestTensor *tensor = nest_info(n, tile_op_operand(op, 0))->tensor;
+        int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), extent = tensor->facts.facts.extent[axis];
+        if (extent != TILE_UNKNOWN) n->func->parameters[tensor->pointer->index].used_extent |= 1u << axis;
+        nest_info(n, tile_op_result(op, 0))->mapped =
+            extent == TILE_UNKNOWN ? tensor->dim[axis] : nest_constant(n, extent);
+        return;
+    }
+    TileValue **operands = TILE_NEW_ARRAY(n->arena, TileValue *, op->operand_count);
+    const TileType **types = TILE_NEW_ARRAY(n->arena, const TileType *, op->result_count);
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_scalar(n, tile_op_operand(op, i));
+    for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
+    TileOp *copy = tile_build_op(&b, (TileOpId)op->id, operands, op->operand_count, op->attributes,
+                                 op->attribute_count, types, op->result_count);
+    for (unsigned i = 0; i < op->result_count; i++) {
+        copy->results[i].name = op->results[i].name;
+        nest_info(n, tile_op_result(op, i))->mapped = tile_op_result(copy, i);
+    }
+}
+
+static bool waits(Nest *n, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        const NestStatement *s = nest_info(n, tile_op_operand(op, i))->statement;
+        if (s && s->pending) return true;
+    }
+    return false;
+}
+
+/* A scalar op that needs the result of a nest stands behind it, without ending what may still be fused. */
+static void scalar_op(Nest *n, TileOp *op) {
+    bool pure = (tile_op_info(op->id)->traits & TILE_TRAIT_PURE) && op->result_count == 1;
+    if (pure && waits(n, op)) {
+        NestStatement *s = nest_statement(n, NEST_SCALAR, op, tile_op_result(op, 0));
+        nest_collect_leaves(n, s);
+        nest_schedule(n, s);
+    } else {
+        if (!pure) nest_flush(n);
+        nest_emit_scalar(n, op);
+    }
+}
+
+/* ---- regions ---- */
+
+/* Carried in a scalar: not in a buffer. */
+static bool is_scalar(Nest *n, const TileValue *value) { return !nest_info(n, value)->slot; }
+
+static void schedule_copies(Nest *n, const TileOp *op) {
+    for (NestStatement *s = tile_map_get(&n->statements, op); s; s = s->next)
+        if (s->kind == NEST_COPY) nest_schedule(n, s);
+    nest_flush(n);
+}
+
+typedef TILE_LIST(TileValue *) Values;
+
+static const TileType *element_type(Nest *n, const TileValue *value) {
+    return tile_type_scalar(n->module->context, value->type->scalar);
+}
+
+/* Operands first.. that belong to results of `owner` which are carried in scalars. */
+static void collect_carried(Nest *n, const TileOp *op, unsigned first, const TileOp *owner, Values *values) {
+    for (unsigned i = 0; i < owner->result_count; i++) {
+        TileValue *value = tile_op_operand(op, first + i);
+        if (!is_scalar(n, &owner->results[i])) continue;
+        tile_list_push(n->arena, values, tile_type_is_tile(value->type) ? first_lane(n, value) : nest_scalar(n, value));
+    }
+}
+
+static void map_results(Nest *n, const TileOp *old, const TileOp *op) {
+    unsigned next = 0;
+    for (unsigned i = 0; i < old->result_count; i++) {
+        if (!is_scalar(n, &old->results[i])) continue;
+        op->results[next].name = old->results[i].name;
+        nest_info(n, &old->results[i])->mapped = &op->results[next++];
+    }
+}
+
+static void map_arguments(Nest *n, const TileOp *old, const TileBlock *from, const TileBlock *to, unsigned leading) {
+    unsigned next = leading;
+    for (unsigned i = 0; i < from->argument_count; i++) {
+        TileValue *argument = from->arguments[i];
+        if (i >= leading && !is_scalar(n, &old->results[i - leading])) continue;
+        TileValue *mapped = to->arguments[i < leading ? i : next++];
+        mapped->name = argument->name;
+        nest_info(n, argument)->mapped = mapped;
+    }
+}
+
+static void for_op(Nest *n, TileOp *old) {
+    Values carried = {0};
+    schedule_copies(n, old);
+    collect_carried(n, old, 3, old, &carried);
+    TileValue *bounds[3];
+    for (unsigned i = 0; i < 3; i++) bounds[i] = nest_scalar(n, tile_op_operand(old, i));
+    TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
+    b.location = old->location;
+    TileOp *op = tile_build_for(&b, bounds[0], bounds[1], bounds[2], carried.items, (unsigned)carried.count);
+    for (unsigned i = 0; i < old->attribute_count; i++) tile_op_set(n->module, op, old->attributes[i]);
+    map_arguments(n, old, &old->regions[0], &op->regions[0], 1);
+    nest_block(n, &old->regions[0], &op->regions[0]);
+    map_results(n, old, op);
+}
+
+static void while_op(Nest *n, TileOp *old) {
+    Values carried = {0};
+    schedule_copies(n, old);
+    collect_carried(n, old, 0, old, &carried);
+    TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
+    b.location = old->location;
+    TileOp *op = tile_build_while(&b, carried.items, (unsigned)carried.count);
+    for (unsigned r = 0; r < 2; r++) {
+        map_arguments(n, old, &old->regions[r], &op->regions[r], 0);
+        nest_block(n, &old->regions[r], &op->regions[r]);
+    }
+    map_results(n, old, op);
+}
+
+static void if_op(Nest *n, TileOp *old) {
+    nest_flush(n);
+    TILE_LIST(const TileType *) types = {0};
+    for (unsigned i = 0; i < old->result_count; i++)
+        if (is_scalar(n, &old->results[i])) tile_list_push(n->arena, &types, element_type(n, &old->results[i]));
+    TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
+    b.location = old->location;
+    TileOp *op = tile_build_if(&b, nest_scalar(n, tile_op_operand(old, 0)), types.items, (unsigned)types.count);
+    for (unsigned r = 0; r < 2; r++) nest_block(n, &old->regions[r], &op->regions[r]);
+    map_results(n, old, op);
+}
+
+static void end_op(Nest *n, TileOp *old) {
+    Values values = {0};
+    schedule_copies(n, old);
+    const TileOp *owner = old->block->op;
+    unsigned first = old->id == TILE_OP_CONDITION ? 1 : 0;
+    if (first) tile_list_push(n->arena, &values, nest_scalar(n, tile_op_operand(old, 0)));
+    if (owner) collect_carried(n, old, first, owner, &values);
+    TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
+    b.location = old->location;
+    tile_build_end(&b, (TileOpId)old->id, values.items, (unsigned)values.count);
+}
+
+/* ---- blocks ---- */
+
+static bool is_on_scalars(const TileOp *op) {
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (tile_type_is_tile(op->results[i].type)) return false;
+    return true;
+}
+
+static void plain_op(Nest *n, TileOp *op) {
+    NestStatement *s = tile_map_get(&n->statements, op);
+    if (!s && op->id != TILE_OP_CONST && is_on_scalars(op)) scalar_op(n, op);
+    for (; s; s = s->next) nest_schedule(n, s);
+    if (n->batch.count >= BATCH) nest_flush(n);
+}
+
+void nest_block(Nest *n, TileBlock *old, TileBlock *block) {
+    NestOpen outside = n->open[0];
+    n->open[0] = (NestOpen){.block = block, .memo_count = (uint32_t)n->memo.count};
+    for (TileOp *op = old->first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR) for_op(n, op);
+        else if (op->id == TILE_OP_WHILE) while_op(n, op);
+        else if (op->id == TILE_OP_IF) if_op(n, op);
+        else if (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) end_op(n, op);
+        else plain_op(n, op);
+    }
+    nest_forget(n, n->open[0].memo_count);
+    n->open[0] = outside;
+}

@@ -1,0 +1,253 @@
+/* Operands and accumulators of dot.
+ *
+ * An operand that is a plain load is read in place, through any permutation; what else is multiplied is computed into
+ * a buffer first. The accumulator is a buffer, updated in place: that of the loop which carries it where possible. */
+#include <string.h>
+
+#include "cpu/nest.h"
+
+/* ---- operands ---- */
+
+/* fill(x, 0) along the contracted axis only, as both operands have it: the loop over k leaves those lanes out. */
+static const TileOp *contracted_fill(const TileValue *value, unsigned axis) {
+    const TileOp *fill = tile_value_def(value, TILE_OP_FILL);
+    uint64_t bits;
+    if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits) || bits) return NULL;
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (axes->integers[i] != axis) return NULL;
+    return fill;
+}
+
+static NestAtoms fill_bounds(const TileOp *fill, unsigned axis) {
+    NestAtoms atoms = {0};
+    for (unsigned i = 2; fill && i < fill->operand_count; i += 2)
+        nest_atoms_add(&atoms, tile_op_operand(fill, i), tile_op_operand(fill, i + 1),
+                       fill->results[0].type->extent[axis]);
+    return atoms;
+}
+
+static bool is_plain_load(const TileValue *value) {
+    const TileOp *op = tile_value_def(value, TILE_OP_LOAD_TILE);
+    if (!op || op->results[0].type->scalar == TILE_BOOL) return false;
+    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS), *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; i < access->count; i++)
+        if (access->integers[i] == TILE_ACCESS_GATHER) return false;
+    return !parts || !parts->count;
+}
+
+static void resolve(Nest *n, NestOperand *o, TileValue *value, const TileOp *dot) {
+    unsigned rank = value->type->rank;
+    for (unsigned i = 0; i < rank; i++) o->axis[i] = (int8_t)i;
+    for (TileOp *op = value->op; op && op->id == TILE_OP_PERMUTE && !nest_info(n, value)->statement; op = value->op) {
+        const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+        for (unsigned i = 0; i < rank; i++) o->axis[i] = (int8_t)axes->integers[o->axis[i]];
+        value = tile_op_operand(op, 0);
+    }
+    o->value = value;
+    const NestInfo *info = nest_info(n, value);
+    o->view = !info->statement && !info->slot && is_plain_load(value) && !nest_is_clobbered(n, value, dot);
+    if (!o->view) nest_keep(n, value);
+    const NestAtoms *atoms = nest_atoms(n, value);
+    for (unsigned i = 0; i < rank; i++) o->atoms[i] = atoms[o->axis[i]];
+}
+
+void nest_plan_dot(Nest *n, TileOp *op) {
+    TileValue *value = tile_op_result(op, 0), *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1);
+    unsigned rank = value->type->rank;
+    NestStatement *copy = nest_statement(n, NEST_COPY, op, NULL);
+    copy->copies = TILE_NEW(n->arena, NestCopy);
+    copy->copies->value = tile_op_operand(op, 2);
+    copy->copy_count = 1;
+    NestStatement *s = nest_statement(n, NEST_DOT, op, value);
+    const TileOp *fill_a = contracted_fill(a, rank - 1), *fill_b = contracted_fill(b, rank - 2);
+    NestAtoms trim = fill_bounds(fill_a, rank - 1), other = fill_bounds(fill_b, rank - 2);
+    bool strip = fill_a && fill_b && nest_atoms_equal(&trim, &other);
+    resolve(n, &s->a, strip ? tile_op_operand(fill_a, 0) : a, op);
+    resolve(n, &s->b, strip ? tile_op_operand(fill_b, 0) : b, op);
+    int64_t extent = a->type->extent[rank - 1];
+    if (strip) nest_atoms_join(&s->a.atoms[rank - 1], &trim, extent);
+}
+
+/* ---- accumulators ---- */
+
+/* Is the dot, through ops on single elements, the only reader of the carried value? */
+static bool feeds_only(const TileValue *value, const TileOp *dot) {
+    while (tile_value_has_uses(value)) {
+        if (!tile_value_has_one_use(value)) return false;
+        const TileOp *user = value->first_use->user;
+        if (user == dot) return value->first_use->index == 2;
+        bool pointwise = tile_op_info(user->id)->class == TILE_CLASS_ELEMENTWISE && user->block == dot->block;
+        if (!pointwise) return false;
+        value = tile_op_result(user, 0);
+    }
+    return true;
+}
+
+/* The dot that goes on with this one's result and is its only reader. */
+static TileOp *next_in_chain(const TileOp *dot) {
+    const TileValue *value = tile_op_result(dot, 0);
+    if (!tile_value_has_one_use(value)) return NULL;
+    TileOp *user = value->first_use->user;
+    bool goes_on = user->id == TILE_OP_DOT && value->first_use->index == 2 && user->block == dot->block;
+    return goes_on ? user : NULL;
+}
+
+static NestBuffer *loop_buffer(Nest *n, const TileOp *head, const TileOp *last) {
+    const TileOp *owner = last->block->op;
+    const TileValue *value = tile_op_result(last, 0);
+    if (!owner || owner->id != TILE_OP_FOR) return NULL;
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        if (use->user != last->block->last) continue;
+        const TileValue *carried = last->block->arguments[use->index + 1];
+        if (feeds_only(carried, head)) return nest_info(n, carried)->slot;
+    }
+    return NULL;
+}
+
+static void join_chain(Nest *n, const TileOp *head) {
+    const TileOp *last = head;
+    for (const TileOp *next; (next = next_in_chain(last));) last = next;
+    TileValue *start = tile_op_operand(head, 2);
+    NestBuffer *buffer = loop_buffer(n, head, last);
+    if (!buffer && start->op && tile_value_has_one_use(start)) buffer = nest_info(n, start)->slot;
+    if (!buffer) buffer = nest_buffer(n, start->type, 0);
+    for (const TileOp *op = head;; op = next_in_chain(op)) {
+        NestStatement *copy = tile_map_get(&n->statements, op);
+        while (copy->kind != NEST_COPY) copy = copy->next;
+        copy->copies->to = buffer;
+        if (op != head || nest_info(n, start)->slot == buffer) copy->copy_count = 0;
+        nest_info(n, tile_op_result(op, 0))->statement->buffer = buffer;
+        if (op == last) break;
+    }
+}
+
+static bool heads_chain(const TileOp *dot) {
+    const TileOp *before = tile_value_def(tile_op_operand(dot, 2), TILE_OP_DOT);
+    return !before || next_in_chain(before) != dot;
+}
+
+void nest_join_dots(Nest *n) {
+    for (size_t i = 0; i < n->all.count; i++)
+        if (n->all.items[i]->kind == NEST_DOT && heads_chain(n->all.items[i]->op)) join_chain(n, n->all.items[i]->op);
+    for (size_t i = 0; i < n->all.count; i++) {
+        NestStatement *s = n->all.items[i];
+        unsigned kept = 0;
+        for (unsigned c = 0; s->kind == NEST_COPY && c < s->copy_count; c++) {
+            const NestStatement *source = nest_info(n, s->copies[c].value)->statement;
+            if (!source || !source->buffer || source->buffer != s->copies[c].to) s->copies[kept++] = s->copies[c];
+        }
+        s->copy_count = kept;
+    }
+}
+
+/* ---- code ---- */
+
+typedef struct Strided {
+    TileValue *pointer, *stride[TILE_MAX_TILE_RANK]; /* by axis of the operand */
+} Strided;
+
+static TileValue *moved(Nest *n, TileValue *pointer, TileValue *lanes, TileValue *stride) {
+    return nest_offset(n, pointer, nest_binary(n, TILE_OP_MUL, lanes, stride));
+}
+
+static Strided view(Nest *n, const NestOperand *o) {
+    const TileOp *op = o->value->op;
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count;
+    nest_access(op, dimensions, &count);
+    Strided result = {.pointer = nest_info(n, tile_op_operand(op, 0))->tensor->pointer};
+    TileValue *by_axis[TILE_MAX_TILE_RANK] = {0};
+    for (unsigned d = 0; d < count; d++) {
+        TileValue *stride = nest_stride(n, tile_op_operand(op, 0), d);
+        TileValue *first = nest_scalar(n, tile_op_operand(op, dimensions[d].operand));
+        result.pointer = moved(n, result.pointer, first, stride);
+        if (dimensions[d].axis < 0) continue;
+        TileValue *step = nest_scalar(n, tile_op_operand(op, dimensions[d].operand + 1));
+        by_axis[dimensions[d].axis] = nest_binary(n, TILE_OP_MUL, step, stride);
+    }
+    for (unsigned i = 0; i < o->value->type->rank; i++) result.stride[i] = by_axis[o->axis[i]];
+    return result;
+}
+
+static Strided in_buffer(Nest *n, NestBuffer *buffer, const int8_t *axis, unsigned rank) {
+    Strided result = {.pointer = nest_buffer_pointer(n, buffer)};
+    for (unsigned i = 0; i < rank; i++) result.stride[i] = nest_constant(n, buffer->stride[axis ? axis[i] : (int)i]);
+    return result;
+}
+
+static Strided operand(Nest *n, const NestOperand *o) {
+    if (o->view) return view(n, o);
+    const NestInfo *info = nest_info(n, o->value);
+    return in_buffer(n, info->slot ? info->slot : info->statement->buffer, o->axis, o->value->type->rank);
+}
+
+static TileValue *size_between(Nest *n, TileValue *lo, TileValue *hi) {
+    return nest_binary(n, TILE_OP_MAX, nest_binary(n, TILE_OP_SUB, hi, lo), nest_constant(n, 0));
+}
+
+/* Goes into a loop over one leading axis, which all three share. */
+static void enter_batch(Nest *n, const NestAtoms *atoms, int64_t extent, Strided *parts[3], unsigned axis) {
+    TileValue *lo, *hi;
+    nest_bounds(n, atoms, extent, &lo, &hi);
+    TileBuilder b = nest_builder(n, NULL, 0, NULL);
+    b = tile_builder_at_end(n->module, n->open[0].block);
+    TileOp *loop = tile_build_for(&b, lo, hi, nest_constant(n, 1), NULL, 0);
+    n->open[0].block = &loop->regions[0];
+    for (unsigned i = 0; i < 3; i++)
+        parts[i]->pointer = moved(n, parts[i]->pointer, loop->regions[0].arguments[0], parts[i]->stride[axis]);
+}
+
+static void build_block(Nest *n, const NestStatement *s, const Strided *a, const Strided *b, const Strided *c,
+                        TileValue *const *size) {
+    unsigned rank = s->value->type->rank;
+    TileValue *zero = nest_constant(n, 0);
+    TileValue *operands[] = {a->pointer, a->stride[rank - 2], a->stride[rank - 1], b->pointer, b->stride[rank - 2],
+                             b->stride[rank - 1], c->pointer, c->stride[rank - 2], size[0], size[1], size[2], zero,
+                             zero, zero};
+    const TileType *types[] = {tile_type_scalar(n->module->context, s->a.value->type->scalar),
+                               tile_type_scalar(n->module->context, s->b.value->type->scalar),
+                               tile_type_scalar(n->module->context, s->value->type->scalar)};
+    const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;
+    int64_t extents[] = {left[rank - 2], right[rank - 1], left[rank - 1]};
+    TileAttribute attributes[3] = {
+        {.key = TILE_ATTRIBUTE_TYPES, .count = 3, .types = types},
+        {.key = TILE_ATTRIBUTE_EXTENTS, .count = 3, .integers = extents},
+    };
+    const TileAttribute *precision = tile_op_get(s->op, TILE_ATTRIBUTE_PRECISION);
+    if (precision) attributes[2] = *precision;
+    TileBuilder builder = tile_builder_at_end(n->module, n->open[0].block);
+    builder.location = s->op->location;
+    tile_build_op(&builder, TILE_OP_DOT_BLOCK, operands, 14, attributes, precision ? 3 : 2, NULL, 0);
+}
+
+void nest_emit_dot(Nest *n, NestStatement *s) {
+    const TileType *type = s->value->type;
+    unsigned rank = type->rank;
+    TileBlock *outside = n->open[0].block;
+    Strided a = operand(n, &s->a), b = operand(n, &s->b), c = in_buffer(n, s->buffer, NULL, rank);
+    Strided *parts[3] = {&a, &b, &c};
+    const NestAtoms *atoms = nest_atoms(n, s->value);
+    NestAtoms inner = s->a.atoms[rank - 1];
+    int64_t depth = tile_op_operand(s->op, 0)->type->extent[rank - 1];
+    nest_atoms_join(&inner, &s->b.atoms[rank - 2], depth);
+    TileValue *lo[3], *hi[3], *size[3];
+    nest_bounds(n, &atoms[rank - 2], type->extent[rank - 2], &lo[0], &hi[0]);
+    nest_bounds(n, &atoms[rank - 1], type->extent[rank - 1], &lo[1], &hi[1]);
+    nest_bounds(n, &inner, depth, &lo[2], &hi[2]);
+    for (unsigned i = 0; i < 3; i++) size[i] = size_between(n, lo[i], hi[i]);
+    a.pointer = moved(n, moved(n, a.pointer, lo[0], a.stride[rank - 2]), lo[2], a.stride[rank - 1]);
+    b.pointer = moved(n, moved(n, b.pointer, lo[2], b.stride[rank - 2]), lo[1], b.stride[rank - 1]);
+    c.pointer = moved(n, moved(n, c.pointer, lo[0], c.stride[rank - 2]), lo[1], c.stride[rank - 1]);
+    unsigned memo = (unsigned)n->memo.count;
+    for (unsigned i = 0; i + 2 < rank; i++) enter_batch(n, &atoms[i], type->extent[i], parts, i);
+    build_block(n, s, &a, &b, &c, size);
+    for (unsigned i = 0; i + 2 < rank; i++) {
+        TileBlock *block = n->open[0].block;
+        TileBuilder end = tile_builder_at_end(n->module, block);
+        tile_build_end(&end, TILE_OP_YIELD, NULL, 0);
+        n->open[0].block = block->op->block;
+    }
+    n->open[0].block = outside;
+    nest_forget(n, memo);
+}

@@ -1,0 +1,219 @@
+/* A tree of loops to ops. */
+#include "cpu/nest.h"
+
+TileOpId nest_combiner(TileName kind) {
+    switch ((int)kind) {
+    case TILE_KIND_PROD: return TILE_OP_MUL;
+    case TILE_KIND_MIN: return TILE_OP_MIN;
+    case TILE_KIND_MAX: return TILE_OP_MAX;
+    case TILE_KIND_ANY: return TILE_OP_OR;
+    case TILE_KIND_ALL: return TILE_OP_AND;
+    default: return TILE_OP_ADD;
+    }
+}
+
+static TileName combine_name(TileName kind, bool with_index) {
+    switch ((int)kind) {
+    case TILE_KIND_PROD: return TILE_COMBINE_PROD;
+    case TILE_KIND_MIN: return with_index ? TILE_COMBINE_ARG_MIN : TILE_COMBINE_MIN;
+    case TILE_KIND_MAX: return with_index ? TILE_COMBINE_ARG_MAX : TILE_COMBINE_MAX;
+    case TILE_KIND_ANY: return TILE_COMBINE_ANY;
+    case TILE_KIND_ALL: return TILE_COMBINE_ALL;
+    default: return TILE_COMBINE_SUM;
+    }
+}
+
+static TileName kind_of(const TileOp *op) {
+    return (TileName)tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
+}
+
+static unsigned rank_of(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
+
+/* What a loop carries and what its body yields. */
+typedef struct Carried {
+    TILE_LIST(TileValue *) values; /* initial, then yielded */
+    TILE_LIST(int64_t) combine;
+} Carried;
+
+/* ---- statements ---- */
+
+/* A value that the statement has computed, at the point where the open loops are. */
+static void define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result) {
+    nest_remember(n, s->value, index, result);
+    if (rank_of(s->value->type) == 0 || (!s->parallel_count && nest_is_single(s->value->type)))
+        nest_info(n, s->value)->mapped = result;
+    if (s->buffer)
+        nest_store(n, result, nest_buffer_address(n, s->buffer, rank_of(s->value->type), index), NULL, s->op);
+}
+
+static void emit_store(Nest *n, NestStatement *s) {
+    TileValue *index[TILE_MAX_TILE_RANK], *mask, *value = tile_op_operand(s->op, 1);
+    unsigned level;
+    nest_point(n, s, rank_of(value->type), index);
+    value = nest_pull(n, value, index);
+    TileValue *address = nest_address(n, s->op, index, &mask, &level);
+    nest_store(n, value, address, mask, s->op);
+}
+
+static void emit_keep(Nest *n, NestStatement *s) {
+    TileValue *index[TILE_MAX_TILE_RANK];
+    nest_point(n, s, rank_of(s->value->type), index);
+    define(n, s, index, nest_compute(n, s->value, index));
+}
+
+static void emit_copy(Nest *n, NestStatement *s) {
+    TileValue *index[TILE_MAX_TILE_RANK];
+    unsigned rank = s->copies[0].value->type->rank;
+    nest_point(n, s, rank, index);
+    TileValue **values = TILE_NEW_ARRAY(n->arena, TileValue *, s->copy_count);
+    for (unsigned i = 0; i < s->copy_count; i++) values[i] = nest_pull(n, s->copies[i].value, index);
+    for (unsigned i = 0; i < s->copy_count; i++)
+        nest_store(n, values[i], nest_buffer_address(n, s->copies[i].to, rank, index), NULL, s->op);
+}
+
+static void emit_contribution(Nest *n, NestStatement *s, Carried *carried) {
+    TileValue *index[TILE_MAX_TILE_RANK], *at[TILE_MAX_TILE_RANK];
+    unsigned rank = tile_op_operand(s->op, 0)->type->rank;
+    unsigned axis = (unsigned)tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
+    nest_point(n, s, rank - 1, at);
+    for (unsigned i = 0; i < rank; i++) index[i] = at[i - (i > axis)];
+    index[axis] = n->open[n->open_count - 1].index;
+    for (unsigned i = 0; i < s->op->operand_count; i++)
+        tile_list_push(n->arena, &carried->values, nest_pull(n, tile_op_operand(s->op, i), index));
+}
+
+static void emit_statement(Nest *n, NestStatement *s, Carried *carried) {
+    n->current = s;
+    switch (s->kind) {
+    case NEST_SCALAR: nest_emit_scalar(n, s->op); break;
+    case NEST_READ: break;
+    case NEST_STORE: emit_store(n, s); break;
+    case NEST_KEEP: emit_keep(n, s); break;
+    case NEST_COPY: emit_copy(n, s); break;
+    case NEST_DOT: nest_emit_dot(n, s); break;
+    case NEST_REDUCE:
+    case NEST_ARG_REDUCE: emit_contribution(n, s, carried); break;
+    case NEST_SCAN: break;
+    }
+}
+
+/* ---- loops ---- */
+
+
+static void add_initial(Nest *n, const NestStatement *s, Carried *carried) {
+    TileName kind = kind_of(s->op);
+    bool with_index = s->kind == NEST_ARG_REDUCE;
+    TileScalar scalar = tile_op_operand(s->op, 0)->type->scalar;
+    tile_list_push(n->arena, &carried->values, nest_bits(n, scalar, nest_identity(kind, scalar)));
+    tile_list_push(n->arena, &carried->combine, combine_name(kind, with_index));
+    if (!with_index) return;
+    tile_list_push(n->arena, &carried->values, nest_constant(n, INT64_MAX));
+    tile_list_push(n->arena, &carried->combine, TILE_COMBINE_WITH);
+}
+
+static TileOp *open_loop(Nest *n, const NestNode *node, const Carried *carried) {
+    TileValue *lo, *hi;
+    nest_bounds(n, &node->level.atoms, node->level.extent, &lo, &hi);
+    TileBuilder b = tile_builder_at_end(n->module, n->open[n->open_count - 1].block);
+    TileOp *loop = tile_build_loop(&b, node->level.kind, lo, hi, node->level.extent, carried->values.items,
+                                   (unsigned)carried->values.count);
+    if (carried->combine.count && node->level.kind == TILE_LOOP_KIND_REDUCE) {
+        TileAttribute combine = {.key = TILE_ATTRIBUTE_COMBINE,
+                                 .count = (uint32_t)carried->combine.count,
+                                 .integers = carried->combine.items};
+        tile_op_set(n->module, loop, combine);
+        tile_op_set_integer(n->module, loop, TILE_ATTRIBUTE_ORDER, node->level.order);
+    }
+    n->open[n->open_count++] = (NestOpen){.block = &loop->regions[0],
+                                          .loop = loop,
+                                          .index = loop->regions[0].arguments[0],
+                                          .level = &node->level,
+                                          .memo_count = (uint32_t)n->memo.count};
+    return loop;
+}
+
+static void close_loop(Nest *n, const Carried *carried) {
+    NestOpen *open = &n->open[n->open_count - 1];
+    TileBuilder b = tile_builder_at_end(n->module, open->block);
+    tile_build_end(&b, TILE_OP_YIELD, carried->values.items, (unsigned)carried->values.count);
+    nest_forget(n, open->memo_count);
+    n->open_count--;
+}
+
+static bool is_reduction(const NestStatement *s) {
+    return s && (s->kind == NEST_REDUCE || s->kind == NEST_ARG_REDUCE);
+}
+
+/* No element at all: index 0. */
+static TileValue *found_index(Nest *n, TileValue *index) {
+    TileValue *operands[] = {index, nest_constant(n, INT64_MAX)};
+    TileValue *choice[] = {nest_op(n, TILE_OP_EQ, operands, 2, TILE_BOOL, NULL), nest_constant(n, 0), index};
+    return nest_op(n, TILE_OP_SELECT, choice, 3, TILE_I64, NULL);
+}
+
+static void define_results(Nest *n, const NestNode *node, TileOp *loop) {
+    unsigned next = 0;
+    for (size_t i = 0; i < node->children.count; i++) {
+        NestStatement *s = node->children.items[i]->statement;
+        if (!is_reduction(s)) continue;
+        TileValue *index[TILE_MAX_TILE_RANK];
+        bool with_index = s->kind == NEST_ARG_REDUCE;
+        TileValue *result = tile_op_result(loop, next + with_index);
+        next += 1 + with_index;
+        nest_point(n, s, rank_of(s->value->type), index);
+        n->current = s;
+        define(n, s, index, with_index ? found_index(n, result) : result);
+    }
+}
+
+/* One element after the other; backwards the loop counts up all the same. */
+static void emit_scan(Nest *n, const NestNode *node, NestStatement *s) {
+    TileName kind = kind_of(s->op);
+    Carried carried = {0};
+    add_initial(n, s, &carried);
+    TileOp *loop = open_loop(n, node, &carried);
+    NestOpen *open = &n->open[n->open_count - 1];
+    TileValue *sum = loop->regions[0].arguments[1], *index[TILE_MAX_TILE_RANK];
+    if (tile_op_integer(s->op, TILE_ATTRIBUTE_REVERSE, 0)) {
+        TileValue *last = nest_binary(n, TILE_OP_ADD, tile_op_operand(loop, 0), tile_op_operand(loop, 1));
+        last = nest_binary(n, TILE_OP_SUB, last, nest_constant(n, 1));
+        open->index = nest_binary(n, TILE_OP_SUB, last, open->index);
+    }
+    n->current = s;
+    nest_point(n, s, s->value->type->rank, index);
+    TileValue *operands[] = {sum, nest_pull(n, tile_op_operand(s->op, 0), index)};
+    TileValue *next = nest_op(n, nest_combiner(kind), operands, 2, sum->type->scalar, NULL);
+    define(n, s, index, tile_op_integer(s->op, TILE_ATTRIBUTE_EXCLUSIVE, 0) ? sum : next);
+    carried.values.items[0] = next;
+    close_loop(n, &carried);
+}
+
+static void emit_node(Nest *n, const NestNode *node, Carried *carried);
+
+static void emit_loop(Nest *n, const NestNode *node) {
+    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) {
+        emit_scan(n, node, node->children.items[0]->statement);
+        return;
+    }
+    Carried carried = {0}, yielded = {0};
+    for (size_t i = 0; i < node->children.count; i++)
+        if (is_reduction(node->children.items[i]->statement)) add_initial(n, node->children.items[i]->statement, &carried);
+    TileOp *loop = open_loop(n, node, &carried);
+    for (size_t i = 0; i < node->children.count; i++) emit_node(n, node->children.items[i], &yielded);
+    close_loop(n, &yielded);
+    define_results(n, node, loop);
+}
+
+static void emit_node(Nest *n, const NestNode *node, Carried *carried) {
+    if (node->statement) emit_statement(n, node->statement, carried);
+    else emit_loop(n, node);
+}
+
+void nest_flush(Nest *n) {
+    nest_store_batch(n);
+    for (size_t i = 0; i < n->root.children.count; i++) emit_node(n, n->root.children.items[i], NULL);
+    for (size_t i = 0; i < n->batch.count; i++) n->batch.items[i]->pending = false;
+    n->root.children.count = 0;
+    n->batch.count = 0;
+    n->current = NULL;
+}

@@ -1,0 +1,429 @@
+/* Where tile values are valid, and what a statement reads at which of its points. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/nest.h"
+
+/* ---- accesses ---- */
+
+unsigned nest_access(const TileOp *op, NestDimension *dimensions, unsigned *count) {
+    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = op->id == TILE_OP_STORE_TILE ? 2 : 1;
+    int axis = 0, gathered = -1;
+    *count = access->count;
+    for (unsigned d = 0; d < access->count; d++) {
+        NestDimension *dimension = &dimensions[d];
+        *dimension = (NestDimension){.kind = (TileName)access->integers[d], .operand = operand, .axis = -1};
+        if (dimension->kind == TILE_ACCESS_RANGE) dimension->axis = axis++;
+        if (dimension->kind == TILE_ACCESS_GATHER) {
+            if (gathered < 0) gathered = axis++;
+            dimension->axis = gathered;
+        }
+        operand += dimension->kind == TILE_ACCESS_RANGE ? 4 : 1;
+    }
+    return operand;
+}
+
+TileValue *nest_part(const TileOp *op, unsigned after_access, TileName part) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; parts && i < parts->count; i++)
+        if (parts->integers[i] == part) return tile_op_operand(op, after_access + i);
+    return NULL;
+}
+
+/* ---- atoms ---- */
+
+static bool same_bound(const TileValue *a, const TileValue *b) {
+    int64_t x, y;
+    return a == b || (tile_value_integer(a, &x) && tile_value_integer(b, &y) && x == y);
+}
+
+static bool has_atom(const NestAtoms *atoms, const NestAtom *atom) {
+    for (unsigned i = 0; i < atoms->count; i++)
+        if (same_bound(atoms->items[i].lo, atom->lo) && same_bound(atoms->items[i].hi, atom->hi)) return true;
+    return false;
+}
+
+bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b) {
+    if (a->count != b->count) return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (!has_atom(b, &a->items[i])) return false;
+    return true;
+}
+
+void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent) {
+    int64_t low, high;
+    if (tile_value_integer(lo, &low) && low <= 0 && tile_value_integer(hi, &high) && high >= extent) return;
+    NestAtom atom = {lo, hi};
+    if (atoms->count < NEST_ATOMS && !has_atom(atoms, &atom)) atoms->items[atoms->count++] = atom;
+}
+
+void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent) {
+    for (unsigned i = 0; i < more->count; i++) nest_atoms_add(atoms, more->items[i].lo, more->items[i].hi, extent);
+}
+
+bool nest_is_single(const TileType *type) { return tile_type_lanes(type) == 1; }
+
+bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis) {
+    unsigned next = 0, from_rank = tile_type_is_tile(from) ? from->rank : 0;
+    unsigned to_rank = tile_type_is_tile(to) ? to->rank : 0;
+    for (unsigned i = 0; i < from_rank; i++) {
+        axis[i] = -1;
+        if (from->extent[i] == 1) continue;
+        while (next < to_rank && to->extent[next] == 1) next++;
+        if (next == to_rank || to->extent[next] != from->extent[i]) return false;
+        axis[i] = (int8_t)next++;
+    }
+    return true;
+}
+
+static void load_atoms(const TileOp *op, NestAtoms *atoms) {
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count, after = nest_access(op, dimensions, &count);
+    const TileType *type = op->results[0].type;
+    if (nest_part(op, after, TILE_PARTS_FILL)) return;
+    for (unsigned d = 0; d < count; d++)
+        if (dimensions[d].kind == TILE_ACCESS_RANGE)
+            nest_atoms_add(&atoms[dimensions[d].axis], tile_op_operand(op, dimensions[d].operand + 2),
+                           tile_op_operand(op, dimensions[d].operand + 3), type->extent[dimensions[d].axis]);
+}
+
+static void fill_atoms(const TileOp *op, NestAtoms *atoms) {
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++) atoms[axes->integers[i]].count = 0;
+}
+
+static void dot_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
+    const NestStatement *s = nest_info(n, value)->statement;
+    unsigned rank = value->type->rank;
+    for (unsigned i = 0; s && i < rank; i++) {
+        if (i != rank - 1) nest_atoms_join(&atoms[i], &s->a.atoms[i], value->type->extent[i]);
+        if (i != rank - 2) nest_atoms_join(&atoms[i], &s->b.atoms[i], value->type->extent[i]);
+    }
+    nest_atoms_join(&atoms[rank - 2], &nest_atoms(n, tile_op_operand(value->op, 2))[rank - 2],
+                    value->type->extent[rank - 2]);
+    nest_atoms_join(&atoms[rank - 1], &nest_atoms(n, tile_op_operand(value->op, 2))[rank - 1],
+                    value->type->extent[rank - 1]);
+}
+
+/* The operand's atoms, moved to the axes of the result. */
+static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
+    const TileOp *op = value->op;
+    TileValue *operand = tile_op_operand(op, 0);
+    if (!tile_type_is_tile(operand->type)) return;
+    const NestAtoms *from = nest_atoms(n, operand);
+    const TileType *type = value->type;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    int8_t map[TILE_MAX_TILE_RANK];
+    if (op->id == TILE_OP_BROADCAST) {
+        for (unsigned i = 0; i < type->rank; i++)
+            if (operand->type->extent[i] == type->extent[i]) atoms[i] = from[i];
+    } else if (op->id == TILE_OP_PERMUTE) {
+        const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+        for (unsigned i = 0; i < type->rank; i++) atoms[i] = from[axes->integers[i]];
+    } else if (op->id == TILE_OP_RESHAPE && nest_reshape_map(operand->type, type, map)) {
+        for (unsigned i = 0; i < operand->type->rank; i++)
+            if (map[i] >= 0) atoms[map[i]] = from[i];
+    } else if (op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE) {
+        for (unsigned i = 0; tile_type_is_tile(type) && i < type->rank; i++) atoms[i] = from[i + (i >= axis)];
+    } else if (op->id == TILE_OP_SCAN || op->id == TILE_OP_FILL) {
+        memcpy(atoms, from, sizeof *from * type->rank);
+        if (op->id == TILE_OP_FILL) fill_atoms(op, atoms);
+    }
+}
+
+const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
+    NestInfo *info = nest_info(n, value);
+    if (info->atoms) return info->atoms;
+    NestAtoms *atoms = TILE_NEW_ARRAY(n->arena, NestAtoms, TILE_MAX_TILE_RANK);
+    info->atoms = atoms;
+    const TileOp *op = value->op;
+    if (!op || !tile_type_is_tile(value->type)) return atoms;
+    if (op->id == TILE_OP_LOAD_TILE) {
+        load_atoms(op, atoms);
+    } else if (op->id == TILE_OP_DOT) {
+        dot_atoms(n, value, atoms);
+    } else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) {
+        for (unsigned i = 0; i < op->operand_count; i++) {
+            TileValue *operand = tile_op_operand(op, i);
+            if (!tile_type_is_tile(operand->type)) continue;
+            const NestAtoms *from = nest_atoms(n, operand);
+            for (unsigned a = 0; a < value->type->rank; a++)
+                nest_atoms_join(&atoms[a], &from[a], value->type->extent[a]);
+        }
+    } else if (op->operand_count && op->id != TILE_OP_SPLAT) {
+        moved_atoms(n, value, atoms);
+    }
+    return atoms;
+}
+
+/* ---- levels and maps ---- */
+
+void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms, int skip) {
+    int axis = 0; /* of the value, which lacks the axis that is skipped */
+    for (int i = 0; tile_type_is_tile(type) && i < type->rank; i++) {
+        if (i == skip) continue;
+        if (type->extent[i] > 1 || atoms[i].count) {
+            s->levels[s->level_count] =
+                (NestLevel){.extent = type->extent[i], .atoms = atoms[i], .kind = TILE_LOOP_KIND_PARALLEL};
+            s->axis[s->level_count++] = (int8_t)axis;
+        }
+        axis++;
+    }
+    s->parallel_count = s->level_count;
+}
+
+/* Lanes that the destination does not have are not written, whatever the value holds there. */
+void nest_store_levels(NestStatement *s) {
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    NestAtoms atoms[TILE_MAX_TILE_RANK] = {0};
+    unsigned count;
+    nest_access(s->op, dimensions, &count);
+    const TileType *type = tile_op_operand(s->op, 1)->type;
+    for (unsigned d = 0; d < count; d++)
+        if (dimensions[d].kind == TILE_ACCESS_RANGE)
+            nest_atoms_add(&atoms[dimensions[d].axis], tile_op_operand(s->op, dimensions[d].operand + 2),
+                           tile_op_operand(s->op, dimensions[d].operand + 3), type->extent[dimensions[d].axis]);
+    nest_levels(s, type, atoms, -1);
+}
+
+/* Only lanes invalid in all the values are left out. A dot needs no accumulator where it has no result. */
+void nest_copy_levels(Nest *n, NestStatement *s) {
+    if (!s->copy_count) return;
+    bool dot = s->op->id == TILE_OP_DOT;
+    const TileType *type = s->copies[0].value->type;
+    NestAtoms atoms[TILE_MAX_TILE_RANK];
+    memcpy(atoms, nest_atoms(n, dot ? tile_op_result(s->op, 0) : s->copies[0].value), sizeof atoms);
+    for (unsigned i = 1; i < s->copy_count; i++)
+        for (unsigned a = 0; a < type->rank; a++) {
+            const NestAtoms *other = &nest_atoms(n, s->copies[i].value)[a];
+            unsigned kept = 0;
+            for (unsigned k = 0; k < atoms[a].count; k++)
+                if (has_atom(other, &atoms[a].items[k])) atoms[a].items[kept++] = atoms[a].items[k];
+            atoms[a].count = kept;
+        }
+    nest_levels(s, type, atoms, -1);
+}
+
+uint64_t nest_identity(TileName kind, TileScalar scalar) {
+    bool is_signed = tile_scalar_class(scalar) == TILE_CLASS_SIGNED;
+    unsigned bits = tile_scalar_bits(scalar);
+    if (kind == TILE_KIND_SUM || kind == TILE_KIND_ANY) return 0;
+    if (kind == TILE_KIND_ALL) return 1;
+    if (kind == TILE_KIND_PROD) return tile_scalar_from_number(scalar, 1);
+    if (tile_scalar_is_float(scalar)) return tile_scalar_from_number(scalar, kind == TILE_KIND_MAX ? -INFINITY : INFINITY);
+    uint64_t top = is_signed ? 1ull << (bits - 1) : 0, all = bits == 64 ? ~0ull : (1ull << bits) - 1;
+    return kind == TILE_KIND_MAX ? top : all ^ top;
+}
+
+/* A fill with the neutral element means that the loop leaves those lanes out. */
+static void trim_reduction(const NestStatement *s, TileName kind, int64_t axis, NestAtoms *atoms) {
+    const TileOp *fill = tile_value_def(tile_op_operand(s->op, 0), TILE_OP_FILL);
+    uint64_t bits;
+    if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return;
+    TileScalar scalar = fill->results[0].type->scalar;
+    bool zero = kind == TILE_KIND_SUM && tile_scalar_is_float(scalar) &&
+                bits == tile_scalar_from_number(scalar, -0.0);
+    if (bits != nest_identity(kind, scalar) && !zero) return;
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (axes->integers[i] == axis)
+            nest_atoms_add(atoms, tile_op_operand(fill, 2 + 2 * i), tile_op_operand(fill, 3 + 2 * i),
+                           fill->results[0].type->extent[axis]);
+}
+
+void nest_reduce_levels(Nest *n, NestStatement *s) {
+    TileValue *operand = tile_op_operand(s->op, 0);
+    const TileType *type = operand->type;
+    int64_t axis = tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
+    TileName kind = (TileName)tile_op_integer(s->op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
+    bool scan = s->kind == NEST_SCAN;
+    nest_levels(s, type, nest_atoms(n, operand), (int)axis);
+    for (unsigned l = 0; scan && l < s->level_count; l++) s->axis[l] = (int8_t)(s->axis[l] + (s->axis[l] >= axis));
+    NestLevel *level = &s->levels[s->level_count];
+    *level = (NestLevel){.extent = type->extent[axis],
+                         .atoms = nest_atoms(n, operand)[axis],
+                         .kind = scan ? TILE_LOOP_KIND_SEQUENTIAL : TILE_LOOP_KIND_REDUCE,
+                         .order = axis == type->rank - 1 ? TILE_ORDER_STRIPES : TILE_ORDER_SERIAL};
+    trim_reduction(s, kind, axis, &level->atoms);
+    s->axis[s->level_count++] = scan ? (int8_t)axis : -1;
+}
+
+NestMap nest_map(const NestStatement *s, unsigned rank) {
+    NestMap map;
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map.level[i] = NEST_FIXED;
+    for (unsigned l = 0; l < s->level_count; l++)
+        if (s->axis[l] >= 0 && s->axis[l] < (int)rank) map.level[s->axis[l]] = (int8_t)l;
+    return map;
+}
+
+bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank) {
+    NestMap own = nest_map(s, rank);
+    return memcmp(own.level, map->level, rank) == 0;
+}
+
+/* ---- leaves ---- */
+
+static void walk(Nest *n, NestStatement *s, TileValue *value, NestMap map);
+
+static void walk_scalar(Nest *n, NestStatement *s, TileValue *value) {
+    NestMap fixed;
+    memset(fixed.level, NEST_FIXED, sizeof fixed.level);
+    walk(n, s, value, fixed);
+}
+
+static NestMap mapped_through(const TileOp *op, const NestMap *map) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    NestMap result;
+    memset(result.level, NEST_FIXED, sizeof result.level);
+    int8_t axis[TILE_MAX_TILE_RANK];
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    unsigned rank = tile_type_is_tile(from) ? from->rank : 0;
+    bool simple = op->id != TILE_OP_RESHAPE || nest_reshape_map(from, to, axis);
+    for (unsigned i = 0; i < rank; i++) {
+        if (op->id == TILE_OP_BROADCAST)
+            result.level[i] = from->extent[i] == 1 && to->extent[i] != 1 ? NEST_FIXED : map->level[i];
+        else if (op->id == TILE_OP_PERMUTE)
+            result.level[axes->integers[i]] = map->level[i];
+        else if (!simple)
+            result.level[i] = NEST_OTHER;
+        else
+            result.level[i] = axis[i] < 0 ? NEST_FIXED : map->level[axis[i]];
+    }
+    return result;
+}
+
+static void walk_access(Nest *n, NestStatement *s, const TileOp *op, const NestMap *map) {
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count, after = nest_access(op, dimensions, &count);
+    for (unsigned d = 0; d < count; d++) {
+        unsigned operands = dimensions[d].kind == TILE_ACCESS_RANGE ? 4 : 1;
+        for (unsigned i = 0; i < operands; i++) {
+            NestMap inner = *map;
+            if (dimensions[d].kind == TILE_ACCESS_GATHER) inner.level[0] = map->level[dimensions[d].axis];
+            walk(n, s, tile_op_operand(op, dimensions[d].operand + i), inner);
+        }
+    }
+    for (unsigned i = after; i < op->operand_count; i++) walk(n, s, tile_op_operand(op, i), *map);
+}
+
+static void walk_operands(Nest *n, NestStatement *s, const TileOp *op, const NestMap *map) {
+    bool moves = op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        walk(n, s, tile_op_operand(op, i), moves ? mapped_through(op, map) : *map);
+}
+
+static void walk(Nest *n, NestStatement *s, TileValue *value, NestMap map) {
+    NestInfo *info = nest_info(n, value);
+    if (tile_value_def(value, TILE_OP_CONST)) return;
+    if (info->stamp == n->stamp && memcmp(&info->leaf_map, &map, sizeof map) == 0) return;
+    info->stamp = n->stamp;
+    info->leaf_map = map;
+    bool leaf = !tile_type_is_tile(value->type) || info->statement || info->slot || !value->op ||
+                value->op->region_count;
+    bool load = tile_value_def(value, TILE_OP_LOAD_TILE) != NULL;
+    if (leaf || load) tile_list_push(n->arena, &s->leaves, (NestLeaf){value, map});
+    if (leaf) return;
+    if (load) walk_access(n, s, value->op, &map);
+    else walk_operands(n, s, value->op, &map);
+}
+
+static void walk_levels(Nest *n, NestStatement *s) {
+    for (unsigned l = 0; l < s->level_count; l++)
+        for (unsigned i = 0; i < s->levels[l].atoms.count; i++) {
+            walk_scalar(n, s, s->levels[l].atoms.items[i].lo);
+            walk_scalar(n, s, s->levels[l].atoms.items[i].hi);
+        }
+}
+
+/* The operand of a reduction has its axis behind the others. */
+static NestMap reduced_map(const NestStatement *s, unsigned rank, int64_t axis) {
+    NestMap value = nest_map(s, rank), map = value;
+    for (unsigned i = 0; i < rank; i++) map.level[i] = value.level[i - (i > (unsigned)axis)];
+    map.level[axis] = (int8_t)(s->level_count - 1);
+    if (s->axis[s->level_count - 1] >= 0) return value; /* a scan keeps its axis */
+    return map;
+}
+
+static void walk_dot(Nest *n, NestStatement *s) {
+    NestOperand *operands[] = {&s->a, &s->b};
+    NestMap other;
+    memset(other.level, NEST_OTHER, sizeof other.level);
+    for (unsigned i = 0; i < 2; i++) {
+        walk(n, s, operands[i]->value, other);
+        for (unsigned a = 0; a < TILE_MAX_TILE_RANK; a++)
+            for (unsigned k = 0; k < operands[i]->atoms[a].count; k++) {
+                walk_scalar(n, s, operands[i]->atoms[a].items[k].lo);
+                walk_scalar(n, s, operands[i]->atoms[a].items[k].hi);
+            }
+    }
+    walk(n, s, tile_op_operand(s->op, 2), other);
+}
+
+static const NestBuffer *written_by(const NestStatement *s, const NestBuffer *buffer) {
+    for (unsigned i = 0; i < s->copy_count; i++)
+        if (s->copies[i].to == buffer) return buffer;
+    return NULL;
+}
+
+bool nest_copy_crosses(Nest *n, const NestStatement *s, unsigned copy) {
+    TileValue *value = s->copies[copy].value;
+    NestStatement probe = *s;
+    probe.copies = &s->copies[copy];
+    probe.copy_count = 1;
+    memset(&probe.leaves, 0, sizeof probe.leaves);
+    nest_collect_leaves(n, &probe);
+    const NestStatement *first = tile_map_get(&n->statements, s->op);
+    for (size_t l = 0; l < probe.leaves.count; l++) {
+        const NestLeaf *leaf = &probe.leaves.items[l];
+        const NestBuffer *slot = nest_info(n, leaf->value)->slot;
+        for (const NestStatement *other = first; slot && other; other = other->next) {
+            bool here = other == s && nest_map_is_identity(s, &leaf->map, value->type->rank);
+            if (!here && other->kind == NEST_COPY && written_by(other, slot)) return true;
+        }
+    }
+    return false;
+}
+
+void nest_collect_leaves(Nest *n, NestStatement *s) {
+    n->stamp++;
+    s->leaves.count = 0;
+    walk_levels(n, s);
+    TileOp *op = s->op;
+    switch (s->kind) {
+    case NEST_SCALAR:
+    case NEST_READ:
+        for (unsigned i = 0; i < op->operand_count; i++)
+            if (tile_type_lanes(tile_op_operand(op, i)->type) == 1) walk_scalar(n, s, tile_op_operand(op, i));
+        break;
+    case NEST_STORE: {
+        NestMap map = nest_map(s, tile_op_operand(op, 1)->type->rank);
+        walk(n, s, tile_op_operand(op, 1), map);
+        walk_access(n, s, op, &map);
+        break;
+    }
+    case NEST_REDUCE:
+    case NEST_ARG_REDUCE:
+    case NEST_SCAN: {
+        unsigned rank = tile_op_operand(op, 0)->type->rank;
+        NestMap map = reduced_map(s, rank, tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+        for (unsigned i = 0; i < op->operand_count; i++) walk(n, s, tile_op_operand(op, i), map);
+        break;
+    }
+    case NEST_KEEP: {
+        NestMap map = nest_map(s, s->value->type->rank);
+        NestInfo *info = nest_info(n, s->value);
+        info->statement = NULL; /* look inside */
+        walk(n, s, s->value, map);
+        info->statement = s;
+        break;
+    }
+    case NEST_COPY:
+        for (unsigned i = 0; i < s->copy_count; i++) {
+            TileValue *value = s->copies[i].value;
+            walk(n, s, value, nest_map(s, tile_type_is_tile(value->type) ? value->type->rank : 0));
+        }
+        break;
+    case NEST_DOT: walk_dot(n, s); break;
+    }
+}

@@ -1,0 +1,365 @@
+/* Which tile values are computed where they are used, and which are kept.
+ *
+ * Stores, reductions, scans and dots are statements from the start. Any other value becomes one only where computing it
+ * again costs more than reading it: an expensive op with more than one reader or a reader in a deeper loop. A load is
+ * read where it is used unless a store in between might change what it reads. Carried tiles live in buffers. */
+#include <string.h>
+
+#include "cpu/nest.h"
+
+NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileValue *value) {
+    NestStatement *s = TILE_NEW(n->arena, NestStatement);
+    *s = (NestStatement){.kind = kind, .op = op, .value = value};
+    if (value) nest_info(n, value)->statement = s;
+    if (value && kind == NEST_KEEP) op = value->op;
+    s->op = op;
+    NestStatement *first = tile_map_get(&n->statements, op);
+    if (!first) {
+        tile_map_set(&n->statements, op, s);
+    } else {
+        while (first->next) first = first->next;
+        first->next = s;
+    }
+    tile_list_push(n->arena, &n->all, s);
+    return s;
+}
+
+bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b) {
+    if (a == b) return true;
+    return !nest_info(n, a)->tensor->facts.noalias && !nest_info(n, b)->tensor->facts.noalias;
+}
+
+/* ---- positions and slots ---- */
+
+static bool is_carried_tile(const TileValue *value) {
+    return tile_type_is_tile(value->type) && !nest_is_single(value->type);
+}
+
+/* A loop continues in the buffer of the value that it starts from when nobody else reads that value. */
+static NestBuffer *slot_for(Nest *n, TileValue *start) {
+    NestBuffer *slot = start ? nest_info(n, start)->slot : NULL;
+    return slot && tile_value_has_one_use(start) ? slot : NULL;
+}
+
+static void give_slots(Nest *n, TileOp *op) {
+    unsigned leading = op->id == TILE_OP_FOR ? 1 : 0, first = op->id == TILE_OP_FOR ? 3 : 0;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        TileValue *result = tile_op_result(op, i);
+        if (!is_carried_tile(result)) continue;
+        NestBuffer *slot = op->id == TILE_OP_IF ? NULL : slot_for(n, tile_op_operand(op, first + i));
+        if (!slot) slot = nest_buffer(n, result->type, 0);
+        nest_info(n, result)->slot = slot;
+        for (unsigned r = 0; op->id != TILE_OP_IF && r < op->region_count; r++)
+            nest_info(n, op->regions[r].arguments[leading + i])->slot = slot;
+    }
+}
+
+static void number_block(Nest *n, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        uint32_t position = ++n->position;
+        for (unsigned i = 0; i < op->result_count; i++) nest_info(n, &op->results[i])->position = position;
+        if (op->id == TILE_OP_STORE_TILE) {
+            NestWrite write = {.tensor = tile_op_operand(op, 0), .position = position};
+            tile_list_push(n->arena, &n->writes, write);
+        }
+        if (op->region_count) give_slots(n, op);
+        NestSpan *span = TILE_NEW(n->arena, NestSpan);
+        span->first = position;
+        for (unsigned i = 0; i < op->region_count; i++) number_block(n, &op->regions[i]);
+        span->last = n->position;
+        tile_map_set(&n->spans, op, span);
+    }
+}
+
+static uint32_t position_of(const Nest *n, const TileOp *op) {
+    return ((const NestSpan *)tile_map_get(&n->spans, op))->first;
+}
+
+static bool writes_between(Nest *n, const TileValue *tensor, uint32_t first, uint32_t last) {
+    for (size_t i = 0; i < n->writes.count; i++) {
+        const NestWrite *write = &n->writes.items[i];
+        if (write->position > first && write->position < last && nest_tensors_overlap(n, tensor, write->tensor))
+            return true;
+    }
+    return false;
+}
+
+bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at) {
+    const TileValue *tensor = tile_op_operand(load->op, 0);
+    if (writes_between(n, tensor, nest_info(n, load)->position, position_of(n, at))) return true;
+    for (const TileBlock *block = at->block; block != load->op->block && block->op; block = block->op->block) {
+        const NestSpan *span = tile_map_get(&n->spans, block->op);
+        bool repeats = block->op->id == TILE_OP_FOR || block->op->id == TILE_OP_WHILE;
+        if (repeats && writes_between(n, tensor, span->first, span->last + 1)) return true;
+    }
+    return false;
+}
+
+/* ---- statements that are there from the start ---- */
+
+static void plan_reads(Nest *n, TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_type_is_tile(tile_op_operand(op, i)->type) && nest_is_single(tile_op_operand(op, i)->type)) {
+            nest_statement(n, NEST_READ, op, NULL);
+            return;
+        }
+}
+
+static bool same_extents(const TileType *a, const TileType *b) {
+    return a->rank == b->rank && memcmp(a->extent, b->extent, a->rank * sizeof *a->extent) == 0;
+}
+
+/* Values of one shape move in one nest, so that all are read at a point before any is written there. */
+static void plan_copy(Nest *n, TileOp *at, TileValue *value, NestBuffer *to) {
+    if (nest_info(n, value)->slot == to) return;
+    NestStatement *s = tile_map_get(&n->statements, at);
+    while (s && (s->kind != NEST_COPY || !same_extents(s->copies[0].value->type, value->type))) s = s->next;
+    if (!s) s = nest_statement(n, NEST_COPY, at, NULL);
+    s->copies = tile_arena_grow(n->arena, s->copies, s->copy_count * sizeof(NestCopy),
+                                (s->copy_count + 1) * sizeof(NestCopy));
+    s->copies[s->copy_count++] = (NestCopy){value, to};
+}
+
+static void plan_copies(Nest *n, TileOp *at, unsigned first, const TileOp *owner) {
+    for (unsigned i = 0; i < owner->result_count; i++) {
+        NestBuffer *slot = nest_info(n, &owner->results[i])->slot;
+        if (slot) plan_copy(n, at, tile_op_operand(at, first + i), slot);
+    }
+}
+
+static void plan_region_op(Nest *n, TileOp *op) {
+    plan_reads(n, op);
+    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) plan_copies(n, op, op->id == TILE_OP_FOR ? 3 : 0, op);
+    for (unsigned r = 0; r < op->region_count; r++) {
+        TileOp *end = op->regions[r].last;
+        plan_reads(n, end);
+        if (end->id == TILE_OP_YIELD || end->id == TILE_OP_CONDITION)
+            plan_copies(n, end, end->id == TILE_OP_CONDITION ? 1 : 0, op);
+    }
+}
+
+static void plan_block(Nest *n, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        TileValue *result = op->result_count ? tile_op_result(op, 0) : NULL;
+        if (op->id == TILE_OP_STORE_TILE) nest_statement(n, NEST_STORE, op, NULL);
+        if (op->id == TILE_OP_REDUCE) nest_statement(n, NEST_REDUCE, op, result);
+        if (op->id == TILE_OP_ARG_REDUCE) nest_statement(n, NEST_ARG_REDUCE, op, result);
+        if (op->id == TILE_OP_SCAN) nest_statement(n, NEST_SCAN, op, result);
+        if (op->id == TILE_OP_DOT) nest_plan_dot(n, op);
+        if (op->id == TILE_OP_RESHAPE && !tile_type_is_tile(result->type)) nest_statement(n, NEST_SCALAR, op, result);
+        if (op->region_count) plan_region_op(n, op);
+        for (unsigned i = 0; i < op->region_count; i++) plan_block(n, &op->regions[i]);
+    }
+}
+
+/* ---- what to keep ---- */
+
+static bool is_expensive(const TileOp *op) {
+    switch ((TileOpId)op->id) {
+    case TILE_OP_SQRT:
+    case TILE_OP_RSQRT:
+    case TILE_OP_EXP:
+    case TILE_OP_EXP2:
+    case TILE_OP_EXPM1:
+    case TILE_OP_LOG:
+    case TILE_OP_LOG2:
+    case TILE_OP_LOG1P:
+    case TILE_OP_SIN:
+    case TILE_OP_COS:
+    case TILE_OP_TAN:
+    case TILE_OP_TANH:
+    case TILE_OP_ERF:
+    case TILE_OP_SIGMOID:
+    case TILE_OP_POW:
+    case TILE_OP_DIV:
+    case TILE_OP_REM: return true;
+    default: return false;
+    }
+}
+
+static unsigned loop_depth(const TileBlock *block) {
+    unsigned depth = 0;
+    for (; block->op; block = block->op->block) depth += block->op->id == TILE_OP_FOR || block->op->id == TILE_OP_WHILE;
+    return depth;
+}
+
+/* One row of the value has to leave room in the second cache. */
+static bool fits(const Nest *n, const TileType *type) {
+    uint64_t cache = n->context->target ? n->context->target->l2_bytes : 512 * 1024;
+    int64_t rows = type->rank > 1 ? type->extent[0] : 1;
+    return (uint64_t)(tile_type_lanes(type) / rows * tile_scalar_bytes(type->scalar)) <= cache / 4 * 3;
+}
+
+static void mark(Nest *n, TileValue *value, NestStatement *puller, bool many) {
+    NestInfo *info = nest_info(n, value);
+    if (!tile_type_is_tile(value->type) || info->slot) return;
+    if (info->puller && info->puller != puller) info->many = true;
+    info->puller = puller;
+    info->many |= many;
+}
+
+static void mark_operands(Nest *n, const TileOp *op, NestStatement *puller, bool many) {
+    for (unsigned i = 0; i < op->operand_count; i++) mark(n, tile_op_operand(op, i), puller, many);
+}
+
+static void mark_statement(Nest *n, NestStatement *s) {
+    if (s->kind == NEST_COPY) {
+        for (unsigned i = 0; i < s->copy_count; i++) mark(n, s->copies[i].value, s, false);
+    } else if (s->kind == NEST_DOT) {
+        mark(n, s->a.value, s, false);
+        mark(n, s->b.value, s, false);
+    } else {
+        mark_operands(n, s->op, s, false);
+    }
+}
+
+static void place_value(Nest *n, TileOp *op) {
+    TileValue *value = tile_op_result(op, 0);
+    NestInfo *info = nest_info(n, value);
+    if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
+    bool again = info->many || loop_depth(info->puller->op->block) > loop_depth(op->block);
+    if (again && is_expensive(op) && fits(n, value->type)) {
+        NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
+        mark_operands(n, op, s, false);
+    } else {
+        mark_operands(n, op, info->puller, info->many);
+    }
+}
+
+static void place_block(Nest *n, TileBlock *block) {
+    for (TileOp *op = block->last; op; op = op->previous) {
+        for (unsigned i = op->region_count; i-- > 0;) place_block(n, &op->regions[i]);
+        NestStatement *s = tile_map_get(&n->statements, op);
+        if (s && s->kind == NEST_KEEP) mark_operands(n, op, s, false);
+        else if (s)
+            for (; s; s = s->next) mark_statement(n, s);
+        else if (op->result_count == 1 && !op->region_count) place_value(n, op);
+    }
+}
+
+/* ---- values that have to be kept ---- */
+
+void nest_keep(Nest *n, TileValue *value) {
+    NestInfo *info = nest_info(n, value);
+    if (!info->statement && !info->slot && value->op) nest_statement(n, NEST_KEEP, value->op, value);
+}
+
+/* What is computed at one point is a chain of calls here and of live values there. */
+static void limit_depth(Nest *n, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        uint32_t depth = 0;
+        for (unsigned i = 0; i < op->operand_count; i++) {
+            const NestInfo *info = nest_info(n, tile_op_operand(op, i));
+            if (!info->statement && info->depth > depth) depth = info->depth;
+        }
+        if (op->result_count == 1 && tile_type_is_tile(op->results[0].type)) {
+            nest_info(n, &op->results[0])->depth = depth + 1;
+            if (depth + 1 >= NEST_DEPTH) nest_keep(n, &op->results[0]);
+        }
+        for (unsigned i = 0; i < op->region_count; i++) limit_depth(n, &op->regions[i]);
+    }
+}
+
+static bool same_access(const TileOp *load, const TileOp *store) {
+    const TileAttribute *a = tile_op_get(load, TILE_ATTRIBUTE_ACCESS), *b = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
+    if (a->count != b->count || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) != 0) return false;
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count;
+    nest_access(load, dimensions, &count);
+    for (unsigned d = 0; d < count; d++) {
+        unsigned operands = dimensions[d].kind == TILE_ACCESS_RANGE ? 2 : 1;
+        for (unsigned i = 0; i < operands; i++)
+            if (tile_op_operand(load, dimensions[d].operand + i) != tile_op_operand(store, dimensions[d].operand + 1 + i))
+                return false;
+    }
+    return true;
+}
+
+/* A store may read what it overwrites at the point itself. */
+static bool reads_what_it_writes(Nest *n, const NestStatement *s, const NestLeaf *leaf) {
+    if (s->kind != NEST_STORE) return false;
+    const TileOp *load = leaf->value->op;
+    const TileValue *tensor = tile_op_operand(load, 0), *target = tile_op_operand(s->op, 0);
+    if (!nest_tensors_overlap(n, tensor, target)) return false;
+    return tensor != target || !same_access(load, s->op) || !nest_map_is_identity(s, &leaf->map, leaf->value->type->rank);
+}
+
+static bool keep_clobbered_loads(Nest *n) {
+    bool changed = false;
+    for (size_t i = 0; i < n->all.count; i++) {
+        NestStatement *s = n->all.items[i];
+        for (size_t l = 0; l < s->leaves.count; l++) {
+            TileValue *value = s->leaves.items[l].value;
+            if (!tile_value_def(value, TILE_OP_LOAD_TILE) || nest_info(n, value)->statement) continue;
+            if (s->value == value) continue;
+            if (!nest_is_clobbered(n, value, s->op) && !reads_what_it_writes(n, s, &s->leaves.items[l])) continue;
+            nest_keep(n, value);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* Carried tiles are overwritten at the end of a loop's body, shape by shape: a value that reads one of them anywhere
+ * but at the point and in the nest where it is overwritten is computed before. */
+static bool keep_crossing_copies(Nest *n) {
+    bool changed = false;
+    for (size_t i = 0; i < n->all.count; i++) {
+        NestStatement *s = n->all.items[i];
+        if (s->kind != NEST_COPY || s->op->region_count) continue;
+        for (unsigned c = 0; c < s->copy_count; c++) {
+            TileValue *value = s->copies[c].value;
+            if (!nest_copy_crosses(n, s, c) || nest_info(n, value)->statement || !value->op) continue;
+            nest_keep(n, value);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* ---- the whole ---- */
+
+static void set_levels(Nest *n, NestStatement *s) {
+    s->level_count = s->parallel_count = 0;
+    switch (s->kind) {
+    case NEST_SCALAR:
+    case NEST_READ:
+    case NEST_DOT: break;
+    case NEST_STORE: nest_store_levels(s); break;
+    case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;
+    case NEST_COPY: nest_copy_levels(n, s); break;
+    case NEST_REDUCE:
+    case NEST_ARG_REDUCE:
+    case NEST_SCAN: nest_reduce_levels(n, s); break;
+    }
+}
+
+static void analyse(Nest *n) {
+    for (uint32_t i = 0; i < n->value_count; i++) n->infos[i].atoms = NULL;
+    for (size_t i = 0; i < n->all.count; i++) {
+        set_levels(n, n->all.items[i]);
+        nest_collect_leaves(n, n->all.items[i]);
+    }
+}
+
+static void collect_consumers(Nest *n) {
+    for (size_t i = 0; i < n->all.count; i++) {
+        NestStatement *s = n->all.items[i];
+        for (size_t l = 0; l < s->leaves.count; l++) {
+            NestStatement *source = nest_info(n, s->leaves.items[l].value)->statement;
+            if (source && source != s) tile_list_push(n->arena, &source->consumers, s);
+        }
+    }
+}
+
+void nest_place(Nest *n) {
+    number_block(n, &n->old);
+    plan_block(n, &n->old);
+    nest_join_dots(n);
+    place_block(n, &n->old);
+    limit_depth(n, &n->old);
+    analyse(n);
+    bool changed = keep_clobbered_loads(n);
+    if (keep_crossing_copies(n) || changed) analyse(n);
+    collect_consumers(n);
+}

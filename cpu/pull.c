@@ -1,0 +1,382 @@
+/* The value of a tile at one point, as scalar ops. Each op stands in the outermost open loop that has its operands, so
+ * that what does not change from point to point is computed once. */
+#include <string.h>
+
+#include "cpu/nest.h"
+
+/* ---- constants and places ---- */
+
+TileValue *nest_constant(Nest *n, int64_t value) {
+    for (size_t i = 0; i < n->constants.count; i++)
+        if (n->constants.items[i].number == value) return n->constants.items[i].value;
+    TileBuilder b = tile_builder_at_end(n->module, &n->entry);
+    NestConstant constant = {value, tile_build_i64(&b, value)};
+    tile_list_push(n->arena, &n->constants, constant);
+    return constant.value;
+}
+
+TileValue *nest_bits(Nest *n, TileScalar scalar, uint64_t bits) {
+    TileBuilder b = tile_builder_at_end(n->module, &n->entry);
+    return tile_build_bits(&b, tile_type_scalar(n->module->context, scalar), bits);
+}
+
+static unsigned level_of(const Nest *n, const TileValue *value) {
+    const TileBlock *block = tile_value_block(value);
+    for (unsigned i = n->open_count; i-- > 1;)
+        if (n->open[i].block == block) return i;
+    return 0;
+}
+
+static TileBuilder builder_at(Nest *n, unsigned level, const TileOp *like) {
+    TileBuilder b = tile_builder_at_end(n->module, n->open[level].block);
+    if (level + 1 < n->open_count) b.before = n->open[level + 1].loop;
+    if (like) b.location = like->location;
+    return b;
+}
+
+TileBuilder nest_builder(Nest *n, TileValue *const *values, unsigned count, const TileOp *like) {
+    unsigned level = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned own = level_of(n, values[i]);
+        if (own > level) level = own;
+    }
+    return builder_at(n, level, like);
+}
+
+TileValue *nest_op(Nest *n, TileOpId id, TileValue *const *operands, unsigned count, TileScalar result,
+                   const TileOp *like) {
+    TileBuilder b = nest_builder(n, operands, count, like);
+    const TileType *type = tile_type_scalar(n->module->context, result);
+    bool same = like && like->id == id;
+    TileOp *op = tile_build_op(&b, id, operands, count, same ? like->attributes : NULL,
+                               same ? like->attribute_count : 0, &type, 1);
+    return tile_op_result(op, 0);
+}
+
+static bool folds(TileOpId id, TileValue *x, TileValue *y, int64_t *result) {
+    int64_t a, b;
+    if (!tile_value_integer(x, &a) || !tile_value_integer(y, &b)) return false;
+    if (id == TILE_OP_ADD) *result = (int64_t)((uint64_t)a + (uint64_t)b);
+    else if (id == TILE_OP_SUB) *result = (int64_t)((uint64_t)a - (uint64_t)b);
+    else if (id == TILE_OP_MUL) *result = (int64_t)((uint64_t)a * (uint64_t)b);
+    else if (id == TILE_OP_MIN) *result = a < b ? a : b;
+    else if (id == TILE_OP_MAX) *result = a > b ? a : b;
+    else return false;
+    return true;
+}
+
+TileValue *nest_binary(Nest *n, TileOpId id, TileValue *x, TileValue *y) {
+    int64_t result;
+    if (folds(id, x, y, &result)) return nest_constant(n, result);
+    if (id == TILE_OP_ADD && tile_value_is_integer(x, 0)) return y;
+    if ((id == TILE_OP_ADD || id == TILE_OP_SUB) && tile_value_is_integer(y, 0)) return x;
+    if (id == TILE_OP_MUL && (tile_value_is_integer(x, 1) || tile_value_is_integer(y, 0))) return y;
+    if (id == TILE_OP_MUL && (tile_value_is_integer(y, 1) || tile_value_is_integer(x, 0))) return x;
+    if ((id == TILE_OP_MIN || id == TILE_OP_MAX) && x == y) return x;
+    TileValue *operands[] = {x, y};
+    return nest_op(n, id, operands, 2, TILE_I64, NULL);
+}
+
+TileValue *nest_offset(Nest *n, TileValue *pointer, TileValue *bytes) {
+    if (tile_value_is_integer(bytes, 0)) return pointer;
+    TileValue *operands[] = {pointer, bytes};
+    TileBuilder b = nest_builder(n, operands, 2, NULL);
+    return tile_build_ptr_add(&b, pointer, bytes);
+}
+
+TileValue *nest_scalar(Nest *n, TileValue *value) {
+    NestInfo *info = nest_info(n, value);
+    uint64_t bits;
+    int64_t number;
+    if (info->mapped) return info->mapped;
+    if (value->type->scalar == TILE_I64 && tile_value_integer(value, &number)) info->mapped = nest_constant(n, number);
+    else if (tile_value_bits(value, &bits)) info->mapped = nest_bits(n, value->type->scalar, bits);
+    else n->failure = "a scalar is used before it is computed";
+    return info->mapped ? info->mapped : nest_bits(n, value->type->scalar, 0);
+}
+
+/* ---- memory of points ---- */
+
+static unsigned rank_of(const TileValue *value) { return tile_type_is_tile(value->type) ? value->type->rank : 0; }
+
+void nest_remember(Nest *n, TileValue *value, TileValue *const *index, TileValue *result) {
+    NestInfo *info = nest_info(n, value);
+    NestMemo memo = {.number = value->number, .next = info->memo, .value = result};
+    memcpy(memo.index, index, rank_of(value) * sizeof *index);
+    tile_list_push(n->arena, &n->memo, memo);
+    info->memo = (int32_t)n->memo.count;
+}
+
+void nest_forget(Nest *n, uint32_t count) {
+    while (n->memo.count > count) {
+        const NestMemo *memo = &n->memo.items[--n->memo.count];
+        n->infos[memo->number].memo = memo->next;
+    }
+}
+
+static TileValue *recall(Nest *n, const TileValue *value, TileValue *const *index) {
+    for (int32_t i = nest_info(n, value)->memo; i; i = n->memo.items[i - 1].next)
+        if (memcmp(n->memo.items[i - 1].index, index, rank_of(value) * sizeof *index) == 0)
+            return n->memo.items[i - 1].value;
+    return NULL;
+}
+
+/* ---- guards ---- */
+
+/* lo <= index < hi as a bool, NULL where it is known to hold. */
+static TileValue *inside(Nest *n, TileValue *index, TileValue *lo, TileValue *hi, int64_t extent) {
+    NestAtoms wanted = {0};
+    nest_atoms_add(&wanted, lo, hi, extent);
+    if (!wanted.count) return NULL;
+    for (unsigned i = 1; i < n->open_count; i++) {
+        if (n->open[i].index != index) continue;
+        NestAtoms both = n->open[i].level->atoms;
+        nest_atoms_join(&both, &wanted, extent);
+        if (nest_atoms_equal(&both, &n->open[i].level->atoms)) return NULL;
+    }
+    int64_t low, high, at;
+    bool fixed = tile_value_integer(index, &at);
+    bool above = tile_value_integer(lo, &low) && low <= (fixed ? at : 0);
+    bool below = tile_value_integer(hi, &high) && high > (fixed ? at : extent - 1);
+    if (above && below) return NULL;
+    TileValue *from[] = {index, nest_scalar(n, lo)}, *to[] = {index, nest_scalar(n, hi)};
+    TileValue *first = above ? NULL : nest_op(n, TILE_OP_GE, from, 2, TILE_BOOL, NULL);
+    TileValue *second = below ? NULL : nest_op(n, TILE_OP_LT, to, 2, TILE_BOOL, NULL);
+    if (!first || !second) return first ? first : second;
+    TileValue *operands[] = {first, second};
+    return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
+}
+
+static TileValue *both(Nest *n, TileValue *x, TileValue *y) {
+    TileValue *operands[] = {x, y};
+    if (!x || !y || x == y) return x ? x : y;
+    return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
+}
+
+void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo, TileValue **hi) {
+    TileValue *low = nest_constant(n, 0), *high = NULL;
+    for (unsigned i = 0; i < atoms->count; i++) {
+        TileValue *first = nest_scalar(n, atoms->items[i].lo), *end = nest_scalar(n, atoms->items[i].hi);
+        if (!tile_value_is_integer(first, 0))
+            low = tile_value_is_integer(low, 0) ? first : nest_binary(n, TILE_OP_MAX, low, first);
+        high = high ? nest_binary(n, TILE_OP_MIN, high, end) : end;
+    }
+    if (!high) high = nest_constant(n, extent);
+    if (!tile_value_is_integer(low, 0)) high = nest_binary(n, TILE_OP_MAX, high, low);
+    *lo = low;
+    *hi = high;
+}
+
+/* ---- memory ---- */
+
+static TileScalar stored_as(TileScalar scalar) { return scalar == TILE_BOOL ? TILE_U8 : scalar; }
+
+NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed) {
+    NestBuffer *buffer = TILE_NEW(n->arena, NestBuffer);
+    *buffer = (NestBuffer){.scalar = type->scalar, .bytes = tile_scalar_bytes(type->scalar)};
+    for (unsigned i = type->rank; i-- > 0;) {
+        if (collapsed >> i & 1u) continue;
+        buffer->stride[i] = buffer->bytes;
+        buffer->bytes *= type->extent[i];
+    }
+    return buffer;
+}
+
+TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer) {
+    TileBuilder b = tile_builder_at_end(n->module, &n->entry);
+    if (!buffer->pointer) buffer->pointer = tile_build_buffer(&b, buffer->bytes, 64);
+    return buffer->pointer;
+}
+
+/* Adds index * stride for each entry, what changes least first. */
+static TileValue *add_offsets(Nest *n, TileValue *pointer, TileValue *const *index, TileValue *const *stride,
+                              unsigned count) {
+    TileValue *bytes[2 * TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < count; i++) bytes[i] = nest_binary(n, TILE_OP_MUL, index[i], stride[i]);
+    for (unsigned level = 0; level < n->open_count; level++)
+        for (unsigned i = 0; i < count; i++)
+            if (level_of(n, bytes[i]) == level) pointer = nest_offset(n, pointer, bytes[i]);
+    return pointer;
+}
+
+TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileValue *const *index) {
+    TileValue *stride[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < rank; i++) stride[i] = nest_constant(n, buffer->stride[i]);
+    return add_offsets(n, nest_buffer_pointer(n, buffer), index, stride, rank);
+}
+
+TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension) {
+    const NestTensor *t = nest_info(n, tensor)->tensor;
+    int64_t stride = t->facts.facts.stride[dimension];
+    if (stride == TILE_UNKNOWN) return t->stride[dimension];
+    n->func->parameters[t->pointer->index].used_stride |= 1u << dimension;
+    return nest_constant(n, stride);
+}
+
+TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, TileValue **mask, unsigned *level) {
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count, after = nest_access(op, dimensions, &count), parts = 0;
+    TileValue *at[2 * TILE_MAX_TENSOR_RANK], *stride[2 * TILE_MAX_TENSOR_RANK];
+    const TileType *type = op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type : op->results[0].type;
+    *mask = NULL;
+    *level = 0;
+    for (unsigned d = 0; d < count; d++) {
+        TileValue *const first = tile_op_operand(op, dimensions[d].operand);
+        stride[parts] = nest_stride(n, tile_op_operand(op, 0), d);
+        if (dimensions[d].kind == TILE_ACCESS_GATHER) {
+            at[parts++] = nest_pull(n, first, &index[dimensions[d].axis]);
+            continue;
+        }
+        at[parts++] = nest_scalar(n, first);
+        if (dimensions[d].kind == TILE_ACCESS_INDEX) continue;
+        TileValue *lane = index[dimensions[d].axis];
+        TileValue *step = nest_scalar(n, tile_op_operand(op, dimensions[d].operand + 1));
+        if (level_of(n, lane) > *level) *level = level_of(n, lane);
+        at[parts] = lane;
+        stride[parts] = nest_binary(n, TILE_OP_MUL, step, stride[parts - 1]);
+        parts++;
+        TileValue *lo = tile_op_operand(op, dimensions[d].operand + 2), *hi = tile_op_operand(op, dimensions[d].operand + 3);
+        *mask = both(n, *mask, inside(n, lane, lo, hi, type->extent[dimensions[d].axis]));
+    }
+    TileValue *tile_mask = nest_part(op, after, TILE_PARTS_MASK);
+    if (tile_mask) *mask = both(n, *mask, nest_pull(n, tile_mask, index));
+    return add_offsets(n, nest_info(n, tile_op_operand(op, 0))->tensor->pointer, at, stride, parts);
+}
+
+/* Not outside of open[level]: what is read may not be there before. */
+static TileValue *load(Nest *n, TileScalar scalar, TileValue *address, TileValue *mask, TileValue *fill,
+                       unsigned level, const TileOp *like) {
+    TileValue *operands[3] = {address, mask ? mask : address, fill ? fill : address};
+    if (fill && scalar == TILE_BOOL) operands[2] = fill = nest_op(n, TILE_OP_CONVERT, &fill, 1, TILE_U8, NULL);
+    for (unsigned i = 0; i < 3; i++)
+        if (level_of(n, operands[i]) > level) level = level_of(n, operands[i]);
+    TileBuilder b = builder_at(n, level, like);
+    const TileType *type = tile_type_scalar(n->module->context, stored_as(scalar));
+    TileValue *value = tile_build_load(&b, type, address, mask, mask ? fill : NULL, 0);
+    return scalar == TILE_BOOL ? nest_op(n, TILE_OP_CONVERT, &value, 1, TILE_BOOL, NULL) : value;
+}
+
+void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, const TileOp *like) {
+    if (value->type->scalar == TILE_BOOL) value = nest_op(n, TILE_OP_CONVERT, &value, 1, TILE_U8, NULL);
+    TileBuilder b = builder_at(n, n->open_count - 1, like);
+    tile_build_store(&b, value, address, mask, 0);
+}
+
+/* ---- values ---- */
+
+static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index, TileValue *guard, TileValue *fill) {
+    const TileOp *op = value->op;
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count, after = nest_access(op, dimensions, &count), level;
+    TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = nest_part(op, after, TILE_PARTS_FILL);
+    if (!fill && own) fill = nest_scalar(n, own);
+    return load(n, value->type->scalar, address, both(n, mask, guard), fill, level, op);
+}
+
+static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index) {
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    TileValue *operand = tile_op_operand(op, 0), *guard = NULL;
+    for (unsigned i = 0; i < axes->count; i++) {
+        int64_t axis = axes->integers[i];
+        guard = both(n, guard,
+                     inside(n, index[axis], tile_op_operand(op, 2 + 2 * i), tile_op_operand(op, 3 + 2 * i),
+                            operand->type->extent[axis]));
+    }
+    if (!guard) return nest_pull(n, operand, index);
+    TileValue *value = nest_scalar(n, tile_op_operand(op, 1));
+    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count;
+    const TileOp *from = tile_value_def(operand, TILE_OP_LOAD_TILE);
+    bool plain = from && !nest_info(n, operand)->statement &&
+                 !nest_part(from, nest_access(from, dimensions, &count), TILE_PARTS_FILL);
+    if (plain) return load_point(n, operand, index, guard, value);
+    TileValue *operands[] = {guard, nest_pull(n, operand, index), value};
+    return nest_op(n, TILE_OP_SELECT, operands, 3, operand->type->scalar, op);
+}
+
+/* Row-major position, taken apart again by the other shape. */
+static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *index) {
+    TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
+    const TileType *from = operand->type, *to = op->results[0].type;
+    int8_t axis[TILE_MAX_TILE_RANK];
+    unsigned rank = rank_of(operand);
+    if (nest_reshape_map(from, to, axis)) {
+        for (unsigned i = 0; i < rank; i++) inner[i] = axis[i] < 0 ? nest_constant(n, 0) : index[axis[i]];
+        return nest_pull(n, operand, inner);
+    }
+    TileValue *position = nest_constant(n, 0);
+    for (unsigned i = 0; i < to->rank; i++)
+        position = nest_binary(n, TILE_OP_ADD,
+                               nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])), index[i]);
+    for (unsigned i = rank; i-- > 0;) {
+        TileValue *extent = nest_constant(n, from->extent[i]);
+        inner[i] = i ? nest_binary(n, TILE_OP_REM, position, extent) : position;
+        if (i) position = nest_binary(n, TILE_OP_DIV, position, extent);
+    }
+    return nest_pull(n, operand, inner);
+}
+
+static TileValue *moved_point(Nest *n, const TileOp *op, TileValue *const *index) {
+    TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    const TileType *from = operand->type, *to = op->results[0].type;
+    if (op->id == TILE_OP_RESHAPE) return reshape_point(n, op, index);
+    for (unsigned i = 0; i < from->rank; i++) {
+        if (op->id == TILE_OP_PERMUTE) inner[axes->integers[i]] = index[i];
+        else inner[i] = from->extent[i] != to->extent[i] ? nest_constant(n, 0) : index[i];
+    }
+    return nest_pull(n, operand, inner);
+}
+
+static TileValue *iota_point(Nest *n, const TileValue *value, TileValue *const *index) {
+    TileValue *at = index[tile_op_integer(value->op, TILE_ATTRIBUTE_AXIS, 0)];
+    return value->type->scalar == TILE_I64 ? at : nest_op(n, TILE_OP_CONVERT, &at, 1, value->type->scalar, NULL);
+}
+
+TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
+    const TileOp *op = value->op;
+    NestInfo *info = nest_info(n, value);
+    uint64_t bits;
+    if (op && tile_value_bits(value, &bits)) {
+        if (!info->mapped) info->mapped = nest_bits(n, value->type->scalar, bits);
+        return info->mapped;
+    }
+    if (op && op->id == TILE_OP_SPLAT) return nest_scalar(n, tile_op_operand(op, 0));
+    if (op && op->id == TILE_OP_IOTA) return iota_point(n, value, index);
+    if (op && op->id == TILE_OP_LOAD_TILE) return load_point(n, value, index, NULL, NULL);
+    if (op && op->id == TILE_OP_FILL) return fill_point(n, op, index);
+    if (op && (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE))
+        return moved_point(n, op, index);
+    if (!op || tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE) {
+        n->failure = "a tile is used before it is computed";
+        return nest_bits(n, value->type->scalar, 0);
+    }
+    TileValue *operands[4];
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_pull(n, tile_op_operand(op, i), index);
+    return nest_op(n, (TileOpId)op->id, operands, op->operand_count, value->type->scalar, op);
+}
+
+TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index) {
+    if (!tile_type_is_tile(value->type)) return nest_scalar(n, value);
+    NestInfo *info = nest_info(n, value);
+    if (info->mapped) return info->mapped;
+    TileValue *known = recall(n, value, index);
+    if (known) return known;
+    NestBuffer *buffer = info->slot ? info->slot : info->statement ? info->statement->buffer : NULL;
+    if (buffer)
+        known = load(n, buffer->scalar, nest_buffer_address(n, buffer, value->type->rank, index), NULL, NULL,
+                     info->statement && n->current ? nest_shared_loops(info->statement, n->current) : 0, value->op);
+    else if (info->statement)
+        n->failure = "a kept tile has no memory";
+    else
+        known = nest_compute(n, value, index);
+    if (!known) return nest_bits(n, value->type->scalar, 0);
+    nest_remember(n, value, index, known);
+    return known;
+}
+
+void nest_point(Nest *n, const NestStatement *s, unsigned rank, TileValue **index) {
+    for (unsigned i = 0; i < rank; i++) index[i] = nest_constant(n, 0);
+    for (unsigned l = 0; l < s->level_count && l + 1 < n->open_count; l++)
+        if (s->axis[l] >= 0) index[s->axis[l]] = n->open[l + 1].index;
+}

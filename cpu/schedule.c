@@ -1,0 +1,165 @@
+/* Statements to a tree of loops.
+ *
+ * A statement joins the loops of an earlier one where their extents and bounds agree and where whatever the two share is
+ * met at the same index of the loop: so a row's maximum, its exponentials and their sum, and the division by it become
+ * one loop over rows. */
+#include "cpu/nest.h"
+
+typedef enum Conflict { FREE, POINTWISE, BLOCKED } Conflict;
+
+static Conflict worse(Conflict a, Conflict b) { return a > b ? a : b; }
+
+static const NestBuffer *buffer_of(Nest *n, const TileValue *value) {
+    const NestInfo *info = nest_info(n, value);
+    if (info->slot) return info->slot;
+    return info->statement && info->statement->kind == NEST_DOT ? info->statement->buffer : NULL;
+}
+
+static bool writes_buffer(const NestStatement *s, const NestBuffer *buffer) {
+    if (s->kind == NEST_DOT) return s->buffer == buffer;
+    for (unsigned i = 0; s->kind == NEST_COPY && i < s->copy_count; i++)
+        if (s->copies[i].to == buffer) return true;
+    return false;
+}
+
+/* The reader's index along the axis that the writer's loop runs over: is it that of its own loop? */
+static Conflict at_level(const NestStatement *writer, const NestLeaf *read, unsigned level) {
+    if (level >= writer->parallel_count || writer->axis[level] < 0) return BLOCKED;
+    return read->map.level[writer->axis[level]] == (int)level ? POINTWISE : BLOCKED;
+}
+
+static Conflict read_after_write(Nest *n, const NestStatement *s, const NestStatement *before, unsigned level) {
+    Conflict conflict = FREE;
+    for (size_t i = 0; i < s->leaves.count; i++) {
+        const NestLeaf *leaf = &s->leaves.items[i];
+        const NestBuffer *buffer = buffer_of(n, leaf->value);
+        if (buffer && writes_buffer(before, buffer)) return BLOCKED;
+        if (nest_info(n, leaf->value)->statement != before) continue;
+        conflict = worse(conflict, before->kind == NEST_DOT ? BLOCKED : at_level(before, leaf, level));
+    }
+    return conflict;
+}
+
+static Conflict write_after_read(Nest *n, const NestStatement *s, const NestStatement *before, unsigned level) {
+    Conflict conflict = FREE;
+    for (size_t i = 0; i < before->leaves.count; i++) {
+        const NestBuffer *buffer = buffer_of(n, before->leaves.items[i].value);
+        if (!buffer || !writes_buffer(s, buffer)) continue;
+        conflict = worse(conflict, s->kind == NEST_DOT ? BLOCKED : at_level(s, &before->leaves.items[i], level));
+    }
+    return conflict;
+}
+
+static bool same_buffer(const NestStatement *s, const NestStatement *before) {
+    if (s->kind == NEST_DOT) return writes_buffer(before, s->buffer);
+    for (unsigned i = 0; s->kind == NEST_COPY && i < s->copy_count; i++)
+        if (writes_buffer(before, s->copies[i].to)) return true;
+    return false;
+}
+
+/* Does `writer` store to a tensor that `other` loads or stores? */
+static bool tensor_conflict(Nest *n, const NestStatement *writer, const NestStatement *other) {
+    if (writer->kind != NEST_STORE) return false;
+    const TileValue *tensor = tile_op_operand(writer->op, 0);
+    if (other->kind == NEST_STORE && nest_tensors_overlap(n, tensor, tile_op_operand(other->op, 0))) return true;
+    for (size_t i = 0; i < other->leaves.count; i++) {
+        const TileOp *load = tile_value_def(other->leaves.items[i].value, TILE_OP_LOAD_TILE);
+        if (load && nest_tensors_overlap(n, tensor, tile_op_operand(load, 0))) return true;
+    }
+    return false;
+}
+
+static Conflict conflict_with(Nest *n, const NestStatement *s, const NestNode *node, unsigned level) {
+    if (!node->statement) {
+        Conflict conflict = FREE;
+        for (size_t i = 0; i < node->children.count && conflict != BLOCKED; i++)
+            conflict = worse(conflict, conflict_with(n, s, node->children.items[i], level));
+        return conflict;
+    }
+    const NestStatement *before = node->statement;
+    if (same_buffer(s, before) || tensor_conflict(n, s, before) || tensor_conflict(n, before, s)) return BLOCKED;
+    return worse(read_after_write(n, s, before, level), write_after_read(n, s, before, level));
+}
+
+static bool has_loops(const NestNode *node) {
+    for (size_t i = 0; i < node->children.count; i++)
+        if (!node->children.items[i]->statement) return true;
+    return false;
+}
+
+static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned level) {
+    const NestLevel *wanted = &s->levels[level];
+    if (node->level.extent != wanted->extent || !nest_atoms_equal(&node->level.atoms, &wanted->atoms)) return false;
+    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL || wanted->kind == TILE_LOOP_KIND_SEQUENTIAL) return false;
+    if (wanted->kind == TILE_LOOP_KIND_REDUCE)
+        return !has_loops(node) &&
+               (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
+    return node->level.kind == TILE_LOOP_KIND_PARALLEL || level + 1 == s->level_count;
+}
+
+/* The last loop that the statement may join without passing anything that it depends on. */
+static NestNode *find_loop(Nest *n, const NestNode *parent, const NestStatement *s, unsigned level) {
+    for (size_t i = parent->children.count; i-- > 0;) {
+        NestNode *child = parent->children.items[i];
+        Conflict conflict = conflict_with(n, s, child, level);
+        if (conflict == BLOCKED) return NULL;
+        if (!child->statement && is_compatible(child, s, level)) return child;
+        if (conflict != FREE) return NULL;
+    }
+    return NULL;
+}
+
+static NestNode *add_node(Nest *n, NestNode *parent) {
+    NestNode *node = TILE_NEW(n->arena, NestNode);
+    node->parent = parent;
+    tile_list_push(n->arena, &parent->children, node);
+    return node;
+}
+
+void nest_schedule(Nest *n, NestStatement *s) {
+    if (s->kind == NEST_COPY && !s->copy_count) return;
+    NestNode *parent = &n->root;
+    bool joins = true;
+    for (unsigned l = 0; l < s->level_count; l++) {
+        NestNode *node = joins ? find_loop(n, parent, s, l) : NULL;
+        if (!node) {
+            joins = false;
+            node = add_node(n, parent);
+            node->level = s->levels[l];
+        } else if (s->levels[l].kind == TILE_LOOP_KIND_REDUCE) {
+            node->level.kind = TILE_LOOP_KIND_REDUCE;
+            node->level.order = s->levels[l].order;
+        }
+        s->nodes[l] = parent = node;
+    }
+    add_node(n, parent)->statement = s;
+    s->pending = true;
+    tile_list_push(n->arena, &n->batch, s);
+}
+
+/* ---- memory ---- */
+
+unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other) {
+    unsigned shared = 0;
+    while (shared < s->level_count && shared < other->level_count && s->nodes[shared] &&
+           s->nodes[shared] == other->nodes[shared])
+        shared++;
+    return shared;
+}
+
+void nest_store_batch(Nest *n) {
+    for (size_t i = 0; i < n->batch.count; i++) {
+        NestStatement *s = n->batch.items[i];
+        unsigned levels = s->kind == NEST_SCAN ? s->level_count : s->parallel_count;
+        if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT || !levels) continue;
+        unsigned kept = levels;
+        for (size_t c = 0; c < s->consumers.count; c++) {
+            unsigned shared = nest_shared_loops(s, s->consumers.items[c]);
+            if (shared < kept) kept = shared;
+        }
+        if (kept == levels && s->kind != NEST_SCAN) continue;
+        unsigned collapsed = 0;
+        for (unsigned l = 0; l < kept && l < s->parallel_count; l++) collapsed |= 1u << s->axis[l];
+        s->buffer = nest_buffer(n, s->value->type, collapsed);
+    }
+}

@@ -1,8 +1,8 @@
 /* cpu-nest: tiles to loop nests.
  *
  * Before: a phase in tile form: tensors, tiles, scalars.
- * After:  machine form without vectors: `loop` nests whose bodies compute one point, `buffer`s, `dot_block`s, and control
- *         over scalars. A tensor parameter has become a pointer, extents and strides in bytes; `scratch` is the last
+ * After:  machine form without vectors: `loop` nests whose bodies compute one point, `buffer`s, `dot_block`s, and
+ * control over scalars. A tensor parameter has become a pointer, extents and strides in bytes; `scratch` is the last
  *         parameter. Loops run over valid lanes only, so interior code is not guarded.
  * Needs:  cpu-programs. Equal values should be merged (cse): loops fuse where their bounds are the same value.
  * Keeps:  order of memory accesses to each tensor; order of reductions.
@@ -46,8 +46,10 @@ static void replace_signature(Nest *n) {
     func->parameters = NULL;
     for (uint32_t i = 0; i < n->old.argument_count; i++) {
         TileValue *old = n->old.arguments[i];
-        if (old->type->kind == TILE_TYPE_TENSOR) add_tensor(n, old, &parameters[i]);
-        else nest_info(n, old)->mapped = add_parameter(n, parameters[i].name, old->type);
+        if (old->type->kind == TILE_TYPE_TENSOR)
+            add_tensor(n, old, &parameters[i]);
+        else
+            nest_info(n, old)->mapped = add_parameter(n, parameters[i].name, old->type);
     }
     add_parameter(n, "scratch", tile_type_pointer(n->module->context, TILE_SPACE_SCRATCH));
 }

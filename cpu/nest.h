@@ -49,7 +49,7 @@ typedef struct NestMap {
 } NestMap;
 
 typedef struct NestBuffer {
-    TileScalar scalar; /* as stored: a bool is a byte */
+    TileScalar scalar;                  /* as stored: a bool is a byte */
     int64_t stride[TILE_MAX_TILE_RANK]; /* bytes */
     TileValue *pointer;                 /* new function; NULL until it is made */
     int64_t bytes;
@@ -82,9 +82,9 @@ typedef struct NestLeaf {
 
 /* An operand of dot: read in place from a tensor, or from a buffer. */
 typedef struct NestOperand {
-    TileValue *value;      /* without permutes and fills; a load that is read in place, or a kept value */
-    bool view;             /* a load that is read in place */
-    int8_t axis[TILE_MAX_TILE_RANK]; /* operand axis to axis of `value` */
+    TileValue *value;                    /* without permutes and fills; a load that is read in place, or a kept value */
+    bool view;                           /* a load that is read in place */
+    int8_t axis[TILE_MAX_TILE_RANK];     /* operand axis to axis of `value` */
     NestAtoms atoms[TILE_MAX_TILE_RANK]; /* by axis of the operand */
 } NestOperand;
 
@@ -130,7 +130,7 @@ typedef struct NestInfo {
     NestStatement *puller; /* placement: a statement that reads it at points */
     bool many;             /* placement: more than one does */
     uint32_t position, stamp, depth;
-    int32_t memo; /* newest entry + 1 */
+    int32_t memo;     /* newest entry + 1 */
     NestAtoms *atoms; /* by axis */
     NestMap leaf_map; /* map of the visit that `stamp` names */
 } NestInfo;

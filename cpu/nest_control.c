@@ -30,8 +30,8 @@ void nest_emit_scalar(Nest *n, TileOp *op) {
     const TileType **types = TILE_NEW_ARRAY(n->arena, const TileType *, op->result_count);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_scalar(n, tile_op_operand(op, i));
     for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
-    TileOp *copy = tile_build_op(&b, (TileOpId)op->id, operands, op->operand_count, op->attributes,
-                                 op->attribute_count, types, op->result_count);
+    TileOp *copy = tile_build_op(&b, (TileOpId)op->id, operands, op->operand_count, op->attributes, op->attribute_count,
+                                 types, op->result_count);
     for (unsigned i = 0; i < op->result_count; i++) {
         copy->results[i].name = op->results[i].name;
         nest_info(n, tile_op_result(op, i))->mapped = tile_op_result(copy, i);
@@ -177,11 +177,16 @@ void nest_block(Nest *n, TileBlock *old, TileBlock *block) {
     NestOpen outside = n->open[0];
     n->open[0] = (NestOpen){.block = block, .memo_count = (uint32_t)n->memo.count};
     for (TileOp *op = old->first; op; op = op->next) {
-        if (op->id == TILE_OP_FOR) for_op(n, op);
-        else if (op->id == TILE_OP_WHILE) while_op(n, op);
-        else if (op->id == TILE_OP_IF) if_op(n, op);
-        else if (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR) end_op(n, op);
-        else plain_op(n, op);
+        if (op->id == TILE_OP_FOR)
+            for_op(n, op);
+        else if (op->id == TILE_OP_WHILE)
+            while_op(n, op);
+        else if (op->id == TILE_OP_IF)
+            if_op(n, op);
+        else if (tile_op_info(op->id)->traits & TILE_TRAIT_TERMINATOR)
+            end_op(n, op);
+        else
+            plain_op(n, op);
     }
     nest_forget(n, n->open[0].memo_count);
     n->open[0] = outside;

@@ -30,7 +30,8 @@ static NestAtoms fill_bounds(const TileOp *fill, unsigned axis) {
 static bool is_plain_load(const TileValue *value) {
     const TileOp *op = tile_value_def(value, TILE_OP_LOAD_TILE);
     if (!op || op->results[0].type->scalar == TILE_BOOL) return false;
-    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS), *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS),
+                        *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
     for (unsigned i = 0; i < access->count; i++)
         if (access->integers[i] == TILE_ACCESS_GATHER) return false;
     return !parts || !parts->count;
@@ -202,9 +203,20 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                         TileValue *const *size) {
     unsigned rank = s->value->type->rank;
     TileValue *zero = nest_constant(n, 0);
-    TileValue *operands[] = {a->pointer, a->stride[rank - 2], a->stride[rank - 1], b->pointer, b->stride[rank - 2],
-                             b->stride[rank - 1], c->pointer, c->stride[rank - 2], size[0], size[1], size[2], zero,
-                             zero, zero};
+    TileValue *operands[] = {a->pointer,
+                             a->stride[rank - 2],
+                             a->stride[rank - 1],
+                             b->pointer,
+                             b->stride[rank - 2],
+                             b->stride[rank - 1],
+                             c->pointer,
+                             c->stride[rank - 2],
+                             size[0],
+                             size[1],
+                             size[2],
+                             zero,
+                             zero,
+                             zero};
     const TileType *types[] = {tile_type_scalar(n->module->context, s->a.value->type->scalar),
                                tile_type_scalar(n->module->context, s->b.value->type->scalar),
                                tile_type_scalar(n->module->context, s->value->type->scalar)};

@@ -23,9 +23,7 @@ static TileName combine_name(TileName kind, bool with_index) {
     }
 }
 
-static TileName kind_of(const TileOp *op) {
-    return (TileName)tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
-}
+static TileName kind_of(const TileOp *op) { return (TileName)tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM); }
 
 static unsigned rank_of(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
 
@@ -99,7 +97,6 @@ static void emit_statement(Nest *n, NestStatement *s, Carried *carried) {
 
 /* ---- loops ---- */
 
-
 static void add_initial(Nest *n, const NestStatement *s, Carried *carried) {
     TileName kind = kind_of(s->op);
     bool with_index = s->kind == NEST_ARG_REDUCE;
@@ -140,9 +137,7 @@ static void close_loop(Nest *n, const Carried *carried) {
     n->open_count--;
 }
 
-static bool is_reduction(const NestStatement *s) {
-    return s && (s->kind == NEST_REDUCE || s->kind == NEST_ARG_REDUCE);
-}
+static bool is_reduction(const NestStatement *s) { return s && (s->kind == NEST_REDUCE || s->kind == NEST_ARG_REDUCE); }
 
 /* No element at all: index 0. */
 static TileValue *found_index(Nest *n, TileValue *index) {
@@ -197,7 +192,8 @@ static void emit_loop(Nest *n, const NestNode *node) {
     }
     Carried carried = {0}, yielded = {0};
     for (size_t i = 0; i < node->children.count; i++)
-        if (is_reduction(node->children.items[i]->statement)) add_initial(n, node->children.items[i]->statement, &carried);
+        if (is_reduction(node->children.items[i]->statement))
+            add_initial(n, node->children.items[i]->statement, &carried);
     TileOp *loop = open_loop(n, node, &carried);
     for (size_t i = 0; i < node->children.count; i++) emit_node(n, node->children.items[i], &yielded);
     close_loop(n, &yielded);
@@ -205,8 +201,10 @@ static void emit_loop(Nest *n, const NestNode *node) {
 }
 
 static void emit_node(Nest *n, const NestNode *node, Carried *carried) {
-    if (node->statement) emit_statement(n, node->statement, carried);
-    else emit_loop(n, node);
+    if (node->statement)
+        emit_statement(n, node->statement, carried);
+    else
+        emit_loop(n, node);
 }
 
 void nest_flush(Nest *n) {

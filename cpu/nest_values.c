@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "lang/scalar.h"
 
 /* ---- accesses ---- */
 
@@ -210,8 +211,9 @@ uint64_t nest_identity(TileName kind, TileScalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);
     if (kind == TILE_KIND_SUM || kind == TILE_KIND_ANY) return 0;
     if (kind == TILE_KIND_ALL) return 1;
-    if (kind == TILE_KIND_PROD) return tile_scalar_from_number(scalar, 1);
-    if (tile_scalar_is_float(scalar)) return tile_scalar_from_number(scalar, kind == TILE_KIND_MAX ? -INFINITY : INFINITY);
+    if (kind == TILE_KIND_PROD) return tile_scalar_from_double(scalar, 1);
+    if (tile_scalar_is_float(scalar))
+        return tile_scalar_from_double(scalar, kind == TILE_KIND_MAX ? -INFINITY : INFINITY);
     uint64_t top = is_signed ? 1ull << (bits - 1) : 0, all = bits == 64 ? ~0ull : (1ull << bits) - 1;
     return kind == TILE_KIND_MAX ? top : all ^ top;
 }
@@ -222,8 +224,7 @@ static void trim_reduction(const NestStatement *s, TileName kind, int64_t axis, 
     uint64_t bits;
     if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return;
     TileScalar scalar = fill->results[0].type->scalar;
-    bool zero = kind == TILE_KIND_SUM && tile_scalar_is_float(scalar) &&
-                bits == tile_scalar_from_number(scalar, -0.0);
+    bool zero = kind == TILE_KIND_SUM && tile_scalar_is_float(scalar) && bits == tile_scalar_from_double(scalar, -0.0);
     if (bits != nest_identity(kind, scalar) && !zero) return;
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
@@ -319,13 +320,15 @@ static void walk(Nest *n, NestStatement *s, TileValue *value, NestMap map) {
     if (info->stamp == n->stamp && memcmp(&info->leaf_map, &map, sizeof map) == 0) return;
     info->stamp = n->stamp;
     info->leaf_map = map;
-    bool leaf = !tile_type_is_tile(value->type) || info->statement || info->slot || !value->op ||
-                value->op->region_count;
+    bool leaf =
+        !tile_type_is_tile(value->type) || info->statement || info->slot || !value->op || value->op->region_count;
     bool load = tile_value_def(value, TILE_OP_LOAD_TILE) != NULL;
     if (leaf || load) tile_list_push(n->arena, &s->leaves, (NestLeaf){value, map});
     if (leaf) return;
-    if (load) walk_access(n, s, value->op, &map);
-    else walk_operands(n, s, value->op, &map);
+    if (load)
+        walk_access(n, s, value->op, &map);
+    else
+        walk_operands(n, s, value->op, &map);
 }
 
 static void walk_levels(Nest *n, NestStatement *s) {

@@ -16,9 +16,13 @@ static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 const TilePassTable *tile_cpu_passes(void) { return &table; }
 
 /* Shared passes stand between the steps where they pay: what one step leaves behind is removed once, before the
- * next has to look at it. */
-static const char pipeline_names[] = "inline,contract,dce,"
-                                     "cpu-programs,dce";
+ * next has to look at it. Loads are not filled (masks): loops are trimmed to what is valid, which costs less. */
+static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,licm,split-loops,canonicalise,cse,dce,"
+                                     "cpu-programs,canonicalise,cse,dce,"
+                                     "cpu-nest,cse,licm,dce,"
+                                     "cpu-vectorise,cpu-math,"
+                                     "cse,licm,dce,"
+                                     "cpu-scratch,cpu-machine";
 
 tile_status tile_cpu_pipeline(TilePipeline *pipeline, TileArena *arena, TileText *message) {
     const TilePassTable *tables[] = {tile_lowering_passes(), &table};

@@ -115,8 +115,8 @@ static void plan_copy(Nest *n, TileOp *at, TileValue *value, NestBuffer *to) {
     NestStatement *s = tile_map_get(&n->statements, at);
     while (s && (s->kind != NEST_COPY || !same_extents(s->copies[0].value->type, value->type))) s = s->next;
     if (!s) s = nest_statement(n, NEST_COPY, at, NULL);
-    s->copies = tile_arena_grow(n->arena, s->copies, s->copy_count * sizeof(NestCopy),
-                                (s->copy_count + 1) * sizeof(NestCopy));
+    s->copies =
+        tile_arena_grow(n->arena, s->copies, s->copy_count * sizeof(NestCopy), (s->copy_count + 1) * sizeof(NestCopy));
     s->copies[s->copy_count++] = (NestCopy){value, to};
 }
 
@@ -230,10 +230,12 @@ static void place_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->last; op; op = op->previous) {
         for (unsigned i = op->region_count; i-- > 0;) place_block(n, &op->regions[i]);
         NestStatement *s = tile_map_get(&n->statements, op);
-        if (s && s->kind == NEST_KEEP) mark_operands(n, op, s, false);
+        if (s && s->kind == NEST_KEEP)
+            mark_operands(n, op, s, false);
         else if (s)
             for (; s; s = s->next) mark_statement(n, s);
-        else if (op->result_count == 1 && !op->region_count) place_value(n, op);
+        else if (op->result_count == 1 && !op->region_count)
+            place_value(n, op);
     }
 }
 
@@ -269,7 +271,8 @@ static bool same_access(const TileOp *load, const TileOp *store) {
     for (unsigned d = 0; d < count; d++) {
         unsigned operands = dimensions[d].kind == TILE_ACCESS_RANGE ? 2 : 1;
         for (unsigned i = 0; i < operands; i++)
-            if (tile_op_operand(load, dimensions[d].operand + i) != tile_op_operand(store, dimensions[d].operand + 1 + i))
+            if (tile_op_operand(load, dimensions[d].operand + i) !=
+                tile_op_operand(store, dimensions[d].operand + 1 + i))
                 return false;
     }
     return true;
@@ -281,7 +284,8 @@ static bool reads_what_it_writes(Nest *n, const NestStatement *s, const NestLeaf
     const TileOp *load = leaf->value->op;
     const TileValue *tensor = tile_op_operand(load, 0), *target = tile_op_operand(s->op, 0);
     if (!nest_tensors_overlap(n, tensor, target)) return false;
-    return tensor != target || !same_access(load, s->op) || !nest_map_is_identity(s, &leaf->map, leaf->value->type->rank);
+    return tensor != target || !same_access(load, s->op) ||
+           !nest_map_is_identity(s, &leaf->map, leaf->value->type->rank);
 }
 
 static bool keep_clobbered_loads(Nest *n) {

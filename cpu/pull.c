@@ -56,12 +56,18 @@ TileValue *nest_op(Nest *n, TileOpId id, TileValue *const *operands, unsigned co
 static bool folds(TileOpId id, TileValue *x, TileValue *y, int64_t *result) {
     int64_t a, b;
     if (!tile_value_integer(x, &a) || !tile_value_integer(y, &b)) return false;
-    if (id == TILE_OP_ADD) *result = (int64_t)((uint64_t)a + (uint64_t)b);
-    else if (id == TILE_OP_SUB) *result = (int64_t)((uint64_t)a - (uint64_t)b);
-    else if (id == TILE_OP_MUL) *result = (int64_t)((uint64_t)a * (uint64_t)b);
-    else if (id == TILE_OP_MIN) *result = a < b ? a : b;
-    else if (id == TILE_OP_MAX) *result = a > b ? a : b;
-    else return false;
+    if (id == TILE_OP_ADD)
+        *result = (int64_t)((uint64_t)a + (uint64_t)b);
+    else if (id == TILE_OP_SUB)
+        *result = (int64_t)((uint64_t)a - (uint64_t)b);
+    else if (id == TILE_OP_MUL)
+        *result = (int64_t)((uint64_t)a * (uint64_t)b);
+    else if (id == TILE_OP_MIN)
+        *result = a < b ? a : b;
+    else if (id == TILE_OP_MAX)
+        *result = a > b ? a : b;
+    else
+        return false;
     return true;
 }
 
@@ -89,9 +95,12 @@ TileValue *nest_scalar(Nest *n, TileValue *value) {
     uint64_t bits;
     int64_t number;
     if (info->mapped) return info->mapped;
-    if (value->type->scalar == TILE_I64 && tile_value_integer(value, &number)) info->mapped = nest_constant(n, number);
-    else if (tile_value_bits(value, &bits)) info->mapped = nest_bits(n, value->type->scalar, bits);
-    else n->failure = "a scalar is used before it is computed";
+    if (value->type->scalar == TILE_I64 && tile_value_integer(value, &number))
+        info->mapped = nest_constant(n, number);
+    else if (tile_value_bits(value, &bits))
+        info->mapped = nest_bits(n, value->type->scalar, bits);
+    else
+        n->failure = "a scalar is used before it is computed";
     return info->mapped ? info->mapped : nest_bits(n, value->type->scalar, 0);
 }
 
@@ -235,7 +244,8 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
         at[parts] = lane;
         stride[parts] = nest_binary(n, TILE_OP_MUL, step, stride[parts - 1]);
         parts++;
-        TileValue *lo = tile_op_operand(op, dimensions[d].operand + 2), *hi = tile_op_operand(op, dimensions[d].operand + 3);
+        TileValue *lo = tile_op_operand(op, dimensions[d].operand + 2),
+                  *hi = tile_op_operand(op, dimensions[d].operand + 3);
         *mask = both(n, *mask, inside(n, lane, lo, hi, type->extent[dimensions[d].axis]));
     }
     TileValue *tile_mask = nest_part(op, after, TILE_PARTS_MASK);
@@ -244,8 +254,8 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
 }
 
 /* Not outside of open[level]: what is read may not be there before. */
-static TileValue *load(Nest *n, TileScalar scalar, TileValue *address, TileValue *mask, TileValue *fill,
-                       unsigned level, const TileOp *like) {
+static TileValue *load(Nest *n, TileScalar scalar, TileValue *address, TileValue *mask, TileValue *fill, unsigned level,
+                       const TileOp *like) {
     TileValue *operands[3] = {address, mask ? mask : address, fill ? fill : address};
     if (fill && scalar == TILE_BOOL) operands[2] = fill = nest_op(n, TILE_OP_CONVERT, &fill, 1, TILE_U8, NULL);
     for (unsigned i = 0; i < 3; i++)
@@ -306,8 +316,8 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
     }
     TileValue *position = nest_constant(n, 0);
     for (unsigned i = 0; i < to->rank; i++)
-        position = nest_binary(n, TILE_OP_ADD,
-                               nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])), index[i]);
+        position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
+                               index[i]);
     for (unsigned i = rank; i-- > 0;) {
         TileValue *extent = nest_constant(n, from->extent[i]);
         inner[i] = i ? nest_binary(n, TILE_OP_REM, position, extent) : position;
@@ -322,8 +332,10 @@ static TileValue *moved_point(Nest *n, const TileOp *op, TileValue *const *index
     const TileType *from = operand->type, *to = op->results[0].type;
     if (op->id == TILE_OP_RESHAPE) return reshape_point(n, op, index);
     for (unsigned i = 0; i < from->rank; i++) {
-        if (op->id == TILE_OP_PERMUTE) inner[axes->integers[i]] = index[i];
-        else inner[i] = from->extent[i] != to->extent[i] ? nest_constant(n, 0) : index[i];
+        if (op->id == TILE_OP_PERMUTE)
+            inner[axes->integers[i]] = index[i];
+        else
+            inner[i] = from->extent[i] != to->extent[i] ? nest_constant(n, 0) : index[i];
     }
     return nest_pull(n, operand, inner);
 }

@@ -1,8 +1,8 @@
 /* Statements to a tree of loops.
  *
- * A statement joins the loops of an earlier one where their extents and bounds agree and where whatever the two share is
- * met at the same index of the loop: so a row's maximum, its exponentials and their sum, and the division by it become
- * one loop over rows. */
+ * A statement joins the loops of an earlier one where their extents and bounds agree and where whatever the two share
+ * is met at the same index of the loop: so a row's maximum, its exponentials and their sum, and the division by it
+ * become one loop over rows. */
 #include "cpu/nest.h"
 
 typedef enum Conflict { FREE, POINTWISE, BLOCKED } Conflict;
@@ -92,8 +92,7 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
     if (node->level.extent != wanted->extent || !nest_atoms_equal(&node->level.atoms, &wanted->atoms)) return false;
     if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL || wanted->kind == TILE_LOOP_KIND_SEQUENTIAL) return false;
     if (wanted->kind == TILE_LOOP_KIND_REDUCE)
-        return !has_loops(node) &&
-               (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
+        return !has_loops(node) && (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
     return node->level.kind == TILE_LOOP_KIND_PARALLEL || level + 1 == s->level_count;
 }
 

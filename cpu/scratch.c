@@ -12,16 +12,14 @@
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%begin: i64, %end: i64, %scratch: ptr<scratch>) {
- *       %c = const {value = 128} : i64
- *       %1 = ptr_add %scratch, %c : ptr<scratch>
- *       %0 = const {value = 0.0} : f32
- *       store %0, %scratch
- *       store %0, %1
+ *     func phase machine @k.0(%begin: i64, %end: i64, %scratch: ptr<scratch>) scratch_bytes = 192 {
+ *       %0 = const {value = 128} : i64
+ *       %c = ptr_add %scratch, %0 : ptr<scratch>
+ *       %1 = const {value = 0.0} : f32
+ *       store %1, %scratch
+ *       store %1, %c
  *       return
  *     }
- * and scratch_bytes of the function is what they take together.
- *
  * Needs: `scratch` is the last parameter of a phase. Keeps: machine form; leaves no `buffer`.
  * Cost: linear in the ops. */
 #include "cpu/passes.h"

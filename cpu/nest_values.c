@@ -360,7 +360,8 @@ static void walk_dot(Nest *n, NestStatement *s) {
                 walk_scalar(n, s, operands[i]->atoms[a].items[k].hi);
             }
     }
-    walk(n, s, tile_op_operand(s->op, 2), other);
+    TileValue *sum = tile_op_operand(s->op, 2); /* unless copied into place first */
+    if (tile_value_def(sum, TILE_OP_DOT)) walk(n, s, sum, other);
 }
 
 static const NestBuffer *written_by(const NestStatement *s, const NestBuffer *buffer) {

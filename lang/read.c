@@ -47,7 +47,8 @@ typedef struct Reader {
     TileText *errors;
     bool failed;
     TileFunc *func;
-    TileMap values; /* from key_of a name to the value */
+    TileMap values;                  /* from key_of a name to the value; NULL once it is out of sight */
+    TILE_LIST(const char *) visible; /* keys of names in the order of definition */
     unsigned depth;
     TILE_LIST(TileValue *) operands;
     TILE_LIST(Attribute) attributes;
@@ -426,7 +427,13 @@ static void define(Reader *r, const Token *token, TileValue *value) {
     if (tile_map_get(&r->values, key))
         fail_at(r, token->line, token->column, "%%%.*s is defined twice", (int)token->length, token->text);
     tile_map_set(&r->values, key, value);
+    tile_list_push(r->scratch, &r->visible, key);
     if (!is_number(token)) value->name = intern(r, token);
+}
+
+/* Names end with the region that they are defined in. */
+static void hide(Reader *r, size_t count) {
+    while (r->visible.count > count) tile_map_set(&r->values, r->visible.items[--r->visible.count], NULL);
 }
 
 static Token read_value_name(Reader *r) {
@@ -467,6 +474,7 @@ static TileLocation read_location(Reader *r) {
 }
 
 static void read_region(Reader *r, TileBlock *block) {
+    size_t outside = r->visible.count;
     if (accept(r, "(")) {
         do {
             Token token = read_value_name(r);
@@ -480,6 +488,7 @@ static void read_region(Reader *r, TileBlock *block) {
     if (++r->depth > DEEPEST_NESTING) fail(r, "regions are nested too deeply");
     while (!r->failed && !at_mark(r, "}")) read_op(r, block);
     r->depth--;
+    hide(r, outside);
     expect(r, "}");
 }
 
@@ -617,6 +626,7 @@ static void read_func(Reader *r) {
     r->func = tile_func_create(r->module, intern(r, &r->token), (TileFuncKind)kind,
                                form == 0 ? TILE_FORM_TILE : TILE_FORM_MACHINE);
     tile_map_init(&r->values, r->scratch);
+    r->visible.count = 0;
     advance(r);
     expect(r, "(");
     if (!at_mark(r, ")")) {

@@ -154,6 +154,9 @@ Test(text, errors_say_where) {
     expect_error("func device tile @f() {\n  %a = add %b, %b : i64\n}", "2:12: %b is not defined");
     expect_error("func device tile @f() {\n  %a = frob\n}", "2:8: expected an operation");
     expect_error("func device tile @f(%a: i64) {\n  %a = neg %a : i64\n}", "2:3: %a is defined twice");
+    expect_error(
+        "func device tile @f(%c: bool) {\n  if %c {\n    %a = neg %c : bool\n    yield\n  } {\n    yield %a\n  }\n}",
+        "6:11: %a is not defined");
     expect_error("func device tile @f() {\n  %a = const {value = 300} : i8\n}", "2:23: no value of type i8");
     expect_error("func device tile @f() {\n  %a = const {value = 3, value = 4} : i8\n}", "`value` is given twice");
     expect_error("func device tile @f(%a: f32[1, 2, 3, 4, 5, 6]) {}", "at most 5 axes");

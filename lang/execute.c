@@ -1,0 +1,286 @@
+#include "lang/execute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/execute_state.h"
+#include "lang/scalar.h"
+#include "lang/text.h"
+
+/* ---- stopping ---- */
+
+static void say_where(TileExecutor *e, const TileOp *op) {
+    TileLocation at = op->location;
+    const TileContext *context = e->func->module->context;
+    if (at.line && at.file && at.file < context->files.count)
+        tile_text_format(&e->message, "%s:", context->files.items[at.file]);
+    if (at.line) tile_text_format(&e->message, "%u:%u: ", at.line, at.column);
+    tile_text_add(&e->message, tile_op_func(op)->name);
+    for (size_t i = 0; i < e->depth; i++) {
+        const ExecFrame *frame = &e->frames[i];
+        if (!frame->code || !frame->owner || frame->owner->op->id != TILE_OP_GRID) continue;
+        for (uint32_t p = 0; p < frame->code->argument_count; p++) {
+            ExecValue id = tile_exec_register(frame->activation, frame->code->first_argument + p);
+            tile_text_format(&e->message, "%s%lld", p ? ", " : ": program (", (long long)id.lanes[0]);
+        }
+        tile_text_add(&e->message, ")");
+    }
+}
+
+bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...) {
+    e->state = state;
+    e->message.length = 0;
+    va_list arguments;
+    va_start(arguments, format);
+    const char *reason = tile_arena_format_list(e->arena, format, arguments);
+    va_end(arguments);
+    if (in) {
+        say_where(e, in->op);
+        tile_text_add(&e->message, ": ");
+        tile_op_print(&e->message, in->op, TILE_PRINT_NO_REGIONS);
+        tile_text_add(&e->message, ": ");
+    }
+    tile_text_add(&e->message, reason);
+    return false;
+}
+
+bool tile_exec_out_of_memory(TileExecutor *e) {
+    e->state = TILE_EXECUTION_OUT_OF_MEMORY;
+    e->message.length = 0;
+    tile_text_add(&e->message, "out of memory");
+    return false;
+}
+
+/* ---- resources ---- */
+
+void *tile_exec_scratch(TileExecutor *e, size_t size) {
+    if (size <= e->scratch_size && e->scratch) return e->scratch;
+    free(e->scratch);
+    e->scratch_size = size + size / 2 + 256;
+    e->scratch = malloc(e->scratch_size);
+    if (!e->scratch) {
+        e->scratch_size = 0;
+        tile_exec_out_of_memory(e);
+    }
+    return e->scratch;
+}
+
+/* splitmix64 */
+uint64_t tile_exec_random(TileExecutor *e) {
+    uint64_t x = e->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame) {
+    ExecFrame copy = *frame;
+    if (e->depth == e->frame_capacity) {
+        size_t wanted = e->frame_capacity ? e->frame_capacity * 2 : 32;
+        ExecFrame *larger = realloc(e->frames, wanted * sizeof *larger);
+        if (!larger) {
+            tile_exec_out_of_memory(e);
+            return NULL;
+        }
+        e->frames = larger;
+        e->frame_capacity = wanted;
+    }
+    e->frames[e->depth] = copy;
+    return &e->frames[e->depth++];
+}
+
+/* One block of memory for the activation and its registers. Parameters are poison until they are bound. */
+ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
+    size_t lanes = program->lane_count, registers = program->register_count;
+    ExecActivation *activation = calloc(1, sizeof *activation + lanes * 9 + registers);
+    if (!activation) {
+        tile_exec_out_of_memory(e);
+        return NULL;
+    }
+    activation->program = program;
+    activation->lanes = (uint64_t *)(activation + 1);
+    activation->poison = (uint8_t *)(activation->lanes + lanes);
+    activation->any = activation->poison + lanes;
+    activation->first_object = e->object_count;
+    tile_exec_set_constants(activation);
+    for (uint32_t i = 0; i < program->body.argument_count; i++) {
+        ExecValue value = tile_exec_register(activation, program->body.first_argument + i);
+        memset(value.poison, 1, value.count);
+        *value.any = 1;
+    }
+    return activation;
+}
+
+void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation) {
+    tile_exec_release(e, activation->first_object);
+    free(activation);
+}
+
+bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value) {
+    ExecValue x = tile_exec_operand(e, in, operand);
+    *value = (int64_t)x.lanes[0];
+    return *x.any && x.poison[0] ? tile_exec_fault(e, in, "%s is poison", what) : true;
+}
+
+/* ---- life ---- */
+
+TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options) {
+    TileArena *arena = tile_arena_create(func->module->arena);
+    if (!arena) return NULL;
+    TileExecutor *e = TILE_NEW(arena, TileExecutor);
+    e->arena = arena;
+    e->func = func;
+    if (options) e->options = *options;
+    if (!e->options.vector_scale) e->options.vector_scale = 1;
+    e->random = e->options.seed;
+    e->message.arena = arena;
+    e->state = TILE_EXECUTION_PAUSED;
+    e->root = tile_exec_activate(e, tile_exec_decode(e, func));
+    if (e->root && tile_exec_push(e, &(ExecFrame){.activation = e->root, .code = &e->root->program->body, .active = 1}))
+        return e;
+    tile_executor_destroy(e);
+    return NULL;
+}
+
+void tile_executor_destroy(TileExecutor *e) {
+    if (!e) return;
+    for (size_t i = 0; i < e->depth; i++)
+        if (!e->frames[i].owner || e->frames[i].owner->op->id == TILE_OP_CALL)
+            if (e->frames[i].activation != e->root) free(e->frames[i].activation);
+    tile_exec_release(e, 0);
+    free(e->root);
+    free(e->frames);
+    free(e->objects);
+    free(e->tensors);
+    free(e->scratch);
+    tile_arena_destroy(e->arena);
+}
+
+/* ---- binding ---- */
+
+static ExecValue parameter_value(TileExecutor *e, unsigned parameter) {
+    return tile_exec_register(e->root, e->root->program->body.first_argument + parameter);
+}
+
+static const char *parameter_name(const TileExecutor *e, unsigned parameter) {
+    return e->func->parameters[parameter].name;
+}
+
+/* Do all elements lie in the memory that may be touched? */
+static bool lies_inside(const TileExecutorTensor *tensor, const TileType *type) {
+    __int128 low = 0, high = tile_scalar_bytes(type->scalar);
+    for (unsigned d = 0; d < type->rank; d++) {
+        if (tensor->extent[d] <= 0) return tensor->extent[d] == 0;
+        __int128 reach = (__int128)(tensor->extent[d] - 1) * tensor->stride[d];
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
+    }
+    return -low <= (__int128)tensor->below && high <= (__int128)tensor->above;
+}
+
+/* What a specialised function assumes has to hold. */
+static bool keeps_facts(const TileExecutorTensor *tensor, const TileType *type, const TileTensorFacts *facts) {
+    if (facts->align && (uintptr_t)tensor->data % facts->align) return false;
+    for (unsigned d = 0; d < type->rank; d++) {
+        if (facts->stride[d] != TILE_UNKNOWN && facts->stride[d] != tensor->stride[d]) return false;
+        if (facts->extent[d] != TILE_UNKNOWN && facts->extent[d] != tensor->extent[d]) return false;
+    }
+    return true;
+}
+
+void tile_executor_bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor) {
+    const TileType *type = e->func->body.arguments[parameter]->type;
+    ExecObject object = {.base = (unsigned char *)tensor->data - tensor->below,
+                         .size = (int64_t)(tensor->below + tensor->above),
+                         .writable = type->access != TILE_ACCESS_IN};
+    ExecTensor bound = {.offset = (int64_t)tensor->below};
+    memcpy(bound.extent, tensor->extent, sizeof bound.extent);
+    memcpy(bound.stride, tensor->stride, sizeof bound.stride);
+    uint32_t number;
+    if (!lies_inside(tensor, type))
+        tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "tensor %s does not lie inside its memory",
+                       parameter_name(e, parameter));
+    else if (!keeps_facts(tensor, type, &e->func->parameters[parameter].facts))
+        tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "tensor %s is not as the function assumes",
+                       parameter_name(e, parameter));
+    else if (tile_exec_add_object(e, &object, &bound.object) && tile_exec_add_tensor(e, &bound, &number))
+        tile_exec_set_scalar(parameter_value(e, parameter), number);
+}
+
+void tile_executor_bind_pointer(TileExecutor *e, unsigned parameter, void *data, uint64_t below, uint64_t above,
+                                bool writable) {
+    ExecObject object = {.base = (unsigned char *)data - below, .size = (int64_t)(below + above), .writable = writable};
+    uint32_t number;
+    if (!tile_exec_add_object(e, &object, &number)) return;
+    ExecValue value = parameter_value(e, parameter);
+    value.lanes[0] = number;
+    value.lanes[1] = below;
+    *value.any = 0;
+}
+
+void tile_executor_bind_scalar(TileExecutor *e, unsigned parameter, uint64_t bits) {
+    tile_exec_set_scalar(parameter_value(e, parameter),
+                         bits & tile_scalar_mask(e->func->body.arguments[parameter]->type->scalar));
+}
+
+void tile_executor_bind_lanes(TileExecutor *e, unsigned parameter, const uint64_t *bits) {
+    ExecValue value = parameter_value(e, parameter);
+    memcpy(value.lanes, bits, value.count * sizeof *bits);
+    *value.any = 0;
+}
+
+/* ---- running ---- */
+
+static bool start(TileExecutor *e) {
+    e->started = true;
+    for (uint32_t i = 0; i < e->func->body.argument_count; i++)
+        if (*parameter_value(e, i).any)
+            return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "parameter %s is not bound", parameter_name(e, i));
+    return true;
+}
+
+TileExecution tile_executor_run(TileExecutor *e, uint64_t max_steps) {
+    if (e->state != TILE_EXECUTION_PAUSED) return e->state;
+    if (!e->started && !start(e)) return e->state;
+    uint64_t limit = max_steps ? e->steps + max_steps : UINT64_MAX;
+    while (e->depth) {
+        ExecFrame *frame = tile_exec_frame(e);
+        if (!frame->code) {
+            if (!tile_exec_next_phase(e)) return e->state;
+            continue;
+        }
+        if (e->steps >= limit) return e->state;
+        e->steps++;
+        const ExecInstruction *in = &frame->code->items[frame->next++];
+        if (!in->run(e, in)) return e->state;
+    }
+    return e->state = TILE_EXECUTION_DONE;
+}
+
+const char *tile_executor_message(const TileExecutor *e) { return tile_text_get(&e->message); }
+uint64_t tile_executor_steps(const TileExecutor *e) { return e->steps; }
+
+const uint64_t *tile_executor_result(const TileExecutor *e, unsigned index, const uint8_t **poison) {
+    ExecValue value = tile_exec_register(e->root, e->results[index]);
+    if (!*value.any) memset(value.poison, 0, value.count);
+    if (poison) *poison = value.poison;
+    return value.lanes;
+}
+
+TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *arguments,
+                                  const TileExecutorOptions *options, TileText *message) {
+    TileExecutor *e = tile_executor_create(kernel, options);
+    if (!e) return TILE_EXECUTION_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        if (kernel->body.arguments[i]->type->kind == TILE_TYPE_TENSOR)
+            tile_executor_bind_tensor(e, i, &arguments[i].tensor);
+        else
+            tile_executor_bind_scalar(e, i, arguments[i].bits);
+    }
+    TileExecution state = tile_executor_run(e, 0);
+    if (message) tile_text_add(message, tile_executor_message(e));
+    tile_executor_destroy(e);
+    return state;
+}

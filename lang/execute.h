@@ -1,0 +1,73 @@
+/* The executor: runs functions of both forms as ops.def and eval.def define them, one op after the other. It is the
+ * reference that every pass and every back end is compared with, so it checks what compiled code takes for granted:
+ * every access against the memory object that its pointer came from, and that no poison (lanes that are invalid,
+ * memory never written) reaches a stored lane, an address, a branch or the host.
+ *
+ * It can be stopped after any number of steps and resumed: its state is an array of frames, not the C stack. Each
+ * frame has a set of active lanes; a CPU kernel is one lane. */
+#ifndef TILE_LANG_EXECUTE_H
+#define TILE_LANG_EXECUTE_H
+
+#include "lang/ir.h"
+
+typedef enum TileExecution {
+    TILE_EXECUTION_DONE,
+    TILE_EXECUTION_PAUSED,    /* all steps used up: run again to go on */
+    TILE_EXECUTION_FAULT,     /* the function did what it must not do */
+    TILE_EXECUTION_ASSERT,    /* an assert is false */
+    TILE_EXECUTION_REQUIRE,   /* a require is false: the kernel is not to be launched so */
+    TILE_EXECUTION_CHECK_DIM, /* an argument has the wrong extent: likewise */
+    TILE_EXECUTION_OUT_OF_MEMORY,
+} TileExecution;
+
+typedef struct TileExecutorOptions {
+    bool no_poison; /* faster: poison is not tracked; invalid lanes are all ones */
+    bool debug;     /* integer division by zero and shifts past the width are faults */
+    uint64_t seed;  /* other than 0: programs of a grid and points of a parallel loop run in a random order */
+    /* A module with a function `<kernel>.<number>` for each grid of the kernel: run in place of the grids' regions,
+     * in `chunks` (0: one) ranges of programs, cut at random where there is a seed. */
+    TileModule *phases;
+    unsigned chunks;
+    unsigned vector_scale; /* scalable vectors are this many times as long as they say; 0: 1 */
+} TileExecutorOptions;
+
+/* Memory of an argument: bytes data - below .. data + above may be touched. */
+typedef struct TileExecutorTensor {
+    void *data;
+    uint64_t below, above;
+    int64_t extent[TILE_MAX_TENSOR_RANK];
+    int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes */
+} TileExecutorTensor;
+
+typedef struct TileExecutor TileExecutor;
+
+/* The function has to be verified, and may not change while the executor lives. NULL if out of memory. */
+TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options);
+void tile_executor_destroy(TileExecutor *executor);
+
+/* Binding: by the number of the function's parameter and fitting its type. Tiles take one element for each lane. */
+void tile_executor_bind_tensor(TileExecutor *executor, unsigned parameter, const TileExecutorTensor *tensor);
+void tile_executor_bind_pointer(TileExecutor *executor, unsigned parameter, void *data, uint64_t below, uint64_t above,
+                                bool writable);
+void tile_executor_bind_scalar(TileExecutor *executor, unsigned parameter, uint64_t bits);
+void tile_executor_bind_lanes(TileExecutor *executor, unsigned parameter, const uint64_t *bits);
+
+/* Goes on for at most max_steps operations (0: without end). Results are in the arguments' memory. */
+TileExecution tile_executor_run(TileExecutor *executor, uint64_t max_steps);
+/* Why it stopped, with the op's location and text; "" when done or paused. */
+const char *tile_executor_message(const TileExecutor *executor);
+uint64_t tile_executor_steps(const TileExecutor *executor);
+/* Lanes of a result of a function that is done; `poison`, which may be NULL, gets a byte for each lane. */
+const uint64_t *tile_executor_result(const TileExecutor *executor, unsigned index, const uint8_t **poison);
+
+/* One argument of a kernel. */
+typedef struct TileExecutorArgument {
+    TileExecutorTensor tensor; /* where the parameter is a tensor */
+    uint64_t bits;             /* where it is a scalar */
+} TileExecutorArgument;
+
+/* Runs a whole kernel: its host ops and all its grids, or `options->phases` in their place. */
+TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *arguments,
+                                  const TileExecutorOptions *options, TileText *message);
+
+#endif

@@ -1,0 +1,264 @@
+/* Functions to instructions: what an op needs at each execution and does not change is found once. */
+#include <string.h>
+
+#include "lang/execute_state.h"
+#include "lang/scalar.h"
+
+typedef struct Decoder {
+    TileExecutor *e;
+    ExecProgram *program;
+    uint32_t grids;
+} Decoder;
+
+static uint32_t lanes_of(const TileExecutor *e, const TileType *type) {
+    if (type->kind == TILE_TYPE_POINTER) return 2;
+    int64_t lanes = tile_type_lanes(type);
+    if (type->scalable) lanes *= e->options.vector_scale;
+    return (uint32_t)lanes;
+}
+
+/* ---- maps from lanes of the result to lanes of the operands ---- */
+
+/* Each lane of a tile of these extents is the operand's lane sum(index[i] * stride[i]). */
+static const uint32_t *strided_map(Decoder *d, unsigned rank, const int64_t *extent, const int64_t *stride) {
+    size_t lanes = 1, next = 0;
+    for (unsigned i = 0; i < rank; i++) lanes *= (size_t)extent[i];
+    uint32_t *map = TILE_NEW_ARRAY(d->e->arena, uint32_t, lanes);
+    int64_t index[TILE_MAX_TILE_RANK] = {0}, at = 0;
+    while (next < lanes) {
+        map[next++] = (uint32_t)at;
+        for (unsigned i = rank; i-- > 0;) {
+            at += stride[i];
+            if (++index[i] < extent[i]) break;
+            at -= extent[i] * stride[i];
+            index[i] = 0;
+        }
+    }
+    return map;
+}
+
+static void row_major(const TileType *type, int64_t *stride) {
+    int64_t next = 1;
+    for (unsigned i = type->rank; i-- > 0;) {
+        stride[i] = next;
+        next *= type->extent[i];
+    }
+}
+
+static const uint32_t *make_map(Decoder *d, const TileOp *op) {
+    const TileType *from = op->operands[0].value->type, *to = op->results[0].type;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    int64_t own[TILE_MAX_TILE_RANK] = {0}, stride[TILE_MAX_TILE_RANK] = {0};
+    if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE) {
+        row_major(from, own);
+        for (unsigned i = 0; i < to->rank; i++)
+            stride[i] = op->id == TILE_OP_PERMUTE ? own[axes->integers[i]] : from->extent[i] == 1 ? 0 : own[i];
+        return strided_map(d, to->rank, to->extent, stride);
+    }
+    uint32_t lanes = lanes_of(d->e, to), *map = TILE_NEW_ARRAY(d->e->arena, uint32_t, lanes);
+    for (uint32_t i = 0; i < lanes; i++) {
+        if (op->id == TILE_OP_SHUFFLE)
+            map[i] = (uint32_t)axes->integers[i];
+        else
+            map[i] = op->id == TILE_OP_EXTRACT ? (uint32_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) : i;
+    }
+    return map;
+}
+
+/* ---- handlers ---- */
+
+static ExecHandler elementwise_handler(const TileOp *op) {
+    if (op->id != TILE_OP_SELECT) return tile_exec_elementwise;
+    return tile_exec_select;
+}
+
+/* Constants are no instructions: see tile_exec_set_constants. */
+static ExecHandler handler_of(const TileOp *op) {
+    if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) return elementwise_handler(op);
+    switch ((TileOpId)op->id) {
+    case TILE_OP_SPLAT: return tile_exec_splat;
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE:
+    case TILE_OP_PERMUTE:
+    case TILE_OP_EXTRACT:
+    case TILE_OP_SHUFFLE: return tile_exec_map;
+    case TILE_OP_INSERT: return tile_exec_insert;
+    case TILE_OP_FILL: return tile_exec_fill;
+    case TILE_OP_MASK_LT: return tile_exec_mask_lt;
+    case TILE_OP_REDUCE: return tile_exec_reduce;
+    case TILE_OP_ARG_REDUCE: return tile_exec_arg_reduce;
+    case TILE_OP_SCAN: return tile_exec_scan;
+    case TILE_OP_DOT: return tile_exec_dot;
+    case TILE_OP_DOT_BLOCK: return tile_exec_dot_block;
+    case TILE_OP_LOAD_TILE: return tile_exec_load_tile;
+    case TILE_OP_STORE_TILE: return tile_exec_store_tile;
+    case TILE_OP_DIM: return tile_exec_dim;
+    case TILE_OP_TEMP: return tile_exec_temp;
+    case TILE_OP_CHECK_DIM: return tile_exec_check_dim;
+    case TILE_OP_REQUIRE:
+    case TILE_OP_ASSERT: return tile_exec_require;
+    case TILE_OP_PTR_ADD: return tile_exec_ptr_add;
+    case TILE_OP_BUFFER: return tile_exec_buffer;
+    case TILE_OP_LOAD:
+    case TILE_OP_GATHER: return tile_exec_load;
+    case TILE_OP_STORE:
+    case TILE_OP_SCATTER: return tile_exec_store;
+    case TILE_OP_PREFETCH: return tile_exec_prefetch;
+    case TILE_OP_GRID: return tile_exec_grid;
+    case TILE_OP_FOR: return tile_exec_for;
+    case TILE_OP_WHILE: return tile_exec_while;
+    case TILE_OP_IF: return tile_exec_if;
+    case TILE_OP_LOOP: return tile_exec_loop;
+    case TILE_OP_YIELD: return tile_exec_yield;
+    case TILE_OP_CONDITION: return tile_exec_condition;
+    case TILE_OP_RETURN: return tile_exec_return;
+    case TILE_OP_CALL: return tile_exec_call;
+    default: return NULL;
+    }
+}
+
+/* ---- instructions ---- */
+
+static bool is_constant(const TileOp *op) { return op->id == TILE_OP_CONST || op->id == TILE_OP_IOTA; }
+
+static uint32_t add_register(Decoder *d, uint64_t lanes) {
+    ExecProgram *program = d->program;
+    program->registers[program->register_count] = (ExecRegister){program->lane_count, (uint32_t)lanes};
+    program->lane_count += lanes;
+    return program->register_count++;
+}
+
+/* A yield reads all its operands before it overwrites the region's arguments. */
+static bool overwrites_what_it_reads(const TileOp *op) {
+    const TileBlock *block = op->block;
+    if (!block->op) return false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        for (unsigned r = 0; r < block->op->region_count; r++)
+            if (op->operands[i].value->block == &block->op->regions[r]) return true;
+    return false;
+}
+
+static void find_parts(ExecInstruction *in) {
+    const TileAttribute *parts = tile_op_get(in->op, TILE_ATTRIBUTE_PARTS);
+    int next = (int)(in->operand_count - (parts ? parts->count : 0));
+    in->mask = in->fill = -1;
+    for (unsigned i = 0; parts && i < parts->count; i++) {
+        if (parts->integers[i] == TILE_PARTS_MASK)
+            in->mask = next++;
+        else
+            in->fill = next++;
+    }
+}
+
+/* Registers of an op's own: the object of a buffer, the accumulators of a reduce loop. */
+static void add_hidden(Decoder *d, ExecInstruction *in) {
+    const TileOp *op = in->op;
+    if (op->id == TILE_OP_BUFFER) in->hidden = add_register(d, 1);
+    if (op->id != TILE_OP_LOOP) return;
+    in->stripes = tile_op_integer(op, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
+    in->hidden = add_register(d, (uint64_t)op->result_count * (in->stripes ? TILE_STRIPES : 1));
+}
+
+static void decode_types(ExecInstruction *in) {
+    const TileOp *op = in->op;
+    if (!op->operand_count || !op->result_count) return;
+    in->from = op->operands[op->id == TILE_OP_SELECT ? 1 : 0].value->type->scalar;
+    in->to = op->results[0].type->scalar;
+    if (op->id == TILE_OP_REDUCE || op->id == TILE_OP_SCAN)
+        in->loop =
+            tile_eval_loop(tile_eval_combiner(tile_op_integer(op, TILE_ATTRIBUTE_KIND, 0)), in->from, in->to, false);
+    else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE)
+        in->loop = tile_eval_loop(op->id, in->from, in->to, tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0);
+}
+
+static void decode_block(Decoder *d, TileBlock *block, ExecCode *code);
+
+static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
+    *in = (ExecInstruction){.run = handler_of(op), .op = op, .operand_count = op->operand_count};
+    in->operands = TILE_NEW_ARRAY(d->e->arena, uint32_t, op->operand_count);
+    for (unsigned i = 0; i < op->operand_count; i++) in->operands[i] = op->operands[i].value->number;
+    if (op->result_count) {
+        in->result = op->results[0].number;
+        in->lanes = lanes_of(d->e, op->results[0].type);
+    }
+    if (in->run == tile_exec_map) in->map = make_map(d, op);
+    in->staged = (op->id == TILE_OP_YIELD || op->id == TILE_OP_CONDITION) && overwrites_what_it_reads(op);
+    in->align = tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 1);
+    if (op->id == TILE_OP_GRID) in->number = d->grids++;
+    find_parts(in);
+    add_hidden(d, in);
+    decode_types(in);
+    in->regions = TILE_NEW_ARRAY(d->e->arena, ExecCode, op->region_count);
+    for (unsigned i = 0; i < op->region_count; i++) decode_block(d, &op->regions[i], &in->regions[i]);
+}
+
+static void decode_block(Decoder *d, TileBlock *block, ExecCode *code) {
+    uint32_t count = 0;
+    for (TileOp *op = block->first; op; op = op->next) count += !is_constant(op);
+    code->items = TILE_NEW_ARRAY(d->e->arena, ExecInstruction, count);
+    code->argument_count = block->argument_count;
+    code->first_argument = block->argument_count ? block->arguments[0]->number : 0;
+    for (TileOp *op = block->first; op; op = op->next) {
+        if (is_constant(op))
+            tile_list_push(d->e->arena, &d->program->constants, op);
+        else
+            decode_op(d, op, &code->items[code->count++]);
+    }
+}
+
+static uint32_t count_hidden(const TileBlock *block) {
+    uint32_t count = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        count += op->id == TILE_OP_BUFFER || op->id == TILE_OP_LOOP;
+        for (unsigned i = 0; i < op->region_count; i++) count += count_hidden(&op->regions[i]);
+    }
+    return count;
+}
+
+static void add_value(Decoder *d, const TileValue *value) { add_register(d, lanes_of(d->e, value->type)); }
+
+/* In the order of tile_func_number. */
+static void add_values(Decoder *d, const TileBlock *block) {
+    for (uint32_t i = 0; i < block->argument_count; i++) add_value(d, block->arguments[i]);
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->result_count; i++) add_value(d, &op->results[i]);
+        for (unsigned i = 0; i < op->region_count; i++) add_values(d, &op->regions[i]);
+    }
+}
+
+ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func) {
+    for (ExecProgram *program = e->programs; program; program = program->next)
+        if (program->func == func) return program;
+    ExecProgram *program = TILE_NEW(e->arena, ExecProgram);
+    *program = (ExecProgram){.func = func, .next = e->programs};
+    e->programs = program;
+    Decoder d = {e, program, 0};
+    uint32_t values = tile_func_number(func);
+    program->registers = TILE_NEW_ARRAY(e->arena, ExecRegister, values + count_hidden(&func->body));
+    add_values(&d, &func->body);
+    decode_block(&d, &func->body, &program->body);
+    return program;
+}
+
+static void set_iota(const TileOp *op, ExecValue value) {
+    const TileType *type = op->results[0].type;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), stride = 1, extent = type->extent[axis];
+    if (type->kind == TILE_TYPE_VECTOR) extent = value.count;
+    for (unsigned i = (unsigned)axis + 1; i < type->rank; i++) stride *= type->extent[i];
+    for (uint32_t i = 0; i < value.count; i++)
+        value.lanes[i] = tile_scalar_from_signed(type->scalar, i / stride % extent);
+}
+
+void tile_exec_set_constants(ExecActivation *activation) {
+    const ExecProgram *program = activation->program;
+    for (size_t c = 0; c < program->constants.count; c++) {
+        const TileOp *op = program->constants.items[c];
+        ExecValue value = tile_exec_register(activation, op->results[0].number);
+        if (op->id == TILE_OP_IOTA) {
+            set_iota(op, value);
+            continue;
+        }
+        uint64_t bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits & tile_scalar_mask(op->results[0].type->scalar);
+        for (uint32_t i = 0; i < value.count; i++) value.lanes[i] = bits;
+    }
+}

@@ -1,0 +1,127 @@
+/* Grids run by phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
+ * call whose arguments are made from the kernel's. */
+#include "lang/execute_state.h"
+
+bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs) {
+    const ExecFrame *outer = tile_exec_frame(e);
+    return tile_exec_push(
+               e, &(ExecFrame){
+                      .activation = outer->activation, .owner = in, .active = outer->active, .end = programs}) != NULL;
+}
+
+typedef struct Binder {
+    TileExecutor *e;
+    const ExecInstruction *grid;
+    ExecActivation *phase;
+    uint32_t next; /* parameter of the phase */
+    bool failed;
+} Binder;
+
+/* The next parameter's register, if it is of this kind of type. */
+static bool next_parameter(Binder *b, TileTypeKind kind, ExecValue *value) {
+    const TileFunc *func = b->phase->program->func;
+    if (b->failed) return false;
+    if (b->next >= func->body.argument_count || func->body.arguments[b->next]->type->kind != kind) {
+        b->failed = true;
+        return tile_exec_fault(b->e, b->grid, "parameter %u of %s is not what it has to be", b->next, func->name);
+    }
+    *value = tile_exec_register(b->phase, b->phase->program->body.first_argument + b->next++);
+    return true;
+}
+
+static void bind_integer(Binder *b, int64_t integer) {
+    ExecValue value;
+    if (next_parameter(b, TILE_TYPE_SCALAR, &value)) tile_exec_set_scalar(value, (uint64_t)integer);
+}
+
+static void bind_pointer(Binder *b, uint32_t object, int64_t offset) {
+    ExecValue value;
+    if (!next_parameter(b, TILE_TYPE_POINTER, &value)) return;
+    value.lanes[0] = object;
+    value.lanes[1] = (uint64_t)offset;
+    *value.any = 0;
+}
+
+/* A tensor parameter in tile form; pointer, extents and strides in machine form. */
+static void bind_tensor(Binder *b, uint32_t number, unsigned rank) {
+    const TileFunc *func = b->phase->program->func;
+    ExecValue value;
+    if (b->next < func->body.argument_count && func->body.arguments[b->next]->type->kind == TILE_TYPE_TENSOR) {
+        if (next_parameter(b, TILE_TYPE_TENSOR, &value)) tile_exec_set_scalar(value, number);
+        return;
+    }
+    const ExecTensor *tensor = &b->e->tensors[number];
+    bind_pointer(b, tensor->object, tensor->offset);
+    for (unsigned d = 0; d < rank; d++) bind_integer(b, tensor->extent[d]);
+    for (unsigned d = 0; d < rank; d++) bind_integer(b, tensor->stride[d]);
+}
+
+/* A temp that comes after the grid has no memory yet: it is bound to none. */
+static void bind_temps(Binder *b, const TileFunc *kernel) {
+    bool after = false;
+    for (const TileOp *op = kernel->body.first; op && !b->failed; op = op->next) {
+        after |= op == b->grid->op;
+        if (op->id != TILE_OP_TEMP) continue;
+        uint32_t number = (uint32_t)tile_exec_value(b->e, op->results[0].number).lanes[0];
+        ExecTensor nothing = {0};
+        if (after && (!tile_exec_add_object(b->e, &(ExecObject){.dead = true}, &nothing.object) ||
+                      !tile_exec_add_tensor(b->e, &nothing, &number))) {
+            b->failed = true;
+            return;
+        }
+        bind_tensor(b, number, op->results[0].type->rank);
+    }
+}
+
+static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
+    const TileFunc *kernel = b->e->func, *func = b->phase->program->func;
+    for (uint32_t i = 0; i < kernel->body.argument_count && !b->failed; i++) {
+        ExecValue from = tile_exec_register(b->e->root, b->e->root->program->body.first_argument + i), to;
+        const TileType *type = kernel->body.arguments[i]->type;
+        if (type->kind == TILE_TYPE_TENSOR)
+            bind_tensor(b, (uint32_t)from.lanes[0], type->rank);
+        else if (next_parameter(b, TILE_TYPE_SCALAR, &to))
+            tile_exec_copy(from, to);
+    }
+    bind_temps(b, kernel);
+    bind_integer(b, begin);
+    bind_integer(b, end);
+    if (b->failed || b->next == func->body.argument_count) return;
+    uint32_t scratch;
+    if (tile_exec_allocate(b->e, func->scratch_bytes, 64, true, &scratch))
+        bind_pointer(b, scratch, 0);
+    else
+        b->failed = true;
+    if (!b->failed && b->next != func->body.argument_count)
+        b->failed = !tile_exec_fault(b->e, b->grid, "%s has too many parameters", func->name);
+}
+
+/* Where the range that begins at `begin` ends. */
+static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
+    int64_t chunks = e->options.chunks ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);
+    if (e->options.seed && chunks > 1) size = 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(2 * size));
+    return size < programs - begin ? begin + size : programs;
+}
+
+bool tile_exec_next_phase(TileExecutor *e) {
+    ExecFrame *frame = tile_exec_frame(e);
+    const ExecInstruction *grid = frame->owner;
+    if (frame->index == frame->end) {
+        e->depth--;
+        return true;
+    }
+    int64_t begin = frame->index, end = range_end(e, begin, frame->end);
+    frame->index = end;
+    const char *name = tile_arena_format(e->arena, "%s.%u", e->func->name, grid->number);
+    TileFunc *func = tile_func_find(e->options.phases, name);
+    if (!func) return tile_exec_fault(e, grid, "there is no function %s", name);
+    ExecActivation *phase = tile_exec_activate(e, tile_exec_decode(e, func));
+    if (!phase) return false;
+    Binder binder = {.e = e, .grid = grid, .phase = phase};
+    bind_parameters(&binder, begin, end);
+    if (!binder.failed &&
+        tile_exec_push(e, &(ExecFrame){.activation = phase, .code = &phase->program->body, .active = frame->active}))
+        return true;
+    tile_exec_deactivate(e, phase);
+    return false;
+}

@@ -1,0 +1,233 @@
+/* The executor's state, shared by its files:
+ *   execute.c          public interface, frames of functions, faults
+ *   execute_decode.c   functions to instructions
+ *   execute_values.c   elementwise ops, shapes, vectors
+ *   execute_reduce.c   reductions, scans, dot
+ *   execute_memory.c   objects, tensors, accesses of both forms
+ *   execute_control.c  regions, loops, calls
+ *   execute_phases.c   grids run by phase functions
+ *
+ * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
+ * the number of a memory object and the offset in it; a tensor one, the number of its descriptor. */
+#ifndef TILE_LANG_EXECUTE_STATE_H
+#define TILE_LANG_EXECUTE_STATE_H
+
+#include "lang/eval.h"
+#include "lang/execute.h"
+
+typedef struct ExecInstruction ExecInstruction;
+typedef struct ExecProgram ExecProgram;
+
+/* False: the executor stops, for the reason noted in it. */
+typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
+
+typedef struct ExecRegister {
+    size_t offset;
+    uint32_t lanes;
+} ExecRegister;
+
+typedef struct ExecCode {
+    ExecInstruction *items;
+    uint32_t count;
+    uint32_t first_argument, argument_count; /* registers */
+} ExecCode;
+
+struct ExecInstruction {
+    ExecHandler run;
+    const TileOp *op;
+    ExecCode *regions;
+    uint32_t *operands; /* registers */
+    uint32_t operand_count;
+    uint32_t result; /* first register of the results */
+    uint32_t hidden; /* register of the op's own state, where it has one */
+    uint32_t lanes;  /* of the first result */
+    uint32_t number; /* grids: which of the kernel's */
+    TileScalar from, to;
+    TileEvalLoop loop;
+    const uint32_t *map; /* lanes of the operands that become the lanes of the result */
+    int mask, fill;      /* operand numbers, -1 where absent */
+    bool staged;         /* yields that overwrite what they read */
+    bool stripes;
+    int64_t align;
+};
+
+/* A function, decoded. Constants are set once for each activation. */
+struct ExecProgram {
+    TileFunc *func;
+    ExecProgram *next;
+    ExecRegister *registers;
+    uint32_t register_count;
+    size_t lane_count;
+    TILE_LIST(const TileOp *) constants;
+    ExecCode body;
+};
+
+typedef struct ExecActivation {
+    ExecProgram *program;
+    uint64_t *lanes;
+    uint8_t *poison; /* one for each lane */
+    uint8_t *any;    /* one for each register: some lane is poison. Lanes' poison is valid only where it is set. */
+    size_t first_object;
+} ExecActivation;
+
+typedef struct ExecFrame {
+    ExecActivation *activation;
+    const ExecCode *code; /* NULL: a frame that runs the phases of a grid */
+    uint32_t next;
+    const ExecInstruction *owner; /* the op whose region this is; NULL for a function's body */
+    uint64_t active;              /* set of lanes */
+    int64_t index, end, step;     /* loops: this point, the end, the step; by number where `scrambled` */
+    int64_t base;                 /* first point */
+    uint64_t factor, shift;       /* point number n is base + (n * factor + shift) mod end */
+} ExecFrame;
+
+typedef struct ExecObject {
+    unsigned char *base;
+    int64_t size;
+    uint8_t *poison; /* a byte for each; NULL: all defined */
+    bool writable;
+    bool keeps_poison; /* scratch: poison may be stored */
+    bool dead;
+    void *owned; /* freed with the object */
+} ExecObject;
+
+typedef struct ExecTensor {
+    uint32_t object;
+    int64_t offset; /* of its first element in the object */
+    int64_t extent[TILE_MAX_TENSOR_RANK], stride[TILE_MAX_TENSOR_RANK];
+} ExecTensor;
+
+struct TileExecutor {
+    TileArena *arena; /* decoded programs, messages */
+    TileFunc *func;
+    TileExecutorOptions options;
+    ExecProgram *programs;
+    ExecFrame *frames;
+    size_t depth, frame_capacity;
+    ExecActivation *root; /* lives until the executor ends: it holds the results */
+    ExecObject *objects;
+    size_t object_count, object_capacity;
+    ExecTensor *tensors;
+    size_t tensor_count, tensor_capacity;
+    void *scratch; /* of one op */
+    size_t scratch_size;
+    uint64_t steps, random;
+    uint32_t *results; /* registers of the root's results */
+    TileExecution state;
+    bool started;
+    TileText message;
+};
+
+/* ---- registers ---- */
+
+typedef struct ExecValue {
+    uint64_t *lanes;
+    uint8_t *poison, *any;
+    uint32_t count;
+} ExecValue;
+
+static inline ExecFrame *tile_exec_frame(TileExecutor *e) { return &e->frames[e->depth - 1]; }
+
+static inline ExecValue tile_exec_register(const ExecActivation *activation, uint32_t number) {
+    ExecRegister r = activation->program->registers[number];
+    return (ExecValue){activation->lanes + r.offset, activation->poison + r.offset, activation->any + number, r.lanes};
+}
+
+static inline ExecValue tile_exec_value(TileExecutor *e, uint32_t number) {
+    return tile_exec_register(tile_exec_frame(e)->activation, number);
+}
+static inline ExecValue tile_exec_operand(TileExecutor *e, const ExecInstruction *in, unsigned index) {
+    return tile_exec_value(e, in->operands[index]);
+}
+static inline ExecValue tile_exec_result(TileExecutor *e, const ExecInstruction *in) {
+    return tile_exec_value(e, in->result);
+}
+static inline bool tile_exec_poisoned(ExecValue value, uint32_t lane) { return *value.any && value.poison[lane]; }
+
+/* Marks a lane; the value's other lanes must have been cleared or set since `any` was. */
+void tile_exec_clear_poison(ExecValue value);
+void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane);
+void tile_exec_set_scalar(ExecValue value, uint64_t bits);
+void tile_exec_copy(ExecValue from, ExecValue to);
+
+/* ---- execute.c ---- */
+
+bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...)
+    TILE_PRINTF(4, 5);
+bool tile_exec_out_of_memory(TileExecutor *e);
+#define tile_exec_fault(e, in, ...) tile_exec_stop((e), (in), TILE_EXECUTION_FAULT, __VA_ARGS__)
+/* Memory for one op; NULL, and the executor stops, where there is none. */
+void *tile_exec_scratch(TileExecutor *e, size_t size);
+uint64_t tile_exec_random(TileExecutor *e);
+/* NULL, and the executor stops, where there is no memory. */
+ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame);
+ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program);
+void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation);
+/* The operand's only lane, which must not be poison; `what` says what it is for. */
+bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value);
+
+/* ---- execute_decode.c ---- */
+
+ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func);
+void tile_exec_set_constants(ExecActivation *activation);
+
+/* ---- execute_memory.c ---- */
+
+/* The number of a new object, or false. */
+bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number);
+/* New memory, aligned to 64 bytes at least, all poison. */
+bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool keeps_poison, uint32_t *number);
+bool tile_exec_add_tensor(TileExecutor *e, const ExecTensor *tensor, uint32_t *number);
+void tile_exec_release(TileExecutor *e, size_t first_object);
+/* One element at an offset in an object. */
+bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                            TileScalar scalar, uint64_t *bits, bool *poison);
+bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                             TileScalar scalar, uint64_t bits, bool poison);
+
+/* ---- execute_phases.c ---- */
+
+bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs);
+bool tile_exec_next_phase(TileExecutor *e);
+
+/* ---- handlers ---- */
+
+bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_select(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_splat(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_map(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_insert(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_fill(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in);
+
+bool tile_exec_reduce(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_scan(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_dot_block(TileExecutor *e, const ExecInstruction *in);
+/* Is x, with index i, to take the place of the best so far in an arg_max (or arg_min)? */
+bool tile_exec_is_better(bool maximum, TileScalar scalar, uint64_t x, int64_t i, uint64_t best, int64_t best_index);
+
+bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_store_tile(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_dim(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_check_dim(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_require(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_buffer(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_load(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_store(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_prefetch(TileExecutor *e, const ExecInstruction *in);
+
+bool tile_exec_grid(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_for(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_while(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_if(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_loop(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_condition(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_return(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_call(TileExecutor *e, const ExecInstruction *in);
+
+#endif

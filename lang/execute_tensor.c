@@ -1,0 +1,247 @@
+/* Tensors: load_tile, store_tile, and the host ops about them. */
+#include <string.h>
+
+#include "lang/execute_state.h"
+#include "lang/scalar.h"
+
+/* What is the matter with a lane along one axis, or with all lanes; the least wins: an invalid lane is not
+ * accessed, whatever its index. */
+enum { INVALID, POISON, OUTSIDE, VALID };
+
+/* A kept axis: for each of its lanes, the bytes that it adds to the address, and whether it is valid. */
+typedef struct Axis {
+    uint32_t extent;
+    int64_t *offset;
+    uint8_t *state;
+} Axis;
+
+typedef struct Access {
+    const ExecTensor *tensor;
+    const TileType *type; /* of the tensor */
+    unsigned rank;
+    Axis axes[TILE_MAX_TILE_RANK];
+    int64_t offset; /* from indices that drop their dimension */
+    uint8_t state;
+    bool has_mask;
+    ExecValue mask;
+} Access;
+
+static uint8_t index_state(const Access *a, unsigned dimension, int64_t index) {
+    return index >= 0 && index < a->tensor->extent[dimension] ? VALID : OUTSIDE;
+}
+
+static void narrow(uint8_t *state, uint8_t with) {
+    if (with < *state) *state = with;
+}
+
+/* Wraps as addresses do; only what lies inside the tensor is accessed. */
+static int64_t scale(int64_t index, int64_t stride) { return (int64_t)((uint64_t)index * (uint64_t)stride); }
+
+static bool take_range(TileExecutor *e, const ExecInstruction *in, Access *a, unsigned dimension, unsigned operand,
+                       Axis *axis) {
+    int64_t lo, hi;
+    if (!tile_exec_integer(e, in, operand + 2, "a bound of the access", &lo) ||
+        !tile_exec_integer(e, in, operand + 3, "a bound of the access", &hi))
+        return false;
+    ExecValue first = tile_exec_operand(e, in, operand), step = tile_exec_operand(e, in, operand + 1);
+    bool poison = *first.any || *step.any;
+    for (uint32_t l = 0; l < axis->extent; l++) {
+        int64_t index = (int64_t)(first.lanes[0] + l * step.lanes[0]);
+        axis->offset[l] = scale(index, a->tensor->stride[dimension]);
+        axis->state[l] = poison ? POISON : index_state(a, dimension, index);
+        if (l < lo || l >= hi) axis->state[l] = INVALID;
+    }
+    return true;
+}
+
+/* Gathers of one access share their axis: offsets add up. */
+static void take_gather(Access *a, unsigned dimension, ExecValue index, Axis *axis, bool first) {
+    for (uint32_t l = 0; l < axis->extent; l++) {
+        int64_t offset = scale((int64_t)index.lanes[l], a->tensor->stride[dimension]);
+        uint8_t state = tile_exec_poisoned(index, l) ? POISON : index_state(a, dimension, (int64_t)index.lanes[l]);
+        axis->offset[l] = first ? offset : axis->offset[l] + offset;
+        if (first) axis->state[l] = VALID;
+        narrow(&axis->state[l], state);
+    }
+}
+
+static void take_index(Access *a, unsigned dimension, ExecValue index) {
+    a->offset += scale((int64_t)index.lanes[0], a->tensor->stride[dimension]);
+    narrow(&a->state, *index.any ? POISON : index_state(a, dimension, (int64_t)index.lanes[0]));
+}
+
+static bool make_axes(TileExecutor *e, Access *a, const TileType *value) {
+    size_t lanes = 0;
+    for (unsigned i = 0; i < value->rank; i++) lanes += (size_t)value->extent[i];
+    int64_t *offsets = tile_exec_scratch(e, lanes * (sizeof *offsets + 1));
+    if (!offsets) return false;
+    uint8_t *states = (uint8_t *)(offsets + lanes);
+    for (unsigned i = 0; i < value->rank; i++) {
+        a->axes[i] = (Axis){(uint32_t)value->extent[i], offsets, states};
+        offsets += value->extent[i];
+        states += value->extent[i];
+    }
+    a->rank = value->rank;
+    return true;
+}
+
+/* Operands of the indices begin at `operand`. */
+static bool read_access(TileExecutor *e, const ExecInstruction *in, unsigned operand, const TileType *value,
+                        Access *a) {
+    const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
+    *a = (Access){.tensor = &e->tensors[tile_exec_operand(e, in, 0).lanes[0]],
+                  .type = in->op->operands[0].value->type,
+                  .state = VALID,
+                  .has_mask = in->mask >= 0};
+    a->offset = a->tensor->offset;
+    if (a->has_mask) a->mask = tile_exec_operand(e, in, (unsigned)in->mask);
+    if (!make_axes(e, a, value)) return false;
+    unsigned next = 0;
+    Axis *gathered = NULL;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        if (kinds->integers[d] == TILE_ACCESS_RANGE) {
+            if (!take_range(e, in, a, d, operand, &a->axes[next++])) return false;
+            operand += 4;
+            continue;
+        }
+        ExecValue index = tile_exec_operand(e, in, operand++);
+        if (kinds->integers[d] == TILE_ACCESS_INDEX) {
+            take_index(a, d, index);
+        } else {
+            bool first = !gathered;
+            if (first) gathered = &a->axes[next++];
+            take_gather(a, d, index, gathered, first);
+        }
+    }
+    return true;
+}
+
+/* ---- walking the lanes ---- */
+
+typedef bool (*LaneVisitor)(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
+                            bool valid);
+
+static bool complain(TileExecutor *e, const ExecInstruction *in, uint8_t state, uint32_t lane) {
+    if (state == POISON) return tile_exec_fault(e, in, "an index of lane %u is poison", lane);
+    return tile_exec_fault(e, in, "lane %u lies outside of the tensor", lane);
+}
+
+static bool visit(TileExecutor *e, const ExecInstruction *in, const Access *a, LaneVisitor visitor, uint32_t lane,
+                  int64_t offset, uint8_t state) {
+    if (state != INVALID && a->has_mask) {
+        if (tile_exec_poisoned(a->mask, lane)) return tile_exec_fault(e, in, "the mask is poison in lane %u", lane);
+        if (!a->mask.lanes[lane]) state = INVALID;
+    }
+    if (state == POISON || state == OUTSIDE) return complain(e, in, state, lane);
+    return visitor(e, in, a, lane, offset, state == VALID);
+}
+
+static bool walk(TileExecutor *e, const ExecInstruction *in, const Access *a, LaneVisitor visitor) {
+    if (!a->rank) return visit(e, in, a, visitor, 0, a->offset, a->state);
+    uint32_t index[TILE_MAX_TILE_RANK] = {0}, lane = 0;
+    const Axis *last = &a->axes[a->rank - 1];
+    for (;;) {
+        int64_t offset = a->offset;
+        uint8_t state = a->state;
+        for (unsigned i = 0; i + 1 < a->rank; i++) {
+            offset += a->axes[i].offset[index[i]];
+            narrow(&state, a->axes[i].state[index[i]]);
+        }
+        for (uint32_t l = 0; l < last->extent; l++, lane++) {
+            uint8_t both = last->state[l] < state ? last->state[l] : state;
+            if (!visit(e, in, a, visitor, lane, offset + last->offset[l], both)) return false;
+        }
+        unsigned axis = a->rank - 1;
+        while (axis > 0 && ++index[axis - 1] == a->axes[axis - 1].extent) index[--axis] = 0;
+        if (axis == 0) return true;
+    }
+}
+
+static bool load_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
+                      bool valid) {
+    ExecValue result = tile_exec_result(e, in);
+    bool poison = !valid;
+    if (valid) {
+        if (!tile_exec_load_element(e, in, a->tensor->object, offset, a->type->scalar, &result.lanes[lane], &poison))
+            return false;
+    } else if (in->fill >= 0) {
+        ExecValue fill = tile_exec_operand(e, in, (unsigned)in->fill);
+        uint32_t from = fill.count > 1 ? lane : 0;
+        result.lanes[lane] = fill.lanes[from];
+        poison = tile_exec_poisoned(fill, from);
+    } else {
+        result.lanes[lane] = tile_scalar_mask(a->type->scalar);
+    }
+    if (poison)
+        tile_exec_set_poison(e, result, lane);
+    else if (*result.any)
+        result.poison[lane] = 0;
+    return true;
+}
+
+static bool store_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
+                       bool valid) {
+    if (!valid) return true;
+    ExecValue value = tile_exec_operand(e, in, 1);
+    return tile_exec_store_element(e, in, a->tensor->object, offset, a->type->scalar, value.lanes[lane],
+                                   tile_exec_poisoned(value, lane));
+}
+
+bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in) {
+    Access access;
+    if (!read_access(e, in, 1, in->op->results[0].type, &access)) return false;
+    *tile_exec_result(e, in).any = 0;
+    return walk(e, in, &access, load_lane);
+}
+
+bool tile_exec_store_tile(TileExecutor *e, const ExecInstruction *in) {
+    Access access;
+    return read_access(e, in, 2, in->op->operands[1].value->type, &access) && walk(e, in, &access, store_lane);
+}
+
+/* ---- host ops ---- */
+
+static int64_t extent_of(TileExecutor *e, const ExecInstruction *in) {
+    const ExecTensor *tensor = &e->tensors[tile_exec_operand(e, in, 0).lanes[0]];
+    return tensor->extent[tile_op_integer(in->op, TILE_ATTRIBUTE_AXIS, 0)];
+}
+
+bool tile_exec_dim(TileExecutor *e, const ExecInstruction *in) {
+    tile_exec_set_scalar(tile_exec_result(e, in), (uint64_t)extent_of(e, in));
+    return true;
+}
+
+/* Contiguous, row-major, undefined. */
+bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in) {
+    const TileType *type = in->op->results[0].type;
+    ExecTensor tensor = {0};
+    int64_t bytes = tile_scalar_bytes(type->scalar);
+    for (unsigned d = type->rank; d-- > 0;) {
+        if (!tile_exec_integer(e, in, d, "an extent", &tensor.extent[d])) return false;
+        if (tensor.extent[d] < 0) return tile_exec_fault(e, in, "an extent is negative");
+        tensor.stride[d] = bytes;
+        if (__builtin_mul_overflow(bytes, tensor.extent[d], &bytes)) return tile_exec_out_of_memory(e);
+    }
+    uint32_t number;
+    if (!tile_exec_allocate(e, (uint64_t)bytes, 64, false, &tensor.object)) return false;
+    if (!tile_exec_add_tensor(e, &tensor, &number)) return false;
+    tile_exec_set_scalar(tile_exec_result(e, in), number);
+    return true;
+}
+
+bool tile_exec_check_dim(TileExecutor *e, const ExecInstruction *in) {
+    int64_t expected, extent = extent_of(e, in);
+    if (!tile_exec_integer(e, in, 1, "an extent", &expected)) return false;
+    if (extent == expected) return true;
+    return tile_exec_stop(e, in, TILE_EXECUTION_CHECK_DIM, "%s: the extent is %lld where %lld is expected",
+                          tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text, (long long)extent, (long long)expected);
+}
+
+bool tile_exec_require(TileExecutor *e, const ExecInstruction *in) {
+    int64_t holds;
+    if (!tile_exec_integer(e, in, 0, "the condition", &holds)) return false;
+    if (holds) return true;
+    bool asserts = in->op->id == TILE_OP_ASSERT;
+    return tile_exec_stop(e, in, asserts ? TILE_EXECUTION_ASSERT : TILE_EXECUTION_REQUIRE, "%s",
+                          tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text);
+}

@@ -1,0 +1,32 @@
+/* What the executor's tests share: reading functions, binding matrices. */
+#ifndef TILE_TESTS_UNIT_LANG_EXECUTING_H
+#define TILE_TESTS_UNIT_LANG_EXECUTING_H
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "lang/execute.h"
+#include "lang/scalar.h"
+#include "lang/text.h"
+#include "lang/verify.h"
+
+typedef struct Executing {
+    TileContext *context;
+    TileArena *arena;
+    TileModule *module; /* the last one read */
+} Executing;
+
+extern Executing executing;
+
+void executing_set_up(void);
+void executing_tear_down(void);
+/* A verified function of a module in text form. */
+TileFunc *read_func(const char *source, const char *name);
+/* A contiguous f32 matrix; a vector has one column. */
+TileExecutorTensor matrix(void *data, int64_t rows, int64_t columns);
+uint64_t float_bits(float value);
+/* Runs the module's first function, a kernel, and expects a result whose message holds the text. */
+void expect_kernel(const char *source, const TileExecutorArgument *arguments, const TileExecutorOptions *options,
+                   TileExecution expected, const char *message);
+
+#endif

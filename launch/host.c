@@ -122,7 +122,14 @@ static uint64_t integer_operation(TileHostOp op, TileHostType type, int64_t x, i
     }
 }
 
-static double float_operation(TileHostOp op, double x, double y) {
+/* x - floor(x / y) * y, each step rounded as in the type; 16-bit types compute in f32. */
+static double float_remainder(TileHostType type, double x, double y) {
+    if (type == TILE_HOST_F64) return x - floor(x / y) * y;
+    float single_x = (float)x, single_y = (float)y;
+    return (double)(single_x - floorf(single_x / single_y) * single_y);
+}
+
+static double float_operation(TileHostOp op, TileHostType type, double x, double y) {
     switch (op) {
     case TILE_HOST_NEG: return -x;
     case TILE_HOST_ABS: return fabs(x);
@@ -135,6 +142,7 @@ static double float_operation(TileHostOp op, double x, double y) {
     case TILE_HOST_SUB: return x - y;
     case TILE_HOST_MUL: return x * y;
     case TILE_HOST_DIV: return x / y;
+    case TILE_HOST_REM: return float_remainder(type, x, y);
     case TILE_HOST_MIN: return isnan(y) || y < x ? y : x;
     case TILE_HOST_MAX: return isnan(y) || y > x ? y : x;
     case TILE_HOST_COPYSIGN: return copysign(x, y);
@@ -164,7 +172,7 @@ static TileHostValue float_instruction(const TileHostInstruction *at, double x, 
         return (TileHostValue){.number = tile_host_round(at->type, fused)};
     }
     /* Rounding a double result of + - * / sqrt again to 24 bits or fewer is the same as rounding once. */
-    return (TileHostValue){.number = tile_host_round(at->type, float_operation(at->op, x, y))};
+    return (TileHostValue){.number = tile_host_round(at->type, float_operation(at->op, at->type, x, y))};
 }
 
 static int64_t integer_from_float(TileHostType type, double x) {

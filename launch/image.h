@@ -190,9 +190,8 @@ struct TileImageCode {
     const uint8_t *order; /* parameters of the signature, in the order in which the code takes them */
     uint32_t host_count, dimension_count, require_count, temp_count, phase_count, order_count;
     uint64_t need[TILE_MAX_PARAMETERS]; /* bits of the tensors' words (guard.h) that the code relies on */
-    /* For code that is not native, else NULL: runs programs of a phase instead of its entry. Thread safe. */
-    tile_status (*interpret)(const TileImageCode *code, uint32_t phase, const uint64_t *slots, int64_t begin,
-                             int64_t end, TileError *error);
+    /* For code that is not native, else NULL: runs the whole kernel, instead of the phases' entries. Thread safe. */
+    tile_status (*interpret)(const TileImageCode *code, const uint64_t *slots, TileError *error);
     void (*destroy)(TileImageCode *code);
 };
 

@@ -206,13 +206,10 @@ static tile_status run_phases(Launch *launch) {
     int64_t programs;
     for (uint32_t i = 0; i < code->phase_count; i++) TILE_TRY(count_programs(launch, &code->phases[i], &programs));
     atomic_fetch_add_explicit(&launch->kernel->launches, 1, memory_order_relaxed);
+    if (code->interpret) return code->interpret(code, launch->slots, launch->error);
     for (uint32_t i = 0; i < code->phase_count; i++) {
         TILE_TRY(count_programs(launch, &code->phases[i], &programs));
         if (programs == 0) continue;
-        if (code->interpret) {
-            TILE_TRY(code->interpret(code, i, launch->slots, 0, programs, launch->error));
-            continue;
-        }
         PhaseRun run = {launch, &code->phases[i], 0, false};
         run_phase(&run, &launch->variant->costs[i], programs);
         if (atomic_load(&run.failed)) return out_of_memory(launch);

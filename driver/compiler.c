@@ -1,0 +1,128 @@
+/* The public compiler object, and the copy of what a caller asked for. */
+#include "driver/compiler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/unit.h"
+#include "launch/clock.h"
+#include "launch/options.h"
+
+tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler **compiler) {
+    TileCompilerOptions options;
+    if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    TileCompiler *created = calloc(1, sizeof *created);
+    if (!created) return TILE_OUT_OF_MEMORY;
+    jmp_buf guard;
+    created->arena = tile_arena_create(NULL);
+    if (!created->arena || setjmp(guard)) {
+        tile_arena_destroy(created->arena);
+        free(created);
+        return TILE_OUT_OF_MEMORY;
+    }
+    tile_arena_set_guard(created->arena, &guard);
+    const char **paths = TILE_NEW_ARRAY(created->arena, const char *, options.import_path_count);
+    for (size_t i = 0; i < options.import_path_count; i++)
+        paths[i] = tile_arena_string(created->arena, options.import_paths[i], strlen(options.import_paths[i]));
+    tile_arena_set_guard(created->arena, NULL);
+    created->import_paths = paths;
+    created->import_path_count = options.import_path_count;
+    atomic_store(&created->references, 1);
+    pthread_mutex_init(&created->mutex, NULL);
+    *compiler = created;
+    return TILE_OK;
+}
+
+void tile_compiler_retain(TileCompiler *compiler) { atomic_fetch_add(&compiler->references, 1); }
+
+void tile_compiler_destroy(TileCompiler *compiler) {
+    if (!compiler || atomic_fetch_sub(&compiler->references, 1) > 1) return;
+    for (int i = 0; i < compiler->idle_count; i++) tile_bridge_destroy(compiler->idle[i]);
+    pthread_mutex_destroy(&compiler->mutex);
+    tile_arena_destroy(compiler->arena);
+    free(compiler);
+}
+
+tile_status tile_compiler_take_bridge(TileCompiler *compiler, TileBridge **bridge) {
+    *bridge = NULL;
+    pthread_mutex_lock(&compiler->mutex);
+    if (compiler->idle_count) *bridge = compiler->idle[--compiler->idle_count];
+    pthread_mutex_unlock(&compiler->mutex);
+    return *bridge ? TILE_OK : tile_bridge_create(bridge);
+}
+
+void tile_compiler_give_bridge(TileCompiler *compiler, TileBridge *bridge) {
+    pthread_mutex_lock(&compiler->mutex);
+    bool kept = compiler->idle_count < TILE_IDLE_BRIDGES;
+    if (kept) compiler->idle[compiler->idle_count++] = bridge;
+    pthread_mutex_unlock(&compiler->mutex);
+    if (!kept) tile_bridge_destroy(bridge);
+}
+
+/* ---- inputs ---- */
+
+static void copy_settings(TileInput *input, const TileCompileOptions *options) {
+    TileBinding *bindings = TILE_NEW_ARRAY(input->arena, TileBinding, options->setting_count);
+    for (size_t i = 0; i < options->setting_count; i++) {
+        const TileSetting *setting = &options->settings[i];
+        const char *name = tile_arena_string(input->arena, setting->name, strlen(setting->name));
+        bindings[i] = tile_binding_read(name, tile_arena_string(input->arena, setting->value, strlen(setting->value)));
+    }
+    input->bindings = bindings;
+    input->binding_count = options->setting_count;
+}
+
+static tile_status fill_input(TileInput *input, const char *text, size_t length, const TileCompileOptions *options,
+                              TileReport **report) {
+    jmp_buf guard;
+    if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
+    tile_arena_set_guard(input->arena, &guard);
+    TileText why = {.arena = input->arena};
+    tile_status status = tile_target_choose(options->target, &input->target, &why);
+    if (status != TILE_OK) {
+        *report = tile_report_from_text(tile_text_get(&why));
+        return status;
+    }
+    const char *file = options->file ? options->file : "<text>";
+    input->file = tile_arena_string(input->arena, file, strlen(file));
+    input->text = tile_arena_string(input->arena, text, length);
+    input->length = length;
+    input->flags = options->flags;
+    copy_settings(input, options);
+    tile_arena_set_guard(input->arena, NULL);
+    return TILE_OK;
+}
+
+tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length,
+                              const TileCompileOptions *given, TileInput **input, TileReport **report) {
+    TileCompileOptions options;
+    *report = NULL;
+    if (!compiler || !text || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    TileInput *created = calloc(1, sizeof *created);
+    if (!created) return TILE_OUT_OF_MEMORY;
+    tile_compiler_retain(compiler);
+    created->compiler = compiler;
+    created->arena = tile_arena_create(NULL);
+    tile_status status = created->arena ? fill_input(created, text, length, &options, report) : TILE_OUT_OF_MEMORY;
+    if (status == TILE_OK) *input = created;
+    else tile_input_destroy(created);
+    return status;
+}
+
+void tile_input_destroy(TileInput *input) {
+    tile_arena_destroy(input->arena);
+    tile_compiler_destroy(input->compiler);
+    free(input);
+}
+
+void tile_input_step(TileInput *input, TileStep step, uint64_t *clock) {
+    uint64_t now = tile_clock_ns();
+    atomic_fetch_add_explicit(&input->step_ns[step], now - *clock, memory_order_relaxed);
+    *clock = now;
+}
+
+const char *tile_step_name(TileStep step) {
+    static const char *const names[TILE_STEP_COUNT] = {"parse", "check", "lower", "target", "code", "load"};
+    return names[step];
+}

@@ -1,0 +1,57 @@
+/* What compilations share, and what one was asked for. */
+#ifndef TILE_DRIVER_COMPILER_H
+#define TILE_DRIVER_COMPILER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "driver/compile.h"
+#include "lang/target.h"
+#include "launch/image.h"
+#include "mlir_bridge/bridge.h"
+#include "parser/parser.h"
+
+enum { TILE_IDLE_BRIDGES = 4 };
+
+struct TileCompiler {
+    _Atomic int references;
+    TileArena *arena;
+    const char *const *import_paths;
+    size_t import_path_count;
+    pthread_mutex_t mutex;
+    TileBridge *idle[TILE_IDLE_BRIDGES]; /* bridges at rest, each with an MLIR context that is ready */
+    int idle_count;
+};
+
+void tile_compiler_retain(TileCompiler *compiler);
+/* A bridge for the calling thread alone, given back with tile_compiler_give_bridge. */
+tile_status tile_compiler_take_bridge(TileCompiler *compiler, TileBridge **bridge);
+void tile_compiler_give_bridge(TileCompiler *compiler, TileBridge *bridge);
+
+/* Text and options of tile_compile, copied: what a library needs to compile its kernels later. Not changed after it
+ * was made, but for the times. */
+typedef struct TileInput {
+    TileArena *arena;
+    TileCompiler *compiler;
+    const char *file, *text;
+    size_t length;
+    const TileBinding *bindings; /* of the settings */
+    size_t binding_count;
+    const TileTarget *target; /* NULL: the reference interpreter */
+    uint32_t flags;           /* TILE_COMPILE_* */
+    const TileImageSignature *signatures;
+    _Atomic uint64_t step_ns[TILE_STEP_COUNT];
+} TileInput;
+
+/* On failure *report says what is wrong, where there are words for it. */
+tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length,
+                              const TileCompileOptions *options, TileInput **input, TileReport **report);
+void tile_input_destroy(TileInput *input);
+/* Adds the time since `*clock`, which becomes now. */
+void tile_input_step(TileInput *input, TileStep step, uint64_t *clock);
+
+/* The target of this name (NULL: "cpu"), which must be usable here; *target is NULL for the interpreter. Otherwise
+ * `why` says why not. */
+tile_status tile_target_choose(const char *name, const TileTarget **target, TileText *why);
+
+#endif

@@ -1,0 +1,274 @@
+/* What the host does for a kernel, from the ops outside of its grids. */
+#include <string.h>
+
+#include "driver/image.h"
+#include "lang/scalar.h"
+
+#define SAME_TYPE(id, name, code, bits, class)                                                                         \
+    _Static_assert((int)TILE_HOST_##id == (int)TILE_##id, "types of the launcher are those of the language");
+TILE_HOST_TYPE_LIST(SAME_TYPE)
+#undef SAME_TYPE
+_Static_assert((int)TILE_HOST_TYPE_COUNT == (int)TILE_SCALAR_COUNT, "all of them");
+
+typedef struct Describer {
+    TileUnit *unit;
+    TileArena *arena; /* of the code */
+    const TileFunc *kernel;
+    const TileImageSignature *signature;
+    uint8_t order[TILE_MAX_PARAMETERS]; /* parameter of the kernel to parameter of the signature */
+    TileMap numbers;                    /* value to its number + 1 */
+    TILE_LIST(TileHostInstruction) host;
+    TILE_LIST(const TileValue *) values; /* that the instructions compute; NULL where no single one */
+    TILE_LIST(TileImageDimension) dimensions;
+    TILE_LIST(TileImageRequire) requires;
+    TILE_LIST(TileImageTemp) temps;
+    TILE_LIST(TileImagePhase) phases;
+    tile_status status;
+} Describer;
+
+static void fail(Describer *d, tile_status status, const TileOp *op, const char *why) {
+    if (d->status != TILE_OK) return;
+    d->status = status;
+    tile_text_format(&d->unit->message, "%s: '%s' outside of the grids: %s", d->kernel->name,
+                     op ? tile_op_info((TileOpId)op->id)->mnemonic : "parameter", why);
+}
+
+static const char *keep_text(Describer *d, const char *text) {
+    return tile_arena_string(d->arena, text, strlen(text));
+}
+
+/* ---- the host program ---- */
+
+static uint32_t number_of(Describer *d, const TileValue *value);
+
+static uint32_t emit(Describer *d, TileHostInstruction instruction, const TileValue *value) {
+    uint32_t number = (uint32_t)d->host.count;
+    tile_list_push(d->arena, &d->host, instruction);
+    tile_list_push(d->unit->arena, &d->values, value);
+    if (value) tile_map_set(&d->numbers, value, (void *)(uintptr_t)(number + 1));
+    return number;
+}
+
+static const TileHostOp host_ops[TILE_OP_COUNT] = {
+#define SAME(id) [TILE_OP_##id] = TILE_HOST_##id
+    SAME(NEG),  SAME(NOT), SAME(ABS), SAME(FLOOR), SAME(CEIL), SAME(ROUND),    SAME(TRUNC), SAME(SQRT),   SAME(ISNAN),
+    SAME(ISINF), SAME(ADD), SAME(SUB), SAME(MUL),   SAME(DIV),  SAME(REM),      SAME(MIN),   SAME(MAX),    SAME(COPYSIGN),
+    SAME(AND),  SAME(OR),  SAME(XOR), SAME(SHL),   SAME(SHR),  SAME(EQ),       SAME(NE),    SAME(LT),     SAME(LE),
+    SAME(GT),   SAME(GE),  SAME(FMA), SAME(SELECT), SAME(CONVERT),
+#undef SAME
+};
+
+/* A constant's bits as a value of the host program. */
+static uint64_t constant_bits(TileScalar scalar, uint64_t bits) {
+    union {
+        double number;
+        uint64_t bits;
+    } as = {.bits = (uint64_t)tile_scalar_to_integer(scalar, bits)};
+    if (tile_scalar_is_float(scalar)) as.number = tile_scalar_to_double(scalar, bits);
+    return as.bits;
+}
+
+static uint32_t emit_elementwise(Describer *d, const TileOp *op) {
+    const TileValue *result = tile_op_result(op, 0);
+    bool own = op->id == TILE_OP_CONVERT || op->id == TILE_OP_SELECT;
+    TileHostInstruction at = {.op = (uint8_t)host_ops[op->id]};
+    at.type = (uint8_t)(own ? result->type->scalar : tile_op_operand(op, 0)->type->scalar);
+    at.from = (uint8_t)tile_op_operand(op, 0)->type->scalar;
+    at.a = at.b = at.c = number_of(d, tile_op_operand(op, 0));
+    if (op->operand_count > 1) at.b = number_of(d, tile_op_operand(op, 1));
+    if (op->operand_count > 2) at.c = number_of(d, tile_op_operand(op, 2));
+    return emit(d, at, result);
+}
+
+static uint32_t emit_dim(Describer *d, const TileOp *op) {
+    const TileValue *tensor = tile_op_operand(op, 0);
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    TileOp *temp = tile_value_def(tensor, TILE_OP_TEMP);
+    if (temp) {
+        uint32_t number = number_of(d, tile_op_operand(temp, (unsigned)axis));
+        tile_map_set(&d->numbers, tile_op_result(op, 0), (void *)(uintptr_t)(number + 1));
+        return number;
+    }
+    uint32_t parameter = d->order[tensor->index];
+    return emit(d, (TileHostInstruction){.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = parameter, .b = (uint32_t)axis},
+                tile_op_result(op, 0));
+}
+
+/* Both arms are computed: operations of the host are total and cheap. */
+static uint32_t emit_if(Describer *d, const TileOp *op, const TileValue *wanted) {
+    uint32_t condition = number_of(d, tile_op_operand(op, 0));
+    for (uint32_t i = 0; i < op->result_count; i++) {
+        const TileValue *result = tile_op_result(op, i);
+        uint32_t yes = number_of(d, tile_op_operand(op->regions[0].last, i));
+        uint32_t no = number_of(d, tile_op_operand(op->regions[1].last, i));
+        TileHostInstruction at = {
+            .op = TILE_HOST_SELECT, .type = (uint8_t)result->type->scalar, .a = condition, .b = yes, .c = no};
+        emit(d, at, result);
+    }
+    return (uint32_t)(uintptr_t)tile_map_get(&d->numbers, wanted) - 1;
+}
+
+static uint32_t emit_op(Describer *d, const TileOp *op, const TileValue *value) {
+    if (value->type->kind != TILE_TYPE_SCALAR) {
+        fail(d, TILE_UNSUPPORTED, op, "only scalars are computed there");
+        return 0;
+    }
+    if (op->id == TILE_OP_CONST) {
+        TileHostInstruction at = {.op = TILE_HOST_CONST, .type = (uint8_t)value->type->scalar};
+        uint64_t bits = 0;
+        tile_value_bits(value, &bits);
+        at.bits = constant_bits(value->type->scalar, bits);
+        return emit(d, at, value);
+    }
+    if (op->id == TILE_OP_DIM) return emit_dim(d, op);
+    if (op->id == TILE_OP_IF) return emit_if(d, op, value);
+    /* TILE_HOST_CONST is 0: the table has nothing for the op. */
+    if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE && host_ops[op->id] != TILE_HOST_CONST)
+        return emit_elementwise(d, op);
+    fail(d, TILE_UNSUPPORTED, op, "the launcher cannot compute it; compute it inside of the grid");
+    return 0;
+}
+
+static uint32_t number_of(Describer *d, const TileValue *value) {
+    void *known = tile_map_get(&d->numbers, value);
+    if (known) return (uint32_t)(uintptr_t)known - 1;
+    if (d->status != TILE_OK) return 0;
+    if (value->op) return emit_op(d, value->op, value);
+    TileHostInstruction at = {
+        .op = TILE_HOST_SCALAR, .type = (uint8_t)value->type->scalar, .a = d->order[value->index]};
+    return emit(d, at, value);
+}
+
+/* ---- what messages show ---- */
+
+typedef TILE_LIST(TileHostNamed) NamedList;
+
+/* The dimensions and scalars that a value was computed from. */
+static void collect_leaves(Describer *d, const TileValue *value, NamedList *list) {
+    uint32_t number = number_of(d, value);
+    const TileHostInstruction *at = &d->host.items[number];
+    if (d->status != TILE_OK || at->op == TILE_HOST_CONST) return;
+    if (at->op != TILE_HOST_DIM && at->op != TILE_HOST_SCALAR) {
+        if (!value->op) return;
+        for (uint32_t i = 0; i < value->op->operand_count; i++) collect_leaves(d, tile_op_operand(value->op, i), list);
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].value == number) return;
+    const TileImageParameter *parameter = &d->signature->parameters[at->a];
+    const char *name = at->op == TILE_HOST_DIM ? parameter->dimensions[at->b] : parameter->name;
+    if (list->count < 8) tile_list_push(d->arena, list, (TileHostNamed){name, number, at->type});
+}
+
+/* The parameter whose dimension `expected` is under the same name, or -1. */
+static int16_t find_origin(Describer *d, const TileValue *expected, const char *text) {
+    const TileHostInstruction *at = &d->host.items[number_of(d, expected)];
+    if (at->op == TILE_HOST_DIM && strcmp(d->signature->parameters[at->a].dimensions[at->b], text) == 0)
+        return (int16_t)at->a;
+    for (uint32_t i = 0; i < d->signature->static_count; i++) {
+        const TileImageStatic *fixed = &d->signature->statics[i];
+        if (fixed->axis >= 0 && strcmp(fixed->name, text) == 0) return (int16_t)fixed->parameter;
+    }
+    return -1;
+}
+
+/* ---- ops of the kernel ---- */
+
+static void describe_check(Describer *d, const TileOp *op) {
+    const TileValue *tensor = tile_op_operand(op, 0), *expected = tile_op_operand(op, 1);
+    if (tensor->op) return; /* a temporary has the extents that it was made with */
+    const char *text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text);
+    NamedList named = {0};
+    TileImageDimension check = {.parameter = d->order[tensor->index],
+                                .axis = (uint16_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
+                                .expected = number_of(d, expected),
+                                .text = text,
+                                .origin = find_origin(d, expected, text)};
+    if (check.origin < 0) collect_leaves(d, expected, &named);
+    check.named = named.items;
+    check.named_count = (uint32_t)named.count;
+    tile_list_push(d->arena, &d->dimensions, check);
+}
+
+static void describe_require(Describer *d, const TileOp *op) {
+    NamedList named = {0};
+    collect_leaves(d, tile_op_operand(op, 0), &named);
+    TileImageRequire require = {.condition = number_of(d, tile_op_operand(op, 0)),
+                                .text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text),
+                                .named = named.items,
+                                .named_count = (uint32_t)named.count};
+    tile_list_push(d->arena, &d->requires, require);
+}
+
+static void describe_temp(Describer *d, const TileOp *op) {
+    const TileValue *result = tile_op_result(op, 0);
+    TileImageTemp temp = {.name = keep_text(d, result->name ? result->name : "temp"),
+                          .type = (uint8_t)result->type->scalar,
+                          .rank = result->type->rank};
+    for (unsigned i = 0; i < temp.rank; i++) temp.extents[i] = number_of(d, tile_op_operand(op, i));
+    tile_list_push(d->arena, &d->temps, temp);
+}
+
+static void describe_grid(Describer *d, const TileOp *op) {
+    TileImagePhase phase = {.rank = (uint8_t)op->operand_count};
+    if (op->operand_count > TILE_MAX_GRID_RANK) return fail(d, TILE_UNSUPPORTED, op, "a grid has at most 8 dimensions");
+    for (unsigned i = 0; i < op->operand_count; i++) phase.extents[i] = number_of(d, tile_op_operand(op, i));
+    tile_list_push(d->arena, &d->phases, phase);
+}
+
+static void describe_op(Describer *d, const TileOp *op) {
+    switch (op->id) {
+    case TILE_OP_CHECK_DIM: describe_check(d, op); break;
+    case TILE_OP_REQUIRE: describe_require(d, op); break;
+    case TILE_OP_TEMP: describe_temp(d, op); break;
+    case TILE_OP_GRID: describe_grid(d, op); break;
+    case TILE_OP_CALL: fail(d, TILE_INTERNAL, op, "it had to be inlined"); break;
+    default: break; /* values are computed where they are needed */
+    }
+}
+
+/* ---- parameters ---- */
+
+static int find_parameter(const TileImageSignature *signature, const char *name) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (strcmp(signature->parameters[i].name, name) == 0) return (int)i;
+    return -1;
+}
+
+static void match_parameters(Describer *d) {
+    uint32_t count = d->kernel->body.argument_count;
+    if (count > TILE_MAX_PARAMETERS) return fail(d, TILE_UNSUPPORTED, NULL, "a kernel has at most 64 parameters");
+    for (uint32_t i = 0; i < count; i++) {
+        int found = find_parameter(d->signature, d->kernel->parameters[i].name);
+        if (found < 0) return fail(d, TILE_INTERNAL, NULL, "the signature does not have it");
+        d->order[i] = (uint8_t)found;
+    }
+}
+
+tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature, TileArena *arena,
+                                TileImageCode *code) {
+    Describer d = {.unit = unit, .arena = arena, .kernel = kernel, .signature = signature};
+    tile_map_init(&d.numbers, unit->arena);
+    match_parameters(&d);
+    for (const TileOp *op = kernel->body.first; op && d.status == TILE_OK; op = op->next) describe_op(&d, op);
+    code->host = d.host.items;
+    code->host_count = (uint32_t)d.host.count;
+    code->dimensions = d.dimensions.items;
+    code->dimension_count = (uint32_t)d.dimensions.count;
+    code->requires = d.requires.items;
+    code->require_count = (uint32_t)d.requires.count;
+    code->temps = d.temps.items;
+    code->temp_count = (uint32_t)d.temps.count;
+    code->phases = d.phases.items;
+    code->phase_count = (uint32_t)d.phases.count;
+    code->order = tile_arena_copy(arena, d.order, kernel->body.argument_count);
+    code->order_count = kernel->body.argument_count;
+    return d.status;
+}
+
+/* ---- facts ---- */
+
+static unsigned parameter_of(const TileImageSignature *signature, const TileFunc *kernel, uint32_t index) {
+    int found = find_parameter(signature, kernel->parameters[index].name);
+    return found < 0 ? 0 : (unsigned)found;
+}

@@ -1,0 +1,27 @@
+/* From the IR of a kernel to what the launcher knows of it. */
+#ifndef TILE_DRIVER_IMAGE_H
+#define TILE_DRIVER_IMAGE_H
+
+#include "driver/unit.h"
+
+/* The signatures of all kernels of a program, in the arena of the unit's input; input->signatures is set.
+ * Parameters and static dimensions that a setting decides are left out. */
+tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count);
+
+/* Host program, checks, temporaries and grids of a kernel; phases get neither entry nor scratch. Lists lie in
+ * `arena`, which outlives the code. */
+tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature, TileArena *arena,
+                                TileImageCode *code);
+
+/* Facts between the launcher's words and the parameters of the kernel. */
+void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request);
+/* What the functions of the module relied on. */
+void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
+                        TileImageCode *code);
+
+/* Compiles unit->module, which is in tile form, for a request: code that runs, native or on the executor (then it
+ * takes the unit). */
+tile_status tile_image_build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                             const TileImageRequest *request, TileImageCode **code);
+
+#endif

@@ -1,0 +1,144 @@
+/* One compilation, from text to IR. */
+#include "driver/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cpu/passes.h"
+#include "launch/clock.h"
+
+static tile_status parse(TileUnit *unit) {
+    const TileInput *input = unit->input;
+    unit->diagnostics = tile_diagnostics_create(unit->arena);
+    TILE_TRY(tile_parse_file(unit->arena, unit->diagnostics, input->file, input->text, input->length, &unit->ast));
+    TileImporter importer = tile_unit_importer(unit);
+    TILE_TRY(tile_resolve_imports(unit->diagnostics, unit->ast, &importer));
+    tile_input_step(unit->input, TILE_STEP_PARSE, &unit->clock);
+    return TILE_OK;
+}
+
+/* Everything that may run out of memory. */
+static tile_status run_guarded(TileUnit *unit, tile_status (*body)(TileUnit *unit, void *state), void *state,
+                               TileReport **report) {
+    if (setjmp(unit->guard)) {
+        unit->keep = false;
+        return TILE_OUT_OF_MEMORY;
+    }
+    tile_arena_set_guard(unit->arena, &unit->guard);
+    unit->context = tile_ir_context_create();
+    if (!unit->context) return TILE_OUT_OF_MEMORY;
+    tile_arena_set_guard(unit->context->arena, &unit->guard);
+    unit->message.arena = unit->arena;
+    tile_status status = parse(unit);
+    if (status == TILE_OK) status = body(unit, state);
+    if (report) *report = tile_report_from_unit(unit);
+    return status;
+}
+
+tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
+                          TileReport **report) {
+    if (report) *report = NULL;
+    TileUnit *unit = calloc(1, sizeof *unit);
+    if (!unit) return TILE_OUT_OF_MEMORY;
+    unit->input = input;
+    unit->clock = tile_clock_ns();
+    unit->arena = tile_arena_create(NULL);
+    tile_status status = unit->arena ? run_guarded(unit, body, state, report) : TILE_OUT_OF_MEMORY;
+    if (!unit->keep) {
+        tile_unit_destroy(unit);
+        return status;
+    }
+    tile_arena_set_guard(unit->arena, NULL);
+    tile_arena_set_guard(unit->context->arena, NULL);
+    tile_arena_set_guard(unit->module->arena, NULL);
+    return status;
+}
+
+void tile_unit_destroy(TileUnit *unit) {
+    tile_module_destroy(unit->module);
+    tile_ir_context_destroy(unit->context);
+    tile_arena_destroy(unit->arena);
+    free(unit);
+}
+
+/* ---- lowering ---- */
+
+static bool names_one(const TileKernelInfo *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        if (strcmp(kernel->tunes.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        if (strcmp(kernel->statics.items[i], name) == 0) return true;
+    for (size_t i = 0; i < kernel->parameters.count; i++) {
+        const TileKernelParameter *parameter = &kernel->parameters.items[i];
+        if ((parameter->is_const || parameter->is_static) && strcmp(parameter->name, name) == 0) return true;
+    }
+    return false;
+}
+
+tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
+    const TileInput *input = unit->input;
+    TILE_LIST(TileBinding) all = {0};
+    for (size_t i = 0; i < input->binding_count; i++)
+        if (names_one(kernel, input->bindings[i].name)) tile_list_push(unit->arena, &all, input->bindings[i]);
+    for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
+    TileLowerOptions options = {.target = "cpu", .bindings = all.items, .binding_count = all.count};
+    TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->name, &options, &unit->module));
+    tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
+    return TILE_OK;
+}
+
+TileFunc *tile_unit_kernel(const TileUnit *unit, const char *name) {
+    return tile_func_find(unit->module, tile_intern_string(unit->context->strings, name));
+}
+
+/* ---- passes ---- */
+
+tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
+    TILE_TRY(tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
+    if (unit->input->target) return TILE_OK;
+    /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */
+    size_t count = 0;
+    while (count < pipeline->count && strcmp(pipeline->items[count]->name, "contract")) count++;
+    if (count < pipeline->count) pipeline->count = count + 1;
+    return TILE_OK;
+}
+
+/* Leaves a file that shows a bug of ours, and names it. */
+static void write_reproducer(TileUnit *unit, const char *text) {
+    const char *folder = getenv("TMPDIR");
+    char *path = tile_arena_format(unit->arena, "%s/tile-reproducer-XXXXXX", folder && *folder ? folder : "/tmp");
+    int descriptor = mkstemp(path);
+    if (descriptor < 0) return;
+    FILE *file = fdopen(descriptor, "w");
+    if (!file) {
+        close(descriptor);
+        return;
+    }
+    bool written = fputs(text, file) >= 0;
+    if (fclose(file) == 0 && written) tile_text_format(&unit->message, "\nwhat shows the error is in %s", path);
+}
+
+tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count) {
+    TilePassContext context = tile_pass_context(unit->module, unit->arena, unit->input->target);
+    context.settings.no_contract = unit->input->flags & TILE_COMPILE_NO_CONTRACT;
+    context.settings.debug = unit->input->flags & TILE_COMPILE_DEBUG;
+    context.settings.split_loops = true;
+    TilePassOptions options = {.verify = true};
+    TilePassReport report = {.dump.arena = unit->arena};
+    tile_status status = tile_passes_run(&context, passes, count, &options, &report);
+    for (size_t i = 0; i < report.times.count; i++) {
+        bool shared = strcmp(report.times.items[i].pass->folder, "lowering") == 0;
+        atomic_fetch_add(&unit->input->step_ns[shared ? TILE_STEP_LOWER : TILE_STEP_TARGET],
+                         (uint64_t)(report.times.items[i].seconds * 1e9));
+    }
+    unit->clock = tile_clock_ns();
+    if (status == TILE_OK) return TILE_OK;
+    tile_text_add(&unit->message, tile_text_get(&context.message));
+    if (status == TILE_INTERNAL) write_reproducer(unit, tile_text_get(&report.reproducer));
+    return status;
+}

@@ -1,0 +1,52 @@
+/* One compilation: a text with its syntax tree and, once lowered, the IR of one kernel. */
+#ifndef TILE_DRIVER_UNIT_H
+#define TILE_DRIVER_UNIT_H
+
+#include "driver/compiler.h"
+#include "lowering/pass.h"
+
+typedef struct TileUnit {
+    TileInput *input;
+    TileArena *arena;
+    TileDiagnostics *diagnostics;
+    TileAst *ast;
+    TileContext *context;
+    TileModule *module; /* of the kernel that was lowered last */
+    TileText message;   /* words for a failure that the diagnostics do not tell */
+    jmp_buf guard;      /* where memory that has run out leads */
+    uint64_t clock;     /* end of the last step */
+    bool keep;          /* the body takes the unit: it is not destroyed */
+} TileUnit;
+
+/* Parses the input with what it imports and calls `body`, which is given a tree without syntax errors. What is to
+ * be said afterwards goes into *report (may be NULL). Memory that runs out anywhere ends the body. */
+tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
+                          TileReport **report);
+void tile_unit_destroy(TileUnit *unit);
+
+/* Lowers a kernel to tile form: unit->module. `bindings` in addition to the input's that concern the kernel. */
+tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count);
+/* The kernel's function in unit->module. */
+TileFunc *tile_unit_kernel(const TileUnit *unit, const char *name);
+
+/* The passes that this unit's target runs, in order. */
+tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline);
+/* Runs them over unit->module. */
+tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count);
+
+/* Reads files relative to the importing file, in the compiler's folders, and in the standard library. */
+TileImporter tile_unit_importer(TileUnit *unit);
+
+/* A report from what the unit has to say, or from words alone; NULL when there is nothing to say. */
+TileReport *tile_report_from_unit(TileUnit *unit);
+TileReport *tile_report_from_text(const char *message);
+
+/* A name of the standard library, NULL when there is none. */
+typedef struct TileStandardFile {
+    const char *name;
+    const char *text;
+    size_t length;
+} TileStandardFile;
+extern const TileStandardFile tile_standard_library[]; /* ends in a row of zeros; made from stdlib/ by the build */
+
+#endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "driver/image.h"
+#include "lang/build.h"
 #include "lang/scalar.h"
 
 #define SAME_TYPE(id, name, code, bits, class)                                                                         \
@@ -18,7 +19,6 @@ typedef struct Describer {
     uint8_t order[TILE_MAX_PARAMETERS]; /* parameter of the kernel to parameter of the signature */
     TileMap numbers;                    /* value to its number + 1 */
     TILE_LIST(TileHostInstruction) host;
-    TILE_LIST(const TileValue *) values; /* that the instructions compute; NULL where no single one */
     TILE_LIST(TileImageDimension) dimensions;
     TILE_LIST(TileImageRequire) requires;
     TILE_LIST(TileImageTemp) temps;
@@ -44,8 +44,7 @@ static uint32_t number_of(Describer *d, const TileValue *value);
 static uint32_t emit(Describer *d, TileHostInstruction instruction, const TileValue *value) {
     uint32_t number = (uint32_t)d->host.count;
     tile_list_push(d->arena, &d->host, instruction);
-    tile_list_push(d->unit->arena, &d->values, value);
-    if (value) tile_map_set(&d->numbers, value, (void *)(uintptr_t)(number + 1));
+    tile_map_set(&d->numbers, value, (void *)(uintptr_t)(number + 1));
     return number;
 }
 
@@ -141,23 +140,41 @@ static uint32_t number_of(Describer *d, const TileValue *value) {
 
 /* ---- what messages show ---- */
 
-typedef TILE_LIST(TileHostNamed) NamedList;
+typedef struct Leaves {
+    TILE_LIST(TileHostNamed) list;
+    TileMap seen;
+} Leaves;
 
-/* The dimensions and scalars that a value was computed from. */
-static void collect_leaves(Describer *d, const TileValue *value, NamedList *list) {
-    uint32_t number = number_of(d, value);
+enum { MAX_LEAVES = 8 };
+
+static void add_leaf(Describer *d, Leaves *leaves, uint32_t number) {
     const TileHostInstruction *at = &d->host.items[number];
-    if (d->status != TILE_OK || at->op == TILE_HOST_CONST) return;
-    if (at->op != TILE_HOST_DIM && at->op != TILE_HOST_SCALAR) {
-        if (!value->op) return;
-        for (uint32_t i = 0; i < value->op->operand_count; i++) collect_leaves(d, tile_op_operand(value->op, i), list);
-        return;
-    }
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].value == number) return;
     const TileImageParameter *parameter = &d->signature->parameters[at->a];
     const char *name = at->op == TILE_HOST_DIM ? parameter->dimensions[at->b] : parameter->name;
-    if (list->count < 8) tile_list_push(d->arena, list, (TileHostNamed){name, number, at->type});
+    for (size_t i = 0; i < leaves->list.count; i++)
+        if (leaves->list.items[i].value == number) return;
+    if (leaves->list.count < MAX_LEAVES)
+        tile_list_push(d->arena, &leaves->list, (TileHostNamed){name, number, at->type});
+}
+
+static void collect_from(Describer *d, const TileValue *value, Leaves *leaves) {
+    if (d->status != TILE_OK || tile_map_get(&leaves->seen, value)) return;
+    tile_map_set(&leaves->seen, value, leaves);
+    uint32_t number = number_of(d, value);
+    if (d->status != TILE_OK) return;
+    uint8_t op = d->host.items[number].op;
+    if (op == TILE_HOST_DIM || op == TILE_HOST_SCALAR) return add_leaf(d, leaves, number);
+    for (uint32_t i = 0; value->op && i < value->op->operand_count; i++)
+        collect_from(d, tile_op_operand(value->op, i), leaves);
+}
+
+/* The dimensions and scalars that a value was computed from. */
+static const TileHostNamed *collect_leaves(Describer *d, const TileValue *value, uint32_t *count) {
+    Leaves leaves = {.list = {0}};
+    tile_map_init(&leaves.seen, d->unit->arena);
+    collect_from(d, value, &leaves);
+    *count = (uint32_t)leaves.list.count;
+    return leaves.list.items;
 }
 
 /* The parameter whose dimension `expected` is under the same name, or -1. */
@@ -178,25 +195,20 @@ static void describe_check(Describer *d, const TileOp *op) {
     const TileValue *tensor = tile_op_operand(op, 0), *expected = tile_op_operand(op, 1);
     if (tensor->op) return; /* a temporary has the extents that it was made with */
     const char *text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text);
-    NamedList named = {0};
     TileImageDimension check = {.parameter = d->order[tensor->index],
                                 .axis = (uint16_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
                                 .expected = number_of(d, expected),
                                 .text = text,
                                 .origin = find_origin(d, expected, text)};
-    if (check.origin < 0) collect_leaves(d, expected, &named);
-    check.named = named.items;
-    check.named_count = (uint32_t)named.count;
+    if (check.origin < 0) check.named = collect_leaves(d, expected, &check.named_count);
     tile_list_push(d->arena, &d->dimensions, check);
 }
 
 static void describe_require(Describer *d, const TileOp *op) {
-    NamedList named = {0};
-    collect_leaves(d, tile_op_operand(op, 0), &named);
-    TileImageRequire require = {.condition = number_of(d, tile_op_operand(op, 0)),
-                                .text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text),
-                                .named = named.items,
-                                .named_count = (uint32_t)named.count};
+    const TileValue *condition = tile_op_operand(op, 0);
+    TileImageRequire require = {.condition = number_of(d, condition),
+                                .text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text)};
+    require.named = collect_leaves(d, condition, &require.named_count);
     tile_list_push(d->arena, &d->requires, require);
 }
 
@@ -229,7 +241,7 @@ static void describe_op(Describer *d, const TileOp *op) {
 
 /* ---- parameters ---- */
 
-static int find_parameter(const TileImageSignature *signature, const char *name) {
+int tile_image_parameter(const TileImageSignature *signature, const char *name) {
     for (uint32_t i = 0; i < signature->parameter_count; i++)
         if (strcmp(signature->parameters[i].name, name) == 0) return (int)i;
     return -1;
@@ -239,7 +251,7 @@ static void match_parameters(Describer *d) {
     uint32_t count = d->kernel->body.argument_count;
     if (count > TILE_MAX_PARAMETERS) return fail(d, TILE_UNSUPPORTED, NULL, "a kernel has at most 64 parameters");
     for (uint32_t i = 0; i < count; i++) {
-        int found = find_parameter(d->signature, d->kernel->parameters[i].name);
+        int found = tile_image_parameter(d->signature, d->kernel->parameters[i].name);
         if (found < 0) return fail(d, TILE_INTERNAL, NULL, "the signature does not have it");
         d->order[i] = (uint8_t)found;
     }
@@ -264,11 +276,4 @@ tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImag
     code->order = tile_arena_copy(arena, d.order, kernel->body.argument_count);
     code->order_count = kernel->body.argument_count;
     return d.status;
-}
-
-/* ---- facts ---- */
-
-static unsigned parameter_of(const TileImageSignature *signature, const TileFunc *kernel, uint32_t index) {
-    int found = find_parameter(signature, kernel->parameters[index].name);
-    return found < 0 ? 0 : (unsigned)found;
 }

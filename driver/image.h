@@ -13,6 +13,9 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
 tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature, TileArena *arena,
                                 TileImageCode *code);
 
+/* The number of the parameter of this name, or -1. */
+int tile_image_parameter(const TileImageSignature *signature, const char *name);
+
 /* Facts between the launcher's words and the parameters of the kernel. */
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request);
 /* What the functions of the module relied on. */

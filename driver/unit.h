@@ -24,6 +24,9 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
                           TileReport **report);
 void tile_unit_destroy(TileUnit *unit);
 
+/* Can a setting of this name decide something about the kernel: a generic, constant, static or tune name? */
+bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
+
 /* Lowers a kernel to tile form: unit->module. `bindings` in addition to the input's that concern the kernel. */
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count);
 /* The kernel's function in unit->module. */

@@ -1,0 +1,180 @@
+/* From the tile form of a kernel to code that the launcher runs: native, or on the executor. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/image.h"
+#include "lang/execute.h"
+#include "launch/clock.h"
+#include "mlir_bridge/load.h"
+
+/* Code and all that it needs. `code` is the first member: the launcher's pointer is the whole. */
+typedef struct BuiltCode {
+    TileImageCode code;
+    TileArena *arena;
+    TileLoaded *loaded; /* native code */
+    TileUnit *unit;     /* interpreted code */
+    TileFunc *kernel;
+    bool machine;          /* runs the phases' machine form */
+    pthread_mutex_t mutex; /* the executor numbers the values of what it runs */
+} BuiltCode;
+
+static void destroy_code(TileImageCode *code) {
+    BuiltCode *built = (BuiltCode *)code;
+    tile_loaded_release(built->loaded);
+    if (built->unit) tile_unit_destroy(built->unit);
+    tile_arena_destroy(built->arena);
+    pthread_mutex_destroy(&built->mutex);
+    free(built);
+}
+
+/* ---- native code ---- */
+
+static tile_status emit_object(TileUnit *unit, TileCode *object) {
+    TileBridge *bridge;
+    TILE_TRY(tile_compiler_take_bridge(unit->input->compiler, &bridge));
+    tile_status status = tile_bridge_emit(bridge, unit->module, unit->input->target, NULL, TILE_CODE_OBJECT, object);
+    if (status != TILE_OK) tile_text_add(&unit->message, tile_bridge_message(bridge));
+    tile_compiler_give_bridge(unit->input->compiler, bridge);
+    return status;
+}
+
+/* The function of the grid of this number. */
+static TileFunc *find_phase(const TileUnit *unit, const TileFunc *kernel, uint32_t number) {
+    const char *name = tile_arena_format(unit->arena, "%s.%u", kernel->name, number);
+    return tile_unit_kernel(unit, name);
+}
+
+static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+    TileImagePhase *phases = (TileImagePhase *)built->code.phases;
+    for (uint32_t i = 0; i < built->code.phase_count; i++) {
+        const TileFunc *phase = find_phase(unit, kernel, i);
+        void *entry = phase ? tile_loaded_find(built->loaded, phase->name) : NULL;
+        if (!entry) {
+            tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, i);
+            return TILE_INTERNAL;
+        }
+        memcpy(&phases[i].entry, &entry, sizeof entry);
+        phases[i].scratch_bytes = phase->scratch_bytes;
+    }
+    return TILE_OK;
+}
+
+static tile_status build_native(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+    TileCode object = {0};
+    TILE_TRY(emit_object(unit, &object));
+    tile_input_step(unit->input, TILE_STEP_CODE, &unit->clock);
+    tile_status status = tile_object_load(object.data, object.size, &built->loaded, &unit->message);
+    tile_code_release(&object);
+    if (status == TILE_OK) status = link_phases(unit, kernel, built);
+    tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
+    return status;
+}
+
+/* ---- code for the executor ---- */
+
+static const uint64_t *read_tensor(const TileType *type, const uint64_t *slot, TileExecutorTensor *tensor) {
+    uint64_t size = tile_scalar_bytes(type->scalar);
+    bool empty = false;
+    *tensor = (TileExecutorTensor){.data = (void *)(uintptr_t)slot[0], .above = size};
+    for (unsigned i = 0; i < type->rank; i++) {
+        tensor->extent[i] = (int64_t)slot[1 + i];
+        tensor->stride[i] = (int64_t)slot[1 + type->rank + i];
+        empty |= tensor->extent[i] == 0;
+    }
+    for (unsigned i = 0; i < type->rank && !empty; i++) {
+        int64_t reach = tensor->stride[i] * (tensor->extent[i] - 1);
+        if (reach < 0) tensor->below += (uint64_t)-reach;
+        else tensor->above += (uint64_t)reach;
+    }
+    if (empty) tensor->above = 0;
+    return slot + 1 + 2 * type->rank;
+}
+
+static tile_status execution_status(TileExecution execution) {
+    switch (execution) {
+    case TILE_EXECUTION_DONE: return TILE_OK;
+    case TILE_EXECUTION_OUT_OF_MEMORY: return TILE_OUT_OF_MEMORY;
+    case TILE_EXECUTION_ASSERT:
+    case TILE_EXECUTION_REQUIRE:
+    case TILE_EXECUTION_CHECK_DIM: return TILE_INVALID_ARGUMENT;
+    case TILE_EXECUTION_FAULT:
+    case TILE_EXECUTION_PAUSED: break;
+    }
+    return TILE_INTERNAL;
+}
+
+static tile_status execute(const BuiltCode *built, TileArena *arena, const uint64_t *slots, TileError *error) {
+    jmp_buf guard;
+    if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
+    tile_arena_set_guard(arena, &guard);
+    TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
+    for (uint32_t i = 0; i < built->kernel->body.argument_count; i++) {
+        const TileType *type = built->kernel->body.arguments[i]->type;
+        if (type->kind == TILE_TYPE_TENSOR) slots = read_tensor(type, slots, &arguments[i].tensor);
+        else arguments[i].bits = *slots++;
+    }
+    TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
+                                   .debug = built->unit->input->flags & TILE_COMPILE_DEBUG};
+    TileText message = {.arena = arena};
+    TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
+    tile_status status = execution_status(execution);
+    if (status != TILE_OK)
+        tile_error_set(error, status, "%s: %s", built->kernel->name, tile_text_get(&message));
+    return status;
+}
+
+static tile_status interpret(const TileImageCode *code, const uint64_t *slots, TileError *error) {
+    BuiltCode *built = (BuiltCode *)code;
+    TileArena *arena = tile_arena_create(NULL);
+    if (!arena) return TILE_OUT_OF_MEMORY;
+    pthread_mutex_lock(&built->mutex);
+    tile_status status = execute(built, arena, slots, error);
+    pthread_mutex_unlock(&built->mutex);
+    tile_arena_destroy(arena);
+    return status;
+}
+
+/* ---- both ---- */
+
+/* Takes the arena for the code, which is freed by its destroy. */
+static BuiltCode *create_code(TileUnit *unit) {
+    BuiltCode *built = calloc(1, sizeof *built);
+    if (!built) return NULL;
+    built->arena = tile_arena_create(unit->arena);
+    if (!built->arena) {
+        free(built);
+        return NULL;
+    }
+    pthread_mutex_init(&built->mutex, NULL);
+    built->code.destroy = destroy_code;
+    return built;
+}
+
+static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                         const TileImageRequest *request, BuiltCode *built) {
+    const TileInput *input = unit->input;
+    TilePipeline pipeline = {0};
+    tile_image_assume(kernel, signature, request);
+    TILE_TRY(tile_unit_pipeline(unit, &pipeline));
+    TILE_TRY(tile_unit_passes(unit, pipeline.items, pipeline.count));
+    TILE_TRY(tile_image_describe(unit, kernel, signature, built->arena, &built->code));
+    tile_image_collect(unit->module, kernel, signature, &built->code);
+    if (input->target && !(input->flags & TILE_COMPILE_EMULATE)) return build_native(unit, kernel, built);
+    built->unit = unit;
+    built->kernel = kernel;
+    built->machine = input->target != NULL;
+    built->code.interpret = interpret;
+    built->code.temp_count = 0; /* the executor makes its own */
+    unit->keep = true;
+    return TILE_OK;
+}
+
+tile_status tile_image_build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                             const TileImageRequest *request, TileImageCode **code) {
+    BuiltCode *built = create_code(unit);
+    if (!built) return TILE_OUT_OF_MEMORY;
+    *code = &built->code; /* known to the caller from now on: memory that runs out does not come back here */
+    tile_status status = build(unit, kernel, signature, request, built);
+    tile_arena_set_guard(built->arena, NULL);
+    return status;
+}

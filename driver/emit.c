@@ -1,0 +1,167 @@
+/* The stages of a compilation as text. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/image.h"
+#include "lang/text.h"
+#include "launch/guard.h"
+#include "launch/options.h"
+#include "parser/print.h"
+
+typedef struct Emission {
+    TileEmitOptions options;
+    char *output; /* allocated */
+} Emission;
+
+const char *tile_stage_name(TileStage stage) {
+    static const char *const names[TILE_STAGE_COUNT] = {"tokens", "ast", "tile", "machine", "mlir", "llvm", "asm"};
+    return (unsigned)stage < TILE_STAGE_COUNT ? names[stage] : NULL;
+}
+
+void tile_string_destroy(char *string) { free(string); }
+
+static tile_status finish(Emission *emission, const char *text) {
+    emission->output = strdup(text);
+    return emission->output ? TILE_OK : TILE_OUT_OF_MEMORY;
+}
+
+/* ---- which kernel, and with what ---- */
+
+static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, const char *name,
+                               const TileKernelInfo **kernel) {
+    *kernel = NULL;
+    for (size_t i = 0; i < program->kernels.count; i++)
+        if (name ? strcmp(program->kernels.items[i].name, name) == 0 : program->kernels.count == 1)
+            *kernel = &program->kernels.items[i];
+    if (*kernel) return TILE_OK;
+    if (name) tile_text_format(&unit->message, "there is no kernel '%s'; kernels are", name);
+    else tile_text_add(&unit->message, "name one of the kernels:");
+    for (size_t i = 0; i < program->kernels.count; i++)
+        tile_text_format(&unit->message, "%s %s", i ? "," : "", program->kernels.items[i].name);
+    return TILE_INVALID_ARGUMENT;
+}
+
+/* What launches of contiguous tensors on 64-byte boundaries would be offered. */
+static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *signature, TileImageRequest *request) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileType *type = kernel->body.arguments[i]->type;
+        int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
+        request->facts[number] = tile_guard_align(64);
+        if (type->rank) request->facts[number] |= tile_guard_dimension(type->rank - 1u, TILE_GUARD_STRIDE_UNIT);
+    }
+}
+
+/* ---- stages of the IR ---- */
+
+/* How many passes to run: up to the one that is named, or to the end of the stage. */
+static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, const TilePipeline *pipeline,
+                                size_t *count) {
+    *count = pipeline->count;
+    if (options->after) {
+        while (*count && strcmp(pipeline->items[*count - 1]->name, options->after)) --*count;
+        if (*count) return TILE_OK;
+        tile_text_format(&unit->message, "no pass '%s' runs; passes are", options->after);
+        for (size_t i = 0; i < pipeline->count; i++)
+            tile_text_format(&unit->message, "%s %s", i ? "," : "", pipeline->items[i]->name);
+        return TILE_INVALID_ARGUMENT;
+    }
+    if (options->stage != TILE_STAGE_TILE) return TILE_OK;
+    for (*count = 0; *count < pipeline->count; ++*count)
+        if (strcmp(pipeline->items[*count]->folder, "lowering")) break;
+    return TILE_OK;
+}
+
+static tile_status emit_code(TileUnit *unit, Emission *emission) {
+    static const TileCodeKind kinds[TILE_STAGE_COUNT] = {
+        [TILE_STAGE_MLIR] = TILE_CODE_MLIR, [TILE_STAGE_LLVM] = TILE_CODE_LLVM, [TILE_STAGE_ASM] = TILE_CODE_ASSEMBLY};
+    TileBridge *bridge;
+    TileCode code = {0};
+    TILE_TRY(tile_compiler_take_bridge(unit->input->compiler, &bridge));
+    tile_status status =
+        tile_bridge_emit(bridge, unit->module, unit->input->target, NULL, kinds[emission->options.stage], &code);
+    if (status != TILE_OK) tile_text_add(&unit->message, tile_bridge_message(bridge));
+    tile_compiler_give_bridge(unit->input->compiler, bridge);
+    if (status != TILE_OK) return status;
+    status = finish(emission, code.data);
+    tile_code_release(&code);
+    return status;
+}
+
+static tile_status emit_ir(TileUnit *unit, Emission *emission, TileFunc *kernel, const TileImageSignature *signature) {
+    TileImageRequest request = {.facts = {0}};
+    TilePipeline pipeline = {0};
+    size_t count;
+    if (!emission->options.general) grant_contiguous(kernel, signature, &request);
+    tile_image_assume(kernel, signature, &request);
+    TILE_TRY(tile_unit_pipeline(unit, &pipeline));
+    TILE_TRY(count_passes(unit, &emission->options, &pipeline, &count));
+    TILE_TRY(tile_unit_passes(unit, pipeline.items, count));
+    if (emission->options.stage > TILE_STAGE_MACHINE) return emit_code(unit, emission);
+    TileText text = {.arena = unit->arena};
+    tile_module_print(&text, unit->module, 0);
+    return finish(emission, tile_text_get(&text));
+}
+
+/* ---- all stages ---- */
+
+static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
+    TileProgramInfo program = {0};
+    const TileKernelInfo *kernel;
+    uint32_t count;
+    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    TILE_TRY(find_kernel(unit, &program, emission->options.kernel, &kernel));
+    if (emission->options.stage > TILE_STAGE_TILE && !unit->input->target) {
+        tile_text_format(&unit->message, "the target 'interp' has no stage '%s'",
+                         tile_stage_name(emission->options.stage));
+        return TILE_INVALID_ARGUMENT;
+    }
+    TILE_TRY(tile_signatures_create(unit, &program, &count));
+    TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
+    const TileImageSignature *signature = &unit->input->signatures[kernel - program.kernels.items];
+    return emit_ir(unit, emission, tile_unit_kernel(unit, kernel->name), signature);
+}
+
+static tile_status emit_stage(TileUnit *unit, void *state) {
+    Emission *emission = state;
+    TileText text = {.arena = unit->arena};
+    switch (emission->options.stage) {
+    case TILE_STAGE_TOKENS:
+        tile_tokens_print(unit->arena, unit->diagnostics, unit->ast->file, &text);
+        return finish(emission, tile_text_get(&text));
+    case TILE_STAGE_AST:
+        tile_ast_print(unit->ast, &text);
+        return finish(emission, tile_text_get(&text));
+    case TILE_STAGE_TILE:
+    case TILE_STAGE_MACHINE:
+    case TILE_STAGE_MLIR:
+    case TILE_STAGE_LLVM:
+    case TILE_STAGE_ASM: return emit_kernel(unit, emission);
+    case TILE_STAGE_COUNT: break;
+    }
+    tile_text_add(&unit->message, "there is no such stage");
+    return TILE_INVALID_ARGUMENT;
+}
+
+tile_status tile_emit(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
+                      const TileEmitOptions *emit, char **output, TileReport **report) {
+    int saved = errno;
+    Emission emission = {.output = NULL};
+    TileReport *own = NULL;
+    TileInput *input;
+    if (report) *report = NULL;
+    if (!emit || !output || !tile_options_read(&emission.options, sizeof emission.options, emit))
+        return TILE_INVALID_ARGUMENT;
+    tile_status status = tile_input_create(compiler, text, length, options, &input, &own);
+    if (status == TILE_OK) {
+        status = tile_unit_run(input, emit_stage, &emission, &own);
+        tile_input_destroy(input);
+    }
+    if (status == TILE_OK) *output = emission.output;
+    else free(emission.output);
+    if (report) *report = own;
+    else tile_report_destroy(own);
+    errno = saved;
+    return status;
+}

@@ -1,0 +1,53 @@
+/* Facts about tensors: what a request grants to the compiler, and what the compiled code made use of. */
+#include "driver/image.h"
+#include "launch/guard.h"
+
+static uint64_t stride_bits(const TileType *type, int64_t stride) {
+    if (stride == 0) return TILE_GUARD_STRIDE_ZERO;
+    return stride == (int64_t)tile_scalar_bytes(type->scalar) ? TILE_GUARD_STRIDE_UNIT : 0;
+}
+
+void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileType *type = kernel->body.arguments[i]->type;
+        int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
+        TileTensorFacts *facts = &kernel->parameters[i].facts;
+        uint64_t granted = request->facts[number];
+        if (granted & tile_guard_align(64)) facts->align = 64;
+        for (unsigned k = 0; k < type->rank; k++) {
+            if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
+                facts->stride[k] = tile_scalar_bytes(type->scalar);
+            else if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO))
+                facts->stride[k] = 0;
+        }
+    }
+}
+
+/* `granted` is the kernel's parameter, `used` it or the same one of a phase. */
+static uint64_t used_bits(const TileType *type, const TileParameter *granted, const TileParameter *used) {
+    uint64_t bits = tile_guard_align(used->used_align);
+    for (unsigned k = 0; k < type->rank; k++)
+        if (used->used_stride >> k & 1)
+            bits |= tile_guard_dimension(k, (unsigned)stride_bits(type, granted->facts.stride[k]));
+    return bits;
+}
+
+static const TileParameter *find_in(const TileFunc *func, const char *name) {
+    for (uint32_t i = 0; i < func->body.argument_count; i++)
+        if (func->parameters[i].name == name) return &func->parameters[i];
+    return NULL;
+}
+
+void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
+                        TileImageCode *code) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileType *type = kernel->body.arguments[i]->type;
+        int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
+        for (const TileFunc *func = module->first; func; func = func->next) {
+            const TileParameter *used = find_in(func, kernel->parameters[i].name);
+            if (used) code->need[number] |= used_bits(type, &kernel->parameters[i], used);
+        }
+    }
+}

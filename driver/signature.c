@@ -1,0 +1,205 @@
+/* The signatures of a program's kernels, as the launcher checks arguments by them. */
+#include <string.h>
+
+#include "driver/image.h"
+
+typedef struct Builder {
+    TileUnit *unit;
+    TileArena *arena; /* of the input: signatures live as long as the library */
+    const TileKernelInfo *kernel;
+    TILE_LIST(TileImageParameter) parameters;
+    TILE_LIST(TileImageGeneric) generics;
+    TILE_LIST(TileImageStatic) statics;
+} Builder;
+
+static const char *keep(Builder *b, const char *text) { return tile_arena_string(b->arena, text, strlen(text)); }
+
+static const TileBinding *find_binding(const Builder *b, const char *name) {
+    const TileInput *input = b->unit->input;
+    for (size_t i = input->binding_count; i-- > 0;)
+        if (strcmp(input->bindings[i].name, name) == 0) return &input->bindings[i];
+    return NULL;
+}
+
+/* The number of a type parameter among those that the arguments decide; -1 where a setting decides it. */
+static int open_generic(const Builder *b, const char *name) {
+    for (size_t i = 0; i < b->generics.count; i++)
+        if (strcmp(b->generics.items[i].name, name) == 0) return (int)i;
+    return -1;
+}
+
+static void add_generics(Builder *b) {
+    for (size_t i = 0; i < b->kernel->generics.count; i++) {
+        const TileKernelGeneric *generic = &b->kernel->generics.items[i];
+        if (generic->kind != TILE_GENERIC_TYPE || find_binding(b, generic->name)) continue;
+        TileImageGeneric open = {keep(b, generic->name), keep(b, generic->class), generic->types};
+        tile_list_push(b->arena, &b->generics, open);
+    }
+}
+
+/* Element type as written: a type of the language, a type parameter that is open, or one that a setting decides. */
+static tile_status set_type(Builder *b, TileImageParameter *parameter, const char *type) {
+    TileScalar scalar;
+    parameter->type_text = keep(b, type);
+    parameter->generic = (int8_t)open_generic(b, type);
+    if (parameter->generic >= 0) return TILE_OK;
+    const TileBinding *binding = find_binding(b, type);
+    if (binding && binding->kind == TILE_BINDING_TYPE) scalar = binding->type;
+    else if (!tile_scalar_find(type, strlen(type), &scalar)) {
+        tile_text_format(&b->unit->message, "%s: %s: '%s' is no type that the launcher knows", b->kernel->name,
+                         parameter->name, type);
+        return TILE_INVALID_ARGUMENT;
+    }
+    parameter->type = (uint8_t)scalar;
+    return TILE_OK;
+}
+
+static tile_status add_parameter(Builder *b, const TileKernelParameter *info) {
+    static const uint8_t access[] = {
+        [TILE_ACCESS_IN] = TILE_PARAMETER_IN, [TILE_ACCESS_OUT] = TILE_PARAMETER_OUT, [TILE_ACCESS_INOUT] = TILE_PARAMETER_INOUT};
+    if ((info->is_const || info->is_static) && find_binding(b, info->name)) return TILE_OK;
+    TileImageParameter parameter = {.name = keep(b, info->name)};
+    parameter.kind = info->is_tensor ? TILE_PARAMETER_TENSOR : TILE_PARAMETER_SCALAR;
+    parameter.access = info->is_tensor ? access[info->access] : TILE_PARAMETER_IN;
+    parameter.rank = info->is_tensor ? (uint8_t)info->rank : 0;
+    TILE_TRY(set_type(b, &parameter, info->type));
+    const char **dimensions = TILE_NEW_ARRAY(b->arena, const char *, TILE_MAX_RANK);
+    for (unsigned i = 0; i < parameter.rank; i++) dimensions[i] = keep(b, info->dims[i]);
+    parameter.dimensions = dimensions;
+    tile_list_push(b->arena, &b->parameters, parameter);
+    return TILE_OK;
+}
+
+/* ---- parameters that a function brings along ---- */
+
+static const TileItem *find_function(const TileAst *ast, const char *name) {
+    for (size_t i = 0; i < ast->items.count; i++)
+        if (ast->items.items[i]->kind == TILE_ITEM_FN && strcmp(ast->items.items[i]->name, name) == 0)
+            return ast->items.items[i];
+    for (size_t i = 0; i < ast->imports.count; i++) {
+        const TileItem *found = find_function(ast->imports.items[i], name);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+static const char *source_text(const Builder *b, TileSpan span) {
+    const TileSource *file = &b->unit->diagnostics->files.items[span.file];
+    return tile_arena_string(b->unit->arena, file->text + span.begin, span.end - span.begin);
+}
+
+static tile_status add_function_parameter(Builder *b, const TileParam *param) {
+    static const uint8_t access[] = {[TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT,
+                                     [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
+    const TileTypeExpr *type = param->type;
+    TileKernelParameter info = {.name = param->name, .type = type->name ? type->name : "function"};
+    info.is_tensor = type->access != TILE_WORD_NONE;
+    info.access = info.is_tensor ? (TileAccess)access[type->access] : TILE_ACCESS_IN;
+    info.rank = (unsigned)type->extents.count;
+    for (unsigned i = 0; i < info.rank && i < TILE_MAX_RANK; i++)
+        info.dims[i] = source_text(b, type->extents.items[i]->span);
+    return add_parameter(b, &info);
+}
+
+/* `...epi`: what the function takes beyond the parameters that the kernel's declaration of epi names. */
+static tile_status add_spread(Builder *b, const char *generic) {
+    const TileGeneric *declared = NULL;
+    const TileBinding *binding = find_binding(b, generic);
+    const char *name = binding && binding->kind == TILE_BINDING_FUNCTION ? binding->function : NULL;
+    for (size_t i = 0; i < b->kernel->generics.count; i++)
+        if (!name && strcmp(b->kernel->generics.items[i].name, generic) == 0)
+            name = b->kernel->generics.items[i].function;
+    for (size_t i = 0; i < b->kernel->item->generics.count; i++)
+        if (strcmp(b->kernel->item->generics.items[i].name, generic) == 0)
+            declared = &b->kernel->item->generics.items[i];
+    const TileItem *function = name ? find_function(b->unit->ast, name) : NULL;
+    if (!function || !declared || !declared->type) {
+        tile_text_format(&b->unit->message, "%s: %s%s%s", b->kernel->name, name ? "there is no function " : "",
+                         name ? name : generic, name ? "" : " has no default and no setting");
+        return TILE_INVALID_ARGUMENT;
+    }
+    for (size_t i = declared->type->items.count; i < function->params.count; i++)
+        TILE_TRY(add_function_parameter(b, &function->params.items[i]));
+    return TILE_OK;
+}
+
+/* ---- one kernel ---- */
+
+/* The parameters in the order of the text, spreads expanded. */
+static tile_status add_parameters(Builder *b) {
+    const TileItem *item = b->kernel->item;
+    size_t next = 0;
+    for (size_t i = 0; i < item->params.count; i++) {
+        if (item->params.items[i].spread) TILE_TRY(add_spread(b, item->params.items[i].name));
+        else TILE_TRY(add_parameter(b, &b->kernel->parameters.items[next++]));
+    }
+    return TILE_OK;
+}
+
+/* The first place that binds a static name: a dimension of that name, or a scalar. */
+static void add_static(Builder *b, const char *name) {
+    for (size_t i = 0; i < b->parameters.count; i++) {
+        const TileImageParameter *parameter = &b->parameters.items[i];
+        TileImageStatic found = {parameter->name, (uint16_t)i, -1};
+        if (parameter->kind == TILE_PARAMETER_SCALAR && strcmp(parameter->name, name) == 0) {
+            tile_list_push(b->arena, &b->statics, found);
+            return;
+        }
+        for (int k = 0; k < parameter->rank; k++) {
+            if (strcmp(parameter->dimensions[k], name)) continue;
+            found = (TileImageStatic){parameter->dimensions[k], (uint16_t)i, (int16_t)k};
+            tile_list_push(b->arena, &b->statics, found);
+            return;
+        }
+    }
+}
+
+static void add_statics(Builder *b) {
+    for (size_t i = 0; i < b->kernel->statics.count; i++)
+        if (!find_binding(b, b->kernel->statics.items[i])) add_static(b, b->kernel->statics.items[i]);
+    for (size_t i = 0; i < b->kernel->parameters.count; i++) {
+        const TileKernelParameter *parameter = &b->kernel->parameters.items[i];
+        bool listed = false;
+        for (size_t k = 0; k < b->statics.count; k++) listed |= strcmp(b->statics.items[k].name, parameter->name) == 0;
+        if (!listed && (parameter->is_const || parameter->is_static) && !find_binding(b, parameter->name))
+            add_static(b, parameter->name);
+    }
+}
+
+static tile_status build_signature(TileUnit *unit, const TileKernelInfo *kernel, TileImageSignature *signature) {
+    Builder b = {.unit = unit, .arena = unit->input->arena, .kernel = kernel};
+    add_generics(&b);
+    TILE_TRY(add_parameters(&b));
+    add_statics(&b);
+    if (b.parameters.count > TILE_MAX_PARAMETERS || b.generics.count > TILE_MAX_GENERICS ||
+        b.statics.count > TILE_MAX_STATICS) {
+        tile_text_format(&unit->message, "%s: a kernel has at most %d parameters, %d open types and %d static values",
+                         kernel->name, TILE_MAX_PARAMETERS, TILE_MAX_GENERICS, TILE_MAX_STATICS);
+        return TILE_UNSUPPORTED;
+    }
+    *signature = (TileImageSignature){.name = keep(&b, kernel->name),
+                                      .text = keep(&b, kernel->signature),
+                                      .parameters = b.parameters.items,
+                                      .generics = b.generics.items,
+                                      .statics = b.statics.items,
+                                      .parameter_count = (uint32_t)b.parameters.count,
+                                      .generic_count = (uint32_t)b.generics.count,
+                                      .static_count = (uint32_t)b.statics.count};
+    for (size_t i = 0; i < kernel->overlaps.count; i++) {
+        int number = tile_image_parameter(signature, kernel->overlaps.items[i]);
+        if (number >= 0) signature->overlap |= UINT64_C(1) << number;
+    }
+    return TILE_OK;
+}
+
+tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count) {
+    TileArena *arena = unit->input->arena;
+    tile_arena_set_guard(arena, &unit->guard);
+    TileImageSignature *signatures = TILE_NEW_ARRAY(arena, TileImageSignature, program->kernels.count);
+    for (size_t i = 0; i < program->kernels.count; i++)
+        TILE_TRY(build_signature(unit, &program->kernels.items[i], &signatures[i]));
+    tile_arena_set_guard(arena, NULL);
+    unit->input->signatures = signatures;
+    *count = (uint32_t)program->kernels.count;
+    return TILE_OK;
+}

@@ -1,0 +1,193 @@
+/* The public API: text to library, files, and the library's way to more code. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/target.h"
+#include "driver/image.h"
+#include "launch/clock.h"
+#include "launch/options.h"
+
+/* ---- code on demand ---- */
+
+typedef struct Demand {
+    const TileImageSignature *signature;
+    const TileImageRequest *request;
+    TileImageCode *code;
+} Demand;
+
+static TileBinding static_binding(const TileImageSignature *signature, uint32_t index, int64_t value) {
+    const TileImageStatic *fixed = &signature->statics[index];
+    TileBinding binding = {.name = fixed->name, .kind = TILE_BINDING_INTEGER, .integer = value};
+    TileHostType type = (TileHostType)signature->parameters[fixed->parameter].type;
+    if (fixed->axis >= 0) return binding;
+    if (type == TILE_HOST_BOOL) {
+        binding.kind = TILE_BINDING_BOOL;
+        binding.truth = value != 0;
+    } else if (tile_host_type_class(type) == TILE_HOST_CLASS_FLOAT) {
+        binding.kind = TILE_BINDING_FLOAT;
+        memcpy(&binding.number, &value, sizeof value);
+    }
+    return binding;
+}
+
+static tile_status build_demand(TileUnit *unit, void *state) {
+    Demand *demand = state;
+    const TileImageSignature *signature = demand->signature;
+    TileProgramInfo program = {0};
+    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
+    TILE_LIST(TileBinding) bindings = {0};
+    for (uint32_t i = 0; i < signature->generic_count; i++) {
+        TileBinding binding = {.name = signature->generics[i].name,
+                               .kind = TILE_BINDING_TYPE,
+                               .type = (TileScalar)demand->request->generics[i]};
+        tile_list_push(unit->arena, &bindings, binding);
+    }
+    for (uint32_t i = 0; i < signature->static_count; i++)
+        tile_list_push(unit->arena, &bindings, static_binding(signature, i, demand->request->statics[i]));
+    TILE_TRY(tile_unit_lower(unit, kernel, bindings.items, bindings.count));
+    return tile_image_build(unit, tile_unit_kernel(unit, kernel->name), signature, demand->request, &demand->code);
+}
+
+static tile_status compile_on_demand(void *state, uint32_t kernel, const TileImageRequest *request,
+                                     TileImageCode **code, TileError *error) {
+    TileInput *input = state;
+    Demand demand = {&input->signatures[kernel], request, NULL};
+    TileReport *report = NULL;
+    tile_status status = tile_unit_run(input, build_demand, &demand, &report);
+    if (status == TILE_OK) *code = demand.code;
+    else if (demand.code) demand.code->destroy(demand.code);
+    if (status != TILE_OK && report)
+        tile_error_set(error, status, "%s: %s", demand.signature->name, tile_report_text(report, false));
+    tile_report_destroy(report);
+    return status;
+}
+
+static void destroy_input(void *state) { tile_input_destroy(state); }
+
+/* ---- libraries ---- */
+
+static bool is_named(const TileProgramInfo *program, const char *name) {
+    for (size_t k = 0; k < program->kernels.count; k++) {
+        const TileKernelInfo *kernel = &program->kernels.items[k];
+        if (tile_kernel_has_setting(kernel, name)) return true;
+    }
+    return false;
+}
+
+static tile_status check_settings(TileUnit *unit, const TileProgramInfo *program) {
+    for (size_t i = 0; i < unit->input->binding_count; i++) {
+        const char *name = unit->input->bindings[i].name;
+        if (is_named(program, name)) continue;
+        tile_text_format(&unit->message, "there is nothing called '%s' that a setting could decide", name);
+        return TILE_INVALID_ARGUMENT;
+    }
+    return TILE_OK;
+}
+
+static tile_status check_program(TileUnit *unit, void *state) {
+    TileProgramInfo program = {0};
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast));
+    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    TILE_TRY(check_settings(unit, &program));
+    TILE_TRY(tile_signatures_create(unit, &program, state));
+    tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
+    return TILE_OK;
+}
+
+static tile_status check_target(const TileInput *input, TileReport **report) {
+    if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || tile_cpu_target_usable(input->target)) return TILE_OK;
+    char text[128];
+    snprintf(text, sizeof text, "this machine cannot run code for the target '%s'", input->target->name);
+    *report = tile_report_from_text(text);
+    return TILE_UNAVAILABLE;
+}
+
+static tile_status compile(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
+                           TileLibrary **library, TileReport **report) {
+    TileInput *input;
+    uint32_t count = 0;
+    TILE_TRY(tile_input_create(compiler, text, length, options, &input, report));
+    tile_status status = check_target(input, report);
+    if (status == TILE_OK) status = tile_unit_run(input, check_program, &count, report);
+    if (status != TILE_OK) {
+        tile_input_destroy(input);
+        return status;
+    }
+    TileImageSource source = {compile_on_demand, destroy_input, input};
+    return tile_library_create(input->signatures, count, source, library);
+}
+
+static void hand_over(TileReport *report, TileReport **wanted) {
+    if (wanted) *wanted = report;
+    else tile_report_destroy(report);
+}
+
+tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
+                         TileLibrary **library, TileReport **report) {
+    int saved = errno;
+    TileReport *own = NULL;
+    tile_status status = compile(compiler, text, length, options, library, &own);
+    hand_over(own, report);
+    errno = saved;
+    return status;
+}
+
+TileStepTimes tile_library_times(const TileLibrary *library) {
+    TileInput *input = tile_library_source(library);
+    TileStepTimes times;
+    for (int i = 0; i < TILE_STEP_COUNT; i++) times.seconds[i] = (double)atomic_load(&input->step_ns[i]) * 1e-9;
+    return times;
+}
+
+/* ---- files ---- */
+
+enum { LARGEST_FILE = 256 << 20 };
+
+/* Allocates *text. */
+static tile_status read_source(const char *path, char **text, size_t *length) {
+    FILE *file = fopen(path, "rb");
+    if (!file) return errno == ENOENT ? TILE_NOT_FOUND : TILE_IO;
+    size_t capacity = 1 << 16;
+    char *data = malloc(capacity);
+    *length = 0;
+    while (data) {
+        *length += fread(data + *length, 1, capacity - *length, file);
+        if (*length < capacity || capacity >= LARGEST_FILE) break;
+        capacity *= 2;
+        char *larger = realloc(data, capacity);
+        if (!larger) free(data);
+        data = larger;
+    }
+    bool failed = ferror(file) || *length >= LARGEST_FILE;
+    fclose(file);
+    if (data && !failed) *text = data;
+    else free(data);
+    return !data ? TILE_OUT_OF_MEMORY : failed ? TILE_IO : TILE_OK;
+}
+
+tile_status tile_compile_file(TileCompiler *compiler, const char *path, const TileCompileOptions *given,
+                              TileLibrary **library, TileReport **report) {
+    int saved = errno;
+    char *text = NULL, words[4200];
+    size_t length = 0;
+    if (report) *report = NULL;
+    TileCompileOptions options;
+    if (!path || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    options.struct_size = sizeof options;
+    if (!options.file) options.file = path;
+    tile_status status = read_source(path, &text, &length);
+    if (status == TILE_OK) {
+        status = tile_compile(compiler, text, length, &options, library, report);
+        free(text);
+    } else {
+        snprintf(words, sizeof words, "cannot read %s: %s", path, status == TILE_NOT_FOUND ? "there is no such file"
+                                                                                           : tile_status_text(status));
+        hand_over(tile_report_from_text(words), report);
+    }
+    errno = saved;
+    return status;
+}

@@ -47,11 +47,7 @@ tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const T
 }
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target) {
-    return (TilePassContext){.module = module,
-                             .scratch = scratch,
-                             .target = target,
-                             .settings = {.split_loops = true},
-                             .message = {.arena = scratch}};
+    return (TilePassContext){.module = module, .scratch = scratch, .target = target, .message = {.arena = scratch}};
 }
 
 TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...) {

@@ -9,9 +9,10 @@
 #include "cpu/target.h"
 #include "lang/text.h"
 #include "lang/verify.h"
+#include "lowering/pipeline.h"
 
 static const char usage[] =
-    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=cpu] [--target=NAME] [--verify-only] [--locations]\n"
+    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu] [--target=NAME] [--verify-only] [--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
     "                [--no-contract] [--debug] [--no-split]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text.\n";
@@ -91,7 +92,6 @@ static bool read_argument(Request *request, const char *argument) {
         request->passes = value;
     } else if ((value = option(argument, "--pipeline="))) {
         request->pipeline = value;
-        return strcmp(value, "cpu") == 0;
     } else if ((value = option(argument, "--target="))) {
         request->target = tile_cpu_target_find(value);
         return request->target != NULL;
@@ -125,12 +125,23 @@ static bool read_arguments(Request *request, int count, const char *const *argum
 
 /* ---- work ---- */
 
+static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const char *name, TileText *message) {
+    if (strcmp(name, "cpu") == 0) return tile_cpu_pipeline(pipeline, arena, message);
+    if (strcmp(name, "shared") == 0) {
+        tile_lowering_pipeline(pipeline, arena);
+        return TILE_OK;
+    }
+    tile_text_format(message, "there is no pipeline `%s`", name);
+    return TILE_NOT_FOUND;
+}
+
 static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
     const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes()};
     TileText message = {.arena = request->arena};
     tile_status status = TILE_OK;
     if (request->passes) status = tile_pipeline_read(pipeline, request->arena, tables, 2, request->passes, &message);
-    if (status == TILE_OK && request->pipeline) status = tile_cpu_pipeline(pipeline, request->arena, &message);
+    if (status == TILE_OK && request->pipeline)
+        status = add_pipeline(pipeline, request->arena, request->pipeline, &message);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&message));
     return status;
 }

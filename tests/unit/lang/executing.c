@@ -8,6 +8,7 @@ void executing_set_up(void) {
 }
 
 void executing_tear_down(void) {
+    for (size_t i = 0; i < executing.modules.count; i++) tile_module_destroy(executing.modules.items[i]);
     tile_ir_context_destroy(executing.context);
     tile_arena_destroy(executing.arena);
 }
@@ -16,6 +17,7 @@ TileFunc *read_func(const char *source, const char *name) {
     TileText errors = {.arena = executing.arena};
     tile_status status = tile_module_read(executing.context, source, strlen(source), &executing.module, &errors);
     cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&errors));
+    tile_list_push(executing.arena, &executing.modules, executing.module);
     cr_assert(tile_module_verify(executing.module, &errors), "%s", tile_text_get(&errors));
     return name ? tile_func_find(executing.module, name) : executing.module->first;
 }
@@ -35,5 +37,4 @@ void expect_kernel(const char *source, const TileExecutorArgument *arguments, co
     TileExecution state = tile_execute_kernel(read_func(source, NULL), arguments, options, &text);
     cr_expect_eq(state, expected, "%d: %s", state, tile_text_get(&text));
     cr_expect(strstr(tile_text_get(&text), message), "wanted `%s`, got: %s", message, tile_text_get(&text));
-    tile_module_destroy(executing.module);
 }

@@ -14,6 +14,7 @@ typedef struct Executing {
     TileContext *context;
     TileArena *arena;
     TileModule *module; /* the last one read */
+    TILE_LIST(TileModule *) modules;
 } Executing;
 
 extern Executing executing;

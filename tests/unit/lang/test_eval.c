@@ -45,7 +45,7 @@ Test(eval, bytes_exhaustively) {
                 cr_assert_eq(integer(TILE_OP_REM, type, x, y), y ? CUT(x - quotient * y) : 0);
                 cr_assert_eq(integer(TILE_OP_MIN, type, x, y), x < y ? x : y);
                 cr_assert_eq(integer(TILE_OP_MAX, type, x, y), x > y ? x : y);
-                cr_assert_eq(integer(TILE_OP_SHL, type, x, y), b < 8 ? CUT(x << b) : 0);
+                cr_assert_eq(integer(TILE_OP_SHL, type, x, y), b < 8 ? CUT((unsigned)x << b) : 0);
                 cr_assert_eq(integer(TILE_OP_SHR, type, x, y), x >> shift);
                 cr_assert_eq(integer(TILE_OP_NEG, type, x, 0), CUT(-x));
                 cr_assert_eq(integer(TILE_OP_ABS, type, x, 0), CUT(x < 0 ? -x : x));

@@ -14,7 +14,6 @@ static void expect_run(const char *source, void *data, uint64_t bytes, TileExecu
     cr_expect_eq(state, expected, "%s", tile_executor_message(e));
     cr_expect(strstr(tile_executor_message(e), message), "wanted `%s`, got: %s", message, tile_executor_message(e));
     tile_executor_destroy(e);
-    tile_module_destroy(executing.module);
 }
 
 static void expect_body(const char *body, void *data, uint64_t bytes, TileExecution expected, const char *message) {

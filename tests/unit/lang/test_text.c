@@ -139,6 +139,7 @@ Test(text, names_become_unique) {
     TileText line = {.arena = arena};
     tile_op_print(&line, func->body.last, TILE_PRINT_NO_REGIONS);
     cr_expect_str_eq(tile_text_get(&line), "%0 = neg %a : i64");
+    tile_module_destroy(module);
 }
 
 Test(text, locations) {

@@ -17,9 +17,10 @@ static tile_status fail_errno(TileText *error, const char *path, const char *wha
     return errno == ENOENT ? TILE_NOT_FOUND : errno == ENOMEM ? TILE_OUT_OF_MEMORY : TILE_IO;
 }
 
-static tile_status fail_file(TileText *error, const char *path, const char *what) {
+/* A damaged file is the environment's doing; a sound one that does not fit is the user's mistake. */
+static tile_status fail_damaged(TileText *error, const char *path, const char *what) {
     tile_text_format(error, "%s: %s", path, what);
-    return TILE_INVALID_ARGUMENT;
+    return TILE_IO;
 }
 
 static tile_status map_file(const char *path, TileArray *array, TileText *error) {
@@ -33,7 +34,7 @@ static tile_status map_file(const char *path, TileArray *array, TileText *error)
         tile_text_format(error, "%s: is not a file", path);
         status = TILE_IO;
     } else if (info.st_size < 10) {
-        status = fail_file(error, path, "is too short for a .npy file");
+        status = fail_damaged(error, path, "is too short for a .npy file");
     } else {
         array->storage_size = (size_t)info.st_size;
         array->storage = mmap(NULL, array->storage_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file, 0);
@@ -163,7 +164,10 @@ static bool carries(const char *type, TileScalar named) {
 
 static tile_status find_type(const char *path, const Header *h, TileScalar named, TileScalar *scalar, TileText *error) {
     const char *type = h->type;
-    if (*type == '>') return fail_file(error, path, "holds big-endian numbers; save it as little-endian");
+    if (*type == '>') {
+        tile_text_format(error, "%s: holds big-endian numbers; save it as little-endian", path);
+        return TILE_INVALID_ARGUMENT;
+    }
     if (*type == '<' || *type == '|' || *type == '=') type++;
     if (named != TILE_SCALAR_COUNT && carries(type, named)) {
         *scalar = named;
@@ -193,19 +197,19 @@ static tile_status describe_file(const char *path, TileScalar named, TileArray *
     Header header = {0};
     size_t data;
     if (!find_header(array, &header, &data))
-        return fail_file(error, path, "is not a .npy file of version 1 to 3, or is cut short");
-    if (!read_dictionary(&header)) return fail_file(error, path, "has a header that cannot be read");
+        return fail_damaged(error, path, "is not a .npy file of version 1 to 3, or is cut short");
+    if (!read_dictionary(&header)) return fail_damaged(error, path, "has a header that cannot be read");
     TILE_TRY(find_type(path, &header, named, &array->scalar, error));
     array->rank = header.rank;
     memcpy(array->extent, header.extent, sizeof array->extent);
     int64_t count = tile_array_count(array->scalar, array->rank, array->extent);
-    if (count < 0) return fail_file(error, path, "states a shape that is too large");
+    if (count < 0) return fail_damaged(error, path, "states a shape that is too large");
     size_t needed = (size_t)count * tile_scalar_bytes(array->scalar);
     if (needed > array->storage_size - data) {
         tile_text_format(error, "%s: is cut short: ", path);
         tile_array_describe(error, array);
         tile_text_format(error, " needs %zu bytes, the file has %zu", needed, array->storage_size - data);
-        return TILE_INVALID_ARGUMENT;
+        return TILE_IO;
     }
     array->data = (char *)array->storage + data;
     set_strides(array, header.fortran);

@@ -1,0 +1,189 @@
+/* Every state between the passes of the CPU pipeline computes what the kernel computes, bit for bit.
+ *
+ * Each file of tests/unit/cpu/kernels is a kernel in tile form with lines such as
+ *     // SHAPES: 3x70 3x70 scalar
+ * one run each: the extents of its tensors in order, and `scalar` for a scalar, which is small and positive. Tensors
+ * whose strides the kernel does not fix are run contiguous and transposed. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/passes.h"
+#include "cpu/target.h"
+#include "lang/execute.h"
+#include "lang/scalar.h"
+#include "lang/text.h"
+#include "lang/verify.h"
+
+enum { MAX_ARGUMENTS = 12, GUARD = 64 };
+
+typedef struct Run {
+    TileExecutorArgument arguments[MAX_ARGUMENTS];
+    uint8_t *memory[MAX_ARGUMENTS];
+    uint64_t size[MAX_ARGUMENTS];
+    unsigned count;
+} Run;
+
+static char *read_file(TileArena *arena, const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    cr_assert(file, "cannot open %s", path);
+    char *text = tile_arena_alloc(arena, 1 << 20);
+    *size = fread(text, 1, (1 << 20) - 1, file);
+    fclose(file);
+    return text;
+}
+
+static TileModule *read_module(TileContext *context, const char *text, size_t size) {
+    TileModule *module = NULL;
+    TileText errors = {.arena = context->arena};
+    tile_status status = tile_module_read(context, text, size, &module, &errors);
+    cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&errors));
+    return module;
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static void fill_memory(uint8_t *memory, uint64_t elements, TileScalar scalar, bool output, uint64_t seed) {
+    unsigned bytes = tile_scalar_bytes(scalar);
+    for (uint64_t i = 0; i < elements; i++) {
+        double number = ((double)next_random(&seed) / (1u << 30) - 1) * (tile_scalar_is_float(scalar) ? 3 : 50);
+        if (scalar == TILE_BOOL) number = number > 0;
+        uint64_t bits = output ? 0 : tile_scalar_from_double(scalar, number);
+        memcpy(memory + i * bytes, &bits, bytes);
+    }
+}
+
+/* Extents such as 3x70, at *shapes; the first dimension varies fastest in memory where `transposed`. */
+static void make_tensor(Run *run, TileArena *arena, const TileFunc *func, unsigned index, const char *shape,
+                        bool transposed) {
+    const TileType *type = func->body.arguments[index]->type;
+    const TileTensorFacts *facts = &func->parameters[index].facts;
+    TileExecutorTensor *tensor = &run->arguments[index].tensor;
+    uint64_t elements = 1;
+    for (unsigned d = 0; d < type->rank; d++) {
+        char *end;
+        tensor->extent[d] = strtoll(shape, &end, 10);
+        shape = end + (*end == 'x');
+        elements *= (uint64_t)tensor->extent[d];
+        transposed &= facts->stride[d] == TILE_UNKNOWN;
+    }
+    int64_t stride = tile_scalar_bytes(type->scalar);
+    for (unsigned i = 0; i < type->rank; i++) {
+        unsigned d = transposed ? i : type->rank - 1 - i;
+        tensor->stride[d] = stride;
+        stride *= tensor->extent[d];
+    }
+    run->size[index] = elements * tile_scalar_bytes(type->scalar);
+    run->memory[index] = tile_arena_alloc(arena, run->size[index] + 2 * GUARD);
+    tensor->data = run->memory[index] + GUARD;
+    tensor->above = run->size[index];
+    fill_memory(tensor->data, elements, type->scalar, type->access == TILE_ACCESS_OUT, index + 1);
+}
+
+static Run make_run(TileArena *arena, const TileFunc *func, const char *shapes, bool transposed) {
+    Run run = {.count = func->body.argument_count};
+    char word[64];
+    int used;
+    for (unsigned i = 0; i < run.count; i++) {
+        cr_assert_eq(sscanf(shapes, " %63s%n", word, &used), 1, "too few shapes for %s", func->name);
+        shapes += used;
+        const TileType *type = func->body.arguments[i]->type;
+        if (type->kind == TILE_TYPE_TENSOR)
+            make_tensor(&run, arena, func, i, word, transposed);
+        else
+            run.arguments[i].bits = tile_scalar_from_double(type->scalar, tile_scalar_is_float(type->scalar) ? .25 : 3);
+    }
+    return run;
+}
+
+static void execute(TileFunc *kernel, Run *run, TileModule *phases, const char *what) {
+    TileContext *context = kernel->module->context;
+    TileText message = {.arena = context->arena};
+    TileExecutorOptions options = {.phases = phases, .chunks = 2, .seed = phases ? 7 : 0};
+    TileExecution result = tile_execute_kernel(kernel, run->arguments, &options, &message);
+    cr_assert_eq(result, TILE_EXECUTION_DONE, "%s: %s", what, tile_text_get(&message));
+}
+
+static void compare(const TileFunc *func, const Run *wanted, const Run *found, const char *what) {
+    for (unsigned i = 0; i < wanted->count; i++) {
+        const TileType *type = func->body.arguments[i]->type;
+        if (type->kind != TILE_TYPE_TENSOR) continue;
+        const uint8_t *a = wanted->memory[i], *b = found->memory[i];
+        unsigned bytes = tile_scalar_bytes(type->scalar);
+        for (uint64_t k = 0; k < wanted->size[i] + 2 * GUARD; k++)
+            cr_assert_eq(a[k], b[k], "%s: argument %u, element %lld differs", what, i,
+                         ((long long)k - GUARD) / (long long)bytes);
+    }
+}
+
+/* Passes whose result has no phase that can stand in for the grids yet. */
+static bool has_phases(const TileModule *module) {
+    for (const TileFunc *func = module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE) return true;
+    return false;
+}
+
+static void check_run(const char *path, const char *text, size_t size, const char *shapes, bool transposed,
+                      const TileTarget *target) {
+    TileContext *context = tile_ir_context_create();
+    TileArena *arena = context->arena;
+    TileFunc *kernel = read_module(context, text, size)->first;
+    Run wanted = make_run(arena, kernel, shapes, transposed);
+    const char *name =
+        tile_arena_format(arena, "%s (%s%s, %s)", path, shapes, transposed ? ", transposed" : "", target->name);
+    execute(kernel, &wanted, NULL, name);
+    TileModule *module = read_module(context, text, size);
+    TilePassContext passes = tile_pass_context(module, arena, target);
+    TilePipeline pipeline = {0};
+    TileText message = {.arena = arena};
+    cr_assert_eq(tile_cpu_pipeline(&pipeline, arena, &message), TILE_OK, "%s", tile_text_get(&message));
+    for (size_t i = 0; i < pipeline.count; i++) {
+        TilePassReport report = tile_pass_report(arena);
+        const TilePassInfo *pass = pipeline.items[i];
+        tile_status status = tile_passes_run(&passes, &pass, 1, &(TilePassOptions){.verify = true}, &report);
+        cr_assert_eq(status, TILE_OK, "%s: %s: %s", name, pass->name, tile_text_get(&passes.message));
+        if (!has_phases(module)) continue;
+        Run found = make_run(arena, kernel, shapes, transposed);
+        const char *what = tile_arena_format(arena, "%s after %s", name, pass->name);
+        execute(kernel, &found, module, what);
+        compare(kernel, &wanted, &found, what);
+    }
+    tile_ir_context_destroy(context);
+}
+
+static void check_file(const char *path) {
+    TileArena *arena = tile_arena_create(NULL);
+    size_t size;
+    char *text = read_file(arena, path, &size);
+    unsigned count, runs = 0;
+    const TileTarget *targets = tile_cpu_targets(&count);
+    for (const char *line = text; (line = strstr(line, "// SHAPES:")); runs++) {
+        line += strlen("// SHAPES:");
+        char *shapes = tile_arena_string(arena, line, strcspn(line, "\n"));
+        for (unsigned t = 0; t < 2 && t < count; t++)
+            for (unsigned transposed = 0; transposed < 2; transposed++)
+                check_run(path, text, size, shapes, transposed, &targets[t]);
+    }
+    cr_assert(runs, "%s names no shapes", path);
+    tile_arena_destroy(arena);
+}
+
+Test(phases, compute_what_the_kernel_computes) {
+    const char *source = getenv("TILE_SOURCE_DIR"), *only = getenv("TILE_ONLY");
+    cr_assert(source, "TILE_SOURCE_DIR is not set");
+    char folder[4096], path[8192];
+    snprintf(folder, sizeof folder, "%s/tests/unit/cpu/kernels", source);
+    DIR *directory = opendir(folder);
+    cr_assert(directory, "cannot open %s", folder);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (!strstr(entry->d_name, ".tir") || (only && !strstr(entry->d_name, only))) continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        check_file(path);
+    }
+    closedir(directory);
+}

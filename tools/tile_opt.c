@@ -9,16 +9,18 @@
 #include "cpu/target.h"
 #include "lang/text.h"
 #include "lang/verify.h"
+#include "tools/tile_run.h"
 #include "lowering/pipeline.h"
 
 static const char usage[] =
     "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu] [--target=NAME] [--verify-only] [--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
-    "                [--no-contract] [--debug] [--no-split]\n"
-    "Reads IR text, runs the passes, verifying after each, and prints IR text.\n";
+    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..]\n"
+    "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
+    "the same bits before and after the passes; see tools/tile_run.h for the arguments.\n";
 
 typedef struct Request {
-    const char *path, *passes, *pipeline;
+    const char *path, *passes, *pipeline, *run;
     const TileTarget *target;
     TilePassOptions options;
     TilePassSettings settings;
@@ -99,6 +101,8 @@ static bool read_argument(Request *request, const char *argument) {
         request->options.dump_after = value;
     } else if ((value = option(argument, "--stop-after="))) {
         request->options.stop_after = value;
+    } else if ((value = option(argument, "--run="))) {
+        request->run = value;
     } else if ((value = option(argument, "--skip="))) {
         add_skips(request, value);
     } else if ((value = option(argument, "--limit="))) {
@@ -158,6 +162,27 @@ static tile_status run_passes(Request *request, TileModule *module, TileText *ou
     return status;
 }
 
+/* In order, and in a random order in several ranges of programs. */
+static bool same_runs(Request *request, TileRun *run, TileModule *module, const TileRunOutcome *before) {
+    static const TileExecutorOptions ways[] = {{.seed = 0}, {.seed = 7, .chunks = 3, .vector_scale = 2}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        TileRunOutcome after;
+        if (!tile_run_execute(run, module, &ways[i], &after, request->errors)) return false;
+        if (!tile_run_same(run, before, &after, request->errors)) return false;
+    }
+    return true;
+}
+
+static tile_status transform(Request *request, TileModule *module, TileText *output) {
+    if (!request->run) return run_passes(request, module, output);
+    TileRunOutcome before;
+    TileRun *run = tile_run_create(request->arena, module, request->run, request->errors);
+    if (!run) return TILE_INVALID_ARGUMENT;
+    if (!tile_run_execute(run, module, &(TileExecutorOptions){0}, &before, request->errors)) return TILE_INVALID_SOURCE;
+    TILE_TRY(run_passes(request, module, output));
+    return same_runs(request, run, module, &before) ? TILE_OK : TILE_INTERNAL;
+}
+
 static tile_status work(Request *request, TileContext *context, TileText *output) {
     TileText source = {.arena = request->arena}, complaints = {.arena = request->arena};
     if (!tile_opt_read_file(request->path, &source, request->errors)) return TILE_IO;
@@ -166,7 +191,7 @@ static tile_status work(Request *request, TileContext *context, TileText *output
     if (status == TILE_OK && !tile_module_verify(module, &complaints)) status = TILE_INVALID_SOURCE;
     if (status != TILE_OK) tile_text_format(request->errors, "%s:%s", request->path, tile_text_get(&complaints));
     if (status == TILE_OK && !request->verify_only) {
-        status = run_passes(request, module, output);
+        status = transform(request, module, output);
         if (status == TILE_OK) tile_module_print(output, module, request->print);
     }
     tile_module_destroy(module);

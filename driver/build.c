@@ -83,8 +83,10 @@ static const uint64_t *read_tensor(const TileType *type, const uint64_t *slot, T
     }
     for (unsigned i = 0; i < type->rank && !empty; i++) {
         int64_t reach = tensor->stride[i] * (tensor->extent[i] - 1);
-        if (reach < 0) tensor->below += (uint64_t)-reach;
-        else tensor->above += (uint64_t)reach;
+        if (reach < 0)
+            tensor->below += (uint64_t)-reach;
+        else
+            tensor->above += (uint64_t)reach;
     }
     if (empty) tensor->above = 0;
     return slot + 1 + 2 * type->rank;
@@ -110,16 +112,17 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     for (uint32_t i = 0; i < built->kernel->body.argument_count; i++) {
         const TileType *type = built->kernel->body.arguments[i]->type;
-        if (type->kind == TILE_TYPE_TENSOR) slots = read_tensor(type, slots, &arguments[i].tensor);
-        else arguments[i].bits = *slots++;
+        if (type->kind == TILE_TYPE_TENSOR)
+            slots = read_tensor(type, slots, &arguments[i].tensor);
+        else
+            arguments[i].bits = *slots++;
     }
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
                                    .debug = built->unit->input->flags & TILE_COMPILE_DEBUG};
     TileText message = {.arena = arena};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     tile_status status = execution_status(execution);
-    if (status != TILE_OK)
-        tile_error_set(error, status, "%s: %s", built->kernel->name, tile_text_get(&message));
+    if (status != TILE_OK) tile_error_set(error, status, "%s: %s", built->kernel->name, tile_text_get(&message));
     return status;
 }
 

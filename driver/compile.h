@@ -7,11 +7,11 @@
 
 /* The steps of a compilation, in order. */
 typedef enum TileStep {
-    TILE_STEP_PARSE,   /* text to syntax tree, imports included */
-    TILE_STEP_CHECK,   /* syntax tree to tile form */
-    TILE_STEP_LOWER,   /* shared passes */
-    TILE_STEP_TARGET,  /* the target's passes */
-    TILE_STEP_CODE,    /* MLIR and LLVM */
+    TILE_STEP_PARSE,  /* text to syntax tree, imports included */
+    TILE_STEP_CHECK,  /* syntax tree to tile form */
+    TILE_STEP_LOWER,  /* shared passes */
+    TILE_STEP_TARGET, /* the target's passes */
+    TILE_STEP_CODE,   /* MLIR and LLVM */
     TILE_STEP_LOAD,
     TILE_STEP_COUNT
 } TileStep;

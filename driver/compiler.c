@@ -94,8 +94,8 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     return TILE_OK;
 }
 
-tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length,
-                              const TileCompileOptions *given, TileInput **input, TileReport **report) {
+tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *given,
+                              TileInput **input, TileReport **report) {
     TileCompileOptions options;
     *report = NULL;
     if (!compiler || !text || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
@@ -105,8 +105,10 @@ tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t l
     created->compiler = compiler;
     created->arena = tile_arena_create(NULL);
     tile_status status = created->arena ? fill_input(created, text, length, &options, report) : TILE_OUT_OF_MEMORY;
-    if (status == TILE_OK) *input = created;
-    else tile_input_destroy(created);
+    if (status == TILE_OK)
+        *input = created;
+    else
+        tile_input_destroy(created);
     return status;
 }
 

@@ -33,9 +33,7 @@ static void fail(Describer *d, tile_status status, const TileOp *op, const char 
                      op ? tile_op_info((TileOpId)op->id)->mnemonic : "parameter", why);
 }
 
-static const char *keep_text(Describer *d, const char *text) {
-    return tile_arena_string(d->arena, text, strlen(text));
-}
+static const char *keep_text(Describer *d, const char *text) { return tile_arena_string(d->arena, text, strlen(text)); }
 
 /* ---- the host program ---- */
 
@@ -50,10 +48,10 @@ static uint32_t emit(Describer *d, TileHostInstruction instruction, const TileVa
 
 static const TileHostOp host_ops[TILE_OP_COUNT] = {
 #define SAME(id) [TILE_OP_##id] = TILE_HOST_##id
-    SAME(NEG),  SAME(NOT), SAME(ABS), SAME(FLOOR), SAME(CEIL), SAME(ROUND),    SAME(TRUNC), SAME(SQRT),   SAME(ISNAN),
-    SAME(ISINF), SAME(ADD), SAME(SUB), SAME(MUL),   SAME(DIV),  SAME(REM),      SAME(MIN),   SAME(MAX),    SAME(COPYSIGN),
-    SAME(AND),  SAME(OR),  SAME(XOR), SAME(SHL),   SAME(SHR),  SAME(EQ),       SAME(NE),    SAME(LT),     SAME(LE),
-    SAME(GT),   SAME(GE),  SAME(FMA), SAME(SELECT), SAME(CONVERT),
+    SAME(NEG),   SAME(NOT),      SAME(ABS), SAME(FLOOR), SAME(CEIL), SAME(ROUND), SAME(TRUNC),  SAME(SQRT),
+    SAME(ISNAN), SAME(ISINF),    SAME(ADD), SAME(SUB),   SAME(MUL),  SAME(DIV),   SAME(REM),    SAME(MIN),
+    SAME(MAX),   SAME(COPYSIGN), SAME(AND), SAME(OR),    SAME(XOR),  SAME(SHL),   SAME(SHR),    SAME(EQ),
+    SAME(NE),    SAME(LT),       SAME(LE),  SAME(GT),    SAME(GE),   SAME(FMA),   SAME(SELECT), SAME(CONVERT),
 #undef SAME
 };
 
@@ -89,7 +87,8 @@ static uint32_t emit_dim(Describer *d, const TileOp *op) {
         return number;
     }
     uint32_t parameter = d->order[tensor->index];
-    return emit(d, (TileHostInstruction){.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = parameter, .b = (uint32_t)axis},
+    return emit(d,
+                (TileHostInstruction){.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = parameter, .b = (uint32_t)axis},
                 tile_op_result(op, 0));
 }
 

@@ -35,8 +35,10 @@ static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, c
         if (name ? strcmp(program->kernels.items[i].name, name) == 0 : program->kernels.count == 1)
             *kernel = &program->kernels.items[i];
     if (*kernel) return TILE_OK;
-    if (name) tile_text_format(&unit->message, "there is no kernel '%s'; kernels are", name);
-    else tile_text_add(&unit->message, "name one of the kernels:");
+    if (name)
+        tile_text_format(&unit->message, "there is no kernel '%s'; kernels are", name);
+    else
+        tile_text_add(&unit->message, "name one of the kernels:");
     for (size_t i = 0; i < program->kernels.count; i++)
         tile_text_format(&unit->message, "%s %s", i ? "," : "", program->kernels.items[i].name);
     return TILE_INVALID_ARGUMENT;
@@ -130,9 +132,7 @@ static tile_status emit_stage(TileUnit *unit, void *state) {
     case TILE_STAGE_TOKENS:
         tile_tokens_print(unit->arena, unit->diagnostics, unit->ast->file, &text);
         return finish(emission, tile_text_get(&text));
-    case TILE_STAGE_AST:
-        tile_ast_print(unit->ast, &text);
-        return finish(emission, tile_text_get(&text));
+    case TILE_STAGE_AST: tile_ast_print(unit->ast, &text); return finish(emission, tile_text_get(&text));
     case TILE_STAGE_TILE:
     case TILE_STAGE_MACHINE:
     case TILE_STAGE_MLIR:
@@ -158,10 +158,14 @@ tile_status tile_emit(TileCompiler *compiler, const char *text, size_t length, c
         status = tile_unit_run(input, emit_stage, &emission, &own);
         tile_input_destroy(input);
     }
-    if (status == TILE_OK) *output = emission.output;
-    else free(emission.output);
-    if (report) *report = own;
-    else tile_report_destroy(own);
+    if (status == TILE_OK)
+        *output = emission.output;
+    else
+        free(emission.output);
+    if (report)
+        *report = own;
+    else
+        tile_report_destroy(own);
     errno = saved;
     return status;
 }

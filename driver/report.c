@@ -22,9 +22,12 @@ static TileReport *create_report(size_t error_count, const char *plain, const ch
 static void add_json_string(TileText *text, const char *string) {
     tile_text_add_char(text, '"');
     for (const unsigned char *at = (const unsigned char *)string; *at; at++) {
-        if (*at < 0x20) tile_text_format(text, "\\u%04x", *at);
-        else if (*at == '"' || *at == '\\') tile_text_format(text, "\\%c", *at);
-        else tile_text_add_char(text, (char)*at);
+        if (*at < 0x20)
+            tile_text_format(text, "\\u%04x", *at);
+        else if (*at == '"' || *at == '\\')
+            tile_text_format(text, "\\%c", *at);
+        else
+            tile_text_add_char(text, (char)*at);
     }
     tile_text_add_char(text, '"');
 }

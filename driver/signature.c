@@ -44,7 +44,8 @@ static tile_status set_type(Builder *b, TileImageParameter *parameter, const cha
     parameter->generic = (int8_t)open_generic(b, type);
     if (parameter->generic >= 0) return TILE_OK;
     const TileBinding *binding = find_binding(b, type);
-    if (binding && binding->kind == TILE_BINDING_TYPE) scalar = binding->type;
+    if (binding && binding->kind == TILE_BINDING_TYPE)
+        scalar = binding->type;
     else if (!tile_scalar_find(type, strlen(type), &scalar)) {
         tile_text_format(&b->unit->message, "%s: %s: '%s' is no type that the launcher knows", b->kernel->name,
                          parameter->name, type);
@@ -55,8 +56,9 @@ static tile_status set_type(Builder *b, TileImageParameter *parameter, const cha
 }
 
 static tile_status add_parameter(Builder *b, const TileKernelParameter *info) {
-    static const uint8_t access[] = {
-        [TILE_ACCESS_IN] = TILE_PARAMETER_IN, [TILE_ACCESS_OUT] = TILE_PARAMETER_OUT, [TILE_ACCESS_INOUT] = TILE_PARAMETER_INOUT};
+    static const uint8_t access[] = {[TILE_ACCESS_IN] = TILE_PARAMETER_IN,
+                                     [TILE_ACCESS_OUT] = TILE_PARAMETER_OUT,
+                                     [TILE_ACCESS_INOUT] = TILE_PARAMETER_INOUT};
     if ((info->is_const || info->is_static) && find_binding(b, info->name)) return TILE_OK;
     TileImageParameter parameter = {.name = keep(b, info->name)};
     parameter.kind = info->is_tensor ? TILE_PARAMETER_TENSOR : TILE_PARAMETER_SCALAR;
@@ -89,8 +91,8 @@ static const char *source_text(const Builder *b, TileSpan span) {
 }
 
 static tile_status add_function_parameter(Builder *b, const TileParam *param) {
-    static const uint8_t access[] = {[TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT,
-                                     [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
+    static const uint8_t access[] = {
+        [TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT, [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
     const TileTypeExpr *type = param->type;
     TileKernelParameter info = {.name = param->name, .type = type->name ? type->name : "function"};
     info.is_tensor = type->access != TILE_WORD_NONE;
@@ -130,8 +132,10 @@ static tile_status add_parameters(Builder *b) {
     const TileItem *item = b->kernel->item;
     size_t next = 0;
     for (size_t i = 0; i < item->params.count; i++) {
-        if (item->params.items[i].spread) TILE_TRY(add_spread(b, item->params.items[i].name));
-        else TILE_TRY(add_parameter(b, &b->kernel->parameters.items[next++]));
+        if (item->params.items[i].spread)
+            TILE_TRY(add_spread(b, item->params.items[i].name));
+        else
+            TILE_TRY(add_parameter(b, &b->kernel->parameters.items[next++]));
     }
     return TILE_OK;
 }

@@ -58,8 +58,10 @@ static tile_status compile_on_demand(void *state, uint32_t kernel, const TileIma
     Demand demand = {&input->signatures[kernel], request, NULL};
     TileReport *report = NULL;
     tile_status status = tile_unit_run(input, build_demand, &demand, &report);
-    if (status == TILE_OK) *code = demand.code;
-    else if (demand.code) demand.code->destroy(demand.code);
+    if (status == TILE_OK)
+        *code = demand.code;
+    else if (demand.code)
+        demand.code->destroy(demand.code);
     if (status != TILE_OK && report)
         tile_error_set(error, status, "%s: %s", demand.signature->name, tile_report_text(report, false));
     tile_report_destroy(report);
@@ -99,7 +101,8 @@ static tile_status check_program(TileUnit *unit, void *state) {
 }
 
 static tile_status check_target(const TileInput *input, TileReport **report) {
-    if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || tile_cpu_target_usable(input->target)) return TILE_OK;
+    if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || tile_cpu_target_usable(input->target))
+        return TILE_OK;
     char text[128];
     snprintf(text, sizeof text, "this machine cannot run code for the target '%s'", input->target->name);
     *report = tile_report_from_text(text);
@@ -122,8 +125,10 @@ static tile_status compile(TileCompiler *compiler, const char *text, size_t leng
 }
 
 static void hand_over(TileReport *report, TileReport **wanted) {
-    if (wanted) *wanted = report;
-    else tile_report_destroy(report);
+    if (wanted)
+        *wanted = report;
+    else
+        tile_report_destroy(report);
 }
 
 tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
@@ -164,8 +169,10 @@ static tile_status read_source(const char *path, char **text, size_t *length) {
     }
     bool failed = ferror(file) || *length >= LARGEST_FILE;
     fclose(file);
-    if (data && !failed) *text = data;
-    else free(data);
+    if (data && !failed)
+        *text = data;
+    else
+        free(data);
     return !data ? TILE_OUT_OF_MEMORY : failed ? TILE_IO : TILE_OK;
 }
 
@@ -184,8 +191,8 @@ tile_status tile_compile_file(TileCompiler *compiler, const char *path, const Ti
         status = tile_compile(compiler, text, length, &options, library, report);
         free(text);
     } else {
-        snprintf(words, sizeof words, "cannot read %s: %s", path, status == TILE_NOT_FOUND ? "there is no such file"
-                                                                                           : tile_status_text(status));
+        snprintf(words, sizeof words, "cannot read %s: %s", path,
+                 status == TILE_NOT_FOUND ? "there is no such file" : tile_status_text(status));
         hand_over(tile_report_from_text(words), report);
     }
     errno = saved;

@@ -84,7 +84,8 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
     const TileInput *input = unit->input;
     TILE_LIST(TileBinding) all = {0};
     for (size_t i = 0; i < input->binding_count; i++)
-        if (tile_kernel_has_setting(kernel, input->bindings[i].name)) tile_list_push(unit->arena, &all, input->bindings[i]);
+        if (tile_kernel_has_setting(kernel, input->bindings[i].name))
+            tile_list_push(unit->arena, &all, input->bindings[i]);
     for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
     TileLowerOptions options = {.target = "cpu", .bindings = all.items, .binding_count = all.count};
     TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->name, &options, &unit->module));

@@ -56,7 +56,8 @@ static tile_status read_integer(const Reader *reader, const TileArg *argument, T
     }
     if (negative)
         return refuse(reader, "%" PRId64 " does not fit %s", argument->value.integer, tile_host_type_name(type));
-    if (magnitude > greatest) return refuse(reader, "%" PRIu64 " does not fit %s", magnitude, tile_host_type_name(type));
+    if (magnitude > greatest)
+        return refuse(reader, "%" PRIu64 " does not fit %s", magnitude, tile_host_type_name(type));
     view->scalar = magnitude;
     return TILE_OK;
 }
@@ -72,9 +73,12 @@ static tile_status read_scalar(const Reader *reader, const TileArg *argument, Ti
     if (tile_host_type_class(type) != TILE_HOST_CLASS_FLOAT)
         return integer ? read_integer(reader, argument, type, view) : refuse_scalar(reader, argument);
     double number = argument->value.number;
-    if (argument->kind == TILE_ARG_INTEGER) number = (double)argument->value.integer;
-    else if (argument->kind == TILE_ARG_UNSIGNED) number = (double)argument->value.unsigned_integer;
-    else if (argument->kind != TILE_ARG_NUMBER) return refuse_scalar(reader, argument);
+    if (argument->kind == TILE_ARG_INTEGER)
+        number = (double)argument->value.integer;
+    else if (argument->kind == TILE_ARG_UNSIGNED)
+        number = (double)argument->value.unsigned_integer;
+    else if (argument->kind != TILE_ARG_NUMBER)
+        return refuse_scalar(reader, argument);
     view->scalar = (TileHostValue){.number = tile_host_round(type, number)}.bits;
     return TILE_OK;
 }
@@ -146,8 +150,10 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     for (int i = tensor->ndim - 1; i >= 0; i--) {
         int64_t extent = tensor->shape[i], stride = next, reach = 0;
         if (extent < 0) return refuse(reader, "dimension %d is %" PRId64, i, extent);
-        if (tensor->strides) overflow |= __builtin_mul_overflow(tensor->strides[i], (int64_t)bytes, &stride);
-        else overflow |= __builtin_mul_overflow(next, extent ? extent : 1, &next);
+        if (tensor->strides)
+            overflow |= __builtin_mul_overflow(tensor->strides[i], (int64_t)bytes, &stride);
+        else
+            overflow |= __builtin_mul_overflow(next, extent ? extent : 1, &next);
         empty |= extent == 0;
         view->extent[i] = extent;
         view->stride[i] = stride;
@@ -171,7 +177,8 @@ static tile_status check_type(const Reader *reader, const DLTensor *tensor, Tile
     TileHostType type = tile_host_type_find(tensor->dtype);
     if (type == expected && type < TILE_HOST_TYPE_COUNT) return TILE_OK;
     const char *wanted = reader->parameter->generic >= 0 ? "one of the language" : tile_host_type_name(expected);
-    if (type < TILE_HOST_TYPE_COUNT) return refuse(reader, "type is %s, expected %s", tile_host_type_name(type), wanted);
+    if (type < TILE_HOST_TYPE_COUNT)
+        return refuse(reader, "type is %s, expected %s", tile_host_type_name(type), wanted);
     return refuse(reader, "type is DLPack code %d with %d bits and %d lanes, expected %s", tensor->dtype.code,
                   tensor->dtype.bits, tensor->dtype.lanes, wanted);
 }

@@ -77,9 +77,8 @@ tile_status tile_check_overlap(const TileImageSignature *signature, const TileVi
         if (!views[i].tensor || parameter->access == TILE_PARAMETER_IN) continue;
         TileOverlap self = tile_view_overlaps_itself(&views[i]);
         if (self != TILE_OVERLAP_NONE)
-            return tile_error_set(error, TILE_INVALID_ARGUMENT,
-                                  "%s: %s: %s share memory, but the kernel writes them", signature->name,
-                                  parameter->name,
+            return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %s: %s share memory, but the kernel writes them",
+                                  signature->name, parameter->name,
                                   self == TILE_OVERLAP_SHARED ? "some elements" : "elements cannot be shown not to");
         for (uint32_t k = 0; k < signature->parameter_count; k++) {
             bool both_written = k < i && signature->parameters[k].access != TILE_PARAMETER_IN; /* checked from k */

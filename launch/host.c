@@ -213,8 +213,7 @@ void tile_host_run(const TileHostInstruction *program, uint32_t count, const Til
         case TILE_HOST_CONVERT: values[i] = convert(at, values[at->a]); break;
         default:
             if (types[at->type].class == TILE_HOST_CLASS_FLOAT) {
-                values[i] =
-                    float_instruction(at, values[at->a].number, values[at->b].number, values[at->c].number);
+                values[i] = float_instruction(at, values[at->a].number, values[at->b].number, values[at->c].number);
             } else {
                 uint64_t bits = integer_operation(at->op, at->type, values[at->a].integer, values[at->b].integer);
                 bool compares = at->op >= TILE_HOST_EQ && at->op <= TILE_HOST_GE;

@@ -95,9 +95,9 @@ typedef enum TileHostOp {
 } TileHostOp;
 
 typedef struct TileHostInstruction {
-    uint8_t op;   /* TileHostOp */
-    uint8_t type; /* TileHostType of the operands; of CONVERT and SELECT, of the result */
-    uint8_t from; /* CONVERT: of the operand */
+    uint8_t op;       /* TileHostOp */
+    uint8_t type;     /* TileHostType of the operands; of CONVERT and SELECT, of the result */
+    uint8_t from;     /* CONVERT: of the operand */
     uint32_t a, b, c; /* operands; those that the operation does not take repeat a */
     uint64_t bits;    /* CONST */
 } TileHostInstruction;
@@ -112,13 +112,13 @@ typedef struct TileHostNamed { /* a value that a message shows */
 
 typedef struct TileImageParameter {
     const char *name;
-    const char *type_text;    /* as written */
+    const char *type_text;         /* as written */
     const char *const *dimensions; /* as written, one for each; NULL for scalars */
-    uint8_t kind;             /* TileParameterKind */
-    uint8_t access;           /* TileParameterAccess */
+    uint8_t kind;                  /* TileParameterKind */
+    uint8_t access;                /* TileParameterAccess */
     uint8_t rank;
-    uint8_t type;             /* TileHostType, unless generic */
-    int8_t generic;           /* index of the type parameter, or -1 */
+    uint8_t type;   /* TileHostType, unless generic */
+    int8_t generic; /* index of the type parameter, or -1 */
 } TileImageParameter;
 
 typedef struct TileImageGeneric { /* a type parameter that the arguments decide */
@@ -147,9 +147,9 @@ typedef struct TileImageSignature {
 /* Dimension `axis` of `parameter` must have the value `expected`. */
 typedef struct TileImageDimension {
     uint16_t parameter, axis;
-    uint32_t expected;  /* value of the host program */
-    const char *text;   /* "N", "2 * N", "3" */
-    int16_t origin;     /* the parameter whose dimension the expected value is, or -1 */
+    uint32_t expected;          /* value of the host program */
+    const char *text;           /* "N", "2 * N", "3" */
+    int16_t origin;             /* the parameter whose dimension the expected value is, or -1 */
     const TileHostNamed *named; /* what the expectation was computed from */
     uint32_t named_count;
 } TileImageDimension;

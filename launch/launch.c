@@ -98,8 +98,10 @@ static tile_status make_slots(Launch *launch) {
     uint64_t *slot = launch->slots;
     for (uint32_t i = 0; i < code->order_count; i++) {
         const TileView *view = &launch->views[code->order[i]];
-        if (view->tensor) put_tensor(&slot, view->data, view->rank, view->extent, view->stride);
-        else *slot++ = tile_scalar_slot((TileHostType)view->type, view->scalar);
+        if (view->tensor)
+            put_tensor(&slot, view->data, view->rank, view->extent, view->stride);
+        else
+            *slot++ = tile_scalar_slot((TileHostType)view->type, view->scalar);
     }
     for (uint32_t i = 0; i < code->temp_count; i++) {
         size_t bytes = 0;

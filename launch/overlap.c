@@ -19,7 +19,7 @@ typedef struct Term {
 typedef struct Equation {
     Term terms[MAX_TERMS];
     unsigned count;
-    wide reach[MAX_TERMS + 1];      /* the greatest sum of the terms from here on */
+    wide reach[MAX_TERMS + 1];       /* the greatest sum of the terms from here on */
     uint64_t divisor[MAX_TERMS + 1]; /* greatest common divisor of the coefficients from here on; 0 past the end */
     unsigned steps;
 } Equation;
@@ -48,7 +48,8 @@ static void prepare(Equation *equation) {
     for (unsigned i = 0; i < equation->count; i++) {
         if (kept && equation->terms[kept - 1].coefficient == equation->terms[i].coefficient)
             equation->terms[kept - 1].limit += equation->terms[i].limit;
-        else equation->terms[kept++] = equation->terms[i];
+        else
+            equation->terms[kept++] = equation->terms[i];
     }
     equation->count = kept;
     equation->reach[kept] = 0;
@@ -105,8 +106,7 @@ static TileOverlap solve(Equation *equation, wide target) {
 static uint64_t magnitude(int64_t stride) { return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride; }
 
 static void add_view(Equation *equation, const TileView *view) {
-    for (int i = 0; i < view->rank; i++)
-        add_term(equation, magnitude(view->stride[i]), (uint64_t)view->extent[i] - 1);
+    for (int i = 0; i < view->rank; i++) add_term(equation, magnitude(view->stride[i]), (uint64_t)view->extent[i] - 1);
 }
 
 /* Everything happens in steps of this many bytes: strides, distances and sizes of elements are multiples of it. */
@@ -118,7 +118,8 @@ static uint64_t common_step(const TileView *view, uint64_t step) {
 }
 
 TileOverlap tile_views_overlap(const TileView *a, const TileView *b) {
-    if (a->low >= b->high || b->low >= a->high) return TILE_OVERLAP_NONE; /* views without elements included */
+    if (a->low == a->high || b->low == b->high) return TILE_OVERLAP_NONE;
+    if (a->low >= b->high || b->low >= a->high) return TILE_OVERLAP_NONE;
     /* From a's lowest address upwards and from b's highest downwards: both sides add up to the distance. */
     uint64_t step = common_step(a, common_step(b, 0));
     wide distance = (wide)b->high - a->low;

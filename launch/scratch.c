@@ -9,8 +9,10 @@
 static const size_t huge_page = (size_t)2 << 20;
 
 static void free_memory(TileScratch *scratch) {
-    if (scratch->bytes >= huge_page) munmap(scratch->memory, scratch->bytes);
-    else free(scratch->memory);
+    if (scratch->bytes >= huge_page)
+        munmap(scratch->memory, scratch->bytes);
+    else
+        free(scratch->memory);
     scratch->memory = NULL;
     scratch->bytes = 0;
 }

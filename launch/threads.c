@@ -110,8 +110,7 @@ static void wait_for_job(Workers *workers, uint64_t last) {
     }
     pthread_mutex_lock(&workers->mutex);
     atomic_fetch_add(&workers->sleepers, 1);
-    while (!has_job(workers, last) && !atomic_load(&workers->stop))
-        pthread_cond_wait(&workers->wake, &workers->mutex);
+    while (!has_job(workers, last) && !atomic_load(&workers->stop)) pthread_cond_wait(&workers->wake, &workers->mutex);
     atomic_fetch_sub(&workers->sleepers, 1);
     pthread_mutex_unlock(&workers->mutex);
 }

@@ -93,7 +93,8 @@ static tile_status settle(TileKernel *kernel, TileVariant *variant, TileError *e
     for (;;) {
         int state = atomic_load(&variant->state);
         if (state == TILE_VARIANT_READY) return TILE_OK;
-        if (state == TILE_VARIANT_FAILED || (state == TILE_VARIANT_IDLE && tried)) return report(kernel, variant, error);
+        if (state == TILE_VARIANT_FAILED || (state == TILE_VARIANT_IDLE && tried))
+            return report(kernel, variant, error);
         if (state == TILE_VARIANT_COMPILING && variant->compiler == getpid()) {
             pthread_cond_wait(&kernel->changed, &kernel->mutex);
             continue;
@@ -114,8 +115,10 @@ static tile_status get_after_miss(TileKernel *kernel, TileImageRequest *request,
         found = find(kernel, request, words);
     }
     if (!found) found = add_variant(kernel, request);
-    if (!found) status = tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel->signature->name);
-    else status = settle(kernel, found, error);
+    if (!found)
+        status = tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel->signature->name);
+    else
+        status = settle(kernel, found, error);
     pthread_mutex_unlock(&kernel->mutex);
     *variant = found;
     return status;

@@ -22,10 +22,10 @@ typedef enum TileVariantState {
 typedef struct TileVariant {
     struct TileVariant *next;
     TileImageRequest request;
-    _Atomic int state;    /* TileVariantState */
-    pid_t compiler;       /* the process that compiles it */
-    TileImageCode *code;  /* READY */
-    TileError error;      /* FAILED */
+    _Atomic int state;   /* TileVariantState */
+    pid_t compiler;      /* the process that compiles it */
+    TileImageCode *code; /* READY */
+    TileError error;     /* FAILED */
     /* For each phase, what a program of it took when last measured (see launch.c). */
     _Atomic uint64_t *costs;
 } TileVariant;

@@ -41,8 +41,10 @@ static void add_quoted(Printer *p, const char *string) {
     tile_text_add_char(p->text, '"');
     for (const char *c = string; *c; c++) {
         if (*c == '"' || *c == '\\') tile_text_add_char(p->text, '\\');
-        if (*c == '\n') add(p, "\\n");
-        else tile_text_add_char(p->text, *c);
+        if (*c == '\n')
+            add(p, "\\n");
+        else
+            tile_text_add_char(p->text, *c);
     }
     tile_text_add_char(p->text, '"');
 }
@@ -154,7 +156,7 @@ static void print_type(Printer *p, const TileTypeExpr *type) {
 /* ---- statements ---- */
 
 static const char *statement_word(const TileStatement *statement) {
-    static const char *const words[] = {"let",   "var",      "assign", "do",   "for",  "while",  "break",
+    static const char *const words[] = {"let",      "var",    "assign", "do",   "for",    "while",        "break",
                                         "continue", "return", "grid",   "temp", "assert", "static_assert"};
     return words[statement->kind];
 }
@@ -264,8 +266,10 @@ static void print_item(Printer *p, const TileItem *item) {
     static const char *const words[] = {"import", "const", "fn", "kernel", "export", "test", "static_assert"};
     tile_text_format(p->text, "(%s", words[item->kind]);
     if (item->name) add(p, " ");
-    if (item->name && (item->kind == TILE_ITEM_TEST || item->is_path)) add_quoted(p, item->name);
-    else if (item->name) add(p, item->name);
+    if (item->name && (item->kind == TILE_ITEM_TEST || item->is_path))
+        add_quoted(p, item->name);
+    else if (item->name)
+        add(p, item->name);
     p->depth++;
     for (size_t i = 0; i < item->generics.count; i++) print_generic(p, &item->generics.items[i]);
     for (size_t i = 0; i < item->params.count; i++) print_param(p, &item->params.items[i]);

@@ -88,8 +88,9 @@ static inline TileArg tile_arg_bool(bool truth) {
     return arg;
 }
 
-#define TILE_TENSOR(tensor) tile_arg_tensor(tensor)     /* const DLTensor * */
-#define TILE_MANAGED(managed) tile_arg_managed(managed) /* const DLManagedTensorVersioned *: its read-only flag counts */
+#define TILE_TENSOR(tensor) tile_arg_tensor(tensor) /* const DLTensor * */
+#define TILE_MANAGED(managed)                                                                                          \
+    tile_arg_managed(managed) /* const DLManagedTensorVersioned *: its read-only flag counts */
 #define TILE_INTEGER(integer) tile_arg_integer(integer)
 #define TILE_UNSIGNED(integer) tile_arg_unsigned(integer)
 #define TILE_NUMBER(number) tile_arg_number(number)
@@ -99,9 +100,9 @@ static inline TileArg tile_arg_bool(bool truth) {
 
 /* Members after struct_size may be left zero. */
 typedef struct TileLaunchOptions {
-    size_t struct_size;     /* sizeof(TileLaunchOptions) */
-    void *stream;           /* the device's stream; a CPU has none: must be NULL */
-    TileError *error;       /* filled when the launch fails; may be NULL */
+    size_t struct_size;      /* sizeof(TileLaunchOptions) */
+    void *stream;            /* the device's stream; a CPU has none: must be NULL */
+    TileError *error;        /* filled when the launch fails; may be NULL */
     TileThreadPool *threads; /* runs the programs; NULL: the process's own pool (see tile_thread_pool_create) */
 } TileLaunchOptions;
 
@@ -117,7 +118,8 @@ typedef struct TileLaunchOptions {
  * threads that need the same code wait for it.
  *
  * TILE_INVALID_ARGUMENT: the arguments do not fit, and the message names kernel, parameter, expected and given.
- * TILE_INVALID_SOURCE: this instance of a generic kernel has errors. TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL. */
+ * TILE_INVALID_SOURCE: this instance of a generic kernel has errors. TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL.
+ */
 TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                  const TileLaunchOptions *options) TILE_MUST_CHECK;
 
@@ -145,9 +147,9 @@ typedef struct TileParameterInfo {
     const char *name;
     TileParameterKind kind;
     TileParameterAccess access;
-    const char *type;      /* as written: "f32", or a type parameter such as "T" */
-    DLDataType dtype;      /* bits 0: a type parameter that the arguments decide */
-    int rank;              /* tensors; 0 to TILE_MAX_RANK */
+    const char *type;                      /* as written: "f32", or a type parameter such as "T" */
+    DLDataType dtype;                      /* bits 0: a type parameter that the arguments decide */
+    int rank;                              /* tensors; 0 to TILE_MAX_RANK */
     const char *dimensions[TILE_MAX_RANK]; /* as written: "N", "2 * N", "3" */
 } TileParameterInfo;
 
@@ -195,7 +197,8 @@ typedef struct TileThreadPoolOptions {
  *
  * Launches that name no pool use one pool of the process, made at the first launch with default options and never
  * destroyed. */
-TILE_API tile_status tile_thread_pool_create(const TileThreadPoolOptions *options, TileThreadPool **pool) TILE_MUST_CHECK;
+TILE_API tile_status tile_thread_pool_create(const TileThreadPoolOptions *options,
+                                             TileThreadPool **pool) TILE_MUST_CHECK;
 /* Waits for its threads to end. No launch may be using the pool. NULL is allowed. */
 TILE_API void tile_thread_pool_destroy(TileThreadPool *pool);
 /* How many threads work at once, the caller's included; pool NULL: of the process's pool. */

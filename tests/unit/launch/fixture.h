@@ -1,0 +1,41 @@
+/* Kernels made by hand: signatures as the driver would make them, and C functions as their code. */
+#ifndef TILE_TESTS_LAUNCH_FIXTURE_H
+#define TILE_TESTS_LAUNCH_FIXTURE_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "launch/image.h"
+
+/* row_copy[T: f32 | f16](x: in T[M, N], y: out T[M, N]) static dimensions none; one program a row.
+ * The code copies rows of f32 for any strides. */
+extern const TileImageSignature row_copy;
+
+/* What the fixture's compiler was asked for. */
+typedef struct Compiler {
+    _Atomic int compiled;
+    _Atomic int delay_ms; /* how long compiling takes */
+    tile_status status;   /* what compiling gives */
+    const char *message;
+    bool relies;               /* the code needs all that it was offered */
+    const TileImageCode *code; /* a pattern for the code; its entry and lists are shared */
+    TileImageRequest last;
+} Compiler;
+
+TileLibrary *make_library(const TileImageSignature *signature, Compiler *compiler);
+/* The code of row_copy. */
+const TileImageCode *row_copy_code(void);
+
+/* A tensor on the CPU; extents and strides are copied into static storage of the caller's Tensor. */
+typedef struct Tensor {
+    DLTensor dl;
+    int64_t shape[TILE_MAX_RANK], strides[TILE_MAX_RANK];
+} Tensor;
+
+/* `strides` NULL: row-major without gaps. */
+void make_tensor(Tensor *tensor, void *data, DLDataType type, int rank, const int64_t *shape, const int64_t *strides);
+extern const DLDataType f32_type, f16_type, f64_type, i32_type;
+
+#define SHAPE(...) ((const int64_t[]){__VA_ARGS__})
+
+#endif

@@ -1,0 +1,175 @@
+/* The pool: every item once, whoever calls and however many. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/threads.h"
+
+enum { ITEMS = 100000 };
+
+typedef struct Count {
+    _Atomic uint8_t *seen;
+    _Atomic int64_t items;
+    _Atomic int ranges;
+} Count;
+
+static void count_items(void *state, int64_t begin, int64_t end) {
+    Count *count = state;
+    for (int64_t i = begin; i < end; i++) atomic_fetch_add_explicit(&count->seen[i], 1, memory_order_relaxed);
+    atomic_fetch_add(&count->items, end - begin);
+    atomic_fetch_add(&count->ranges, 1);
+}
+
+static bool covers(TileThreadPool *pool, int64_t items) {
+    Count count = {.seen = calloc(ITEMS, 1)};
+    tile_thread_pool_run(pool, items, count_items, &count);
+    bool good = count.items == items;
+    for (int64_t i = 0; i < items; i++) good &= count.seen[i] == 1;
+    free((void *)count.seen);
+    return good;
+}
+
+static TileThreadPool *make_pool(int threads) {
+    TileThreadPool *pool = NULL;
+    TileThreadPoolOptions options = {.struct_size = sizeof options, .threads = threads};
+    cr_assert_eq(tile_thread_pool_create(&options, &pool), TILE_OK);
+    return pool;
+}
+
+Test(threads, every_item_once) {
+    static const int64_t items[] = {0, 1, 2, 3, 7, 64, 65, 1000, 1023, ITEMS};
+    for (int threads = 1; threads <= 5; threads += 2) {
+        TileThreadPool *pool = make_pool(threads);
+        cr_assert_eq(tile_thread_pool_size(pool), threads);
+        for (int round = 0; round < 20; round++)
+            for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+                cr_assert(covers(pool, items[i]), "%d threads, %lld items", threads, (long long)items[i]);
+        tile_thread_pool_destroy(pool);
+    }
+}
+
+static void *call_often(void *pool) {
+    bool good = true;
+    for (int i = 0; i < 200; i++) good &= covers(pool, 500 + i);
+    return good ? pool : NULL;
+}
+
+Test(threads, many_callers) {
+    TileThreadPool *pool = make_pool(4);
+    pthread_t callers[16];
+    for (int i = 0; i < 16; i++) pthread_create(&callers[i], NULL, call_often, pool);
+    for (int i = 0; i < 16; i++) {
+        void *result = NULL;
+        pthread_join(callers[i], &result);
+        cr_assert_not_null(result);
+    }
+    tile_thread_pool_destroy(pool);
+}
+
+typedef struct Nested {
+    TileThreadPool *pool;
+    _Atomic int failures;
+} Nested;
+
+static void run_inside(void *state, int64_t begin, int64_t end) {
+    Nested *nested = state;
+    for (int64_t i = begin; i < end; i++)
+        if (!covers(nested->pool, 100)) atomic_fetch_add(&nested->failures, 1);
+}
+
+Test(threads, a_job_may_call_the_pool) {
+    Nested nested = {.pool = make_pool(3)};
+    tile_thread_pool_run(nested.pool, 50, run_inside, &nested);
+    cr_assert_eq(nested.failures, 0);
+    tile_thread_pool_destroy(nested.pool);
+}
+
+/* One item is slow and all else quick: the other thread takes over what the slow one leaves. */
+static void one_is_slow(void *state, int64_t begin, int64_t end) {
+    Count *count = state;
+    if (begin == 0) usleep(50000);
+    count_items(count, begin, end);
+}
+
+Test(threads, work_is_stolen) {
+    TileThreadPool *pool = make_pool(2);
+    Count count = {.seen = calloc(ITEMS, 1)};
+    tile_thread_pool_run(pool, 1000, one_is_slow, &count);
+    cr_assert_eq(count.items, 1000);
+    cr_assert_gt(count.ranges, 4);
+    free((void *)count.seen);
+    tile_thread_pool_destroy(pool);
+}
+
+static void host_loop(void *host, int64_t count, int64_t pieces, TileParallelBody body, void *state) {
+    *(int64_t *)host += pieces;
+    for (int64_t i = count; i-- > 0;) body(state, i, i + 1);
+}
+
+Test(threads, the_host_may_bring_its_own) {
+    int64_t pieces = 0;
+    TileThreadPoolOptions options = {
+        .struct_size = sizeof options, .threads = 3, .parallel_for = host_loop, .host = &pieces};
+    TileThreadPool *pool;
+    cr_assert_eq(tile_thread_pool_create(&options, &pool), TILE_OK);
+    cr_assert(covers(pool, 1000));
+    cr_assert_eq(pieces, 12);
+    tile_thread_pool_destroy(pool);
+}
+
+#ifndef __SANITIZE_THREAD__ /* which knows no threads started by a forked child */
+Test(threads, fork) {
+    TileThreadPool *pool = make_pool(3);
+    cr_assert(covers(pool, 1000));
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        bool good = covers(pool, 1000) && covers(pool, 3000);
+        tile_thread_pool_destroy(pool);
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    cr_assert(covers(pool, 1000));
+    tile_thread_pool_destroy(pool);
+}
+#endif
+
+Test(threads, number_from_the_environment) {
+    setenv("TILE_NUM_THREADS", "3", 1);
+    TileThreadPool *pool;
+    cr_assert_eq(tile_thread_pool_create(NULL, &pool), TILE_OK);
+    cr_assert_eq(tile_thread_pool_size(pool), 3);
+    tile_thread_pool_destroy(pool);
+    setenv("TILE_NUM_THREADS", "none", 1);
+    cr_assert_eq(tile_thread_pool_create(NULL, &pool), TILE_OK);
+    cr_assert_geq(tile_thread_pool_size(pool), 1);
+    tile_thread_pool_destroy(pool);
+    TileThreadPoolOptions bad = {.struct_size = sizeof bad, .threads = -1};
+    cr_assert_eq(tile_thread_pool_create(&bad, &pool), TILE_INVALID_ARGUMENT);
+}
+
+Test(threads, scratch_is_aligned_and_kept) {
+    TileScratchCache cache = {0};
+    static const size_t sizes[] = {1, 4096, 100000, (size_t)2 << 20, ((size_t)5 << 20) + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        TileScratch *scratch = tile_scratch_take(&cache, sizes[i]);
+        cr_assert_not_null(scratch);
+        cr_assert_geq(scratch->bytes, sizes[i]);
+        size_t align = sizes[i] >= (size_t)2 << 20 ? (size_t)2 << 20 : 64;
+        cr_assert_eq((uintptr_t)scratch->memory % align, 0);
+        memset(scratch->memory, 1, sizes[i]);
+        void *memory = scratch->memory;
+        tile_scratch_give(&cache, scratch);
+        scratch = tile_scratch_take(&cache, sizes[i]);
+        cr_assert_eq(scratch->memory, memory);
+        tile_scratch_give(&cache, scratch);
+    }
+    cr_assert_null(tile_scratch_take(&cache, SIZE_MAX));
+    tile_scratch_clear(&cache);
+}

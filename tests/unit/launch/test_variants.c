@@ -1,0 +1,172 @@
+/* Which code serves which arguments, and who compiles it. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "launch/guard.h"
+
+static float memory[1 << 16] __attribute__((aligned(128)));
+
+static tile_status copy(TileLibrary *library, const int64_t *x_strides, size_t x_offset, TileError *error) {
+    Tensor x, y;
+    make_tensor(&x, memory + x_offset, f32_type, 2, SHAPE(4, 8), x_strides);
+    make_tensor(&y, memory + 1024, f32_type, 2, SHAPE(4, 8), NULL);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = error};
+    return tile_launch(tile_library_kernel_at(library, 0), args, 2, &options);
+}
+
+static TileKernelStats stats_of(TileLibrary *library) {
+    TileKernelStats stats;
+    tile_kernel_stats(tile_library_kernel_at(library, 0), &stats);
+    return stats;
+}
+
+Test(variants, specialised_then_general) {
+    Compiler compiler = {.code = row_copy_code(), .relies = true};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert_eq(compiler.last.facts[0], tile_guard_align(64) | tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT));
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert_eq(compiler.compiled, 1, "a hit compiles nothing");
+    cr_assert_eq(copy(library, SHAPE(16, 2), 0, NULL), TILE_OK);
+    cr_assert_eq(compiler.compiled, 2, "other strides miss");
+    cr_assert_eq(compiler.last.facts[0], tile_guard_align(64));
+    cr_assert_eq(copy(library, SHAPE(32, 3), 0, NULL), TILE_OK);
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert_eq(compiler.compiled, 2, "both are kept");
+    TileKernelStats stats = stats_of(library);
+    cr_assert_eq(stats.launches, 5);
+    cr_assert_eq(stats.misses, 2);
+    cr_assert_eq(stats.variants, 2);
+    tile_library_destroy(library);
+}
+
+Test(variants, facts_that_are_not_used_are_not_guarded) {
+    Compiler compiler = {.code = row_copy_code()};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert_eq(copy(library, NULL, 1, NULL), TILE_OK); /* 4-byte aligned only */
+    cr_assert_eq(compiler.compiled, 1);
+    tile_library_destroy(library);
+}
+
+Test(variants, at_most_eight_then_general) {
+    Compiler compiler = {.code = row_copy_code(), .relies = true};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    static const int64_t strides[][2] = {{8, 1}, {0, 1}, {1, 4}, {1, 0}, {0, 0}, {9, 0}, {0, 2}, {9, 2}, {1, 7}};
+    for (int align = 0; align < 2; align++)
+        for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+            cr_assert_eq(copy(library, strides[i], (size_t)align, NULL), TILE_OK);
+    cr_assert_eq(compiler.compiled, 9, "eight special ones and the general one");
+    cr_assert_eq(compiler.last.facts[0] | compiler.last.facts[1], 0);
+    tile_library_destroy(library);
+}
+
+Test(variants, types_are_compiled_apart) {
+    Compiler compiler = {.code = row_copy_code()};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    Tensor x, y;
+    make_tensor(&x, memory, f16_type, 2, SHAPE(1, 2), NULL);
+    make_tensor(&y, memory + 1024, f16_type, 2, SHAPE(1, 2), NULL);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    cr_assert_eq(tile_prepare(tile_library_kernel_at(library, 0), args, 2, NULL), TILE_OK);
+    cr_assert_eq(compiler.last.generics[0], TILE_HOST_F16);
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert_eq(compiler.last.generics[0], TILE_HOST_F32);
+    cr_assert_eq(compiler.compiled, 2);
+    cr_assert_eq(stats_of(library).launches, 1, "preparing launches nothing");
+    tile_library_destroy(library);
+}
+
+Test(variants, failure_is_kept_or_tried_again) {
+    Compiler compiler = {.code = row_copy_code(), .status = TILE_INVALID_SOURCE, .message = "row_copy: wrong"};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    TileError error = {.message = ""};
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(copy(library, NULL, 0, &error), TILE_INVALID_SOURCE);
+        cr_assert_str_eq(error.message, "row_copy: wrong");
+    }
+    cr_assert_eq(compiler.compiled, 1, "an error of the text stays");
+    tile_library_destroy(library);
+    compiler = (Compiler){.code = row_copy_code(), .status = TILE_OUT_OF_MEMORY, .message = "row_copy: no memory"};
+    library = make_library(&row_copy, &compiler);
+    cr_assert_eq(copy(library, NULL, 0, &error), TILE_OUT_OF_MEMORY);
+    compiler.status = TILE_OK;
+    cr_assert_eq(copy(library, NULL, 0, &error), TILE_OK);
+    tile_library_destroy(library);
+}
+
+Test(variants, errno_is_kept) {
+    Compiler compiler = {.code = row_copy_code()};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    errno = 77;
+    cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
+    cr_assert_eq(errno, 77);
+    tile_library_destroy(library);
+}
+
+typedef struct Racer {
+    TileLibrary *library;
+    int number;
+    tile_status status;
+} Racer;
+
+static void *race(void *state) {
+    Racer *racer = state;
+    Tensor x, y;
+    make_tensor(&x, memory, f32_type, 2, SHAPE(4, 8), NULL);
+    make_tensor(&y, memory + 1024 + racer->number * 64, f32_type, 2, SHAPE(4, 8), NULL);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    for (int i = 0; i < 100 && racer->status == TILE_OK; i++)
+        racer->status = tile_launch(tile_library_kernel_at(racer->library, 0), args, 2, NULL);
+    return NULL;
+}
+
+Test(variants, one_compiles_while_others_wait) {
+    Compiler compiler = {.code = row_copy_code(), .delay_ms = 50, .relies = true};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    pthread_t threads[16];
+    Racer racers[16];
+    for (int i = 0; i < 32; i++) memory[i] = (float)i;
+    for (int i = 0; i < 16; i++) {
+        racers[i] = (Racer){library, i, TILE_OK};
+        pthread_create(&threads[i], NULL, race, &racers[i]);
+    }
+    for (int i = 0; i < 16; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert_eq(racers[i].status, TILE_OK);
+        cr_assert(memcmp(memory, memory + 1024 + i * 64, 32 * sizeof(float)) == 0);
+    }
+    cr_assert_eq(compiler.compiled, 1);
+    cr_assert_eq(stats_of(library).launches, 1600);
+    tile_library_destroy(library);
+}
+
+static void *launch_once(void *library) {
+    copy(library, NULL, 0, NULL);
+    return NULL;
+}
+
+/* A child that was forked while a thread of the parent compiled does the work itself. */
+Test(variants, fork_while_compiling) {
+    Compiler compiler = {.code = row_copy_code(), .delay_ms = 200};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    pthread_t thread;
+    pthread_create(&thread, NULL, launch_once, library);
+    usleep(50000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(5);
+        _exit(copy(library, NULL, 0, NULL) == TILE_OK ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    pthread_join(thread, NULL);
+    tile_library_destroy(library);
+}

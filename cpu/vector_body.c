@@ -267,11 +267,17 @@ static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
     return tile_lanes_can(strides, &op->regions[0]);
 }
 
+/* One place that all iterations use in turn, such as a row of scratch. */
+static bool is_shared_place(TileStrides *strides, const TileOp *op) {
+    return op->id == TILE_OP_STORE && tile_stride_of(strides, tile_op_operand(op, 1)).kind == TILE_STRIDE_UNIFORM;
+}
+
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {
     for (const TileOp *op = block->first; op != block->last; op = op->next) {
         TileOpClass class = (TileOpClass)tile_op_info((TileOpId)op->id)->class;
         bool simple = class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST || op->id == TILE_OP_PTR_ADD ||
                       op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;
+        if (is_shared_place(strides, op)) return false;
         if (!simple && (op->id != TILE_OP_LOOP || !can_emit_loop(strides, op))) return false;
     }
     return true;

@@ -77,9 +77,33 @@ static bool is_loop(const TileOp *op) {
     return op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP;
 }
 
+/* The value of arg_max and the index behind it stay together. */
+static void mark_partner(Liveness *liveness, TileOp *op, unsigned slot) {
+    const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
+    if (!combine) return;
+    if (combine->integers[slot] == TILE_COMBINE_WITH) mark(liveness, tile_op_result(op, slot - 1));
+    if (slot + 1 < combine->count && combine->integers[slot + 1] == TILE_COMBINE_WITH)
+        mark(liveness, tile_op_result(op, slot + 1));
+}
+
+/* A reduce loop no longer combines value `slot`. */
+static void drop_combine(TileOp *op, unsigned slot) {
+    TileModule *module = tile_op_func(op)->module;
+    const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
+    if (!combine) return;
+    TileAttribute shorter = *combine;
+    int64_t *names = TILE_NEW_ARRAY(module->arena, int64_t, combine->count);
+    shorter.integers = names;
+    shorter.count = 0;
+    for (unsigned i = 0; i < combine->count; i++)
+        if (i != slot) names[shorter.count++] = combine->integers[i];
+    tile_op_set(module, op, shorter);
+}
+
 /* Carried value `slot` of a loop, or result `slot` of an if, is needed: so is all that feeds it. */
 static void mark_slot(Liveness *liveness, TileOp *op, unsigned slot) {
     mark(liveness, tile_op_result(op, slot));
+    mark_partner(liveness, op, slot);
     if (is_loop(op)) mark(liveness, tile_op_operand(op, carried_operand(op) + slot));
     for (unsigned r = 0; r < op->region_count; r++) {
         TileBlock *region = &op->regions[r];
@@ -145,6 +169,7 @@ static void sweep_regions(Liveness *liveness, TileOp *op) {
             for (unsigned r = 0; r < op->region_count; r++)
                 tile_block_remove_argument(&op->regions[r], carried_argument(op) + slot);
         }
+        drop_combine(op, slot);
         tile_op_remove_result(op, slot);
     }
 }

@@ -279,12 +279,32 @@ void export_shuffle(Exporter *exporter, const TileOp *op) {
     if (scalar) export_fail(exporter, TILE_INTERNAL, op, "a shuffle to one lane is an extract");
 }
 
-/* Lane numbers compared in the narrowest type that still fills one register: clamping limit - base to the number
- * of lanes keeps the meaning. Both are positions in tensors, far from where the difference would wrap. */
+/* The integer type as wide as the elements that a mask chooses among: compared in it, the lanes of the mask lie in
+ * registers as those of the elements do. */
+static TileScalar mask_integer(const TileValue *mask) {
+    for (const TileUse *use = mask->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        const TileType *type = user->id == TILE_OP_STORE    ? tile_op_operand(user, 0)->type
+                               : user->id == TILE_OP_SELECT ? tile_op_operand(user, 1)->type
+                               : user->result_count         ? tile_op_result(user, 0)->type
+                                                            : mask->type;
+        switch (tile_scalar_bits(type->scalar)) {
+        case 8: return type->extent[0] < 128 ? TILE_I8 : TILE_I16;
+        case 16: return TILE_I16;
+        case 32: return TILE_I32;
+        case 64: return TILE_I64;
+        default: break;
+        }
+    }
+    return TILE_I32;
+}
+
+/* Lane numbers compared with limit - base, clamped to the number of lanes. Both are positions in tensors, far from
+ * where the difference would wrap. */
 void export_mask_lt(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     int64_t lanes = type->extent[0];
-    TileScalar narrow = lanes <= 16 ? TILE_I32 : (lanes <= 32 ? TILE_I16 : (lanes <= 64 ? TILE_I8 : TILE_I32));
+    TileScalar narrow = mask_integer(tile_op_result(op, 0));
     MlirType i64 = scalar_of(exporter, TILE_I64);
     if (type->scalable) {
         export_fail(exporter, TILE_UNSUPPORTED, op, "masks of scalable vectors");
@@ -295,7 +315,8 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
     left = export_build(exporter, "llvm.intr.smax", i64, VALUES(left, export_lane_number(exporter, 0)), NO_ATTRIBUTES);
     left =
         export_build(exporter, "llvm.intr.smin", i64, VALUES(left, export_lane_number(exporter, lanes)), NO_ATTRIBUTES);
-    left = export_build(exporter, "llvm.trunc", scalar_of(exporter, narrow), VALUES(left), NO_ATTRIBUTES);
+    if (narrow != TILE_I64)
+        left = export_build(exporter, "llvm.trunc", scalar_of(exporter, narrow), VALUES(left), NO_ATTRIBUTES);
     MlirValue bound = export_broadcast(exporter, left, export_type_like(exporter, type, narrow), lanes);
     MlirValue numbers = build_iota(exporter, type, narrow);
     set_result(exporter, op, 0, export_compare(exporter, false, ICMP_SLT, export_type(exporter, type), numbers, bound));

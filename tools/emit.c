@@ -16,10 +16,13 @@ static bool find_stage(const char *name, TileStage *stage) {
 }
 
 static int unknown_stage(TileSession *session, const char *name) {
+    if (strcmp(name, "ptx") == 0 || strcmp(name, "cubin") == 0)
+        return tile_session_fail(session, TILE_UNSUPPORTED, "%s is not supported by this build: it has no GPU back end",
+                                 name);
     TileText text = {.arena = session->arena};
     for (int i = 0; i < TILE_STAGE_COUNT; i++)
         tile_text_format(&text, "%s%s", i ? ", " : "", tile_stage_name((TileStage)i));
-    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown kind '%s'; the kinds are %s", name,
+    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown kind '%s'; the kinds are %s, json", name,
                              tile_text_get(&text));
 }
 
@@ -63,7 +66,8 @@ int tile_command_emit(TileSession *session, char **words, int count) {
     TileEmitOptions emit = {.struct_size = sizeof emit};
     if (count < 2)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "emit needs a kind and a file; see `tilec help emit`");
-    if (!find_stage(words[0], &emit.stage)) return unknown_stage(session, words[0]);
+    bool describe = strcmp(words[0], "json") == 0;
+    if (!describe && !find_stage(words[0], &emit.stage)) return unknown_stage(session, words[0]);
     int failed = read_words(&program, &emit, words + 1, count - 1);
     if (failed) return failed;
     if (!program.path) return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help emit`");
@@ -77,7 +81,7 @@ int tile_command_emit(TileSession *session, char **words, int count) {
     program.options.settings = program.settings.items;
     program.options.setting_count = program.settings.count;
     emit.kernel = program.kernel_name;
-    failed = print_stage(&program, &emit);
+    failed = describe ? tile_program_describe(&program) : print_stage(&program, &emit);
     tile_program_close(&program);
     return failed;
 }

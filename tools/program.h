@@ -42,6 +42,8 @@ int tile_program_word(TileProgram *program, char *word, bool *taken);
 int tile_program_open(TileProgram *program, TileSession *session);
 /* Makes all arguments: inputs are loaded, scalars read, results created. Returns an exit status. */
 int tile_program_load(TileProgram *program, uint64_t seed);
+/* Prints what the library's kernels take, as JSON: `emit json`. Returns an exit status. */
+int tile_program_describe(TileProgram *program);
 /* The arguments as tile_launch wants them, in the session's arena. */
 TileArg *tile_program_args(const TileProgram *program);
 /* Makes `argument` stand for an array. */

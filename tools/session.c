@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void print_json_string(FILE *file, const char *text) {
+void tile_print_json_string(FILE *file, const char *text) {
     fputc('"', file);
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         if (*at == '"' || *at == '\\')
@@ -23,7 +23,7 @@ static void print_json_string(FILE *file, const char *text) {
 static void show(TileSession *session, const char *text) {
     if (session->json) {
         fputs("[{\"severity\": \"error\", \"text\": ", stderr);
-        print_json_string(stderr, text);
+        tile_print_json_string(stderr, text);
         fputs("}]\n", stderr);
     } else {
         fprintf(stderr, isatty(STDERR_FILENO) ? "tilec: \033[1;31merror:\033[0m %s\n" : "tilec: error: %s\n", text);

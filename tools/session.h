@@ -2,6 +2,8 @@
 #ifndef TILE_TOOLS_SESSION_H
 #define TILE_TOOLS_SESSION_H
 
+#include <stdio.h>
+
 #include "base/string.h"
 #include "tile/tile.h"
 
@@ -29,6 +31,9 @@ int tile_session_fail(TileSession *session, tile_status status, const char *form
 int tile_session_report(TileSession *session, tile_status status, TileReport *report);
 /* Flushes the output stream: a full disk behind it is an error. Returns the exit status. */
 int tile_session_finish(TileSession *session);
+
+/* The text in quotes, as JSON wants it. */
+void tile_print_json_string(FILE *file, const char *text);
 
 /* If `word` is `--name=value`, the value; else NULL. */
 const char *tile_option_value(const char *word, const char *name);

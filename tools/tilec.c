@@ -27,7 +27,7 @@ static const TileCommand commands[] = {
      tile_command_run},
     {"emit", "KIND FILE[:KERNEL] [NAME=value..] [options]", "print a stage of the compilation",
      "KIND is tokens, ast, tile, machine, mlir, llvm or asm. From tile on, type parameters and static dimensions\n"
-     "need a value: `tilec emit asm softmax.tile T=f32`.\n"
+     "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n"
      "Options:\n"
      "  --target=T     see `tilec backends`\n"
      "  --after=PASS   tile and machine: the state after this pass; see `tilec help passes`\n"

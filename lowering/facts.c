@@ -245,9 +245,9 @@ static TileFact op_fact(TileFacts *facts, const TileOp *op, const TileValue *val
     TileFact x = tile_facts_get(facts, tile_op_operand(op, 0));
     switch (op->id) {
     case TILE_OP_NEG: return within(type, -(Wide)x.hi, -(Wide)x.lo, x.multiple, x.because);
-    case TILE_OP_ABS:
+    case TILE_OP_ABS: /* the least integer has no positive counterpart */
         if (x.lo >= 0) return x;
-        return within(type, 0, most(x.hi, x.lo == INT64_MIN ? INT64_MAX : -x.lo), x.multiple, x.because);
+        return within(type, 0, -(Wide)x.lo > x.hi ? -(Wide)x.lo : x.hi, x.multiple, x.because);
     case TILE_OP_NOT: return type->scalar == TILE_BOOL ? within(type, 1 - x.hi, 1 - x.lo, 1, x.because) : whole(type);
     case TILE_OP_SELECT:
         return chosen_fact(type, x, tile_facts_get(facts, tile_op_operand(op, 1)),

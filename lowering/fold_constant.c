@@ -40,7 +40,10 @@ static TileValue *fold_convert(TileBuilder *builder, const TileOp *op) {
     TileScalar from = source->type->scalar, middle = x->type->scalar, to = type->scalar;
     bool cuts = tile_scalar_is_int(from) && tile_scalar_is_int(middle) && tile_scalar_is_int(to) &&
                 tile_scalar_bits(to) <= tile_scalar_bits(middle);
-    if (!is_lossless(from, middle) && !cuts) return NULL;
+    /* A float that does not fit an integer saturates, an integer wraps. */
+    bool saturates = tile_scalar_is_int(from) && tile_scalar_is_float(middle) && tile_scalar_is_int(to);
+    if (saturates ? !is_lossless(from, middle) || !is_lossless(from, to) : !is_lossless(from, middle) && !cuts)
+        return NULL;
     return tile_build_convert(builder, source, to);
 }
 

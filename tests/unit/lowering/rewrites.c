@@ -7,30 +7,9 @@
 #include "lang/eval.h"
 #include "lang/scalar.h"
 #include "lowering/rewrite.h"
+#include "random_program.h"
 
 enum { TRIALS = 3000, VARIABLES = TILE_REWRITE_ZERO - TILE_REWRITE_X };
-
-static uint64_t next_random(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static uint64_t mask_of(TileScalar scalar) {
-    unsigned bits = tile_scalar_bits(scalar);
-    return bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-}
-
-/* Numbers at which identities break: zeros, ones, infinities, NaN, extremes, subnormals. */
-static uint64_t random_bits(TileScalar scalar, uint64_t *state) {
-    static const double floats[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, INFINITY, -INFINITY, NAN, 1e30, -1e-30, 1e-45};
-    static const int64_t integers[] = {0, 1, -1, 2, 7, -8, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, 127, -128};
-    uint64_t choice = next_random(state);
-    if (choice % 3 == 0) return next_random(state) & mask_of(scalar);
-    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, floats[choice / 3 % 12]);
-    return (uint64_t)integers[choice / 3 % 12] & mask_of(scalar);
-}
 
 typedef struct Trial {
     const TileRewrite *row;
@@ -80,7 +59,7 @@ static TileScalar root_type(const TileRewrite *row, TileScalar scalar) {
 static void try_row(const TileRewrite *row, TileScalar scalar, uint64_t *random) {
     TileScalar root = root_type(row, scalar);
     for (int i = 0; i < TRIALS; i++) {
-        Trial trial = {.row = row, .scalar = scalar, .defined = true, .random = next_random(random)};
+        Trial trial = {.row = row, .scalar = scalar, .defined = true, .random = random_next(random)};
         trial.at = row->pattern;
         uint64_t before = evaluate(&trial, root, true);
         trial.at = row->replacement;

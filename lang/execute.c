@@ -51,6 +51,12 @@ bool tile_exec_out_of_memory(TileExecutor *e) {
     return false;
 }
 
+bool tile_exec_count_bytes(TileExecutor *e, uint64_t bytes) {
+    if (e->options.most_bytes && bytes > e->options.most_bytes - e->bytes) return tile_exec_out_of_memory(e);
+    e->bytes += bytes;
+    return true;
+}
+
 /* ---- resources ---- */
 
 void *tile_exec_scratch(TileExecutor *e, size_t size) {
@@ -92,7 +98,9 @@ ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame) {
 /* One block of memory for the activation and its registers. Parameters are poison until they are bound. */
 ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
     size_t lanes = program->lane_count, registers = program->register_count;
-    ExecActivation *activation = calloc(1, sizeof *activation + lanes * 9 + registers);
+    size_t bytes = sizeof(ExecActivation) + lanes * 9 + registers;
+    if (!tile_exec_count_bytes(e, bytes)) return NULL;
+    ExecActivation *activation = calloc(1, bytes);
     if (!activation) {
         tile_exec_out_of_memory(e);
         return NULL;
@@ -113,6 +121,7 @@ ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
 
 void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation) {
     tile_exec_release(e, activation->first_object);
+    e->bytes -= sizeof *activation + activation->program->lane_count * 9 + activation->program->register_count;
     free(activation);
 }
 

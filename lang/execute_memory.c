@@ -39,6 +39,7 @@ bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool kee
     if (align < 64) align = 64;
     uint64_t padded = (size + align - 1) / align * align + align;
     if (size > SIZE_MAX / 4 || align > SIZE_MAX / 4) return tile_exec_out_of_memory(e);
+    if (!tile_exec_count_bytes(e, padded + align + size)) return false;
     unsigned char *block = malloc(padded + align + size);
     if (!block) return tile_exec_out_of_memory(e);
     unsigned char *base = block + (align - (uintptr_t)block % align) % align;
@@ -50,7 +51,8 @@ bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool kee
                          .poison = e->options.no_poison ? NULL : poison,
                          .writable = true,
                          .keeps_poison = keeps_poison,
-                         .owned = block};
+                         .owned = block,
+                         .owned_bytes = padded + align + size};
     if (tile_exec_add_object(e, &object, number)) return true;
     free(block);
     return false;
@@ -60,6 +62,7 @@ bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool kee
 void tile_exec_release(TileExecutor *e, size_t first_object) {
     for (size_t i = first_object; i < e->object_count; i++) {
         free(e->objects[i].owned);
+        e->bytes -= e->objects[i].owned_bytes;
         e->objects[i] = (ExecObject){.dead = true};
     }
 }

@@ -89,6 +89,7 @@ typedef struct ExecObject {
     bool keeps_poison; /* scratch: poison may be stored */
     bool dead;
     void *owned; /* freed with the object */
+    uint64_t owned_bytes;
 } ExecObject;
 
 typedef struct ExecTensor {
@@ -111,7 +112,7 @@ struct TileExecutor {
     size_t tensor_count, tensor_capacity;
     void *scratch; /* of one op */
     size_t scratch_size;
-    uint64_t steps, random;
+    uint64_t steps, random, bytes;
     uint32_t *results; /* registers of the root's results */
     TileExecution state;
     bool started;
@@ -155,6 +156,8 @@ void tile_exec_copy(ExecValue from, ExecValue to);
 bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...)
     TILE_PRINTF(4, 5);
 bool tile_exec_out_of_memory(TileExecutor *e);
+/* Counts memory that is about to be allocated; false, and the executor stops, beyond the limit. */
+bool tile_exec_count_bytes(TileExecutor *e, uint64_t bytes);
 #define tile_exec_fault(e, in, ...) tile_exec_stop((e), (in), TILE_EXECUTION_FAULT, __VA_ARGS__)
 /* Memory for one op; NULL, and the executor stops, where there is none. */
 void *tile_exec_scratch(TileExecutor *e, size_t size);

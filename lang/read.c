@@ -445,8 +445,9 @@ static Token read_value_name(Reader *r) {
     return token;
 }
 
-static void read_operands(Reader *r) {
-    if (r->token.kind != TOKEN_VALUE) return;
+/* On the line of the op's name: a value on the next one is a result of the next op. */
+static void read_operands(Reader *r, uint32_t line) {
+    if (r->token.kind != TOKEN_VALUE || r->token.line != line) return;
     do {
         Token token = read_value_name(r);
         if (r->failed) return;
@@ -520,8 +521,9 @@ static void read_op(Reader *r, TileBlock *block) {
         fail(r, "expected an operation");
         return;
     }
+    uint32_t line = r->token.line;
     advance(r);
-    read_operands(r);
+    read_operands(r, line);
     if (at_attributes(r)) {
         expect(r, "{");
         do read_attribute(r);

@@ -13,7 +13,8 @@
  *   }
  *
  * A value is called by its hint, made unique by a number after a point, or by a number alone. Words in quotes
- * stand for names of other characters. Comments run from // to the end of the line. */
+ * stand for names of other characters. Operands begin on the line of the op's name; otherwise line ends mean nothing.
+ * Comments run from // to the end of the line. */
 #ifndef TILE_LANG_TEXT_H
 #define TILE_LANG_TEXT_H
 

@@ -154,28 +154,7 @@ static void plan_block(Nest *n, TileBlock *block) {
 
 /* ---- what to keep ---- */
 
-static bool is_expensive(const TileOp *op) {
-    switch ((TileOpId)op->id) {
-    case TILE_OP_SQRT:
-    case TILE_OP_RSQRT:
-    case TILE_OP_EXP:
-    case TILE_OP_EXP2:
-    case TILE_OP_EXPM1:
-    case TILE_OP_LOG:
-    case TILE_OP_LOG2:
-    case TILE_OP_LOG1P:
-    case TILE_OP_SIN:
-    case TILE_OP_COS:
-    case TILE_OP_TAN:
-    case TILE_OP_TANH:
-    case TILE_OP_ERF:
-    case TILE_OP_SIGMOID:
-    case TILE_OP_POW:
-    case TILE_OP_DIV:
-    case TILE_OP_REM: return true;
-    default: return false;
-    }
-}
+static bool is_expensive(const TileOp *op) { return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) != 0; }
 
 static unsigned loop_depth(const TileBlock *block) {
     unsigned depth = 0;

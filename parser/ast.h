@@ -149,6 +149,7 @@ struct TileItem {
     const char *name; /* IMPORT: module or path; TEST: its text */
     const char *doc;  /* text of the `///` lines before it, or NULL */
     TileSpan span, name_span;
+    TileSpan signature; /* FN, KERNEL: from the name to the end of the parameters */
     TILE_LIST(TileGeneric) generics;
     TILE_LIST(TileParam) params;
     TileTypeExpr *type; /* FN: result, NULL when none; CONST: NULL or its type */

@@ -150,13 +150,13 @@ void tile_parse_resume_statement(TileParser *parser) {
     }
 }
 
-void tile_parse_resume_item(TileParser *parser) {
+/* Goes on at the next item behind the token `begin`, where the broken one began. */
+void tile_parse_resume_item(TileParser *parser, size_t begin) {
     parser->panic = parser->header = false;
-    do {
-        if (current(parser)->kind == TILE_TOKEN_END) return;
+    while (current(parser)->kind != TILE_TOKEN_END && (parser->position == begin || !tile_parse_at_item(parser))) {
         parser->position++;
         parser->newline_taken = false;
-    } while (!tile_parse_at_item(parser));
+    }
 }
 
 static void skip_separators(TileParser *parser) {
@@ -168,9 +168,10 @@ static void parse_items(TileParser *parser) {
     for (;;) {
         skip_separators(parser);
         if (tile_parse_peek(parser) == TILE_TOKEN_END) return;
+        size_t begin = parser->position;
         TileItem *item = tile_parse_item(parser);
         if (parser->panic)
-            tile_parse_resume_item(parser);
+            tile_parse_resume_item(parser, begin);
         else if (item)
             tile_list_push(parser->arena, &parser->ast->items, item);
     }

@@ -42,7 +42,7 @@ bool tile_parse_enter(TileParser *parser);
 static inline void tile_parse_leave(TileParser *parser) { parser->depth--; }
 
 void tile_parse_resume_statement(TileParser *parser);
-void tile_parse_resume_item(TileParser *parser);
+void tile_parse_resume_item(TileParser *parser, size_t begin);
 /* At a keyword that begins an item on a new line? */
 bool tile_parse_at_item(const TileParser *parser);
 

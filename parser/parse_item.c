@@ -218,6 +218,7 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     item->name_span = ref.span;
     parse_generics(parser, item);
     parse_params(parser, item);
+    item->signature = tile_parse_span_from(parser, ref.span);
     if (kind == TILE_ITEM_FN && tile_parse_accept(parser, TILE_TOKEN_ARROW)) item->type = tile_parse_type(parser);
     if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
     if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE)

@@ -1,0 +1,454 @@
+/* Inside of the checker. It walks one instance of a kernel (generics bound) and emits tile form as it goes:
+ * every name has a meaning, every value a type, a shape and the atoms of its validity. Functions are checked and
+ * emitted where they are called, so that ranges, tensors and validity pass through them whole.
+ *
+ *   scope.c       names, variables, frames          check_call.c       functions and generics
+ *   validity.c    atoms, sets of them, fills        check_builtin*.c   built-in functions
+ *   emit.c        sums and values as ops            check_statement.c  statements; check_flow.c: branches, loops
+ *   check_*.c     what the files' names say         check_kernel.c     parameters, clauses, the host part
+ */
+#ifndef TILE_PARSER_CHECK_H
+#define TILE_PARSER_CHECK_H
+
+#include "lang/build.h"
+#include "parser/parser.h"
+#include "parser/sum.h"
+
+typedef struct TileChecker TileChecker;
+typedef struct TileRange TileRange;
+typedef struct TileTensor TileTensor;
+typedef struct TileBuiltin TileBuiltin;
+
+/* ---- validity ---- */
+
+typedef enum TileAtomKind {
+    TILE_ATOM_INTERVAL,  /* lanes lo .. hi of one axis */
+    TILE_ATOM_CONDITION, /* the whole value, where 0 <= index < dim, or where `of` is not empty */
+    TILE_ATOM_MASK,      /* lanes where a bool tile is true */
+} TileAtomKind;
+
+/* One source of invalidity, with a birth: a variable may only take on atoms older than itself. */
+typedef struct TileAtom TileAtom;
+struct TileAtom {
+    TileAtomKind kind;
+    uint32_t birth;
+    const TileRange *root;       /* INTERVAL: the range as it was bound; with first, step and dim the identity */
+    const TileSum *first, *dim;  /* dim NULL: the range's own limit */
+    int64_t step;
+    const TileSum *lo, *hi, *size; /* INTERVAL; lo or hi NULL: no bound on that side */
+    const TileSum *index;        /* CONDITION, with dim */
+    TileAtom *of;                /* CONDITION: an interval over an axis of extent 1 that was stretched */
+    TileValue *mask;             /* MASK */
+    TileValue *key;              /* MASK: the index tile that it guards, or the mask itself */
+    TileSpan span;
+    const char *words; /* for messages: "lanes of `n` past N" */
+    size_t cache;      /* the emitter's */
+};
+
+typedef struct TileValidEntry {
+    TileAtom *atom;
+    int8_t axes[TILE_MAX_TILE_RANK]; /* INTERVAL: axes[0]; MASK: one for each axis of the mask, -1 where it is 1 */
+    TileSpan where;                  /* the access that brought it */
+} TileValidEntry;
+
+/* Valid where all atoms hold. Never changed once made; NULL is valid everywhere. */
+typedef struct TileValidity {
+    unsigned count;
+    TileValidEntry entries[];
+} TileValidity;
+
+/* ---- meanings ---- */
+
+typedef enum TileMeaningKind {
+    TILE_MEANING_ERROR, /* reported already: whatever uses it stays silent */
+    TILE_MEANING_NOTHING,
+    TILE_MEANING_INTEGER, /* a literal without a type */
+    TILE_MEANING_NUMBER,
+    TILE_MEANING_VALUE, /* a scalar or tile */
+    TILE_MEANING_RANGE,
+    TILE_MEANING_TENSOR,
+    TILE_MEANING_TUPLE,
+    TILE_MEANING_TYPE,
+    TILE_MEANING_FUNCTION,
+    TILE_MEANING_BUILTIN,
+    TILE_MEANING_MODULE,
+    TILE_MEANING_TEXT,
+    TILE_MEANING_DOTS,   /* a..b */
+    TILE_MEANING_SPREAD, /* the extra arguments of a function generic */
+} TileMeaningKind;
+
+typedef struct TileMeaning TileMeaning;
+struct TileMeaning {
+    uint8_t kind;
+    uint8_t scalar; /* VALUE, TYPE: TileScalar */
+    uint8_t rank;
+    bool constant; /* VALUE of rank 0: `bits` is known at compile time */
+    bool positive_literal;
+    uint32_t count; /* TUPLE, SPREAD */
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    TileValue *value;          /* VALUE; NULL while only a sum or constant */
+    const TileSum *sum;        /* VALUE: i64 scalars always have one */
+    uint64_t bits;             /* VALUE: constant */
+    const TileValidity *valid; /* VALUE */
+    __int128 integer;          /* INTEGER */
+    double number;             /* NUMBER */
+    union {
+        TileRange *range;
+        TileTensor *tensor;
+        TileMeaning *items; /* TUPLE, DOTS (two), SPREAD */
+        const TileBuiltin *builtin;
+        const char *text;
+        struct {
+            const TileItem *item; /* FUNCTION */
+            const TileAst *ast;   /* FUNCTION, MODULE: the file that it stands in */
+        };
+    };
+};
+
+struct TileRange {
+    const char *name;
+    const TileSum *first, *size; /* lane l has the index first + l * step */
+    int64_t step;
+    const TileSum *lowest, *highest; /* bounds of the valid lanes' indices, inclusive; NULL where unknown */
+    const TileSum *end;              /* NULL for strided ranges */
+    const TileRange *root;
+    TileAtom *lanes; /* NULL: all valid */
+    uint32_t birth;
+    TileSpan span;
+};
+
+struct TileTensor {
+    const char *name;
+    TileValue *value;
+    TileScalar scalar;
+    TileAccess access;
+    unsigned rank;
+    const TileSum *dims[TILE_MAX_TENSOR_RANK];
+    TileSpan span;
+};
+
+typedef struct TileVar {
+    const char *name;
+    TileMeaning now;   /* `valid` holds what the variable may lack at any time */
+    uint32_t birth;
+    TileSpan span;
+} TileVar;
+
+/* ---- scopes ---- */
+
+typedef struct TileBound {
+    const char *name;
+    TileMeaning meaning;
+    TileVar *var; /* or NULL */
+    TileSpan span;
+    bool fixed; /* a parameter, dimension or tune name: may not be bound again further in */
+} TileBound;
+
+typedef struct TileLoopFrame {
+    struct TileLoopFrame *parent;
+    TileVar *skip;  /* the rest of this turn; NULL where nothing leaves the body */
+    TileVar *broke; /* the rest of the loop; NULL without `break` */
+} TileLoopFrame;
+
+/* A kernel or a call of a function. */
+typedef struct TileFrame {
+    struct TileFrame *parent;
+    const TileItem *item;
+    const TileAst *ast;
+    size_t scope_base;
+    TileSpan call;
+    bool lifted;        /* scalar parameters stand for tiles */
+    TileMeaning shape;  /* lifted: the arguments' common shape */
+    bool has_flags;     /* some `return` does not stand last */
+    TileVar *returned;  /* with has_flags */
+    TileVar *result;    /* with has_flags and a result */
+    TileMeaning value;  /* without: what `return` gave */
+    bool has_value;
+    TileTypeExpr *result_type;
+    TileLoopFrame *loop;
+} TileFrame;
+
+typedef struct TileScopeMark {
+    size_t bounds, vars, atoms, cache, scope_start;
+} TileScopeMark;
+
+typedef struct TileCacheEntry {
+    const void *key;
+    TileValue *value;
+} TileCacheEntry;
+
+typedef struct TileGlobal {
+    const TileItem *item;
+    const TileAst *ast;
+    bool busy; /* a constant that is being evaluated */
+} TileGlobal;
+
+struct TileChecker {
+    TileContext *context;
+    TileDiagnostics *diagnostics;
+    TileArena *arena;
+    TileInterner *names;
+    const TileAst *ast; /* of the kernel */
+    TileModule *module;
+    TileFunc *func;
+    TileBuilder builder;
+    TileSpan where; /* of what is being emitted */
+    uint32_t where_begin, where_file;
+    TileSumTable sums;
+    TILE_LIST(TileBound) bounds;
+    TILE_LIST(TileVar *) vars;
+    TILE_LIST(TileAtom *) atoms;
+    TILE_LIST(TileCacheEntry) cache;
+    TileFrame *frame;
+    size_t scope_start; /* first binding of the innermost scope */
+    const char *fill_word; /* what `else` would be proposed with */
+    uint32_t clock;  /* births */
+    uint32_t growth; /* counts variables that took on atoms */
+    unsigned depth;  /* of calls */
+    size_t op_count;
+    bool in_grid;
+    bool representative; /* a generic check: types and values that are not bound have stand-ins */
+    bool second;         /* the other stand-ins: another type, the opposite of each bool */
+    unsigned grid_count;
+    TileSumNeeds needs;  /* of the grid being checked */
+    const TileLowerOptions *options;
+    uint32_t *file_numbers; /* file of the diagnostics to file of the context */
+};
+
+enum { TILE_MAX_CALL_DEPTH = 64, TILE_MAX_OPS = 400000, TILE_MAX_TUNE_NAMES = 16 };
+
+/* ---- scope.c ---- */
+
+TileScopeMark tile_scope_open(TileChecker *c);
+void tile_scope_close(TileChecker *c, TileScopeMark mark);
+/* Of a scope whose ops stand in the block around it: what was emitted stays known. */
+void tile_scope_close_names(TileChecker *c, TileScopeMark mark);
+/* Binds a name in the innermost scope, or reports why not. */
+void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool fixed);
+TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value);
+/* A variable of the compiler's own, without a name in the text. */
+TileVar *tile_scope_flag(TileChecker *c, const char *name, TileMeaning value);
+TileBound *tile_scope_find(TileChecker *c, const char *name);
+TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span);
+const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where);
+/* Assigns, checking that the variable may take on the value's atoms. */
+void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span);
+uint32_t tile_now(TileChecker *c);
+
+/* ---- reporting ---- */
+
+static inline TileMeaning tile_error_meaning(void) { return (TileMeaning){.kind = TILE_MEANING_ERROR}; }
+static inline TileMeaning tile_nothing(void) { return (TileMeaning){.kind = TILE_MEANING_NOTHING}; }
+static inline bool tile_is_error(const TileMeaning *m) { return m->kind == TILE_MEANING_ERROR; }
+/* Reports and gives the error meaning. */
+#define tile_fail(c, code, span, ...)                                                                                  \
+    (tile_report((c), tile_diagnose((c)->diagnostics, TILE_DIAGNOSTIC_##code, (span), ##__VA_ARGS__)),                 \
+     tile_error_meaning())
+/* Adds the notes that say by which calls the place was reached. */
+TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic);
+/* "f32[BM, BN]", "a range of BM", .. for messages. */
+const char *tile_meaning_words(TileChecker *c, const TileMeaning *meaning);
+const char *tile_sum_words(TileChecker *c, const TileSum *sum);
+const char *tile_span_text(TileChecker *c, TileSpan span);
+
+/* ---- emit.c ---- */
+
+void tile_emit_at(TileChecker *c, TileSpan span);
+TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum);
+/* The value of a VALUE meaning as IR. */
+TileValue *tile_emit_value(TileChecker *c, const TileMeaning *meaning);
+const TileType *tile_meaning_type(TileChecker *c, const TileMeaning *meaning);
+int64_t tile_extent_value(TileChecker *c, const TileSum *extent);
+TileValue *tile_emit_unary(TileChecker *c, TileOpId id, TileValue *x);
+TileValue *tile_emit_binary(TileChecker *c, TileOpId id, TileValue *x, TileValue *y);
+TileValue *tile_emit_select(TileChecker *c, TileValue *condition, TileValue *x, TileValue *y);
+TileBuilder *tile_emit(TileChecker *c); /* the builder, at the right place */
+/* A value cached for the open blocks, or NULL; and setting it. `slot` is kept with the key. */
+TileValue *tile_cache_get(TileChecker *c, const void *key, size_t slot);
+void tile_cache_set(TileChecker *c, const void *key, size_t *slot, TileValue *value);
+/* Erases the ops of a block that was tried. */
+void tile_discard_block(TileBlock *block);
+
+/* Meanings of values. */
+TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent, const TileValidity *valid);
+TileMeaning tile_scalar_meaning(TileChecker *c, TileValue *value, const TileValidity *valid);
+TileMeaning tile_sum_meaning(const TileSum *sum);
+TileMeaning tile_bits_meaning(TileScalar scalar, uint64_t bits);
+TileMeaning tile_bool_meaning(bool truth);
+TileMeaning tile_integer_meaning(__int128 integer);
+
+/* ---- check_type.c ---- */
+
+/* A literal becomes a value of the scalar type; others pass. */
+TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span);
+TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span);
+static inline bool tile_is_literal(const TileMeaning *m) {
+    return m->kind == TILE_MEANING_INTEGER || m->kind == TILE_MEANING_NUMBER;
+}
+static inline bool tile_is_scalar_value(const TileMeaning *m) { return m->kind == TILE_MEANING_VALUE && m->rank == 0; }
+/* Literals take the type of the typed operands; all must have one element type. False when reported. */
+bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
+                        TileSpan span);
+/* Stretches all to their common shape. False when reported. */
+bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span);
+/* In a lifted function: a scalar as a tile of the shape that the arguments have. */
+TileMeaning tile_lift(TileChecker *c, TileMeaning m);
+TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent);
+bool tile_extents_agree(const TileSum *a, const TileSum *b);
+TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span);
+/* An i64 scalar expression as a sum, NULL when reported. `what` names it in messages. */
+const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what);
+const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid);
+/* The same, and known at compile time. */
+bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value);
+/* A positive compile-time extent. */
+const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr);
+bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
+bool tile_class_types(const char *class, uint32_t *types);
+/* A scalar condition: bool, proven valid. */
+TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr);
+
+/* ---- validity.c ---- */
+
+TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom);
+TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, TileSpan span);
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span, const char *words);
+const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes, TileSpan where);
+const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, const TileValidity *b);
+/* Axis i becomes map[i]; what touches an axis mapped to -1 is dropped. */
+const TileValidity *tile_valid_map(TileChecker *c, const TileValidity *valid, const int8_t *map);
+/* Axes of extent 1 that are stretched: bit set. */
+const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid, unsigned axes);
+/* Only the entries that touch one of the axes; all conditions too when `conditions`. */
+const TileValidity *tile_valid_select(TileChecker *c, const TileValidity *valid, unsigned axes, bool conditions);
+const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid);
+bool tile_valid_touches(const TileValidity *valid, unsigned axes);
+/* The first entry of `valid` that `within` lacks, or NULL. */
+const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within);
+/* The bounds of an axis by all intervals, NULL where there is none. */
+void tile_valid_bounds(TileChecker *c, const TileValidity *valid, int axis, const TileSum **lo, const TileSum **hi);
+/* All conditions joined, NULL when there is none. */
+TileValue *tile_emit_conditions(TileChecker *c, const TileValidity *valid);
+/* All masks joined, as a bool tile of the shape; NULL when there is none. */
+TileValue *tile_emit_masks(TileChecker *c, const TileValidity *valid, const TileMeaning *shape);
+/* Everything as one bool of the shape; NULL when all is valid. */
+TileValue *tile_emit_valid(TileChecker *c, const TileValidity *valid, const TileMeaning *shape);
+/* The value with `fill` (a scalar) where `valid` does not hold. */
+TileValue *tile_emit_filled(TileChecker *c, const TileMeaning *m, const TileValidity *valid, TileValue *fill);
+/* Reports that a value that may be invalid stands where it must not; proposes `else`. */
+TileMeaning tile_fail_invalid(TileChecker *c, const TileMeaning *m, const TileExpr *expr, const char *why);
+const char *tile_fill_word(const TileExpr *expr);
+
+/* ---- check_expression.c and its kin ---- */
+
+TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr);
+/* A scalar or tile; literals keep no type. */
+TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr);
+TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_check_else(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, const TileExpr *expr);
+
+/* check_index.c */
+TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr);
+void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr, bool skip);
+TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call);
+void tile_check_scatter(TileChecker *c, const TileExpr *call);
+TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor);
+
+/* check_range.c */
+TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileSpan span);
+TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileExpr *expr);
+/* tiles(..) in grid and for: start, limit, size. False when reported. */
+typedef struct TileTiles {
+    const TileSum *lo, *hi, *size;
+    TileSpan span;
+} TileTiles;
+bool tile_check_tiles(TileChecker *c, const TileExpr *expr, TileTiles *tiles);
+bool tile_is_call_of(const TileExpr *expr, const char *name);
+TileMeaning tile_check_span(TileChecker *c, const TileExpr *call);
+/* The range that begins at `first` in the tiles. */
+TileMeaning tile_range_of(TileChecker *c, const TileTiles *tiles, const TileSum *first, TileNameRef name);
+TileMeaning tile_whole_range(TileChecker *c, const TileSum *extent, TileSpan span);
+
+/* check_builtin.c */
+struct TileBuiltin {
+    const char *name;
+    TileMeaning (*check)(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+    TileOpId op;
+    uint8_t arity;
+    uint8_t types; /* what it takes: TILE_TAKES_.. */
+    uint8_t kind;  /* reductions: TileName */
+};
+const TileBuiltin *tile_find_builtin(const char *name);
+TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call);
+TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr);
+/* The value of the named argument, NULL when absent. */
+const TileExpr *tile_named_argument(const TileExpr *call, const char *name);
+/* Exactly `count` positional arguments (or between), names only from the list. False when reported. */
+bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most, const char *const *names);
+TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
+                           TileSpan span);
+TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes);
+/* Another shape with the same elements; map says where each old axis goes. */
+TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent, const int8_t *map);
+
+/* check_call.c */
+/* The name under which the extra parameters of a function generic are bound. */
+const char *tile_spread_name(TileChecker *c, const char *name);
+TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
+                               unsigned generic_count, TileMeaning *arguments, const TileExpr *const *exprs,
+                               unsigned count, TileSpan span);
+TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function,
+                                     const TileExpr *index);
+
+/* check_statement.c, check_flow.c */
+void tile_check_sequence(TileChecker *c, const TileSequence *sequence);
+TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequence);
+void tile_check_statement(TileChecker *c, const TileStatement *statement);
+void tile_check_for(TileChecker *c, const TileStatement *statement);
+void tile_check_while(TileChecker *c, const TileStatement *statement);
+TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value);
+/* Runs one of two branches, joining variables and values. */
+typedef struct TileBranch {
+    TileMeaning (*run)(TileChecker *c, const void *state);
+    const void *state;
+} TileBranch;
+TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
+                               bool want_value, TileSpan span);
+/* Does control leave by `return`; by that, break or continue of the loop around; by break? */
+bool tile_statement_returns(const TileStatement *statement);
+bool tile_expr_returns(const TileExpr *expr);
+bool tile_sequence_returns(const TileSequence *sequence);
+bool tile_sequence_leaves(const TileSequence *sequence);
+bool tile_sequence_breaks(const TileSequence *sequence);
+
+/* check_grid.c */
+void tile_check_grid(TileChecker *c, const TileStatement *statement);
+void tile_check_temp(TileChecker *c, const TileStatement *statement);
+
+/* check_kernel.c */
+/* Emits the kernel as a function of a new module; the caller looks at the diagnostics. */
+void tile_check_kernel(TileChecker *c, const TileItem *kernel);
+
+/* check_bindings.c: generics, static values and tune names of a kernel, from the options. False when reported. */
+bool tile_bind_generics(TileChecker *c, const TileItem *kernel);
+bool tile_bind_tunes(TileChecker *c, const TileItem *kernel);
+const TileBinding *tile_find_binding(const TileChecker *c, const char *name);
+/* A static dimension or scalar of this name. */
+bool tile_is_static(const TileItem *kernel, const char *name);
+/* The value of a const or static scalar as one of the type; error when none is bound. */
+TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span);
+bool tile_check_all_used(TileChecker *c, const TileItem *kernel);
+
+/* check_module.c */
+void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
+                       const TileAst *ast, const TileLowerOptions *options);
+
+#endif

@@ -1,0 +1,232 @@
+/* The choices that make an instance of a kernel: types, constants, functions, static values, tune names. */
+#include "parser/check.h"
+
+#include <string.h>
+
+#include "lang/scalar.h"
+
+const TileBinding *tile_find_binding(const TileChecker *c, const char *name) {
+    for (size_t i = 0; i < c->options->binding_count; i++)
+        if (strcmp(c->options->bindings[i].name, name) == 0) return &c->options->bindings[i];
+    return NULL;
+}
+
+bool tile_is_static(const TileItem *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        if (kernel->statics.items[i].name == name) return true;
+    return false;
+}
+
+static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning meaning) {
+    tile_list_push(c->arena, &c->bounds, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
+}
+
+static bool wrong_binding(TileChecker *c, const char *name, TileSpan span, const char *wanted) {
+    tile_fail(c, WRONG_BINDING, span, name, wanted);
+    return false;
+}
+
+/* ---- generics ---- */
+
+static bool bind_type(TileChecker *c, const TileGeneric *generic) {
+    uint32_t types = 0;
+    for (size_t i = 0; i < generic->classes.count; i++) {
+        const TileNameRef *class = &generic->classes.items[i];
+        if (!tile_class_types(class->name, &types)) return tile_fail(c, UNKNOWN_TYPE, class->span, class->name), false;
+    }
+    const TileBinding *binding = tile_find_binding(c, generic->name);
+    TileScalar scalar = TILE_F32;
+    if (binding) {
+        if (binding->kind != TILE_BINDING_TYPE) return wrong_binding(c, generic->name, generic->span, "a type");
+        scalar = binding->type;
+        if (!(types >> scalar & 1u)) return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
+    } else if (c->representative || (types & (types - 1)) == 0) {
+        scalar = types >> TILE_F32 & 1u && !c->second ? TILE_F32 : (TileScalar)__builtin_ctz(types);
+    } else {
+        return tile_fail(c, UNBOUND, generic->span, generic->name, "a type"), false;
+    }
+    bind(c, generic->name, generic->span, (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = (uint8_t)scalar});
+    return true;
+}
+
+static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
+    const TileBinding *binding = tile_find_binding(c, generic->name);
+    TileScalar scalar = TILE_I64;
+    if (generic->type && !tile_find_type(c, generic->type->name, &scalar))
+        return tile_fail(c, UNKNOWN_TYPE, generic->type->span, generic->type->name), false;
+    TileMeaning m;
+    int64_t value;
+    if (binding || !generic->value) {
+        m = tile_bound_constant(c, generic->name, scalar, generic->span);
+    } else {
+        m = tile_check_value(c, generic->value);
+        if (tile_is_literal(&m)) m = tile_literal_as(c, &m, generic->type ? scalar : m.kind == TILE_MEANING_INTEGER ? TILE_I64 : TILE_F32, generic->value->span);
+        if (m.sum && tile_sum_known(&c->sums, m.sum, &value))
+            m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, generic->name, value)));
+    }
+    if (tile_is_error(&m)) return false;
+    bind(c, generic->name, generic->span, m);
+    return true;
+}
+
+static bool bind_function(TileChecker *c, const TileGeneric *generic) {
+    const TileBinding *binding = tile_find_binding(c, generic->name);
+    TileMeaning m;
+    if (binding) {
+        if (binding->kind != TILE_BINDING_FUNCTION) return wrong_binding(c, generic->name, generic->span, "the name of a function");
+        m = tile_scope_meaning(c, tile_intern_string(c->names, binding->function), generic->span);
+    } else if (generic->value) {
+        m = tile_check_expr(c, generic->value);
+    } else {
+        return tile_fail(c, UNBOUND, generic->span, generic->name, "a function"), false;
+    }
+    if (tile_is_error(&m)) return false;
+    bool function = (m.kind == TILE_MEANING_FUNCTION && m.item->kind == TILE_ITEM_FN) || m.kind == TILE_MEANING_BUILTIN;
+    if (!function) return tile_fail(c, NOT_FUNCTION, generic->span, tile_meaning_words(c, &m)), false;
+    bind(c, generic->name, generic->span, m);
+    return true;
+}
+
+bool tile_bind_generics(TileChecker *c, const TileItem *kernel) {
+    bool ok = true;
+    for (size_t i = 0; i < kernel->generics.count; i++) {
+        const TileGeneric *generic = &kernel->generics.items[i];
+        switch ((TileGenericKind)generic->kind) {
+        case TILE_GENERIC_TYPE: ok = bind_type(c, generic) && ok; break;
+        case TILE_GENERIC_CONST: ok = bind_constant(c, generic) && ok; break;
+        case TILE_GENERIC_FN: ok = bind_function(c, generic) && ok; break;
+        }
+    }
+    return ok;
+}
+
+/* ---- constants ---- */
+
+TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span) {
+    const TileBinding *binding = tile_find_binding(c, name);
+    if (!binding && !c->representative) return tile_fail(c, UNBOUND, span, name, "a value");
+    TileBinding stand_in = {.name = name, .kind = TILE_BINDING_INTEGER, .integer = 64};
+    if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
+    if (!binding) binding = &stand_in;
+    if (scalar == TILE_BOOL) {
+        if (binding->kind != TILE_BINDING_BOOL) return wrong_binding(c, name, span, "true or false"), tile_error_meaning();
+        return tile_bool_meaning(binding->truth);
+    }
+    if (tile_scalar_is_float(scalar)) {
+        bool number = binding->kind == TILE_BINDING_FLOAT || binding->kind == TILE_BINDING_INTEGER;
+        if (!number) return wrong_binding(c, name, span, "a number"), tile_error_meaning();
+        double value = binding->kind == TILE_BINDING_FLOAT ? binding->number : (double)binding->integer;
+        return tile_bits_meaning(scalar, tile_scalar_from_double(scalar, value));
+    }
+    if (binding->kind != TILE_BINDING_INTEGER) return wrong_binding(c, name, span, "an integer"), tile_error_meaning();
+    TileMeaning literal = tile_integer_meaning(binding->integer);
+    TileMeaning m = tile_literal_as(c, &literal, scalar, span);
+    if (scalar == TILE_I64) m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, name, binding->integer)));
+    return m;
+}
+
+/* ---- tune ---- */
+
+typedef struct Point {
+    const TileTune *tune;
+    int64_t *values[TILE_MAX_TUNE_NAMES];
+    size_t counts[TILE_MAX_TUNE_NAMES], at[TILE_MAX_TUNE_NAMES];
+} Point;
+
+static bool read_candidates(TileChecker *c, const TileTune *tune, Point *point) {
+    point->tune = tune;
+    if (tune->names.count > TILE_MAX_TUNE_NAMES) return tile_fail(c, TUNE_LIMIT, tune->span, (int)TILE_MAX_TUNE_NAMES), false;
+    for (size_t i = 0; i < tune->names.count; i++) {
+        const TileTuneName *name = &tune->names.items[i];
+        const TileBinding *binding = tile_find_binding(c, name->name);
+        size_t count = binding ? 1 : name->candidates.count;
+        point->values[i] = TILE_NEW_ARRAY(c->arena, int64_t, count);
+        point->counts[i] = count;
+        point->at[i] = 0;
+        if (binding) {
+            if (binding->kind != TILE_BINDING_INTEGER) return wrong_binding(c, name->name, name->span, "an integer");
+            point->values[i][0] = binding->integer;
+        } else {
+            for (size_t k = 0; k < count; k++)
+                if (!tile_check_constant(c, name->candidates.items[k], "a candidate", &point->values[i][k])) return false;
+        }
+    }
+    return true;
+}
+
+static void bind_point(TileChecker *c, const Point *point) {
+    for (size_t i = 0; i < point->tune->names.count; i++) {
+        const TileTuneName *name = &point->tune->names.items[i];
+        TileSymbol *symbol = tile_symbol_known(&c->sums, name->name, point->values[i][point->at[i]]);
+        bind(c, name->name, name->span, tile_sum_meaning(tile_sum_symbol(&c->sums, symbol)));
+    }
+}
+
+/* The last name varies fastest. */
+static bool next_point(Point *point) {
+    for (size_t i = point->tune->names.count; i-- > 0;) {
+        if (++point->at[i] < point->counts[i]) return true;
+        point->at[i] = 0;
+    }
+    return false;
+}
+
+static bool bind_tune(TileChecker *c, const TileTune *tune) {
+    enum { MOST_POINTS = 65536 };
+    Point point;
+    if (!read_candidates(c, tune, &point)) return false;
+    size_t bounds = c->bounds.count;
+    for (unsigned tried = 0; tried < MOST_POINTS; tried++) {
+        bind_point(c, &point);
+        if (!tune->where) return true;
+        TileMeaning m = tile_check_condition(c, tune->where);
+        if (tile_is_error(&m)) return false;
+        if (!m.constant) return tile_fail(c, NOT_CONSTANT, tune->where->span, "`where` of a tune clause"), false;
+        if (m.bits) return true;
+        c->bounds.count = bounds;
+        if (!next_point(&point)) break;
+    }
+    return tile_fail(c, TUNE_EMPTY, tune->where->span), false;
+}
+
+static bool for_target(const TileChecker *c, const TileTune *tune) {
+    const char *target = c->options->target ? c->options->target : "cpu";
+    return !tune->target || strcmp(tune->target, target) == 0;
+}
+
+bool tile_bind_tunes(TileChecker *c, const TileItem *kernel) {
+    bool ok = true;
+    for (size_t i = 0; i < kernel->tunes.count; i++) {
+        const TileTune *tune = &kernel->tunes.items[i];
+        for (size_t k = 0; k < tune->names.count; k++) {
+            const TileBound *other = for_target(c, tune) ? tile_scope_find(c, tune->names.items[k].name) : NULL;
+            if (other) ok = (tile_fail(c, NAME_TAKEN, tune->names.items[k].span, tune->names.items[k].name), false);
+        }
+        if (ok && for_target(c, tune)) ok = bind_tune(c, tune) && ok;
+    }
+    return ok;
+}
+
+/* ---- superfluous bindings ---- */
+
+static bool names_anything(const TileItem *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        if (strcmp(kernel->statics.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.items[i].name, name) == 0 && kernel->params.items[i].type && kernel->params.items[i].type->is_const) return true;
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        for (size_t k = 0; k < kernel->tunes.items[i].names.count; k++)
+            if (strcmp(kernel->tunes.items[i].names.items[k].name, name) == 0) return true;
+    return false;
+}
+
+bool tile_check_all_used(TileChecker *c, const TileItem *kernel) {
+    bool ok = true;
+    for (size_t i = 0; i < c->options->binding_count; i++) {
+        const char *name = c->options->bindings[i].name;
+        if (!names_anything(kernel, name)) ok = (tile_fail(c, NO_SUCH_BINDING, kernel->name_span, kernel->name, name), false);
+    }
+    return ok;
+}

@@ -1,0 +1,371 @@
+/* Calls: of functions, types and built-ins. A function is checked and emitted where it is called, in a frame of its
+ * own that sees its parameters, its generics and its file. */
+#include "parser/check.h"
+
+#include <string.h>
+
+typedef struct Call {
+    const TileItem *item;
+    const TileAst *ast;
+    TileMeaning *arguments;
+    const TileExpr *const *exprs; /* NULL entries for spread arguments */
+    unsigned count;
+    TileSpan span;
+    bool lifted;
+} Call;
+
+static TileSpan argument_span(const Call *call, unsigned i) {
+    return call->exprs && call->exprs[i] ? call->exprs[i]->span : call->span;
+}
+
+static const TileGeneric *find_generic(const TileItem *item, const char *name) {
+    for (size_t i = 0; i < item->generics.count; i++)
+        if (item->generics.items[i].name == name) return &item->generics.items[i];
+    return NULL;
+}
+
+static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning meaning) {
+    tile_list_push(c->arena, &c->bounds, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
+}
+
+/* ---- unification ---- */
+
+static bool admits(const TileGeneric *generic, TileScalar scalar) {
+    uint32_t types = 0;
+    for (size_t i = 0; i < generic->classes.count; i++) tile_class_types(generic->classes.items[i].name, &types);
+    return types >> scalar & 1u;
+}
+
+static bool bind_type(TileChecker *c, const Call *call, const TileGeneric *generic, TileScalar scalar, TileSpan span) {
+    if (!admits(generic, scalar)) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_CLASS_MISMATCH, span, tile_scalar_name(scalar), generic->name, call->item->name);
+        tile_diagnostic_note(c->diagnostics, d, generic->span, "`%s` is declared here", generic->name);
+        tile_report(c, d);
+        return false;
+    }
+    bind(c, generic->name, generic->span, (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = (uint8_t)scalar});
+    return true;
+}
+
+/* The element type of a parameter: binds a generic or compares. */
+static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *type, TileScalar scalar, TileSpan span) {
+    const TileGeneric *generic = find_generic(call->item, type->name);
+    TileScalar wanted;
+    if (generic && generic->kind == TILE_GENERIC_TYPE && !tile_scope_find(c, type->name))
+        return bind_type(c, call, generic, scalar, span);
+    if (!tile_find_type(c, type->name, &wanted)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name), false;
+    if (wanted == scalar) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(wanted), tile_scalar_name(scalar));
+    tile_diagnostic_note(c->diagnostics, d, type->span, "the parameter of `%s` is declared here", call->item->name);
+    tile_report(c, d);
+    return false;
+}
+
+static bool unify_extent(TileChecker *c, const Call *call, const TileExpr *expr, const TileSum *extent, TileSpan span) {
+    bool name = expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name);
+    const TileAst *ast;
+    if (name && !tile_find_item(call->ast, expr->name, true, &ast)) {
+        bind(c, expr->name, expr->span, tile_sum_meaning(extent));
+        return true;
+    }
+    const TileSum *wanted = tile_check_integer(c, expr, "an extent");
+    if (!wanted) return false;
+    if (wanted == extent) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXTENT_MISMATCH, span, tile_sum_words(c, extent), tile_sum_words(c, wanted));
+    tile_diagnostic_note(c->diagnostics, d, expr->span, "the extent of `%s` is declared here", call->item->name);
+    tile_report(c, d);
+    return false;
+}
+
+static bool unify_extents(TileChecker *c, const Call *call, const TileTypeExpr *type, const TileSum *const *extent, unsigned rank, TileSpan span) {
+    if (type->extents.count != rank)
+        return tile_fail(c, ARGUMENT_RANK, span, (unsigned)type->extents.count, rank), false;
+    for (unsigned i = 0; i < rank; i++)
+        if (!unify_extent(c, call, type->extents.items[i], extent[i], span)) return false;
+    return true;
+}
+
+static bool wrong_kind(TileChecker *c, const Call *call, const TileParam *param, const char *wanted, const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_KIND, span, param->name, wanted, tile_meaning_words(c, m));
+    tile_diagnostic_note(c->diagnostics, d, param->span, "`%s` of `%s` is declared here", param->name, call->item->name);
+    tile_report(c, d);
+    return false;
+}
+
+static bool unify_tensor(TileChecker *c, Call *call, const TileParam *param, TileMeaning *m, TileSpan span) {
+    if (m->kind != TILE_MEANING_TENSOR) return wrong_kind(c, call, param, "a tensor", m, span);
+    TileTensor *tensor = m->tensor;
+    bool reads = param->type->access != TILE_WORD_OUT, writes = param->type->access != TILE_WORD_IN;
+    if (reads && tensor->access == TILE_ACCESS_OUT) return tile_fail(c, WRITE_ONLY, span, tensor->name), false;
+    if (writes && tensor->access == TILE_ACCESS_IN) return tile_fail(c, READ_ONLY, span, tensor->name), false;
+    return unify_scalar(c, call, param->type, tensor->scalar, span) &&
+           unify_extents(c, call, param->type, tensor->dims, tensor->rank, span);
+}
+
+/* A typed argument against its parameter; literals wait until the types are known. */
+static bool unify_argument(TileChecker *c, Call *call, unsigned i) {
+    const TileParam *param = &call->item->params.items[i];
+    const TileTypeExpr *type = param->type;
+    TileMeaning *m = &call->arguments[i];
+    TileSpan span = argument_span(call, i);
+    if (!type || type->kind == TILE_TYPE_EXPR_FN || type->kind == TILE_TYPE_EXPR_TUPLE)
+        return tile_fail(c, UNSUPPORTED, param->span, "a function or tuple as a parameter of a function"), false;
+    if (type->access != TILE_WORD_NONE) return unify_tensor(c, call, param, m, span);
+    if (type->kind == TILE_TYPE_EXPR_RANGE) {
+        if (m->kind != TILE_MEANING_RANGE) return wrong_kind(c, call, param, "a range", m, span);
+        return unify_extent(c, call, type->extents.items[0], m->range->size, span);
+    }
+    if (tile_is_literal(m)) return !type->has_extents || wrong_kind(c, call, param, "a tile", m, span);
+    if (m->kind != TILE_MEANING_VALUE) return wrong_kind(c, call, param, type->has_extents ? "a tile" : "a value", m, span);
+    if (!unify_scalar(c, call, type, (TileScalar)m->scalar, span)) return false;
+    if (type->has_extents) return unify_extents(c, call, type, m->extent, m->rank, span);
+    call->lifted = call->lifted || m->rank > 0;
+    return true;
+}
+
+static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
+    const TileTypeExpr *type = call->item->params.items[i].type;
+    TileMeaning *m = &call->arguments[i];
+    if (!tile_is_literal(m)) return true;
+    const TileGeneric *generic = find_generic(call->item, type->name);
+    TileScalar scalar;
+    if (generic && !tile_scope_find(c, type->name)) {
+        TileScalar natural = m->kind == TILE_MEANING_INTEGER && admits(generic, TILE_I64) ? TILE_I64 : TILE_F32;
+        if (!bind_type(c, call, generic, natural, argument_span(call, i))) return false;
+    }
+    if (!tile_find_type(c, type->name, &scalar)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name), false;
+    *m = tile_literal_as(c, m, scalar, argument_span(call, i));
+    return !tile_is_error(m);
+}
+
+/* ---- generics ---- */
+
+static bool bind_explicit(TileChecker *c, const Call *call, const TileMeaning *generics, unsigned count) {
+    if (count > call->item->generics.count)
+        return tile_fail(c, GENERIC_COUNT, call->span, call->item->name, (unsigned)call->item->generics.count, count), false;
+    for (unsigned i = 0; i < count; i++) {
+        const TileGeneric *generic = &call->item->generics.items[i];
+        TileMeaning m = generics[i];
+        if (tile_is_error(&m)) return false;
+        if (generic->kind == TILE_GENERIC_TYPE) {
+            if (m.kind != TILE_MEANING_TYPE) return tile_fail(c, NOT_TYPE, call->span, tile_meaning_words(c, &m)), false;
+            if (!bind_type(c, call, generic, (TileScalar)m.scalar, call->span)) return false;
+        } else {
+            bool function = m.kind == TILE_MEANING_FUNCTION || m.kind == TILE_MEANING_BUILTIN;
+            if (generic->kind == TILE_GENERIC_FN && !function)
+                return tile_fail(c, NOT_FUNCTION, call->span, tile_meaning_words(c, &m)), false;
+            if (generic->kind == TILE_GENERIC_CONST) m = tile_as_value(c, m, call->span);
+            bind(c, generic->name, generic->span, m);
+        }
+    }
+    return true;
+}
+
+static bool bind_defaults(TileChecker *c, const Call *call) {
+    for (size_t i = 0; i < call->item->generics.count; i++) {
+        const TileGeneric *generic = &call->item->generics.items[i];
+        if (tile_scope_find(c, generic->name)) continue;
+        if (!generic->value) return tile_fail(c, CANNOT_INFER, call->span, generic->name, call->item->name), false;
+        TileMeaning m = tile_check_expr(c, generic->value);
+        if (tile_is_error(&m)) return false;
+        if (generic->kind == TILE_GENERIC_CONST) m = tile_as_value(c, m, generic->value->span);
+        bind(c, generic->name, generic->span, m);
+    }
+    return true;
+}
+
+/* ---- results ---- */
+
+static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMeaning m, const TileTypeExpr *type, TileSpan span) {
+    TileScalar scalar;
+    if (!tile_find_type(c, type->name, &scalar)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name ? type->name : "?");
+    if (tile_is_literal(&m)) m = tile_literal_as(c, &m, scalar, span);
+    if (tile_is_error(&m)) return m;
+    bool fits = m.kind == TILE_MEANING_VALUE && m.scalar == scalar;
+    if (type->has_extents) fits = fits && m.rank == type->extents.count;
+    else fits = fits && (m.rank == 0 || call->lifted);
+    if (!fits) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span), tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, type->span, "the result is declared here");
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    for (size_t i = 0; type->has_extents && i < type->extents.count; i++) {
+        const TileSum *wanted = tile_check_integer(c, type->extents.items[i], "an extent");
+        if (!wanted) return tile_error_meaning();
+        if (wanted != m.extent[i]) return tile_fail(c, EXTENT_MISMATCH, span, tile_sum_words(c, m.extent[i]), tile_sum_words(c, wanted));
+    }
+    return m;
+}
+
+static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m) {
+    const TileTypeExpr *type = call->item->type;
+    TileSpan span = call->item->name_span;
+    const TileSequence *body = call->item->body;
+    if (body->statements.count) span = body->statements.items[body->statements.count - 1]->span;
+    if (tile_is_error(&m)) return m;
+    if (!type && m.kind != TILE_MEANING_NOTHING) return tile_fail(c, RESULT_TYPE, span, call->item->name, "nothing", tile_meaning_words(c, &m));
+    if (!type) return m;
+    if (m.kind == TILE_MEANING_NOTHING) return tile_fail(c, NO_RESULT, call->item->name_span, call->item->name);
+    if (type->kind != TILE_TYPE_EXPR_TUPLE) return check_scalar_result(c, call, m, type, span);
+    if (m.kind != TILE_MEANING_TUPLE || m.count != type->items.count)
+        return tile_fail(c, RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span), tile_meaning_words(c, &m));
+    for (uint32_t i = 0; i < m.count; i++) {
+        m.items[i] = check_scalar_result(c, call, m.items[i], type->items.items[i], span);
+        if (tile_is_error(&m.items[i])) return m.items[i];
+    }
+    return m;
+}
+
+/* Is there a `return` that does not stand last? Then flags say where to go. */
+static bool needs_flags(const TileItem *item) {
+    size_t count = item->body->statements.count;
+    for (size_t i = 0; i < count; i++) {
+        const TileStatement *statement = item->body->statements.items[i];
+        if (i + 1 == count && statement->kind == TILE_STATEMENT_RETURN) return false;
+        if (tile_statement_returns(statement)) return true;
+    }
+    return item->body->value && tile_expr_returns(item->body->value);
+}
+
+/* The result before any `return` was reached: zero, where its type is written. */
+static TileMeaning empty_result(TileChecker *c, const Call *call) {
+    const TileTypeExpr *type = call->item->type;
+    TileScalar scalar;
+    if (call->lifted || !type || type->kind != TILE_TYPE_EXPR_NAME || !tile_find_type(c, type->name, &scalar)) return tile_nothing();
+    TileMeaning zero = tile_bits_meaning(scalar, 0);
+    if (scalar == TILE_I64 && !type->extents.count) return tile_sum_meaning(tile_sum_integer(&c->sums, 0));
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    if (type->extents.count > TILE_MAX_TILE_RANK) return tile_nothing();
+    for (size_t i = 0; i < type->extents.count; i++)
+        if (!(extent[i] = tile_check_extent(c, type->extents.items[i]))) return tile_error_meaning();
+    return tile_stretch(c, zero, (unsigned)type->extents.count, extent);
+}
+
+/* The shape that the tiles among the arguments have together. */
+static bool common_shape(TileChecker *c, const Call *call, TileMeaning *shape) {
+    for (unsigned i = 0; i < call->count; i++) {
+        const TileMeaning *m = &call->arguments[i];
+        if (m->kind != TILE_MEANING_VALUE || m->rank == 0 || call->item->params.items[i].type->has_extents) continue;
+        if (shape->rank == 0) *shape = *m;
+        bool agree = shape->rank == m->rank;
+        for (unsigned k = 0; agree && k < m->rank; k++) {
+            agree = tile_extents_agree(shape->extent[k], m->extent[k]);
+            if (tile_sum_is_literal(shape->extent[k], 1)) shape->extent[k] = m->extent[k];
+        }
+        if (!agree) return tile_fail(c, SHAPE_MISMATCH, argument_span(call, i), tile_meaning_words(c, shape), tile_meaning_words(c, m)), false;
+    }
+    return true;
+}
+
+TileMeaning tile_lift(TileChecker *c, TileMeaning m) {
+    return tile_stretch(c, m, c->frame->shape.rank, c->frame->shape.extent);
+}
+
+const char *tile_spread_name(TileChecker *c, const char *name) {
+    return tile_intern_string(c->names, tile_arena_format(c->arena, "...%s", name));
+}
+
+static TileMeaning run_body(TileChecker *c, const Call *call, TileFrame *frame) {
+    size_t start = c->scope_start;
+    c->scope_start = c->bounds.count;
+    frame->lifted = call->lifted;
+    if (call->lifted && !common_shape(c, call, &frame->shape)) return tile_error_meaning();
+    frame->has_flags = needs_flags(call->item);
+    if (frame->has_flags) {
+        frame->returned = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+        frame->result = tile_scope_flag(c, NULL, empty_result(c, call));
+    }
+    tile_check_sequence(c, call->item->body);
+    TileMeaning value = frame->has_flags ? frame->result->now : frame->has_value ? frame->value : tile_nothing();
+    c->scope_start = start;
+    return check_result(c, call, value);
+}
+
+TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
+                               unsigned generic_count, TileMeaning *arguments, const TileExpr *const *exprs,
+                               unsigned count, TileSpan span) {
+    Call call = {.item = function->item, .ast = function->ast, .arguments = arguments, .exprs = exprs, .count = count, .span = span};
+    for (unsigned i = 0; i < count; i++)
+        if (tile_is_error(&arguments[i])) return arguments[i];
+    if (call.item->kind != TILE_ITEM_FN) return tile_fail(c, NOT_FUNCTION, span, tile_meaning_words(c, function));
+    if (count != call.item->params.count)
+        return tile_fail(c, ARGUMENT_COUNT, span, call.item->name, (unsigned)call.item->params.count, (unsigned)call.item->params.count, count);
+    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, call.item->name);
+    for (TileFrame *f = c->frame; f; f = f->parent)
+        if (f->item == call.item) return tile_fail(c, RECURSIVE, span, call.item->name);
+    TileFrame frame = {.parent = c->frame, .item = call.item, .ast = call.ast, .scope_base = c->bounds.count, .call = span, .result_type = call.item->type};
+    size_t bounds = c->bounds.count, vars = c->vars.count;
+    c->frame = &frame;
+    c->depth++;
+    bool ok = bind_explicit(c, &call, generics, generic_count);
+    for (unsigned i = 0; ok && i < count; i++) ok = unify_argument(c, &call, i);
+    for (unsigned i = 0; ok && i < count; i++) ok = settle_literal(c, &call, i);
+    ok = ok && bind_defaults(c, &call);
+    for (unsigned i = 0; ok && i < count; i++)
+        bind(c, call.item->params.items[i].name, call.item->params.items[i].span, arguments[i]);
+    TileMeaning result = ok ? run_body(c, &call, &frame) : tile_error_meaning();
+    c->depth--;
+    c->frame = frame.parent;
+    c->bounds.count = bounds;
+    c->vars.count = vars;
+    return result;
+}
+
+/* ---- calls in the text ---- */
+
+static TileMeaning spread_meaning(TileChecker *c, const TileExpr *expr) {
+    TileBound *bound = tile_scope_find(c, tile_spread_name(c, expr->name));
+    return bound ? bound->meaning : tile_fail(c, SPREAD_PLACE, expr->span, expr->name);
+}
+
+TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function, const TileExpr *index) {
+    TILE_LIST(TileMeaning) arguments = {0};
+    TILE_LIST(const TileExpr *) exprs = {0};
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        const TileArgumentExpr *argument = &call->arguments.items[i];
+        if (argument->name) return tile_fail(c, ARGUMENT_NAME, argument->name_span, function->item->name, argument->name);
+        if (argument->value->kind != TILE_EXPR_SPREAD) {
+            tile_list_push(c->arena, &arguments, tile_check_expr(c, argument->value));
+            tile_list_push(c->arena, &exprs, argument->value);
+            continue;
+        }
+        TileMeaning spread = spread_meaning(c, argument->value);
+        if (tile_is_error(&spread)) return spread;
+        for (uint32_t k = 0; k < spread.count; k++) {
+            tile_list_push(c->arena, &arguments, spread.items[k]);
+            tile_list_push(c->arena, &exprs, NULL);
+        }
+    }
+    unsigned generic_count = index ? (unsigned)index->items.count : 0;
+    TileMeaning *generics = TILE_NEW_ARRAY(c->arena, TileMeaning, generic_count);
+    for (unsigned i = 0; i < generic_count; i++) generics[i] = tile_check_expr(c, index->items.items[i]);
+    tile_emit_at(c, call->span);
+    return tile_call_function(c, function, generics, generic_count, arguments.items, exprs.items, (unsigned)arguments.count, call->span);
+}
+
+static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const TileMeaning *type) {
+    if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
+    const TileExpr *expr = call->arguments.items[0].value;
+    TileMeaning m = tile_check_value(c, expr);
+    tile_emit_at(c, call->span);
+    return tile_convert(c, m, (TileScalar)type->scalar, expr->span);
+}
+
+TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
+    const TileExpr *callee = expr->a;
+    bool approximate = callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME && strcmp(callee->a->name, "approx") == 0;
+    if (approximate && !tile_scope_find(c, callee->a->name)) return tile_check_approximate(c, expr);
+    const TileExpr *index = callee->kind == TILE_EXPR_INDEX ? callee : NULL;
+    TileMeaning m = tile_check_expr(c, index ? index->a : callee);
+    switch (m.kind) {
+    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_BUILTIN: return m.builtin->check(c, expr, m.builtin);
+    case TILE_MEANING_FUNCTION: return tile_check_function_call(c, expr, &m, index);
+    case TILE_MEANING_TYPE:
+        if (!index) return check_conversion(c, expr, &m);
+        break;
+    default: break;
+    }
+    return tile_fail(c, NOT_CALLABLE, callee->span, tile_meaning_words(c, &m));
+}

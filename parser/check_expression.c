@@ -1,0 +1,360 @@
+/* Expressions: what each kind means. */
+#include "parser/check.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- operators ---- */
+
+static TileOpId binary_op(TileTokenKind op) {
+    switch (op) {
+    case TILE_TOKEN_PLUS: return TILE_OP_ADD;
+    case TILE_TOKEN_MINUS: return TILE_OP_SUB;
+    case TILE_TOKEN_STAR: return TILE_OP_MUL;
+    case TILE_TOKEN_SLASH: return TILE_OP_DIV;
+    case TILE_TOKEN_PERCENT: return TILE_OP_REM;
+    case TILE_TOKEN_SHL: return TILE_OP_SHL;
+    case TILE_TOKEN_SHR: return TILE_OP_SHR;
+    case TILE_TOKEN_AMPERSAND:
+    case TILE_TOKEN_AND: return TILE_OP_AND;
+    case TILE_TOKEN_BAR:
+    case TILE_TOKEN_OR: return TILE_OP_OR;
+    case TILE_TOKEN_CARET: return TILE_OP_XOR;
+    case TILE_TOKEN_EQUAL: return TILE_OP_EQ;
+    case TILE_TOKEN_NOT_EQUAL: return TILE_OP_NE;
+    case TILE_TOKEN_LESS: return TILE_OP_LT;
+    case TILE_TOKEN_LESS_EQUAL: return TILE_OP_LE;
+    case TILE_TOKEN_GREATER: return TILE_OP_GT;
+    case TILE_TOKEN_GREATER_EQUAL: return TILE_OP_GE;
+    default: return TILE_OP_COUNT;
+    }
+}
+
+static bool is_comparison(TileTokenKind op) { return op >= TILE_TOKEN_EQUAL && op <= TILE_TOKEN_GREATER_EQUAL; }
+
+static bool compare_numbers(TileTokenKind op, double a, double b) {
+    switch (op) {
+    case TILE_TOKEN_EQUAL: return a == b;
+    case TILE_TOKEN_NOT_EQUAL: return a != b;
+    case TILE_TOKEN_LESS: return a < b;
+    case TILE_TOKEN_LESS_EQUAL: return a <= b;
+    case TILE_TOKEN_GREATER: return a > b;
+    default: return a >= b;
+    }
+}
+
+static bool compare_integers(TileTokenKind op, __int128 a, __int128 b) {
+    return compare_numbers(op, a < b ? -1 : a > b, 0);
+}
+
+static __int128 floor_divide(__int128 a, __int128 b) {
+    if (b == 0) return 0;
+    __int128 q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* Literals stay literals, exact as long as they fit into 64 bits. */
+static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, __int128 b, const TileExpr *expr) {
+    __int128 r = 0;
+    bool shift = b >= 0 && b < 64;
+    if (is_comparison(op)) return tile_bool_meaning(compare_integers(op, a, b));
+    switch (op) {
+    case TILE_TOKEN_PLUS: r = a + b; break;
+    case TILE_TOKEN_MINUS: r = a - b; break;
+    case TILE_TOKEN_STAR: r = a * b; break;
+    case TILE_TOKEN_SLASH: r = floor_divide(a, b); break;
+    case TILE_TOKEN_PERCENT: r = b ? a - floor_divide(a, b) * b : 0; break;
+    case TILE_TOKEN_SHL: r = shift ? (__int128)((unsigned __int128)a << b) : 0; break;
+    case TILE_TOKEN_SHR: r = shift ? a >> b : a < 0 ? -1 : 0; break;
+    case TILE_TOKEN_AMPERSAND: r = a & b; break;
+    case TILE_TOKEN_BAR: r = a | b; break;
+    case TILE_TOKEN_CARET: r = a ^ b; break;
+    default: return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), "an integer");
+    }
+    if (r > UINT64_MAX || r < INT64_MIN) return tile_fail(c, LITERAL_FIT, expr->span, "any integer type");
+    return tile_integer_meaning(r);
+}
+
+static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, const TileExpr *expr) {
+    if (a->kind == TILE_MEANING_INTEGER && b->kind == TILE_MEANING_INTEGER)
+        return fold_integers(c, op, a->integer, b->integer, expr);
+    double x = a->kind == TILE_MEANING_INTEGER ? (double)a->integer : a->number;
+    double y = b->kind == TILE_MEANING_INTEGER ? (double)b->integer : b->number;
+    if (is_comparison(op)) return tile_bool_meaning(compare_numbers(op, x, y));
+    TileMeaning r = {.kind = TILE_MEANING_NUMBER};
+    switch (op) {
+    case TILE_TOKEN_PLUS: r.number = x + y; break;
+    case TILE_TOKEN_MINUS: r.number = x - y; break;
+    case TILE_TOKEN_STAR: r.number = x * y; break;
+    case TILE_TOKEN_SLASH: r.number = x / y; break;
+    case TILE_TOKEN_PERCENT: r.number = x - floor(x / y) * y; break;
+    default: return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), "a number");
+    }
+    return r;
+}
+
+/* i64 scalars: sums where they can be. */
+static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileMeaning *out) {
+    TileSumTable *t = &c->sums;
+    const TileSum *x = a->sum, *y = b->sum;
+    switch (op) {
+    case TILE_TOKEN_PLUS: *out = tile_sum_meaning(tile_sum_add(t, x, y)); return true;
+    case TILE_TOKEN_MINUS: *out = tile_sum_meaning(tile_sum_subtract(t, x, y)); return true;
+    case TILE_TOKEN_STAR: *out = tile_sum_meaning(tile_sum_multiply(t, x, y)); return true;
+    case TILE_TOKEN_SLASH: *out = tile_sum_meaning(tile_sum_divide(t, x, y)); return true;
+    case TILE_TOKEN_PERCENT: *out = tile_sum_meaning(tile_sum_remainder(t, x, y)); return true;
+    default: break;
+    }
+    int64_t u, v;
+    if (!is_comparison(op) || !tile_sum_known(t, x, &u) || !tile_sum_known(t, y, &v)) return false;
+    *out = tile_bool_meaning(compare_integers(op, u, v));
+    return true;
+}
+
+static bool takes(TileTokenKind op, TileScalar scalar) {
+    bool is_bool = scalar == TILE_BOOL, is_float = tile_scalar_is_float(scalar);
+    switch (op) {
+    case TILE_TOKEN_AND:
+    case TILE_TOKEN_OR: return is_bool;
+    case TILE_TOKEN_AMPERSAND:
+    case TILE_TOKEN_BAR:
+    case TILE_TOKEN_CARET:
+    case TILE_TOKEN_EQUAL:
+    case TILE_TOKEN_NOT_EQUAL: return is_bool || !is_float || op >= TILE_TOKEN_EQUAL;
+    case TILE_TOKEN_SHL:
+    case TILE_TOKEN_SHR: return !is_bool && !is_float;
+    default: return !is_bool;
+    }
+}
+
+static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
+    TileMeaning result;
+    const TileValidity *valid;
+    if (!takes(op, (TileScalar)operands[0].scalar))
+        return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), tile_meaning_words(c, &operands[0]));
+    if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {
+        result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
+        return result;
+    }
+    if (operands[0].constant && operands[1].constant && operands[0].scalar == TILE_BOOL) {
+        bool x = operands[0].bits, y = operands[1].bits;
+        TileTokenKind comparison = op == TILE_TOKEN_CARET ? TILE_TOKEN_NOT_EQUAL : op;
+        if (is_comparison(comparison)) return tile_bool_meaning(compare_integers(comparison, x, y));
+        return tile_bool_meaning(op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND ? x && y : x || y);
+    }
+    tile_emit_at(c, expr->span);
+    if (!tile_unify_shapes(c, operands, 2, expr->span)) return tile_error_meaning();
+    valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
+    TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);
+    tile_emit_at(c, expr->span);
+    return tile_value_meaning(c, tile_emit_binary(c, binary_op(op), x, y), operands[0].extent, valid);
+}
+
+/* A product that stands in a sum of the same expression is fused with it by a later pass; only here is it known. */
+static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileOp *op = m->kind == TILE_MEANING_VALUE && m->value ? m->value->op : NULL;
+    if (expr && expr->kind == TILE_EXPR_UNARY && expr->op == TILE_TOKEN_MINUS && tile_op_is(op, TILE_OP_NEG)) {
+        expr = expr->a;
+        op = tile_op_operand(op, 0)->op;
+    }
+    bool product = expr && expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_STAR && tile_op_is(op, TILE_OP_MUL);
+    if (product && tile_scalar_is_float((TileScalar)m->scalar)) tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
+}
+
+TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
+    if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
+    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr->span);
+    if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, expr->span);
+    if (tile_is_literal(&a) && tile_is_literal(&b)) return fold_literals(c, op, &a, &b, expr);
+    TileMeaning operands[] = {a, b};
+    const TileExpr *const exprs[] = {expr->a, expr->b};
+    if (op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS)
+        for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
+    for (int i = 0; i < 2; i++)
+        if (!tile_is_literal(&operands[i]) && operands[i].kind != TILE_MEANING_VALUE)
+            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op), tile_meaning_words(c, &operands[i]));
+    if (!tile_unify_scalars(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
+    return apply_values(c, op, operands, expr);
+}
+
+static TileMeaning run_right(TileChecker *c, const void *state) { return tile_check_value(c, state); }
+static TileMeaning run_truth(TileChecker *c, const void *state) { return tile_bool_meaning(*(const bool *)state); }
+
+/* Scalars: the right side is only computed where it counts. */
+static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    TileMeaning left = tile_check_value(c, expr->a);
+    if (tile_is_error(&left)) return left;
+    bool is_or = op == TILE_TOKEN_OR;
+    if (left.kind == TILE_MEANING_VALUE && left.scalar == TILE_BOOL && left.rank == 0 && left.constant)
+        if (left.bits == is_or) return left;
+    bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid || left.scalar != TILE_BOOL ||
+                  expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
+    if (simple || c->frame->lifted) return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
+    TileBranch right = {run_right, expr->b}, truth = {run_truth, &is_or};
+    return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
+}
+
+TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr) {
+    TileTokenKind op = (TileTokenKind)expr->op;
+    if (op == TILE_TOKEN_ELSE) return tile_check_else(c, expr);
+    if (op == TILE_TOKEN_AND || op == TILE_TOKEN_OR) return check_lazy(c, expr);
+    TileMeaning a = tile_check_expr(c, expr->a), b = tile_check_expr(c, expr->b);
+    if (op == TILE_TOKEN_DOTS) {
+        if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
+        TileMeaning dots = {.kind = TILE_MEANING_DOTS, .count = 2, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 2)};
+        dots.items[0] = a;
+        dots.items[1] = b;
+        return dots;
+    }
+    return tile_apply_binary(c, op, a, b, expr);
+}
+
+TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_value(c, expr->a);
+    TileTokenKind op = (TileTokenKind)expr->op;
+    if (tile_is_error(&m)) return m;
+    if (op == TILE_TOKEN_MINUS && m.kind == TILE_MEANING_NUMBER) return m.number = -m.number, m;
+    if (op == TILE_TOKEN_MINUS && m.kind == TILE_MEANING_INTEGER) return m.integer = -m.integer, m;
+    if (op == TILE_TOKEN_TILDE && m.kind == TILE_MEANING_INTEGER) return m.integer = ~m.integer, m;
+    if (m.kind != TILE_MEANING_VALUE) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
+    bool is_bool = m.scalar == TILE_BOOL, is_int = tile_scalar_is_int((TileScalar)m.scalar);
+    bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
+    if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
+    if (is_bool && m.constant) return tile_bool_meaning(!m.bits);
+    if (m.sum && op == TILE_TOKEN_MINUS) {
+        m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, 0), m.sum);
+        m.value = NULL;
+        return m;
+    }
+    TileValue *x = tile_emit_value(c, &m);
+    tile_emit_at(c, expr->span);
+    TileOpId id = op == TILE_TOKEN_MINUS ? TILE_OP_NEG : TILE_OP_NOT;
+    return tile_value_meaning(c, tile_emit_unary(c, id, x), m.extent, m.valid);
+}
+
+/* ---- else ---- */
+
+TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, const TileExpr *expr) {
+    if (tile_is_error(&v) || tile_is_error(&fill)) return tile_error_meaning();
+    TileMeaning operands[] = {v, fill};
+    const TileExpr *const exprs[] = {expr->a, expr->b};
+    if (!tile_unify_scalars(c, operands, exprs, 2, expr->span)) return tile_error_meaning();
+    v = operands[0];
+    fill = operands[1];
+    if (!v.valid) return v;
+    tile_emit_at(c, expr->span);
+    bool scalar_fill = fill.rank == 0 && v.rank > 0;
+    if (!scalar_fill && !tile_unify_shapes(c, operands, 2, expr->span)) return tile_error_meaning();
+    v = operands[0];
+    TileValue *value;
+    if (scalar_fill || v.rank == 0) {
+        value = tile_emit_filled(c, &v, v.valid, tile_emit_value(c, &fill));
+    } else {
+        TileValue *ok = tile_emit_valid(c, v.valid, &v);
+        value = tile_emit_select(c, ok, tile_emit_value(c, &v), tile_emit_value(c, &operands[1]));
+    }
+    return tile_value_meaning(c, value, v.extent, fill.valid);
+}
+
+TileMeaning tile_check_else(TileChecker *c, const TileExpr *expr) {
+    if (expr->b->kind == TILE_EXPR_SKIP) return tile_fail(c, SKIP_PLACE, expr->b->span);
+    TileMeaning v = tile_check_value(c, expr->a);
+    bool suspect = expr->b->kind == TILE_EXPR_BINARY && !expr->b->parenthesised && tile_is_literal(&v) == false &&
+                   expr->b->a->kind == TILE_EXPR_INTEGER;
+    if (suspect) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ELSE_BINDS_LOOSELY, expr->b->span);
+        tile_diagnostic_edit(c->diagnostics, d, expr->b->span, "(%s)", tile_span_text(c, expr->b->span));
+        tile_report(c, d);
+    }
+    return tile_apply_else(c, v, tile_check_value(c, expr->b), expr);
+}
+
+/* ---- fields ---- */
+
+static TileMeaning value_field(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
+    if (strcmp(expr->name, "T") != 0) return tile_fail(c, NO_FIELD, expr->op_span, tile_meaning_words(c, m), expr->name);
+    if (m->kind != TILE_MEANING_VALUE || m->rank != 2) return tile_fail(c, BAD_RANK, expr->op_span, ".T", "2", tile_meaning_words(c, m));
+    tile_emit_at(c, expr->span);
+    return tile_transpose(c, *m, (const int64_t[]){1, 0});
+}
+
+static TileMeaning check_field(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr->a);
+    switch (m.kind) {
+    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_RANGE: return tile_range_field(c, m.range, expr);
+    case TILE_MEANING_MODULE: {
+        const TileAst *ast = NULL;
+        const TileItem *item = tile_find_item(m.ast, expr->name, false, &ast);
+        if (!item || item->kind == TILE_ITEM_KERNEL) return tile_fail(c, UNKNOWN_NAME, expr->op_span, expr->name);
+        if (item->kind == TILE_ITEM_FN) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
+        TileFrame frame = {.parent = c->frame, .item = item, .ast = m.ast, .scope_base = c->bounds.count, .call = expr->span};
+        TileFrame *caller = c->frame;
+        c->frame = &frame;
+        TileMeaning value = tile_scope_meaning(c, expr->name, expr->span);
+        c->frame = caller;
+        return value;
+    }
+    default: return value_field(c, &m, expr);
+    }
+}
+
+/* ---- all ---- */
+
+static TileMeaning check_tuple(TileChecker *c, const TileExpr *expr) {
+    TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = (uint32_t)expr->items.count};
+    tuple.items = TILE_NEW_ARRAY(c->arena, TileMeaning, expr->items.count);
+    for (size_t i = 0; i < expr->items.count; i++) {
+        tuple.items[i] = tile_check_value(c, expr->items.items[i]);
+        if (tile_is_error(&tuple.items[i])) return tuple.items[i];
+        tuple.items[i] = tile_as_value(c, tuple.items[i], expr->items.items[i]->span);
+    }
+    return tuple;
+}
+
+TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
+    switch ((TileExprKind)expr->kind) {
+    case TILE_EXPR_NAME: return tile_scope_meaning(c, expr->name, expr->span);
+    case TILE_EXPR_INTEGER: return tile_integer_meaning(expr->integer);
+    case TILE_EXPR_FLOAT: return (TileMeaning){.kind = TILE_MEANING_NUMBER, .number = expr->number};
+    case TILE_EXPR_BOOL: return tile_bool_meaning(expr->truth);
+    case TILE_EXPR_STRING: return (TileMeaning){.kind = TILE_MEANING_TEXT, .text = expr->name};
+    case TILE_EXPR_TUPLE: return check_tuple(c, expr);
+    case TILE_EXPR_UNARY: return tile_check_unary(c, expr);
+    case TILE_EXPR_BINARY: return tile_check_binary(c, expr);
+    case TILE_EXPR_FIELD: return check_field(c, expr);
+    case TILE_EXPR_INDEX: return tile_check_index(c, expr);
+    case TILE_EXPR_CALL: return tile_check_call(c, expr);
+    case TILE_EXPR_IF: return tile_check_if(c, expr, true);
+    case TILE_EXPR_COLON:
+    case TILE_EXPR_NEWAXIS: return tile_fail(c, ENTRY_PLACE, expr->span);
+    case TILE_EXPR_SKIP: return tile_fail(c, SKIP_PLACE, expr->span);
+    case TILE_EXPR_SPREAD: return tile_fail(c, SPREAD_PLACE, expr->span, expr->name);
+    case TILE_EXPR_RUN: return tile_fail(c, RUN_PLACE, expr->span);
+    }
+    return tile_error_meaning();
+}
+
+TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr);
+    switch (m.kind) {
+    case TILE_MEANING_ERROR:
+    case TILE_MEANING_INTEGER:
+    case TILE_MEANING_NUMBER:
+    case TILE_MEANING_VALUE: return m;
+    case TILE_MEANING_TENSOR: {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    case TILE_MEANING_RANGE: {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.idx", tile_span_text(c, expr->span));
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    default: return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+    }
+}

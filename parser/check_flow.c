@@ -1,0 +1,526 @@
+/* Branches and loops: variables that differ become results, carried values and arguments of regions. */
+#include "parser/check.h"
+
+#include <string.h>
+
+/* ---- branches ---- */
+
+/* One side of a branch: its ops, its value, and what it left in the variables. */
+typedef struct Side {
+    TileBlock *block;
+    TileMeaning value;
+    TileMeaning *vars;
+} Side;
+
+static TileMeaning *snapshot(TileChecker *c) {
+    TileMeaning *now = TILE_NEW_ARRAY(c->arena, TileMeaning, c->vars.count);
+    for (size_t i = 0; i < c->vars.count; i++) now[i] = c->vars.items[i]->now;
+    return now;
+}
+
+/* Values go back to what they were; what a variable may lack stays known. */
+static void restore(TileChecker *c, const TileMeaning *before, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const TileValidity *valid = c->vars.items[i]->now.valid;
+        c->vars.items[i]->now = before[i];
+        if (before[i].kind == TILE_MEANING_VALUE) c->vars.items[i]->now.valid = valid;
+    }
+}
+
+static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
+    Side side = {0};
+    TileBlock *outer = c->builder.block;
+    if (own_block) {
+        side.block = TILE_NEW(c->module->arena, TileBlock);
+        side.block->func = c->func;
+        c->builder.block = side.block;
+    }
+    TileScopeMark mark = tile_scope_open(c);
+    side.value = branch.run(c, branch.state);
+    tile_scope_close(c, mark);
+    side.vars = snapshot(c);
+    c->builder.block = outer;
+    return side;
+}
+
+static bool same_value(const TileMeaning *a, const TileMeaning *b) {
+    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant && a->bits == b->bits &&
+           a->rank == b->rank;
+}
+
+/* Both sides as values of one type; a result that one side lacks is zero there. */
+static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, TileSpan span) {
+    if (a->kind == TILE_MEANING_NOTHING && b->kind == TILE_MEANING_VALUE) *a = tile_bits_meaning((TileScalar)b->scalar, 0);
+    if (b->kind == TILE_MEANING_NOTHING && a->kind == TILE_MEANING_VALUE) *b = tile_bits_meaning((TileScalar)a->scalar, 0);
+    TileMeaning both[] = {*a, *b};
+    if (!tile_unify_scalars(c, both, NULL, 2, span)) return false;
+    *a = both[0];
+    *b = both[1];
+    return true;
+}
+
+/* The shape of both; each side is then stretched in its own block. */
+static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *b, TileMeaning *shape, TileSpan span) {
+    *shape = a->rank ? *a : *b;
+    bool fits = !a->rank || !b->rank || a->rank == b->rank;
+    for (unsigned i = 0; fits && a->rank && i < b->rank; i++) {
+        fits = tile_extents_agree(a->extent[i], b->extent[i]);
+        if (tile_sum_is_literal(a->extent[i], 1)) shape->extent[i] = b->extent[i];
+    }
+    if (!fits) tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, a), tile_meaning_words(c, b));
+    return fits;
+}
+
+typedef struct Join {
+    TILE_LIST(TileValue *) then;
+    TILE_LIST(TileValue *) otherwise;
+    TILE_LIST(const TileType *) types;
+} Join;
+
+static TileValue *value_in(TileChecker *c, TileBlock *block, const TileMeaning *m, const TileMeaning *shape) {
+    TileBlock *outer = c->builder.block;
+    TileScopeMark mark = tile_scope_open(c);
+    c->builder.block = block;
+    TileMeaning wide = tile_stretch(c, *m, shape->rank, shape->extent);
+    TileValue *value = tile_emit_value(c, &wide);
+    c->builder.block = outer;
+    tile_scope_close(c, mark);
+    return value;
+}
+
+static bool add_joined(TileChecker *c, Join *join, const Side *then, const Side *otherwise, TileMeaning a, TileMeaning b,
+                       TileMeaning *joined, TileSpan span) {
+    TileMeaning shape;
+    if (!unify_sides(c, &a, &b, span) || !join_shape(c, &a, &b, &shape, span)) return false;
+    TileValue *x = value_in(c, then->block, &a, &shape), *y = value_in(c, otherwise->block, &b, &shape);
+    tile_list_push(c->arena, &join->then, x);
+    tile_list_push(c->arena, &join->otherwise, y);
+    tile_list_push(c->arena, &join->types, x->type);
+    *joined = shape;
+    joined->valid = tile_valid_union(c, a.valid, b.valid);
+    return true;
+}
+
+static void finish_side(TileChecker *c, TileBlock *block, TileValue *const *values, size_t count) {
+    TileBlock *outer = c->builder.block;
+    c->builder.block = block;
+    tile_build_end(tile_emit(c), TILE_OP_YIELD, values, (unsigned)count);
+    c->builder.block = outer;
+}
+
+static void discard_sides(const Side *then, const Side *otherwise) {
+    tile_discard_block(then->block);
+    tile_discard_block(otherwise->block);
+}
+
+static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch then_branch, TileBranch else_branch,
+                                bool want_value, TileSpan span) {
+    TileMeaning *before = snapshot(c);
+    size_t count = c->vars.count;
+    Side then = run_side(c, then_branch, true);
+    restore(c, before, count);
+    Side otherwise = run_side(c, else_branch, true);
+    restore(c, before, count);
+    Join join = {0};
+    TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
+    bool failed = want_value && (tile_is_error(&then.value) || tile_is_error(&otherwise.value));
+    if (want_value && !failed) failed = !add_joined(c, &join, &then, &otherwise, then.value, otherwise.value, &value, span);
+    for (size_t i = 0; i < count && !failed; i++) {
+        if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
+        bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
+        failed = broken || !add_joined(c, &join, &then, &otherwise, then.vars[i], otherwise.vars[i], &joined[i], span);
+    }
+    if (failed) {
+        discard_sides(&then, &otherwise);
+        return tile_error_meaning();
+    }
+    tile_emit_at(c, span);
+    finish_side(c, then.block, join.then.items, join.then.count);
+    finish_side(c, otherwise.block, join.otherwise.items, join.otherwise.count);
+    TileOp *op = tile_build_if(tile_emit(c), condition, join.types.items, (unsigned)join.types.count);
+    tile_block_splice(&op->regions[0], then.block);
+    tile_block_splice(&op->regions[1], otherwise.block);
+    unsigned next = 0;
+    if (want_value) value = tile_value_meaning(c, tile_op_result(op, next++), value.extent, value.valid);
+    for (size_t i = 0; i < count; i++) {
+        TileVar *var = c->vars.items[i];
+        if (same_value(&then.vars[i], &otherwise.vars[i]))
+            var->now = then.vars[i];
+        else
+            var->now = tile_value_meaning(c, tile_op_result(op, next++), joined[i].extent, joined[i].valid);
+        var->now.valid = tile_valid_union(c, then.vars[i].valid, otherwise.vars[i].valid);
+    }
+    return value;
+}
+
+static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b, TileSpan span) {
+    TileMeaning v[3] = {*condition, a, b};
+    if (!unify_sides(c, &v[1], &v[2], span) || !tile_unify_shapes(c, v, 3, span)) return tile_error_meaning();
+    TileValue *mask = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
+    const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
+    return tile_value_meaning(c, tile_emit_select(c, mask, x, y), v[1].extent, valid);
+}
+
+/* In a function lifted over tiles a condition is a tile: both sides run, and each element chooses. */
+static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition, TileBranch then_branch,
+                                    TileBranch else_branch, bool want_value, TileSpan span) {
+    TileMeaning *before = snapshot(c);
+    size_t count = c->vars.count;
+    Side then = run_side(c, then_branch, false);
+    restore(c, before, count);
+    Side otherwise = run_side(c, else_branch, false);
+    restore(c, before, count);
+    tile_emit_at(c, span);
+    for (size_t i = 0; i < count; i++) {
+        TileMeaning a = then.vars[i], b = otherwise.vars[i];
+        c->vars.items[i]->now = same_value(&a, &b) ? a : select_one(c, condition, a, b, span);
+    }
+    if (!want_value) return tile_nothing();
+    if (tile_is_error(&then.value) || tile_is_error(&otherwise.value)) return tile_error_meaning();
+    return select_one(c, condition, then.value, otherwise.value, span);
+}
+
+TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
+                               bool want_value, TileSpan span) {
+    if (tile_is_error(&condition)) return condition;
+    if (condition.constant && condition.rank == 0) {
+        TileBranch chosen = condition.bits ? then : otherwise;
+        TileScopeMark mark = tile_scope_open(c);
+        TileMeaning value = chosen.run(c, chosen.state);
+        tile_scope_close_names(c, mark);
+        return value;
+    }
+    if (condition.rank) return join_with_select(c, &condition, then, otherwise, want_value, span);
+    TileValue *value = tile_emit_value(c, &condition);
+    return join_with_if(c, value, then, otherwise, want_value, span);
+}
+
+/* ---- if ---- */
+
+static TileMeaning run_value(TileChecker *c, const void *state) { return tile_check_sequence_value(c, state); }
+
+static TileMeaning run_statements(TileChecker *c, const void *state) {
+    if (state) tile_check_sequence(c, state);
+    return tile_nothing();
+}
+
+TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value) {
+    TileMeaning condition = tile_check_condition(c, expr->a);
+    if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
+    tile_emit_at(c, expr->span);
+    TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
+    return tile_join_branches(c, condition, (TileBranch){run, expr->then}, (TileBranch){run, expr->otherwise}, want_value, expr->span);
+}
+
+/* ---- what a loop carries ---- */
+
+typedef struct Carried {
+    TILE_LIST(TileVar *) vars;
+    TILE_LIST(TileValue *) values;
+} Carried;
+
+static void add_carried(TileChecker *c, Carried *carried, TileVar *var) {
+    if (!var || var->now.kind != TILE_MEANING_VALUE) return;
+    for (size_t i = 0; i < carried->vars.count; i++)
+        if (carried->vars.items[i] == var) return;
+    tile_list_push(c->arena, &carried->vars, var);
+}
+
+static void collect_assigned(TileChecker *c, const TileSequence *sequence, Carried *carried);
+
+static void collect_in_expr(TileChecker *c, const TileExpr *expr, Carried *carried) {
+    if (!expr || expr->kind != TILE_EXPR_IF) return;
+    if (expr->then) collect_assigned(c, expr->then, carried);
+    if (expr->otherwise) collect_assigned(c, expr->otherwise, carried);
+}
+
+static void collect_assigned(TileChecker *c, const TileSequence *sequence, Carried *carried) {
+    for (size_t i = 0; i < sequence->statements.count; i++) {
+        const TileStatement *statement = sequence->statements.items[i];
+        if (statement->kind == TILE_STATEMENT_ASSIGN && statement->target->kind == TILE_EXPR_NAME) {
+            TileBound *bound = tile_scope_find(c, statement->target->name);
+            if (bound) add_carried(c, carried, bound->var);
+        }
+        collect_in_expr(c, statement->value, carried);
+        if (statement->body) collect_assigned(c, statement->body, carried);
+    }
+    collect_in_expr(c, sequence->value, carried);
+}
+
+static void collect_values(TileChecker *c, Carried *carried) {
+    carried->values.count = 0;
+    for (size_t i = 0; i < carried->vars.count; i++) {
+        TileValue *value = tile_emit_value(c, &carried->vars.items[i]->now);
+        tile_list_push(c->arena, &carried->values, value);
+    }
+}
+
+/* The variables stand for `values` (arguments of a region, results of the loop). */
+static void set_carried(TileChecker *c, const Carried *carried, TileValue *const *values) {
+    for (size_t i = 0; i < carried->vars.count; i++) {
+        TileVar *var = carried->vars.items[i];
+        if (var->name && !values[i]->name) values[i]->name = tile_intern_string(c->context->strings, var->name);
+        var->now = tile_value_meaning(c, values[i], var->now.extent, var->now.valid);
+    }
+}
+
+/* ---- loops ---- */
+
+typedef struct Loop {
+    const TileStatement *statement;
+    TileTiles tiles;          /* over ranges */
+    const TileSum *lo, *hi, *step;
+    bool over_tiles, counted;
+    TileSpan span;
+    Carried carried;
+    TileVar *broke, *counter;
+    TileLoopFrame frame;
+} Loop;
+
+static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
+    TileNameRef name = loop->statement->names.items[0];
+    TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, value);
+    tile_symbol_bound(symbol, loop->lo, tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1)));
+    const TileSum *first = tile_sum_symbol(&c->sums, symbol);
+    if (!value->name) value->name = tile_intern_string(c->context->strings, name.name);
+    tile_scope_bind(c, name, loop->over_tiles ? tile_range_of(c, &loop->tiles, first, name) : tile_sum_meaning(first), false);
+}
+
+static void run_loop_body(TileChecker *c, Loop *loop) {
+    TileLoopFrame *outer = c->frame->loop;
+    loop->frame = (TileLoopFrame){.parent = outer, .broke = loop->broke};
+    if (tile_sequence_leaves(loop->statement->body)) loop->frame.skip = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+    c->frame->loop = &loop->frame;
+    tile_check_sequence(c, loop->statement->body);
+    c->frame->loop = outer;
+}
+
+typedef struct Attempt {
+    TileMeaning *before;
+    const TileValidity **valid;
+    TileDiagnosticsMark diagnostics;
+} Attempt;
+
+static Attempt begin_attempt(TileChecker *c, const Carried *carried) {
+    Attempt attempt = {.before = snapshot(c), .diagnostics = tile_diagnostics_mark(c->diagnostics)};
+    attempt.valid = TILE_NEW_ARRAY(c->arena, const TileValidity *, carried->vars.count);
+    for (size_t i = 0; i < carried->vars.count; i++) attempt.valid[i] = carried->vars.items[i]->now.valid;
+    return attempt;
+}
+
+/* A body is right once it was checked under all that its variables may lack in the end. */
+static bool has_grown(const Carried *carried, const Attempt *attempt) {
+    for (size_t i = 0; i < carried->vars.count; i++)
+        if (carried->vars.items[i]->now.valid != attempt->valid[i]) return true;
+    return false;
+}
+
+static void run_for(TileChecker *c, Loop *loop) {
+    size_t count = c->vars.count;
+    collect_values(c, &loop->carried);
+    TileValue *lo = tile_emit_sum(c, loop->lo), *hi = tile_emit_sum(c, loop->hi), *step = tile_emit_sum(c, loop->step);
+    tile_emit_at(c, loop->span);
+    TileOp *op = tile_build_for(tile_emit(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
+    TileBlock *outer = c->builder.block, *body = &op->regions[0];
+    for (;;) {
+        Attempt attempt = begin_attempt(c, &loop->carried);
+        TileScopeMark mark = tile_scope_open(c);
+        c->builder.block = body;
+        set_carried(c, &loop->carried, body->arguments + 1);
+        bind_counter(c, loop, body->arguments[0]);
+        run_loop_body(c, loop);
+        collect_values(c, &loop->carried);
+        tile_emit_at(c, loop->span);
+        tile_build_end(tile_emit(c), TILE_OP_YIELD, loop->carried.values.items, (unsigned)loop->carried.values.count);
+        tile_scope_close(c, mark);
+        c->builder.block = outer;
+        if (!has_grown(&loop->carried, &attempt)) break;
+        tile_discard_block(body);
+        tile_diagnostics_rewind(c->diagnostics, attempt.diagnostics);
+        restore(c, attempt.before, count);
+    }
+    TileValue **results = TILE_NEW_ARRAY(c->arena, TileValue *, op->result_count);
+    for (unsigned i = 0; i < op->result_count; i++) results[i] = tile_op_result(op, i);
+    set_carried(c, &loop->carried, results);
+}
+
+/* Does the loop go on? The counter's limit or the text's condition, and no flag that ends it. */
+static TileValue *emit_loop_condition(TileChecker *c, const Loop *loop) {
+    TileMeaning condition;
+    if (loop->counted) {
+        TileValue *at = tile_emit_value(c, &loop->counter->now), *hi = tile_emit_sum(c, loop->hi);
+        condition = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_LT, at, hi), NULL, NULL);
+    } else {
+        condition = tile_check_condition(c, loop->statement->value);
+        if (tile_is_error(&condition) || condition.rank) {
+            if (condition.rank) tile_fail(c, UNSUPPORTED, loop->statement->value->span, "a loop in a function that stands for tiles");
+            condition = tile_bool_meaning(false);
+        }
+    }
+    TileValue *on = tile_emit_value(c, &condition);
+    TileVar *ends[] = {loop->broke, c->frame->returned};
+    for (int i = 0; i < 2; i++) {
+        if (!ends[i] || (ends[i]->now.constant && !ends[i]->now.bits)) continue;
+        TileValue *set = tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &ends[i]->now));
+        on = tile_emit_binary(c, TILE_OP_AND, on, set);
+    }
+    return on;
+}
+
+static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region) {
+    TileScopeMark mark = tile_scope_open(c);
+    c->builder.block = region;
+    set_carried(c, &loop->carried, region->arguments);
+    TILE_LIST(TileValue *) values = {0};
+    tile_list_push(c->arena, &values, emit_loop_condition(c, loop));
+    for (unsigned i = 0; i < region->argument_count; i++) tile_list_push(c->arena, &values, region->arguments[i]);
+    tile_build_end(tile_emit(c), TILE_OP_CONDITION, values.items, (unsigned)values.count);
+    tile_scope_close(c, mark);
+}
+
+static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
+    TileScopeMark mark = tile_scope_open(c);
+    c->builder.block = region;
+    set_carried(c, &loop->carried, region->arguments);
+    TileMeaning at = {0};
+    if (loop->counted) {
+        at = loop->counter->now;
+        bind_counter(c, loop, region->arguments[0]);
+    }
+    run_loop_body(c, loop);
+    if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));
+    collect_values(c, &loop->carried);
+    tile_emit_at(c, loop->span);
+    tile_build_end(tile_emit(c), TILE_OP_YIELD, loop->carried.values.items, (unsigned)loop->carried.values.count);
+    tile_scope_close(c, mark);
+}
+
+static void run_while(TileChecker *c, Loop *loop) {
+    size_t count = c->vars.count;
+    collect_values(c, &loop->carried);
+    tile_emit_at(c, loop->span);
+    TileOp *op = tile_build_while(tile_emit(c), loop->carried.values.items, (unsigned)loop->carried.values.count);
+    TileBlock *outer = c->builder.block;
+    for (;;) {
+        Attempt attempt = begin_attempt(c, &loop->carried);
+        emit_condition_region(c, loop, &op->regions[0]);
+        emit_body_region(c, loop, &op->regions[1]);
+        c->builder.block = outer;
+        if (!has_grown(&loop->carried, &attempt)) break;
+        tile_discard_block(&op->regions[0]);
+        tile_discard_block(&op->regions[1]);
+        tile_diagnostics_rewind(c->diagnostics, attempt.diagnostics);
+        restore(c, attempt.before, count);
+    }
+    TileValue **results = TILE_NEW_ARRAY(c->arena, TileValue *, op->result_count);
+    for (unsigned i = 0; i < op->result_count; i++) results[i] = tile_op_result(op, i);
+    set_carried(c, &loop->carried, results);
+}
+
+/* A loop that may be left carries its counter and flags, and is a `while`. */
+static void run_loop(TileChecker *c, Loop *loop) {
+    const TileSequence *body = loop->statement->body;
+    bool breaks = tile_sequence_breaks(body), returns = tile_sequence_returns(body);
+    bool as_while = !loop->counted || breaks || returns;
+    size_t vars = c->vars.count;
+    if (loop->counted && as_while) {
+        loop->counter = tile_scope_flag(c, NULL, tile_sum_meaning(loop->lo));
+        add_carried(c, &loop->carried, loop->counter);
+    }
+    if (breaks) loop->broke = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+    add_carried(c, &loop->carried, loop->broke);
+    if (returns) add_carried(c, &loop->carried, c->frame->returned);
+    if (returns) add_carried(c, &loop->carried, c->frame->result);
+    collect_assigned(c, body, &loop->carried);
+    if (!loop->counted) collect_in_expr(c, loop->statement->value, &loop->carried);
+    if (as_while)
+        run_while(c, loop);
+    else
+        run_for(c, loop);
+    c->vars.count = vars;
+}
+
+void tile_check_while(TileChecker *c, const TileStatement *statement) {
+    Loop loop = {.statement = statement, .span = statement->span};
+    run_loop(c, &loop);
+}
+
+/* ---- for ---- */
+
+static bool check_step(TileChecker *c, const TileStatement *statement, const TileSum **step) {
+    *step = tile_sum_integer(&c->sums, 1);
+    if (!statement->step) return true;
+    *step = tile_check_integer(c, statement->step, "the step");
+    if (!*step) return false;
+    if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, *step, tile_sum_integer(&c->sums, 1)), NULL)) return true;
+    return tile_fail(c, BAD_STEP, statement->step->span), false;
+}
+
+static void run_static(TileChecker *c, const TileStatement *statement, int64_t lo, int64_t hi, int64_t step) {
+    enum { MOST = 4096 };
+    if (hi > lo && (hi - lo - 1) / step >= MOST) {
+        tile_fail(c, UNROLL_LIMIT, statement->value->span, (int)MOST);
+        return;
+    }
+    TileLoopFrame frame = {.parent = c->frame->loop};
+    c->frame->loop = &frame;
+    for (int64_t i = lo; i < hi && c->op_count <= TILE_MAX_OPS; i += step) {
+        TileScopeMark mark = tile_scope_open(c);
+        tile_scope_bind(c, statement->names.items[0], tile_sum_meaning(tile_sum_integer(&c->sums, i)), false);
+        tile_check_sequence(c, statement->body);
+        tile_scope_close_names(c, mark);
+    }
+    c->frame->loop = frame.parent;
+}
+
+static void check_static_for(TileChecker *c, const TileStatement *statement, const Loop *loop) {
+    int64_t lo, hi, step;
+    bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) && tile_sum_known(&c->sums, loop->step, &step);
+    if (!known)
+        tile_fail(c, NOT_CONSTANT, statement->value->span, "a bound of `static for`");
+    else if (tile_sequence_leaves(statement->body))
+        tile_fail(c, UNSUPPORTED, statement->span, "leaving a `static for`");
+    else
+        run_static(c, statement, lo, hi, step);
+}
+
+/* a..b */
+static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *loop) {
+    const TileExpr *expr = statement->value;
+    if (expr->kind != TILE_EXPR_BINARY || expr->op != TILE_TOKEN_DOTS) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ITERABLE, expr->span);
+        if (expr->kind == TILE_EXPR_NAME || expr->kind == TILE_EXPR_INTEGER)
+            tile_diagnostic_edit(c->diagnostics, d, expr->span, "0..%s", tile_span_text(c, expr->span));
+        tile_report(c, d);
+        return false;
+    }
+    loop->lo = tile_check_integer(c, expr->a, "a bound");
+    loop->hi = tile_check_integer(c, expr->b, "a bound");
+    return loop->lo && loop->hi && check_step(c, statement, &loop->step);
+}
+
+void tile_check_for(TileChecker *c, const TileStatement *statement) {
+    Loop loop = {.statement = statement, .counted = true, .span = statement->span};
+    if (statement->tuple) {
+        tile_fail(c, FOR_NAMES, statement->span);
+        return;
+    }
+    loop.over_tiles = tile_is_call_of(statement->value, "tiles");
+    if (loop.over_tiles) {
+        if (statement->step) tile_fail(c, BAD_STEP, statement->step->span);
+        if (!tile_check_tiles(c, statement->value, &loop.tiles)) return;
+        loop.lo = loop.tiles.lo;
+        loop.hi = loop.tiles.hi;
+        loop.step = loop.tiles.size;
+        if (statement->is_static) {
+            tile_fail(c, UNSUPPORTED, statement->span, "`static for` over tiles");
+            return;
+        }
+    } else if (!check_bounds(c, statement, &loop)) {
+        return;
+    }
+    if (statement->is_static)
+        check_static_for(c, statement, &loop);
+    else
+        run_loop(c, &loop);
+}

@@ -1,0 +1,138 @@
+/* Grids and temporaries: the part of a kernel that the host sees. */
+#include "parser/check.h"
+
+typedef struct Grid {
+    const TileStatement *statement;
+    const TileExpr *entries[TILE_MAX_TENSOR_RANK];
+    TileTiles tiles[TILE_MAX_TENSOR_RANK];
+    bool over_tiles[TILE_MAX_TENSOR_RANK];
+    const TileSum *extents[TILE_MAX_TENSOR_RANK]; /* numbers of programs */
+    unsigned rank;
+} Grid;
+
+static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *grid) {
+    const TileExpr *value = statement->value;
+    bool tuple = value->kind == TILE_EXPR_TUPLE;
+    size_t count = tuple ? value->items.count : 1;
+    if (count != statement->names.count || count > TILE_MAX_TENSOR_RANK || tuple != statement->tuple) {
+        tile_fail(c, GRID_NAMES, value->span, (unsigned)statement->names.count, (unsigned)count);
+        return false;
+    }
+    grid->rank = (unsigned)count;
+    for (unsigned i = 0; i < grid->rank; i++) {
+        const TileExpr *entry = grid->entries[i] = tuple ? value->items.items[i] : value;
+        grid->over_tiles[i] = tile_is_call_of(entry, "tiles");
+        if (!grid->over_tiles[i]) {
+            grid->extents[i] = tile_check_integer(c, entry, "an extent of the grid");
+            if (!grid->extents[i]) return false;
+            continue;
+        }
+        TileTiles *tiles = &grid->tiles[i];
+        if (!tile_check_tiles(c, entry, tiles)) return false;
+        const TileSum *covered = tile_sum_subtract(&c->sums, tiles->hi, tiles->lo);
+        grid->extents[i] = tile_sum_divide_up(&c->sums, covered, tiles->size);
+    }
+    return true;
+}
+
+static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
+    for (unsigned i = 0; i < grid->rank; i++) {
+        TileNameRef name = grid->statement->names.items[i];
+        TileValue *number = op->regions[0].arguments[i];
+        number->name = tile_intern_string(c->context->strings, name.name);
+        TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, number);
+        const TileSum *zero = tile_sum_integer(&c->sums, 0), *one = tile_sum_integer(&c->sums, 1);
+        tile_symbol_bound(symbol, zero, tile_sum_subtract(&c->sums, grid->extents[i], one));
+        const TileSum *at = tile_sum_symbol(&c->sums, symbol);
+        TileMeaning m = tile_sum_meaning(at);
+        if (grid->over_tiles[i]) {
+            const TileTiles *tiles = &grid->tiles[i];
+            const TileSum *first = tile_sum_add(&c->sums, tiles->lo, tile_sum_multiply(&c->sums, at, tiles->size));
+            m = tile_range_of(c, tiles, first, name);
+        }
+        tile_scope_bind(c, name, m, false);
+    }
+}
+
+/* What proofs inside the grid relied on and the host can check: needed only where a program runs. */
+static void require_needs(TileChecker *c, const Grid *grid, TileOp *op) {
+    if (!c->needs.count) return;
+    TileBuilder inside = c->builder;
+    c->builder = tile_builder_before(c->module, op);
+    TileValue *zero = tile_emit_sum(c, tile_sum_integer(&c->sums, 0)), *empty = NULL;
+    for (unsigned i = 0; i < grid->rank; i++) {
+        TileValue *none = tile_emit_binary(c, TILE_OP_LE, tile_emit_sum(c, grid->extents[i]), zero);
+        empty = empty ? tile_emit_binary(c, TILE_OP_OR, empty, none) : none;
+    }
+    for (unsigned i = 0; i < c->needs.count; i++) {
+        TileValue *ok = tile_emit_binary(c, TILE_OP_GE, tile_emit_sum(c, c->needs.items[i]), zero);
+        if (empty) ok = tile_emit_binary(c, TILE_OP_OR, ok, empty);
+        const char *text = tile_arena_format(c->arena, "%s >= 0", tile_sum_words(c, c->needs.items[i]));
+        TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+        tile_build_op(tile_emit(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    }
+    inside.location = c->builder.location;
+    c->builder = inside;
+}
+
+void tile_check_grid(TileChecker *c, const TileStatement *statement) {
+    Grid grid = {.statement = statement};
+    if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
+        tile_fail(c, GRID_PLACE, statement->span);
+        return;
+    }
+    c->grid_count++;
+    if (!check_entries(c, statement, &grid)) return;
+    TileValue *extents[TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < grid.rank; i++) extents[i] = tile_emit_sum(c, grid.extents[i]);
+    TileScopeMark before = tile_scope_open(c);
+    tile_emit_at(c, statement->span);
+    TileOp *op = tile_build_grid(tile_emit(c), extents, grid.rank);
+    TileBlock *outer = c->builder.block;
+    c->builder.block = &op->regions[0];
+    c->in_grid = true;
+    c->needs.count = 0;
+    TileFrame *frame = c->frame;
+    frame->has_flags = tile_sequence_returns(statement->body);
+    frame->returned = frame->has_flags ? tile_scope_flag(c, NULL, tile_bool_meaning(false)) : NULL;
+    bind_programs(c, &grid, op);
+    tile_check_sequence(c, statement->body);
+    tile_build_end(tile_emit(c), TILE_OP_YIELD, NULL, 0);
+    frame->returned = NULL;
+    c->in_grid = false;
+    c->builder.block = outer;
+    tile_scope_close(c, before);
+    require_needs(c, &grid, op);
+}
+
+void tile_check_temp(TileChecker *c, const TileStatement *statement) {
+    const TileTypeExpr *type = statement->type;
+    TileScalar scalar;
+    TileNameRef name = statement->names.items[0];
+    bool fits = type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
+    if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
+        tile_fail(c, TEMP_PLACE, statement->span);
+        return;
+    }
+    if (!fits || type->extents.count > TILE_MAX_TENSOR_RANK) {
+        tile_fail(c, TEMP_TYPE, type->span);
+        return;
+    }
+    if (!tile_find_type(c, type->name, &scalar)) {
+        tile_fail(c, UNKNOWN_TYPE, type->span, type->name);
+        return;
+    }
+    TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
+    *tensor = (TileTensor){.name = name.name, .scalar = scalar, .access = TILE_ACCESS_TEMP, .rank = (unsigned)type->extents.count, .span = name.span};
+    TileValue *extents[TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        tensor->dims[i] = tile_check_integer(c, type->extents.items[i], "an extent");
+        if (!tensor->dims[i]) return;
+        extents[i] = tile_emit_sum(c, tensor->dims[i]);
+    }
+    const TileType *made = tile_type_tensor(c->context, scalar, tensor->rank, TILE_ACCESS_TEMP);
+    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
+    tensor->value = tile_op_result(op, 0);
+    tensor->value->name = tile_intern_string(c->context->strings, name.name);
+    tile_scope_bind(c, name, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor}, true);
+}

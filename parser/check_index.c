@@ -1,0 +1,474 @@
+/* Indexing: loads and stores of tensors, axes added to tiles, gathers.
+ *
+ * An access keeps, beside the operands of its op, the atoms of its validity: lanes of ranges past their limit, and
+ * indices that are not proven to lie inside their dimension. */
+#include "parser/check.h"
+
+#include <string.h>
+
+typedef struct Access {
+    const TileTensor *tensor;
+    TileSpan span;
+    int64_t kinds[TILE_MAX_TENSOR_RANK];
+    const TileRange *ranges[TILE_MAX_TENSOR_RANK]; /* RANGE */
+    const TileSum *indices[TILE_MAX_TENSOR_RANK];  /* INDEX */
+    TileValue *gathers[TILE_MAX_TENSOR_RANK];      /* GATHER: i64 tiles */
+    bool poisoned[TILE_MAX_TENSOR_RANK];           /* INDEX: a value that may itself be invalid */
+    int axis_of[TILE_MAX_TENSOR_RANK];             /* RANGE, GATHER */
+    int gather_axis;                               /* -1 when none */
+    unsigned rank;
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    const TileValidity *valid;
+} Access;
+
+/* What a launch must check for a proof is kept for the grid; only what the host can compute may be asked. */
+static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
+    TileSumNeeds needs = {0};
+    if (!lowest || !highest) return false;
+    const TileSum *room = tile_sum_subtract(&c->sums, tile_sum_subtract(&c->sums, dim, highest), tile_sum_integer(&c->sums, 1));
+    TileSumNeeds *asked = c->in_grid ? &needs : NULL;
+    if (!tile_sum_nonnegative(&c->sums, lowest, asked) || !tile_sum_nonnegative(&c->sums, room, asked)) return false;
+    for (unsigned i = 0; i < needs.count; i++) {
+        bool there = false;
+        for (unsigned k = 0; k < c->needs.count; k++) there = there || c->needs.items[k] == needs.items[i];
+        if (there) continue;
+        if (c->needs.count == sizeof c->needs.items / sizeof *c->needs.items) return false;
+        c->needs.items[c->needs.count++] = needs.items[i];
+    }
+    return true;
+}
+
+/* ---- entries ---- */
+
+/* Lanes of first + l * step inside 0 .. dim. */
+static void inside_bounds(TileChecker *c, const TileRange *range, const TileSum *dim, const TileSum **lo, const TileSum **hi) {
+    TileSumTable *t = &c->sums;
+    const TileSum *zero = tile_sum_integer(t, 0), *one = tile_sum_integer(t, 1);
+    const TileSum *stride = tile_sum_integer(t, range->step > 0 ? range->step : -range->step);
+    if (range->step > 0) {
+        *lo = tile_sum_divide_up(t, tile_sum_subtract(t, zero, range->first), stride);
+        *hi = tile_sum_divide_up(t, tile_sum_subtract(t, dim, range->first), stride);
+    } else {
+        *lo = tile_sum_add(t, tile_sum_divide(t, tile_sum_subtract(t, range->first, dim), stride), one);
+        *hi = tile_sum_add(t, tile_sum_divide(t, range->first, stride), one);
+    }
+    *lo = tile_sum_max(t, zero, *lo);
+    *hi = tile_sum_min(t, range->size, *hi);
+    if (tile_sum_is_literal(*lo, 0)) *lo = NULL;
+    if (*hi == range->size) *hi = NULL;
+}
+
+static void add_range(TileChecker *c, Access *access, unsigned d, const TileRange *range, TileSpan span) {
+    const TileSum *dim = access->tensor->dims[d];
+    int8_t axis[] = {(int8_t)access->rank};
+    access->kinds[d] = TILE_ACCESS_RANGE;
+    access->ranges[d] = range;
+    access->axis_of[d] = (int)access->rank;
+    access->extent[access->rank++] = range->size;
+    if (range->lanes) access->valid = tile_valid_add(c, access->valid, range->lanes, axis, access->span);
+    if (proven_inside(c, range->lowest, range->highest, dim)) return;
+    TileAtom atom = {.root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
+    inside_bounds(c, range, dim, &atom.lo, &atom.hi);
+    if (!atom.lo && !atom.hi) return;
+    bool unshifted = range->first == range->root->first && range->step == range->root->step;
+    atom.birth = unshifted ? range->root->birth : range->birth;
+    atom.words = tile_arena_format(c->arena, "the lanes of `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
+    access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
+}
+
+static void add_integer(TileChecker *c, Access *access, unsigned d, const TileMeaning *m, TileSpan span) {
+    const TileSum *dim = access->tensor->dims[d];
+    access->kinds[d] = TILE_ACCESS_INDEX;
+    access->indices[d] = m->sum;
+    access->poisoned[d] = m->valid != NULL;
+    access->valid = tile_valid_union(c, access->valid, m->valid);
+    if (proven_inside(c, m->sum, m->sum, dim)) return;
+    access->poisoned[d] = true;
+    access->valid = tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, span), NULL, access->span);
+}
+
+/* Inside of the dimension, and where the indices themselves are valid. */
+static TileValue *index_mask(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
+    TileValue *value = index->value;
+    TileValue *zero = tile_build_integer(tile_emit(c), value->type, 0);
+    TileValue *limit = tile_emit_sum(c, dim);
+    limit = tile_build_splat(tile_emit(c), limit, value->type);
+    TileValue *ok = tile_emit_binary(c, TILE_OP_AND, tile_emit_binary(c, TILE_OP_GE, value, zero),
+                                     tile_emit_binary(c, TILE_OP_LT, value, limit));
+    TileValue *own = tile_emit_valid(c, index->valid, index);
+    return own ? tile_emit_binary(c, TILE_OP_AND, own, ok) : ok;
+}
+
+static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m, TileSpan span) {
+    const TileSum *dim = access->tensor->dims[d];
+    TileValue *key = m.value;
+    m = tile_convert(c, m, TILE_I64, span);
+    if (access->gather_axis < 0) {
+        access->gather_axis = (int)access->rank;
+        access->extent[access->rank++] = m.extent[0];
+    } else if (access->extent[access->gather_axis] != m.extent[0]) {
+        tile_fail(c, SHAPE_MISMATCH, span, tile_sum_words(c, access->extent[access->gather_axis]), tile_sum_words(c, m.extent[0]));
+        return false;
+    }
+    access->kinds[d] = TILE_ACCESS_GATHER;
+    access->gathers[d] = m.value;
+    access->axis_of[d] = access->gather_axis;
+    const char *words = tile_arena_format(c->arena, "the indices `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
+    TileAtom *atom = tile_atom_mask(c, index_mask(c, &m, dim), key, dim, span, words);
+    access->valid = tile_valid_add(c, access->valid, atom, (const int8_t[]){(int8_t)access->gather_axis}, access->span);
+    return true;
+}
+
+static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr *entry) {
+    const TileSum *dim = access->tensor->dims[d];
+    if (entry->kind == TILE_EXPR_COLON) {
+        int64_t extent;
+        if (!tile_sum_known(&c->sums, dim, &extent)) {
+            TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
+            tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span, "add the clause `static %s` to the kernel, or index with a range of tiles", tile_sum_words(c, dim));
+            tile_report(c, diagnostic);
+            return false;
+        }
+        TileMeaning whole = tile_whole_range(c, dim, entry->span);
+        add_range(c, access, d, whole.range, entry->span);
+        return true;
+    }
+    if (entry->kind == TILE_EXPR_NEWAXIS) return tile_fail(c, NEWAXIS_TENSOR, entry->span), false;
+    TileMeaning m = tile_check_expr(c, entry);
+    if (tile_is_error(&m)) return false;
+    if (m.kind == TILE_MEANING_RANGE) {
+        if (access->rank == TILE_MAX_TILE_RANK) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
+        add_range(c, access, d, m.range, entry->span);
+        return true;
+    }
+    bool tile = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_scalar_is_int((TileScalar)m.scalar);
+    if (tile && m.rank == 1) return add_gather(c, access, d, m, entry->span);
+    if (tile) return tile_fail(c, BAD_RANK, entry->span, "an index tile", "1; see `gather`", tile_meaning_words(c, &m)), false;
+    TileMeaning index = m;
+    index.valid = NULL;
+    const TileSum *sum = tile_integer_of(c, index, entry->span, "an index", false);
+    if (!sum) return false;
+    index = tile_sum_meaning(sum);
+    index.valid = m.valid;
+    add_integer(c, access, d, &index, entry->span);
+    return true;
+}
+
+static bool check_entries(TileChecker *c, const TileExpr *expr, Access *access) {
+    const TileTensor *tensor = access->tensor;
+    if (expr->items.count != tensor->rank) {
+        tile_fail(c, ENTRY_COUNT, expr->span, tensor->name, tensor->rank, (unsigned)expr->items.count);
+        return false;
+    }
+    bool ok = true;
+    access->gather_axis = -1;
+    for (unsigned d = 0; d < tensor->rank; d++) ok = add_entry(c, access, d, expr->items.items[d]) && ok;
+    return ok;
+}
+
+/* ---- operands ---- */
+
+typedef struct Operands {
+    TileValue *items[4 * TILE_MAX_TENSOR_RANK + 4];
+    unsigned count;
+    int64_t parts[1];
+    unsigned part_count;
+} Operands;
+
+static void push(Operands *operands, TileValue *value) { operands->items[operands->count++] = value; }
+
+/* Conditions empty the first range; where none is left they join the mask. `valid` may hold more atoms than the
+ * access brought: a store that skips. */
+static void add_operands(TileChecker *c, const Access *access, const TileValidity *valid, Operands *operands) {
+    const TileSum *zero = tile_sum_integer(&c->sums, 0);
+    TileValue *conditions = tile_emit_conditions(c, valid);
+    TileValue *pending = conditions;
+    for (unsigned d = 0; d < access->tensor->rank; d++) {
+        if (access->kinds[d] == TILE_ACCESS_INDEX) {
+            TileValue *index = tile_emit_sum(c, access->indices[d]);
+            if (access->poisoned[d] && conditions) index = tile_emit_select(c, conditions, index, tile_emit_sum(c, zero));
+            push(operands, index);
+        } else if (access->kinds[d] == TILE_ACCESS_GATHER) {
+            push(operands, access->gathers[d]);
+        } else {
+            const TileRange *range = access->ranges[d];
+            const TileSum *lo, *hi;
+            tile_valid_bounds(c, valid, access->axis_of[d], &lo, &hi);
+            push(operands, tile_emit_sum(c, range->first));
+            push(operands, tile_emit_sum(c, tile_sum_integer(&c->sums, range->step)));
+            push(operands, tile_emit_sum(c, lo ? lo : zero));
+            TileValue *high = tile_emit_sum(c, hi ? hi : range->size);
+            if (pending) high = tile_emit_select(c, pending, high, tile_emit_sum(c, zero));
+            pending = NULL;
+            push(operands, high);
+        }
+    }
+    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = TILE_BOOL, .rank = (uint8_t)access->rank};
+    memcpy(shape.extent, access->extent, sizeof access->extent);
+    /* Intervals of a gathered axis have no range to carry them. */
+    unsigned gathered = access->gather_axis >= 0 ? 1u << access->gather_axis : 0;
+    const TileValidity *masked = tile_valid_union(c, tile_valid_masks(c, valid), tile_valid_select(c, valid, gathered, false));
+    TileValue *mask = tile_emit_valid(c, masked, &shape);
+    if (pending) {
+        TileValue *all = access->rank ? tile_build_splat(tile_emit(c), pending, tile_meaning_type(c, &shape)) : pending;
+        mask = mask ? tile_emit_binary(c, TILE_OP_AND, all, mask) : all;
+    }
+    if (!mask) return;
+    push(operands, mask);
+    operands->parts[operands->part_count++] = TILE_PARTS_MASK;
+}
+
+static unsigned access_attributes(const Access *access, const Operands *operands, TileAttribute *attributes) {
+    attributes[0] = (TileAttribute){.key = TILE_ATTRIBUTE_ACCESS, .count = access->tensor->rank, .integers = access->kinds};
+    attributes[1] = (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = operands->part_count, .integers = operands->parts};
+    return operands->part_count ? 2 : 1;
+}
+
+/* ---- loads ---- */
+
+static TileMeaning emit_load(TileChecker *c, Access *access) {
+    Operands operands = {0};
+    TileAttribute attributes[2];
+    push(&operands, access->tensor->value);
+    tile_emit_at(c, access->span);
+    add_operands(c, access, access->valid, &operands);
+    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)access->tensor->scalar, .rank = (uint8_t)access->rank};
+    memcpy(shape.extent, access->extent, sizeof access->extent);
+    const TileType *type = tile_meaning_type(c, &shape);
+    unsigned count = access_attributes(access, &operands, attributes);
+    tile_emit_at(c, access->span);
+    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
+    return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
+}
+
+static bool may_read(TileChecker *c, const TileTensor *tensor, TileSpan span) {
+    if (!c->in_grid) return tile_fail(c, HOST_ACCESS, span, tensor->name), false;
+    if (tensor->access != TILE_ACCESS_OUT) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_WRITE_ONLY, span, tensor->name);
+    tile_diagnostic_note(c->diagnostics, d, tensor->span, "`inout` makes it readable");
+    tile_report(c, d);
+    return false;
+}
+
+TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor) {
+    Access access = {.tensor = tensor->tensor, .span = expr->span};
+    if (!may_read(c, tensor->tensor, expr->span) || !check_entries(c, expr, &access)) return tile_error_meaning();
+    return emit_load(c, &access);
+}
+
+/* ---- axes of tiles ---- */
+
+static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    unsigned rank = 0, kept = 0;
+    for (size_t i = 0; i < expr->items.count; i++) {
+        const TileExpr *entry = expr->items.items[i];
+        if (rank == TILE_MAX_TILE_RANK) return tile_fail(c, RANK_LIMIT, expr->span, (int)TILE_MAX_TILE_RANK);
+        if (entry->kind == TILE_EXPR_NEWAXIS) {
+            extent[rank++] = tile_sum_integer(&c->sums, 1);
+        } else if (entry->kind == TILE_EXPR_COLON && kept < m->rank) {
+            extent[rank] = m->extent[kept];
+            map[kept++] = (int8_t)rank++;
+        } else if (entry->kind != TILE_EXPR_COLON) {
+            TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_INDEX, entry->span);
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "elements of a tile are not addressed one by one; load them from the tensor");
+            tile_report(c, d);
+            return tile_error_meaning();
+        } else {
+            kept++;
+        }
+    }
+    if (kept != m->rank) return tile_fail(c, ENTRY_COUNT, expr->span, tile_meaning_words(c, m), m->rank, kept);
+    tile_emit_at(c, expr->span);
+    return tile_reshape_to(c, *m, rank, extent, map);
+}
+
+static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
+    if (expr->items.count != 1) return tile_fail(c, ARGUMENT_COUNT, expr->span, "iota", 1u, 1u, (unsigned)expr->items.count);
+    const TileSum *extent = tile_check_extent(c, expr->items.items[0]);
+    if (!extent) return tile_error_meaning();
+    int64_t lanes = tile_extent_value(c, extent);
+    tile_emit_at(c, expr->span);
+    const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
+    return tile_value_meaning(c, tile_build_iota(tile_emit(c), type, 0), &extent, NULL);
+}
+
+TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr->a);
+    switch (m.kind) {
+    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_TENSOR: return tile_check_load(c, expr, &m);
+    case TILE_MEANING_VALUE: return add_axes(c, expr, &m);
+    case TILE_MEANING_BUILTIN:
+        if (strcmp(m.builtin->name, "iota") == 0) return check_iota(c, expr);
+        return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+    default: return tile_fail(c, NOT_INDEXABLE, expr->a->span, tile_meaning_words(c, &m));
+    }
+}
+
+/* ---- stores ---- */
+
+static bool may_write(TileChecker *c, const TileTensor *tensor, TileSpan span) {
+    if (!c->in_grid) return tile_fail(c, HOST_ACCESS, span, tensor->name), false;
+    if (tensor->access != TILE_ACCESS_IN) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_READ_ONLY, span, tensor->name);
+    tile_diagnostic_note(c->diagnostics, d, tensor->span, "`out` or `inout` makes it writable");
+    tile_report(c, d);
+    return false;
+}
+
+/* The value as the tensor's element type and the access's shape. */
+static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, TileSpan span) {
+    TileScalar scalar = access->tensor->scalar;
+    if (tile_is_literal(value)) *value = tile_literal_as(c, value, scalar, span);
+    if (tile_is_error(value)) return false;
+    if (value->scalar != scalar) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_STORE_TYPE, span, tile_meaning_words(c, value), access->tensor->name, tile_scalar_name(scalar));
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name(scalar), tile_span_text(c, span));
+        tile_report(c, d);
+        return false;
+    }
+    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)scalar, .rank = (uint8_t)access->rank};
+    memcpy(shape.extent, access->extent, sizeof access->extent);
+    bool fits = value->rank == 0 || value->rank == access->rank;
+    for (unsigned i = 0; fits && i < value->rank; i++)
+        fits = value->extent[i] == access->extent[i] || tile_sum_is_literal(value->extent[i], 1);
+    if (!fits) return tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, &shape), tile_meaning_words(c, value)), false;
+    *value = tile_stretch(c, *value, access->rank, access->extent);
+    return true;
+}
+
+static void emit_store(TileChecker *c, const Access *access, const TileMeaning *value, const TileValidity *valid) {
+    Operands operands = {0};
+    TileAttribute attributes[2];
+    tile_emit_at(c, access->span);
+    push(&operands, access->tensor->value);
+    push(&operands, tile_emit_value(c, value));
+    add_operands(c, access, valid, &operands);
+    unsigned count = access_attributes(access, &operands, attributes);
+    tile_emit_at(c, access->span);
+    tile_build_op(tile_emit(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
+}
+
+static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
+    if (!fit_value(c, access, &value, expr->span)) return;
+    const TileValidEntry *missing = tile_valid_missing(value.valid, access->valid);
+    if (missing && !skip) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span, access->tensor->name, missing->atom->words);
+        tile_diagnostic_note(c->diagnostics, d, missing->atom->span, "what may be invalid begins here; `else skip` leaves those elements as they were");
+        TileSpan place = missing->where.file ? missing->where : expr->span;
+        tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
+        tile_report(c, d);
+        return;
+    }
+    emit_store(c, access, &value, tile_valid_union(c, access->valid, value.valid));
+}
+
+static bool target_access(TileChecker *c, const TileExpr *target, Access *access) {
+    TileMeaning m = target->kind == TILE_EXPR_INDEX ? tile_check_expr(c, target->a) : tile_check_expr(c, target);
+    if (tile_is_error(&m)) return false;
+    if (m.kind != TILE_MEANING_TENSOR || target->kind != TILE_EXPR_INDEX) {
+        tile_fail(c, NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
+        return false;
+    }
+    *access = (Access){.tensor = m.tensor, .span = target->span};
+    return may_write(c, m.tensor, target->span) && check_entries(c, target, access);
+}
+
+void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr, bool skip) {
+    Access access;
+    if (target_access(c, target, &access) && !tile_is_error(&value)) store(c, &access, value, value_expr, skip);
+}
+
+/* ---- gather and scatter ---- */
+
+/* The indices, broadcast together and laid out as one axis. */
+static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, Access *access, TileMeaning *shape) {
+    const TileTensor *tensor = access->tensor;
+    TileMeaning indices[TILE_MAX_TENSOR_RANK];
+    if (call->arguments.count != first + tensor->rank) {
+        tile_fail(c, ENTRY_COUNT, call->span, tensor->name, tensor->rank, (unsigned)call->arguments.count - first);
+        return false;
+    }
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        const TileExpr *expr = call->arguments.items[first + d].value;
+        TileMeaning m = tile_check_value(c, expr);
+        if (tile_is_error(&m)) return false;
+        m = tile_as_value(c, m, expr->span);
+        if (!tile_scalar_is_int((TileScalar)m.scalar))
+            return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
+        indices[d] = tile_convert(c, m, TILE_I64, expr->span);
+    }
+    tile_emit_at(c, call->span);
+    if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
+    *shape = indices[0];
+    if (shape->rank == 0) return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
+    int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
+    TileValue *mask = NULL;
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        TileValue *ok = index_mask(c, &indices[d], tensor->dims[d]);
+        mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
+        access->kinds[d] = TILE_ACCESS_GATHER;
+        access->gathers[d] = tile_build_reshape(tile_emit(c), indices[d].value, 1, &lanes);
+    }
+    access->rank = 1;
+    access->extent[0] = tile_sum_integer(&c->sums, lanes);
+    access->gather_axis = 0;
+    const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
+    static const int8_t axes[] = {0, 1, 2, 3, 4};
+    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, call->span, words);
+    shape->valid = tile_valid_add(c, NULL, atom, axes, call->span);
+    TileValue *flat = tile_build_reshape(tile_emit(c), mask, 1, &lanes);
+    access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, call->span, words), axes, call->span);
+    return true;
+}
+
+static bool tensor_argument(TileChecker *c, const TileExpr *call, Access *access) {
+    if (!call->arguments.count) return tile_fail(c, ARGUMENT_COUNT, call->span, "gather", 2u, 9u, 0u), false;
+    TileMeaning m = tile_check_expr(c, call->arguments.items[0].value);
+    if (tile_is_error(&m)) return false;
+    if (m.kind != TILE_MEANING_TENSOR) {
+        tile_fail(c, NOT_TENSOR, call->arguments.items[0].value->span, tile_meaning_words(c, &m));
+        return false;
+    }
+    *access = (Access){.tensor = m.tensor, .span = call->span};
+    return true;
+}
+
+TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
+    Access access;
+    TileMeaning shape;
+    if (!tensor_argument(c, call, &access) || !may_read(c, access.tensor, call->span)) return tile_error_meaning();
+    if (!check_flat_indices(c, call, 1, &access, &shape)) return tile_error_meaning();
+    TileMeaning flat = emit_load(c, &access);
+    int64_t extent[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < shape.rank; i++) extent[i] = tile_extent_value(c, shape.extent[i]);
+    TileValue *value = tile_build_reshape(tile_emit(c), flat.value, shape.rank, extent);
+    return tile_value_meaning(c, value, shape.extent, shape.valid);
+}
+
+void tile_check_scatter(TileChecker *c, const TileExpr *call) {
+    Access access;
+    TileMeaning shape;
+    if (!tensor_argument(c, call, &access) || !may_write(c, access.tensor, call->span)) return;
+    if (call->arguments.count < 2) {
+        tile_fail(c, ARGUMENT_COUNT, call->span, "scatter", 3u, 10u, (unsigned)call->arguments.count);
+        return;
+    }
+    const TileExpr *value_expr = call->arguments.items[1].value;
+    TileMeaning value = tile_check_value(c, value_expr);
+    if (tile_is_error(&value) || !check_flat_indices(c, call, 2, &access, &shape)) return;
+    Access wide = access;
+    wide.rank = shape.rank;
+    memcpy(wide.extent, shape.extent, sizeof wide.extent);
+    if (!fit_value(c, &wide, &value, value_expr->span)) return;
+    if (tile_valid_missing(value.valid, shape.valid)) {
+        tile_fail_invalid(c, &value, value_expr, "the value of a scatter");
+        return;
+    }
+    int64_t lanes = tile_extent_value(c, access.extent[0]);
+    TileValue *flat = tile_build_reshape(tile_emit(c), tile_emit_value(c, &value), 1, &lanes);
+    TileMeaning stored = tile_value_meaning(c, flat, access.extent, NULL);
+    emit_store(c, &access, &stored, access.valid);
+}

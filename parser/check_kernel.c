@@ -1,0 +1,240 @@
+/* A kernel as a function: parameters, dimensions, clauses, body. */
+#include "parser/check.h"
+
+#include <string.h>
+
+/* ---- parameters ---- */
+
+typedef struct Param {
+    const TileParam *param;
+    TileTensor *tensor; /* NULL for scalars */
+} Param;
+
+typedef struct Kernel {
+    const TileItem *item;
+    TILE_LIST(Param) params;
+} Kernel;
+
+static void bind_parameter(TileChecker *c, const TileParam *param, TileMeaning meaning) {
+    TileBound *other = tile_scope_find(c, param->name);
+    if (other) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, param->span, param->name);
+        tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", param->name);
+        tile_report(c, d);
+    }
+    tile_list_push(c->arena, &c->bounds, (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
+}
+
+static void add_tensor(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
+    static const TileAccess accesses[] = {[TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT, [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
+    const TileTypeExpr *type = param->type;
+    if (type->extents.count > TILE_MAX_TENSOR_RANK) {
+        tile_fail(c, RANK_LIMIT, type->span, (int)TILE_MAX_TENSOR_RANK);
+        return;
+    }
+    TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
+    *tensor = (TileTensor){.name = param->name, .scalar = scalar, .access = accesses[type->access], .rank = (unsigned)type->extents.count, .span = param->span};
+    tensor->value = tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, tensor->rank, tensor->access));
+    tile_list_push(c->arena, &kernel->params, (Param){param, tensor});
+    bind_parameter(c, param, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor});
+}
+
+/* A static scalar is compiled in; that it has this value is required at launch. */
+static void require_value(TileChecker *c, const TileParam *param, TileValue *value, const TileMeaning *wanted) {
+    tile_emit_at(c, param->span);
+    TileValue *expected = tile_emit_value(c, wanted);
+    TileValue *ok = tile_emit_binary(c, TILE_OP_EQ, value, expected);
+    const char *text = tile_arena_format(c->arena, "%s as compiled in", param->name);
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emit(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+}
+
+static void add_scalar(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
+    bool is_static = tile_is_static(kernel->item, param->name);
+    TileMeaning m;
+    if (param->type->is_const) {
+        m = tile_bound_constant(c, param->name, scalar, param->span);
+        bind_parameter(c, param, m);
+        return;
+    }
+    TileValue *value = tile_func_add_parameter(c->func, param->name, tile_type_scalar(c->context, scalar));
+    tile_list_push(c->arena, &kernel->params, (Param){param, NULL});
+    m = tile_scalar_meaning(c, value, NULL);
+    if (m.sum) m.sum->products[0].symbols[0]->name = param->name;
+    if (is_static) {
+        m = tile_bound_constant(c, param->name, scalar, param->span);
+        if (!tile_is_error(&m)) require_value(c, param, value, &m);
+    }
+    bind_parameter(c, param, m);
+}
+
+static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param) {
+    const TileTypeExpr *type = param->type;
+    TileScalar scalar;
+    if (type->kind != TILE_TYPE_EXPR_NAME) {
+        tile_fail(c, PARAMETER_TYPE, type->span);
+    } else if (!tile_find_type(c, type->name, &scalar)) {
+        tile_fail(c, UNKNOWN_TYPE, type->span, type->name);
+        bind_parameter(c, param, tile_error_meaning());
+    } else if (type->access != TILE_WORD_NONE && type->has_extents) {
+        add_tensor(c, kernel, param, scalar);
+    } else if (type->access == TILE_WORD_NONE && !type->has_extents) {
+        add_scalar(c, kernel, param, scalar);
+    } else {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_TYPE, type->span);
+        if (type->has_extents) tile_diagnostic_edit(c->diagnostics, d, (TileSpan){type->span.file, type->span.begin, type->span.begin}, "in ");
+        bind_parameter(c, param, tile_error_meaning());
+    }
+}
+
+/* The parameters that the chosen function takes beyond those of the generic's type become the kernel's. */
+static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
+    const TileGeneric *generic = NULL;
+    for (size_t i = 0; i < kernel->item->generics.count; i++)
+        if (kernel->item->generics.items[i].name == param->name) generic = &kernel->item->generics.items[i];
+    if (!generic || generic->kind != TILE_GENERIC_FN || !generic->type->open) {
+        tile_fail(c, SPREAD_PLACE, param->span, param->name);
+        return;
+    }
+    TileMeaning function = tile_scope_meaning(c, param->name, param->span);
+    TileMeaning spread = {.kind = TILE_MEANING_SPREAD};
+    if (function.kind == TILE_MEANING_FUNCTION) {
+        size_t named = generic->type->items.count, count = function.item->params.count;
+        spread.count = (uint32_t)(count > named ? count - named : 0);
+        spread.items = TILE_NEW_ARRAY(c->arena, TileMeaning, spread.count);
+        for (uint32_t i = 0; i < spread.count; i++) {
+            const TileParam *extra = &function.item->params.items[named + i];
+            add_parameter(c, kernel, extra);
+            spread.items[i] = tile_scope_meaning(c, extra->name, extra->span);
+        }
+    }
+    tile_list_push(c->arena, &c->bounds, (TileBound){.name = tile_spread_name(c, param->name), .meaning = spread, .span = param->span, .fixed = true});
+}
+
+/* ---- dimensions ---- */
+
+static bool is_new_name(TileChecker *c, const TileExpr *expr) {
+    const TileAst *ast;
+    return expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name) && !tile_find_item(c->frame->ast, expr->name, true, &ast);
+}
+
+/* A plain name is bound by the first dimension that it names. */
+static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *tensor, unsigned d, const TileExpr *expr) {
+    TileMeaning m;
+    bool is_static = tile_is_static(kernel->item, expr->name);
+    if (is_static) {
+        m = tile_bound_constant(c, expr->name, TILE_I64, expr->span);
+        int64_t value;
+        if (m.sum && tile_sum_known(&c->sums, m.sum, &value) && value < 0) m = tile_fail(c, WRONG_BINDING, expr->span, expr->name, "an extent, at least 0");
+    } else {
+        tile_emit_at(c, expr->span);
+        TileValue *extent = tile_build_dim(tile_emit(c), tensor->value, d);
+        extent->name = tile_intern_string(c->context->strings, expr->name);
+        TileSymbol *symbol = tile_symbol_value(&c->sums, expr->name, extent);
+        symbol->host = true;
+        tile_symbol_bound(symbol, tile_sum_integer(&c->sums, 0), NULL);
+        m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
+    }
+    tensor->dims[d] = m.sum ? m.sum : tile_sum_integer(&c->sums, 1);
+    tile_list_push(c->arena, &c->bounds, (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
+    return !is_static && m.sum;
+}
+
+static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, const TileExpr *expr) {
+    tensor->dims[d] = tile_check_integer(c, expr, "a dimension");
+    if (!tensor->dims[d]) {
+        tensor->dims[d] = tile_sum_integer(&c->sums, 1);
+        return;
+    }
+    tile_emit_at(c, expr->span);
+    TileValue *operands[] = {tensor->value, tile_emit_sum(c, tensor->dims[d])};
+    const char *text = tile_intern_string(c->context->strings, tile_span_text(c, expr->span));
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = d}, {.key = TILE_ATTRIBUTE_TEXT, .text = text}};
+    tile_build_op(tile_emit(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
+}
+
+static void check_dimensions(TileChecker *c, const Kernel *kernel) {
+    uint32_t *bound = TILE_NEW_ARRAY(c->arena, uint32_t, kernel->params.count);
+    for (size_t i = 0; i < kernel->params.count; i++) {
+        const Param *param = &kernel->params.items[i];
+        for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++) {
+            const TileExpr *expr = param->param->type->extents.items[d];
+            if (is_new_name(c, expr) && bind_dimension(c, kernel, param->tensor, d, expr)) bound[i] |= 1u << d;
+        }
+    }
+    for (size_t i = 0; i < kernel->params.count; i++) {
+        const Param *param = &kernel->params.items[i];
+        for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++)
+            if (!(bound[i] >> d & 1u)) check_dimension(c, param->tensor, d, param->param->type->extents.items[d]);
+    }
+}
+
+/* ---- clauses ---- */
+
+static void check_statics(TileChecker *c, const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->statics.count; i++) {
+        const TileNameRef *name = &kernel->statics.items[i];
+        TileBound *bound = tile_scope_find(c, name->name);
+        if (!bound || (!bound->meaning.sum && !bound->meaning.constant && !tile_is_error(&bound->meaning)))
+            tile_fail(c, STATIC_NAME, name->span, name->name);
+    }
+}
+
+static void check_overlaps(TileChecker *c, const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->overlaps.count; i++) {
+        const TileNameRef *name = &kernel->overlaps.items[i];
+        TileBound *bound = tile_scope_find(c, name->name);
+        if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning))) tile_fail(c, OVERLAP_NAME, name->span, name->name);
+    }
+}
+
+static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
+    TileMeaning m = tile_check_condition(c, expr);
+    if (tile_is_error(&m)) return;
+    const char *text = tile_span_text(c, expr->span);
+    if (require->text) text = tile_arena_format(c->arena, "%s: %s", text, require->text);
+    if (m.constant) {
+        if (!m.bits && !c->representative) tile_fail(c, REQUIRE_FAILED, expr->span, text);
+        return;
+    }
+    tile_emit_at(c, expr->span);
+    TileValue *condition = tile_emit_value(c, &m);
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emit(c), TILE_OP_REQUIRE, &condition, 1, &attribute, 1, NULL, 0);
+}
+
+static void check_requires(TileChecker *c, const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->requires.count; i++)
+        for (size_t k = 0; k < kernel->requires.items[i].conditions.count; k++)
+            check_require(c, &kernel->requires.items[i], kernel->requires.items[i].conditions.items[k]);
+}
+
+/* ---- the kernel ---- */
+
+void tile_check_kernel(TileChecker *c, const TileItem *item) {
+    Kernel kernel = {.item = item};
+    TileFrame frame = {.item = item, .ast = c->ast, .call = item->name_span};
+    c->frame = &frame;
+    c->where = item->name_span;
+    c->func = tile_func_create(c->module, item->name, TILE_FUNC_KERNEL, TILE_FORM_TILE);
+    c->builder = tile_builder_at_end(c->module, &c->func->body);
+    c->func->location = tile_emit(c)->location;
+    bool ok = tile_check_all_used(c, item);
+    ok = tile_bind_generics(c, item) && ok;
+    if (!ok || !tile_bind_tunes(c, item)) return;
+    for (size_t i = 0; i < item->params.count; i++) {
+        const TileParam *param = &item->params.items[i];
+        if (param->spread)
+            add_spread(c, &kernel, param);
+        else
+            add_parameter(c, &kernel, param);
+    }
+    check_dimensions(c, &kernel);
+    check_statics(c, item);
+    check_overlaps(c, item);
+    check_requires(c, item);
+    c->scope_start = c->bounds.count;
+    tile_check_sequence(c, item->body);
+    if (!c->grid_count) tile_fail(c, NO_GRID, item->name_span, item->name);
+    tile_build_end(tile_emit(c), TILE_OP_RETURN, NULL, 0);
+}

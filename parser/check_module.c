@@ -1,0 +1,361 @@
+/* The entry points: imports, checking a whole file, lowering one kernel. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/verify.h"
+#include "parser/check.h"
+#include "parser/parse.h"
+
+/* ---- imports ---- */
+
+static TileAst *find_loaded(TileAst *const *loaded, size_t count, const TileDiagnostics *diagnostics, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(diagnostics->files.items[loaded[i]->file].name, name) == 0) return loaded[i];
+    return NULL;
+}
+
+typedef struct Loaded {
+    TILE_LIST(TileAst *) list;
+} Loaded;
+
+static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const TileItem *item, const TileImporter *importer,
+                               Loaded *loaded) {
+    const char *name = NULL, *text = NULL, *from = diagnostics->files.items[ast->file].name;
+    size_t length = 0;
+    TileAst *module = NULL;
+    if (!importer || !importer->read(importer->state, from, item->name, item->is_path, &name, &text, &length)) {
+        tile_diagnose(diagnostics, TILE_DIAGNOSTIC_NO_IMPORT, item->name_span, item->name);
+        tile_list_push(ast->arena, &ast->imports, NULL);
+        return TILE_INVALID_SOURCE;
+    }
+    tile_status status = TILE_OK;
+    module = find_loaded(loaded->list.items, loaded->list.count, diagnostics, name);
+    if (!module) {
+        status = tile_parse_program_file(ast->arena, diagnostics, ast->names, name, text, length, &module);
+        tile_list_push(ast->arena, &loaded->list, module);
+    }
+    tile_list_push(ast->arena, &ast->imports, module);
+    return status;
+}
+
+tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, const TileImporter *importer) {
+    tile_status result = TILE_OK;
+    Loaded loaded = {0};
+    tile_list_push(ast->arena, &loaded.list, ast);
+    for (size_t next = 0; next < loaded.list.count; next++) {
+        TileAst *file = loaded.list.items[next];
+        file->imports.count = 0;
+        for (size_t i = 0; i < file->items.count; i++) {
+            if (file->items.items[i]->kind != TILE_ITEM_IMPORT) continue;
+            tile_status status = load_import(diagnostics, file, file->items.items[i], importer, &loaded);
+            if (status != TILE_OK) result = status;
+        }
+    }
+    return result;
+}
+
+/* ---- the checker ---- */
+
+void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
+                       const TileAst *ast, const TileLowerOptions *options) {
+    *c = (TileChecker){.context = context, .diagnostics = diagnostics, .arena = arena, .names = ast->names, .ast = ast,
+                       .options = options, .fill_word = "0"};
+    tile_sum_table_init(&c->sums, arena);
+    c->file_numbers = TILE_NEW_ARRAY(arena, uint32_t, diagnostics->files.count);
+    for (size_t i = 1; i < diagnostics->files.count; i++) {
+        const char *name = tile_intern_string(context->strings, diagnostics->files.items[i].name);
+        size_t at = 1;
+        while (at < context->files.count && context->files.items[at] != name) at++;
+        if (at == context->files.count) tile_list_push(context->arena, &context->files, name);
+        c->file_numbers[i] = (uint32_t)at;
+    }
+}
+
+static const TileItem *find_kernel(const TileAst *ast, const char *name) {
+    for (size_t i = 0; i < ast->items.count; i++)
+        if (ast->items.items[i]->kind == TILE_ITEM_KERNEL && strcmp(ast->items.items[i]->name, name) == 0)
+            return ast->items.items[i];
+    return NULL;
+}
+
+/* Errors of the choice of an instance, not of the text. */
+static bool is_binding_error(TileDiagnosticCode code) {
+    return code == TILE_DIAGNOSTIC_UNBOUND || code == TILE_DIAGNOSTIC_WRONG_BINDING || code == TILE_DIAGNOSTIC_NO_SUCH_BINDING ||
+           code == TILE_DIAGNOSTIC_BINDING_CLASS || code == TILE_DIAGNOSTIC_REQUIRE_FAILED;
+}
+
+static tile_status status_since(const TileDiagnostics *diagnostics, size_t count, uint32_t errors) {
+    if (diagnostics->error_count == errors) return TILE_OK;
+    for (size_t i = count; i < diagnostics->list.count; i++) {
+        const TileDiagnostic *d = diagnostics->list.items[i];
+        if (d->severity == TILE_SEVERITY_ERROR && !is_binding_error(d->code)) return TILE_INVALID_SOURCE;
+    }
+    return TILE_INVALID_ARGUMENT;
+}
+
+static tile_status verify(TileChecker *c, const TileItem *kernel) {
+    TileText text = {.arena = c->arena};
+    bool ok = tile_module_verify(c->module, &text) && !c->builder.error;
+    if (ok) return TILE_OK;
+    tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INTERNAL, kernel->name_span, kernel->name, c->builder.error ? c->builder.error : tile_text_get(&text));
+    return TILE_INTERNAL;
+}
+
+tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
+                                  const char *kernel, const TileLowerOptions *options, TileModule **out) {
+    *out = NULL;
+    const TileItem *item = find_kernel(ast, kernel);
+    if (!item) {
+        tile_diagnose(diagnostics, TILE_DIAGNOSTIC_NO_KERNEL, (TileSpan){ast->file, 0, 0}, kernel);
+        return TILE_INVALID_ARGUMENT;
+    }
+    TileArena *arena = tile_arena_create(context->arena);
+    TileModule *module = arena ? tile_module_create(context) : NULL;
+    if (!module) {
+        tile_arena_destroy(arena);
+        return TILE_OUT_OF_MEMORY;
+    }
+    TileChecker c;
+    size_t count = diagnostics->list.count;
+    uint32_t errors = diagnostics->error_count;
+    tile_checker_init(&c, context, diagnostics, arena, ast, options);
+    c.module = module;
+    tile_check_kernel(&c, item);
+    tile_status status = status_since(diagnostics, count, errors);
+    if (status == TILE_OK) status = verify(&c, item);
+    tile_arena_destroy(arena);
+    if (status == TILE_OK)
+        *out = module;
+    else
+        tile_module_destroy(module);
+    return status;
+}
+
+tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, const char *kernel,
+                              const TileBinding *bindings, size_t count, TileModule **out) {
+    TileLowerOptions options = {.bindings = bindings, .binding_count = count};
+    return tile_lower_kernel_for(context, diagnostics, ast, kernel, &options, out);
+}
+
+/* ---- checking a file ---- */
+
+typedef struct ModuleCheck {
+    TileContext *context;
+    TileDiagnostics *diagnostics;
+    const TileAst *ast;
+    TileArena *arena;
+} ModuleCheck;
+
+static TileChecker begin_check(ModuleCheck *check, const TileLowerOptions *options) {
+    TileChecker c;
+    tile_checker_init(&c, check->context, check->diagnostics, check->arena, check->ast, options);
+    c.module = tile_module_create(check->context);
+    c.representative = true;
+    return c;
+}
+
+static bool differs_by_choice(const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        if (kernel->generics.items[i].kind == TILE_GENERIC_TYPE) return true;
+    for (size_t i = 0; i < kernel->params.count; i++)
+        if (kernel->params.items[i].type && kernel->params.items[i].type->is_const) return true;
+    return false;
+}
+
+static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options, bool second) {
+    uint32_t errors = check->diagnostics->error_count;
+    TileChecker c = begin_check(check, options);
+    if (!c.module) return TILE_OUT_OF_MEMORY;
+    c.second = second;
+    tile_check_kernel(&c, kernel);
+    tile_status status = check->diagnostics->error_count == errors ? verify(&c, kernel) : TILE_INVALID_SOURCE;
+    tile_module_destroy(c.module);
+    return status;
+}
+
+static tile_status check_kernel_item(ModuleCheck *check, const TileItem *kernel) {
+    static const TileLowerOptions none = {0};
+    tile_status status = check_instance(check, kernel, &none, false);
+    if (status == TILE_OK && differs_by_choice(kernel)) status = check_instance(check, kernel, &none, true);
+    return status;
+}
+
+/* A stand-in for an argument of a function that is checked by itself. */
+static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const TileExpr *expr, bool constant) {
+    enum { EXTENT = 8 };
+    const TileAst *ast;
+    if (expr->kind != TILE_EXPR_NAME || tile_find_item(c->ast, expr->name, true, &ast)) return NULL;
+    const TileSum *sum = tile_map_get(extents, expr->name);
+    if (sum) return sum;
+    TileSymbol *symbol;
+    if (constant) {
+        symbol = tile_symbol_known(&c->sums, expr->name, EXTENT);
+    } else {
+        symbol = tile_symbol_value(&c->sums, expr->name, tile_build_i64(tile_emit(c), EXTENT));
+        tile_symbol_bound(symbol, tile_sum_integer(&c->sums, 0), NULL);
+    }
+    sum = tile_sum_symbol(&c->sums, symbol);
+    tile_map_set(extents, expr->name, (void *)sum);
+    return sum;
+}
+
+static TileScalar stand_in_type(const TileItem *item, const TileTypeExpr *type, bool *ok) {
+    TileScalar scalar = TILE_F32;
+    for (size_t i = 0; i < item->generics.count; i++) {
+        const TileGeneric *generic = &item->generics.items[i];
+        if (generic->name != type->name) continue;
+        uint32_t types = 0;
+        for (size_t k = 0; k < generic->classes.count; k++) tile_class_types(generic->classes.items[k].name, &types);
+        *ok = types != 0;
+        return types >> TILE_F32 & 1u || !types ? TILE_F32 : (TileScalar)__builtin_ctz(types);
+    }
+    *ok = type->name && tile_scalar_find(type->name, strlen(type->name), &scalar);
+    return scalar;
+}
+
+static bool stand_in_argument(TileChecker *c, const TileItem *item, const TileParam *param, TileMap *extents, TileMeaning *out) {
+    const TileTypeExpr *type = param->type;
+    const TileSum *extent[TILE_MAX_TENSOR_RANK];
+    bool ok = true;
+    if (!type || (type->kind != TILE_TYPE_EXPR_NAME && type->kind != TILE_TYPE_EXPR_RANGE)) return false;
+    bool is_tensor = type->access != TILE_WORD_NONE;
+    size_t limit = is_tensor ? TILE_MAX_TENSOR_RANK : TILE_MAX_TILE_RANK;
+    if (type->extents.count > limit) return false;
+    for (size_t i = 0; i < type->extents.count; i++)
+        if (!(extent[i] = stand_in_extent(c, extents, type->extents.items[i], !is_tensor))) return false;
+    if (type->kind == TILE_TYPE_EXPR_RANGE) {
+        TileSymbol *first = tile_symbol_value(&c->sums, param->name, tile_func_add_parameter(c->func, param->name, tile_type_scalar(c->context, TILE_I64)));
+        TileTiles tiles = {.lo = tile_sum_integer(&c->sums, 0), .size = extent[0]};
+        tiles.hi = tile_sum_symbol(&c->sums, tile_symbol_value(&c->sums, "a limit", first->value));
+        *out = tile_range_of(c, &tiles, tile_sum_symbol(&c->sums, first), (TileNameRef){param->name, param->span});
+        return true;
+    }
+    TileScalar scalar = stand_in_type(item, type, &ok);
+    if (!ok) return false;
+    unsigned rank = (unsigned)type->extents.count;
+    if (is_tensor) {
+        TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
+        TileAccess access = type->access == TILE_WORD_IN ? TILE_ACCESS_IN : type->access == TILE_WORD_OUT ? TILE_ACCESS_OUT : TILE_ACCESS_INOUT;
+        *tensor = (TileTensor){.name = param->name, .scalar = scalar, .access = access, .rank = rank, .span = param->span};
+        memcpy(tensor->dims, extent, rank * sizeof *extent);
+        tensor->value = tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, rank, access));
+        *out = (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor};
+        return true;
+    }
+    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)scalar, .rank = (uint8_t)rank};
+    memcpy(shape.extent, extent, rank * sizeof *extent);
+    *out = tile_value_meaning(c, tile_func_add_parameter(c->func, param->name, tile_meaning_type(c, &shape)), extent, NULL);
+    return true;
+}
+
+/* Checks a function at stand-in arguments; one that takes functions or constants is only checked where it is used. */
+static tile_status check_function_item(ModuleCheck *check, const TileItem *item) {
+    static const TileLowerOptions none = {0};
+    static const TileItem nowhere = {.kind = TILE_ITEM_FN};
+    uint32_t errors = check->diagnostics->error_count;
+    for (size_t i = 0; i < item->generics.count; i++)
+        if (item->generics.items[i].kind != TILE_GENERIC_TYPE && !item->generics.items[i].value) return TILE_OK;
+    TileChecker c = begin_check(check, &none);
+    if (!c.module) return TILE_OUT_OF_MEMORY;
+    TileFrame frame = {.item = &nowhere, .ast = check->ast};
+    TileMap extents;
+    tile_map_init(&extents, check->arena);
+    c.frame = &frame;
+    c.in_grid = true;
+    c.func = tile_func_create(c.module, item->name, TILE_FUNC_DEVICE, TILE_FORM_TILE);
+    c.builder = tile_builder_at_end(c.module, &c.func->body);
+    TileMeaning *arguments = TILE_NEW_ARRAY(check->arena, TileMeaning, item->params.count);
+    bool ok = true;
+    for (size_t i = 0; ok && i < item->params.count; i++) ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
+    TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
+    if (ok) tile_call_function(&c, &function, NULL, 0, arguments, NULL, (unsigned)item->params.count, item->name_span);
+    tile_module_destroy(c.module);
+    return check->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
+}
+
+static tile_status check_constant_item(ModuleCheck *check, const TileItem *item) {
+    static const TileLowerOptions none = {0};
+    static const TileItem nowhere = {.kind = TILE_ITEM_FN};
+    TileChecker c = begin_check(check, &none);
+    if (!c.module) return TILE_OUT_OF_MEMORY;
+    TileFrame frame = {.item = &nowhere, .ast = check->ast};
+    TileFunc *func = tile_func_create(c.module, "const", TILE_FUNC_DEVICE, TILE_FORM_TILE);
+    c.frame = &frame;
+    c.builder = tile_builder_at_end(c.module, &func->body);
+    TileMeaning m = tile_nothing();
+    if (item->kind == TILE_ITEM_CONST) {
+        m = tile_scope_meaning(&c, item->name, item->name_span);
+    } else {
+        TileStatement statement = {.kind = TILE_STATEMENT_STATIC_ASSERT, .span = item->span};
+        statement.arguments.items = item->arguments.items;
+        statement.arguments.count = item->arguments.count;
+        c.representative = false;
+        tile_check_statement(&c, &statement);
+    }
+    tile_module_destroy(c.module);
+    return tile_is_error(&m) ? TILE_INVALID_SOURCE : TILE_OK;
+}
+
+static void check_duplicates(ModuleCheck *check) {
+    TileMap seen;
+    tile_map_init(&seen, check->arena);
+    for (size_t i = 0; i < check->ast->items.count; i++) {
+        const TileItem *item = check->ast->items.items[i];
+        if (item->kind != TILE_ITEM_CONST && item->kind != TILE_ITEM_FN && item->kind != TILE_ITEM_KERNEL) continue;
+        const TileItem *other = tile_map_get(&seen, item->name);
+        if (other) {
+            TileDiagnostic *d = tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, item->name_span, item->name);
+            tile_diagnostic_note(check->diagnostics, d, other->name_span, "`%s` is declared here", item->name);
+        }
+        tile_map_set(&seen, item->name, (void *)item);
+    }
+}
+
+static tile_status check_exports(ModuleCheck *check) {
+    TileProgramInfo info;
+    TILE_TRY(tile_list_kernels(check->diagnostics, check->ast, &info));
+    tile_status result = TILE_OK;
+    for (size_t i = 0; i < info.exports.count; i++) {
+        const TileExportInfo *export = &info.exports.items[i];
+        const TileItem *kernel = find_kernel(check->ast, export->kernel);
+        TileLowerOptions options = {.bindings = export->bindings.items, .binding_count = export->bindings.count};
+        tile_status status = check_instance(check, kernel, &options, false);
+        if (status != TILE_OK) result = status;
+    }
+    return result;
+}
+
+static tile_status check_item(ModuleCheck *check, const TileItem *item) {
+    switch ((TileItemKind)item->kind) {
+    case TILE_ITEM_CONST:
+    case TILE_ITEM_STATIC_ASSERT: return check_constant_item(check, item);
+    case TILE_ITEM_FN: return check_function_item(check, item);
+    case TILE_ITEM_KERNEL: return check_kernel_item(check, item);
+    case TILE_ITEM_TEST:
+        tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_UNCHECKED_TEST, item->name_span);
+        return TILE_OK;
+    case TILE_ITEM_IMPORT:
+    case TILE_ITEM_EXPORT: return TILE_OK;
+    }
+    return TILE_OK;
+}
+
+tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast) {
+    uint32_t errors = diagnostics->error_count;
+    ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast};
+    tile_status result = TILE_OK;
+    check.arena = tile_arena_create(context->arena);
+    if (!check.arena) return TILE_OUT_OF_MEMORY;
+    check_duplicates(&check);
+    for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY; i++) {
+        tile_status status = check_item(&check, ast->items.items[i]);
+        if (status != TILE_OK) result = status;
+        tile_arena_destroy(check.arena);
+        check.arena = tile_arena_create(context->arena);
+        if (!check.arena) return TILE_OUT_OF_MEMORY;
+    }
+    if (result == TILE_OK) result = check_exports(&check);
+    tile_arena_destroy(check.arena);
+    if (result == TILE_OK && diagnostics->error_count != errors) result = TILE_INVALID_SOURCE;
+    return result;
+}

@@ -1,0 +1,174 @@
+/* Ranges: tiles, spans, shifts, fields. A range is no value of the IR: what is emitted is its arithmetic. */
+#include "parser/check.h"
+
+#include <string.h>
+
+bool tile_is_call_of(const TileExpr *expr, const char *name) {
+    return expr->kind == TILE_EXPR_CALL && expr->a->kind == TILE_EXPR_NAME && strcmp(expr->a->name, name) == 0;
+}
+
+/* a..b, or an integer n for 0..n. */
+static bool check_limits(TileChecker *c, const TileExpr *expr, TileTiles *tiles) {
+    if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_DOTS) {
+        tiles->lo = tile_check_integer(c, expr->a, "the start of a range");
+        tiles->hi = tile_check_integer(c, expr->b, "the limit of a range");
+        return tiles->lo && tiles->hi;
+    }
+    tiles->lo = tile_sum_integer(&c->sums, 0);
+    tiles->hi = tile_check_integer(c, expr, "the extent of a range");
+    return tiles->hi != NULL;
+}
+
+bool tile_check_tiles(TileChecker *c, const TileExpr *expr, TileTiles *tiles) {
+    tiles->span = expr->span;
+    if (!tile_check_arguments(c, expr, 2, 2, NULL)) return false;
+    bool ok = check_limits(c, expr->arguments.items[0].value, tiles);
+    tiles->size = tile_check_extent(c, expr->arguments.items[1].value);
+    return ok && tiles->size;
+}
+
+static TileRange *new_range(TileChecker *c, const TileSum *first, const TileSum *size, TileSpan span, const char *name) {
+    TileRange *range = TILE_NEW(c->arena, TileRange);
+    *range = (TileRange){.name = name, .first = first, .size = size, .step = 1, .span = span, .birth = tile_now(c)};
+    range->root = range;
+    return range;
+}
+
+static TileMeaning range_meaning(TileRange *range) { return (TileMeaning){.kind = TILE_MEANING_RANGE, .range = range}; }
+
+static const TileSum *minus_one(TileChecker *c, const TileSum *sum) {
+    return tile_sum_subtract(&c->sums, sum, tile_sum_integer(&c->sums, 1));
+}
+
+/* Lanes first .. first + size, valid below `limit`. */
+static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit) {
+    const TileSum *past = tile_sum_add(&c->sums, range->first, range->size);
+    range->lowest = lo;
+    range->highest = minus_one(c, limit);
+    range->end = tile_sum_min(&c->sums, past, limit);
+    if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, limit, past), NULL)) return;
+    const char *words = range->name ? tile_arena_format(c->arena, "the lanes of `%s` past %s", range->name, tile_sum_words(c, limit))
+                                    : tile_arena_format(c->arena, "the lanes past %s", tile_sum_words(c, limit));
+    range->lanes = tile_atom_interval(
+        c, (TileAtom){.root = range, .first = range->first, .step = 1, .size = range->size, .birth = range->birth,
+                      .hi = tile_sum_min(&c->sums, range->size, tile_sum_subtract(&c->sums, limit, range->first)),
+                      .span = range->span, .words = words});
+}
+
+TileMeaning tile_range_of(TileChecker *c, const TileTiles *tiles, const TileSum *first, TileNameRef name) {
+    TileRange *range = new_range(c, first, tiles->size, name.span, name.name);
+    set_limit(c, range, tiles->lo, tiles->hi);
+    return range_meaning(range);
+}
+
+TileMeaning tile_whole_range(TileChecker *c, const TileSum *extent, TileSpan span) {
+    TileRange *range = new_range(c, tile_sum_integer(&c->sums, 0), extent, span, NULL);
+    range->lowest = range->first;
+    range->highest = minus_one(c, extent);
+    range->end = extent;
+    return range_meaning(range);
+}
+
+TileMeaning tile_check_span(TileChecker *c, const TileExpr *call) {
+    if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
+    const TileExpr *bounds = call->arguments.items[0].value;
+    bool limited = bounds->kind == TILE_EXPR_BINARY && bounds->op == TILE_TOKEN_DOTS;
+    const TileSum *start = tile_check_integer(c, limited ? bounds->a : bounds, "the start of a span");
+    const TileSum *limit = limited ? tile_check_integer(c, bounds->b, "the limit of a span") : start;
+    const TileSum *size = tile_check_extent(c, call->arguments.items[1].value);
+    if (!start || !limit || !size) return tile_error_meaning();
+    TileRange *range = new_range(c, start, size, call->span, NULL);
+    if (limited) {
+        set_limit(c, range, start, limit);
+    } else {
+        range->lowest = start;
+        range->end = tile_sum_add(&c->sums, start, size);
+        range->highest = minus_one(c, range->end);
+    }
+    return range_meaning(range);
+}
+
+/* ---- arithmetic ---- */
+
+static TileRange *copy_range(TileChecker *c, const TileRange *range, TileSpan span) {
+    TileRange *copy = tile_arena_copy(c->arena, range, sizeof *range);
+    copy->span = span;
+    copy->birth = tile_now(c);
+    return copy;
+}
+
+static TileMeaning add_to_range(TileChecker *c, const TileRange *range, const TileSum *by, TileSpan span) {
+    TileSumTable *t = &c->sums;
+    TileRange *moved = copy_range(c, range, span);
+    moved->first = tile_sum_add(t, range->first, by);
+    if (range->lowest) moved->lowest = tile_sum_add(t, range->lowest, by);
+    if (range->highest) moved->highest = tile_sum_add(t, range->highest, by);
+    if (range->end) moved->end = tile_sum_add(t, range->end, by);
+    return range_meaning(moved);
+}
+
+static TileMeaning scale_range(TileChecker *c, const TileRange *range, int64_t by, TileSpan span) {
+    TileSumTable *t = &c->sums;
+    const TileSum *factor = tile_sum_integer(t, by);
+    TileRange *scaled = copy_range(c, range, span);
+    scaled->first = tile_sum_multiply(t, range->first, factor);
+    if (__builtin_mul_overflow(range->step, by, &scaled->step)) return tile_fail(c, BAD_STRIDE, span);
+    scaled->lowest = range->lowest ? tile_sum_multiply(t, range->lowest, factor) : NULL;
+    scaled->highest = range->highest ? tile_sum_multiply(t, range->highest, factor) : NULL;
+    if (by < 0) {
+        const TileSum *lowest = scaled->lowest;
+        scaled->lowest = scaled->highest;
+        scaled->highest = lowest;
+    }
+    scaled->end = NULL;
+    return range_meaning(scaled);
+}
+
+TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileSpan span) {
+    bool left = a->kind == TILE_MEANING_RANGE, both = left && b->kind == TILE_MEANING_RANGE;
+    const TileRange *range = left ? a->range : b->range;
+    const TileMeaning *other = left ? b : a;
+    bool known_op = op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS || op == TILE_TOKEN_STAR;
+    if (both || !known_op) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, span, tile_token_text(op), tile_meaning_words(c, left ? a : b));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`.idx` gives the indices of a range as a tile");
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    const TileSum *by = tile_integer_of(c, *other, span, "what shifts a range", true);
+    if (!by) return tile_error_meaning();
+    if (op == TILE_TOKEN_STAR) {
+        int64_t factor;
+        if (!tile_sum_known(&c->sums, by, &factor) || factor == 0 || factor == INT64_MIN) return tile_fail(c, BAD_STRIDE, span);
+        return scale_range(c, range, factor, span);
+    }
+    if (op == TILE_TOKEN_PLUS) return add_to_range(c, range, by, span);
+    if (left) return add_to_range(c, range, tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, 0), by), span);
+    TileMeaning negated = scale_range(c, range, -1, span);
+    return tile_is_error(&negated) ? negated : add_to_range(c, negated.range, by, span);
+}
+
+/* ---- fields ---- */
+
+static TileMeaning range_indices(TileChecker *c, const TileRange *range, TileSpan span) {
+    tile_emit_at(c, span);
+    int64_t lanes = tile_extent_value(c, range->size);
+    const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
+    TileValue *value = tile_build_iota(tile_emit(c), type, 0);
+    if (range->step != 1) value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_integer(tile_emit(c), type, range->step));
+    if (!tile_sum_is_literal(range->first, 0)) {
+        TileValue *first = tile_emit_sum(c, range->first);
+        value = tile_emit_binary(c, TILE_OP_ADD, value, tile_build_splat(tile_emit(c), first, type));
+    }
+    const TileValidity *valid = range->lanes ? tile_valid_add(c, NULL, range->lanes, (const int8_t[]){0}, span) : NULL;
+    return tile_value_meaning(c, value, &range->size, valid);
+}
+
+TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileExpr *expr) {
+    if (strcmp(expr->name, "start") == 0) return tile_sum_meaning(range->first);
+    if (strcmp(expr->name, "size") == 0) return tile_sum_meaning(range->size);
+    if (strcmp(expr->name, "idx") == 0) return range_indices(c, range, expr->span);
+    if (strcmp(expr->name, "end") == 0 && range->end) return tile_sum_meaning(range->end);
+    if (strcmp(expr->name, "end") == 0) return tile_fail(c, NO_FIELD, expr->op_span, "a strided range", "end");
+    return tile_fail(c, NO_FIELD, expr->op_span, "a range (which has start, size, end and idx)", expr->name);
+}

@@ -1,0 +1,339 @@
+/* Reductions, scans and dot. What is invalid along the reduced axis becomes the identity before the op. */
+#include "parser/check.h"
+
+#include <string.h>
+
+#include "lang/scalar.h"
+
+static const char *const reduction_names[] = {"axis", "keep", NULL};
+
+/* ---- identities ---- */
+
+static uint64_t lowest_bits(TileScalar scalar) {
+    if (scalar == TILE_F8E4M3) return tile_scalar_from_double(scalar, -448);
+    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, -__builtin_inf());
+    unsigned bits = tile_scalar_bits(scalar);
+    if (tile_scalar_class(scalar) == TILE_CLASS_UNSIGNED) return 0;
+    return UINT64_C(1) << (bits - 1);
+}
+
+static uint64_t highest_bits(TileScalar scalar) {
+    if (scalar == TILE_F8E4M3) return tile_scalar_from_double(scalar, 448);
+    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, __builtin_inf());
+    unsigned bits = tile_scalar_bits(scalar);
+    uint64_t all = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    return tile_scalar_class(scalar) == TILE_CLASS_UNSIGNED ? all : all >> 1;
+}
+
+static uint64_t identity_bits(TileName kind, TileScalar scalar) {
+    switch (kind) {
+    case TILE_KIND_PROD: return tile_scalar_from_integer(scalar, 1);
+    case TILE_KIND_MAX: return lowest_bits(scalar);
+    case TILE_KIND_MIN: return highest_bits(scalar);
+    case TILE_KIND_ALL: return 1;
+    default: return 0;
+    }
+}
+
+static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
+    return tile_build_bits(tile_emit(c), tile_type_scalar(c->context, scalar), bits);
+}
+
+/* ---- axes ---- */
+
+static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
+    int64_t axis;
+    if (!tile_check_constant(c, expr, "an axis", &axis)) return false;
+    if (axis < 0 || axis >= rank) return tile_fail(c, NO_AXIS, expr->span, (long long)axis, rank), false;
+    *axes |= 1u << axis;
+    return true;
+}
+
+/* The set of axes, all of them where none is named. */
+static bool read_axes(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axes) {
+    const TileExpr *expr = tile_named_argument(call, "axis");
+    *axes = expr ? 0 : (1u << rank) - 1;
+    if (!expr) return true;
+    if (expr->kind != TILE_EXPR_TUPLE) return read_axis(c, expr, rank, axes);
+    for (size_t i = 0; i < expr->items.count; i++)
+        if (!read_axis(c, expr->items.items[i], rank, axes)) return false;
+    return true;
+}
+
+static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
+    const TileExpr *expr = tile_named_argument(call, "keep");
+    *keep = false;
+    if (!expr) return true;
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return false;
+    if (!m.constant || m.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, "keep"), false;
+    *keep = m.bits;
+    return true;
+}
+
+/* The operand of a reduction: a tile. */
+static TileMeaning reduction_operand(TileChecker *c, const TileExpr *call, const char *const *names) {
+    if (!tile_check_arguments(c, call, 1, 1, names)) return tile_error_meaning();
+    const TileExpr *expr = call->arguments.items[0].value;
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return m;
+    if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
+        return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction", "at least 1", tile_meaning_words(c, &m));
+    tile_emit_at(c, call->span);
+    return m;
+}
+
+/* ---- reductions ---- */
+
+/* One op per axis, innermost first, with axes that stay in `map`. */
+static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep) {
+    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
+    TileScalar scalar = (TileScalar)m.scalar;
+    TileValue *x = tile_emit_value(c, &m);
+    if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, scalar, identity_bits(kind, scalar)));
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    unsigned rank = 0;
+    for (int axis = m.rank - 1; axis >= 0; axis--)
+        if (axes >> axis & 1) x = tile_build_reduce(tile_emit(c), x, kind, axis);
+    for (unsigned axis = 0; axis < m.rank; axis++) {
+        bool gone = axes >> axis & 1;
+        map[axis] = gone ? -1 : (int8_t)rank;
+        if (gone && !keep) continue;
+        extent[rank++] = gone ? tile_sum_integer(&c->sums, 1) : m.extent[axis];
+    }
+    const TileValidity *valid = tile_valid_map(c, m.valid, map);
+    if (keep) {
+        int64_t numbers[TILE_MAX_TILE_RANK];
+        for (unsigned i = 0; i < rank; i++) numbers[i] = tile_extent_value(c, extent[i]);
+        x = tile_build_reshape(tile_emit(c), x, rank, numbers);
+    }
+    return tile_value_meaning(c, x, extent, valid);
+}
+
+/* Narrow integers sum in i32; 16-bit floats in f32, rounded once at the end. */
+static TileScalar accumulator(TileName kind, TileScalar scalar) {
+    if (kind != TILE_KIND_SUM && kind != TILE_KIND_PROD) return scalar;
+    if (tile_scalar_is_float(scalar)) return tile_scalar_bits(scalar) < 32 ? TILE_F32 : scalar;
+    return tile_scalar_bits(scalar) < 32 ? TILE_I32 : scalar;
+}
+
+static TileMeaning reduce(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep, TileSpan span) {
+    TileScalar scalar = (TileScalar)m.scalar, wide = accumulator(kind, scalar);
+    TileMeaning result = reduce_axes(c, tile_convert(c, m, wide, span), kind, axes, keep);
+    return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, span) : result;
+}
+
+TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    bool keep;
+    TileMeaning m = reduction_operand(c, call, reduction_names);
+    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep)) return tile_error_meaning();
+    bool logical = builtin->kind == TILE_KIND_ANY || builtin->kind == TILE_KIND_ALL;
+    if (logical != (m.scalar == TILE_BOOL))
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, logical ? "bool" : "numbers", tile_meaning_words(c, &m));
+    return reduce(c, m, (TileName)builtin->kind, axes, keep, call->span);
+}
+
+/* How many elements of each line are valid, as f32 or f64 of the result's shape. */
+static TileMeaning count_valid(TileChecker *c, const TileMeaning *m, unsigned axes, bool keep, TileScalar scalar, TileSpan span) {
+    const TileValidity *skipped = tile_valid_select(c, m->valid, axes, false);
+    TileMeaning ones = tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, 1));
+    if (skipped) {
+        TileMeaning tile = tile_stretch(c, ones, m->rank, m->extent);
+        tile.valid = skipped;
+        return reduce_axes(c, tile, TILE_KIND_SUM, axes, keep);
+    }
+    int64_t count = 1;
+    for (unsigned axis = 0; axis < m->rank; axis++)
+        if (axes >> axis & 1) count *= tile_extent_value(c, m->extent[axis]);
+    return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, count));
+}
+
+TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    bool keep;
+    TileMeaning m = reduction_operand(c, call, reduction_names);
+    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep)) return tile_error_meaning();
+    if (!tile_scalar_is_float((TileScalar)m.scalar))
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "floats", tile_meaning_words(c, &m));
+    TileScalar wide = accumulator(TILE_KIND_SUM, (TileScalar)m.scalar);
+    TileMeaning v[2];
+    v[0] = reduce_axes(c, tile_convert(c, m, wide, call->span), TILE_KIND_SUM, axes, keep);
+    v[1] = count_valid(c, &m, axes, keep, wide, call->span);
+    if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
+    TileValue *quotient = tile_emit_binary(c, TILE_OP_DIV, tile_emit_value(c, &v[0]), tile_emit_value(c, &v[1]));
+    TileMeaning result = tile_value_meaning(c, quotient, v[0].extent, v[0].valid);
+    return tile_convert(c, result, (TileScalar)m.scalar, call->span);
+}
+
+/* Invalid lanes get the identity and an index above all others, so that they win only where nothing is left. */
+TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    TileMeaning m = reduction_operand(c, call, (const char *const[]){"axis", NULL});
+    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes)) return tile_error_meaning();
+    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
+    int axis = __builtin_ctz(axes);
+    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
+    TileMeaning index = m;
+    index.scalar = TILE_I64;
+    index.value = tile_build_iota(tile_emit(c), tile_meaning_type(c, &index), axis);
+    TileValue *x = tile_emit_value(c, &m), *lanes = index.value;
+    if (skipped) {
+        x = tile_emit_filled(c, &m, skipped, emit_bits(c, (TileScalar)m.scalar, identity_bits((TileName)builtin->kind, (TileScalar)m.scalar)));
+        lanes = tile_emit_filled(c, &index, skipped, tile_emit_sum(c, tile_sum_integer(&c->sums, INT64_MAX)));
+    }
+    TileValue *operands[] = {x, lanes};
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind}, {.key = TILE_ATTRIBUTE_AXIS, .integer = axis}};
+    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_ARG_REDUCE, operands, 2, attributes, 2, NULL, 1);
+    TileValue *found = tile_op_result(op, 0);
+    if (skipped) {
+        TileValue *none = tile_build_integer(tile_emit(c), found->type, INT64_MAX);
+        TileValue *zero = tile_build_integer(tile_emit(c), found->type, 0);
+        found = tile_emit_select(c, tile_emit_binary(c, TILE_OP_EQ, found, none), zero, found);
+    }
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    unsigned rank = 0;
+    for (int i = 0; i < m.rank; i++) {
+        map[i] = i == axis ? -1 : (int8_t)rank;
+        if (i != axis) extent[rank++] = m.extent[i];
+    }
+    return tile_value_meaning(c, found, extent, tile_valid_map(c, m.valid, map));
+}
+
+TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    bool flags[2] = {false, false};
+    static const char *const names[] = {"axis", "reverse", "exclusive", NULL};
+    TileMeaning m = reduction_operand(c, call, names);
+    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes)) return tile_error_meaning();
+    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
+    for (int i = 0; i < 2; i++) {
+        const TileExpr *expr = tile_named_argument(call, names[i + 1]);
+        if (!expr) continue;
+        TileMeaning flag = tile_check_value(c, expr);
+        if (tile_is_error(&flag)) return flag;
+        if (!flag.constant || flag.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, names[i + 1]);
+        flags[i] = flag.bits;
+    }
+    TileScalar scalar = (TileScalar)m.scalar, wide = accumulator((TileName)builtin->kind, scalar);
+    m = tile_convert(c, m, wide, call->span);
+    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
+    TileValue *x = tile_emit_value(c, &m);
+    if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, wide, identity_bits((TileName)builtin->kind, wide)));
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind},
+                                  {.key = TILE_ATTRIBUTE_AXIS, .integer = __builtin_ctz(axes)},
+                                  {.key = TILE_ATTRIBUTE_REVERSE, .integer = flags[0]},
+                                  {.key = TILE_ATTRIBUTE_EXCLUSIVE, .integer = flags[1]}};
+    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_SCAN, &x, 1, attributes, 4, NULL, 1);
+    TileMeaning result = tile_value_meaning(c, tile_op_result(op, 0), m.extent, m.valid);
+    return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, call->span) : result;
+}
+
+/* ---- dot ---- */
+
+static TileScalar dot_accumulator(TileScalar scalar) {
+    if (scalar == TILE_F64) return TILE_F64;
+    return tile_scalar_is_float(scalar) ? TILE_F32 : TILE_I32;
+}
+
+/* What makes steps of the contraction invalid, as seen from an operand whose contracted axis is `axis`. A mask that
+ * spans more than that axis cannot be kept away from the other operand's NaNs. */
+static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid) {
+    *valid = tile_valid_select(c, m->valid, 1u << axis, false);
+    for (unsigned i = 0; *valid && i < (*valid)->count; i++) {
+        const TileValidEntry *entry = &(*valid)->entries[i];
+        if (entry->atom->kind == TILE_ATOM_MASK && entry->atom->mask->type->rank > 1) return false;
+    }
+    return true;
+}
+
+static const TileValidity *moved_axis(TileChecker *c, const TileValidity *valid, int from, int to) {
+    int8_t map[] = {-1, -1, -1, -1, -1};
+    map[from] = (int8_t)to;
+    return tile_valid_map(c, valid, map);
+}
+
+static const char *dot_shapes(const TileMeaning *a, const TileMeaning *b) {
+    unsigned rank = a->rank;
+    if (rank < 2 || b->rank != rank) return "two tiles of one rank, at least 2";
+    for (unsigned i = 0; i + 2 < rank; i++)
+        if (a->extent[i] != b->extent[i]) return "equal leading axes";
+    return a->extent[rank - 1] == b->extent[rank - 2] ? NULL : "[.., M, K] and [.., K, N]";
+}
+
+static bool multiplies(TileScalar a, TileScalar b) {
+    bool bytes = tile_scalar_is_int(a) && tile_scalar_is_int(b) && tile_scalar_bits(a) == 8 && tile_scalar_bits(b) == 8;
+    return bytes || (a == b && tile_scalar_is_float(a));
+}
+
+/* Both operands become zero where a step is invalid in either: 0 * NaN is NaN. */
+static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, TileValue **x, TileValue **y, TileSpan span) {
+    int ka = a->rank - 1, kb = a->rank - 2;
+    const TileValidity *va, *vb;
+    if (!contracted(c, a, ka, &va) || !contracted(c, b, kb, &vb)) return tile_fail(c, DOT_MASK, span), false;
+    const TileValidity *left = tile_valid_union(c, va, moved_axis(c, vb, kb, ka));
+    const TileValidity *right = tile_valid_union(c, vb, moved_axis(c, va, ka, kb));
+    *x = left ? tile_emit_filled(c, a, left, emit_bits(c, (TileScalar)a->scalar, 0)) : tile_emit_value(c, a);
+    *y = right ? tile_emit_filled(c, b, right, emit_bits(c, (TileScalar)b->scalar, 0)) : tile_emit_value(c, b);
+    return true;
+}
+
+static const TileValidity *dot_validity(TileChecker *c, const TileMeaning *a, const TileMeaning *b) {
+    int8_t left[TILE_MAX_TILE_RANK], right[TILE_MAX_TILE_RANK];
+    for (int i = 0; i < a->rank; i++) left[i] = right[i] = (int8_t)i;
+    left[a->rank - 1] = -1;
+    right[a->rank - 2] = -1;
+    return tile_valid_union(c, tile_valid_map(c, a->valid, left), tile_valid_map(c, b->valid, right));
+}
+
+TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision, TileSpan span) {
+    if (a.kind != TILE_MEANING_VALUE || b.kind != TILE_MEANING_VALUE || dot_shapes(&a, &b)) {
+        const char *wanted = a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
+        return tile_fail(c, DOT_SHAPE, span, wanted, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+    }
+    if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
+        return tile_fail(c, DOT_TYPE, span, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+    TileMeaning shape = a;
+    shape.extent[a.rank - 1] = b.extent[b.rank - 1];
+    shape.scalar = (uint8_t)dot_accumulator((TileScalar)a.scalar);
+    TileMeaning sum = tile_bits_meaning((TileScalar)shape.scalar, 0);
+    if (acc) {
+        sum = *acc;
+        bool fits = sum.kind == TILE_MEANING_VALUE && sum.scalar == shape.scalar && sum.rank == shape.rank;
+        for (unsigned i = 0; fits && i < shape.rank; i++) fits = tile_extents_agree(sum.extent[i], shape.extent[i]);
+        shape.value = NULL;
+        if (!fits) return tile_fail(c, DOT_ACCUMULATOR, span, tile_meaning_words(c, &shape), tile_meaning_words(c, &sum));
+    }
+    TileValue *x, *y;
+    tile_emit_at(c, span);
+    if (!fill_contraction(c, &a, &b, &x, &y, span)) return tile_error_meaning();
+    sum = tile_stretch(c, sum, shape.rank, shape.extent);
+    TileValue *operands[] = {x, y, tile_emit_value(c, &sum)};
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_PRECISION, .integer = precision};
+    tile_emit_at(c, span);
+    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
+    return tile_value_meaning(c, tile_op_result(op, 0), shape.extent, tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
+}
+
+TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileName precision = TILE_PRECISION_IEEE;
+    if (call->a->kind == TILE_EXPR_INDEX) {
+        const TileExpr *entry = call->a->items.count == 1 ? call->a->items.items[0] : NULL;
+        bool tf32 = entry && entry->kind == TILE_EXPR_NAME && strcmp(entry->name, "tf32") == 0;
+        bool tf32x3 = entry && entry->kind == TILE_EXPR_NAME && strcmp(entry->name, "tf32x3") == 0;
+        if (!tf32 && !tf32x3) return tile_fail(c, DOT_PRECISION, call->a->span);
+        precision = tf32 ? TILE_PRECISION_TF32 : TILE_PRECISION_TF32X3;
+    }
+    if (!tile_check_arguments(c, call, 2, 3, NULL)) return tile_error_meaning();
+    TileMeaning v[3];
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        v[i] = tile_check_value(c, call->arguments.items[i].value);
+        if (tile_is_error(&v[i])) return v[i];
+    }
+    if (precision != TILE_PRECISION_IEEE && v[0].scalar != TILE_F32) return tile_fail(c, DOT_PRECISION, call->a->span);
+    return tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, call->span);
+}

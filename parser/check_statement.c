@@ -1,0 +1,388 @@
+/* Statements. What may be left early is followed by flags: the rest of a sequence runs where none is set. */
+#include "parser/check.h"
+
+/* ---- which statements may leave ---- */
+
+typedef struct Search {
+    bool loops;   /* break and continue count */
+    bool returns; /* return counts */
+} Search;
+
+static bool sequence_has(const TileSequence *sequence, Search search);
+
+static bool expr_has(const TileExpr *expr, Search search) {
+    if (expr->kind != TILE_EXPR_IF) return false;
+    return (expr->then && sequence_has(expr->then, search)) || (expr->otherwise && sequence_has(expr->otherwise, search));
+}
+
+static bool statement_has(const TileStatement *statement, Search search) {
+    switch (statement->kind) {
+    case TILE_STATEMENT_BREAK:
+    case TILE_STATEMENT_CONTINUE: return search.loops;
+    case TILE_STATEMENT_RETURN: return search.returns;
+    case TILE_STATEMENT_EXPR: return expr_has(statement->value, search);
+    default: break;
+    }
+    search.loops = false;
+    return statement->body && sequence_has(statement->body, search);
+}
+
+static bool sequence_has(const TileSequence *sequence, Search search) {
+    for (size_t i = 0; i < sequence->statements.count; i++)
+        if (statement_has(sequence->statements.items[i], search)) return true;
+    return sequence->value && expr_has(sequence->value, search);
+}
+
+bool tile_statement_returns(const TileStatement *statement) { return statement_has(statement, (Search){.returns = true}); }
+bool tile_expr_returns(const TileExpr *expr) { return expr_has(expr, (Search){.returns = true}); }
+bool tile_sequence_returns(const TileSequence *sequence) { return sequence_has(sequence, (Search){.returns = true}); }
+bool tile_sequence_leaves(const TileSequence *sequence) { return sequence_has(sequence, (Search){true, true}); }
+static bool may_leave(const TileStatement *statement) { return statement_has(statement, (Search){true, true}); }
+
+static bool has_break_below(const TileSequence *sequence);
+
+static bool expr_has_break(const TileExpr *expr) {
+    if (expr->kind != TILE_EXPR_IF) return false;
+    return (expr->then && has_break_below(expr->then)) || (expr->otherwise && has_break_below(expr->otherwise));
+}
+
+static bool has_break_below(const TileSequence *sequence) {
+    for (size_t i = 0; i < sequence->statements.count; i++) {
+        const TileStatement *statement = sequence->statements.items[i];
+        if (statement->kind == TILE_STATEMENT_BREAK) return true;
+        if (statement->kind == TILE_STATEMENT_EXPR && expr_has_break(statement->value)) return true;
+    }
+    return sequence->value && expr_has_break(sequence->value);
+}
+
+bool tile_sequence_breaks(const TileSequence *sequence) { return has_break_below(sequence); }
+
+/* ---- sequences ---- */
+
+typedef struct Rest {
+    const TileSequence *sequence;
+    size_t from;
+} Rest;
+
+static void run_from(TileChecker *c, const TileSequence *sequence, size_t from);
+
+static TileMeaning run_rest(TileChecker *c, const void *state) {
+    const Rest *rest = state;
+    run_from(c, rest->sequence, rest->from);
+    return tile_nothing();
+}
+
+static TileMeaning run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
+
+/* Is nothing set that leaves the sequence? */
+static TileMeaning still_here(TileChecker *c, TileSpan span) {
+    TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
+    TileMeaning here = tile_bool_meaning(true);
+    for (int i = 0; i < 2; i++) {
+        if (!flags[i]) continue;
+        TileMeaning flag = flags[i]->now;
+        if (flag.constant && !flag.bits) continue;
+        if (flag.constant) return tile_bool_meaning(false);
+        tile_emit_at(c, span);
+        TileMeaning set = tile_value_meaning(c, tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag)), flag.extent, NULL);
+        if (here.constant) {
+            here = set;
+        } else {
+            TileMeaning both[] = {here, set};
+            if (!tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
+            here = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value), both[0].extent, NULL);
+        }
+    }
+    return here;
+}
+
+static void run_value_statement(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
+    bool used = tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
+    if (!used) tile_report(c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));
+}
+
+static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) {
+    for (size_t i = from; i < sequence->statements.count; i++) {
+        const TileStatement *statement = sequence->statements.items[i];
+        if (c->op_count > TILE_MAX_OPS) return;
+        tile_check_statement(c, statement);
+        bool last = i + 1 == sequence->statements.count && !sequence->value;
+        if (last || !may_leave(statement)) continue;
+        TileMeaning here = still_here(c, statement->span);
+        if (tile_is_error(&here) || (here.constant && !here.bits)) return;
+        if (here.constant) continue;
+        Rest rest = {sequence, i + 1};
+        tile_join_branches(c, here, (TileBranch){run_rest, &rest}, (TileBranch){run_nothing, NULL}, false, statement->span);
+        return;
+    }
+    if (sequence->value) run_value_statement(c, sequence->value);
+}
+
+void tile_check_sequence(TileChecker *c, const TileSequence *sequence) { run_from(c, sequence, 0); }
+
+TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequence) {
+    for (size_t i = 0; i < sequence->statements.count; i++) tile_check_statement(c, sequence->statements.items[i]);
+    if (!sequence->value) return tile_fail(c, NO_VALUE, sequence->span);
+    return tile_check_expr(c, sequence->value);
+}
+
+/* ---- bindings ---- */
+
+/* What a name may stand for; a literal keeps no type under `let`, a variable has one. */
+static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileSpan span) {
+    switch (m.kind) {
+    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_INTEGER:
+    case TILE_MEANING_NUMBER:
+    case TILE_MEANING_VALUE: return tile_as_value(c, m, span);
+    case TILE_MEANING_RANGE:
+        if (!is_var) return m;
+        break;
+    default: break;
+    }
+    return tile_fail(c, NOT_VALUE, span, tile_meaning_words(c, &m));
+}
+
+static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef name, TileMeaning m) {
+    bool is_var = statement->kind == TILE_STATEMENT_VAR;
+    m = bound_value(c, m, is_var, statement->value->span);
+    if (m.kind == TILE_MEANING_RANGE) {
+        TileRange *range = tile_arena_copy(c->arena, m.range, sizeof *m.range);
+        if (!range->name) range->name = name.name;
+        m.range = range;
+    }
+    if (m.value && !m.value->name && m.value->op) m.value->name = tile_intern_string(c->context->strings, name.name);
+    if (!is_var) {
+        tile_scope_bind(c, name, m, false);
+        return;
+    }
+    if (!c->in_grid) tile_fail(c, HOST_STATEMENT, statement->span, "`var`");
+    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && c->frame->lifted) m = tile_lift(c, m);
+    tile_scope_declare(c, name, m);
+}
+
+static void check_binding(TileChecker *c, const TileStatement *statement) {
+    TileMeaning m = tile_check_expr(c, statement->value);
+    if (!statement->tuple) {
+        if (m.kind == TILE_MEANING_TUPLE) m = tile_fail(c, NOT_VALUE, statement->value->span, "a tuple");
+        bind_one(c, statement, statement->names.items[0], m);
+        return;
+    }
+    bool fits = m.kind == TILE_MEANING_TUPLE && m.count == statement->names.count;
+    if (!fits && !tile_is_error(&m)) tile_fail(c, TUPLE_COUNT, statement->value->span, (unsigned)statement->names.count, tile_meaning_words(c, &m));
+    for (size_t i = 0; i < statement->names.count; i++)
+        bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning());
+}
+
+/* ---- assignment ---- */
+
+static TileTokenKind plain_operator(TileTokenKind op) {
+    switch (op) {
+    case TILE_TOKEN_PLUS_ASSIGN: return TILE_TOKEN_PLUS;
+    case TILE_TOKEN_MINUS_ASSIGN: return TILE_TOKEN_MINUS;
+    case TILE_TOKEN_STAR_ASSIGN: return TILE_TOKEN_STAR;
+    case TILE_TOKEN_SLASH_ASSIGN: return TILE_TOKEN_SLASH;
+    case TILE_TOKEN_PERCENT_ASSIGN: return TILE_TOKEN_PERCENT;
+    case TILE_TOKEN_AMPERSAND_ASSIGN: return TILE_TOKEN_AMPERSAND;
+    case TILE_TOKEN_BAR_ASSIGN: return TILE_TOKEN_BAR;
+    case TILE_TOKEN_CARET_ASSIGN: return TILE_TOKEN_CARET;
+    case TILE_TOKEN_SHL_ASSIGN: return TILE_TOKEN_SHL;
+    default: return TILE_TOKEN_SHR;
+    }
+}
+
+/* The value as the type that the variable was declared with. */
+static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value, TileSpan span) {
+    const TileMeaning *now = &var->now;
+    if (tile_is_error(value) || tile_is_error(now)) return false;
+    if (tile_is_literal(value)) *value = tile_literal_as(c, value, (TileScalar)now->scalar, span);
+    if (tile_is_error(value)) return false;
+    bool fits = value->kind == TILE_MEANING_VALUE && value->scalar == now->scalar && value->rank <= now->rank;
+    if (fits && value->rank == 0 && now->rank > 0) fits = c->frame->lifted;
+    for (unsigned i = 0; fits && i < value->rank; i++) fits = value->extent[i] == now->extent[i];
+    if (!fits) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name, tile_meaning_words(c, now), tile_meaning_words(c, value));
+        tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);
+        if (value->kind == TILE_MEANING_VALUE && value->scalar != now->scalar && value->rank == now->rank)
+            tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name((TileScalar)now->scalar), tile_span_text(c, span));
+        tile_report(c, d);
+        return false;
+    }
+    *value = tile_stretch(c, *value, now->rank, now->extent);
+    return true;
+}
+
+static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *statement) {
+    TileTokenKind op = (TileTokenKind)statement->op;
+    const char *word = c->fill_word;
+    c->fill_word = tile_fill_word(statement->value);
+    TileMeaning value = tile_check_value(c, statement->value);
+    if (op != TILE_TOKEN_ASSIGN) {
+        TileExpr expr = {.kind = TILE_EXPR_BINARY, .op = (uint8_t)plain_operator(op), .span = statement->span,
+                         .op_span = statement->span, .a = statement->target, .b = statement->value};
+        value = tile_apply_binary(c, plain_operator(op), var->now, value, &expr);
+    }
+    tile_emit_at(c, statement->span);
+    if (fit_variable(c, var, &value, statement->value->span)) tile_var_assign(c, var, value, statement->value->span);
+    c->fill_word = word;
+}
+
+static void assign_tensor(TileChecker *c, const TileStatement *statement) {
+    TileTokenKind op = (TileTokenKind)statement->op;
+    const TileExpr *expr = statement->value;
+    bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
+    if (skip) expr = expr->a;
+    TileMeaning value = tile_check_value(c, expr);
+    if (op != TILE_TOKEN_ASSIGN && !tile_is_error(&value)) {
+        TileExpr both = {.kind = TILE_EXPR_BINARY, .op = (uint8_t)plain_operator(op), .span = statement->span,
+                         .op_span = statement->span, .a = statement->target, .b = statement->value};
+        value = tile_apply_binary(c, plain_operator(op), tile_check_value(c, statement->target), value, &both);
+    }
+    tile_emit_at(c, statement->span);
+    tile_check_store(c, statement->target, value, expr, skip);
+}
+
+static void check_assignment(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *target = statement->target;
+    if (target->kind == TILE_EXPR_INDEX) {
+        assign_tensor(c, statement);
+        return;
+    }
+    TileBound *bound = target->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->name) : NULL;
+    if (bound && bound->var) {
+        assign_variable(c, bound->var, statement);
+        return;
+    }
+    TileMeaning value = tile_check_expr(c, statement->value);
+    if (tile_is_error(&value)) return;
+    if (!bound) {
+        TileMeaning m = tile_check_expr(c, target);
+        if (!tile_is_error(&m)) tile_fail(c, NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
+        return;
+    }
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);
+    tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable", target->name);
+    tile_report(c, d);
+}
+
+/* ---- leaving ---- */
+
+static void check_leave(TileChecker *c, const TileStatement *statement) {
+    TileLoopFrame *loop = c->frame->loop;
+    bool is_break = statement->kind == TILE_STATEMENT_BREAK;
+    if (!loop) {
+        tile_fail(c, OUTSIDE_LOOP, statement->span, is_break ? "break" : "continue");
+        return;
+    }
+    if (!loop->skip) {
+        tile_fail(c, UNSUPPORTED, statement->span, "leaving a `static for`");
+        return;
+    }
+    loop->skip->now = tile_bool_meaning(true);
+    if (is_break && loop->broke) loop->broke->now = tile_bool_meaning(true);
+}
+
+static void check_return(TileChecker *c, const TileStatement *statement) {
+    TileFrame *frame = c->frame;
+    bool kernel = frame->item->kind == TILE_ITEM_KERNEL;
+    if (kernel && !c->in_grid) {
+        tile_fail(c, HOST_STATEMENT, statement->span, "`return`");
+        return;
+    }
+    if (kernel && statement->value) {
+        tile_fail(c, KERNEL_RESULT, statement->value->span);
+        return;
+    }
+    TileMeaning value = statement->value ? tile_check_expr(c, statement->value) : tile_nothing();
+    if (!frame->has_flags) {
+        frame->value = value;
+        frame->has_value = statement->value != NULL;
+        return;
+    }
+    frame->returned->now = tile_bool_meaning(true);
+    if (!statement->value || tile_is_error(&value)) return;
+    if (value.kind == TILE_MEANING_TUPLE) {
+        tile_fail(c, UNSUPPORTED, statement->span, "a tuple returned before the end of a function");
+        return;
+    }
+    TileScalar scalar;
+    bool typed = frame->result_type && tile_find_type(c, frame->result_type->name, &scalar);
+    if (typed && tile_is_literal(&value)) value = tile_literal_as(c, &value, scalar, statement->value->span);
+    frame->result->now = tile_as_value(c, value, statement->value->span);
+}
+
+/* ---- assertions ---- */
+
+static const char *assertion_text(TileChecker *c, const TileStatement *statement) {
+    if (statement->arguments.count > 1) {
+        const TileExpr *text = statement->arguments.items[1].value;
+        if (text->kind == TILE_EXPR_STRING) return text->name;
+    }
+    return tile_span_text(c, statement->arguments.items[0].value->span);
+}
+
+static void check_assert(TileChecker *c, const TileStatement *statement) {
+    bool is_static = statement->kind == TILE_STATEMENT_STATIC_ASSERT;
+    if (!statement->arguments.count) {
+        tile_fail(c, ARGUMENT_COUNT, statement->span, is_static ? "static_assert" : "assert", 1u, 8u, 0u);
+        return;
+    }
+    const TileExpr *expr = statement->arguments.items[0].value;
+    TileMeaning m = tile_check_condition(c, expr);
+    if (tile_is_error(&m)) return;
+    if (m.constant && m.bits) return;
+    if (is_static && !m.constant) {
+        tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
+    } else if (m.constant && (is_static || !c->in_grid)) {
+        if (!c->representative) tile_fail(c, ASSERTION_FAILED, expr->span, assertion_text(c, statement));
+    } else if (!c->in_grid) {
+        tile_fail(c, HOST_STATEMENT, statement->span, "`assert`");
+    } else {
+        tile_emit_at(c, statement->span);
+        TileValue *condition = tile_emit_value(c, &m);
+        TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
+        tile_build_op(tile_emit(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
+    }
+}
+
+/* ---- all ---- */
+
+static bool host_allows(const TileStatement *statement) {
+    switch (statement->kind) {
+    case TILE_STATEMENT_LET:
+    case TILE_STATEMENT_TEMP:
+    case TILE_STATEMENT_GRID:
+    case TILE_STATEMENT_ASSERT:
+    case TILE_STATEMENT_STATIC_ASSERT: return true;
+    default: return false;
+    }
+}
+
+void tile_check_statement(TileChecker *c, const TileStatement *statement) {
+    static const char *const words[] = {
+        [TILE_STATEMENT_VAR] = "`var`",     [TILE_STATEMENT_ASSIGN] = "an assignment",  [TILE_STATEMENT_EXPR] = "this",
+        [TILE_STATEMENT_FOR] = "`for`",     [TILE_STATEMENT_WHILE] = "`while`",         [TILE_STATEMENT_BREAK] = "`break`",
+        [TILE_STATEMENT_CONTINUE] = "`continue`", [TILE_STATEMENT_RETURN] = "`return`"};
+    c->fill_word = "0";
+    tile_emit_at(c, statement->span);
+    if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
+        tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
+        return;
+    }
+    switch ((TileStatementKind)statement->kind) {
+    case TILE_STATEMENT_LET:
+    case TILE_STATEMENT_VAR: check_binding(c, statement); break;
+    case TILE_STATEMENT_ASSIGN: check_assignment(c, statement); break;
+    case TILE_STATEMENT_EXPR: run_value_statement(c, statement->value); break;
+    case TILE_STATEMENT_FOR: tile_check_for(c, statement); break;
+    case TILE_STATEMENT_WHILE: tile_check_while(c, statement); break;
+    case TILE_STATEMENT_BREAK:
+    case TILE_STATEMENT_CONTINUE: check_leave(c, statement); break;
+    case TILE_STATEMENT_RETURN: check_return(c, statement); break;
+    case TILE_STATEMENT_GRID: tile_check_grid(c, statement); break;
+    case TILE_STATEMENT_TEMP: tile_check_temp(c, statement); break;
+    case TILE_STATEMENT_ASSERT:
+    case TILE_STATEMENT_STATIC_ASSERT: check_assert(c, statement); break;
+    }
+}

@@ -1,0 +1,282 @@
+/* Types, literals, conversions, and the agreement of extents. */
+#include <math.h>
+#include <string.h>
+
+#include "lang/scalar.h"
+#include "parser/check.h"
+
+/* ---- names of types ---- */
+
+bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar) {
+    if (!name) return false;
+    TileBound *bound = tile_scope_find(c, name);
+    if (bound) {
+        *scalar = (TileScalar)bound->meaning.scalar;
+        return bound->meaning.kind == TILE_MEANING_TYPE;
+    }
+    return tile_scalar_find(name, strlen(name), scalar);
+}
+
+bool tile_class_types(const char *class, uint32_t *types) {
+    uint32_t ints = 0, floats = 0, all = 0;
+    for (int s = 0; s < TILE_SCALAR_COUNT; s++) {
+        all |= 1u << s;
+        if (tile_scalar_is_int((TileScalar)s)) ints |= 1u << s;
+        if (tile_scalar_is_float((TileScalar)s)) floats |= 1u << s;
+    }
+    TileScalar scalar;
+    if (strcmp(class, "any") == 0) *types |= all;
+    else if (strcmp(class, "num") == 0) *types |= ints | floats;
+    else if (strcmp(class, "int") == 0) *types |= ints;
+    else if (strcmp(class, "float") == 0) *types |= floats;
+    else if (tile_scalar_find(class, strlen(class), &scalar)) *types |= 1u << scalar;
+    else return false;
+    return true;
+}
+
+/* ---- literals ---- */
+
+static bool integer_fits(__int128 value, TileScalar scalar) {
+    unsigned bits = tile_scalar_bits(scalar);
+    switch (tile_scalar_class(scalar)) {
+    case TILE_CLASS_BOOL: return false;
+    case TILE_CLASS_FLOAT: return true;
+    case TILE_CLASS_SIGNED: return value >= -((__int128)1 << (bits - 1)) && value < (__int128)1 << (bits - 1);
+    case TILE_CLASS_UNSIGNED: return value >= 0 && value < (__int128)1 << bits;
+    }
+    return false;
+}
+
+static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
+    uint64_t bits = tile_scalar_from_double(scalar, number);
+    double back = tile_scalar_to_double(scalar, bits);
+    bool fits = isnan(number) || (isinf(number) ? isinf(back) : !isinf(back) && fabs(number - back) <= fabs(number) / 2);
+    if (isfinite(number) && isfinite(back) && fabs(number) < 1) fits = true;
+    if (!fits) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
+    return tile_bits_meaning(scalar, bits);
+}
+
+TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    if (tile_scalar_is_float(scalar)) return literal_to_float(c, m, scalar, span);
+    bool whole = m->kind == TILE_MEANING_INTEGER;
+    if (!whole || !integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
+    if (scalar == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)m->integer));
+    return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, (int64_t)m->integer));
+}
+
+TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span) {
+    if (m.kind == TILE_MEANING_INTEGER) return tile_literal_as(c, &m, TILE_I64, span);
+    if (m.kind == TILE_MEANING_NUMBER) return tile_literal_as(c, &m, TILE_F32, span);
+    return m;
+}
+
+/* The operand that decides the element type: the first typed one. */
+static const TileMeaning *typed_operand(const TileMeaning *operands, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (operands[i].kind == TILE_MEANING_VALUE) return &operands[i];
+    return NULL;
+}
+
+static void report_mismatch(TileChecker *c, const TileMeaning *operands, const TileExpr *const *exprs, unsigned at,
+                            const TileMeaning *typed, TileSpan span) {
+    TileSpan place = exprs ? exprs[at]->span : span;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, place,
+                                      tile_scalar_name((TileScalar)typed->scalar), tile_meaning_words(c, &operands[at]));
+    tile_diagnostic_note(c->diagnostics, d, span, "types are never converted silently");
+    bool convertible = exprs && operands[at].kind == TILE_MEANING_VALUE;
+    if (convertible)
+        tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)typed->scalar),
+                             tile_span_text(c, place));
+    tile_report(c, d);
+}
+
+bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
+                        TileSpan span) {
+    for (unsigned i = 0; i < count; i++)
+        if (tile_is_error(&operands[i])) return false;
+    const TileMeaning *typed = typed_operand(operands, count);
+    bool number = false;
+    for (unsigned i = 0; i < count; i++) number = number || operands[i].kind == TILE_MEANING_NUMBER;
+    TileScalar scalar = typed ? (TileScalar)typed->scalar : number ? TILE_F32 : TILE_I64;
+    for (unsigned i = 0; i < count; i++) {
+        if (tile_is_literal(&operands[i])) {
+            operands[i] = tile_literal_as(c, &operands[i], scalar, exprs ? exprs[i]->span : span);
+            if (tile_is_error(&operands[i])) return false;
+        } else if (operands[i].kind != TILE_MEANING_VALUE || operands[i].scalar != scalar) {
+            report_mismatch(c, operands, exprs, i, typed ? typed : &operands[i], span);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- shapes ---- */
+
+bool tile_extents_agree(const TileSum *a, const TileSum *b) {
+    return a == b || tile_sum_is_literal(a, 1) || tile_sum_is_literal(b, 1);
+}
+
+TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent) {
+    TileMeaning result = m;
+    if (rank == 0) return m;
+    int64_t numbers[TILE_MAX_TILE_RANK];
+    unsigned stretched = 0;
+    bool same = m.rank == rank;
+    for (unsigned i = 0; i < rank; i++) {
+        result.extent[i] = extent[i];
+        numbers[i] = tile_extent_value(c, extent[i]);
+        if (m.rank == rank && m.extent[i] != extent[i]) stretched |= 1u << i;
+    }
+    if (same && !stretched) return m;
+    result.rank = (uint8_t)rank;
+    const TileType *type = tile_type_tile(c->context, (TileScalar)m.scalar, rank, numbers);
+    int64_t known;
+    if (m.rank == 0 && m.constant)
+        result.value = tile_build_bits(tile_emit(c), type, m.bits);
+    else if (m.rank == 0 && m.sum && tile_sum_known(&c->sums, m.sum, &known))
+        result.value = tile_build_integer(tile_emit(c), type, known);
+    else if (m.rank == 0)
+        result.value = tile_build_splat(tile_emit(c), tile_emit_value(c, &m), type);
+    else if (m.value->type != type)
+        result.value = tile_build_broadcast(tile_emit(c), m.value, numbers);
+    result.constant = false;
+    result.sum = NULL;
+    if (stretched) result.valid = tile_valid_stretch(c, m.valid, stretched);
+    return result;
+}
+
+static void report_shapes(TileChecker *c, const TileMeaning *a, const TileMeaning *b, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span, tile_meaning_words(c, a),
+                                      tile_meaning_words(c, b));
+    if (a->rank != b->rank)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "ranks are made equal by hand: `v[_, :]` adds an axis in front, `v[:, _]` behind");
+    tile_report(c, d);
+}
+
+bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span) {
+    const TileMeaning *tile = NULL;
+    const TileSum *extent[TILE_MAX_TILE_RANK] = {0};
+    for (unsigned i = 0; i < count; i++) {
+        if (operands[i].rank == 0) continue;
+        if (tile && operands[i].rank != tile->rank) {
+            report_shapes(c, tile, &operands[i], span);
+            return false;
+        }
+        for (unsigned k = 0; k < operands[i].rank; k++) {
+            const TileSum *e = operands[i].extent[k];
+            if (tile && !tile_extents_agree(extent[k], e)) {
+                report_shapes(c, tile, &operands[i], span);
+                return false;
+            }
+            if (!tile || tile_sum_is_literal(extent[k], 1)) extent[k] = e;
+        }
+        if (!tile) tile = &operands[i];
+    }
+    if (!tile) return true;
+    unsigned rank = tile->rank;
+    for (unsigned i = 0; i < count; i++) operands[i] = tile_stretch(c, operands[i], rank, extent);
+    return true;
+}
+
+/* ---- conversions ---- */
+
+static TileMeaning convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to, TileSpan span) {
+    if (tile_scalar_is_float(to)) return literal_to_float(c, m, to, span);
+    if (to == TILE_BOOL) return tile_bool_meaning(m->kind == TILE_MEANING_INTEGER ? m->integer != 0 : m->number != 0);
+    uint64_t bits = m->kind == TILE_MEANING_INTEGER ? tile_scalar_from_integer(to, (int64_t)m->integer)
+                                                    : tile_scalar_from_double(to, m->number);
+    if (to == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)bits));
+    return tile_bits_meaning(to, bits);
+}
+
+TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span) {
+    if (tile_is_literal(&m)) return convert_literal(c, &m, to, span);
+    if (m.kind != TILE_MEANING_VALUE) return m;
+    if (m.scalar == to) return m;
+    int64_t known;
+    if (m.sum && tile_sum_known(&c->sums, m.sum, &known)) {
+        TileMeaning literal = tile_integer_meaning(known);
+        return convert_literal(c, &literal, to, span);
+    }
+    TileValue *value = tile_emit_value(c, &m);
+    return tile_value_meaning(c, tile_build_convert(tile_emit(c), value, to), m.extent, m.valid);
+}
+
+/* ---- integers ---- */
+
+const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid) {
+    if (tile_is_error(&m)) return NULL;
+    if (m.kind == TILE_MEANING_INTEGER) m = tile_literal_as(c, &m, TILE_I64, span);
+    if (tile_is_error(&m)) return NULL;
+    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) && m.scalar != TILE_I64) {
+        if (m.scalar == TILE_U64) {
+            tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+            return NULL;
+        }
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
+        tile_report(c, d);
+        return NULL;
+    }
+    if (!m.sum || m.rank) {
+        tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        return NULL;
+    }
+    if (must_be_valid && m.valid) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, span, what);
+        tile_diagnostic_edit(c->diagnostics, d, span, "(%s else 0)", tile_span_text(c, span));
+        tile_report(c, d);
+        return NULL;
+    }
+    return m.sum;
+}
+
+const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what) {
+    return tile_integer_of(c, tile_check_expr(c, expr), expr->span, what, true);
+}
+
+bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value) {
+    const TileSum *sum = tile_check_integer(c, expr, what);
+    if (!sum) return false;
+    if (tile_sum_known(&c->sums, sum, value)) return true;
+    tile_fail(c, NOT_CONSTANT, expr->span, what);
+    return false;
+}
+
+const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
+    enum { LARGEST = 1 << 24 };
+    const TileSum *sum = tile_check_integer(c, expr, "an extent");
+    int64_t value;
+    if (!sum) return NULL;
+    if (!tile_sum_known(&c->sums, sum, &value)) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "an extent");
+        if (expr->kind == TILE_EXPR_NAME)
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a dimension becomes constant by the clause `static %s`", expr->name);
+        tile_report(c, d);
+        return NULL;
+    }
+    if (value >= 1 && value <= LARGEST) return sum;
+    tile_fail(c, BAD_EXTENT, expr->span, (long long)value, (int)LARGEST);
+    return NULL;
+}
+
+TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return m;
+    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
+        return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m));
+    if (m.rank && !c->frame->lifted) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    if (m.valid && m.rank == 0) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    return m;
+}

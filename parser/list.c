@@ -1,0 +1,204 @@
+/* What the kernels of a file ask for: signatures, generics, tune names, exports. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser/check.h"
+
+/* ---- bindings from text ---- */
+
+static bool is_function_name(const char *text) {
+    bool letter = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_';
+    return letter && strcmp(text, "inf") != 0 && strcmp(text, "nan") != 0;
+}
+
+TileBinding tile_binding_read(const char *name, const char *text) {
+    TileBinding binding = {.name = name};
+    char *end;
+    if (tile_scalar_find(text, strlen(text), &binding.type)) {
+        binding.kind = TILE_BINDING_TYPE;
+    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        binding.kind = TILE_BINDING_BOOL;
+        binding.truth = *text == 't';
+    } else if (is_function_name(text)) {
+        binding.kind = TILE_BINDING_FUNCTION;
+        binding.function = text;
+    } else {
+        binding.kind = TILE_BINDING_INTEGER;
+        binding.integer = strtoll(text, &end, 0);
+        if (!*end && end != text) return binding;
+        binding.kind = TILE_BINDING_FLOAT;
+        binding.number = strtod(text, &end);
+        if (!*end && end != text) return binding;
+        binding.kind = TILE_BINDING_FUNCTION;
+        binding.function = text;
+    }
+    return binding;
+}
+
+/* ---- listing ---- */
+
+typedef struct Lister {
+    TileChecker *checker;
+    TileArena *arena;
+    const TileAst *ast;
+} Lister;
+
+/* The source text with runs of white space as one space. */
+static const char *flat_text(const Lister *l, TileSpan span) {
+    TileText text = {.arena = l->arena};
+    const char *source = l->checker->diagnostics->files.items[span.file].text;
+    bool space = false;
+    for (uint32_t i = span.begin; i < span.end; i++) {
+        char ch = source[i];
+        if (ch == ' ' || ch == '\t' || ch == '\n' || ch == '\r') {
+            space = true;
+            continue;
+        }
+        char last = text.length ? text.text[text.length - 1] : '(';
+        if (space && last != '(' && last != '[' && !(text.length && ch == '(' && last == ']')) tile_text_add_char(&text, ' ');
+        space = false;
+        tile_text_add_char(&text, ch);
+    }
+    return tile_text_get(&text);
+}
+
+static TileKernelGeneric list_generic(const Lister *l, const TileGeneric *generic) {
+    TileKernelGeneric info = {.name = generic->name, .kind = (TileGenericKind)generic->kind, .has_default = generic->value != NULL};
+    TileText text = {.arena = l->arena};
+    for (size_t i = 0; i < generic->classes.count; i++) {
+        tile_text_format(&text, "%s%s", i ? " | " : "", generic->classes.items[i].name);
+        tile_class_types(generic->classes.items[i].name, &info.types);
+    }
+    info.class = tile_text_get(&text);
+    if (generic->kind == TILE_GENERIC_FN && generic->value) info.function = flat_text(l, generic->value->span);
+    return info;
+}
+
+static bool is_generic_type(const TileItem *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        if (kernel->generics.items[i].name == name && kernel->generics.items[i].kind == TILE_GENERIC_TYPE) return true;
+    return false;
+}
+
+static TileKernelParameter list_parameter(const Lister *l, const TileItem *kernel, const TileParam *param) {
+    static const TileAccess accesses[] = {TILE_ACCESS_IN, TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT};
+    const TileTypeExpr *type = param->type;
+    TileKernelParameter info = {.name = param->name, .is_const = type->is_const, .is_tensor = type->access != TILE_WORD_NONE};
+    info.is_static = tile_is_static(kernel, param->name);
+    info.access = accesses[type->access];
+    info.type = type->name ? type->name : "";
+    info.generic_type = is_generic_type(kernel, type->name);
+    if (!info.generic_type) tile_scalar_find(info.type, strlen(info.type), &info.scalar);
+    info.rank = (unsigned)(type->extents.count < TILE_MAX_TENSOR_RANK ? type->extents.count : TILE_MAX_TENSOR_RANK);
+    for (unsigned d = 0; d < info.rank; d++) {
+        info.dims[d] = flat_text(l, type->extents.items[d]->span);
+        info.dim_is_name[d] = type->extents.items[d]->kind == TILE_EXPR_NAME;
+    }
+    return info;
+}
+
+static bool list_tune(Lister *l, const TileTune *tune, TileKernelInfo *info) {
+    TileChecker *c = l->checker;
+    for (size_t i = 0; i < tune->names.count; i++) {
+        const TileTuneName *name = &tune->names.items[i];
+        TileKernelTune row = {.name = name->name, .target = tune->target};
+        for (size_t k = 0; k < name->candidates.count; k++) {
+            int64_t value;
+            if (!tile_check_constant(c, name->candidates.items[k], "a candidate", &value)) return false;
+            tile_list_push(l->arena, &row.candidates, value);
+        }
+        TileBound *bound = tile_scope_find(c, name->name);
+        if (!bound || !bound->meaning.sum || !tile_sum_known(&c->sums, bound->meaning.sum, &row.value)) row.value = row.candidates.items[0];
+        tile_list_push(l->arena, &info->tunes, row);
+    }
+    return true;
+}
+
+static bool list_tunes(Lister *l, const TileItem *kernel, TileKernelInfo *info) {
+    static const TileLowerOptions targets[] = {{.target = "cpu"}, {.target = "gpu"}};
+    TileChecker *c = l->checker;
+    bool ok = true;
+    for (int t = 0; ok && t < 2; t++) {
+        size_t bounds = c->bounds.count;
+        c->options = &targets[t];
+        ok = tile_bind_generics(c, kernel) && tile_bind_tunes(c, kernel);
+        for (size_t i = 0; ok && i < kernel->tunes.count; i++) {
+            const TileTune *tune = &kernel->tunes.items[i];
+            const char *target = tune->target ? tune->target : "cpu";
+            if (strcmp(target, targets[t].target) == 0) ok = list_tune(l, tune, info);
+        }
+        c->bounds.count = bounds;
+    }
+    return ok;
+}
+
+static bool list_kernel(Lister *l, const TileItem *kernel, TileProgramInfo *out) {
+    TileKernelInfo info = {.name = kernel->name, .doc = kernel->doc, .item = kernel, .signature = flat_text(l, kernel->signature)};
+    TileFrame frame = {.item = kernel, .ast = l->ast};
+    l->checker->frame = &frame;
+    for (size_t i = 0; i < kernel->generics.count; i++) tile_list_push(l->arena, &info.generics, list_generic(l, &kernel->generics.items[i]));
+    for (size_t i = 0; i < kernel->params.count; i++)
+        if (!kernel->params.items[i].spread) tile_list_push(l->arena, &info.parameters, list_parameter(l, kernel, &kernel->params.items[i]));
+    for (size_t i = 0; i < kernel->statics.count; i++) tile_list_push(l->arena, &info.statics, kernel->statics.items[i].name);
+    for (size_t i = 0; i < kernel->overlaps.count; i++) tile_list_push(l->arena, &info.overlaps, kernel->overlaps.items[i].name);
+    if (!list_tunes(l, kernel, &info)) return false;
+    tile_list_push(l->arena, &out->kernels, info);
+    return true;
+}
+
+/* ---- exports ---- */
+
+static const TileKernelInfo *find_info(const TileProgramInfo *program, const char *name) {
+    for (size_t i = 0; i < program->kernels.count; i++)
+        if (program->kernels.items[i].name == name) return &program->kernels.items[i];
+    return NULL;
+}
+
+static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
+    const TileKernelInfo *kernel = find_info(out, export->kernel.name);
+    TileChecker *c = l->checker;
+    if (!kernel) return tile_fail(c, NO_KERNEL, export->kernel.span, export->kernel.name), false;
+    if (export->arguments.count > kernel->generics.count)
+        return tile_fail(c, GENERIC_COUNT, export->span, kernel->name, (unsigned)kernel->generics.count, (unsigned)export->arguments.count), false;
+    TileExportInfo info = {.kernel = kernel->name};
+    TileText name = {.arena = l->arena};
+    tile_text_add(&name, kernel->name);
+    for (size_t i = 0; i < export->arguments.count; i++) {
+        const char *text = flat_text(l, export->arguments.items[i]->span);
+        tile_list_push(l->arena, &info.bindings, tile_binding_read(kernel->generics.items[i].name, text));
+        tile_text_format(&name, "_%s", text);
+    }
+    info.name = export->name ? export->name : tile_text_get(&name);
+    tile_list_push(l->arena, &out->exports, info);
+    return true;
+}
+
+tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) {
+    static const TileLowerOptions none = {0};
+    *out = (TileProgramInfo){0};
+    TileContext *context = tile_ir_context_create();
+    TileModule *module = context ? tile_module_create(context) : NULL;
+    if (!module) {
+        tile_ir_context_destroy(context);
+        return TILE_OUT_OF_MEMORY;
+    }
+    TileChecker c;
+    tile_checker_init(&c, context, diagnostics, ast->arena, ast, &none);
+    c.module = module;
+    c.func = tile_func_create(module, "list", TILE_FUNC_DEVICE, TILE_FORM_TILE);
+    c.builder = tile_builder_at_end(module, &c.func->body);
+    c.representative = true;
+    Lister lister = {&c, ast->arena, ast};
+    bool ok = true;
+    for (size_t i = 0; i < ast->items.count; i++)
+        if (ast->items.items[i]->kind == TILE_ITEM_KERNEL) ok = list_kernel(&lister, ast->items.items[i], out) && ok;
+    static const TileItem nowhere = {.kind = TILE_ITEM_FN};
+    TileFrame frame = {.item = &nowhere, .ast = ast};
+    c.frame = &frame;
+    for (size_t i = 0; i < ast->items.count; i++)
+        for (size_t k = 0; k < ast->items.items[i]->exports.count; k++)
+            ok = list_export(&lister, &ast->items.items[i]->exports.items[k], out) && ok;
+    tile_module_destroy(module);
+    tile_ir_context_destroy(context);
+    return ok ? TILE_OK : TILE_INVALID_SOURCE;
+}

@@ -1,0 +1,256 @@
+/* Names: scopes, variables, and what stands at the top of files. */
+#include "parser/check.h"
+
+uint32_t tile_now(TileChecker *c) { return ++c->clock; }
+
+TileScopeMark tile_scope_open(TileChecker *c) {
+    TileScopeMark mark = {c->bounds.count, c->vars.count, c->atoms.count, c->cache.count, c->scope_start};
+    c->scope_start = c->bounds.count;
+    return mark;
+}
+
+void tile_scope_close(TileChecker *c, TileScopeMark mark) {
+    c->bounds.count = mark.bounds;
+    c->vars.count = mark.vars;
+    c->atoms.count = mark.atoms;
+    c->cache.count = mark.cache;
+    c->scope_start = mark.scope_start;
+}
+
+void tile_scope_close_names(TileChecker *c, TileScopeMark mark) {
+    c->bounds.count = mark.bounds;
+    c->vars.count = mark.vars;
+    c->scope_start = mark.scope_start;
+}
+
+TileBound *tile_scope_find(TileChecker *c, const char *name) {
+    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;)
+        if (c->bounds.items[i].name == name) return &c->bounds.items[i];
+    return NULL;
+}
+
+/* A name may be bound anew further in, but not in the same scope, and what a kernel is given never. */
+void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool fixed) {
+    TileBound *other = tile_scope_find(c, name.name);
+    if (other && other->fixed) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_FIXED, name.span, name.name);
+        tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
+        tile_report(c, d);
+    } else if (other && (size_t)(other - c->bounds.items) >= c->scope_start) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, name.span, name.name);
+        tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
+        tile_report(c, d);
+    }
+    tile_list_push(c->arena, &c->bounds,
+                   (TileBound){.name = name.name, .meaning = meaning, .span = name.span, .fixed = fixed});
+}
+
+TileVar *tile_scope_flag(TileChecker *c, const char *name, TileMeaning value) {
+    TileVar *var = TILE_NEW(c->arena, TileVar);
+    *var = (TileVar){.name = name, .now = value, .birth = tile_now(c)};
+    tile_list_push(c->arena, &c->vars, var);
+    return var;
+}
+
+TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value) {
+    TileVar *var = tile_scope_flag(c, name.name, value);
+    var->span = name.span;
+    tile_scope_bind(c, name, tile_nothing(), false);
+    c->bounds.items[c->bounds.count - 1].var = var;
+    return var;
+}
+
+/* ---- items ---- */
+
+const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where) {
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const TileItem *item = ast->items.items[i];
+        bool named = item->kind == TILE_ITEM_CONST || item->kind == TILE_ITEM_FN || item->kind == TILE_ITEM_KERNEL;
+        if (named && item->name == name) {
+            *where = ast;
+            return item;
+        }
+    }
+    for (size_t i = 0; imports && i < ast->imports.count; i++) {
+        const TileItem *item = ast->imports.items[i] ? tile_find_item(ast->imports.items[i], name, false, where) : NULL;
+        if (item) return item;
+    }
+    return NULL;
+}
+
+static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
+    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, item->name);
+    TileFrame frame = {.parent = c->frame, .item = item, .ast = ast, .scope_base = c->bounds.count, .call = span};
+    TileFrame *caller = c->frame;
+    c->frame = &frame;
+    c->depth++;
+    TileMeaning value = tile_check_value(c, item->value);
+    TileScalar scalar;
+    if (item->type && !tile_is_error(&value)) {
+        if (!tile_find_type(c, item->type->name, &scalar))
+            value = tile_fail(c, UNKNOWN_TYPE, item->type->span, item->type->name ? item->type->name : "?");
+        else if (tile_is_literal(&value))
+            value = tile_literal_as(c, &value, scalar, item->value->span);
+        else if (value.scalar != scalar)
+            value = tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
+    }
+    bool known = tile_is_literal(&value) || value.constant;
+    int64_t number;
+    if (value.kind == TILE_MEANING_VALUE && value.sum) known = tile_sum_known(&c->sums, value.sum, &number);
+    if (!known && !tile_is_error(&value)) value = tile_fail(c, NOT_CONSTANT, item->value->span, "the value of a `const`");
+    c->depth--;
+    c->frame = caller;
+    return value;
+}
+
+static const TileAst *find_module(const TileAst *ast, const char *name) {
+    size_t next = 0;
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const TileItem *item = ast->items.items[i];
+        if (item->kind != TILE_ITEM_IMPORT) continue;
+        if (!item->is_path && item->name == name && next < ast->imports.count) return ast->imports.items[next];
+        next++;
+    }
+    return NULL;
+}
+
+/* Edit distance, up to 3: for proposals. */
+static unsigned distance(const char *a, const char *b) {
+    enum { LONGEST = 31 };
+    unsigned row[LONGEST + 1];
+    size_t la = __builtin_strlen(a), lb = __builtin_strlen(b);
+    if (la > LONGEST || lb > LONGEST || la > lb + 2 || lb > la + 2) return 3;
+    for (size_t k = 0; k <= lb; k++) row[k] = (unsigned)k;
+    for (size_t i = 1; i <= la; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t k = 1; k <= lb; k++) {
+            unsigned cost = diagonal + (a[i - 1] != b[k - 1]);
+            diagonal = row[k];
+            if (row[k - 1] + 1 < cost) cost = row[k - 1] + 1;
+            if (row[k] + 1 < cost) cost = row[k] + 1;
+            row[k] = cost;
+        }
+    }
+    return row[lb];
+}
+
+static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
+    const char *best = NULL;
+    unsigned least = __builtin_strlen(name) > 3 ? 3 : 2;
+    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) {
+        unsigned far = distance(name, c->bounds.items[i].name);
+        if (far < least) best = c->bounds.items[i].name, least = far;
+    }
+    for (size_t i = 0; i < c->frame->ast->items.count; i++) {
+        const TileItem *item = c->frame->ast->items.items[i];
+        unsigned far = item->name ? distance(name, item->name) : 3;
+        if (far < least) best = item->name, least = far;
+    }
+    if (best) tile_diagnostic_edit(c->diagnostics, d, span, "%s", best);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
+    TileBound *bound = tile_scope_find(c, name);
+    if (bound) return bound->var ? bound->var->now : bound->meaning;
+    const TileAst *ast = NULL;
+    const TileItem *item = tile_find_item(c->frame->ast, name, true, &ast);
+    if (item && item->kind == TILE_ITEM_CONST) return constant_meaning(c, item, ast, span);
+    if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
+    TileScalar scalar;
+    if (tile_scalar_find(name, __builtin_strlen(name), &scalar))
+        return (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = scalar};
+    const TileBuiltin *builtin = tile_find_builtin(name);
+    if (builtin) return (TileMeaning){.kind = TILE_MEANING_BUILTIN, .builtin = builtin};
+    const TileAst *module = find_module(c->frame->ast, name);
+    if (module) return (TileMeaning){.kind = TILE_MEANING_MODULE, .ast = module};
+    return unknown_name(c, name, span);
+}
+
+/* ---- variables ---- */
+
+static void report_short_lived(TileChecker *c, TileVar *var, const TileValidEntry *entry, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VAR, span, var->name, entry->atom->words);
+    tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` lives longer: it is declared here", var->name);
+    tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    if (entry->where.file)
+        tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else %s)", tile_span_text(c, entry->where), c->fill_word);
+    tile_report(c, d);
+}
+
+void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span) {
+    const TileValidity *had = var->now.valid;
+    const TileValidity *joined = had;
+    for (unsigned i = 0; value.valid && i < value.valid->count; i++) {
+        const TileValidEntry *entry = &value.valid->entries[i];
+        TileValidity *one = tile_arena_alloc(c->arena, sizeof(TileValidity) + sizeof(TileValidEntry));
+        one->count = 1;
+        one->entries[0] = *entry;
+        if (!tile_valid_missing(one, joined)) continue;
+        if (entry->atom->birth > var->birth) {
+            report_short_lived(c, var, entry, span);
+            break;
+        }
+        joined = tile_valid_union(c, joined, one);
+        c->growth++;
+    }
+    var->now = value;
+    var->now.valid = joined;
+}
+
+/* ---- reporting ---- */
+
+TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
+    for (TileFrame *frame = c->frame; frame && frame->parent && frame->parent->item->name; frame = frame->parent)
+        tile_diagnostic_note(c->diagnostics, diagnostic, frame->call, "in `%s`, used here", frame->item->name);
+    return diagnostic;
+}
+
+const char *tile_span_text(TileChecker *c, TileSpan span) {
+    const TileSource *file = &c->diagnostics->files.items[span.file];
+    return tile_arena_string(c->arena, file->text + span.begin, span.end - span.begin);
+}
+
+const char *tile_sum_words(TileChecker *c, const TileSum *sum) {
+    TileText text = {.arena = c->arena};
+    tile_sum_print(&text, sum);
+    return tile_text_get(&text);
+}
+
+static const char *value_words(TileChecker *c, const TileMeaning *m) {
+    TileText text = {.arena = c->arena};
+    tile_text_add(&text, tile_scalar_name((TileScalar)m->scalar));
+    for (unsigned i = 0; i < m->rank; i++) {
+        tile_text_add(&text, i ? ", " : "[");
+        tile_sum_print(&text, m->extent[i]);
+    }
+    if (m->rank) tile_text_add(&text, "]");
+    return tile_text_get(&text);
+}
+
+const char *tile_meaning_words(TileChecker *c, const TileMeaning *m) {
+    switch ((TileMeaningKind)m->kind) {
+    case TILE_MEANING_ERROR: return "an error";
+    case TILE_MEANING_NOTHING: return "nothing";
+    case TILE_MEANING_INTEGER: return "an integer";
+    case TILE_MEANING_NUMBER: return "a number";
+    case TILE_MEANING_VALUE: return value_words(c, m);
+    case TILE_MEANING_RANGE: return tile_arena_format(c->arena, "a range of %s", tile_sum_words(c, m->range->size));
+    case TILE_MEANING_TENSOR:
+        return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_scalar_name(m->tensor->scalar), m->tensor->rank);
+    case TILE_MEANING_TUPLE: return "a tuple";
+    case TILE_MEANING_TYPE: return tile_arena_format(c->arena, "the type %s", tile_scalar_name((TileScalar)m->scalar));
+    case TILE_MEANING_FUNCTION:
+        return tile_arena_format(c->arena, m->item->kind == TILE_ITEM_KERNEL ? "the kernel `%s`" : "the function `%s`",
+                                 m->item->name);
+    case TILE_MEANING_BUILTIN: return tile_arena_format(c->arena, "the function `%s`", m->builtin->name);
+    case TILE_MEANING_MODULE: return "a module";
+    case TILE_MEANING_TEXT: return "a text";
+    case TILE_MEANING_DOTS: return "bounds a..b";
+    case TILE_MEANING_SPREAD: return "the parameters of a function";
+    }
+    return "something";
+}

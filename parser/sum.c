@@ -1,0 +1,402 @@
+#include "parser/sum.h"
+
+#include <string.h>
+
+/* ---- the table ---- */
+
+void tile_sum_table_init(TileSumTable *table, TileArena *arena) {
+    *table = (TileSumTable){.arena = arena, .capacity = 256};
+    table->slots = TILE_NEW_ARRAY(arena, TileSum *, table->capacity);
+}
+
+static bool same_product(const TileProduct *a, const TileProduct *b) {
+    return a->degree == b->degree && memcmp(a->symbols, b->symbols, a->degree * sizeof *a->symbols) == 0;
+}
+
+static uint64_t hash_sum(int64_t constant, const TileProduct *products, uint32_t count) {
+    uint64_t hash = (uint64_t)constant * 0x9e3779b97f4a7c15u;
+    for (uint32_t i = 0; i < count; i++) {
+        hash = (hash ^ (uint64_t)products[i].factor) * 0x100000001b3u;
+        for (uint32_t k = 0; k < products[i].degree; k++) hash = (hash ^ products[i].symbols[k]->id) * 0x100000001b3u;
+    }
+    return hash ^ hash >> 29;
+}
+
+static bool equals(const TileSum *sum, int64_t constant, const TileProduct *products, uint32_t count) {
+    if (sum->constant != constant || sum->count != count) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (sum->products[i].factor != products[i].factor || !same_product(&sum->products[i], &products[i])) return false;
+    return true;
+}
+
+static void grow_table(TileSumTable *table) {
+    TileSum **old = table->slots;
+    size_t old_capacity = table->capacity;
+    table->capacity *= 2;
+    table->slots = TILE_NEW_ARRAY(table->arena, TileSum *, table->capacity);
+    for (size_t i = 0; i < old_capacity; i++) {
+        if (!old[i]) continue;
+        size_t slot = hash_sum(old[i]->constant, old[i]->products, old[i]->count) & (table->capacity - 1);
+        while (table->slots[slot]) slot = (slot + 1) & (table->capacity - 1);
+        table->slots[slot] = old[i];
+    }
+}
+
+static const TileSum *intern(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count) {
+    if (table->count * 2 >= table->capacity) grow_table(table);
+    size_t slot = hash_sum(constant, products, count) & (table->capacity - 1);
+    for (; table->slots[slot]; slot = (slot + 1) & (table->capacity - 1))
+        if (equals(table->slots[slot], constant, products, count)) return table->slots[slot];
+    TileSum *sum = TILE_NEW(table->arena, TileSum);
+    sum->constant = constant;
+    sum->count = count;
+    sum->products = count ? tile_arena_copy(table->arena, products, count * sizeof *products) : NULL;
+    table->slots[slot] = sum;
+    table->count++;
+    return sum;
+}
+
+/* ---- symbols ---- */
+
+static TileSymbol *new_symbol(TileSumTable *table, TileSymbolKind kind, const char *name) {
+    TileSymbol *symbol = TILE_NEW(table->arena, TileSymbol);
+    symbol->kind = kind;
+    symbol->name = name;
+    symbol->id = (uint32_t)table->symbols.count;
+    tile_list_push(table->arena, &table->symbols, symbol);
+    return symbol;
+}
+
+TileSymbol *tile_symbol_value(TileSumTable *table, const char *name, TileValue *value) {
+    TileSymbol *symbol = new_symbol(table, TILE_SYMBOL_VALUE, name);
+    symbol->value = value;
+    return symbol;
+}
+
+TileSymbol *tile_symbol_known(TileSumTable *table, const char *name, int64_t value) {
+    TileSymbol *symbol = new_symbol(table, TILE_SYMBOL_KNOWN, name);
+    symbol->known = value;
+    symbol->host = true;
+    return symbol;
+}
+
+void tile_symbol_bound(TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
+    if (lower && symbol->lower_count < TILE_MAX_BOUNDS) symbol->lower[symbol->lower_count++] = lower;
+    if (upper && symbol->upper_count < TILE_MAX_BOUNDS) symbol->upper[symbol->upper_count++] = upper;
+}
+
+const TileSum *tile_sum_integer(TileSumTable *table, int64_t value) { return intern(table, value, NULL, 0); }
+
+const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol) {
+    TileProduct product = {.factor = 1, .degree = 1, .symbols = {symbol}};
+    return intern(table, 0, &product, 1);
+}
+
+/* ---- arithmetic ---- */
+
+static int compare_products(const TileProduct *a, const TileProduct *b) {
+    for (uint32_t i = 0; i < a->degree && i < b->degree; i++)
+        if (a->symbols[i] != b->symbols[i]) return a->symbols[i]->id < b->symbols[i]->id ? -1 : 1;
+    return a->degree == b->degree ? 0 : a->degree < b->degree ? -1 : 1;
+}
+
+static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static int64_t wrap_multiply(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
+/* A sum as one symbol of its own, where the normal form would grow too large. */
+static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
+    for (size_t i = table->symbols.count; i-- > 0;) {
+        TileSymbol *other = table->symbols.items[i];
+        if (other->kind == kind && other->a == a && other->b == b) return tile_sum_symbol(table, other);
+    }
+    TileSymbol *symbol = new_symbol(table, kind, NULL);
+    symbol->a = a;
+    symbol->b = b;
+    symbol->host = tile_sum_is_host(a) && (!b || tile_sum_is_host(b));
+    return tile_sum_symbol(table, symbol);
+}
+
+static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
+    if (a->count + b->count > TILE_MAX_PRODUCTS) {
+        if (a->count > 1) a = as_symbol(table, TILE_SYMBOL_GROUP, a, NULL);
+        if (b->count > 1) b = as_symbol(table, TILE_SYMBOL_GROUP, b, NULL);
+    }
+    TileProduct merged[TILE_MAX_PRODUCTS + 2];
+    uint32_t count = 0, i = 0, k = 0;
+    while (i < a->count || k < b->count) {
+        int order = i == a->count ? 1 : k == b->count ? -1 : compare_products(&a->products[i], &b->products[k]);
+        TileProduct next = order <= 0 ? a->products[i] : b->products[k];
+        if (order > 0) next.factor = wrap_multiply(next.factor, factor);
+        if (order == 0) next.factor = wrap_add(next.factor, wrap_multiply(b->products[k].factor, factor));
+        i += order <= 0;
+        k += order >= 0;
+        if (next.factor) merged[count++] = next;
+    }
+    return intern(table, wrap_add(a->constant, wrap_multiply(b->constant, factor)), merged, count);
+}
+
+const TileSum *tile_sum_add(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    return add_scaled(table, a, b, 1);
+}
+
+const TileSum *tile_sum_subtract(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    return add_scaled(table, a, b, -1);
+}
+
+static const TileSum *multiply_products(TileSumTable *table, const TileProduct *a, const TileProduct *b) {
+    TileProduct product = {.factor = wrap_multiply(a->factor, b->factor), .degree = a->degree + b->degree};
+    uint32_t i = 0, k = 0;
+    for (uint32_t n = 0; n < product.degree; n++) {
+        bool left = k == b->degree || (i < a->degree && a->symbols[i]->id <= b->symbols[k]->id);
+        product.symbols[n] = left ? a->symbols[i++] : b->symbols[k++];
+    }
+    return intern(table, 0, &product, product.factor != 0);
+}
+
+static uint32_t degree_of(const TileSum *sum) {
+    uint32_t degree = 0;
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (sum->products[i].degree > degree) degree = sum->products[i].degree;
+    return degree;
+}
+
+const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    const TileSum *zero = tile_sum_integer(table, 0);
+    if (b->count == 0) return add_scaled(table, zero, a, b->constant);
+    if (a->count == 0) return add_scaled(table, zero, b, a->constant);
+    bool large = (a->count + 1) * (b->count + 1) > TILE_MAX_PRODUCTS || degree_of(a) + degree_of(b) > TILE_MAX_DEGREE;
+    if (large) return as_symbol(table, TILE_SYMBOL_MUL, a, b);
+    const TileSum *result = tile_sum_integer(table, wrap_multiply(a->constant, b->constant));
+    result = add_scaled(table, result, add_scaled(table, a, tile_sum_integer(table, a->constant), -1), b->constant);
+    result = add_scaled(table, result, add_scaled(table, b, tile_sum_integer(table, b->constant), -1), a->constant);
+    for (uint32_t i = 0; i < a->count; i++)
+        for (uint32_t k = 0; k < b->count; k++)
+            result = tile_sum_add(table, result, multiply_products(table, &a->products[i], &b->products[k]));
+    return result;
+}
+
+static int64_t floor_divide(int64_t a, int64_t b) {
+    if (b == 0) return 0;
+    if (b == -1) return (int64_t)(0 - (uint64_t)a);
+    int64_t quotient = a / b;
+    return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static TileSymbol *only_symbol(const TileSum *sum) { return sum->products[0].symbols[0]; }
+
+const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    if (a->count == 0 && b->count == 0) return tile_sum_integer(table, floor_divide(a->constant, b->constant));
+    if (tile_sum_is_literal(b, 1)) return a;
+    const TileSum *result = as_symbol(table, TILE_SYMBOL_DIV, a, b);
+    TileSymbol *symbol = only_symbol(result);
+    if (symbol->lower_count || symbol->upper_count) return result;
+    if (tile_sum_nonnegative(table, a, NULL) && tile_sum_nonnegative(table, b, NULL))
+        tile_symbol_bound(symbol, tile_sum_integer(table, 0), a);
+    return result;
+}
+
+const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    if (a->count == 0 && b->count == 0)
+        return tile_sum_integer(table, wrap_add(b->constant ? a->constant : 0,
+                                                wrap_multiply(-floor_divide(a->constant, b->constant), b->constant)));
+    const TileSum *result = as_symbol(table, TILE_SYMBOL_REM, a, b);
+    TileSymbol *symbol = only_symbol(result);
+    if (symbol->lower_count || symbol->upper_count) return result;
+    if (tile_sum_nonnegative(table, b, NULL)) tile_symbol_bound(symbol, tile_sum_integer(table, 0), NULL);
+    const TileSum *last = tile_sum_subtract(table, b, tile_sum_integer(table, 1));
+    if (tile_sum_nonnegative(table, last, NULL)) tile_symbol_bound(symbol, NULL, last);
+    return result;
+}
+
+const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    if (tile_sum_nonnegative(table, tile_sum_subtract(table, b, a), NULL)) return a;
+    if (tile_sum_nonnegative(table, tile_sum_subtract(table, a, b), NULL)) return b;
+    return as_symbol(table, TILE_SYMBOL_MIN, a, b);
+}
+
+const TileSum *tile_sum_clamp(TileSumTable *table, const TileSum *x, const TileSum *low, const TileSum *high) {
+    const TileSum *result = tile_sum_min(table, tile_sum_max(table, x, low), high);
+    const TileSum *needs = tile_sum_subtract(table, high, low);
+    if (result->count != 1 || only_symbol(result)->kind != TILE_SYMBOL_MIN || !tile_sum_is_host(needs)) return result;
+    TileSymbol *symbol = only_symbol(result);
+    if (symbol->lower_count) return result;
+    tile_symbol_bound(symbol, low, NULL);
+    symbol->needs = needs;
+    return result;
+}
+
+const TileSum *tile_sum_max(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    if (tile_sum_nonnegative(table, tile_sum_subtract(table, a, b), NULL)) return a;
+    if (tile_sum_nonnegative(table, tile_sum_subtract(table, b, a), NULL)) return b;
+    return as_symbol(table, TILE_SYMBOL_MAX, a, b);
+}
+
+const TileSum *tile_sum_divide_up(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    const TileSum *one = tile_sum_integer(table, 1);
+    return tile_sum_divide(table, tile_sum_subtract(table, tile_sum_add(table, a, b), one), b);
+}
+
+/* ---- values ---- */
+
+static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
+    const TileSum *a = symbol->a ? tile_sum_resolve(table, symbol->a) : NULL;
+    const TileSum *b = symbol->b ? tile_sum_resolve(table, symbol->b) : NULL;
+    bool same = a == symbol->a && b == symbol->b;
+    switch (symbol->kind) {
+    case TILE_SYMBOL_KNOWN: return tile_sum_integer(table, symbol->known);
+    case TILE_SYMBOL_VALUE: return tile_sum_symbol(table, symbol);
+    case TILE_SYMBOL_MIN: return same ? tile_sum_symbol(table, symbol) : tile_sum_min(table, a, b);
+    case TILE_SYMBOL_MAX: return same ? tile_sum_symbol(table, symbol) : tile_sum_max(table, a, b);
+    case TILE_SYMBOL_DIV: return same ? tile_sum_symbol(table, symbol) : tile_sum_divide(table, a, b);
+    case TILE_SYMBOL_REM: return same ? tile_sum_symbol(table, symbol) : tile_sum_remainder(table, a, b);
+    case TILE_SYMBOL_MUL: return same ? tile_sum_symbol(table, symbol) : tile_sum_multiply(table, a, b);
+    case TILE_SYMBOL_GROUP: return same ? tile_sum_symbol(table, symbol) : a;
+    }
+    return tile_sum_symbol(table, symbol);
+}
+
+const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
+    if (sum->resolved) return sum->resolved;
+    const TileSum *result = tile_sum_integer(table, sum->constant);
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        const TileSum *term = tile_sum_integer(table, product->factor);
+        for (uint32_t k = 0; k < product->degree; k++)
+            term = tile_sum_multiply(table, term, resolve_symbol(table, product->symbols[k]));
+        result = tile_sum_add(table, result, term);
+    }
+    ((TileSum *)sum)->resolved = result;
+    return result;
+}
+
+bool tile_sum_known(TileSumTable *table, const TileSum *sum, int64_t *value) {
+    const TileSum *resolved = tile_sum_resolve(table, sum);
+    *value = resolved->constant;
+    return resolved->count == 0;
+}
+
+bool tile_sum_is_host(const TileSum *sum) {
+    for (uint32_t i = 0; i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++)
+            if (!sum->products[i].symbols[k]->host) return false;
+    return true;
+}
+
+/* ---- proofs ---- */
+
+/* sum = coefficient * symbol + rest; false where the symbol also stands in a higher power. */
+static bool take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
+                       const TileSum **rest) {
+    *coefficient = tile_sum_integer(table, 0);
+    *rest = tile_sum_integer(table, sum->constant);
+    for (uint32_t i = 0; i < sum->count; i++) {
+        TileProduct other = {.factor = sum->products[i].factor};
+        uint32_t power = 0;
+        for (uint32_t k = 0; k < sum->products[i].degree; k++) {
+            TileSymbol *s = sum->products[i].symbols[k];
+            if (s == symbol)
+                power++;
+            else
+                other.symbols[other.degree++] = s;
+        }
+        if (power > 1) return false;
+        const TileSum *term = other.degree ? intern(table, 0, &other, 1) : tile_sum_integer(table, other.factor);
+        const TileSum **into = power ? coefficient : rest;
+        *into = tile_sum_add(table, *into, term);
+    }
+    return true;
+}
+
+static const TileSymbol *newest_symbol(const TileSum *sum) {
+    const TileSymbol *newest = NULL;
+    for (uint32_t i = 0; i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++)
+            if (!newest || sum->products[i].symbols[k]->id > newest->id) newest = sum->products[i].symbols[k];
+    return newest;
+}
+
+static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel);
+
+static bool prove_with(TileSumTable *table, const TileSum *coefficient, const TileSum *bound, const TileSum *rest,
+                       TileSumNeeds *needs, unsigned fuel) {
+    return prove(table, tile_sum_add(table, tile_sum_multiply(table, coefficient, bound), rest), needs, fuel);
+}
+
+static bool add_need(const TileSymbol *symbol, TileSumNeeds *needs) {
+    if (!symbol->needs) return true;
+    if (!needs || needs->count == sizeof needs->items / sizeof *needs->items) return false;
+    needs->items[needs->count++] = symbol->needs;
+    return true;
+}
+
+/* The newest symbol is replaced by its bounds, which speak of older ones; so this ends. */
+static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
+    sum = tile_sum_resolve(table, sum);
+    if (sum->count == 0) return sum->constant >= 0;
+    const TileSymbol *symbol = newest_symbol(sum);
+    const TileSum *coefficient, *rest;
+    if (fuel == 0 || !take_apart(table, sum, symbol, &coefficient, &rest)) return false;
+    fuel--;
+    bool up = prove(table, coefficient, needs, fuel);
+    if (!up && !prove(table, tile_sum_subtract(table, tile_sum_integer(table, 0), coefficient), needs, fuel)) return false;
+    bool both = symbol->kind == (up ? TILE_SYMBOL_MIN : TILE_SYMBOL_MAX);
+    bool either = symbol->kind == (up ? TILE_SYMBOL_MAX : TILE_SYMBOL_MIN);
+    if (both || either) {
+        bool a = prove_with(table, coefficient, symbol->a, rest, needs, fuel);
+        if (a && either) return true;
+        if ((a || either) && prove_with(table, coefficient, symbol->b, rest, needs, fuel)) return true;
+    }
+    const TileSum *const *bounds = up ? symbol->lower : symbol->upper;
+    unsigned count = up ? symbol->lower_count : symbol->upper_count;
+    for (unsigned i = 0; i < count; i++)
+        if (prove_with(table, coefficient, bounds[i], rest, needs, fuel)) return add_need(symbol, needs);
+    return false;
+}
+
+bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
+    enum { FUEL = 12 };
+    return prove(table, sum, needs, FUEL);
+}
+
+/* ---- words ---- */
+
+static void print_symbol(TileText *text, const TileSymbol *symbol) {
+    static const char *const words[] = {[TILE_SYMBOL_MIN] = "min", [TILE_SYMBOL_MAX] = "max"};
+    if (symbol->kind == TILE_SYMBOL_MIN || symbol->kind == TILE_SYMBOL_MAX) {
+        tile_text_format(text, "%s(", words[symbol->kind]);
+        tile_sum_print(text, symbol->a);
+        tile_text_add(text, ", ");
+        tile_sum_print(text, symbol->b);
+        tile_text_add(text, ")");
+    } else if (symbol->a) {
+        tile_text_add(text, "(");
+        tile_sum_print(text, symbol->a);
+        if (symbol->b) {
+            tile_text_add(text, symbol->kind == TILE_SYMBOL_DIV ? ") / (" : symbol->kind == TILE_SYMBOL_REM ? ") % (" : ") * (");
+            tile_sum_print(text, symbol->b);
+        }
+        tile_text_add(text, ")");
+    } else {
+        tile_text_add(text, symbol->name ? symbol->name : "a value");
+    }
+}
+
+void tile_sum_print(TileText *text, const TileSum *sum) {
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        int64_t factor = product->factor;
+        if (i) tile_text_add(text, factor < 0 ? " - " : " + ");
+        if (i == 0 && factor < 0) tile_text_add(text, "-");
+        uint64_t size = factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor;
+        if (size != 1) tile_text_format(text, "%llu * ", (unsigned long long)size);
+        for (uint32_t k = 0; k < product->degree; k++) {
+            if (k) tile_text_add(text, " * ");
+            print_symbol(text, product->symbols[k]);
+        }
+    }
+    if (sum->count == 0)
+        tile_text_format(text, "%lld", (long long)sum->constant);
+    else if (sum->constant)
+        tile_text_format(text, sum->constant < 0 ? " - %llu" : " + %llu",
+                         (unsigned long long)(sum->constant < 0 ? 0 - (uint64_t)sum->constant : (uint64_t)sum->constant));
+}

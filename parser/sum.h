@@ -1,0 +1,101 @@
+/* Integer expressions of a kernel in one normal form: sums of products of symbols.
+ *
+ * Every i64 scalar, extent and bound is one. Equal sums are equal pointers, so that extents agree exactly when
+ * they are the same expression after folding, equal index arithmetic is emitted once, and what lies inside a
+ * dimension can be proven from the bounds of symbols. Arithmetic is modulo 2^64, as in the language. */
+#ifndef TILE_PARSER_SUM_H
+#define TILE_PARSER_SUM_H
+
+#include "lang/ir.h"
+
+typedef struct TileSum TileSum;
+typedef struct TileSymbol TileSymbol;
+
+enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2 };
+
+typedef enum TileSymbolKind {
+    TILE_SYMBOL_VALUE, /* a dimension, a parameter, a loop's integer, anything computed otherwise */
+    TILE_SYMBOL_KNOWN, /* a named constant: its name counts where extents are compared, its value elsewhere */
+    TILE_SYMBOL_MIN,
+    TILE_SYMBOL_MAX,
+    TILE_SYMBOL_DIV,
+    TILE_SYMBOL_REM,
+    TILE_SYMBOL_MUL,   /* a product too large for the normal form */
+    TILE_SYMBOL_GROUP, /* a sum too large for it */
+} TileSymbolKind;
+
+struct TileSymbol {
+    TileSymbolKind kind;
+    uint32_t id; /* in order of creation: bounds only speak of older symbols */
+    const char *name;
+    int64_t known;
+    const TileSum *a, *b;
+    TileValue *value; /* VALUE */
+    const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; each of them holds */
+    uint8_t lower_count, upper_count;
+    const TileSum *needs; /* the bounds hold only where this is >= 0, which a launch has to check; or NULL */
+    bool host;            /* computed before any grid */
+};
+
+typedef struct TileProduct {
+    int64_t factor;
+    uint32_t degree;
+    TileSymbol *symbols[TILE_MAX_DEGREE]; /* by id */
+} TileProduct;
+
+struct TileSum {
+    int64_t constant;
+    uint32_t count;
+    const TileProduct *products;
+    const TileSum *resolved; /* known symbols replaced by their values; NULL until asked for */
+    size_t cache;            /* the emitter's */
+};
+
+typedef struct TileSumTable {
+    TileArena *arena;
+    TileSum **slots;
+    size_t capacity, count;
+    TILE_LIST(TileSymbol *) symbols;
+} TileSumTable;
+
+void tile_sum_table_init(TileSumTable *table, TileArena *arena);
+
+TileSymbol *tile_symbol_value(TileSumTable *table, const char *name, TileValue *value);
+TileSymbol *tile_symbol_known(TileSumTable *table, const char *name, int64_t value);
+void tile_symbol_bound(TileSymbol *symbol, const TileSum *lower, const TileSum *upper);
+
+const TileSum *tile_sum_integer(TileSumTable *table, int64_t value);
+const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol);
+const TileSum *tile_sum_add(TileSumTable *table, const TileSum *a, const TileSum *b);
+const TileSum *tile_sum_subtract(TileSumTable *table, const TileSum *a, const TileSum *b);
+const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const TileSum *b);
+/* Floor division and its remainder; by zero both are 0. */
+const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const TileSum *b);
+const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b);
+const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b);
+const TileSum *tile_sum_max(TileSumTable *table, const TileSum *a, const TileSum *b);
+/* min(max(x, low), high), which is at least `low` where a launch finds that low <= high. */
+const TileSum *tile_sum_clamp(TileSumTable *table, const TileSum *x, const TileSum *low, const TileSum *high);
+/* ceil(a / b) as (a + b - 1) / b. */
+const TileSum *tile_sum_divide_up(TileSumTable *table, const TileSum *a, const TileSum *b);
+
+const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum);
+/* The number, where every symbol is known. */
+bool tile_sum_known(TileSumTable *table, const TileSum *sum, int64_t *value);
+/* A plain number, no symbol in it. */
+static inline bool tile_sum_is_literal(const TileSum *sum, int64_t value) {
+    return sum->count == 0 && sum->constant == value;
+}
+/* Is it proven to be >= 0? What a launch has to check for it is added to `needs` (which may be NULL). */
+typedef struct TileSumNeeds {
+    const TileSum *items[4];
+    unsigned count;
+} TileSumNeeds;
+bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs);
+/* Are all its symbols computed before any grid? */
+bool tile_sum_is_host(const TileSum *sum);
+
+/* As a person would write it: "2 * N + 1". */
+void tile_sum_print(TileText *text, const TileSum *sum);
+
+#endif

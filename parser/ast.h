@@ -52,8 +52,8 @@ typedef enum TileExprKind {
 } TileExprKind;
 
 struct TileExpr {
-    uint8_t kind;  /* TileExprKind */
-    uint8_t op;    /* UNARY, BINARY: TileTokenKind */
+    uint8_t kind; /* TileExprKind */
+    uint8_t op;   /* UNARY, BINARY: TileTokenKind */
     uint16_t depth;
     bool parenthesised;
     TileSpan span;
@@ -73,7 +73,12 @@ struct TileExpr {
     };
 };
 
-typedef enum TileTypeExprKind { TILE_TYPE_EXPR_NAME, TILE_TYPE_EXPR_RANGE, TILE_TYPE_EXPR_TUPLE, TILE_TYPE_EXPR_FN } TileTypeExprKind;
+typedef enum TileTypeExprKind {
+    TILE_TYPE_EXPR_NAME,
+    TILE_TYPE_EXPR_RANGE,
+    TILE_TYPE_EXPR_TUPLE,
+    TILE_TYPE_EXPR_FN
+} TileTypeExprKind;
 typedef enum TileAccessWord { TILE_WORD_NONE, TILE_WORD_IN, TILE_WORD_OUT, TILE_WORD_INOUT } TileAccessWord;
 
 struct TileTypeExpr {
@@ -83,10 +88,10 @@ struct TileTypeExpr {
     bool has_extents; /* NAME: brackets are there, maybe empty (a tensor of rank 0) */
     bool open;        /* FN: the parameters end in `...` */
     TileSpan span;
-    const char *name;               /* NAME */
-    TILE_LIST(TileExpr *) extents;  /* NAME; RANGE: its size */
+    const char *name;                /* NAME */
+    TILE_LIST(TileExpr *) extents;   /* NAME; RANGE: its size */
     TILE_LIST(TileTypeExpr *) items; /* TUPLE; FN: parameters */
-    TileTypeExpr *result;           /* FN */
+    TileTypeExpr *result;            /* FN */
 };
 
 typedef enum TileGenericKind { TILE_GENERIC_TYPE, TILE_GENERIC_CONST, TILE_GENERIC_FN } TileGenericKind;
@@ -144,8 +149,8 @@ typedef enum TileItemKind {
 } TileItemKind;
 
 struct TileItem {
-    uint8_t kind; /* TileItemKind */
-    bool is_path; /* IMPORT: "path" and not a module's name */
+    uint8_t kind;     /* TileItemKind */
+    bool is_path;     /* IMPORT: "path" and not a module's name */
     const char *name; /* IMPORT: module or path; TEST: its text */
     const char *doc;  /* text of the `///` lines before it, or NULL */
     TileSpan span, name_span;
@@ -180,8 +185,8 @@ typedef enum TileStatementKind {
 } TileStatementKind;
 
 struct TileStatement {
-    uint8_t kind; /* TileStatementKind */
-    uint8_t op;   /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
+    uint8_t kind;   /* TileStatementKind */
+    uint8_t op;     /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
     bool is_static; /* FOR */
     TileSpan span;
     TILE_LIST(TileNameRef) names; /* LET, VAR, FOR, GRID, TEMP */

@@ -32,14 +32,14 @@ typedef struct TileAtom TileAtom;
 struct TileAtom {
     TileAtomKind kind;
     uint32_t birth;
-    const TileRange *root;       /* INTERVAL: the range as it was bound; with first, step and dim the identity */
-    const TileSum *first, *dim;  /* dim NULL: the range's own limit */
+    const TileRange *root;      /* INTERVAL: the range as it was bound; with first, step and dim the identity */
+    const TileSum *first, *dim; /* dim NULL: the range's own limit */
     int64_t step;
     const TileSum *lo, *hi, *size; /* INTERVAL; lo or hi NULL: no bound on that side */
-    const TileSum *index;        /* CONDITION, with dim */
-    TileAtom *of;                /* CONDITION: an interval over an axis of extent 1 that was stretched */
-    TileValue *mask;             /* MASK */
-    TileValue *key;              /* MASK: the index tile that it guards, or the mask itself */
+    const TileSum *index;          /* CONDITION, with dim */
+    TileAtom *of;                  /* CONDITION: an interval over an axis of extent 1 that was stretched */
+    TileValue *mask;               /* MASK */
+    TileValue *key;                /* MASK: the index tile that it guards, or the mask itself */
     TileSpan span;
     const char *words; /* for messages: "lanes of `n` past N" */
     size_t cache;      /* the emitter's */
@@ -129,7 +129,7 @@ struct TileTensor {
 
 typedef struct TileVar {
     const char *name;
-    TileMeaning now;   /* `valid` holds what the variable may lack at any time */
+    TileMeaning now; /* `valid` holds what the variable may lack at any time */
     uint32_t birth;
     TileSpan span;
 } TileVar;
@@ -157,12 +157,12 @@ typedef struct TileFrame {
     const TileAst *ast;
     size_t scope_base;
     TileSpan call;
-    bool lifted;        /* scalar parameters stand for tiles */
-    TileMeaning shape;  /* lifted: the arguments' common shape */
-    bool has_flags;     /* some `return` does not stand last */
-    TileVar *returned;  /* with has_flags */
-    TileVar *result;    /* with has_flags and a result */
-    TileMeaning value;  /* without: what `return` gave */
+    bool lifted;       /* scalar parameters stand for tiles */
+    TileMeaning shape; /* lifted: the arguments' common shape */
+    bool has_flags;    /* some `return` does not stand last */
+    TileVar *returned; /* with has_flags */
+    TileVar *result;   /* with has_flags and a result */
+    TileMeaning value; /* without: what `return` gave */
     bool has_value;
     TileTypeExpr *result_type;
     TileLoopFrame *loop;
@@ -200,17 +200,17 @@ struct TileChecker {
     TILE_LIST(TileAtom *) atoms;
     TILE_LIST(TileCacheEntry) cache;
     TileFrame *frame;
-    size_t scope_start; /* first binding of the innermost scope */
+    size_t scope_start;    /* first binding of the innermost scope */
     const char *fill_word; /* what `else` would be proposed with */
-    uint32_t clock;  /* births */
-    uint32_t growth; /* counts variables that took on atoms */
-    unsigned depth;  /* of calls */
+    uint32_t clock;        /* births */
+    uint32_t growth;       /* counts variables that took on atoms */
+    unsigned depth;        /* of calls */
     size_t op_count;
     bool in_grid;
     bool representative; /* a generic check: types and values that are not bound have stand-ins */
     bool second;         /* the other stand-ins: another type, the opposite of each bool */
     unsigned grid_count;
-    TileSumNeeds needs;  /* of the grid being checked */
+    TileSumNeeds needs; /* of the grid being checked */
     const TileLowerOptions *options;
     uint32_t *file_numbers; /* file of the diagnostics to file of the context */
 };
@@ -270,7 +270,8 @@ void tile_cache_set(TileChecker *c, const void *key, size_t *slot, TileValue *va
 void tile_discard_block(TileBlock *block);
 
 /* Meanings of values. */
-TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent, const TileValidity *valid);
+TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent,
+                               const TileValidity *valid);
 TileMeaning tile_scalar_meaning(TileChecker *c, TileValue *value, const TileValidity *valid);
 TileMeaning tile_sum_meaning(const TileSum *sum);
 TileMeaning tile_bits_meaning(TileScalar scalar, uint64_t bits);
@@ -312,8 +313,10 @@ TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr);
 
 TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom);
 TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, TileSpan span);
-TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span, const char *words);
-const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes, TileSpan where);
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span,
+                         const char *words);
+const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
+                                   TileSpan where);
 const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, const TileValidity *b);
 /* Axis i becomes map[i]; what touches an axis mapped to -1 is dropped. */
 const TileValidity *tile_valid_map(TileChecker *c, const TileValidity *valid, const int8_t *map);
@@ -358,7 +361,8 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call);
 TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor);
 
 /* check_range.c */
-TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileSpan span);
+TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
+                             TileSpan span);
 TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileExpr *expr);
 /* tiles(..) in grid and for: start, limit, size. False when reported. */
 typedef struct TileTiles {
@@ -387,7 +391,8 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr);
 /* The value of the named argument, NULL when absent. */
 const TileExpr *tile_named_argument(const TileExpr *call, const char *name);
 /* Exactly `count` positional arguments (or between), names only from the list. False when reported. */
-bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most, const char *const *names);
+bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
+                          const char *const *names);
 TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
@@ -397,7 +402,8 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
                            TileSpan span);
 TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes);
 /* Another shape with the same elements; map says where each old axis goes. */
-TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent, const int8_t *map);
+TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,
+                            const int8_t *map);
 
 /* check_call.c */
 /* The name under which the extra parameters of a function generic are bound. */

@@ -39,7 +39,8 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
     if (binding) {
         if (binding->kind != TILE_BINDING_TYPE) return wrong_binding(c, generic->name, generic->span, "a type");
         scalar = binding->type;
-        if (!(types >> scalar & 1u)) return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
+        if (!(types >> scalar & 1u))
+            return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
     } else if (c->representative || (types & (types - 1)) == 0) {
         scalar = types >> TILE_F32 & 1u && !c->second ? TILE_F32 : (TileScalar)__builtin_ctz(types);
     } else {
@@ -60,7 +61,12 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
         m = tile_bound_constant(c, generic->name, scalar, generic->span);
     } else {
         m = tile_check_value(c, generic->value);
-        if (tile_is_literal(&m)) m = tile_literal_as(c, &m, generic->type ? scalar : m.kind == TILE_MEANING_INTEGER ? TILE_I64 : TILE_F32, generic->value->span);
+        if (tile_is_literal(&m))
+            m = tile_literal_as(c, &m,
+                                generic->type                    ? scalar
+                                : m.kind == TILE_MEANING_INTEGER ? TILE_I64
+                                                                 : TILE_F32,
+                                generic->value->span);
         if (m.sum && tile_sum_known(&c->sums, m.sum, &value))
             m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, generic->name, value)));
     }
@@ -73,7 +79,8 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
     const TileBinding *binding = tile_find_binding(c, generic->name);
     TileMeaning m;
     if (binding) {
-        if (binding->kind != TILE_BINDING_FUNCTION) return wrong_binding(c, generic->name, generic->span, "the name of a function");
+        if (binding->kind != TILE_BINDING_FUNCTION)
+            return wrong_binding(c, generic->name, generic->span, "the name of a function");
         m = tile_scope_meaning(c, tile_intern_string(c->names, binding->function), generic->span);
     } else if (generic->value) {
         m = tile_check_expr(c, generic->value);
@@ -109,7 +116,8 @@ TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar sca
     if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
     if (!binding) binding = &stand_in;
     if (scalar == TILE_BOOL) {
-        if (binding->kind != TILE_BINDING_BOOL) return wrong_binding(c, name, span, "true or false"), tile_error_meaning();
+        if (binding->kind != TILE_BINDING_BOOL)
+            return wrong_binding(c, name, span, "true or false"), tile_error_meaning();
         return tile_bool_meaning(binding->truth);
     }
     if (tile_scalar_is_float(scalar)) {
@@ -121,7 +129,8 @@ TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar sca
     if (binding->kind != TILE_BINDING_INTEGER) return wrong_binding(c, name, span, "an integer"), tile_error_meaning();
     TileMeaning literal = tile_integer_meaning(binding->integer);
     TileMeaning m = tile_literal_as(c, &literal, scalar, span);
-    if (scalar == TILE_I64) m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, name, binding->integer)));
+    if (scalar == TILE_I64)
+        m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, name, binding->integer)));
     return m;
 }
 
@@ -135,7 +144,8 @@ typedef struct Point {
 
 static bool read_candidates(TileChecker *c, const TileTune *tune, Point *point) {
     point->tune = tune;
-    if (tune->names.count > TILE_MAX_TUNE_NAMES) return tile_fail(c, TUNE_LIMIT, tune->span, (int)TILE_MAX_TUNE_NAMES), false;
+    if (tune->names.count > TILE_MAX_TUNE_NAMES)
+        return tile_fail(c, TUNE_LIMIT, tune->span, (int)TILE_MAX_TUNE_NAMES), false;
     for (size_t i = 0; i < tune->names.count; i++) {
         const TileTuneName *name = &tune->names.items[i];
         const TileBinding *binding = tile_find_binding(c, name->name);
@@ -148,7 +158,8 @@ static bool read_candidates(TileChecker *c, const TileTune *tune, Point *point) 
             point->values[i][0] = binding->integer;
         } else {
             for (size_t k = 0; k < count; k++)
-                if (!tile_check_constant(c, name->candidates.items[k], "a candidate", &point->values[i][k])) return false;
+                if (!tile_check_constant(c, name->candidates.items[k], "a candidate", &point->values[i][k]))
+                    return false;
         }
     }
     return true;
@@ -215,7 +226,9 @@ static bool names_anything(const TileItem *kernel, const char *name) {
     for (size_t i = 0; i < kernel->statics.count; i++)
         if (strcmp(kernel->statics.items[i].name, name) == 0) return true;
     for (size_t i = 0; i < kernel->params.count; i++)
-        if (strcmp(kernel->params.items[i].name, name) == 0 && kernel->params.items[i].type && kernel->params.items[i].type->is_const) return true;
+        if (strcmp(kernel->params.items[i].name, name) == 0 && kernel->params.items[i].type &&
+            kernel->params.items[i].type->is_const)
+            return true;
     for (size_t i = 0; i < kernel->tunes.count; i++)
         for (size_t k = 0; k < kernel->tunes.items[i].names.count; k++)
             if (strcmp(kernel->tunes.items[i].names.items[k].name, name) == 0) return true;
@@ -226,7 +239,8 @@ bool tile_check_all_used(TileChecker *c, const TileItem *kernel) {
     bool ok = true;
     for (size_t i = 0; i < c->options->binding_count; i++) {
         const char *name = c->options->bindings[i].name;
-        if (!names_anything(kernel, name)) ok = (tile_fail(c, NO_SUCH_BINDING, kernel->name_span, kernel->name, name), false);
+        if (!names_anything(kernel, name))
+            ok = (tile_fail(c, NO_SUCH_BINDING, kernel->name_span, kernel->name, name), false);
     }
     return ok;
 }

@@ -26,7 +26,8 @@ static const char *callee_name(const TileExpr *call) {
     return callee->kind == TILE_EXPR_NAME || callee->kind == TILE_EXPR_FIELD ? callee->name : "the function";
 }
 
-bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most, const char *const *names) {
+bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
+                          const char *const *names) {
     unsigned count = 0;
     for (size_t i = 0; i < call->arguments.count; i++) {
         const TileArgumentExpr *argument = &call->arguments.items[i];
@@ -69,13 +70,17 @@ static TileMeaning apply_sums(TileChecker *c, TileOpId op, const TileMeaning *op
     return result;
 }
 
-static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin, bool approximate) {
+static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin,
+                                        bool approximate) {
     TileMeaning operands[3];
     unsigned count = builtin->arity;
     if (!check_operands(c, call, count, operands)) return tile_error_meaning();
     if (!takes(builtin->types, (TileScalar)operands[0].scalar)) {
-        const char *wanted = builtin->types == TAKES_FLOAT ? "floats" : builtin->types == TAKES_INTEGER ? "integers" : "numbers";
-        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, wanted, tile_meaning_words(c, &operands[0]));
+        const char *wanted = builtin->types == TAKES_FLOAT     ? "floats"
+                             : builtin->types == TAKES_INTEGER ? "integers"
+                                                               : "numbers";
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, wanted,
+                         tile_meaning_words(c, &operands[0]));
     }
     bool sums = count == 2 && operands[0].sum && operands[1].sum;
     if (sums && (builtin->op == TILE_OP_MIN || builtin->op == TILE_OP_MAX)) return apply_sums(c, builtin->op, operands);
@@ -155,7 +160,8 @@ static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileB
 
 static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
-    TileMeaning v[2] = {tile_check_value(c, call->arguments.items[0].value), tile_check_value(c, call->arguments.items[1].value)};
+    TileMeaning v[2] = {tile_check_value(c, call->arguments.items[0].value),
+                        tile_check_value(c, call->arguments.items[1].value)};
     if (tile_is_error(&v[0]) || tile_is_error(&v[1])) return tile_error_meaning();
     v[0] = tile_as_value(c, v[0], call->span);
     if (v[1].kind != TILE_MEANING_VALUE || v[1].scalar != TILE_BOOL || v[1].rank == 0)
@@ -166,13 +172,14 @@ static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBu
     TileValue *mask = tile_emit_value(c, &v[1]);
     TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, call->span, "what `keep` leaves out");
     const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
-    return tile_value_meaning(c, tile_emit_value(c, &v[0]), v[0].extent, tile_valid_add(c, valid, atom, axes, call->span));
+    return tile_value_meaning(c, tile_emit_value(c, &v[0]), v[0].extent,
+                              tile_valid_add(c, valid, atom, axes, call->span));
 }
 
 /* approx.exp(x): the hardware's fast form will do. */
 TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call) {
     const TileBuiltin *builtin = tile_find_builtin(call->a->name);
-    bool ok = builtin && builtin->check == check_elementwise && (tile_op_info(builtin->op)->optional >> TILE_ATTRIBUTE_APPROX & 1u);
+    bool ok = builtin && builtin->check == check_elementwise && tile_op_allows(builtin->op, TILE_ATTRIBUTE_APPROX);
     if (!ok) return tile_fail(c, NO_FIELD, call->a->op_span, "approx", call->a->name);
     return check_elementwise_as(c, call, builtin, true);
 }
@@ -219,14 +226,17 @@ static TileMeaning check_full(TileChecker *c, const TileExpr *call, const TileBu
 static TileMeaning check_bitcast(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileScalar to = TILE_I32;
     const TileExpr *index = call->a;
-    bool named = index->kind == TILE_EXPR_INDEX && index->items.count == 1 && index->items.items[0]->kind == TILE_EXPR_NAME;
-    if (!named || !tile_find_type(c, index->items.items[0]->name, &to)) return tile_fail(c, NOT_TYPE, call->a->span, "nothing in brackets");
+    bool named =
+        index->kind == TILE_EXPR_INDEX && index->items.count == 1 && index->items.items[0]->kind == TILE_EXPR_NAME;
+    if (!named || !tile_find_type(c, index->items.items[0]->name, &to))
+        return tile_fail(c, NOT_TYPE, call->a->span, "nothing in brackets");
     if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
     TileMeaning m = tile_check_value(c, call->arguments.items[0].value);
     m = tile_as_value(c, m, call->span);
     if (tile_is_error(&m)) return m;
     if (tile_scalar_bits((TileScalar)m.scalar) != tile_scalar_bits(to) || m.scalar == TILE_BOOL)
-        return tile_fail(c, BAD_ARGUMENT, call->span, "bitcast", "a value of the same width", tile_meaning_words(c, &m));
+        return tile_fail(c, BAD_ARGUMENT, call->span, "bitcast", "a value of the same width",
+                         tile_meaning_words(c, &m));
     tile_emit_at(c, call->span);
     TileValue *value = tile_emit_value(c, &m);
     return tile_value_meaning(c, tile_build_bitcast(tile_emit(c), value, to), m.extent, m.valid);
@@ -245,11 +255,13 @@ TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes) {
     return tile_value_meaning(c, value, extent, tile_valid_map(c, m.valid, map));
 }
 
-TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent, const int8_t *map) {
+TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,
+                            const int8_t *map) {
     int64_t numbers[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < rank; i++) numbers[i] = tile_extent_value(c, extent[i]);
     TileValue *value = tile_emit_value(c, &m);
-    return tile_value_meaning(c, tile_build_reshape(tile_emit(c), value, rank, numbers), extent, tile_valid_map(c, m.valid, map));
+    return tile_value_meaning(c, tile_build_reshape(tile_emit(c), value, rank, numbers), extent,
+                              tile_valid_map(c, m.valid, map));
 }
 
 static TileMeaning tile_argument(TileChecker *c, const TileExpr *call, unsigned count) {
@@ -266,10 +278,12 @@ static TileMeaning check_permute(TileChecker *c, const TileExpr *call, const Til
     const TileExpr *order = call->arguments.items[1].value;
     int64_t axes[TILE_MAX_TILE_RANK];
     unsigned seen = 0;
-    if (order->kind != TILE_EXPR_TUPLE || order->items.count != m.rank) return tile_fail(c, BAD_AXES, order->span, m.rank);
+    if (order->kind != TILE_EXPR_TUPLE || order->items.count != m.rank)
+        return tile_fail(c, BAD_AXES, order->span, m.rank);
     for (int i = 0; i < m.rank; i++) {
         if (!tile_check_constant(c, order->items.items[i], "an axis", &axes[i])) return tile_error_meaning();
-        if (axes[i] < 0 || axes[i] >= m.rank || (seen >> axes[i] & 1)) return tile_fail(c, BAD_AXES, order->span, m.rank);
+        if (axes[i] < 0 || axes[i] >= m.rank || (seen >> axes[i] & 1))
+            return tile_fail(c, BAD_AXES, order->span, m.rank);
         seen |= 1u << axes[i];
     }
     tile_emit_at(c, call->span);
@@ -299,21 +313,26 @@ static TileMeaning check_reshape(TileChecker *c, const TileExpr *call, const Til
         back++;
     }
     for (unsigned i = 0; i < m.rank; i++) touched |= map[i] < 0 ? 1u << i : 0;
-    if (tile_valid_touches(m.valid, touched)) return tile_fail_invalid(c, &m, call->arguments.items[0].value, "an axis that reshape changes");
+    if (tile_valid_touches(m.valid, touched))
+        return tile_fail_invalid(c, &m, call->arguments.items[0].value, "an axis that reshape changes");
     tile_emit_at(c, call->span);
     return tile_reshape_to(c, m, rank, extent, map);
 }
 
 /* ---- others ---- */
 
-static TileMeaning check_gather(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) { return tile_check_gather(c, call); }
+static TileMeaning check_gather(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    return tile_check_gather(c, call);
+}
 
 static TileMeaning check_scatter(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     tile_check_scatter(c, call);
     return tile_nothing();
 }
 
-static TileMeaning check_span(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) { return tile_check_span(c, call); }
+static TileMeaning check_span(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    return tile_check_span(c, call);
+}
 
 static TileMeaning check_tiles(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     return tile_fail(c, TILES_PLACE, call->span);

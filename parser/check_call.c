@@ -38,7 +38,8 @@ static bool admits(const TileGeneric *generic, TileScalar scalar) {
 
 static bool bind_type(TileChecker *c, const Call *call, const TileGeneric *generic, TileScalar scalar, TileSpan span) {
     if (!admits(generic, scalar)) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_CLASS_MISMATCH, span, tile_scalar_name(scalar), generic->name, call->item->name);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_CLASS_MISMATCH, span,
+                                          tile_scalar_name(scalar), generic->name, call->item->name);
         tile_diagnostic_note(c->diagnostics, d, generic->span, "`%s` is declared here", generic->name);
         tile_report(c, d);
         return false;
@@ -55,7 +56,8 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
         return bind_type(c, call, generic, scalar, span);
     if (!tile_find_type(c, type->name, &wanted)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name), false;
     if (wanted == scalar) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(wanted), tile_scalar_name(scalar));
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(wanted),
+                                      tile_scalar_name(scalar));
     tile_diagnostic_note(c->diagnostics, d, type->span, "the parameter of `%s` is declared here", call->item->name);
     tile_report(c, d);
     return false;
@@ -71,13 +73,15 @@ static bool unify_extent(TileChecker *c, const Call *call, const TileExpr *expr,
     const TileSum *wanted = tile_check_integer(c, expr, "an extent");
     if (!wanted) return false;
     if (wanted == extent) return true;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXTENT_MISMATCH, span, tile_sum_words(c, extent), tile_sum_words(c, wanted));
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXTENT_MISMATCH, span, tile_sum_words(c, extent),
+                                      tile_sum_words(c, wanted));
     tile_diagnostic_note(c->diagnostics, d, expr->span, "the extent of `%s` is declared here", call->item->name);
     tile_report(c, d);
     return false;
 }
 
-static bool unify_extents(TileChecker *c, const Call *call, const TileTypeExpr *type, const TileSum *const *extent, unsigned rank, TileSpan span) {
+static bool unify_extents(TileChecker *c, const Call *call, const TileTypeExpr *type, const TileSum *const *extent,
+                          unsigned rank, TileSpan span) {
     if (type->extents.count != rank)
         return tile_fail(c, ARGUMENT_RANK, span, (unsigned)type->extents.count, rank), false;
     for (unsigned i = 0; i < rank; i++)
@@ -85,9 +89,12 @@ static bool unify_extents(TileChecker *c, const Call *call, const TileTypeExpr *
     return true;
 }
 
-static bool wrong_kind(TileChecker *c, const Call *call, const TileParam *param, const char *wanted, const TileMeaning *m, TileSpan span) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_KIND, span, param->name, wanted, tile_meaning_words(c, m));
-    tile_diagnostic_note(c->diagnostics, d, param->span, "`%s` of `%s` is declared here", param->name, call->item->name);
+static bool wrong_kind(TileChecker *c, const Call *call, const TileParam *param, const char *wanted,
+                       const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_KIND, span, param->name, wanted,
+                                      tile_meaning_words(c, m));
+    tile_diagnostic_note(c->diagnostics, d, param->span, "`%s` of `%s` is declared here", param->name,
+                         call->item->name);
     tile_report(c, d);
     return false;
 }
@@ -116,7 +123,8 @@ static bool unify_argument(TileChecker *c, Call *call, unsigned i) {
         return unify_extent(c, call, type->extents.items[0], m->range->size, span);
     }
     if (tile_is_literal(m)) return !type->has_extents || wrong_kind(c, call, param, "a tile", m, span);
-    if (m->kind != TILE_MEANING_VALUE) return wrong_kind(c, call, param, type->has_extents ? "a tile" : "a value", m, span);
+    if (m->kind != TILE_MEANING_VALUE)
+        return wrong_kind(c, call, param, type->has_extents ? "a tile" : "a value", m, span);
     if (!unify_scalar(c, call, type, (TileScalar)m->scalar, span)) return false;
     if (type->has_extents) return unify_extents(c, call, type, m->extent, m->rank, span);
     call->lifted = call->lifted || m->rank > 0;
@@ -142,13 +150,15 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
 
 static bool bind_explicit(TileChecker *c, const Call *call, const TileMeaning *generics, unsigned count) {
     if (count > call->item->generics.count)
-        return tile_fail(c, GENERIC_COUNT, call->span, call->item->name, (unsigned)call->item->generics.count, count), false;
+        return tile_fail(c, GENERIC_COUNT, call->span, call->item->name, (unsigned)call->item->generics.count, count),
+               false;
     for (unsigned i = 0; i < count; i++) {
         const TileGeneric *generic = &call->item->generics.items[i];
         TileMeaning m = generics[i];
         if (tile_is_error(&m)) return false;
         if (generic->kind == TILE_GENERIC_TYPE) {
-            if (m.kind != TILE_MEANING_TYPE) return tile_fail(c, NOT_TYPE, call->span, tile_meaning_words(c, &m)), false;
+            if (m.kind != TILE_MEANING_TYPE)
+                return tile_fail(c, NOT_TYPE, call->span, tile_meaning_words(c, &m)), false;
             if (!bind_type(c, call, generic, (TileScalar)m.scalar, call->span)) return false;
         } else {
             bool function = m.kind == TILE_MEANING_FUNCTION || m.kind == TILE_MEANING_BUILTIN;
@@ -176,16 +186,21 @@ static bool bind_defaults(TileChecker *c, const Call *call) {
 
 /* ---- results ---- */
 
-static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMeaning m, const TileTypeExpr *type, TileSpan span) {
+static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMeaning m, const TileTypeExpr *type,
+                                       TileSpan span) {
     TileScalar scalar;
-    if (!tile_find_type(c, type->name, &scalar)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name ? type->name : "?");
+    if (!tile_find_type(c, type->name, &scalar))
+        return tile_fail(c, UNKNOWN_TYPE, type->span, type->name ? type->name : "?");
     if (tile_is_literal(&m)) m = tile_literal_as(c, &m, scalar, span);
     if (tile_is_error(&m)) return m;
     bool fits = m.kind == TILE_MEANING_VALUE && m.scalar == scalar;
-    if (type->has_extents) fits = fits && m.rank == type->extents.count;
-    else fits = fits && (m.rank == 0 || call->lifted);
+    if (type->has_extents)
+        fits = fits && m.rank == type->extents.count;
+    else
+        fits = fits && (m.rank == 0 || call->lifted);
     if (!fits) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span), tile_meaning_words(c, &m));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RESULT_TYPE, span, call->item->name,
+                                          tile_span_text(c, type->span), tile_meaning_words(c, &m));
         tile_diagnostic_note(c->diagnostics, d, type->span, "the result is declared here");
         tile_report(c, d);
         return tile_error_meaning();
@@ -193,7 +208,8 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
     for (size_t i = 0; type->has_extents && i < type->extents.count; i++) {
         const TileSum *wanted = tile_check_integer(c, type->extents.items[i], "an extent");
         if (!wanted) return tile_error_meaning();
-        if (wanted != m.extent[i]) return tile_fail(c, EXTENT_MISMATCH, span, tile_sum_words(c, m.extent[i]), tile_sum_words(c, wanted));
+        if (wanted != m.extent[i])
+            return tile_fail(c, EXTENT_MISMATCH, span, tile_sum_words(c, m.extent[i]), tile_sum_words(c, wanted));
     }
     return m;
 }
@@ -204,12 +220,14 @@ static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m)
     const TileSequence *body = call->item->body;
     if (body->statements.count) span = body->statements.items[body->statements.count - 1]->span;
     if (tile_is_error(&m)) return m;
-    if (!type && m.kind != TILE_MEANING_NOTHING) return tile_fail(c, RESULT_TYPE, span, call->item->name, "nothing", tile_meaning_words(c, &m));
+    if (!type && m.kind != TILE_MEANING_NOTHING)
+        return tile_fail(c, RESULT_TYPE, span, call->item->name, "nothing", tile_meaning_words(c, &m));
     if (!type) return m;
     if (m.kind == TILE_MEANING_NOTHING) return tile_fail(c, NO_RESULT, call->item->name_span, call->item->name);
     if (type->kind != TILE_TYPE_EXPR_TUPLE) return check_scalar_result(c, call, m, type, span);
     if (m.kind != TILE_MEANING_TUPLE || m.count != type->items.count)
-        return tile_fail(c, RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span), tile_meaning_words(c, &m));
+        return tile_fail(c, RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span),
+                         tile_meaning_words(c, &m));
     for (uint32_t i = 0; i < m.count; i++) {
         m.items[i] = check_scalar_result(c, call, m.items[i], type->items.items[i], span);
         if (tile_is_error(&m.items[i])) return m.items[i];
@@ -232,7 +250,8 @@ static bool needs_flags(const TileItem *item) {
 static TileMeaning empty_result(TileChecker *c, const Call *call) {
     const TileTypeExpr *type = call->item->type;
     TileScalar scalar;
-    if (call->lifted || !type || type->kind != TILE_TYPE_EXPR_NAME || !tile_find_type(c, type->name, &scalar)) return tile_nothing();
+    if (call->lifted || !type || type->kind != TILE_TYPE_EXPR_NAME || !tile_find_type(c, type->name, &scalar))
+        return tile_nothing();
     TileMeaning zero = tile_bits_meaning(scalar, 0);
     if (scalar == TILE_I64 && !type->extents.count) return tile_sum_meaning(tile_sum_integer(&c->sums, 0));
     const TileSum *extent[TILE_MAX_TILE_RANK];
@@ -253,7 +272,10 @@ static bool common_shape(TileChecker *c, const Call *call, TileMeaning *shape) {
             agree = tile_extents_agree(shape->extent[k], m->extent[k]);
             if (tile_sum_is_literal(shape->extent[k], 1)) shape->extent[k] = m->extent[k];
         }
-        if (!agree) return tile_fail(c, SHAPE_MISMATCH, argument_span(call, i), tile_meaning_words(c, shape), tile_meaning_words(c, m)), false;
+        if (!agree)
+            return tile_fail(c, SHAPE_MISMATCH, argument_span(call, i), tile_meaning_words(c, shape),
+                             tile_meaning_words(c, m)),
+                   false;
     }
     return true;
 }
@@ -285,16 +307,27 @@ static TileMeaning run_body(TileChecker *c, const Call *call, TileFrame *frame) 
 TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
                                unsigned generic_count, TileMeaning *arguments, const TileExpr *const *exprs,
                                unsigned count, TileSpan span) {
-    Call call = {.item = function->item, .ast = function->ast, .arguments = arguments, .exprs = exprs, .count = count, .span = span};
+    Call call = {.item = function->item,
+                 .ast = function->ast,
+                 .arguments = arguments,
+                 .exprs = exprs,
+                 .count = count,
+                 .span = span};
     for (unsigned i = 0; i < count; i++)
         if (tile_is_error(&arguments[i])) return arguments[i];
     if (call.item->kind != TILE_ITEM_FN) return tile_fail(c, NOT_FUNCTION, span, tile_meaning_words(c, function));
     if (count != call.item->params.count)
-        return tile_fail(c, ARGUMENT_COUNT, span, call.item->name, (unsigned)call.item->params.count, (unsigned)call.item->params.count, count);
+        return tile_fail(c, ARGUMENT_COUNT, span, call.item->name, (unsigned)call.item->params.count,
+                         (unsigned)call.item->params.count, count);
     if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, call.item->name);
     for (TileFrame *f = c->frame; f; f = f->parent)
         if (f->item == call.item) return tile_fail(c, RECURSIVE, span, call.item->name);
-    TileFrame frame = {.parent = c->frame, .item = call.item, .ast = call.ast, .scope_base = c->bounds.count, .call = span, .result_type = call.item->type};
+    TileFrame frame = {.parent = c->frame,
+                       .item = call.item,
+                       .ast = call.ast,
+                       .scope_base = c->bounds.count,
+                       .call = span,
+                       .result_type = call.item->type};
     size_t bounds = c->bounds.count, vars = c->vars.count;
     c->frame = &frame;
     c->depth++;
@@ -319,12 +352,14 @@ static TileMeaning spread_meaning(TileChecker *c, const TileExpr *expr) {
     return bound ? bound->meaning : tile_fail(c, SPREAD_PLACE, expr->span, expr->name);
 }
 
-TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function, const TileExpr *index) {
+TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function,
+                                     const TileExpr *index) {
     TILE_LIST(TileMeaning) arguments = {0};
     TILE_LIST(const TileExpr *) exprs = {0};
     for (size_t i = 0; i < call->arguments.count; i++) {
         const TileArgumentExpr *argument = &call->arguments.items[i];
-        if (argument->name) return tile_fail(c, ARGUMENT_NAME, argument->name_span, function->item->name, argument->name);
+        if (argument->name)
+            return tile_fail(c, ARGUMENT_NAME, argument->name_span, function->item->name, argument->name);
         if (argument->value->kind != TILE_EXPR_SPREAD) {
             tile_list_push(c->arena, &arguments, tile_check_expr(c, argument->value));
             tile_list_push(c->arena, &exprs, argument->value);
@@ -341,7 +376,8 @@ TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const
     TileMeaning *generics = TILE_NEW_ARRAY(c->arena, TileMeaning, generic_count);
     for (unsigned i = 0; i < generic_count; i++) generics[i] = tile_check_expr(c, index->items.items[i]);
     tile_emit_at(c, call->span);
-    return tile_call_function(c, function, generics, generic_count, arguments.items, exprs.items, (unsigned)arguments.count, call->span);
+    return tile_call_function(c, function, generics, generic_count, arguments.items, exprs.items,
+                              (unsigned)arguments.count, call->span);
 }
 
 static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const TileMeaning *type) {
@@ -354,7 +390,8 @@ static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const 
 
 TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     const TileExpr *callee = expr->a;
-    bool approximate = callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME && strcmp(callee->a->name, "approx") == 0;
+    bool approximate =
+        callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME && strcmp(callee->a->name, "approx") == 0;
     if (approximate && !tile_scope_find(c, callee->a->name)) return tile_check_approximate(c, expr);
     const TileExpr *index = callee->kind == TILE_EXPR_INDEX ? callee : NULL;
     TileMeaning m = tile_check_expr(c, index ? index->a : callee);

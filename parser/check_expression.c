@@ -75,7 +75,8 @@ static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, _
     return tile_integer_meaning(r);
 }
 
-static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, const TileExpr *expr) {
+static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
+                                 const TileExpr *expr) {
     if (a->kind == TILE_MEANING_INTEGER && b->kind == TILE_MEANING_INTEGER)
         return fold_integers(c, op, a->integer, b->integer, expr);
     double x = a->kind == TILE_MEANING_INTEGER ? (double)a->integer : a->number;
@@ -158,12 +159,14 @@ static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning
         op = tile_op_operand(op, 0)->op;
     }
     bool product = expr && expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_STAR && tile_op_is(op, TILE_OP_MUL);
-    if (product && tile_scalar_is_float((TileScalar)m->scalar)) tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
+    if (product && tile_scalar_is_float((TileScalar)m->scalar))
+        tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_FUSE, 1);
 }
 
 TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
     if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
-    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr->span);
+    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE)
+        return tile_shift_range(c, op, &a, &b, expr->span);
     if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, expr->span);
     if (tile_is_literal(&a) && tile_is_literal(&b)) return fold_literals(c, op, &a, &b, expr);
     TileMeaning operands[] = {a, b};
@@ -172,7 +175,8 @@ TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, T
         for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
     for (int i = 0; i < 2; i++)
         if (!tile_is_literal(&operands[i]) && operands[i].kind != TILE_MEANING_VALUE)
-            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op), tile_meaning_words(c, &operands[i]));
+            return tile_fail(c, BAD_OPERAND, exprs[i] ? exprs[i]->span : expr->span, tile_token_text(op),
+                             tile_meaning_words(c, &operands[i]));
     if (!tile_unify_scalars(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
     return apply_values(c, op, operands, expr);
 }
@@ -188,8 +192,8 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     bool is_or = op == TILE_TOKEN_OR;
     if (left.kind == TILE_MEANING_VALUE && left.scalar == TILE_BOOL && left.rank == 0 && left.constant)
         if (left.bits == is_or) return left;
-    bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid || left.scalar != TILE_BOOL ||
-                  expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
+    bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
+                  left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
     if (simple || c->frame->lifted) return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
     TileBranch right = {run_right, expr->b}, truth = {run_truth, &is_or};
     return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
@@ -217,7 +221,8 @@ TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
     if (op == TILE_TOKEN_MINUS && m.kind == TILE_MEANING_NUMBER) return m.number = -m.number, m;
     if (op == TILE_TOKEN_MINUS && m.kind == TILE_MEANING_INTEGER) return m.integer = -m.integer, m;
     if (op == TILE_TOKEN_TILDE && m.kind == TILE_MEANING_INTEGER) return m.integer = ~m.integer, m;
-    if (m.kind != TILE_MEANING_VALUE) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
+    if (m.kind != TILE_MEANING_VALUE)
+        return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
     bool is_bool = m.scalar == TILE_BOOL, is_int = tile_scalar_is_int((TileScalar)m.scalar);
     bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
     if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
@@ -273,8 +278,10 @@ TileMeaning tile_check_else(TileChecker *c, const TileExpr *expr) {
 /* ---- fields ---- */
 
 static TileMeaning value_field(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
-    if (strcmp(expr->name, "T") != 0) return tile_fail(c, NO_FIELD, expr->op_span, tile_meaning_words(c, m), expr->name);
-    if (m->kind != TILE_MEANING_VALUE || m->rank != 2) return tile_fail(c, BAD_RANK, expr->op_span, ".T", "2", tile_meaning_words(c, m));
+    if (strcmp(expr->name, "T") != 0)
+        return tile_fail(c, NO_FIELD, expr->op_span, tile_meaning_words(c, m), expr->name);
+    if (m->kind != TILE_MEANING_VALUE || m->rank != 2)
+        return tile_fail(c, BAD_RANK, expr->op_span, ".T", "2", tile_meaning_words(c, m));
     tile_emit_at(c, expr->span);
     return tile_transpose(c, *m, (const int64_t[]){1, 0});
 }
@@ -289,7 +296,8 @@ static TileMeaning check_field(TileChecker *c, const TileExpr *expr) {
         const TileItem *item = tile_find_item(m.ast, expr->name, false, &ast);
         if (!item || item->kind == TILE_ITEM_KERNEL) return tile_fail(c, UNKNOWN_NAME, expr->op_span, expr->name);
         if (item->kind == TILE_ITEM_FN) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
-        TileFrame frame = {.parent = c->frame, .item = item, .ast = m.ast, .scope_base = c->bounds.count, .call = expr->span};
+        TileFrame frame = {
+            .parent = c->frame, .item = item, .ast = m.ast, .scope_base = c->bounds.count, .call = expr->span};
         TileFrame *caller = c->frame;
         c->frame = &frame;
         TileMeaning value = tile_scope_meaning(c, expr->name, expr->span);
@@ -344,13 +352,15 @@ TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
     case TILE_MEANING_NUMBER:
     case TILE_MEANING_VALUE: return m;
     case TILE_MEANING_TENSOR: {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index reads it: one entry for each dimension");
         tile_report(c, d);
         return tile_error_meaning();
     }
     case TILE_MEANING_RANGE: {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VALUE, expr->span, tile_meaning_words(c, &m));
         tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s.idx", tile_span_text(c, expr->span));
         tile_report(c, d);
         return tile_error_meaning();

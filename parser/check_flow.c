@@ -44,14 +44,16 @@ static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
 }
 
 static bool same_value(const TileMeaning *a, const TileMeaning *b) {
-    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant && a->bits == b->bits &&
-           a->rank == b->rank;
+    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
+           a->bits == b->bits && a->rank == b->rank;
 }
 
 /* Both sides as values of one type; a result that one side lacks is zero there. */
 static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, TileSpan span) {
-    if (a->kind == TILE_MEANING_NOTHING && b->kind == TILE_MEANING_VALUE) *a = tile_bits_meaning((TileScalar)b->scalar, 0);
-    if (b->kind == TILE_MEANING_NOTHING && a->kind == TILE_MEANING_VALUE) *b = tile_bits_meaning((TileScalar)a->scalar, 0);
+    if (a->kind == TILE_MEANING_NOTHING && b->kind == TILE_MEANING_VALUE)
+        *a = tile_bits_meaning((TileScalar)b->scalar, 0);
+    if (b->kind == TILE_MEANING_NOTHING && a->kind == TILE_MEANING_VALUE)
+        *b = tile_bits_meaning((TileScalar)a->scalar, 0);
     TileMeaning both[] = {*a, *b};
     if (!tile_unify_scalars(c, both, NULL, 2, span)) return false;
     *a = both[0];
@@ -88,8 +90,8 @@ static TileValue *value_in(TileChecker *c, TileBlock *block, const TileMeaning *
     return value;
 }
 
-static bool add_joined(TileChecker *c, Join *join, const Side *then, const Side *otherwise, TileMeaning a, TileMeaning b,
-                       TileMeaning *joined, TileSpan span) {
+static bool add_joined(TileChecker *c, Join *join, const Side *then, const Side *otherwise, TileMeaning a,
+                       TileMeaning b, TileMeaning *joined, TileSpan span) {
     TileMeaning shape;
     if (!unify_sides(c, &a, &b, span) || !join_shape(c, &a, &b, &shape, span)) return false;
     TileValue *x = value_in(c, then->block, &a, &shape), *y = value_in(c, otherwise->block, &b, &shape);
@@ -124,7 +126,8 @@ static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch
     Join join = {0};
     TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
     bool failed = want_value && (tile_is_error(&then.value) || tile_is_error(&otherwise.value));
-    if (want_value && !failed) failed = !add_joined(c, &join, &then, &otherwise, then.value, otherwise.value, &value, span);
+    if (want_value && !failed)
+        failed = !add_joined(c, &join, &then, &otherwise, then.value, otherwise.value, &value, span);
     for (size_t i = 0; i < count && !failed; i++) {
         if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
         bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
@@ -153,7 +156,8 @@ static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch
     return value;
 }
 
-static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b, TileSpan span) {
+static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b,
+                              TileSpan span) {
     TileMeaning v[3] = {*condition, a, b};
     if (!unify_sides(c, &v[1], &v[2], span) || !tile_unify_shapes(c, v, 3, span)) return tile_error_meaning();
     TileValue *mask = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
@@ -209,7 +213,8 @@ TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value)
     if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
     tile_emit_at(c, expr->span);
     TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
-    return tile_join_branches(c, condition, (TileBranch){run, expr->then}, (TileBranch){run, expr->otherwise}, want_value, expr->span);
+    return tile_join_branches(c, condition, (TileBranch){run, expr->then}, (TileBranch){run, expr->otherwise},
+                              want_value, expr->span);
 }
 
 /* ---- what a loop carries ---- */
@@ -268,7 +273,7 @@ static void set_carried(TileChecker *c, const Carried *carried, TileValue *const
 
 typedef struct Loop {
     const TileStatement *statement;
-    TileTiles tiles;          /* over ranges */
+    TileTiles tiles; /* over ranges */
     const TileSum *lo, *hi, *step;
     bool over_tiles, counted;
     TileSpan span;
@@ -283,13 +288,15 @@ static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
     tile_symbol_bound(symbol, loop->lo, tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1)));
     const TileSum *first = tile_sum_symbol(&c->sums, symbol);
     if (!value->name) value->name = tile_intern_string(c->context->strings, name.name);
-    tile_scope_bind(c, name, loop->over_tiles ? tile_range_of(c, &loop->tiles, first, name) : tile_sum_meaning(first), false);
+    tile_scope_bind(c, name, loop->over_tiles ? tile_range_of(c, &loop->tiles, first, name) : tile_sum_meaning(first),
+                    false);
 }
 
 static void run_loop_body(TileChecker *c, Loop *loop) {
     TileLoopFrame *outer = c->frame->loop;
     loop->frame = (TileLoopFrame){.parent = outer, .broke = loop->broke};
-    if (tile_sequence_leaves(loop->statement->body)) loop->frame.skip = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+    if (tile_sequence_leaves(loop->statement->body))
+        loop->frame.skip = tile_scope_flag(c, NULL, tile_bool_meaning(false));
     c->frame->loop = &loop->frame;
     tile_check_sequence(c, loop->statement->body);
     c->frame->loop = outer;
@@ -320,7 +327,8 @@ static void run_for(TileChecker *c, Loop *loop) {
     collect_values(c, &loop->carried);
     TileValue *lo = tile_emit_sum(c, loop->lo), *hi = tile_emit_sum(c, loop->hi), *step = tile_emit_sum(c, loop->step);
     tile_emit_at(c, loop->span);
-    TileOp *op = tile_build_for(tile_emit(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
+    TileOp *op =
+        tile_build_for(tile_emit(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
     TileBlock *outer = c->builder.block, *body = &op->regions[0];
     for (;;) {
         Attempt attempt = begin_attempt(c, &loop->carried);
@@ -353,7 +361,8 @@ static TileValue *emit_loop_condition(TileChecker *c, const Loop *loop) {
     } else {
         condition = tile_check_condition(c, loop->statement->value);
         if (tile_is_error(&condition) || condition.rank) {
-            if (condition.rank) tile_fail(c, UNSUPPORTED, loop->statement->value->span, "a loop in a function that stands for tiles");
+            if (condition.rank)
+                tile_fail(c, UNSUPPORTED, loop->statement->value->span, "a loop in a function that stands for tiles");
             condition = tile_bool_meaning(false);
         }
     }
@@ -452,7 +461,8 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     if (!statement->step) return true;
     *step = tile_check_integer(c, statement->step, "the step");
     if (!*step) return false;
-    if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, *step, tile_sum_integer(&c->sums, 1)), NULL)) return true;
+    if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, *step, tile_sum_integer(&c->sums, 1)), NULL))
+        return true;
     return tile_fail(c, BAD_STEP, statement->step->span), false;
 }
 
@@ -475,7 +485,8 @@ static void run_static(TileChecker *c, const TileStatement *statement, int64_t l
 
 static void check_static_for(TileChecker *c, const TileStatement *statement, const Loop *loop) {
     int64_t lo, hi, step;
-    bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) && tile_sum_known(&c->sums, loop->step, &step);
+    bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) &&
+                 tile_sum_known(&c->sums, loop->step, &step);
     if (!known)
         tile_fail(c, NOT_CONSTANT, statement->value->span, "a bound of `static for`");
     else if (tile_sequence_leaves(statement->body))

@@ -109,7 +109,8 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     const TileTypeExpr *type = statement->type;
     TileScalar scalar;
     TileNameRef name = statement->names.items[0];
-    bool fits = type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
+    bool fits =
+        type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
     if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
         tile_fail(c, TEMP_PLACE, statement->span);
         return;
@@ -123,7 +124,11 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
         return;
     }
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
-    *tensor = (TileTensor){.name = name.name, .scalar = scalar, .access = TILE_ACCESS_TEMP, .rank = (unsigned)type->extents.count, .span = name.span};
+    *tensor = (TileTensor){.name = name.name,
+                           .scalar = scalar,
+                           .access = TILE_ACCESS_TEMP,
+                           .rank = (unsigned)type->extents.count,
+                           .span = name.span};
     TileValue *extents[TILE_MAX_TENSOR_RANK];
     for (unsigned i = 0; i < tensor->rank; i++) {
         tensor->dims[i] = tile_check_integer(c, type->extents.items[i], "an extent");

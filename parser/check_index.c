@@ -25,7 +25,8 @@ typedef struct Access {
 static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
     TileSumNeeds needs = {0};
     if (!lowest || !highest) return false;
-    const TileSum *room = tile_sum_subtract(&c->sums, tile_sum_subtract(&c->sums, dim, highest), tile_sum_integer(&c->sums, 1));
+    const TileSum *room =
+        tile_sum_subtract(&c->sums, tile_sum_subtract(&c->sums, dim, highest), tile_sum_integer(&c->sums, 1));
     TileSumNeeds *asked = c->in_grid ? &needs : NULL;
     if (!tile_sum_nonnegative(&c->sums, lowest, asked) || !tile_sum_nonnegative(&c->sums, room, asked)) return false;
     for (unsigned i = 0; i < needs.count; i++) {
@@ -41,7 +42,8 @@ static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *
 /* ---- entries ---- */
 
 /* Lanes of first + l * step inside 0 .. dim. */
-static void inside_bounds(TileChecker *c, const TileRange *range, const TileSum *dim, const TileSum **lo, const TileSum **hi) {
+static void inside_bounds(TileChecker *c, const TileRange *range, const TileSum *dim, const TileSum **lo,
+                          const TileSum **hi) {
     TileSumTable *t = &c->sums;
     const TileSum *zero = tile_sum_integer(t, 0), *one = tile_sum_integer(t, 1);
     const TileSum *stride = tile_sum_integer(t, range->step > 0 ? range->step : -range->step);
@@ -67,12 +69,14 @@ static void add_range(TileChecker *c, Access *access, unsigned d, const TileRang
     access->extent[access->rank++] = range->size;
     if (range->lanes) access->valid = tile_valid_add(c, access->valid, range->lanes, axis, access->span);
     if (proven_inside(c, range->lowest, range->highest, dim)) return;
-    TileAtom atom = {.root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
+    TileAtom atom = {
+        .root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
     inside_bounds(c, range, dim, &atom.lo, &atom.hi);
     if (!atom.lo && !atom.hi) return;
     bool unshifted = range->first == range->root->first && range->step == range->root->step;
     atom.birth = unshifted ? range->root->birth : range->birth;
-    atom.words = tile_arena_format(c->arena, "the lanes of `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
+    atom.words =
+        tile_arena_format(c->arena, "the lanes of `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
 }
 
@@ -107,13 +111,15 @@ static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m
         access->gather_axis = (int)access->rank;
         access->extent[access->rank++] = m.extent[0];
     } else if (access->extent[access->gather_axis] != m.extent[0]) {
-        tile_fail(c, SHAPE_MISMATCH, span, tile_sum_words(c, access->extent[access->gather_axis]), tile_sum_words(c, m.extent[0]));
+        tile_fail(c, SHAPE_MISMATCH, span, tile_sum_words(c, access->extent[access->gather_axis]),
+                  tile_sum_words(c, m.extent[0]));
         return false;
     }
     access->kinds[d] = TILE_ACCESS_GATHER;
     access->gathers[d] = m.value;
     access->axis_of[d] = access->gather_axis;
-    const char *words = tile_arena_format(c->arena, "the indices `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
+    const char *words =
+        tile_arena_format(c->arena, "the indices `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     TileAtom *atom = tile_atom_mask(c, index_mask(c, &m, dim), key, dim, span, words);
     access->valid = tile_valid_add(c, access->valid, atom, (const int8_t[]){(int8_t)access->gather_axis}, access->span);
     return true;
@@ -124,8 +130,11 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
     if (entry->kind == TILE_EXPR_COLON) {
         int64_t extent;
         if (!tile_sum_known(&c->sums, dim, &extent)) {
-            TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
-            tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span, "add the clause `static %s` to the kernel, or index with a range of tiles", tile_sum_words(c, dim));
+            TileDiagnostic *diagnostic =
+                tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
+            tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span,
+                                 "add the clause `static %s` to the kernel, or index with a range of tiles",
+                                 tile_sum_words(c, dim));
             tile_report(c, diagnostic);
             return false;
         }
@@ -137,13 +146,16 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
     TileMeaning m = tile_check_expr(c, entry);
     if (tile_is_error(&m)) return false;
     if (m.kind == TILE_MEANING_RANGE) {
-        if (access->rank == TILE_MAX_TILE_RANK) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
+        if (access->rank == TILE_MAX_TILE_RANK)
+            return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
         add_range(c, access, d, m.range, entry->span);
         return true;
     }
     bool tile = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_scalar_is_int((TileScalar)m.scalar);
     if (tile && m.rank == 1) return add_gather(c, access, d, m, entry->span);
-    if (tile) return tile_fail(c, BAD_RANK, entry->span, "an index tile", "1; see `gather`", tile_meaning_words(c, &m)), false;
+    if (tile)
+        return tile_fail(c, BAD_RANK, entry->span, "an index tile", "1; see `gather`", tile_meaning_words(c, &m)),
+               false;
     TileMeaning index = m;
     index.valid = NULL;
     const TileSum *sum = tile_integer_of(c, index, entry->span, "an index", false);
@@ -186,7 +198,8 @@ static void add_operands(TileChecker *c, const Access *access, const TileValidit
     for (unsigned d = 0; d < access->tensor->rank; d++) {
         if (access->kinds[d] == TILE_ACCESS_INDEX) {
             TileValue *index = tile_emit_sum(c, access->indices[d]);
-            if (access->poisoned[d] && conditions) index = tile_emit_select(c, conditions, index, tile_emit_sum(c, zero));
+            if (access->poisoned[d] && conditions)
+                index = tile_emit_select(c, conditions, index, tile_emit_sum(c, zero));
             push(operands, index);
         } else if (access->kinds[d] == TILE_ACCESS_GATHER) {
             push(operands, access->gathers[d]);
@@ -207,7 +220,8 @@ static void add_operands(TileChecker *c, const Access *access, const TileValidit
     memcpy(shape.extent, access->extent, sizeof access->extent);
     /* Intervals of a gathered axis have no range to carry them. */
     unsigned gathered = access->gather_axis >= 0 ? 1u << access->gather_axis : 0;
-    const TileValidity *masked = tile_valid_union(c, tile_valid_masks(c, valid), tile_valid_select(c, valid, gathered, false));
+    const TileValidity *masked =
+        tile_valid_union(c, tile_valid_masks(c, valid), tile_valid_select(c, valid, gathered, false));
     TileValue *mask = tile_emit_valid(c, masked, &shape);
     if (pending) {
         TileValue *all = access->rank ? tile_build_splat(tile_emit(c), pending, tile_meaning_type(c, &shape)) : pending;
@@ -219,8 +233,10 @@ static void add_operands(TileChecker *c, const Access *access, const TileValidit
 }
 
 static unsigned access_attributes(const Access *access, const Operands *operands, TileAttribute *attributes) {
-    attributes[0] = (TileAttribute){.key = TILE_ATTRIBUTE_ACCESS, .count = access->tensor->rank, .integers = access->kinds};
-    attributes[1] = (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = operands->part_count, .integers = operands->parts};
+    attributes[0] =
+        (TileAttribute){.key = TILE_ATTRIBUTE_ACCESS, .count = access->tensor->rank, .integers = access->kinds};
+    attributes[1] =
+        (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = operands->part_count, .integers = operands->parts};
     return operands->part_count ? 2 : 1;
 }
 
@@ -232,12 +248,14 @@ static TileMeaning emit_load(TileChecker *c, Access *access) {
     push(&operands, access->tensor->value);
     tile_emit_at(c, access->span);
     add_operands(c, access, access->valid, &operands);
-    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)access->tensor->scalar, .rank = (uint8_t)access->rank};
+    TileMeaning shape = {
+        .kind = TILE_MEANING_VALUE, .scalar = (uint8_t)access->tensor->scalar, .rank = (uint8_t)access->rank};
     memcpy(shape.extent, access->extent, sizeof access->extent);
     const TileType *type = tile_meaning_type(c, &shape);
     unsigned count = access_attributes(access, &operands, attributes);
     tile_emit_at(c, access->span);
-    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
+    TileOp *op =
+        tile_build_op(tile_emit(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
     return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
 }
 
@@ -272,7 +290,8 @@ static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMean
             map[kept++] = (int8_t)rank++;
         } else if (entry->kind != TILE_EXPR_COLON) {
             TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_INDEX, entry->span);
-            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "elements of a tile are not addressed one by one; load them from the tensor");
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "elements of a tile are not addressed one by one; load them from the tensor");
             tile_report(c, d);
             return tile_error_meaning();
         } else {
@@ -285,7 +304,8 @@ static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMean
 }
 
 static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
-    if (expr->items.count != 1) return tile_fail(c, ARGUMENT_COUNT, expr->span, "iota", 1u, 1u, (unsigned)expr->items.count);
+    if (expr->items.count != 1)
+        return tile_fail(c, ARGUMENT_COUNT, expr->span, "iota", 1u, 1u, (unsigned)expr->items.count);
     const TileSum *extent = tile_check_extent(c, expr->items.items[0]);
     if (!extent) return tile_error_meaning();
     int64_t lanes = tile_extent_value(c, extent);
@@ -324,7 +344,8 @@ static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, 
     if (tile_is_literal(value)) *value = tile_literal_as(c, value, scalar, span);
     if (tile_is_error(value)) return false;
     if (value->scalar != scalar) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_STORE_TYPE, span, tile_meaning_words(c, value), access->tensor->name, tile_scalar_name(scalar));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_STORE_TYPE, span,
+                                          tile_meaning_words(c, value), access->tensor->name, tile_scalar_name(scalar));
         tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name(scalar), tile_span_text(c, span));
         tile_report(c, d);
         return false;
@@ -334,7 +355,8 @@ static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, 
     bool fits = value->rank == 0 || value->rank == access->rank;
     for (unsigned i = 0; fits && i < value->rank; i++)
         fits = value->extent[i] == access->extent[i] || tile_sum_is_literal(value->extent[i], 1);
-    if (!fits) return tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, &shape), tile_meaning_words(c, value)), false;
+    if (!fits)
+        return tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, &shape), tile_meaning_words(c, value)), false;
     *value = tile_stretch(c, *value, access->rank, access->extent);
     return true;
 }
@@ -355,8 +377,10 @@ static void store(TileChecker *c, const Access *access, TileMeaning value, const
     if (!fit_value(c, access, &value, expr->span)) return;
     const TileValidEntry *missing = tile_valid_missing(value.valid, access->valid);
     if (missing && !skip) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span, access->tensor->name, missing->atom->words);
-        tile_diagnostic_note(c->diagnostics, d, missing->atom->span, "what may be invalid begins here; `else skip` leaves those elements as they were");
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
+                                          access->tensor->name, missing->atom->words);
+        tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
+                             "what may be invalid begins here; `else skip` leaves those elements as they were");
         TileSpan place = missing->where.file ? missing->where : expr->span;
         tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
         tile_report(c, d);
@@ -376,7 +400,8 @@ static bool target_access(TileChecker *c, const TileExpr *target, Access *access
     return may_write(c, m.tensor, target->span) && check_entries(c, target, access);
 }
 
-void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr, bool skip) {
+void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr,
+                      bool skip) {
     Access access;
     if (target_access(c, target, &access) && !tile_is_error(&value)) store(c, &access, value, value_expr, skip);
 }
@@ -384,7 +409,8 @@ void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value,
 /* ---- gather and scatter ---- */
 
 /* The indices, broadcast together and laid out as one axis. */
-static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, Access *access, TileMeaning *shape) {
+static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, Access *access,
+                               TileMeaning *shape) {
     const TileTensor *tensor = access->tensor;
     TileMeaning indices[TILE_MAX_TENSOR_RANK];
     if (call->arguments.count != first + tensor->rank) {
@@ -403,7 +429,8 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
     *shape = indices[0];
-    if (shape->rank == 0) return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
+    if (shape->rank == 0)
+        return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
     int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
     TileValue *mask = NULL;
     for (unsigned d = 0; d < tensor->rank; d++) {

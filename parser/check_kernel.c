@@ -22,19 +22,26 @@ static void bind_parameter(TileChecker *c, const TileParam *param, TileMeaning m
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", param->name);
         tile_report(c, d);
     }
-    tile_list_push(c->arena, &c->bounds, (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
+    tile_list_push(c->arena, &c->bounds,
+                   (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
 }
 
 static void add_tensor(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
-    static const TileAccess accesses[] = {[TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT, [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
+    static const TileAccess accesses[] = {
+        [TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT, [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
     const TileTypeExpr *type = param->type;
     if (type->extents.count > TILE_MAX_TENSOR_RANK) {
         tile_fail(c, RANK_LIMIT, type->span, (int)TILE_MAX_TENSOR_RANK);
         return;
     }
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
-    *tensor = (TileTensor){.name = param->name, .scalar = scalar, .access = accesses[type->access], .rank = (unsigned)type->extents.count, .span = param->span};
-    tensor->value = tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, tensor->rank, tensor->access));
+    *tensor = (TileTensor){.name = param->name,
+                           .scalar = scalar,
+                           .access = accesses[type->access],
+                           .rank = (unsigned)type->extents.count,
+                           .span = param->span};
+    tensor->value = tile_func_add_parameter(c->func, param->name,
+                                            tile_type_tensor(c->context, scalar, tensor->rank, tensor->access));
     tile_list_push(c->arena, &kernel->params, (Param){param, tensor});
     bind_parameter(c, param, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor});
 }
@@ -82,7 +89,9 @@ static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param
         add_scalar(c, kernel, param, scalar);
     } else {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_TYPE, type->span);
-        if (type->has_extents) tile_diagnostic_edit(c->diagnostics, d, (TileSpan){type->span.file, type->span.begin, type->span.begin}, "in ");
+        if (type->has_extents)
+            tile_diagnostic_edit(c->diagnostics, d, (TileSpan){type->span.file, type->span.begin, type->span.begin},
+                                 "in ");
         bind_parameter(c, param, tile_error_meaning());
     }
 }
@@ -108,14 +117,17 @@ static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
             spread.items[i] = tile_scope_meaning(c, extra->name, extra->span);
         }
     }
-    tile_list_push(c->arena, &c->bounds, (TileBound){.name = tile_spread_name(c, param->name), .meaning = spread, .span = param->span, .fixed = true});
+    tile_list_push(
+        c->arena, &c->bounds,
+        (TileBound){.name = tile_spread_name(c, param->name), .meaning = spread, .span = param->span, .fixed = true});
 }
 
 /* ---- dimensions ---- */
 
 static bool is_new_name(TileChecker *c, const TileExpr *expr) {
     const TileAst *ast;
-    return expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name) && !tile_find_item(c->frame->ast, expr->name, true, &ast);
+    return expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name) &&
+           !tile_find_item(c->frame->ast, expr->name, true, &ast);
 }
 
 /* A plain name is bound by the first dimension that it names. */
@@ -125,7 +137,8 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
     if (is_static) {
         m = tile_bound_constant(c, expr->name, TILE_I64, expr->span);
         int64_t value;
-        if (m.sum && tile_sum_known(&c->sums, m.sum, &value) && value < 0) m = tile_fail(c, WRONG_BINDING, expr->span, expr->name, "an extent, at least 0");
+        if (m.sum && tile_sum_known(&c->sums, m.sum, &value) && value < 0)
+            m = tile_fail(c, WRONG_BINDING, expr->span, expr->name, "an extent, at least 0");
     } else {
         tile_emit_at(c, expr->span);
         TileValue *extent = tile_build_dim(tile_emit(c), tensor->value, d);
@@ -136,7 +149,8 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
         m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
     }
     tensor->dims[d] = m.sum ? m.sum : tile_sum_integer(&c->sums, 1);
-    tile_list_push(c->arena, &c->bounds, (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
+    tile_list_push(c->arena, &c->bounds,
+                   (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
     return !is_static && m.sum;
 }
 
@@ -149,7 +163,8 @@ static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, cons
     tile_emit_at(c, expr->span);
     TileValue *operands[] = {tensor->value, tile_emit_sum(c, tensor->dims[d])};
     const char *text = tile_intern_string(c->context->strings, tile_span_text(c, expr->span));
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = d}, {.key = TILE_ATTRIBUTE_TEXT, .text = text}};
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = d},
+                                  {.key = TILE_ATTRIBUTE_TEXT, .text = text}};
     tile_build_op(tile_emit(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
 }
 
@@ -184,7 +199,8 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
     for (size_t i = 0; i < kernel->overlaps.count; i++) {
         const TileNameRef *name = &kernel->overlaps.items[i];
         TileBound *bound = tile_scope_find(c, name->name);
-        if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning))) tile_fail(c, OVERLAP_NAME, name->span, name->name);
+        if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
+            tile_fail(c, OVERLAP_NAME, name->span, name->name);
     }
 }
 

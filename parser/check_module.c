@@ -8,7 +8,8 @@
 
 /* ---- imports ---- */
 
-static TileAst *find_loaded(TileAst *const *loaded, size_t count, const TileDiagnostics *diagnostics, const char *name) {
+static TileAst *find_loaded(TileAst *const *loaded, size_t count, const TileDiagnostics *diagnostics,
+                            const char *name) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(diagnostics->files.items[loaded[i]->file].name, name) == 0) return loaded[i];
     return NULL;
@@ -18,8 +19,8 @@ typedef struct Loaded {
     TILE_LIST(TileAst *) list;
 } Loaded;
 
-static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const TileItem *item, const TileImporter *importer,
-                               Loaded *loaded) {
+static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const TileItem *item,
+                               const TileImporter *importer, Loaded *loaded) {
     const char *name = NULL, *text = NULL, *from = diagnostics->files.items[ast->file].name;
     size_t length = 0;
     TileAst *module = NULL;
@@ -58,8 +59,13 @@ tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, con
 
 void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
                        const TileAst *ast, const TileLowerOptions *options) {
-    *c = (TileChecker){.context = context, .diagnostics = diagnostics, .arena = arena, .names = ast->names, .ast = ast,
-                       .options = options, .fill_word = "0"};
+    *c = (TileChecker){.context = context,
+                       .diagnostics = diagnostics,
+                       .arena = arena,
+                       .names = ast->names,
+                       .ast = ast,
+                       .options = options,
+                       .fill_word = "0"};
     tile_sum_table_init(&c->sums, arena);
     c->file_numbers = TILE_NEW_ARRAY(arena, uint32_t, diagnostics->files.count);
     for (size_t i = 1; i < diagnostics->files.count; i++) {
@@ -80,8 +86,9 @@ static const TileItem *find_kernel(const TileAst *ast, const char *name) {
 
 /* Errors of the choice of an instance, not of the text. */
 static bool is_binding_error(TileDiagnosticCode code) {
-    return code == TILE_DIAGNOSTIC_UNBOUND || code == TILE_DIAGNOSTIC_WRONG_BINDING || code == TILE_DIAGNOSTIC_NO_SUCH_BINDING ||
-           code == TILE_DIAGNOSTIC_BINDING_CLASS || code == TILE_DIAGNOSTIC_REQUIRE_FAILED;
+    return code == TILE_DIAGNOSTIC_UNBOUND || code == TILE_DIAGNOSTIC_WRONG_BINDING ||
+           code == TILE_DIAGNOSTIC_NO_SUCH_BINDING || code == TILE_DIAGNOSTIC_BINDING_CLASS ||
+           code == TILE_DIAGNOSTIC_REQUIRE_FAILED;
 }
 
 static tile_status status_since(const TileDiagnostics *diagnostics, size_t count, uint32_t errors) {
@@ -97,7 +104,8 @@ static tile_status verify(TileChecker *c, const TileItem *kernel) {
     TileText text = {.arena = c->arena};
     bool ok = tile_module_verify(c->module, &text) && !c->builder.error;
     if (ok) return TILE_OK;
-    tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INTERNAL, kernel->name_span, kernel->name, c->builder.error ? c->builder.error : tile_text_get(&text));
+    tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INTERNAL, kernel->name_span, kernel->name,
+                  c->builder.error ? c->builder.error : tile_text_get(&text));
     return TILE_INTERNAL;
 }
 
@@ -131,8 +139,8 @@ tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnos
     return status;
 }
 
-tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, const char *kernel,
-                              const TileBinding *bindings, size_t count, TileModule **out) {
+tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
+                              const char *kernel, const TileBinding *bindings, size_t count, TileModule **out) {
     TileLowerOptions options = {.bindings = bindings, .binding_count = count};
     return tile_lower_kernel_for(context, diagnostics, ast, kernel, &options, out);
 }
@@ -162,7 +170,8 @@ static bool differs_by_choice(const TileItem *kernel) {
     return false;
 }
 
-static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options, bool second) {
+static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
+                                  bool second) {
     uint32_t errors = check->diagnostics->error_count;
     TileChecker c = begin_check(check, options);
     if (!c.module) return TILE_OUT_OF_MEMORY;
@@ -213,7 +222,8 @@ static TileScalar stand_in_type(const TileItem *item, const TileTypeExpr *type, 
     return scalar;
 }
 
-static bool stand_in_argument(TileChecker *c, const TileItem *item, const TileParam *param, TileMap *extents, TileMeaning *out) {
+static bool stand_in_argument(TileChecker *c, const TileItem *item, const TileParam *param, TileMap *extents,
+                              TileMeaning *out) {
     const TileTypeExpr *type = param->type;
     const TileSum *extent[TILE_MAX_TENSOR_RANK];
     bool ok = true;
@@ -224,7 +234,9 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
     for (size_t i = 0; i < type->extents.count; i++)
         if (!(extent[i] = stand_in_extent(c, extents, type->extents.items[i], !is_tensor))) return false;
     if (type->kind == TILE_TYPE_EXPR_RANGE) {
-        TileSymbol *first = tile_symbol_value(&c->sums, param->name, tile_func_add_parameter(c->func, param->name, tile_type_scalar(c->context, TILE_I64)));
+        TileSymbol *first =
+            tile_symbol_value(&c->sums, param->name,
+                              tile_func_add_parameter(c->func, param->name, tile_type_scalar(c->context, TILE_I64)));
         TileTiles tiles = {.lo = tile_sum_integer(&c->sums, 0), .size = extent[0]};
         tiles.hi = tile_sum_symbol(&c->sums, tile_symbol_value(&c->sums, "a limit", first->value));
         *out = tile_range_of(c, &tiles, tile_sum_symbol(&c->sums, first), (TileNameRef){param->name, param->span});
@@ -235,16 +247,21 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
     unsigned rank = (unsigned)type->extents.count;
     if (is_tensor) {
         TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
-        TileAccess access = type->access == TILE_WORD_IN ? TILE_ACCESS_IN : type->access == TILE_WORD_OUT ? TILE_ACCESS_OUT : TILE_ACCESS_INOUT;
-        *tensor = (TileTensor){.name = param->name, .scalar = scalar, .access = access, .rank = rank, .span = param->span};
+        TileAccess access = type->access == TILE_WORD_IN    ? TILE_ACCESS_IN
+                            : type->access == TILE_WORD_OUT ? TILE_ACCESS_OUT
+                                                            : TILE_ACCESS_INOUT;
+        *tensor =
+            (TileTensor){.name = param->name, .scalar = scalar, .access = access, .rank = rank, .span = param->span};
         memcpy(tensor->dims, extent, rank * sizeof *extent);
-        tensor->value = tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, rank, access));
+        tensor->value =
+            tile_func_add_parameter(c->func, param->name, tile_type_tensor(c->context, scalar, rank, access));
         *out = (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor};
         return true;
     }
     TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)scalar, .rank = (uint8_t)rank};
     memcpy(shape.extent, extent, rank * sizeof *extent);
-    *out = tile_value_meaning(c, tile_func_add_parameter(c->func, param->name, tile_meaning_type(c, &shape)), extent, NULL);
+    *out = tile_value_meaning(c, tile_func_add_parameter(c->func, param->name, tile_meaning_type(c, &shape)), extent,
+                              NULL);
     return true;
 }
 
@@ -266,7 +283,8 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     c.builder = tile_builder_at_end(c.module, &c.func->body);
     TileMeaning *arguments = TILE_NEW_ARRAY(check->arena, TileMeaning, item->params.count);
     bool ok = true;
-    for (size_t i = 0; ok && i < item->params.count; i++) ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
+    for (size_t i = 0; ok && i < item->params.count; i++)
+        ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
     if (ok) tile_call_function(&c, &function, NULL, 0, arguments, NULL, (unsigned)item->params.count, item->name_span);
     tile_module_destroy(c.module);
@@ -304,7 +322,8 @@ static void check_duplicates(ModuleCheck *check) {
         if (item->kind != TILE_ITEM_CONST && item->kind != TILE_ITEM_FN && item->kind != TILE_ITEM_KERNEL) continue;
         const TileItem *other = tile_map_get(&seen, item->name);
         if (other) {
-            TileDiagnostic *d = tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, item->name_span, item->name);
+            TileDiagnostic *d =
+                tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, item->name_span, item->name);
             tile_diagnostic_note(check->diagnostics, d, other->name_span, "`%s` is declared here", item->name);
         }
         tile_map_set(&seen, item->name, (void *)item);

@@ -27,7 +27,8 @@ bool tile_check_tiles(TileChecker *c, const TileExpr *expr, TileTiles *tiles) {
     return ok && tiles->size;
 }
 
-static TileRange *new_range(TileChecker *c, const TileSum *first, const TileSum *size, TileSpan span, const char *name) {
+static TileRange *new_range(TileChecker *c, const TileSum *first, const TileSum *size, TileSpan span,
+                            const char *name) {
     TileRange *range = TILE_NEW(c->arena, TileRange);
     *range = (TileRange){.name = name, .first = first, .size = size, .step = 1, .span = span, .birth = tile_now(c)};
     range->root = range;
@@ -47,12 +48,18 @@ static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const
     range->highest = minus_one(c, limit);
     range->end = tile_sum_min(&c->sums, past, limit);
     if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, limit, past), NULL)) return;
-    const char *words = range->name ? tile_arena_format(c->arena, "the lanes of `%s` past %s", range->name, tile_sum_words(c, limit))
-                                    : tile_arena_format(c->arena, "the lanes past %s", tile_sum_words(c, limit));
+    const char *words =
+        range->name ? tile_arena_format(c->arena, "the lanes of `%s` past %s", range->name, tile_sum_words(c, limit))
+                    : tile_arena_format(c->arena, "the lanes past %s", tile_sum_words(c, limit));
     range->lanes = tile_atom_interval(
-        c, (TileAtom){.root = range, .first = range->first, .step = 1, .size = range->size, .birth = range->birth,
+        c, (TileAtom){.root = range,
+                      .first = range->first,
+                      .step = 1,
+                      .size = range->size,
+                      .birth = range->birth,
                       .hi = tile_sum_min(&c->sums, range->size, tile_sum_subtract(&c->sums, limit, range->first)),
-                      .span = range->span, .words = words});
+                      .span = range->span,
+                      .words = words});
 }
 
 TileMeaning tile_range_of(TileChecker *c, const TileTiles *tiles, const TileSum *first, TileNameRef name) {
@@ -124,13 +131,15 @@ static TileMeaning scale_range(TileChecker *c, const TileRange *range, int64_t b
     return range_meaning(scaled);
 }
 
-TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileSpan span) {
+TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
+                             TileSpan span) {
     bool left = a->kind == TILE_MEANING_RANGE, both = left && b->kind == TILE_MEANING_RANGE;
     const TileRange *range = left ? a->range : b->range;
     const TileMeaning *other = left ? b : a;
     bool known_op = op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS || op == TILE_TOKEN_STAR;
     if (both || !known_op) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, span, tile_token_text(op), tile_meaning_words(c, left ? a : b));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, span, tile_token_text(op),
+                                          tile_meaning_words(c, left ? a : b));
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`.idx` gives the indices of a range as a tile");
         tile_report(c, d);
         return tile_error_meaning();
@@ -139,7 +148,8 @@ TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning
     if (!by) return tile_error_meaning();
     if (op == TILE_TOKEN_STAR) {
         int64_t factor;
-        if (!tile_sum_known(&c->sums, by, &factor) || factor == 0 || factor == INT64_MIN) return tile_fail(c, BAD_STRIDE, span);
+        if (!tile_sum_known(&c->sums, by, &factor) || factor == 0 || factor == INT64_MIN)
+            return tile_fail(c, BAD_STRIDE, span);
         return scale_range(c, range, factor, span);
     }
     if (op == TILE_TOKEN_PLUS) return add_to_range(c, range, by, span);
@@ -155,7 +165,8 @@ static TileMeaning range_indices(TileChecker *c, const TileRange *range, TileSpa
     int64_t lanes = tile_extent_value(c, range->size);
     const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
     TileValue *value = tile_build_iota(tile_emit(c), type, 0);
-    if (range->step != 1) value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_integer(tile_emit(c), type, range->step));
+    if (range->step != 1)
+        value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_integer(tile_emit(c), type, range->step));
     if (!tile_sum_is_literal(range->first, 0)) {
         TileValue *first = tile_emit_sum(c, range->first);
         value = tile_emit_binary(c, TILE_OP_ADD, value, tile_build_splat(tile_emit(c), first, type));

@@ -78,7 +78,8 @@ static TileMeaning reduction_operand(TileChecker *c, const TileExpr *call, const
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return m;
     if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
-        return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction", "at least 1", tile_meaning_words(c, &m));
+        return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction",
+                         "at least 1", tile_meaning_words(c, &m));
     tile_emit_at(c, call->span);
     return m;
 }
@@ -128,15 +129,18 @@ TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const Til
     unsigned axes;
     bool keep;
     TileMeaning m = reduction_operand(c, call, reduction_names);
-    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep)) return tile_error_meaning();
+    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
+        return tile_error_meaning();
     bool logical = builtin->kind == TILE_KIND_ANY || builtin->kind == TILE_KIND_ALL;
     if (logical != (m.scalar == TILE_BOOL))
-        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, logical ? "bool" : "numbers", tile_meaning_words(c, &m));
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name,
+                         logical ? "bool" : "numbers", tile_meaning_words(c, &m));
     return reduce(c, m, (TileName)builtin->kind, axes, keep, call->span);
 }
 
 /* How many elements of each line are valid, as f32 or f64 of the result's shape. */
-static TileMeaning count_valid(TileChecker *c, const TileMeaning *m, unsigned axes, bool keep, TileScalar scalar, TileSpan span) {
+static TileMeaning count_valid(TileChecker *c, const TileMeaning *m, unsigned axes, bool keep, TileScalar scalar,
+                               TileSpan span) {
     const TileValidity *skipped = tile_valid_select(c, m->valid, axes, false);
     TileMeaning ones = tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, 1));
     if (skipped) {
@@ -154,9 +158,11 @@ TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuil
     unsigned axes;
     bool keep;
     TileMeaning m = reduction_operand(c, call, reduction_names);
-    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep)) return tile_error_meaning();
+    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
+        return tile_error_meaning();
     if (!tile_scalar_is_float((TileScalar)m.scalar))
-        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "floats", tile_meaning_words(c, &m));
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "floats",
+                         tile_meaning_words(c, &m));
     TileScalar wide = accumulator(TILE_KIND_SUM, (TileScalar)m.scalar);
     TileMeaning v[2];
     v[0] = reduce_axes(c, tile_convert(c, m, wide, call->span), TILE_KIND_SUM, axes, keep);
@@ -181,11 +187,14 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     index.value = tile_build_iota(tile_emit(c), tile_meaning_type(c, &index), axis);
     TileValue *x = tile_emit_value(c, &m), *lanes = index.value;
     if (skipped) {
-        x = tile_emit_filled(c, &m, skipped, emit_bits(c, (TileScalar)m.scalar, identity_bits((TileName)builtin->kind, (TileScalar)m.scalar)));
+        x = tile_emit_filled(
+            c, &m, skipped,
+            emit_bits(c, (TileScalar)m.scalar, identity_bits((TileName)builtin->kind, (TileScalar)m.scalar)));
         lanes = tile_emit_filled(c, &index, skipped, tile_emit_sum(c, tile_sum_integer(&c->sums, INT64_MAX)));
     }
     TileValue *operands[] = {x, lanes};
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind}, {.key = TILE_ATTRIBUTE_AXIS, .integer = axis}};
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind},
+                                  {.key = TILE_ATTRIBUTE_AXIS, .integer = axis}};
     TileOp *op = tile_build_op(tile_emit(c), TILE_OP_ARG_REDUCE, operands, 2, attributes, 2, NULL, 1);
     TileValue *found = tile_op_result(op, 0);
     if (skipped) {
@@ -271,7 +280,8 @@ static bool multiplies(TileScalar a, TileScalar b) {
 }
 
 /* Both operands become zero where a step is invalid in either: 0 * NaN is NaN. */
-static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, TileValue **x, TileValue **y, TileSpan span) {
+static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, TileValue **x, TileValue **y,
+                             TileSpan span) {
     int ka = a->rank - 1, kb = a->rank - 2;
     const TileValidity *va, *vb;
     if (!contracted(c, a, ka, &va) || !contracted(c, b, kb, &vb)) return tile_fail(c, DOT_MASK, span), false;
@@ -290,9 +300,11 @@ static const TileValidity *dot_validity(TileChecker *c, const TileMeaning *a, co
     return tile_valid_union(c, tile_valid_map(c, a->valid, left), tile_valid_map(c, b->valid, right));
 }
 
-TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision, TileSpan span) {
+TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
+                           TileSpan span) {
     if (a.kind != TILE_MEANING_VALUE || b.kind != TILE_MEANING_VALUE || dot_shapes(&a, &b)) {
-        const char *wanted = a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
+        const char *wanted =
+            a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
         return tile_fail(c, DOT_SHAPE, span, wanted, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
     }
     if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
@@ -306,7 +318,8 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
         bool fits = sum.kind == TILE_MEANING_VALUE && sum.scalar == shape.scalar && sum.rank == shape.rank;
         for (unsigned i = 0; fits && i < shape.rank; i++) fits = tile_extents_agree(sum.extent[i], shape.extent[i]);
         shape.value = NULL;
-        if (!fits) return tile_fail(c, DOT_ACCUMULATOR, span, tile_meaning_words(c, &shape), tile_meaning_words(c, &sum));
+        if (!fits)
+            return tile_fail(c, DOT_ACCUMULATOR, span, tile_meaning_words(c, &shape), tile_meaning_words(c, &sum));
     }
     TileValue *x, *y;
     tile_emit_at(c, span);
@@ -315,8 +328,10 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
     TileValue *operands[] = {x, y, tile_emit_value(c, &sum)};
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_PRECISION, .integer = precision};
     tile_emit_at(c, span);
-    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
-    return tile_value_meaning(c, tile_op_result(op, 0), shape.extent, tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
+    TileOp *op =
+        tile_build_op(tile_emit(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
+    return tile_value_meaning(c, tile_op_result(op, 0), shape.extent,
+                              tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
 }
 
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
@@ -329,7 +344,7 @@ TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuilt
         precision = tf32 ? TILE_PRECISION_TF32 : TILE_PRECISION_TF32X3;
     }
     if (!tile_check_arguments(c, call, 2, 3, NULL)) return tile_error_meaning();
-    TileMeaning v[3];
+    TileMeaning v[3] = {0};
     for (size_t i = 0; i < call->arguments.count; i++) {
         v[i] = tile_check_value(c, call->arguments.items[i].value);
         if (tile_is_error(&v[i])) return v[i];

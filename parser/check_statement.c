@@ -12,7 +12,8 @@ static bool sequence_has(const TileSequence *sequence, Search search);
 
 static bool expr_has(const TileExpr *expr, Search search) {
     if (expr->kind != TILE_EXPR_IF) return false;
-    return (expr->then && sequence_has(expr->then, search)) || (expr->otherwise && sequence_has(expr->otherwise, search));
+    return (expr->then && sequence_has(expr->then, search)) ||
+           (expr->otherwise && sequence_has(expr->otherwise, search));
 }
 
 static bool statement_has(const TileStatement *statement, Search search) {
@@ -33,7 +34,9 @@ static bool sequence_has(const TileSequence *sequence, Search search) {
     return sequence->value && expr_has(sequence->value, search);
 }
 
-bool tile_statement_returns(const TileStatement *statement) { return statement_has(statement, (Search){.returns = true}); }
+bool tile_statement_returns(const TileStatement *statement) {
+    return statement_has(statement, (Search){.returns = true});
+}
 bool tile_expr_returns(const TileExpr *expr) { return expr_has(expr, (Search){.returns = true}); }
 bool tile_sequence_returns(const TileSequence *sequence) { return sequence_has(sequence, (Search){.returns = true}); }
 bool tile_sequence_leaves(const TileSequence *sequence) { return sequence_has(sequence, (Search){true, true}); }
@@ -84,13 +87,15 @@ static TileMeaning still_here(TileChecker *c, TileSpan span) {
         if (flag.constant && !flag.bits) continue;
         if (flag.constant) return tile_bool_meaning(false);
         tile_emit_at(c, span);
-        TileMeaning set = tile_value_meaning(c, tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag)), flag.extent, NULL);
+        TileMeaning set =
+            tile_value_meaning(c, tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag)), flag.extent, NULL);
         if (here.constant) {
             here = set;
         } else {
             TileMeaning both[] = {here, set};
             if (!tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
-            here = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value), both[0].extent, NULL);
+            here = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value), both[0].extent,
+                                      NULL);
         }
     }
     return here;
@@ -99,7 +104,9 @@ static TileMeaning still_here(TileChecker *c, TileSpan span) {
 static void run_value_statement(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
     bool used = tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
-    if (!used) tile_report(c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));
+    if (!used)
+        tile_report(
+            c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));
 }
 
 static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) {
@@ -113,7 +120,8 @@ static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) 
         if (tile_is_error(&here) || (here.constant && !here.bits)) return;
         if (here.constant) continue;
         Rest rest = {sequence, i + 1};
-        tile_join_branches(c, here, (TileBranch){run_rest, &rest}, (TileBranch){run_nothing, NULL}, false, statement->span);
+        tile_join_branches(c, here, (TileBranch){run_rest, &rest}, (TileBranch){run_nothing, NULL}, false,
+                           statement->span);
         return;
     }
     if (sequence->value) run_value_statement(c, sequence->value);
@@ -170,7 +178,8 @@ static void check_binding(TileChecker *c, const TileStatement *statement) {
         return;
     }
     bool fits = m.kind == TILE_MEANING_TUPLE && m.count == statement->names.count;
-    if (!fits && !tile_is_error(&m)) tile_fail(c, TUPLE_COUNT, statement->value->span, (unsigned)statement->names.count, tile_meaning_words(c, &m));
+    if (!fits && !tile_is_error(&m))
+        tile_fail(c, TUPLE_COUNT, statement->value->span, (unsigned)statement->names.count, tile_meaning_words(c, &m));
     for (size_t i = 0; i < statement->names.count; i++)
         bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning());
 }
@@ -202,10 +211,12 @@ static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value,
     if (fits && value->rank == 0 && now->rank > 0) fits = c->frame->lifted;
     for (unsigned i = 0; fits && i < value->rank; i++) fits = value->extent[i] == now->extent[i];
     if (!fits) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name, tile_meaning_words(c, now), tile_meaning_words(c, value));
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name,
+                                          tile_meaning_words(c, now), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);
         if (value->kind == TILE_MEANING_VALUE && value->scalar != now->scalar && value->rank == now->rank)
-            tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name((TileScalar)now->scalar), tile_span_text(c, span));
+            tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name((TileScalar)now->scalar),
+                                 tile_span_text(c, span));
         tile_report(c, d);
         return false;
     }
@@ -219,8 +230,12 @@ static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *s
     c->fill_word = tile_fill_word(statement->value);
     TileMeaning value = tile_check_value(c, statement->value);
     if (op != TILE_TOKEN_ASSIGN) {
-        TileExpr expr = {.kind = TILE_EXPR_BINARY, .op = (uint8_t)plain_operator(op), .span = statement->span,
-                         .op_span = statement->span, .a = statement->target, .b = statement->value};
+        TileExpr expr = {.kind = TILE_EXPR_BINARY,
+                         .op = (uint8_t)plain_operator(op),
+                         .span = statement->span,
+                         .op_span = statement->span,
+                         .a = statement->target,
+                         .b = statement->value};
         value = tile_apply_binary(c, plain_operator(op), var->now, value, &expr);
     }
     tile_emit_at(c, statement->span);
@@ -235,8 +250,12 @@ static void assign_tensor(TileChecker *c, const TileStatement *statement) {
     if (skip) expr = expr->a;
     TileMeaning value = tile_check_value(c, expr);
     if (op != TILE_TOKEN_ASSIGN && !tile_is_error(&value)) {
-        TileExpr both = {.kind = TILE_EXPR_BINARY, .op = (uint8_t)plain_operator(op), .span = statement->span,
-                         .op_span = statement->span, .a = statement->target, .b = statement->value};
+        TileExpr both = {.kind = TILE_EXPR_BINARY,
+                         .op = (uint8_t)plain_operator(op),
+                         .span = statement->span,
+                         .op_span = statement->span,
+                         .a = statement->target,
+                         .b = statement->value};
         value = tile_apply_binary(c, plain_operator(op), tile_check_value(c, statement->target), value, &both);
     }
     tile_emit_at(c, statement->span);
@@ -262,7 +281,8 @@ static void check_assignment(TileChecker *c, const TileStatement *statement) {
         return;
     }
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);
-    tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable", target->name);
+    tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable",
+                         target->name);
     tile_report(c, d);
 }
 
@@ -341,7 +361,8 @@ static void check_assert(TileChecker *c, const TileStatement *statement) {
     } else {
         tile_emit_at(c, statement->span);
         TileValue *condition = tile_emit_value(c, &m);
-        TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
+        TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
+                              .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
         tile_build_op(tile_emit(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
     }
 }
@@ -361,8 +382,9 @@ static bool host_allows(const TileStatement *statement) {
 
 void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     static const char *const words[] = {
-        [TILE_STATEMENT_VAR] = "`var`",     [TILE_STATEMENT_ASSIGN] = "an assignment",  [TILE_STATEMENT_EXPR] = "this",
-        [TILE_STATEMENT_FOR] = "`for`",     [TILE_STATEMENT_WHILE] = "`while`",         [TILE_STATEMENT_BREAK] = "`break`",
+        [TILE_STATEMENT_VAR] = "`var`",           [TILE_STATEMENT_ASSIGN] = "an assignment",
+        [TILE_STATEMENT_EXPR] = "this",           [TILE_STATEMENT_FOR] = "`for`",
+        [TILE_STATEMENT_WHILE] = "`while`",       [TILE_STATEMENT_BREAK] = "`break`",
         [TILE_STATEMENT_CONTINUE] = "`continue`", [TILE_STATEMENT_RETURN] = "`return`"};
     c->fill_word = "0";
     tile_emit_at(c, statement->span);

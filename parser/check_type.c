@@ -25,12 +25,18 @@ bool tile_class_types(const char *class, uint32_t *types) {
         if (tile_scalar_is_float((TileScalar)s)) floats |= 1u << s;
     }
     TileScalar scalar;
-    if (strcmp(class, "any") == 0) *types |= all;
-    else if (strcmp(class, "num") == 0) *types |= ints | floats;
-    else if (strcmp(class, "int") == 0) *types |= ints;
-    else if (strcmp(class, "float") == 0) *types |= floats;
-    else if (tile_scalar_find(class, strlen(class), &scalar)) *types |= 1u << scalar;
-    else return false;
+    if (strcmp(class, "any") == 0)
+        *types |= all;
+    else if (strcmp(class, "num") == 0)
+        *types |= ints | floats;
+    else if (strcmp(class, "int") == 0)
+        *types |= ints;
+    else if (strcmp(class, "float") == 0)
+        *types |= floats;
+    else if (tile_scalar_find(class, strlen(class), &scalar))
+        *types |= 1u << scalar;
+    else
+        return false;
     return true;
 }
 
@@ -51,7 +57,8 @@ static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileSc
     double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
     uint64_t bits = tile_scalar_from_double(scalar, number);
     double back = tile_scalar_to_double(scalar, bits);
-    bool fits = isnan(number) || (isinf(number) ? isinf(back) : !isinf(back) && fabs(number - back) <= fabs(number) / 2);
+    bool fits =
+        isnan(number) || (isinf(number) ? isinf(back) : !isinf(back) && fabs(number - back) <= fabs(number) / 2);
     if (isfinite(number) && isfinite(back) && fabs(number) < 1) fits = true;
     if (!fits) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
     return tile_bits_meaning(scalar, bits);
@@ -81,8 +88,9 @@ static const TileMeaning *typed_operand(const TileMeaning *operands, unsigned co
 static void report_mismatch(TileChecker *c, const TileMeaning *operands, const TileExpr *const *exprs, unsigned at,
                             const TileMeaning *typed, TileSpan span) {
     TileSpan place = exprs ? exprs[at]->span : span;
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, place,
-                                      tile_scalar_name((TileScalar)typed->scalar), tile_meaning_words(c, &operands[at]));
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, place, tile_scalar_name((TileScalar)typed->scalar),
+                      tile_meaning_words(c, &operands[at]));
     tile_diagnostic_note(c->diagnostics, d, span, "types are never converted silently");
     bool convertible = exprs && operands[at].kind == TILE_MEANING_VALUE;
     if (convertible)
@@ -150,7 +158,8 @@ static void report_shapes(TileChecker *c, const TileMeaning *a, const TileMeanin
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span, tile_meaning_words(c, a),
                                       tile_meaning_words(c, b));
     if (a->rank != b->rank)
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "ranks are made equal by hand: `v[_, :]` adds an axis in front, `v[:, _]` behind");
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "ranks are made equal by hand: `v[_, :]` adds an axis in front, `v[:, _]` behind");
     tile_report(c, d);
 }
 
@@ -209,12 +218,14 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
     if (tile_is_error(&m)) return NULL;
     if (m.kind == TILE_MEANING_INTEGER) m = tile_literal_as(c, &m, TILE_I64, span);
     if (tile_is_error(&m)) return NULL;
-    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) && m.scalar != TILE_I64) {
+    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) &&
+        m.scalar != TILE_I64) {
         if (m.scalar == TILE_U64) {
             tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
             return NULL;
         }
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
         tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
         tile_report(c, d);
         return NULL;
@@ -252,7 +263,8 @@ const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
     if (!tile_sum_known(&c->sums, sum, &value)) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "an extent");
         if (expr->kind == TILE_EXPR_NAME)
-            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a dimension becomes constant by the clause `static %s`", expr->name);
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                                 "a dimension becomes constant by the clause `static %s`", expr->name);
         tile_report(c, d);
         return NULL;
     }
@@ -267,8 +279,10 @@ TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m));
     if (m.rank && !c->frame->lifted) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, expr->span, tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
         tile_report(c, d);
         return tile_error_meaning();
     }

@@ -50,8 +50,10 @@ static TileValue *emit_symbol(TileChecker *c, TileSymbol *symbol) {
     const TileSum *whole = tile_sum_symbol(&c->sums, symbol);
     TileValue *cached = tile_cache_get(c, whole, whole->cache);
     if (cached) return cached;
-    static const TileOpId ops[] = {[TILE_SYMBOL_MIN] = TILE_OP_MIN, [TILE_SYMBOL_MAX] = TILE_OP_MAX,
-                                   [TILE_SYMBOL_DIV] = TILE_OP_DIV, [TILE_SYMBOL_REM] = TILE_OP_REM,
+    static const TileOpId ops[] = {[TILE_SYMBOL_MIN] = TILE_OP_MIN,
+                                   [TILE_SYMBOL_MAX] = TILE_OP_MAX,
+                                   [TILE_SYMBOL_DIV] = TILE_OP_DIV,
+                                   [TILE_SYMBOL_REM] = TILE_OP_REM,
                                    [TILE_SYMBOL_MUL] = TILE_OP_MUL};
     TileValue *a = tile_emit_sum(c, symbol->a);
     if (!symbol->b) return a;
@@ -62,13 +64,17 @@ static TileValue *emit_symbol(TileChecker *c, TileSymbol *symbol) {
 
 /* The product without the sign of its factor. */
 static TileValue *emit_product(TileChecker *c, const TileProduct *product) {
-    TileValue *value = emit_symbol(c, product->symbols[0]);
+    const TileSum *whole = tile_sum_product(&c->sums, product);
+    TileValue *value = tile_cache_get(c, whole, whole->cache);
+    if (value) return value;
+    value = emit_symbol(c, product->symbols[0]);
     for (uint32_t k = 1; k < product->degree; k++)
         value = tile_emit_binary(c, TILE_OP_MUL, value, emit_symbol(c, product->symbols[k]));
-    int64_t factor = product->factor;
-    if (factor == 1 || factor == -1) return value;
-    int64_t size = factor < 0 ? (int64_t)(0 - (uint64_t)factor) : factor;
-    return tile_emit_binary(c, TILE_OP_MUL, value, tile_emit_sum(c, tile_sum_integer(&c->sums, size)));
+    int64_t factor = whole->products[0].factor;
+    if (factor != 1)
+        value = tile_emit_binary(c, TILE_OP_MUL, value, tile_emit_sum(c, tile_sum_integer(&c->sums, factor)));
+    tile_cache_set(c, whole, &((TileSum *)whole)->cache, value);
+    return value;
 }
 
 static TileValue *emit_terms(TileChecker *c, const TileSum *sum) {
@@ -139,9 +145,13 @@ TileMeaning tile_integer_meaning(__int128 integer) {
     return (TileMeaning){.kind = TILE_MEANING_INTEGER, .integer = integer};
 }
 
-TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent, const TileValidity *valid) {
-    TileMeaning m = {.kind = TILE_MEANING_VALUE, .scalar = (uint8_t)value->type->scalar, .rank = value->type->rank,
-                     .value = value, .valid = valid};
+TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent,
+                               const TileValidity *valid) {
+    TileMeaning m = {.kind = TILE_MEANING_VALUE,
+                     .scalar = (uint8_t)value->type->scalar,
+                     .rank = value->type->rank,
+                     .value = value,
+                     .valid = valid};
     if (value->type->kind != TILE_TYPE_TILE) m.rank = 0;
     for (unsigned i = 0; i < m.rank; i++) m.extent[i] = extent[i];
     if (m.rank == 0 && m.scalar == TILE_I64) {

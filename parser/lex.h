@@ -102,7 +102,7 @@ typedef enum TileTokenKind {
 
 typedef struct TileToken {
     uint8_t kind;
-    bool newline;   /* a newline that may end a statement stands before */
+    bool newline;    /* a newline that may end a statement stands before */
     bool line_break; /* any newline stands before */
     uint32_t begin, end;
 } TileToken;

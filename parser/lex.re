@@ -79,11 +79,19 @@ static void add_line_break(Lexer *lexer) {
     if (counts && can_end_statement(lexer->last)) lexer->newline = true;
 }
 
+/* Lines without an empty one between them belong together. */
+static bool continues_doc(const Lexer *lexer, uint32_t from, uint32_t to) {
+    unsigned lines = 0;
+    for (uint32_t i = from; i < to; i++) lines += lexer->start[i] == '\n';
+    return lines <= 1;
+}
+
 static void add_doc(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
     TileSpan span = span_of(lexer, begin, end);
     uint32_t next = (uint32_t)lexer->tokens->list.count;
     size_t count = lexer->tokens->docs.count;
-    if (count && lexer->tokens->docs.items[count - 1].token == next)
+    TileDocComment *last = count ? &lexer->tokens->docs.items[count - 1] : NULL;
+    if (last && last->token == next && continues_doc(lexer, last->end, span.begin))
         lexer->tokens->docs.items[count - 1].end = span.end;
     else
         tile_list_push(lexer->arena, &lexer->tokens->docs, (TileDocComment){next, span.begin, span.end});

@@ -55,7 +55,8 @@ static const char *flat_text(const Lister *l, TileSpan span) {
             continue;
         }
         char last = text.length ? text.text[text.length - 1] : '(';
-        if (space && last != '(' && last != '[' && !(text.length && ch == '(' && last == ']')) tile_text_add_char(&text, ' ');
+        if (space && last != '(' && last != '[' && !(text.length && ch == '(' && last == ']'))
+            tile_text_add_char(&text, ' ');
         space = false;
         tile_text_add_char(&text, ch);
     }
@@ -63,7 +64,8 @@ static const char *flat_text(const Lister *l, TileSpan span) {
 }
 
 static TileKernelGeneric list_generic(const Lister *l, const TileGeneric *generic) {
-    TileKernelGeneric info = {.name = generic->name, .kind = (TileGenericKind)generic->kind, .has_default = generic->value != NULL};
+    TileKernelGeneric info = {
+        .name = generic->name, .kind = (TileGenericKind)generic->kind, .has_default = generic->value != NULL};
     TileText text = {.arena = l->arena};
     for (size_t i = 0; i < generic->classes.count; i++) {
         tile_text_format(&text, "%s%s", i ? " | " : "", generic->classes.items[i].name);
@@ -83,7 +85,8 @@ static bool is_generic_type(const TileItem *kernel, const char *name) {
 static TileKernelParameter list_parameter(const Lister *l, const TileItem *kernel, const TileParam *param) {
     static const TileAccess accesses[] = {TILE_ACCESS_IN, TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT};
     const TileTypeExpr *type = param->type;
-    TileKernelParameter info = {.name = param->name, .is_const = type->is_const, .is_tensor = type->access != TILE_WORD_NONE};
+    TileKernelParameter info = {
+        .name = param->name, .is_const = type->is_const, .is_tensor = type->access != TILE_WORD_NONE};
     info.is_static = tile_is_static(kernel, param->name);
     info.access = accesses[type->access];
     info.type = type->name ? type->name : "";
@@ -108,7 +111,8 @@ static bool list_tune(Lister *l, const TileTune *tune, TileKernelInfo *info) {
             tile_list_push(l->arena, &row.candidates, value);
         }
         TileBound *bound = tile_scope_find(c, name->name);
-        if (!bound || !bound->meaning.sum || !tile_sum_known(&c->sums, bound->meaning.sum, &row.value)) row.value = row.candidates.items[0];
+        if (!bound || !bound->meaning.sum || !tile_sum_known(&c->sums, bound->meaning.sum, &row.value))
+            row.value = row.candidates.items[0];
         tile_list_push(l->arena, &info->tunes, row);
     }
     return true;
@@ -133,14 +137,19 @@ static bool list_tunes(Lister *l, const TileItem *kernel, TileKernelInfo *info) 
 }
 
 static bool list_kernel(Lister *l, const TileItem *kernel, TileProgramInfo *out) {
-    TileKernelInfo info = {.name = kernel->name, .doc = kernel->doc, .item = kernel, .signature = flat_text(l, kernel->signature)};
+    TileKernelInfo info = {
+        .name = kernel->name, .doc = kernel->doc, .item = kernel, .signature = flat_text(l, kernel->signature)};
     TileFrame frame = {.item = kernel, .ast = l->ast};
     l->checker->frame = &frame;
-    for (size_t i = 0; i < kernel->generics.count; i++) tile_list_push(l->arena, &info.generics, list_generic(l, &kernel->generics.items[i]));
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        tile_list_push(l->arena, &info.generics, list_generic(l, &kernel->generics.items[i]));
     for (size_t i = 0; i < kernel->params.count; i++)
-        if (!kernel->params.items[i].spread) tile_list_push(l->arena, &info.parameters, list_parameter(l, kernel, &kernel->params.items[i]));
-    for (size_t i = 0; i < kernel->statics.count; i++) tile_list_push(l->arena, &info.statics, kernel->statics.items[i].name);
-    for (size_t i = 0; i < kernel->overlaps.count; i++) tile_list_push(l->arena, &info.overlaps, kernel->overlaps.items[i].name);
+        if (!kernel->params.items[i].spread)
+            tile_list_push(l->arena, &info.parameters, list_parameter(l, kernel, &kernel->params.items[i]));
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        tile_list_push(l->arena, &info.statics, kernel->statics.items[i].name);
+    for (size_t i = 0; i < kernel->overlaps.count; i++)
+        tile_list_push(l->arena, &info.overlaps, kernel->overlaps.items[i].name);
     if (!list_tunes(l, kernel, &info)) return false;
     tile_list_push(l->arena, &out->kernels, info);
     return true;
@@ -159,7 +168,9 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
     TileChecker *c = l->checker;
     if (!kernel) return tile_fail(c, NO_KERNEL, export->kernel.span, export->kernel.name), false;
     if (export->arguments.count > kernel->generics.count)
-        return tile_fail(c, GENERIC_COUNT, export->span, kernel->name, (unsigned)kernel->generics.count, (unsigned)export->arguments.count), false;
+        return tile_fail(c, GENERIC_COUNT, export->span, kernel->name, (unsigned)kernel->generics.count,
+                         (unsigned)export->arguments.count),
+               false;
     TileExportInfo info = {.kernel = kernel->name};
     TileText name = {.arena = l->arena};
     tile_text_add(&name, kernel->name);

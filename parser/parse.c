@@ -62,7 +62,8 @@ void tile_parse_fail(TileParser *parser, const char *expected) {
     const char *words = tile_token_words(found);
     TileSpan span = tile_parse_span(parser);
     if (found == TILE_TOKEN_NAME)
-        words = tile_arena_format(parser->arena, "the name `%.*s`", (int)(span.end - span.begin), parser->text + span.begin);
+        words = tile_arena_format(parser->arena, "the name `%.*s`", (int)(span.end - span.begin),
+                                  parser->text + span.begin);
     if (current(parser)->line_break && found != TILE_TOKEN_END) {
         span = failure_span(parser);
         if (parser->header == false) words = "the end of the line";

@@ -36,7 +36,8 @@ static void parse_named_type(TileParser *parser, TileTypeExpr *type) {
     type->kind = strcmp(ref.name, "range") == 0 ? TILE_TYPE_EXPR_RANGE : TILE_TYPE_EXPR_NAME;
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
         parse_extents(parser, type);
-        if (type->kind == TILE_TYPE_EXPR_RANGE && type->extents.count != 1) tile_parse_fail(parser, "one size of the range");
+        if (type->kind == TILE_TYPE_EXPR_RANGE && type->extents.count != 1)
+            tile_parse_fail(parser, "one size of the range");
     } else if (type->kind == TILE_TYPE_EXPR_RANGE) {
         tile_parse_fail(parser, "`[` and the size of the range");
     }
@@ -48,9 +49,12 @@ TileTypeExpr *tile_parse_type(TileParser *parser) {
     type->span = begin;
     if (!tile_parse_enter(parser)) return type;
     if (tile_parse_accept(parser, TILE_TOKEN_CONST)) type->is_const = true;
-    if (tile_parse_accept(parser, TILE_TOKEN_IN)) type->access = TILE_WORD_IN;
-    else if (tile_parse_accept(parser, TILE_TOKEN_OUT)) type->access = TILE_WORD_OUT;
-    else if (tile_parse_accept(parser, TILE_TOKEN_INOUT)) type->access = TILE_WORD_INOUT;
+    if (tile_parse_accept(parser, TILE_TOKEN_IN))
+        type->access = TILE_WORD_IN;
+    else if (tile_parse_accept(parser, TILE_TOKEN_OUT))
+        type->access = TILE_WORD_OUT;
+    else if (tile_parse_accept(parser, TILE_TOKEN_INOUT))
+        type->access = TILE_WORD_INOUT;
     if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN) {
         type->kind = TILE_TYPE_EXPR_TUPLE;
         parse_type_list(parser, type);
@@ -199,11 +203,16 @@ static void parse_tune(TileParser *parser, TileItem *item) {
 
 static void parse_clauses(TileParser *parser, TileItem *item) {
     while (!parser->panic) {
-        if (tile_parse_accept(parser, TILE_TOKEN_STATIC)) parse_static(parser, item);
-        else if (tile_parse_accept(parser, TILE_TOKEN_REQUIRE)) parse_require(parser, item);
-        else if (tile_parse_accept(parser, TILE_TOKEN_ALLOW)) parse_allow(parser, item);
-        else if (tile_parse_accept(parser, TILE_TOKEN_TUNE)) parse_tune(parser, item);
-        else return;
+        if (tile_parse_accept(parser, TILE_TOKEN_STATIC))
+            parse_static(parser, item);
+        else if (tile_parse_accept(parser, TILE_TOKEN_REQUIRE))
+            parse_require(parser, item);
+        else if (tile_parse_accept(parser, TILE_TOKEN_ALLOW))
+            parse_allow(parser, item);
+        else if (tile_parse_accept(parser, TILE_TOKEN_TUNE))
+            parse_tune(parser, item);
+        else
+            return;
     }
 }
 

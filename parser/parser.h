@@ -26,8 +26,8 @@ typedef struct TileImporter {
     void *state;
 } TileImporter;
 
-tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, const TileImporter *importer)
-    TILE_MUST_CHECK;
+tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast,
+                                 const TileImporter *importer) TILE_MUST_CHECK;
 
 typedef enum TileBindingKind {
     TILE_BINDING_TYPE,
@@ -67,10 +67,10 @@ typedef struct TileKernelGeneric {
 typedef struct TileKernelParameter {
     const char *name;
     bool is_tensor, is_const, is_static;
-    TileAccess access;      /* tensors */
-    const char *type;       /* element type as written: "f32", or the name of a generic */
-    bool generic_type;      /* `type` names a generic */
-    TileScalar scalar;      /* else what it is */
+    TileAccess access; /* tensors */
+    const char *type;  /* element type as written: "f32", or the name of a generic */
+    bool generic_type; /* `type` names a generic */
+    TileScalar scalar; /* else what it is */
     unsigned rank;
     const char *dims[TILE_MAX_TENSOR_RANK]; /* as written: "M", "2 * N", "3" */
     bool dim_is_name[TILE_MAX_TENSOR_RANK];
@@ -119,8 +119,10 @@ typedef struct TileLowerOptions {
     size_t binding_count;
 } TileLowerOptions;
 tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
-                                  const char *kernel, const TileLowerOptions *options, TileModule **out) TILE_MUST_CHECK;
-tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, const char *kernel,
-                              const TileBinding *bindings, size_t count, TileModule **out) TILE_MUST_CHECK;
+                                  const char *kernel, const TileLowerOptions *options,
+                                  TileModule **out) TILE_MUST_CHECK;
+tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
+                              const char *kernel, const TileBinding *bindings, size_t count,
+                              TileModule **out) TILE_MUST_CHECK;
 
 #endif

@@ -92,12 +92,14 @@ static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const 
         else if (tile_is_literal(&value))
             value = tile_literal_as(c, &value, scalar, item->value->span);
         else if (value.scalar != scalar)
-            value = tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
+            value =
+                tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
     }
     bool known = tile_is_literal(&value) || value.constant;
     int64_t number;
     if (value.kind == TILE_MEANING_VALUE && value.sum) known = tile_sum_known(&c->sums, value.sum, &number);
-    if (!known && !tile_is_error(&value)) value = tile_fail(c, NOT_CONSTANT, item->value->span, "the value of a `const`");
+    if (!known && !tile_is_error(&value))
+        value = tile_fail(c, NOT_CONSTANT, item->value->span, "the value of a `const`");
     c->depth--;
     c->frame = caller;
     return value;
@@ -177,7 +179,8 @@ static void report_short_lived(TileChecker *c, TileVar *var, const TileValidEntr
     tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` lives longer: it is declared here", var->name);
     tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
     if (entry->where.file)
-        tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else %s)", tile_span_text(c, entry->where), c->fill_word);
+        tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else %s)", tile_span_text(c, entry->where),
+                             c->fill_word);
     tile_report(c, d);
 }
 
@@ -240,7 +243,8 @@ const char *tile_meaning_words(TileChecker *c, const TileMeaning *m) {
     case TILE_MEANING_VALUE: return value_words(c, m);
     case TILE_MEANING_RANGE: return tile_arena_format(c->arena, "a range of %s", tile_sum_words(c, m->range->size));
     case TILE_MEANING_TENSOR:
-        return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_scalar_name(m->tensor->scalar), m->tensor->rank);
+        return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_scalar_name(m->tensor->scalar),
+                                 m->tensor->rank);
     case TILE_MEANING_TUPLE: return "a tuple";
     case TILE_MEANING_TYPE: return tile_arena_format(c->arena, "the type %s", tile_scalar_name((TileScalar)m->scalar));
     case TILE_MEANING_FUNCTION:

@@ -25,7 +25,8 @@ static uint64_t hash_sum(int64_t constant, const TileProduct *products, uint32_t
 static bool equals(const TileSum *sum, int64_t constant, const TileProduct *products, uint32_t count) {
     if (sum->constant != constant || sum->count != count) return false;
     for (uint32_t i = 0; i < count; i++)
-        if (sum->products[i].factor != products[i].factor || !same_product(&sum->products[i], &products[i])) return false;
+        if (sum->products[i].factor != products[i].factor || !same_product(&sum->products[i], &products[i]))
+            return false;
     return true;
 }
 
@@ -90,6 +91,12 @@ const TileSum *tile_sum_integer(TileSumTable *table, int64_t value) { return int
 const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol) {
     TileProduct product = {.factor = 1, .degree = 1, .symbols = {symbol}};
     return intern(table, 0, &product, 1);
+}
+
+const TileSum *tile_sum_product(TileSumTable *table, const TileProduct *product) {
+    TileProduct positive = *product;
+    if (positive.factor < 0) positive.factor = (int64_t)(0 - (uint64_t)positive.factor);
+    return intern(table, 0, &positive, 1);
 }
 
 /* ---- arithmetic ---- */
@@ -338,7 +345,8 @@ static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, 
     if (fuel == 0 || !take_apart(table, sum, symbol, &coefficient, &rest)) return false;
     fuel--;
     bool up = prove(table, coefficient, needs, fuel);
-    if (!up && !prove(table, tile_sum_subtract(table, tile_sum_integer(table, 0), coefficient), needs, fuel)) return false;
+    if (!up && !prove(table, tile_sum_subtract(table, tile_sum_integer(table, 0), coefficient), needs, fuel))
+        return false;
     bool both = symbol->kind == (up ? TILE_SYMBOL_MIN : TILE_SYMBOL_MAX);
     bool either = symbol->kind == (up ? TILE_SYMBOL_MAX : TILE_SYMBOL_MIN);
     if (both || either) {
@@ -372,7 +380,9 @@ static void print_symbol(TileText *text, const TileSymbol *symbol) {
         tile_text_add(text, "(");
         tile_sum_print(text, symbol->a);
         if (symbol->b) {
-            tile_text_add(text, symbol->kind == TILE_SYMBOL_DIV ? ") / (" : symbol->kind == TILE_SYMBOL_REM ? ") % (" : ") * (");
+            tile_text_add(text, symbol->kind == TILE_SYMBOL_DIV   ? ") / ("
+                                : symbol->kind == TILE_SYMBOL_REM ? ") % ("
+                                                                  : ") * (");
             tile_sum_print(text, symbol->b);
         }
         tile_text_add(text, ")");
@@ -397,6 +407,7 @@ void tile_sum_print(TileText *text, const TileSum *sum) {
     if (sum->count == 0)
         tile_text_format(text, "%lld", (long long)sum->constant);
     else if (sum->constant)
-        tile_text_format(text, sum->constant < 0 ? " - %llu" : " + %llu",
-                         (unsigned long long)(sum->constant < 0 ? 0 - (uint64_t)sum->constant : (uint64_t)sum->constant));
+        tile_text_format(
+            text, sum->constant < 0 ? " - %llu" : " + %llu",
+            (unsigned long long)(sum->constant < 0 ? 0 - (uint64_t)sum->constant : (uint64_t)sum->constant));
 }

@@ -30,7 +30,7 @@ struct TileSymbol {
     const char *name;
     int64_t known;
     const TileSum *a, *b;
-    TileValue *value; /* VALUE */
+    TileValue *value;                                               /* VALUE */
     const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; each of them holds */
     uint8_t lower_count, upper_count;
     const TileSum *needs; /* the bounds hold only where this is >= 0, which a launch has to check; or NULL */
@@ -66,6 +66,8 @@ void tile_symbol_bound(TileSymbol *symbol, const TileSum *lower, const TileSum *
 
 const TileSum *tile_sum_integer(TileSumTable *table, int64_t value);
 const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol);
+/* One product without the sign of its factor. */
+const TileSum *tile_sum_product(TileSumTable *table, const TileProduct *product);
 const TileSum *tile_sum_add(TileSumTable *table, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_subtract(TileSumTable *table, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const TileSum *b);

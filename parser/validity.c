@@ -23,22 +23,30 @@ TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom) {
 TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, TileSpan span) {
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
-        if (other->kind == TILE_ATOM_CONDITION && other->index == index && other->dim == dim && !other->of) return other;
+        if (other->kind == TILE_ATOM_CONDITION && other->index == index && other->dim == dim && !other->of)
+            return other;
     }
     TileAtom *atom = TILE_NEW(c->arena, TileAtom);
     *atom = (TileAtom){.kind = TILE_ATOM_CONDITION, .birth = tile_now(c), .index = index, .dim = dim, .span = span};
-    atom->words = tile_arena_format(c->arena, "the index %s outside 0..%s", tile_sum_words(c, index), tile_sum_words(c, dim));
+    atom->words =
+        tile_arena_format(c->arena, "the index %s outside 0..%s", tile_sum_words(c, index), tile_sum_words(c, dim));
     tile_list_push(c->arena, &c->atoms, atom);
     return atom;
 }
 
-TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span, const char *words) {
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span,
+                         const char *words) {
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
         if (other->kind == TILE_ATOM_MASK && other->key == key && other->dim == dim) return other;
     }
     TileAtom *atom = TILE_NEW(c->arena, TileAtom);
-    *atom = (TileAtom){.kind = TILE_ATOM_MASK, .birth = tile_now(c), .mask = mask, .key = key, .dim = dim, .span = span,
+    *atom = (TileAtom){.kind = TILE_ATOM_MASK,
+                       .birth = tile_now(c),
+                       .mask = mask,
+                       .key = key,
+                       .dim = dim,
+                       .span = span,
                        .words = words};
     tile_list_push(c->arena, &c->atoms, atom);
     return atom;
@@ -73,7 +81,8 @@ static TileValidity *copy_set(TileChecker *c, const TileValidity *valid, unsigne
     return copy;
 }
 
-const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes, TileSpan where) {
+const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
+                                   TileSpan where) {
     TileValidEntry entry = {.atom = atom, .where = where};
     memcpy(entry.axes, axes, axis_count(atom));
     if (has_entry(valid, &entry)) return valid;
@@ -153,7 +162,8 @@ const TileValidity *tile_valid_select(TileChecker *c, const TileValidity *valid,
     result->count = 0;
     for (unsigned i = 0; i < valid->count; i++) {
         bool condition = valid->entries[i].atom->kind == TILE_ATOM_CONDITION;
-        if (condition ? conditions : touches(&valid->entries[i], axes)) result->entries[result->count++] = valid->entries[i];
+        if (condition ? conditions : touches(&valid->entries[i], axes))
+            result->entries[result->count++] = valid->entries[i];
     }
     return result->count ? result : NULL;
 }
@@ -215,7 +225,8 @@ static TileValue *emit_condition(TileChecker *c, TileAtom *atom) {
 TileValue *tile_emit_conditions(TileChecker *c, const TileValidity *valid) {
     TileValue *all = NULL;
     for (unsigned i = 0; valid && i < valid->count; i++)
-        if (valid->entries[i].atom->kind == TILE_ATOM_CONDITION) all = emit_both(c, all, emit_condition(c, valid->entries[i].atom));
+        if (valid->entries[i].atom->kind == TILE_ATOM_CONDITION)
+            all = emit_both(c, all, emit_condition(c, valid->entries[i].atom));
     return all;
 }
 
@@ -247,14 +258,15 @@ static TileValue *shape_mask(TileChecker *c, const TileValidEntry *entry, const 
 TileValue *tile_emit_masks(TileChecker *c, const TileValidity *valid, const TileMeaning *shape) {
     TileValue *all = NULL;
     for (unsigned i = 0; valid && i < valid->count; i++)
-        if (valid->entries[i].atom->kind == TILE_ATOM_MASK) all = emit_both(c, all, shape_mask(c, &valid->entries[i], shape));
+        if (valid->entries[i].atom->kind == TILE_ATOM_MASK)
+            all = emit_both(c, all, shape_mask(c, &valid->entries[i], shape));
     return all;
 }
 
 /* Lanes lo .. hi of an axis as a bool tile of the shape. */
-static TileValue *emit_interval_mask(TileChecker *c, const TileMeaning *shape, unsigned axis, const TileSum *lo, const TileSum *hi) {
-    TileMeaning bools = *shape, lanes = *shape;
-    bools.scalar = TILE_BOOL;
+static TileValue *emit_interval_mask(TileChecker *c, const TileMeaning *shape, unsigned axis, const TileSum *lo,
+                                     const TileSum *hi) {
+    TileMeaning lanes = *shape;
     lanes.scalar = TILE_I64;
     const TileType *type = tile_meaning_type(c, &lanes);
     TileValue *lane = tile_build_iota(tile_emit(c), type, axis), *ok = NULL;

@@ -64,6 +64,16 @@ TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit) {
     return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
 }
 
+TileValue *dot_tf32(Dot *dot, TileValue *x) {
+    TileEmitter *e = dot->emitter;
+    TileValue *bits = tile_build_bitcast(dot->builder, x, TILE_U32);
+    TileValue *odd = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_SHR, bits, 13), 1);
+    TileValue *up = tile_emit_binary(e, TILE_OP_ADD, tile_emit_with_bits(e, TILE_OP_ADD, bits, 0xfff), odd);
+    TileValue *rounded = tile_emit_with_bits(e, TILE_OP_AND, up, 0xffffe000);
+    TileValue *number = tile_build_bitcast(dot->builder, rounded, TILE_F32);
+    return tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, x), x, number);
+}
+
 static void enter(Dot *dot, TileBlock *block) {
     dot->builder->block = block;
     dot->builder->before = NULL;
@@ -176,6 +186,9 @@ static void read_operands(Dot *dot, const TileOp *op) {
     dot->b = (DotOperand){moved(dot, moved(dot, x[3], x[13], x[4]), x[12], x[5]), x[4], x[5], types[1]->scalar};
     TileValue *size = dot_i64(dot, dot->bytes);
     dot->c = (DotOperand){moved(dot, moved(dot, x[6], x[11], x[7]), x[12], size), x[7], size, dot->scalar};
+    dot->precision = TILE_PRECISION_IEEE;
+    if (dot->scalar == TILE_F32)
+        dot->precision = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE);
     dot->m = x[8];
     dot->n = x[9];
     dot->k = x[10];

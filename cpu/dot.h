@@ -19,9 +19,10 @@ typedef struct Dot {
     DotOperand a, b, c;   /* c.column: one element */
     TileValue *m, *n, *k;
     int64_t m_max, n_max, k_max;
-    TileScalar scalar; /* of accumulators and panels */
-    int64_t bytes;     /* of one such element */
-    int64_t lanes;     /* of one vector */
+    TileScalar scalar;  /* of accumulators and panels */
+    TileName precision; /* TILE_PRECISION_*, where that is f32 */
+    int64_t bytes;      /* of one such element */
+    int64_t lanes;      /* of one vector */
     /* The micro-kernel's block of c: block_rows by block_columns, the latter in block_vectors vectors. */
     int64_t block_rows, block_vectors, block_columns;
     int64_t depth;      /* of the panels: greatest number of k packed at a time */
@@ -41,6 +42,8 @@ TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor);
 TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);
+/* An f32 vector rounded to tf32, as tile_eval_tf32 does it. */
+TileValue *dot_tf32(Dot *dot, TileValue *x);
 /* Lanes from `first` on that lie below the limit. */
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 

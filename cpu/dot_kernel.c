@@ -5,9 +5,26 @@
 
 enum { BLOCK_LIMIT = 32 }; /* accumulators */
 
-static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *sum) {
-    if (tile_scalar_is_float(dot->scalar)) return tile_build_ternary(dot->builder, TILE_OP_FMA, x, y, sum);
-    return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum, tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y));
+/* One operand's vector. With tf32x3 it is split: high is rounded to tf32, and low is the rest, also rounded. */
+typedef struct Factor {
+    TileValue *whole, *high, *low;
+} Factor;
+
+static Factor make_factor(Dot *dot, TileValue *x) {
+    if (dot->precision != TILE_PRECISION_TF32X3) return (Factor){x, NULL, NULL};
+    TileValue *high = dot_tf32(dot, x);
+    return (Factor){x, high, dot_tf32(dot, tile_emit_binary(dot->emitter, TILE_OP_SUB, x, high))};
+}
+
+static TileValue *fused(Dot *dot, TileValue *x, TileValue *y, TileValue *sum) {
+    return tile_build_ternary(dot->builder, TILE_OP_FMA, x, y, sum);
+}
+
+static TileValue *multiply_add(Dot *dot, const Factor *x, const Factor *y, TileValue *sum) {
+    if (x->high) return fused(dot, x->high, y->high, fused(dot, x->high, y->low, fused(dot, x->low, y->high, sum)));
+    if (tile_scalar_is_float(dot->scalar)) return fused(dot, x->whole, y->whole, sum);
+    return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum,
+                            tile_emit_binary(dot->emitter, TILE_OP_MUL, x->whole, y->whole));
 }
 
 /* Pointers to the vectors of a block of c. */
@@ -23,16 +40,18 @@ static void point_at_block(Dot *dot, TileValue *block, TileValue *row, TileValue
 static void step(Dot *dot, TileValue *panel, TileValue *k, TileValue *const *sums, TileValue **next) {
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
     scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
-    TileValue *b[8];
+    Factor b[8];
     TileValue *row = dot_offset(dot, panel, dot_scale(dot, k, dot->block_columns * dot->bytes));
-    for (int64_t v = 0; v < dot->block_vectors; v++)
-        b[v] = tile_build_load(dot->builder, vector, dot_offset(dot, row, dot_i64(dot, v * dot->lanes * dot->bytes)),
-                               NULL, NULL, dot->lanes * dot->bytes);
+    for (int64_t v = 0; v < dot->block_vectors; v++) {
+        TileValue *at = dot_offset(dot, row, dot_i64(dot, v * dot->lanes * dot->bytes));
+        b[v] = make_factor(dot, tile_build_load(dot->builder, vector, at, NULL, NULL, dot->lanes * dot->bytes));
+    }
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < dot->block_rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * dot->panel_row * dot->bytes));
-        TileValue *a = tile_build_splat(dot->builder, tile_build_load(dot->builder, scalar, at, NULL, NULL, 0), vector);
-        for (int64_t v = 0; v < dot->block_vectors; v++) *next++ = multiply_add(dot, a, b[v], *sums++);
+        TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);
+        Factor a = make_factor(dot, tile_build_splat(dot->builder, element, vector));
+        for (int64_t v = 0; v < dot->block_vectors; v++) *next++ = multiply_add(dot, &a, &b[v], *sums++);
     }
 }
 

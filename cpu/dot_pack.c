@@ -34,7 +34,8 @@ static TileValue *load_run(Dot *dot, const Run *run, TileValue *pointer, TileVal
     TileValue *zero = mask ? tile_emit_bits(dot->emitter, type, 0) : NULL;
     TileValue *value = run->offsets ? gather(dot, run, pointer, mask, zero)
                                     : tile_build_load(dot->builder, type, pointer, mask, zero, 0);
-    return tile_build_convert(dot->builder, value, dot->scalar);
+    value = tile_build_convert(dot->builder, value, dot->scalar);
+    return dot->precision == TILE_PRECISION_TF32 ? dot_tf32(dot, value) : value;
 }
 
 /* Both ways to walk along a run, chosen when the program runs unless the stride is known. */

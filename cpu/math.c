@@ -33,7 +33,7 @@ static TileValue *constant(Program *program, TileScalar scalar, uint64_t bits) {
 
 /* An `if` on whether some lane of m is true; until rare_end, ops go to its first region. */
 static TileOp *rare_begin(Program *program, TileValue *m, const TileType *type) {
-    TileValue *some = m->type->kind == TILE_TYPE_VECTOR ? tile_build_unary(program->builder, TILE_OP_ANY_LANE, m) : m;
+    TileValue *some = tile_build_unary(program->builder, TILE_OP_ANY_LANE, m);
     TileOp *op = tile_build_if(program->builder, some, &type, 1);
     program->builder->block = &op->regions[0];
     program->builder->before = NULL;

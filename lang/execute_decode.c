@@ -85,6 +85,7 @@ static ExecHandler handler_of(const TileOp *op) {
     case TILE_OP_INSERT: return tile_exec_insert;
     case TILE_OP_FILL: return tile_exec_fill;
     case TILE_OP_MASK_LT: return tile_exec_mask_lt;
+    case TILE_OP_ANY_LANE: return tile_exec_any_lane;
     case TILE_OP_REDUCE: return tile_exec_reduce;
     case TILE_OP_ARG_REDUCE: return tile_exec_arg_reduce;
     case TILE_OP_SCAN: return tile_exec_scan;

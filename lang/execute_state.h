@@ -202,6 +202,7 @@ bool tile_exec_map(TileExecutor *e, const ExecInstruction *in);
 bool tile_exec_insert(TileExecutor *e, const ExecInstruction *in);
 bool tile_exec_fill(TileExecutor *e, const ExecInstruction *in);
 bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in);
+bool tile_exec_any_lane(TileExecutor *e, const ExecInstruction *in);
 
 bool tile_exec_reduce(TileExecutor *e, const ExecInstruction *in);
 bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in);

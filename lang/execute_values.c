@@ -159,3 +159,12 @@ bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in) {
     }
     return true;
 }
+
+bool tile_exec_any_lane(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue value = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
+    *result.any = 0;
+    result.lanes[0] = 0;
+    for (uint32_t i = 0; i < value.count; i++)
+        if (!tile_exec_poisoned(value, i)) result.lanes[0] |= value.lanes[i];
+    return true;
+}

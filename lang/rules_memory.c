@@ -230,6 +230,6 @@ const char *tile_rule_mask_lt(const TileRule *r) {
 
 const char *tile_rule_any_lane(const TileRule *r) {
     const TileType *type = tile_rule_operand(r, 0);
-    if (!is_vector(type) || type->scalar != TILE_BOOL) return "the operand is no vector of bool";
+    if (type->kind == TILE_TYPE_POINTER || type->scalar != TILE_BOOL) return "the operand is no bool";
     return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL));
 }

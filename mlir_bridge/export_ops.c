@@ -321,3 +321,13 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
     MlirValue numbers = build_iota(exporter, type, narrow);
     set_result(exporter, op, 0, export_compare(exporter, false, ICMP_SLT, export_type(exporter, type), numbers, bound));
 }
+
+/* Frozen: the result decides a branch, which must not depend on lanes that are poison. */
+void export_any_lane(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_operand(op, 0)->type;
+    MlirValue x = export_build(exporter, "llvm.freeze", export_type(exporter, type),
+                               VALUES(operand_of(exporter, op, 0)), NO_ATTRIBUTES);
+    if (type->kind == TILE_TYPE_VECTOR)
+        x = export_build(exporter, "llvm.intr.vector.reduce.or", result_type(exporter, op), VALUES(x), NO_ATTRIBUTES);
+    set_result(exporter, op, 0, x);
+}

@@ -1,0 +1,89 @@
+/* Every f32 argument of one transcendental function against the C library in double: the greatest error in units of
+ * the last place, and how many results are wrong in kind (NaN, infinity, sign of zero).
+ * usage: soak_math FUNCTION [approx] [STEP] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/math.h"
+
+typedef double (*Reference)(double);
+
+static double reference_rsqrt(double x) { return 1 / sqrt(x); }
+static double reference_sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+static const struct {
+    const char *name;
+    TileOpId id;
+    Reference reference;
+} functions[] = {
+    {"rsqrt", TILE_OP_RSQRT, reference_rsqrt},
+    {"exp", TILE_OP_EXP, exp},
+    {"exp2", TILE_OP_EXP2, exp2},
+    {"expm1", TILE_OP_EXPM1, expm1},
+    {"log", TILE_OP_LOG, log},
+    {"log2", TILE_OP_LOG2, log2},
+    {"log1p", TILE_OP_LOG1P, log1p},
+    {"sin", TILE_OP_SIN, sin},
+    {"cos", TILE_OP_COS, cos},
+    {"tan", TILE_OP_TAN, tan},
+    {"tanh", TILE_OP_TANH, tanh},
+    {"erf", TILE_OP_ERF, erf},
+    {"sigmoid", TILE_OP_SIGMOID, reference_sigmoid},
+};
+
+typedef struct Worst {
+    double ulps;
+    float at, kind_at;
+    unsigned long kinds;
+} Worst;
+
+/* In units of the last place of the exact value. Past the largest f32, infinity stands for 2^128. */
+static double distance(float got, double exact) {
+    int exponent;
+    double magnitude = fabs(exact);
+    frexp(magnitude < 0x1p-126 ? 0x1p-126 : magnitude >= 0x1p128 ? 0x1p127 : magnitude, &exponent);
+    double limited = magnitude >= 0x1p128 ? copysign(0x1p128, exact) : exact;
+    return fabs((isinf(got) ? copysign(0x1p128, got) : (double)got) - limited) / ldexp(1, exponent - 24);
+}
+
+static void compare(Worst *worst, float x, float got, double exact) {
+    bool same_kind = !isnan(exact) == !isnan(got) && (exact != 0 || (got == 0 && !signbit(got) == !signbit(exact)));
+    if (!same_kind) {
+        worst->kinds++;
+        worst->kind_at = x;
+    } else if (!isnan(exact) && exact != 0) {
+        double ulps = distance(got, exact);
+        if (ulps > worst->ulps) worst->ulps = ulps, worst->at = x;
+    }
+}
+
+/* Where the short forms promise nothing, or only a small result. */
+static bool is_beyond_approx(TileOpId id, float x, double exact) {
+    if (id == TILE_OP_SIN || id == TILE_OP_COS) return !(fabsf(x) <= 0x1p17f);
+    if (id == TILE_OP_LOG || id == TILE_OP_LOG2) return fabsf(x) < 0x1p-126f;
+    return fabs(exact) < 0x1p-125;
+}
+
+int main(int count, char **arguments) {
+    bool approx = count > 2 && strcmp(arguments[2], "approx") == 0;
+    uint64_t step = count > 2 + approx ? strtoull(arguments[2 + approx], NULL, 10) : 1;
+    for (size_t f = 0; count > 1 && step && f < sizeof functions / sizeof *functions; f++) {
+        if (strcmp(arguments[1], functions[f].name) != 0) continue;
+        Worst worst = {0};
+        for (uint64_t i = 0; i < (uint64_t)1 << 32; i += step) {
+            uint32_t bits = (uint32_t)i;
+            float x;
+            memcpy(&x, &bits, sizeof x);
+            double exact = functions[f].reference(x);
+            if (approx && is_beyond_approx(functions[f].id, x, exact)) continue;
+            compare(&worst, x, tile_math_f32(functions[f].id, approx, x, 0), exact);
+        }
+        printf("%s%s: at most %.3f ulp, at %a; %lu of the wrong kind (%a)\n", approx ? "approx." : "",
+               functions[f].name, worst.ulps, worst.at, worst.kinds, worst.kind_at);
+        return worst.kinds || worst.ulps > (approx ? 5 : 2);
+    }
+    fprintf(stderr, "usage: soak_math FUNCTION [approx] [STEP]\n");
+    return 2;
+}

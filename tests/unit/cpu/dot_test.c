@@ -1,0 +1,123 @@
+/* cpu-dot: after the pass, dot_block gives the same bits as before, at edges of blocks and panels, with operands of
+ * any stride and every type, and touches nothing but its operands and c. */
+#include <string.h>
+
+#include "lang/scalar.h"
+#include "tests/unit/cpu/passing.h"
+
+enum { GUARD = 64 }; /* bytes on both sides of c that stay as they are */
+
+typedef struct Dot {
+    TileScalar a, b, c;
+    int64_t m, n, k, m_max, n_max, k_max;
+    const char *precision;
+    bool turn_a, turn_b; /* columns next to one another instead of rows */
+} Dot;
+
+/* An array of `rows` by `columns`, with byte strides. */
+typedef struct Array {
+    char *data;
+    uint64_t size;
+    int64_t row, column;
+} Array;
+
+static Array make_array(TileArena *arena, int64_t rows, int64_t columns, TileScalar scalar, bool turn) {
+    int64_t size = tile_scalar_bytes(scalar);
+    Array array = {.size = (uint64_t)(rows * columns * size), .row = columns * size, .column = size};
+    if (turn) array.row = size, array.column = rows * size;
+    array.data = tile_arena_alloc(arena, array.size + 2 * GUARD);
+    array.data += GUARD;
+    return array;
+}
+
+/* Small numbers: products of random bits would all be infinite. */
+static void fill_array(Array *array, TileScalar scalar, uint64_t *random) {
+    unsigned size = tile_scalar_bytes(scalar);
+    for (uint64_t at = 0; at < array->size; at += size) {
+        double value = (double)(passing_random(random) % 4001) / 1000 - 2;
+        uint64_t bits = tile_scalar_is_float(scalar) ? tile_scalar_from_double(scalar, value)
+                                                     : passing_random(random) & tile_scalar_mask(scalar);
+        memcpy(array->data + at, &bits, size);
+    }
+}
+
+static void write_dot(TileText *text, const Dot *dot) {
+    tile_text_format(text,
+                     "func phase machine @d(%%a: ptr<global>, %%ar: i64, %%ac: i64, %%b: ptr<global>, %%br: i64, %%bc: "
+                     "i64, %%c: ptr<scratch>, %%cr: i64, %%m: i64, %%n: i64, %%k: i64) {\n"
+                     "  %%0 = const {value = 0} : i64\n"
+                     "  dot_block %%a, %%ar, %%ac, %%b, %%br, %%bc, %%c, %%cr, %%m, %%n, %%k, %%0, %%0, %%0 "
+                     "{types = [%s, %s, %s], extents = [%lld, %lld, %lld], precision = %s}\n  return\n}\n",
+                     tile_scalar_name(dot->a), tile_scalar_name(dot->b), tile_scalar_name(dot->c),
+                     (long long)dot->m_max, (long long)dot->n_max, (long long)dot->k_max, dot->precision);
+}
+
+static void run_dot(const Passing *passing, const Dot *dot, const Array *a, const Array *b, const Array *c) {
+    TileExecutor *executor = passing_executor(passing);
+    const Array *arrays[] = {a, b, c};
+    const int64_t scalars[] = {a->row, a->column, b->row, b->column, c->row, dot->m, dot->n, dot->k};
+    static const unsigned pointer_at[] = {0, 3, 6}, scalar_at[] = {1, 2, 4, 5, 7, 8, 9, 10};
+    for (unsigned i = 0; i < 3; i++)
+        tile_executor_bind_pointer(executor, pointer_at[i], arrays[i]->data, 0, arrays[i]->size, i == 2);
+    for (unsigned i = 0; i < 8; i++) tile_executor_bind_scalar(executor, scalar_at[i], (uint64_t)scalars[i]);
+    passing_execute(executor);
+}
+
+static void check_dot(const Dot *dot, const char *target_name, uint64_t *random) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileText text = {.arena = arena};
+    write_dot(&text, dot);
+    Array a = make_array(arena, dot->m, dot->k, dot->a, dot->turn_a);
+    Array b = make_array(arena, dot->k, dot->n, dot->b, dot->turn_b);
+    Array before = make_array(arena, dot->m, dot->n_max + 1, dot->c, false), after = before;
+    fill_array(&a, dot->a, random);
+    fill_array(&b, dot->b, random);
+    fill_array(&before, dot->c, random);
+    after.data = (char *)tile_arena_copy(arena, before.data - GUARD, before.size + 2 * GUARD) + GUARD;
+    Passing passing = passing_read(tile_text_get(&text));
+    run_dot(&passing, dot, &a, &b, &before);
+    passing_run(&passing, "cpu-dot", tile_cpu_target_find(target_name));
+    run_dot(&passing, dot, &a, &b, &after);
+    cr_expect(memcmp(before.data - GUARD, after.data - GUARD, before.size + 2 * GUARD) == 0,
+              "%s: %lld x %lld x %lld of %s, turned %d %d", target_name, (long long)dot->m, (long long)dot->n,
+              (long long)dot->k, tile_scalar_name(dot->a), dot->turn_a, dot->turn_b);
+    passing_release(&passing);
+    tile_arena_destroy(arena);
+}
+
+static void check_both(Dot dot) {
+    uint64_t random = 88172645463325252u;
+    for (int turned = 0; turned < 4; turned++) {
+        dot.turn_a = turned & 1;
+        dot.turn_b = turned >> 1;
+        check_dot(&dot, "avx2", &random);
+        check_dot(&dot, "avx512", &random);
+    }
+}
+
+Test(dot, whole_blocks) { check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 28, 64, 16, 28, 64, 16, "ieee", 0, 0}); }
+Test(dot, edges_of_every_size) {
+    check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 17, 41, 19, 28, 64, 33, "ieee", 0, 0});
+}
+Test(dot, one_element) { check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 1, 1, 1, 14, 32, 16, "ieee", 0, 0}); }
+Test(dot, one_row) { check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 1, 70, 9, 1, 96, 16, "ieee", 0, 0}); }
+Test(dot, one_column) { check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 20, 1, 9, 32, 1, 16, "ieee", 0, 0}); }
+Test(dot, nothing) {
+    check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 4, 5, 0, 14, 32, 16, "ieee", 0, 0});
+    check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 0, 5, 3, 14, 32, 16, "ieee", 0, 0});
+}
+Test(dot, deeper_than_a_panel) {
+    check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 3, 17, 530, 3, 17, 600, "ieee", 0, 0});
+}
+Test(dot, wider_than_a_panel) { check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 2, 1100, 3, 2, 1200, 4, "ieee", 0, 0}); }
+Test(dot, other_types) {
+    check_both((Dot){TILE_F64, TILE_F64, TILE_F64, 15, 19, 20, 28, 64, 33, "ieee", 0, 0});
+    check_both((Dot){TILE_BF16, TILE_BF16, TILE_F32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
+    check_both((Dot){TILE_F16, TILE_F16, TILE_F32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
+    check_both((Dot){TILE_I8, TILE_I8, TILE_I32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
+    check_both((Dot){TILE_U8, TILE_I8, TILE_I32, 15, 35, 18, 28, 64, 33, "ieee", 0, 0});
+}
+Test(dot, tf32) {
+    check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32", 0, 0});
+    check_both((Dot){TILE_F32, TILE_F32, TILE_F32, 15, 35, 18, 28, 64, 33, "tf32x3", 0, 0});
+}

@@ -1,0 +1,122 @@
+/* The f32 functions of lang/math.def: special arguments exactly, others on a sample of all bit patterns against the C
+ * library in double. The bounds are those of docs/math.md, which scripts/soak_math.sh checks on every argument. */
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "lang/math.h"
+
+enum { STRIDE = 7919 }; /* of the sample: about 540,000 arguments for each function */
+
+typedef double (*Reference)(double);
+
+static double reference_rsqrt(double x) { return 1 / sqrt(x); }
+static double reference_sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+typedef struct Function {
+    TileOpId id;
+    Reference reference;
+    double ulps, approx_ulps;
+} Function;
+
+static const Function functions[] = {
+    {TILE_OP_RSQRT, reference_rsqrt, 1.5, 1.5},
+    {TILE_OP_EXP, exp, 0.9, 2.3},
+    {TILE_OP_EXP2, exp2, 0.9, 2.0},
+    {TILE_OP_EXPM1, expm1, 1.6, 1.6},
+    {TILE_OP_LOG, log, 1.0, 5},
+    {TILE_OP_LOG2, log2, 1.0, 5},
+    {TILE_OP_LOG1P, log1p, 1.5, 1.5},
+    {TILE_OP_SIN, sin, 1.8, 1.8},
+    {TILE_OP_COS, cos, 1.9, 1.9},
+    {TILE_OP_TAN, tan, 0.6, 0.6},
+    {TILE_OP_TANH, tanh, 1.5, 3.6},
+    {TILE_OP_ERF, erf, 1.1, 1.1},
+    {TILE_OP_SIGMOID, reference_sigmoid, 1.7, 3.5},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+static float float_of_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Distance in units of the last place of the exact value, as an f32. */
+static double distance(float got, double exact) {
+    int exponent;
+    double magnitude = fabs(exact);
+    frexp(magnitude < 0x1p-126 ? 0x1p-126 : magnitude >= 0x1p128 ? 0x1p127 : magnitude, &exponent);
+    double limited = magnitude >= 0x1p128 ? copysign(0x1p128, exact) : exact;
+    return fabs((isinf(got) ? copysign(0x1p128, got) : (double)got) - limited) / ldexp(1, exponent - 24);
+}
+
+static bool is_right(float got, double exact, double ulps) {
+    if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got);
+    if (exact == 0) return got == 0 && !signbit(got) == !signbit(exact);
+    return distance(got, exact) <= ulps;
+}
+
+/* Arguments for which the short forms promise nothing, or a result that is only small. */
+static bool is_beyond_approx(TileOpId id, float x, double exact) {
+    if (id == TILE_OP_SIN || id == TILE_OP_COS) return !(fabsf(x) <= 0x1p17f);
+    if (id == TILE_OP_LOG || id == TILE_OP_LOG2) return fabsf(x) < 0x1p-126f;
+    return fabs(exact) < 0x1p-125;
+}
+
+static void check_function(const Function *function, bool approx) {
+    unsigned wrong = 0;
+    for (uint64_t bits = 0; bits < (uint64_t)1 << 32; bits += STRIDE) {
+        float x = float_of_bits((uint32_t)bits), got = tile_math_f32(function->id, approx, x, 0);
+        double exact = function->reference(x);
+        if (approx && is_beyond_approx(function->id, x, exact)) continue;
+        if (is_right(got, exact, approx ? function->approx_ulps : function->ulps) || wrong++ > 3) continue;
+        cr_expect(0, "%s%s(%a) is %a, not %a", approx ? "approx." : "", tile_op_info(function->id)->mnemonic, x, got,
+                  exact);
+    }
+}
+
+Test(math, sample) {
+    for (int i = 0; i < FUNCTIONS; i++) check_function(&functions[i], false);
+}
+
+Test(math, sample_of_short_forms) {
+    for (int i = 0; i < FUNCTIONS; i++) check_function(&functions[i], true);
+}
+
+Test(math, special_arguments) {
+    static const float arguments[] = {0, -0.0f, INFINITY, -INFINITY, NAN,   1e-45f, -1e-45f, 0x1p-126f,
+                                      1, -1,    FLT_MAX,  -FLT_MAX,  88.8f, -104,   0x1p17f, 0x1.000002p17f};
+    for (int i = 0; i < FUNCTIONS; i++)
+        for (size_t a = 0; a < sizeof arguments / sizeof *arguments; a++) {
+            float got = tile_math_f32(functions[i].id, false, arguments[a], 0);
+            double exact = functions[i].reference(arguments[a]);
+            cr_expect(is_right(got, exact, functions[i].ulps), "%s(%a) is %a, not %a",
+                      tile_op_info(functions[i].id)->mnemonic, arguments[a], got, exact);
+        }
+}
+
+Test(math, pow) {
+    static const float special[] = {0,    -0.0f, 1,     -1,     2,      -2,  0.5f,     -0.5f,     3,      -3,
+                                    2.5f, -2.5f, 1e30f, -1e30f, 1e-30f, NAN, INFINITY, -INFINITY, 1e-45f, 16777217};
+    enum { COUNT = sizeof special / sizeof *special };
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < COUNT; j++) {
+            float got = tile_math_f32(TILE_OP_POW, false, special[i], special[j]);
+            double exact = pow(special[i], special[j]);
+            cr_expect(is_right(got, fabs(exact) < 0x1p-151 ? copysign(0, exact) : exact, 0.6),
+                      "pow(%a, %a) is %a, not %a", special[i], special[j], got, exact);
+        }
+    uint32_t state = 1;
+    for (int i = 0; i < 1000000; i++) {
+        state = state * 1664525 + 1013904223;
+        float x = float_of_bits(state >> 1);
+        state = state * 1664525 + 1013904223;
+        float y = (float)((int32_t)state * 0x1p-31 * (i % 2 ? 8 : 200));
+        double exact = pow(x, y);
+        if (fabs(exact) < 0x1p-151) exact = 0;
+        float got = tile_math_f32(TILE_OP_POW, false, x, y);
+        cr_assert(is_right(got, exact, 0.6), "pow(%a, %a) is %a, not %a", x, y, got, exact);
+    }
+}

@@ -199,20 +199,18 @@ void export_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     bool vector = type->kind == TILE_TYPE_VECTOR, is_float = tile_scalar_is_float(type->scalar);
     uint64_t bits = tile_scalar_bits(type->scalar) * (vector ? (uint64_t)type->extent[0] : 1);
-    bool x86 = strncmp(exporter->target->triple, "x86_64", 6) == 0;
-    bool fits = type->scalar != TILE_BOOL &&
-                (!vector || bits == 128 ||
-                 (!type->scalable && bits <= exporter->target->vector_bytes * 8u && (bits == 256 || bits == 512)));
-    if (!fits || (!vector && type->scalar == TILE_F16)) {
+    bool fills = bits <= exporter->target->vector_bytes * 8u && (bits == 128 || bits == 256 || bits == 512);
+    bool fits = vector ? fills && !type->scalable : type->scalar != TILE_F16;
+    if (!fits || type->scalar == TILE_BOOL) {
         export_fail(exporter, TILE_INTERNAL, op, "the value does not fill a register of the target");
         return;
     }
-    const char *constraint = !vector && !is_float ? "=r,0" : (x86 ? "=v,0" : "=w,0");
-    MlirValue result = export_build(
-        exporter, "llvm.inline_asm", result_type(exporter, op), VALUES(operand_of(exporter, op, 0)),
-        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(""))),
-                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(exporter->mlir, text_ref(constraint))),
-                   named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
+    MlirAttribute constraint = mlirStringAttrGet(exporter->mlir, text_ref(vector || is_float ? "=v,0" : "=r,0"));
+    MlirValue result =
+        export_build(exporter, "llvm.inline_asm", result_type(exporter, op), VALUES(operand_of(exporter, op, 0)),
+                     ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(""))),
+                                named(exporter, NAME_CONSTRAINTS, constraint),
+                                named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
     set_result(exporter, op, 0, result);
 }
 

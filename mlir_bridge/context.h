@@ -36,6 +36,7 @@
     X(WRITES, "rw")                                                                                                    \
     X(LOCALITY, "hint")                                                                                                \
     X(CACHE, "cache")                                                                                                  \
+    X(POSITION, "position")                                                                                            \
     X(CALLEE, "callee")                                                                                                \
     X(INTRINSIC, "intrin")                                                                                             \
     X(LOOP_ANNOTATION, "loop_annotation")                                                                              \

@@ -5,6 +5,9 @@
 #include "lang/scalar.h"
 #include "mlir_bridge/export.h"
 
+/* Half of the vector registers of a target without AVX-512. */
+enum { MAX_ASM_REGISTERS = 8 };
+
 MlirValue export_constant(Exporter *exporter, MlirType type, MlirAttribute value) {
     return export_build(exporter, "llvm.mlir.constant", type, NO_VALUES,
                         ATTRIBUTES(named(exporter, NAME_VALUE, value)));
@@ -193,25 +196,77 @@ void export_bitcast(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, same ? x : export_build(exporter, "llvm.bitcast", type, VALUES(x), NO_ATTRIBUTES));
 }
 
-/* An empty asm that reads and writes one register: the optimiser neither looks through it nor moves two of them
- * past each other, so that groups of vectors stay in lockstep. */
+/* Lanes [first, first + count) of the two vectors taken as one. */
+static MlirValue take_lanes(Exporter *exporter, MlirType type, MlirValue a, MlirValue b, int64_t first, int64_t count) {
+    int32_t *mask = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, count);
+    for (int64_t i = 0; i < count; i++) mask[i] = (int32_t)(first + i);
+    return export_build(exporter, "llvm.shufflevector", type, VALUES(a, b),
+                        ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, count, mask))));
+}
+
+/* An empty asm that reads and writes `count` registers: the optimiser neither looks through it nor moves another
+ * one past it, so that groups of vectors stay in lockstep. */
+static void build_empty_asm(Exporter *exporter, const char *constraint, MlirType type, unsigned count,
+                            MlirValue *values) {
+    TileText constraints = {.arena = exporter->bridge->arena};
+    for (unsigned i = 0; i < count; i++) tile_text_format(&constraints, i ? ",=%s" : "=%s", constraint);
+    for (unsigned i = 0; i < count; i++) tile_text_format(&constraints, ",%u", i);
+    MlirType types[MAX_ASM_REGISTERS];
+    for (unsigned i = 0; i < count; i++) types[i] = type;
+    MlirType result = count == 1 ? type : mlirLLVMStructTypeLiteralGet(exporter->mlir, count, types, false);
+    MlirAttribute text = mlirStringAttrGet(exporter->mlir, text_ref(tile_text_get(&constraints)));
+    MlirValue all = export_build(exporter, "llvm.inline_asm", result, count, values,
+                                 ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(""))),
+                                            named(exporter, NAME_CONSTRAINTS, text),
+                                            named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
+    for (int64_t i = 0; i < count; i++)
+        values[i] =
+            count == 1
+                ? all
+                : export_build(exporter, "llvm.extractvalue", type, VALUES(all),
+                               ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &i))));
+}
+
+/* A vector of several registers goes through them all at once, so that none of its parts runs ahead. */
+static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, MlirValue x, unsigned count) {
+    int64_t lanes = type->extent[0] / count;
+    TileType part = *type;
+    part.extent[0] = lanes;
+    MlirType register_type = export_type_like(exporter, &part, type->scalar);
+    MlirValue parts[MAX_ASM_REGISTERS];
+    for (unsigned i = 0; i < count; i++) parts[i] = take_lanes(exporter, register_type, x, x, i * lanes, lanes);
+    build_empty_asm(exporter, "v", register_type, count, parts);
+    for (; count > 1; count /= 2) {
+        lanes *= 2;
+        part.extent[0] = lanes;
+        for (unsigned i = 0; i < count / 2; i++)
+            parts[i] = take_lanes(exporter, export_type_like(exporter, &part, type->scalar), parts[2 * i],
+                                  parts[2 * i + 1], 0, lanes);
+    }
+    return parts[0];
+}
+
 void export_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
-    bool vector = type->kind == TILE_TYPE_VECTOR, is_float = tile_scalar_is_float(type->scalar);
-    uint64_t bits = tile_scalar_bits(type->scalar) * (vector ? (uint64_t)type->extent[0] : 1);
-    bool fills = bits <= exporter->target->vector_bytes * 8u && (bits == 128 || bits == 256 || bits == 512);
-    bool fits = vector ? fills && !type->scalable : type->scalar != TILE_F16;
-    if (!fits || type->scalar == TILE_BOOL) {
-        export_fail(exporter, TILE_INTERNAL, op, "the value does not fill a register of the target");
+    MlirValue x = operand_of(exporter, op, 0);
+    uint64_t width = exporter->target->vector_bytes * 8u, count = 1;
+    bool vector = type->kind == TILE_TYPE_VECTOR, fits = type->scalar != TILE_BOOL && type->scalar != TILE_F16;
+    if (vector) {
+        uint64_t bits = (uint64_t)type->extent[0] * tile_scalar_bits(type->scalar);
+        count = bits > width ? bits / width : 1;
+        fits = type->scalar != TILE_BOOL && !type->scalable && bits >= 128 && (bits & (bits - 1)) == 0 &&
+               count <= MAX_ASM_REGISTERS;
+    }
+    if (!fits) {
+        export_fail(exporter, TILE_INTERNAL, op, "the value does not fill registers of the target");
         return;
     }
-    MlirAttribute constraint = mlirStringAttrGet(exporter->mlir, text_ref(vector || is_float ? "=v,0" : "=r,0"));
-    MlirValue result =
-        export_build(exporter, "llvm.inline_asm", result_type(exporter, op), VALUES(operand_of(exporter, op, 0)),
-                     ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(""))),
-                                named(exporter, NAME_CONSTRAINTS, constraint),
-                                named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
-    set_result(exporter, op, 0, result);
+    if (count > 1)
+        x = build_wide_opaque(exporter, type, x, (unsigned)count);
+    else
+        build_empty_asm(exporter, vector || tile_scalar_is_float(type->scalar) ? "v" : "r", result_type(exporter, op),
+                        1, &x);
+    set_result(exporter, op, 0, x);
 }
 
 /* ---- making and reshaping vectors ---- */

@@ -111,6 +111,26 @@ Test(control, lanes) {
     }
 }
 
+/* Opaque vectors of every size, of one register or several, are the same vectors. */
+Test(control, opaque_vectors) {
+    for (unsigned lanes = 4; lanes <= 64; lanes *= 2) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "func phase machine @f(%%x: ptr<global>, %%y: ptr<global>, %s) {\n"
+                 "  %%v = load %%x : vec<%u x i32>\n  %%o = opaque %%v : vec<%u x i32>\n"
+                 "  store %%o, %%y\n  return\n}\n",
+                 PARAMETERS, lanes, lanes);
+        for (const TileTarget *const *target = usable_targets(); *target; target++) {
+            Compiled compiled = compile_text(text, *target);
+            int32_t x[64], y[64] = {0};
+            for (int i = 0; i < 64; i++) x[i] = i + 1;
+            find_entry(&compiled, "f")((uint64_t[]){SLOT(x), SLOT(y)}, 0, 1, NULL);
+            for (unsigned i = 0; i < 64; i++) cr_expect_eq(y[i], i < lanes ? x[i] : 0);
+            release_compiled(&compiled);
+        }
+    }
+}
+
 /* Opaque values keep groups of vectors in step: the square roots of both vectors stand before both divisions. */
 Test(control, opaque_keeps_the_order) {
     static const char text[] = "func phase machine @step(%x: ptr<global>, %y: ptr<global>, " PARAMETERS ") {\n"

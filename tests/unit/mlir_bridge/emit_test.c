@@ -90,7 +90,7 @@ Test(emit, left_over_ops_are_our_bug) {
                    "  %e = fma %x, %x, %x : f16\n  store %e, %y\n  return\n}\n",
                    &avx2, TILE_INTERNAL, "f16");
     expect_failure("func phase machine @f(%x: ptr<global>, " PARAMETERS ") {\n"
-                   "  %v = load %x : vec<16 x f32>\n  %o = opaque %v : vec<16 x f32>\n  store %o, %x\n  return\n}\n",
+                   "  %v = load %x : vec<2 x f32>\n  %o = opaque %v : vec<2 x f32>\n  store %o, %x\n  return\n}\n",
                    &avx2, TILE_INTERNAL, "register");
     expect_failure("func phase machine @f(%x: ptr<global>) {\n  return\n}\n", &avx2, TILE_INTERNAL, "scratch");
 }

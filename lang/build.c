@@ -19,9 +19,23 @@ static const char *check_counts(const TileOp *op) {
     return NULL;
 }
 
+/* Words of enumerations belong to their attribute. */
+static const char *check_words(const TileOp *op) {
+    for (unsigned i = 0; i < op->attribute_count; i++) {
+        const TileAttribute *attribute = &op->attributes[i];
+        TileAttributeStorage storage = tile_attribute_storage(attribute->key);
+        bool known = storage != TILE_STORAGE_NAME || tile_name_text(attribute->key, attribute->integer);
+        for (unsigned j = 0; storage == TILE_STORAGE_NAMES && j < attribute->count; j++)
+            known = known && tile_name_text(attribute->key, attribute->integers[j]);
+        if (!known) return "an attribute holds a word of another one";
+    }
+    return NULL;
+}
+
 const char *tile_op_check(TileModule *module, const TileOp *op, const TileType **result_types) {
     TileRule rule = {.module = module, .op = op, .result = result_types};
     const char *error = check_counts(op);
+    if (!error) error = check_words(op);
     if (error) return error;
     switch ((TileOpId)op->id) {
 #define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule_, attributes, doc)                     \

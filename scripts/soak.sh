@@ -20,6 +20,6 @@ while [ "$(date +%s)" -lt "$end" ]; do
     python3 tests/make_matrix.py $round >"$work/matrix.tsv"
     build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
     echo "round $round: unit tests with sanitizers"
-    ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
+    TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
 done
 echo "no failure in $round rounds"

@@ -1,6 +1,6 @@
 /* Random input: bytes, mutated texts and random modules. Reader, verifier, printer and executor have to take them
  * all; what can be read prints and reads back the same. Each test runs for two seconds, or for as many as
- * TILE_SOAK_SECONDS says. */
+ * TILE_SOAK_SECONDS says, then with the random numbers that TILE_SOAK_SEED chooses. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <time.h>
@@ -25,6 +25,11 @@ static double now(void) {
 static double end_of_test(void) {
     const char *seconds = getenv("TILE_SOAK_SECONDS");
     return now() + (seconds ? strtod(seconds, NULL) : 2);
+}
+
+static void seed_round(unsigned round) {
+    const char *seed = getenv("TILE_SOAK_SEED");
+    state = round + (seed ? strtoull(seed, NULL, 10) << 32 : 0);
 }
 
 static const char *const sources[] = {
@@ -171,7 +176,7 @@ Test(fuzz, random_bytes) {
     char text[400];
     double end = end_of_test();
     for (unsigned round = 0; now() < end; round++) {
-        state = round;
+        seed_round(round);
         size_t length = 0;
         while (length < sizeof text - 16 && below(60)) {
             const char *word = words[below(sizeof words / sizeof *words)];
@@ -215,7 +220,7 @@ Test(fuzz, mutated_texts) {
     double end = end_of_test();
     unsigned verified = 0;
     for (unsigned round = 0; now() < end; round++) {
-        state = round;
+        seed_round(round);
         const char *source = whole_source(round % 2);
         size_t length = strlen(source);
         memcpy(text, source, length);
@@ -351,7 +356,7 @@ static void random_func(TileModule *module, unsigned number) {
 Test(fuzz, random_modules_round_trip) {
     double end = end_of_test();
     for (unsigned round = 0; now() < end; round++) {
-        state = round;
+        seed_round(round);
         TileModule *module = tile_module_create(executing.context);
         for (unsigned i = 0; i < 1 + round % 2; i++) random_func(module, i + 1);
         expect_round_trip(module);

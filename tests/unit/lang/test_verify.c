@@ -1,0 +1,154 @@
+/* What the verifier says about modules that break a rule. */
+#include <criterion/criterion.h>
+
+#include "lang/build.h"
+#include "tests/unit/lang/executing.h"
+
+TestSuite(verify, .init = executing_set_up, .fini = executing_tear_down);
+
+static TileModule *read_module(const char *source) {
+    TileText errors = {.arena = executing.arena};
+    TileModule *module = NULL;
+    cr_assert_eq(tile_module_read(executing.context, source, strlen(source), &module, &errors), TILE_OK, "%s",
+                 tile_text_get(&errors));
+    tile_list_push(executing.arena, &executing.modules, module);
+    return module;
+}
+
+static void expect_complaint(const TileModule *module, const char *expected) {
+    TileText errors = {.arena = executing.arena};
+    cr_expect_not(tile_module_verify(module, &errors), "wanted `%s`", expected);
+    cr_expect(strstr(tile_text_get(&errors), expected), "wanted `%s`, got: %s", expected, tile_text_get(&errors));
+    cr_expect_not(tile_module_verify(module, NULL));
+}
+
+static void expect_body(const char *form, const char *body, const char *expected) {
+    static const char source[] = "func device %s @f(%%a: f32, %%i: i64, %%c: bool%s) {\n%s\n  return\n}\n";
+    const char *more = form[0] == 't' ? ", %t: f32[2, 3], %x: tensor<f32, 2, in>"
+                                      : ", %v: vec<4 x f32>, %p: ptr<global>, %o: vec<4 x i64>, %m: vec<4 x bool>";
+    expect_complaint(read_module(tile_arena_format(executing.arena, source, form, more, body)), expected);
+}
+
+Test(verify, tile_form) {
+    static const char *const cases[][2] = {
+        {"%r = add %a, %i : f32", "operand 1 is i64, but operand 0 is f32"},
+        {"%r = add %a, %a : f64", "result 0 has type f64 where the rule gives f32"},
+        {"%r = add %a : f32", "wrong number of operands"},
+        {"%r, %s = add %a, %a : f32, f32", "wrong number of results"},
+        {"%r = add %a, %a {axis = 1} : f32", "an attribute that this op does not have"},
+        {"%r = const : f32", "a required attribute is missing"},
+        {"%r = reduce %t {kind = 300, axis = 7} : f32", "an attribute holds a word of another one"},
+        {"%r = floor %i : i64", "needs a floating-point element type"},
+        {"%r = and %a, %a : f32", "needs an integer or bool element type"},
+        {"%r = neg %x : tensor<f32, 2, in>", "needs a scalar, tile or vector"},
+        {"%r = select %i, %a, %a : f32", "the condition is not bool"},
+        {"%r = bitcast %a : i64", "the element types differ in width"},
+        {"%r = convert %a : f32[2]", "another shape than the operand"},
+        {"%r = splat %a : i32[4]", "the element types differ"},
+        {"%r = iota {axis = 2} : i64[4]", "no such axis"},
+        {"%r = broadcast %t : f32[2, 4]", "axis 1 stretches from 3"},
+        {"%r = reshape %t : f32[7]", "the number of elements changes"},
+        {"%r = permute %t {axes = [1, 1]} : f32[3, 2]", "axes is no permutation"},
+        {"%r = permute %t {axes = [1, 0]} : f32[2, 3]", "has type f32[2, 3] where the rule gives f32[3, 2]"},
+        {"%r = fill %t, %a, %i {axes = [0]} : f32[2, 3]", "two bounds for each axis"},
+        {"%r = reduce %t {kind = any, axis = 0} : f32[3]", "any and all reduce bool"},
+        {"%r = reduce %t {kind = sum, axis = 2} : f32[3]", "no such axis"},
+        {"%r = dot %t, %t, %t : f32[2, 3]", "the extents do not fit"},
+        {"%r = load_tile %x, %i {access = [index]} : f32", "one entry for each dimension"},
+        {"%r = load_tile %x, %i, %i {access = [index, index]} : f16", "element type is not the tensor's"},
+        {"%r = load_tile %x, %i, %i {access = [index, index]} : f32[4]", "rank is not the number of kept axes"},
+        {"%r = load_tile %x, %i, %i, %a {access = [index, index], parts = [mask]} : f32", "the mask is not bool"},
+        {"%r = dim %x {axis = 2} : i64", "no such dimension"},
+        {"%r = temp %i : tensor<f32, 1, temp>", "stands only at the top of a kernel"},
+        {"%r = load %a : f32", "is not legal in tile form"},
+        {"%r = const {value = 1.0} : vec<4 x f32>", "has a type of the other form"},
+        {"for %i, %i, %i (%j: i64) {\n}", "a block has to end in yield"},
+        {"for %i, %i, %i (%j: i64) {\n  yield\n  yield\n}", "stands before the end of its block"},
+        {"%r = for %i, %i, %i, %a : f32 (%j: i64) {\n  yield %a\n}", "wrong number of arguments"},
+        {"%r = for %i, %i, %i, %a : f32 (%j: i64, %k: f32) {\n  yield\n}", "carries 0 values where 1 are expected"},
+        {"%r = if %c : f32 {\n  yield %a\n} {\n  yield %i\n}", "value 0 differs in type from the result"},
+        {"while (%q: i64) {\n  condition %i\n} {\n  yield\n}", "the condition is not a bool scalar"},
+        {"call %a {callee = \"nobody\"}", "no function of this name"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
+}
+
+Test(verify, machine_form) {
+    static const char *const cases[][2] = {
+        {"%r = ptr_add %i, %i : ptr<global>", "needs a pointer and i64 bytes"},
+        {"%r = buffer {bytes = 0, align = 4} : ptr<scratch>", "bytes is not positive"},
+        {"%r = buffer {bytes = 4, align = 3} : ptr<scratch>", "align is no power of two"},
+        {"%r = buffer {bytes = 4, align = 4} : ptr<global>", "where the rule gives ptr<scratch>"},
+        {"%r = load %p, %m {parts = [mask]} : vec<8 x f32>", "the mask is not bool of the value's shape"},
+        {"%r = load %p, %i {parts = [fill]} : f32", "the fill is neither"},
+        {"store %v, %i", "needs a value and a pointer"},
+        {"%r = gather %p, %v : vec<4 x f32>", "the offsets are no i64 vector"},
+        {"scatter %v, %p, %o, %o {parts = [mask]}", "the mask is not bool"},
+        {"%r = extract %v {axis = 4} : f32", "no such lane"},
+        {"%r = insert %v, %i {axis = 0} : vec<4 x f32>", "the scalar is not of the element type"},
+        {"%r = shuffle %v, %v {axes = [8]} : f32", "no such lane"},
+        {"%r = mask_lt %i, %i : vec<4 x i64>", "no vector of bool"},
+        {"%r = reduce %v {kind = sum, axis = 0} : f32", "is not legal in machine form"},
+        {"loop %i, %i {loop = reduce, extent = 0, combine = [sum]} (%j: i64) {\n  yield\n}", "in one way"},
+        {"%r = loop %i, %i, %a {loop = parallel, extent = 0} : f32 (%j: i64, %k: f32) {\n  yield %k\n}",
+         "a parallel loop carries nothing"},
+        {"%r = loop %i, %i, %a {loop = reduce, extent = 0, combine = [with]} : f32 (%j: i64, %k: f32) {\n  yield %k\n}",
+         "`with` follows arg_max or arg_min"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("machine", cases[i][0], cases[i][1]);
+}
+
+Test(verify, functions) {
+    expect_complaint(read_module("func device tile @f() {\n  return\n}\nfunc device tile @f() {\n  return\n}\n"),
+                     "f: two functions of this name");
+    expect_complaint(read_module("func device tile @f() -> f32 {\n  return\n}\n"),
+                     "carries 0 values where 1 are expected");
+    expect_complaint(read_module("func device tile @f() {\n}\n"), "a block has to end in return");
+}
+
+/* Faults that no text can hold: the structure itself. */
+Test(verify, structure) {
+    TileModule *module =
+        read_module("func device tile @f(%a: f32) {\n  %b = neg %a : f32\n  %c = neg %b : f32\n  return\n}\n");
+    TileFunc *func = module->first;
+    TileOp *first = func->body.first, *second = first->next;
+    TileText errors = {.arena = executing.arena};
+    cr_assert(tile_module_verify(module, &errors), "%s", tile_text_get(&errors));
+    tile_op_detach(first);
+    tile_op_insert_after(first, second);
+    expect_complaint(module, "operand 0 is not defined before its use");
+    tile_op_detach(first);
+    tile_op_insert_before(first, second);
+    cr_expect(tile_module_verify(module, NULL));
+    first->operands[0].user = second;
+    expect_complaint(module, "the use list of operand 0 is broken");
+    first->operands[0].user = first;
+    second->previous = NULL;
+    expect_complaint(module, "the list of its block is broken");
+    second->previous = first;
+    cr_expect(tile_module_verify(module, NULL));
+}
+
+/* The builder infers what the verifier then accepts, and remembers the first complaint. */
+Test(verify, builder) {
+    TileModule *module = read_module("func device tile @f(%a: f32, %i: i64) -> f32 {\n  return %a\n}\n");
+    TileFunc *func = module->first;
+    TileBuilder builder = tile_builder_before(module, func->body.last);
+    TileValue *a = func->body.arguments[0], *i = func->body.arguments[1];
+    TileValue *sum = tile_build_binary(&builder, TILE_OP_ADD, a, a);
+    TileValue *test = tile_build_binary(&builder, TILE_OP_LT, sum, a);
+    cr_expect_eq(test->type->scalar, TILE_BOOL);
+    int64_t extents[] = {2, 3};
+    const TileType *tile = tile_type_tile(executing.context, TILE_F32, 2, extents);
+    TileValue *splat = tile_build_splat(&builder, sum, tile);
+    TileValue *reduced = tile_build_reduce(&builder, splat, TILE_KIND_SUM, 0);
+    cr_expect_eq(reduced->type->extent[0], 3);
+    int64_t integer = 0;
+    cr_expect(tile_value_integer(tile_build_i64(&builder, -5), &integer));
+    cr_expect_eq(integer, -5);
+    cr_expect_null(builder.error);
+    cr_expect(tile_module_verify(module, NULL));
+    tile_build_binary(&builder, TILE_OP_ADD, a, i);
+    cr_expect_str_eq(builder.error, "add: operand 1 is i64, but operand 0 is f32");
+    expect_complaint(module, "operand 1 is i64, but operand 0 is f32");
+}

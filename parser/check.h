@@ -262,7 +262,7 @@ int64_t tile_extent_value(TileChecker *c, const TileSum *extent);
 TileValue *tile_emit_unary(TileChecker *c, TileOpId id, TileValue *x);
 TileValue *tile_emit_binary(TileChecker *c, TileOpId id, TileValue *x, TileValue *y);
 TileValue *tile_emit_select(TileChecker *c, TileValue *condition, TileValue *x, TileValue *y);
-TileBuilder *tile_emit(TileChecker *c); /* the builder, at the right place */
+TileBuilder *tile_emitter(TileChecker *c); /* the builder, at the right place */
 /* A value cached for the open blocks, or NULL; and setting it. `slot` is kept with the key. */
 TileValue *tile_cache_get(TileChecker *c, const void *key, size_t slot);
 void tile_cache_set(TileChecker *c, const void *key, size_t *slot, TileValue *value);

@@ -93,7 +93,7 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
     }
     TileAttribute approx = {.key = TILE_ATTRIBUTE_APPROX, .integer = 1};
     tile_emit_at(c, call->span);
-    TileOp *op = tile_build_op(tile_emit(c), builtin->op, values, count, &approx, approximate, NULL, 1);
+    TileOp *op = tile_build_op(tile_emitter(c), builtin->op, values, count, &approx, approximate, NULL, 1);
     return tile_value_meaning(c, tile_op_result(op, 0), operands[0].extent, valid);
 }
 
@@ -239,7 +239,7 @@ static TileMeaning check_bitcast(TileChecker *c, const TileExpr *call, const Til
                          tile_meaning_words(c, &m));
     tile_emit_at(c, call->span);
     TileValue *value = tile_emit_value(c, &m);
-    return tile_value_meaning(c, tile_build_bitcast(tile_emit(c), value, to), m.extent, m.valid);
+    return tile_value_meaning(c, tile_build_bitcast(tile_emitter(c), value, to), m.extent, m.valid);
 }
 
 /* ---- shapes ---- */
@@ -251,7 +251,7 @@ TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes) {
         extent[i] = m.extent[axes[i]];
         map[axes[i]] = (int8_t)i;
     }
-    TileValue *value = tile_build_permute(tile_emit(c), tile_emit_value(c, &m), axes);
+    TileValue *value = tile_build_permute(tile_emitter(c), tile_emit_value(c, &m), axes);
     return tile_value_meaning(c, value, extent, tile_valid_map(c, m.valid, map));
 }
 
@@ -260,7 +260,7 @@ TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const 
     int64_t numbers[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < rank; i++) numbers[i] = tile_extent_value(c, extent[i]);
     TileValue *value = tile_emit_value(c, &m);
-    return tile_value_meaning(c, tile_build_reshape(tile_emit(c), value, rank, numbers), extent,
+    return tile_value_meaning(c, tile_build_reshape(tile_emitter(c), value, rank, numbers), extent,
                               tile_valid_map(c, m.valid, map));
 }
 

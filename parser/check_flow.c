@@ -106,7 +106,7 @@ static bool add_joined(TileChecker *c, Join *join, const Side *then, const Side 
 static void finish_side(TileChecker *c, TileBlock *block, TileValue *const *values, size_t count) {
     TileBlock *outer = c->builder.block;
     c->builder.block = block;
-    tile_build_end(tile_emit(c), TILE_OP_YIELD, values, (unsigned)count);
+    tile_build_end(tile_emitter(c), TILE_OP_YIELD, values, (unsigned)count);
     c->builder.block = outer;
 }
 
@@ -140,7 +140,7 @@ static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch
     tile_emit_at(c, span);
     finish_side(c, then.block, join.then.items, join.then.count);
     finish_side(c, otherwise.block, join.otherwise.items, join.otherwise.count);
-    TileOp *op = tile_build_if(tile_emit(c), condition, join.types.items, (unsigned)join.types.count);
+    TileOp *op = tile_build_if(tile_emitter(c), condition, join.types.items, (unsigned)join.types.count);
     tile_block_splice(&op->regions[0], then.block);
     tile_block_splice(&op->regions[1], otherwise.block);
     unsigned next = 0;
@@ -328,7 +328,7 @@ static void run_for(TileChecker *c, Loop *loop) {
     TileValue *lo = tile_emit_sum(c, loop->lo), *hi = tile_emit_sum(c, loop->hi), *step = tile_emit_sum(c, loop->step);
     tile_emit_at(c, loop->span);
     TileOp *op =
-        tile_build_for(tile_emit(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
+        tile_build_for(tile_emitter(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
     TileBlock *outer = c->builder.block, *body = &op->regions[0];
     for (;;) {
         Attempt attempt = begin_attempt(c, &loop->carried);
@@ -339,7 +339,8 @@ static void run_for(TileChecker *c, Loop *loop) {
         run_loop_body(c, loop);
         collect_values(c, &loop->carried);
         tile_emit_at(c, loop->span);
-        tile_build_end(tile_emit(c), TILE_OP_YIELD, loop->carried.values.items, (unsigned)loop->carried.values.count);
+        tile_build_end(tile_emitter(c), TILE_OP_YIELD, loop->carried.values.items,
+                       (unsigned)loop->carried.values.count);
         tile_scope_close(c, mark);
         c->builder.block = outer;
         if (!has_grown(&loop->carried, &attempt)) break;
@@ -383,7 +384,7 @@ static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region)
     TILE_LIST(TileValue *) values = {0};
     tile_list_push(c->arena, &values, emit_loop_condition(c, loop));
     for (unsigned i = 0; i < region->argument_count; i++) tile_list_push(c->arena, &values, region->arguments[i]);
-    tile_build_end(tile_emit(c), TILE_OP_CONDITION, values.items, (unsigned)values.count);
+    tile_build_end(tile_emitter(c), TILE_OP_CONDITION, values.items, (unsigned)values.count);
     tile_scope_close(c, mark);
 }
 
@@ -400,7 +401,7 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));
     collect_values(c, &loop->carried);
     tile_emit_at(c, loop->span);
-    tile_build_end(tile_emit(c), TILE_OP_YIELD, loop->carried.values.items, (unsigned)loop->carried.values.count);
+    tile_build_end(tile_emitter(c), TILE_OP_YIELD, loop->carried.values.items, (unsigned)loop->carried.values.count);
     tile_scope_close(c, mark);
 }
 
@@ -408,7 +409,7 @@ static void run_while(TileChecker *c, Loop *loop) {
     size_t count = c->vars.count;
     collect_values(c, &loop->carried);
     tile_emit_at(c, loop->span);
-    TileOp *op = tile_build_while(tile_emit(c), loop->carried.values.items, (unsigned)loop->carried.values.count);
+    TileOp *op = tile_build_while(tile_emitter(c), loop->carried.values.items, (unsigned)loop->carried.values.count);
     TileBlock *outer = c->builder.block;
     for (;;) {
         Attempt attempt = begin_attempt(c, &loop->carried);

@@ -69,7 +69,7 @@ static void require_needs(TileChecker *c, const Grid *grid, TileOp *op) {
         if (empty) ok = tile_emit_binary(c, TILE_OP_OR, ok, empty);
         const char *text = tile_arena_format(c->arena, "%s >= 0", tile_sum_words(c, c->needs.items[i]));
         TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
-        tile_build_op(tile_emit(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+        tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
     }
     inside.location = c->builder.location;
     c->builder = inside;
@@ -87,7 +87,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     for (unsigned i = 0; i < grid.rank; i++) extents[i] = tile_emit_sum(c, grid.extents[i]);
     TileScopeMark before = tile_scope_open(c);
     tile_emit_at(c, statement->span);
-    TileOp *op = tile_build_grid(tile_emit(c), extents, grid.rank);
+    TileOp *op = tile_build_grid(tile_emitter(c), extents, grid.rank);
     TileBlock *outer = c->builder.block;
     c->builder.block = &op->regions[0];
     c->in_grid = true;
@@ -97,7 +97,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     frame->returned = frame->has_flags ? tile_scope_flag(c, NULL, tile_bool_meaning(false)) : NULL;
     bind_programs(c, &grid, op);
     tile_check_sequence(c, statement->body);
-    tile_build_end(tile_emit(c), TILE_OP_YIELD, NULL, 0);
+    tile_build_end(tile_emitter(c), TILE_OP_YIELD, NULL, 0);
     frame->returned = NULL;
     c->in_grid = false;
     c->builder.block = outer;
@@ -136,7 +136,7 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
         extents[i] = tile_emit_sum(c, tensor->dims[i]);
     }
     const TileType *made = tile_type_tensor(c->context, scalar, tensor->rank, TILE_ACCESS_TEMP);
-    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
     tensor->value = tile_op_result(op, 0);
     tensor->value->name = tile_intern_string(c->context->strings, name.name);
     tile_scope_bind(c, name, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor}, true);

@@ -94,9 +94,9 @@ static void add_integer(TileChecker *c, Access *access, unsigned d, const TileMe
 /* Inside of the dimension, and where the indices themselves are valid. */
 static TileValue *index_mask(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
     TileValue *value = index->value;
-    TileValue *zero = tile_build_integer(tile_emit(c), value->type, 0);
+    TileValue *zero = tile_build_integer(tile_emitter(c), value->type, 0);
     TileValue *limit = tile_emit_sum(c, dim);
-    limit = tile_build_splat(tile_emit(c), limit, value->type);
+    limit = tile_build_splat(tile_emitter(c), limit, value->type);
     TileValue *ok = tile_emit_binary(c, TILE_OP_AND, tile_emit_binary(c, TILE_OP_GE, value, zero),
                                      tile_emit_binary(c, TILE_OP_LT, value, limit));
     TileValue *own = tile_emit_valid(c, index->valid, index);
@@ -224,7 +224,8 @@ static void add_operands(TileChecker *c, const Access *access, const TileValidit
         tile_valid_union(c, tile_valid_masks(c, valid), tile_valid_select(c, valid, gathered, false));
     TileValue *mask = tile_emit_valid(c, masked, &shape);
     if (pending) {
-        TileValue *all = access->rank ? tile_build_splat(tile_emit(c), pending, tile_meaning_type(c, &shape)) : pending;
+        TileValue *all =
+            access->rank ? tile_build_splat(tile_emitter(c), pending, tile_meaning_type(c, &shape)) : pending;
         mask = mask ? tile_emit_binary(c, TILE_OP_AND, all, mask) : all;
     }
     if (!mask) return;
@@ -255,7 +256,7 @@ static TileMeaning emit_load(TileChecker *c, Access *access) {
     unsigned count = access_attributes(access, &operands, attributes);
     tile_emit_at(c, access->span);
     TileOp *op =
-        tile_build_op(tile_emit(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
+        tile_build_op(tile_emitter(c), TILE_OP_LOAD_TILE, operands.items, operands.count, attributes, count, &type, 1);
     return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
 }
 
@@ -311,7 +312,7 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     int64_t lanes = tile_extent_value(c, extent);
     tile_emit_at(c, expr->span);
     const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
-    return tile_value_meaning(c, tile_build_iota(tile_emit(c), type, 0), &extent, NULL);
+    return tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
 }
 
 TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
@@ -370,7 +371,7 @@ static void emit_store(TileChecker *c, const Access *access, const TileMeaning *
     add_operands(c, access, valid, &operands);
     unsigned count = access_attributes(access, &operands, attributes);
     tile_emit_at(c, access->span);
-    tile_build_op(tile_emit(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
+    tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
 }
 
 static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
@@ -437,7 +438,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         TileValue *ok = index_mask(c, &indices[d], tensor->dims[d]);
         mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
         access->kinds[d] = TILE_ACCESS_GATHER;
-        access->gathers[d] = tile_build_reshape(tile_emit(c), indices[d].value, 1, &lanes);
+        access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
     }
     access->rank = 1;
     access->extent[0] = tile_sum_integer(&c->sums, lanes);
@@ -446,7 +447,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     static const int8_t axes[] = {0, 1, 2, 3, 4};
     TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, call->span, words);
     shape->valid = tile_valid_add(c, NULL, atom, axes, call->span);
-    TileValue *flat = tile_build_reshape(tile_emit(c), mask, 1, &lanes);
+    TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
     access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, call->span, words), axes, call->span);
     return true;
 }
@@ -471,7 +472,7 @@ TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
     TileMeaning flat = emit_load(c, &access);
     int64_t extent[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < shape.rank; i++) extent[i] = tile_extent_value(c, shape.extent[i]);
-    TileValue *value = tile_build_reshape(tile_emit(c), flat.value, shape.rank, extent);
+    TileValue *value = tile_build_reshape(tile_emitter(c), flat.value, shape.rank, extent);
     return tile_value_meaning(c, value, shape.extent, shape.valid);
 }
 
@@ -495,7 +496,7 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
         return;
     }
     int64_t lanes = tile_extent_value(c, access.extent[0]);
-    TileValue *flat = tile_build_reshape(tile_emit(c), tile_emit_value(c, &value), 1, &lanes);
+    TileValue *flat = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &value), 1, &lanes);
     TileMeaning stored = tile_value_meaning(c, flat, access.extent, NULL);
     emit_store(c, &access, &stored, access.valid);
 }

@@ -53,7 +53,7 @@ static void require_value(TileChecker *c, const TileParam *param, TileValue *val
     TileValue *ok = tile_emit_binary(c, TILE_OP_EQ, value, expected);
     const char *text = tile_arena_format(c->arena, "%s as compiled in", param->name);
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
-    tile_build_op(tile_emit(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
 }
 
 static void add_scalar(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
@@ -141,7 +141,7 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
             m = tile_fail(c, WRONG_BINDING, expr->span, expr->name, "an extent, at least 0");
     } else {
         tile_emit_at(c, expr->span);
-        TileValue *extent = tile_build_dim(tile_emit(c), tensor->value, d);
+        TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
         extent->name = tile_intern_string(c->context->strings, expr->name);
         TileSymbol *symbol = tile_symbol_value(&c->sums, expr->name, extent);
         symbol->host = true;
@@ -165,7 +165,7 @@ static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, cons
     const char *text = tile_intern_string(c->context->strings, tile_span_text(c, expr->span));
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = d},
                                   {.key = TILE_ATTRIBUTE_TEXT, .text = text}};
-    tile_build_op(tile_emit(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
+    tile_build_op(tile_emitter(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
 }
 
 static void check_dimensions(TileChecker *c, const Kernel *kernel) {
@@ -216,7 +216,7 @@ static void check_require(TileChecker *c, const TileRequire *require, const Tile
     tile_emit_at(c, expr->span);
     TileValue *condition = tile_emit_value(c, &m);
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
-    tile_build_op(tile_emit(c), TILE_OP_REQUIRE, &condition, 1, &attribute, 1, NULL, 0);
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &condition, 1, &attribute, 1, NULL, 0);
 }
 
 static void check_requires(TileChecker *c, const TileItem *kernel) {
@@ -234,7 +234,7 @@ void tile_check_kernel(TileChecker *c, const TileItem *item) {
     c->where = item->name_span;
     c->func = tile_func_create(c->module, item->name, TILE_FUNC_KERNEL, TILE_FORM_TILE);
     c->builder = tile_builder_at_end(c->module, &c->func->body);
-    c->func->location = tile_emit(c)->location;
+    c->func->location = tile_emitter(c)->location;
     bool ok = tile_check_all_used(c, item);
     ok = tile_bind_generics(c, item) && ok;
     if (!ok || !tile_bind_tunes(c, item)) return;
@@ -252,5 +252,5 @@ void tile_check_kernel(TileChecker *c, const TileItem *item) {
     c->scope_start = c->bounds.count;
     tile_check_sequence(c, item->body);
     if (!c->grid_count) tile_fail(c, NO_GRID, item->name_span, item->name);
-    tile_build_end(tile_emit(c), TILE_OP_RETURN, NULL, 0);
+    tile_build_end(tile_emitter(c), TILE_OP_RETURN, NULL, 0);
 }

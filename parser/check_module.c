@@ -200,7 +200,7 @@ static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const Ti
     if (constant) {
         symbol = tile_symbol_known(&c->sums, expr->name, EXTENT);
     } else {
-        symbol = tile_symbol_value(&c->sums, expr->name, tile_build_i64(tile_emit(c), EXTENT));
+        symbol = tile_symbol_value(&c->sums, expr->name, tile_build_i64(tile_emitter(c), EXTENT));
         tile_symbol_bound(symbol, tile_sum_integer(&c->sums, 0), NULL);
     }
     sum = tile_sum_symbol(&c->sums, symbol);

@@ -164,12 +164,12 @@ static TileMeaning range_indices(TileChecker *c, const TileRange *range, TileSpa
     tile_emit_at(c, span);
     int64_t lanes = tile_extent_value(c, range->size);
     const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
-    TileValue *value = tile_build_iota(tile_emit(c), type, 0);
+    TileValue *value = tile_build_iota(tile_emitter(c), type, 0);
     if (range->step != 1)
-        value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_integer(tile_emit(c), type, range->step));
+        value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_integer(tile_emitter(c), type, range->step));
     if (!tile_sum_is_literal(range->first, 0)) {
         TileValue *first = tile_emit_sum(c, range->first);
-        value = tile_emit_binary(c, TILE_OP_ADD, value, tile_build_splat(tile_emit(c), first, type));
+        value = tile_emit_binary(c, TILE_OP_ADD, value, tile_build_splat(tile_emitter(c), first, type));
     }
     const TileValidity *valid = range->lanes ? tile_valid_add(c, NULL, range->lanes, (const int8_t[]){0}, span) : NULL;
     return tile_value_meaning(c, value, &range->size, valid);

@@ -36,7 +36,7 @@ static uint64_t identity_bits(TileName kind, TileScalar scalar) {
 }
 
 static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
-    return tile_build_bits(tile_emit(c), tile_type_scalar(c->context, scalar), bits);
+    return tile_build_bits(tile_emitter(c), tile_type_scalar(c->context, scalar), bits);
 }
 
 /* ---- axes ---- */
@@ -96,7 +96,7 @@ static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, uns
     int8_t map[TILE_MAX_TILE_RANK];
     unsigned rank = 0;
     for (int axis = m.rank - 1; axis >= 0; axis--)
-        if (axes >> axis & 1) x = tile_build_reduce(tile_emit(c), x, kind, axis);
+        if (axes >> axis & 1) x = tile_build_reduce(tile_emitter(c), x, kind, axis);
     for (unsigned axis = 0; axis < m.rank; axis++) {
         bool gone = axes >> axis & 1;
         map[axis] = gone ? -1 : (int8_t)rank;
@@ -107,7 +107,7 @@ static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, uns
     if (keep) {
         int64_t numbers[TILE_MAX_TILE_RANK];
         for (unsigned i = 0; i < rank; i++) numbers[i] = tile_extent_value(c, extent[i]);
-        x = tile_build_reshape(tile_emit(c), x, rank, numbers);
+        x = tile_build_reshape(tile_emitter(c), x, rank, numbers);
     }
     return tile_value_meaning(c, x, extent, valid);
 }
@@ -184,7 +184,7 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
     TileMeaning index = m;
     index.scalar = TILE_I64;
-    index.value = tile_build_iota(tile_emit(c), tile_meaning_type(c, &index), axis);
+    index.value = tile_build_iota(tile_emitter(c), tile_meaning_type(c, &index), axis);
     TileValue *x = tile_emit_value(c, &m), *lanes = index.value;
     if (skipped) {
         x = tile_emit_filled(
@@ -195,11 +195,11 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     TileValue *operands[] = {x, lanes};
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind},
                                   {.key = TILE_ATTRIBUTE_AXIS, .integer = axis}};
-    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_ARG_REDUCE, operands, 2, attributes, 2, NULL, 1);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_ARG_REDUCE, operands, 2, attributes, 2, NULL, 1);
     TileValue *found = tile_op_result(op, 0);
     if (skipped) {
-        TileValue *none = tile_build_integer(tile_emit(c), found->type, INT64_MAX);
-        TileValue *zero = tile_build_integer(tile_emit(c), found->type, 0);
+        TileValue *none = tile_build_integer(tile_emitter(c), found->type, INT64_MAX);
+        TileValue *zero = tile_build_integer(tile_emitter(c), found->type, 0);
         found = tile_emit_select(c, tile_emit_binary(c, TILE_OP_EQ, found, none), zero, found);
     }
     const TileSum *extent[TILE_MAX_TILE_RANK];
@@ -237,7 +237,7 @@ TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const Ti
                                   {.key = TILE_ATTRIBUTE_AXIS, .integer = __builtin_ctz(axes)},
                                   {.key = TILE_ATTRIBUTE_REVERSE, .integer = flags[0]},
                                   {.key = TILE_ATTRIBUTE_EXCLUSIVE, .integer = flags[1]}};
-    TileOp *op = tile_build_op(tile_emit(c), TILE_OP_SCAN, &x, 1, attributes, 4, NULL, 1);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_SCAN, &x, 1, attributes, 4, NULL, 1);
     TileMeaning result = tile_value_meaning(c, tile_op_result(op, 0), m.extent, m.valid);
     return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, call->span) : result;
 }
@@ -329,7 +329,7 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_PRECISION, .integer = precision};
     tile_emit_at(c, span);
     TileOp *op =
-        tile_build_op(tile_emit(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
+        tile_build_op(tile_emitter(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
     return tile_value_meaning(c, tile_op_result(op, 0), shape.extent,
                               tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
 }

@@ -363,7 +363,7 @@ static void check_assert(TileChecker *c, const TileStatement *statement) {
         TileValue *condition = tile_emit_value(c, &m);
         TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
                               .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
-        tile_build_op(tile_emit(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
+        tile_build_op(tile_emitter(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
     }
 }
 

@@ -141,13 +141,13 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
     const TileType *type = tile_type_tile(c->context, (TileScalar)m.scalar, rank, numbers);
     int64_t known;
     if (m.rank == 0 && m.constant)
-        result.value = tile_build_bits(tile_emit(c), type, m.bits);
+        result.value = tile_build_bits(tile_emitter(c), type, m.bits);
     else if (m.rank == 0 && m.sum && tile_sum_known(&c->sums, m.sum, &known))
-        result.value = tile_build_integer(tile_emit(c), type, known);
+        result.value = tile_build_integer(tile_emitter(c), type, known);
     else if (m.rank == 0)
-        result.value = tile_build_splat(tile_emit(c), tile_emit_value(c, &m), type);
+        result.value = tile_build_splat(tile_emitter(c), tile_emit_value(c, &m), type);
     else if (m.value->type != type)
-        result.value = tile_build_broadcast(tile_emit(c), m.value, numbers);
+        result.value = tile_build_broadcast(tile_emitter(c), m.value, numbers);
     result.constant = false;
     result.sum = NULL;
     if (stretched) result.valid = tile_valid_stretch(c, m.valid, stretched);
@@ -209,7 +209,7 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
         return convert_literal(c, &literal, to, span);
     }
     TileValue *value = tile_emit_value(c, &m);
-    return tile_value_meaning(c, tile_build_convert(tile_emit(c), value, to), m.extent, m.valid);
+    return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
 }
 
 /* ---- integers ---- */

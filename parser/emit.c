@@ -5,7 +5,7 @@
 
 void tile_emit_at(TileChecker *c, TileSpan span) { c->where = span; }
 
-TileBuilder *tile_emit(TileChecker *c) {
+TileBuilder *tile_emitter(TileChecker *c) {
     if (c->where.begin != c->where_begin || c->where.file != c->where_file) {
         c->where_begin = c->where.begin;
         c->where_file = c->where.file;
@@ -35,14 +35,16 @@ void tile_discard_block(TileBlock *block) {
 
 /* ---- sums ---- */
 
-TileValue *tile_emit_unary(TileChecker *c, TileOpId id, TileValue *x) { return tile_build_unary(tile_emit(c), id, x); }
+TileValue *tile_emit_unary(TileChecker *c, TileOpId id, TileValue *x) {
+    return tile_build_unary(tile_emitter(c), id, x);
+}
 
 TileValue *tile_emit_binary(TileChecker *c, TileOpId id, TileValue *x, TileValue *y) {
-    return tile_build_binary(tile_emit(c), id, x, y);
+    return tile_build_binary(tile_emitter(c), id, x, y);
 }
 
 TileValue *tile_emit_select(TileChecker *c, TileValue *condition, TileValue *x, TileValue *y) {
-    return tile_build_ternary(tile_emit(c), TILE_OP_SELECT, condition, x, y);
+    return tile_build_ternary(tile_emitter(c), TILE_OP_SELECT, condition, x, y);
 }
 
 static TileValue *emit_symbol(TileChecker *c, TileSymbol *symbol) {
@@ -104,7 +106,7 @@ TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum) {
     TileValue *value = tile_cache_get(c, sum, sum->cache);
     if (value) return value;
     if (sum->count == 0)
-        value = tile_build_i64(tile_emit(c), sum->constant);
+        value = tile_build_i64(tile_emitter(c), sum->constant);
     else
         value = emit_terms(c, sum);
     tile_cache_set(c, sum, &((TileSum *)sum)->cache, value);
@@ -126,7 +128,7 @@ const TileType *tile_meaning_type(TileChecker *c, const TileMeaning *m) {
 TileValue *tile_emit_value(TileChecker *c, const TileMeaning *m) {
     if (m->value) return m->value;
     if (m->sum) return tile_emit_sum(c, m->sum);
-    return tile_build_bits(tile_emit(c), tile_meaning_type(c, m), m->bits);
+    return tile_build_bits(tile_emitter(c), tile_meaning_type(c, m), m->bits);
 }
 
 /* ---- meanings ---- */

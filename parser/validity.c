@@ -248,11 +248,11 @@ static TileValue *shape_mask(TileChecker *c, const TileValidEntry *entry, const 
     }
     bool moved = false;
     for (unsigned k = 0; k < rank; k++) moved = moved || order[k] != k;
-    if (moved) mask = tile_build_permute(tile_emit(c), mask, order);
+    if (moved) mask = tile_build_permute(tile_emitter(c), mask, order);
     const TileType *small = tile_type_tile(c->context, TILE_BOOL, shape->rank, extent);
-    if (mask->type != small) mask = tile_build_reshape(tile_emit(c), mask, shape->rank, extent);
+    if (mask->type != small) mask = tile_build_reshape(tile_emitter(c), mask, shape->rank, extent);
     const TileType *full = tile_type_tile(c->context, TILE_BOOL, shape->rank, target);
-    return mask->type == full ? mask : tile_build_broadcast(tile_emit(c), mask, target);
+    return mask->type == full ? mask : tile_build_broadcast(tile_emitter(c), mask, target);
 }
 
 TileValue *tile_emit_masks(TileChecker *c, const TileValidity *valid, const TileMeaning *shape) {
@@ -269,14 +269,14 @@ static TileValue *emit_interval_mask(TileChecker *c, const TileMeaning *shape, u
     TileMeaning lanes = *shape;
     lanes.scalar = TILE_I64;
     const TileType *type = tile_meaning_type(c, &lanes);
-    TileValue *lane = tile_build_iota(tile_emit(c), type, axis), *ok = NULL;
+    TileValue *lane = tile_build_iota(tile_emitter(c), type, axis), *ok = NULL;
     if (lo) {
         TileValue *low = tile_emit_sum(c, lo);
-        ok = tile_emit_binary(c, TILE_OP_GE, lane, tile_build_splat(tile_emit(c), low, type));
+        ok = tile_emit_binary(c, TILE_OP_GE, lane, tile_build_splat(tile_emitter(c), low, type));
     }
     if (hi) {
         TileValue *high = tile_emit_sum(c, hi);
-        ok = emit_both(c, ok, tile_emit_binary(c, TILE_OP_LT, lane, tile_build_splat(tile_emit(c), high, type)));
+        ok = emit_both(c, ok, tile_emit_binary(c, TILE_OP_LT, lane, tile_build_splat(tile_emitter(c), high, type)));
     }
     return ok;
 }
@@ -287,7 +287,7 @@ TileValue *tile_emit_valid(TileChecker *c, const TileValidity *valid, const Tile
     if (shape->rank == 0) return all;
     TileMeaning bools = *shape;
     bools.scalar = TILE_BOOL;
-    if (all) all = tile_build_splat(tile_emit(c), all, tile_meaning_type(c, &bools));
+    if (all) all = tile_build_splat(tile_emitter(c), all, tile_meaning_type(c, &bools));
     all = emit_both(c, all, tile_emit_masks(c, valid, shape));
     for (unsigned axis = 0; axis < shape->rank; axis++) {
         const TileSum *lo, *hi;
@@ -317,7 +317,7 @@ static TileValue *emit_interval_fill(TileChecker *c, const TileMeaning *m, TileV
         bounds[2 * count + 1] = high;
         count++;
     }
-    return count ? tile_build_fill(tile_emit(c), x, fill, axes, bounds, count) : x;
+    return count ? tile_build_fill(tile_emitter(c), x, fill, axes, bounds, count) : x;
 }
 
 TileValue *tile_emit_filled(TileChecker *c, const TileMeaning *m, const TileValidity *valid, TileValue *fill) {
@@ -326,7 +326,7 @@ TileValue *tile_emit_filled(TileChecker *c, const TileMeaning *m, const TileVali
     if (m->rank == 0) return tile_emit_select(c, tile_emit_conditions(c, valid), x, fill);
     x = emit_interval_fill(c, m, x, valid, fill);
     TileValue *mask = tile_emit_masks(c, valid, m);
-    return mask ? tile_emit_select(c, mask, x, tile_build_splat(tile_emit(c), fill, x->type)) : x;
+    return mask ? tile_emit_select(c, mask, x, tile_build_splat(tile_emitter(c), fill, x->type)) : x;
 }
 
 /* ---- messages ---- */

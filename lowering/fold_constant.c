@@ -24,8 +24,9 @@ static bool is_lossless(TileScalar from, TileScalar to) {
         return bits - is_signed <= formats[to].mantissa && tile_scalar_bits(to) >= 16;
     }
     if (to == TILE_BOOL || tile_scalar_is_float(from)) return false;
-    bool fits_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED && bits < tile_scalar_bits(to);
-    return fits_signed || (!is_signed && bits <= tile_scalar_bits(to));
+    bool to_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
+    return to_signed ? bits < tile_scalar_bits(to) || (is_signed && bits == tile_scalar_bits(to))
+                     : !is_signed && bits <= tile_scalar_bits(to);
 }
 
 /* Two conversions in a row are one when the first loses nothing, or when both cut or extend integers and the

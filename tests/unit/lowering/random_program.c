@@ -66,11 +66,11 @@ static TileValue *clamped(Program *program, int64_t limit) {
     return tile_build_binary(b, TILE_OP_MIN, low, tile_build_i64(b, limit));
 }
 
+/* No copysign: it would tell NaNs of either sign apart, and a pass may turn one into the other. */
 static TileValue *build_arithmetic(Program *program) {
     static const TileOpId numbers[] = {TILE_OP_NEG, TILE_OP_ABS, TILE_OP_ADD, TILE_OP_SUB, TILE_OP_MUL,
                                        TILE_OP_DIV, TILE_OP_REM, TILE_OP_MIN, TILE_OP_MAX};
-    static const TileOpId floats[] = {TILE_OP_FLOOR, TILE_OP_CEIL,     TILE_OP_ROUND,
-                                      TILE_OP_TRUNC, TILE_OP_COPYSIGN, TILE_OP_FMA};
+    static const TileOpId floats[] = {TILE_OP_FLOOR, TILE_OP_CEIL, TILE_OP_ROUND, TILE_OP_TRUNC, TILE_OP_FMA};
     static const TileOpId bits[] = {TILE_OP_NOT, TILE_OP_AND, TILE_OP_OR, TILE_OP_XOR, TILE_OP_SHL, TILE_OP_SHR};
     TileValue *x = any(program);
     bool is_float = tile_scalar_is_float(x->type->scalar), is_bool = x->type->scalar == TILE_BOOL;
@@ -78,7 +78,7 @@ static TileValue *build_arithmetic(Program *program) {
     if (is_bool)
         id = bits[below(program, 4)];
     else if (below(program, 3) == 0)
-        id = is_float ? floats[below(program, 6)] : bits[below(program, 6)];
+        id = is_float ? floats[below(program, 5)] : bits[below(program, 6)];
     TileValue *operands[3] = {x, any_of(program, x->type), any_of(program, x->type)};
     unsigned count = (unsigned)tile_op_info(id)->operands;
     return tile_build_op(&program->builder, id, operands, count, NULL, 0, NULL, 1)->results;

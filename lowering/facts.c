@@ -315,13 +315,14 @@ static bool is_block_start(const TileValue *y, const TileValue *x) {
            above == size - 1;
 }
 
-/* y = x / B * B */
-static bool is_rounded_down(const TileValue *y, const TileValue *x) {
+/* y = x / size * size, without wrapping. */
+static bool is_rounded_down(TileFacts *facts, const TileValue *y, const TileValue *x, int64_t *size) {
     const TileOp *mul = tile_value_def(y, TILE_OP_MUL);
     const TileOp *div = mul ? tile_value_def(tile_op_operand(mul, 0), TILE_OP_DIV) : NULL;
-    int64_t size;
-    return div && is_same(tile_op_operand(div, 0), x) && is_same(tile_op_operand(div, 1), tile_op_operand(mul, 1)) &&
-           tile_value_integer(tile_op_operand(mul, 1), &size) && size > 0;
+    if (!div || !is_same(tile_op_operand(div, 0), x) || !is_same(tile_op_operand(div, 1), tile_op_operand(mul, 1)))
+        return false;
+    bool known = tile_value_integer(tile_op_operand(mul, 1), size) && *size > 0;
+    return known && (Wide)tile_facts_get(facts, x).lo - *size >= whole(x->type).lo;
 }
 
 /* value = of + constant, without wrapping. */
@@ -383,7 +384,9 @@ static Least difference(TileFacts *facts, const TileValue *x, const TileValue *y
     TileFact a = tile_facts_get(facts, x), b = tile_facts_get(facts, y);
     Least best = {(Wide)a.lo - b.hi, a.because | b.because};
     if (is_below_bound(y, x) || is_block_start(y, x)) best = greater(best, (Least){1, 0});
-    if (starts_at(x, y) || is_rounded_down(y, x)) best = greater(best, (Least){0, 0});
+    int64_t size;
+    if (starts_at(x, y) || is_rounded_down(facts, y, x, &size)) best = greater(best, (Least){0, 0});
+    if (is_rounded_down(facts, x, y, &size)) best = greater(best, (Least){1 - size, 0});
     return depth ? structural(facts, x, y, best, depth - 1) : best;
 }
 

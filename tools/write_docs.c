@@ -1,7 +1,10 @@
-/* Prints docs/ops.md from the op table; tests compare the checked-in file with this program's output. */
+/* tile-write-docs ops|passes: prints docs/ops.md or docs/passes.md from the tables; tests compare the checked-in
+ * files with this program's output. */
 #include <stdio.h>
+#include <string.h>
 
-#include "lang/ir.h"
+#include "cpu/passes.h"
+#include "lowering/pipeline.h"
 
 static const struct {
     TileOpClass class;
@@ -49,14 +52,57 @@ static void print_row(TileOpId id) {
     printf(" |\n");
 }
 
-int main(void) {
-    printf("# Operations of the IR\n\nMade from `lang/ops.def` by `tile-write-docs`; a test keeps it up to date. `?` "
-           "marks an optional "
-           "attribute.\n");
+static void print_ops(void) {
+    printf("# Operations of the IR\n\nMade from `lang/ops.def` by `tile-write-docs ops`; a test keeps it up to date. "
+           "`?` marks an optional attribute.\n");
     for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
         printf("\n## %s\n\n| operation | form | attributes | meaning |\n|---|---|---|---|\n", sections[s].title);
         for (int id = 0; id < TILE_OP_COUNT; id++)
             if (tile_op_info((TileOpId)id)->class == sections[s].class) print_row((TileOpId)id);
     }
-    return 0;
+}
+
+static void print_passes_of(const TilePassTable *table, const char *folder) {
+    printf("\n## %s/\n\n| pass | takes | leaves | does |\n|---|---|---|---|\n", folder);
+    for (size_t i = 0; i < table->count; i++) {
+        const TilePassInfo *pass = &table->passes[i];
+        printf("| `%s` | %s | %s | ", pass->name, form_text(pass->input), form_text(pass->output));
+        print_cell(pass->doc);
+        printf(" |\n");
+    }
+}
+
+static void print_pipeline(const char *name, const TilePipeline *pipeline) {
+    printf("\n## The %s pipeline\n\n", name);
+    for (size_t i = 0; i < pipeline->count; i++) printf("%s`%s`", i ? " → " : "", pipeline->items[i]->name);
+    printf("\n");
+}
+
+static int print_passes(void) {
+    TileArena *arena = tile_arena_create(NULL);
+    if (!arena) return 2;
+    TilePipeline shared = {0}, cpu = {0};
+    TileText message = {.arena = arena};
+    tile_lowering_pipeline(&shared, arena);
+    tile_status status = tile_cpu_pipeline(&cpu, arena, &message);
+    printf("# Passes\n\nMade from `lowering/passes.def` and `cpu/passes.def` by `tile-write-docs passes`; a test keeps "
+           "it up to date. The opening comment of a pass's file shows a function before and after it, and a test holds "
+           "it to that. `tile-opt FILE --passes=a,b` runs passes on IR text, `--pipeline=shared` or `--pipeline=cpu` "
+           "all of them.\n");
+    print_passes_of(tile_lowering_passes(), "lowering");
+    print_passes_of(tile_cpu_passes(), "cpu");
+    print_pipeline("shared", &shared);
+    print_pipeline("CPU", &cpu);
+    tile_arena_destroy(arena);
+    return tile_status_exit_code(status);
+}
+
+int main(int count, char **arguments) {
+    if (count == 2 && strcmp(arguments[1], "passes") == 0) return print_passes();
+    if (count == 2 && strcmp(arguments[1], "ops") == 0) {
+        print_ops();
+        return 0;
+    }
+    fprintf(stderr, "usage: tile-write-docs ops|passes\n");
+    return 1;
 }

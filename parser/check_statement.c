@@ -160,6 +160,8 @@ static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef
         if (!range->name) range->name = name.name;
         m.range = range;
     }
+    /* Emitted where it is written, so that the host computes what it can and loops do not repeat it. */
+    if (!is_var && m.kind == TILE_MEANING_VALUE && m.sum && m.sum->count) m.value = tile_emit_sum(c, m.sum);
     if (m.value && !m.value->name && m.value->op) m.value->name = tile_intern_string(c->context->strings, name.name);
     if (!is_var) {
         tile_scope_bind(c, name, m, false);

@@ -24,6 +24,7 @@ typedef struct Access {
     uint8_t state;
     bool has_mask;
     ExecValue mask;
+    unsigned first_operand; /* of the indices */
 } Access;
 
 static uint8_t index_state(const Access *a, unsigned dimension, int64_t index) {
@@ -92,7 +93,8 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, unsigned ope
     *a = (Access){.tensor = &e->tensors[tile_exec_operand(e, in, 0).lanes[0]],
                   .type = in->op->operands[0].value->type,
                   .state = VALID,
-                  .has_mask = in->mask >= 0};
+                  .has_mask = in->mask >= 0,
+                  .first_operand = operand};
     a->offset = a->tensor->offset;
     if (a->has_mask) a->mask = tile_exec_operand(e, in, (unsigned)in->mask);
     if (!make_axes(e, a, value)) return false;
@@ -121,8 +123,31 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, unsigned ope
 typedef bool (*LaneVisitor)(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                             bool valid);
 
-static bool complain(TileExecutor *e, const ExecInstruction *in, uint8_t state, uint32_t lane) {
+/* The index of a lane in a dimension whose operands begin at `operand`; `along` is the lane's place on its axis. */
+static int64_t index_of(TileExecutor *e, const ExecInstruction *in, int64_t kind, unsigned operand, uint32_t along) {
+    const uint64_t *first = tile_exec_operand(e, in, operand).lanes;
+    if (kind != TILE_ACCESS_RANGE) return (int64_t)first[kind == TILE_ACCESS_GATHER ? along : 0];
+    return (int64_t)(first[0] + along * tile_exec_operand(e, in, operand + 1).lanes[0]);
+}
+
+static bool complain(TileExecutor *e, const ExecInstruction *in, const Access *a, uint8_t state, uint32_t lane) {
     if (state == POISON) return tile_exec_fault(e, in, "an index of lane %u is poison", lane);
+    const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
+    uint32_t along[TILE_MAX_TILE_RANK + 1] = {0}, rest = lane;
+    for (unsigned i = a->rank; i-- > 0; rest /= a->axes[i].extent) along[i] = rest % a->axes[i].extent;
+    unsigned operand = a->first_operand, next = 0, gathered = TILE_MAX_TILE_RANK;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        int64_t kind = kinds->integers[d];
+        unsigned axis = TILE_MAX_TILE_RANK;
+        if (kind == TILE_ACCESS_RANGE) axis = next++;
+        if (kind == TILE_ACCESS_GATHER) axis = gathered = gathered < TILE_MAX_TILE_RANK ? gathered : next++;
+        int64_t index = index_of(e, in, kind, operand, along[axis]);
+        if (index_state(a, d, index) == OUTSIDE)
+            return tile_exec_fault(
+                e, in, "lane %u lies outside of the tensor: index %lld of dimension %u, whose extent is %lld", lane,
+                (long long)index, d, (long long)a->tensor->extent[d]);
+        operand += kind == TILE_ACCESS_RANGE ? 4 : 1;
+    }
     return tile_exec_fault(e, in, "lane %u lies outside of the tensor", lane);
 }
 
@@ -132,7 +157,7 @@ static bool visit(TileExecutor *e, const ExecInstruction *in, const Access *a, L
         if (tile_exec_poisoned(a->mask, lane)) return tile_exec_fault(e, in, "the mask is poison in lane %u", lane);
         if (!a->mask.lanes[lane]) state = INVALID;
     }
-    if (state == POISON || state == OUTSIDE) return complain(e, in, state, lane);
+    if (state == POISON || state == OUTSIDE) return complain(e, in, a, state, lane);
     return visitor(e, in, a, lane, offset, state == VALID);
 }
 

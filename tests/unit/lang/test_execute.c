@@ -112,13 +112,13 @@ Test(execute, poison_is_reported_where_it_matters) {
 }
 
 Test(execute, accesses_outside_of_a_tensor) {
-    expect_body(
-        "%l = load_tile %x, %one, %one, %zero, %four {access = [range]} : f32[4]\n", TILE_EXECUTION_FAULT,
-        "program (0): %l = load_tile %x, %one, %one, %zero, %four {access = [range]} : f32[4]: lane 3 lies outside");
+    expect_body("%l = load_tile %x, %one, %one, %zero, %four {access = [range]} : f32[4]\n", TILE_EXECUTION_FAULT,
+                "program (0): %l = load_tile %x, %one, %one, %zero, %four {access = [range]} : f32[4]: lane 3 lies "
+                "outside of the tensor: index 4 of dimension 0, whose extent is 4");
     expect_body("store_tile %y, %f, %four {access = [index]}\n", TILE_EXECUTION_FAULT, "lane 0 lies outside");
     expect_body("%j = iota {axis = 0} : i64[4]\n%t = splat %two : i64[4]\n%n = sub %j, %t : i64[4]\n"
                 "%l = load_tile %x, %n {access = [gather]} : f32[4]\n",
-                TILE_EXECUTION_FAULT, "lane 0 lies outside");
+                TILE_EXECUTION_FAULT, "lane 0 lies outside of the tensor: index -2 of dimension 0");
     expect_body("%j = iota {axis = 0} : i64[4]\n%t = splat %two : i64[4]\n%n = sub %j, %t : i64[4]\n"
                 "%c = ge %j, %t : bool[4]\n"
                 "%l = load_tile %x, %n, %c, %f {access = [gather], parts = [mask, fill]} : f32[4]\n"

@@ -105,18 +105,20 @@ static tile_status execution_status(TileExecution execution) {
     return TILE_INTERNAL;
 }
 
+static void read_arguments(const TileFunc *kernel, const uint64_t *slots, TileExecutorArgument *arguments) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileType *type = kernel->body.arguments[i]->type;
+        if (type->kind == TILE_TYPE_TENSOR) slots = read_tensor(type, slots, &arguments[i].tensor);
+        else arguments[i].bits = *slots++;
+    }
+}
+
 static tile_status execute(const BuiltCode *built, TileArena *arena, const uint64_t *slots, TileError *error) {
     jmp_buf guard;
     if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
     tile_arena_set_guard(arena, &guard);
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
-    for (uint32_t i = 0; i < built->kernel->body.argument_count; i++) {
-        const TileType *type = built->kernel->body.arguments[i]->type;
-        if (type->kind == TILE_TYPE_TENSOR)
-            slots = read_tensor(type, slots, &arguments[i].tensor);
-        else
-            arguments[i].bits = *slots++;
-    }
+    read_arguments(built->kernel, slots, arguments);
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
                                    .debug = built->unit->input->flags & TILE_COMPILE_DEBUG};
     TileText message = {.arena = arena};

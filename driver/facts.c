@@ -14,6 +14,7 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         TileTensorFacts *facts = &kernel->parameters[i].facts;
         uint64_t granted = request->facts[number];
+        kernel->parameters[i].noalias = !(signature->overlap >> number & 1);
         if (granted & tile_guard_align(64)) facts->align = 64;
         for (unsigned k = 0; k < type->rank; k++) {
             if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))

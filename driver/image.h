@@ -16,7 +16,8 @@ tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImag
 /* The number of the parameter of this name, or -1. */
 int tile_image_parameter(const TileImageSignature *signature, const char *name);
 
-/* Facts between the launcher's words and the parameters of the kernel. */
+/* Tells the parameters of the kernel what may be taken for granted: the request's facts, and that what is written
+ * shares no memory with anything else, which the launcher checks. */
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request);
 /* What the functions of the module relied on. */
 void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,

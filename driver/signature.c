@@ -59,7 +59,7 @@ static tile_status add_parameter(Builder *b, const TileKernelParameter *info) {
     static const uint8_t access[] = {[TILE_ACCESS_IN] = TILE_PARAMETER_IN,
                                      [TILE_ACCESS_OUT] = TILE_PARAMETER_OUT,
                                      [TILE_ACCESS_INOUT] = TILE_PARAMETER_INOUT};
-    if ((info->is_const || info->is_static) && find_binding(b, info->name)) return TILE_OK;
+    if (info->is_const && find_binding(b, info->name)) return TILE_OK;
     TileImageParameter parameter = {.name = keep(b, info->name)};
     parameter.kind = info->is_tensor ? TILE_PARAMETER_TENSOR : TILE_PARAMETER_SCALAR;
     parameter.access = info->is_tensor ? access[info->access] : TILE_PARAMETER_IN;

@@ -18,12 +18,19 @@ TileHostClass tile_host_type_class(TileHostType type) { return (TileHostClass)ty
 unsigned tile_host_type_bytes(TileHostType type) { return types[type].bits / 8u; }
 DLDataType tile_host_type_dtype(TileHostType type) { return (DLDataType){types[type].code, types[type].bits, 1}; }
 
+/* A number for the size of a type: 8, 16, 32 or 64 bits give 0 to 3. */
+#define SIZE_INDEX(bits) ((bits) == 8 ? 0 : (bits) == 16 ? 1 : (bits) == 32 ? 2 : 3)
+
 TileHostType tile_host_type_find(DLDataType dtype) {
-    int type = 0;
-    while (type < TILE_HOST_TYPE_COUNT &&
-           !(types[type].code == dtype.code && types[type].bits == dtype.bits && dtype.lanes == 1))
-        type++;
-    return (TileHostType)type;
+    enum { CODES = kDLFloat8_e5m2 + 1 };
+    static const uint8_t found[CODES][4] = {/* the type + 1 */
+#define TYPE_ENTRY(id, name, code, bits, class) [code][SIZE_INDEX(bits)] = TILE_HOST_##id + 1,
+                                            TILE_HOST_TYPE_LIST(TYPE_ENTRY)
+#undef TYPE_ENTRY
+    };
+    if (dtype.code >= CODES || dtype.lanes != 1) return TILE_HOST_TYPE_COUNT;
+    unsigned type = found[dtype.code][SIZE_INDEX(dtype.bits)];
+    return type && types[type - 1].bits == dtype.bits ? (TileHostType)(type - 1) : TILE_HOST_TYPE_COUNT;
 }
 
 /* ---- rounding ---- */

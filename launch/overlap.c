@@ -131,15 +131,23 @@ TileOverlap tile_views_overlap(const TileView *a, const TileView *b) {
     return solve(&equation, distance - step);
 }
 
-/* Sorted by stride, does each stride step over all that the smaller ones reach? Then no two elements meet. */
+/* Does each stride step over all that the smaller ones reach? Then no two elements meet. */
 static bool nested(const TileView *view) {
-    Equation strides = {.count = 0};
-    for (int i = 0; i < view->rank; i++) {
-        if (view->extent[i] > 1 && view->stride[i] == 0) return false;
-        add_term(&strides, magnitude(view->stride[i]), (uint64_t)view->extent[i] - 1);
-    }
-    qsort(strides.terms, strides.count, sizeof(Term), larger_first);
     wide reach = tile_host_type_bytes(view->type);
+    int axis = view->rank;
+    while (axis > 0) { /* mostly the strides grow from the last dimension to the first */
+        uint64_t stride = magnitude(view->stride[axis - 1]), limit = (uint64_t)view->extent[axis - 1] - 1;
+        if (limit && stride < reach) break;
+        reach += (wide)stride * limit;
+        axis--;
+    }
+    if (axis == 0) return true;
+    Equation strides = {.count = 0};
+    for (int i = 0; i < view->rank; i++)
+        if (view->extent[i] > 1 && view->stride[i] == 0) return false;
+    add_view(&strides, view);
+    qsort(strides.terms, strides.count, sizeof(Term), larger_first);
+    reach = tile_host_type_bytes(view->type);
     for (unsigned i = strides.count; i-- > 0;) {
         if (strides.terms[i].coefficient < reach) return false;
         reach += (wide)strides.terms[i].coefficient * strides.terms[i].limit;

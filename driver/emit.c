@@ -128,6 +128,8 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
 static tile_status emit_stage(TileUnit *unit, void *state) {
     Emission *emission = state;
     TileText text = {.arena = unit->arena};
+    free(emission->output);
+    emission->output = NULL;
     switch (emission->options.stage) {
     case TILE_STAGE_TOKENS:
         tile_tokens_print(unit->arena, unit->diagnostics, unit->ast->file, &text);
@@ -144,7 +146,7 @@ static tile_status emit_stage(TileUnit *unit, void *state) {
     return TILE_INVALID_ARGUMENT;
 }
 
-tile_status tile_emit(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
+tile_status tile_emit_stage(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
                       const TileEmitOptions *emit, char **output, TileReport **report) {
     int saved = errno;
     Emission emission = {.output = NULL};

@@ -37,6 +37,8 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     Demand *demand = state;
     const TileImageSignature *signature = demand->signature;
     TileProgramInfo program = {0};
+    if (demand->code) demand->code->destroy(demand->code);
+    demand->code = NULL;
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
     const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
     TILE_LIST(TileBinding) bindings = {0};

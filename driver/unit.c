@@ -34,16 +34,16 @@ static tile_status run_guarded(TileUnit *unit, tile_status (*body)(TileUnit *uni
     unit->message.arena = unit->arena;
     tile_status status = parse(unit);
     if (status == TILE_OK) status = body(unit, state);
-    if (report) *report = tile_report_from_unit(unit);
+    *report = tile_report_from_unit(unit);
     return status;
 }
 
-tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
-                          TileReport **report) {
-    if (report) *report = NULL;
+static tile_status run_once(TileInput *input, bool verify, tile_status (*body)(TileUnit *unit, void *state),
+                            void *state, TileReport **report) {
     TileUnit *unit = calloc(1, sizeof *unit);
     if (!unit) return TILE_OUT_OF_MEMORY;
     unit->input = input;
+    unit->verify = verify;
     unit->clock = tile_clock_ns();
     unit->arena = tile_arena_create(NULL);
     tile_status status = unit->arena ? run_guarded(unit, body, state, report) : TILE_OUT_OF_MEMORY;
@@ -54,6 +54,21 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
     tile_arena_set_guard(unit->arena, NULL);
     tile_arena_set_guard(unit->context->arena, NULL);
     tile_arena_set_guard(unit->module->arena, NULL);
+    return status;
+}
+
+tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
+                          TileReport **report) {
+    TileReport *said = NULL;
+    bool verify = input->flags & TILE_COMPILE_DEBUG;
+    tile_status status = run_once(input, verify, body, state, &said);
+    if (status == TILE_INTERNAL && !verify) { /* a bug of ours: once more, slowly, to see where */
+        tile_report_destroy(said);
+        said = NULL;
+        status = run_once(input, true, body, state, &said);
+    }
+    if (report) *report = said;
+    else tile_report_destroy(said);
     return status;
 }
 
@@ -129,8 +144,8 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     context.settings.no_contract = unit->input->flags & TILE_COMPILE_NO_CONTRACT;
     context.settings.debug = unit->input->flags & TILE_COMPILE_DEBUG;
     context.settings.split_loops = true;
-    TilePassOptions options = {.verify = true};
-    TilePassReport report = {.dump.arena = unit->arena};
+    TilePassOptions options = {.verify = unit->verify};
+    TilePassReport report = tile_pass_report(unit->arena);
     tile_status status = tile_passes_run(&context, passes, count, &options, &report);
     for (size_t i = 0; i < report.times.count; i++) {
         bool shared = strcmp(report.times.items[i].pass->folder, "lowering") == 0;
@@ -140,6 +155,6 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     unit->clock = tile_clock_ns();
     if (status == TILE_OK) return TILE_OK;
     tile_text_add(&unit->message, tile_text_get(&context.message));
-    if (status == TILE_INTERNAL) write_reproducer(unit, tile_text_get(&report.reproducer));
+    if (status == TILE_INTERNAL && unit->verify) write_reproducer(unit, tile_text_get(&report.reproducer));
     return status;
 }

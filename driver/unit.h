@@ -15,11 +15,14 @@ typedef struct TileUnit {
     TileText message;   /* words for a failure that the diagnostics do not tell */
     jmp_buf guard;      /* where memory that has run out leads */
     uint64_t clock;     /* end of the last step */
+    bool verify;        /* after every pass */
     bool keep;          /* the body takes the unit: it is not destroyed */
 } TileUnit;
 
 /* Parses the input with what it imports and calls `body`, which is given a tree without syntax errors. What is to
- * be said afterwards goes into *report (may be NULL). Memory that runs out anywhere ends the body. */
+ * be said afterwards goes into *report (may be NULL). Memory that runs out anywhere ends the body. After a
+ * TILE_INTERNAL all is done a second time, with verification, which finds the pass that is to blame: the body begins
+ * by releasing what it put into its state before. */
 tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
                           TileReport **report);
 void tile_unit_destroy(TileUnit *unit);

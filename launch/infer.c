@@ -22,19 +22,27 @@ static bool find_by_text(const TileImageSignature *signature, const TileView *vi
 
 /* Fills the extents of unknown tensors as far as texts go; bit k of known[i]: dimension k is known. Unknown extents
  * become 2: more than one element, whose strides matter. */
-static void fill_views(const TileImageSignature *signature, TileView *views, uint32_t *known) {
+static void fill_extents(const TileImageSignature *signature, TileView *views, uint32_t *known) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         TileView *view = &views[i];
         known[i] = (1u << view->rank) - 1;
+        for (unsigned k = 0; !view->known && view->tensor && k < view->rank; k++) {
+            if (find_by_text(signature, views, signature->parameters[i].dimensions[k], &view->extent[k])) continue;
+            view->extent[k] = 2;
+            known[i] &= ~(1u << k);
+        }
+    }
+}
+
+/* Unknown tensors are taken to be contiguous and well aligned. */
+static void fill_layouts(const TileImageSignature *signature, TileView *views) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        TileView *view = &views[i];
         if (view->known || !view->tensor) continue;
         view->data = NULL;
         view->low = view->high = 0;
         int64_t next = tile_host_type_bytes((TileHostType)view->type);
         for (int k = view->rank - 1; k >= 0; k--) {
-            if (!find_by_text(signature, views, signature->parameters[i].dimensions[k], &view->extent[k])) {
-                view->extent[k] = 2;
-                known[i] &= ~(1u << k);
-            }
             view->stride[k] = next;
             if (__builtin_mul_overflow(next, view->extent[k] ? view->extent[k] : 1, &next)) next = 0;
         }
@@ -90,20 +98,19 @@ static tile_status infer(TileKernel *kernel, const TileArg *arguments, size_t co
     uint32_t all_known[TILE_MAX_PARAMETERS];
     TILE_TRY(tile_arguments_read(signature, arguments, count, true, views, &request, error));
     TileView *view = &views[parameter];
+    bool typed = true;
+    for (uint32_t i = 0; i < signature->generic_count; i++) typed &= request.generics[i] < TILE_HOST_TYPE_COUNT;
     *dtype = (DLDataType){0, 0, 0};
-    *known = 0;
-    for (int i = 0; i < TILE_MAX_RANK; i++) shape[i] = -1;
-    if (view->type >= TILE_HOST_TYPE_COUNT) return TILE_OK;
-    *dtype = tile_host_type_dtype((TileHostType)view->type);
-    bool decided = true;
-    for (uint32_t i = 0; i < signature->generic_count; i++) decided &= request.generics[i] < TILE_HOST_TYPE_COUNT;
-    if (decided) fill_views(signature, views, all_known);
-    bool complete = decided && all_known[parameter] == (1u << view->rank) - 1;
-    if (decided && !complete && statics_known(signature, views, all_known))
+    if (view->type < TILE_HOST_TYPE_COUNT) *dtype = tile_host_type_dtype((TileHostType)view->type);
+    fill_extents(signature, views, all_known);
+    bool complete = all_known[parameter] == (1u << view->rank) - 1;
+    if (!complete && typed && statics_known(signature, views, all_known)) {
+        fill_layouts(signature, views);
         TILE_TRY(infer_from_code(kernel, views, &request, parameter, all_known, error));
-    for (int i = 0; decided && i < view->rank; i++)
-        if (all_known[parameter] >> i & 1) shape[i] = view->extent[i];
-    *known = decided ? all_known[parameter] : 0;
+    }
+    *known = all_known[parameter];
+    for (unsigned i = 0; i < TILE_MAX_RANK; i++)
+        shape[i] = i < view->rank && (*known >> i & 1) ? view->extent[i] : -1;
     return TILE_OK;
 }
 

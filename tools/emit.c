@@ -53,7 +53,7 @@ static int print_stage(TileProgram *program, const TileEmitOptions *emit) {
     if (status != TILE_OK) return tile_session_fail(session, status, "%s", tile_text_get(&error));
     status = tile_compiler_create(NULL, &program->compiler);
     if (status == TILE_OK)
-        status = tile_emit(program->compiler, text, length, &program->options, emit, &output, &report);
+        status = tile_emit_stage(program->compiler, text, length, &program->options, emit, &output, &report);
     int exit_status = tile_session_report(session, status, report);
     if (exit_status) return exit_status;
     fputs(output, stdout);

@@ -163,8 +163,7 @@ TILE_API const char *tile_kernel_signature(const TileKernel *kernel);
 /* Fills in what the other arguments say about one tensor argument, so that a caller can make it: `arguments` as for
  * tile_launch, with kind TILE_ARG_NONE where the argument is not known yet (scalars must be known). On success
  * dtype and shape (TILE_MAX_RANK entries) hold the parameter's; *known has bit i set where dimension i is known, and
- * shape[i] is -1 elsewhere. dtype->bits is 0 where the arguments do not decide it (then no dimension is known).
- * Compiles if need be. */
+ * shape[i] is -1 elsewhere. dtype->bits is 0 where the arguments do not decide it. Compiles if need be. */
 TILE_API tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                        size_t parameter, DLDataType *dtype, int64_t *shape, uint32_t *known,
                                        TileError *error) TILE_MUST_CHECK;

@@ -109,7 +109,7 @@ typedef struct TileEmitOptions {
 
 /* The text of a stage; destroy it with tile_string_destroy. From the tile form on, every type parameter and static
  * dimension needs a setting. Errors as for tile_compile, and TILE_INVALID_ARGUMENT for an unknown kernel or pass. */
-TILE_API tile_status tile_emit(TileCompiler *compiler, const char *text, size_t length,
+TILE_API tile_status tile_emit_stage(TileCompiler *compiler, const char *text, size_t length,
                                const TileCompileOptions *options, const TileEmitOptions *emit, char **output,
                                TileReport **report) TILE_MUST_CHECK;
 TILE_API void tile_string_destroy(char *string);

@@ -224,7 +224,7 @@ TileResult tile_pass_cpu_dot(TilePassContext *context, TileFunc *func) {
     tile_block_walk(&func->body, find, &found);
     if (!found.ops.count) return TILE_RESULT_UNCHANGED;
     if (!context->target) return tile_pass_fail(context, TILE_INVALID_ARGUMENT, NULL, "cpu-dot needs a target");
-    TileEmitter emitter = tile_emitter(context, func);
+    TileEmitter emitter = tile_emitter_create(context, func);
     for (size_t i = 0; i < found.ops.count; i++) expand(&emitter, context->target, found.ops.items[i]);
     return tile_emit_finish(&emitter, context);
 }

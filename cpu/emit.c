@@ -1,6 +1,6 @@
 #include "cpu/emit.h"
 
-TileEmitter tile_emitter(TilePassContext *context, TileFunc *func) {
+TileEmitter tile_emitter_create(TilePassContext *context, TileFunc *func) {
     TileModule *module = context->module;
     TileEmitter emitter = {.builder = tile_builder_at_end(module, &func->body),
                            .front = tile_builder_at_end(module, &func->body),

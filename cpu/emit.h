@@ -21,7 +21,7 @@ typedef struct TileEmitter {
     const char *error; /* the first complaint of either builder */
 } TileEmitter;
 
-TileEmitter tile_emitter(TilePassContext *context, TileFunc *func);
+TileEmitter tile_emitter_create(TilePassContext *context, TileFunc *func);
 /* Ops go before `op` from now on. */
 void tile_emit_before(TileEmitter *emitter, TileOp *op);
 /* `with` takes the place of the op's only result; the op goes. */

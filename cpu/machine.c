@@ -210,7 +210,7 @@ static void visit(TileOp *op, void *state) {
 }
 
 TileResult tile_pass_cpu_machine(TilePassContext *context, TileFunc *func) {
-    TileEmitter emitter = tile_emitter(context, func);
+    TileEmitter emitter = tile_emitter_create(context, func);
     tile_block_walk(&func->body, visit, &emitter);
     return tile_emit_finish(&emitter, context);
 }

@@ -160,7 +160,7 @@ TileResult tile_pass_cpu_math(TilePassContext *context, TileFunc *func) {
     TileOp *f64 = NULL;
     tile_block_walk(&func->body, find_f64, &f64);
     if (f64) return tile_pass_fail(context, TILE_UNSUPPORTED, f64, "%s of f64", tile_op_info(f64->id)->mnemonic);
-    TileEmitter emitter = tile_emitter(context, func);
+    TileEmitter emitter = tile_emitter_create(context, func);
     tile_block_walk(&func->body, expand, &emitter);
     return tile_emit_finish(&emitter, context);
 }

@@ -257,8 +257,8 @@ static void write_header(FILE *file, const TileArray *array, TileArena *arena) {
     const char *order = *type == '<' || *type == '|' ? "" : tile_scalar_bytes(array->scalar) == 1 ? "|" : "<";
     tile_text_format(&header, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", order, type);
     for (unsigned i = 0; i < array->rank; i++)
-        tile_text_format(&header, "%lld%s", (long long)array->extent[i],
-                         array->rank == 1 || i + 1 < array->rank ? "," : "");
+        tile_text_format(&header, "%s%lld", i ? ", " : "", (long long)array->extent[i]);
+    if (array->rank == 1) tile_text_add_char(&header, ',');
     tile_text_add(&header, "), }");
     while ((10 + header.length + 1) % 64) tile_text_add_char(&header, ' ');
     tile_text_add_char(&header, '\n');

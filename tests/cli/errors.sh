@@ -42,7 +42,7 @@ fi
 
 # Types, shapes, arguments.
 expect 1 'x' "$tilec" run "$softmax" x=arange:i32[4,100] y=@
-expect 1 'T' "$tilec" run "$softmax" x=good.npy y=@ T=f64
+expect 1 'f64' "$tilec" run "$softmax" x=good.npy y=@ T=f64
 expect 1 'x' "$tilec" run "$softmax" x=zeros:f32[4] y=@
 expect 1 'K' "$tilec" run "$matmul" a=zeros:f32[4,5] b=zeros:f32[6,7] c=@
 expect 1 'N' "$tilec" run "$softmax" x=good.npy y=@:f32[4,99]

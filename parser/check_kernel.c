@@ -202,6 +202,10 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
         if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
             tile_fail(c, OVERLAP_NAME, name->span, name->name);
     }
+    /* The launcher holds arguments apart unless the kernel allows otherwise. */
+    for (uint32_t i = 0; i < c->func->body.argument_count; i++)
+        c->func->parameters[i].noalias =
+            c->func->body.arguments[i]->type->kind == TILE_TYPE_TENSOR && kernel->overlaps.count == 0;
 }
 
 static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {

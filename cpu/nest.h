@@ -84,6 +84,7 @@ typedef struct NestLeaf {
 typedef struct NestOperand {
     TileValue *value;                    /* without permutes and fills; a load that is read in place, or a kept value */
     bool view;                           /* a load that is read in place */
+    NestBuffer *copy;                    /* where a value that no op computes is copied to */
     int8_t axis[TILE_MAX_TILE_RANK];     /* operand axis to axis of `value` */
     NestAtoms atoms[TILE_MAX_TILE_RANK]; /* by axis of the operand */
 } NestOperand;

@@ -37,7 +37,16 @@ static bool is_plain_load(const TileValue *value) {
     return !parts || !parts->count;
 }
 
-static void resolve(Nest *n, NestOperand *o, TileValue *value, const TileOp *dot) {
+/* One element that a loop carries in a scalar. */
+static void copy_operand(Nest *n, NestOperand *o, TileOp *dot) {
+    NestStatement *copy = nest_statement(n, NEST_COPY, dot, NULL);
+    o->copy = nest_buffer(n, o->value->type, 0);
+    copy->copies = TILE_NEW(n->arena, NestCopy);
+    *copy->copies = (NestCopy){o->value, o->copy};
+    copy->copy_count = 1;
+}
+
+static void resolve(Nest *n, NestOperand *o, TileValue *value, TileOp *dot) {
     unsigned rank = value->type->rank;
     for (unsigned i = 0; i < rank; i++) o->axis[i] = (int8_t)i;
     for (TileOp *op = value->op; op && op->id == TILE_OP_PERMUTE && !nest_info(n, value)->statement; op = value->op) {
@@ -49,6 +58,7 @@ static void resolve(Nest *n, NestOperand *o, TileValue *value, const TileOp *dot
     const NestInfo *info = nest_info(n, value);
     o->view = !info->statement && !info->slot && is_plain_load(value) && !nest_is_clobbered(n, value, dot);
     if (!o->view) nest_keep(n, value);
+    if (!info->statement && !info->slot && !o->view) copy_operand(n, o, dot);
     const NestAtoms *atoms = nest_atoms(n, value);
     for (unsigned i = 0; i < rank; i++) o->atoms[i] = atoms[o->axis[i]];
 }
@@ -60,14 +70,17 @@ void nest_plan_dot(Nest *n, TileOp *op) {
     copy->copies = TILE_NEW(n->arena, NestCopy);
     copy->copies->value = tile_op_operand(op, 2);
     copy->copy_count = 1;
-    NestStatement *s = nest_statement(n, NEST_DOT, op, value);
+    NestOperand left = {0}, right = {0};
     const TileOp *fill_a = contracted_fill(a, rank - 1), *fill_b = contracted_fill(b, rank - 2);
     NestAtoms trim = fill_bounds(fill_a, rank - 1), other = fill_bounds(fill_b, rank - 2);
     bool strip = fill_a && fill_b && nest_atoms_equal(&trim, &other);
-    resolve(n, &s->a, strip ? tile_op_operand(fill_a, 0) : a, op);
-    resolve(n, &s->b, strip ? tile_op_operand(fill_b, 0) : b, op);
+    resolve(n, &left, strip ? tile_op_operand(fill_a, 0) : a, op);
+    resolve(n, &right, strip ? tile_op_operand(fill_b, 0) : b, op);
     int64_t extent = a->type->extent[rank - 1];
-    if (strip) nest_atoms_join(&s->a.atoms[rank - 1], &trim, extent);
+    if (strip) nest_atoms_join(&left.atoms[rank - 1], &trim, extent);
+    NestStatement *dot = nest_statement(n, NEST_DOT, op, value);
+    dot->a = left;
+    dot->b = right;
 }
 
 /* ---- accumulators ---- */
@@ -180,6 +193,7 @@ static Strided in_buffer(Nest *n, NestBuffer *buffer, const int8_t *axis, unsign
 static Strided operand(Nest *n, const NestOperand *o) {
     if (o->view) return view(n, o);
     const NestInfo *info = nest_info(n, o->value);
+    if (o->copy) return in_buffer(n, o->copy, o->axis, o->value->type->rank);
     return in_buffer(n, info->slot ? info->slot : info->statement->buffer, o->axis, o->value->type->rank);
 }
 

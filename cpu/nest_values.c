@@ -133,14 +133,38 @@ static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
     }
 }
 
+/* Of what comes out of the region op's branches and trips only bounds that exist outside of it count. */
+static void join_outer(Nest *n, NestAtoms *atoms, TileValue *value, const TileOp *owner) {
+    const NestAtoms *from = nest_atoms(n, value);
+    for (unsigned a = 0; a < value->type->rank; a++)
+        for (unsigned i = 0; i < from[a].count; i++) {
+            const NestAtom *atom = &from[a].items[i];
+            if (tile_value_outside(atom->lo, owner) && tile_value_outside(atom->hi, owner))
+                nest_atoms_add(&atoms[a], atom->lo, atom->hi, value->type->extent[a]);
+        }
+}
+
+/* Validity is a matter of the text: what one branch or one trip does not have is not relied on. A carried value's own
+ * atoms are in `atoms` already when its successor is looked at. */
+static void region_atoms(Nest *n, const TileValue *value, NestAtoms *atoms) {
+    const TileOp *owner = value->op ? value->op : value->block->op;
+    if (!owner) return;
+    unsigned slot = value->op ? value->index : value->index - 1;
+    if (owner->id == TILE_OP_FOR) join_outer(n, atoms, tile_op_operand(owner, 3 + slot), owner);
+    for (unsigned r = 0; r < owner->region_count && owner->id != TILE_OP_WHILE; r++)
+        join_outer(n, atoms, tile_op_operand(owner->regions[r].last, slot), owner);
+}
+
 const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     NestInfo *info = nest_info(n, value);
     if (info->atoms) return info->atoms;
     NestAtoms *atoms = TILE_NEW_ARRAY(n->arena, NestAtoms, TILE_MAX_TILE_RANK);
     info->atoms = atoms;
     const TileOp *op = value->op;
-    if (!op || !tile_type_is_tile(value->type)) return atoms;
-    if (op->id == TILE_OP_LOAD_TILE) {
+    if (!tile_type_is_tile(value->type)) return atoms;
+    if (!op || op->region_count) {
+        region_atoms(n, value, atoms);
+    } else if (op->id == TILE_OP_LOAD_TILE) {
         load_atoms(op, atoms);
     } else if (op->id == TILE_OP_DOT) {
         dot_atoms(n, value, atoms);
@@ -316,7 +340,7 @@ static void walk_operands(Nest *n, NestStatement *s, const TileOp *op, const Nes
 
 static void walk(Nest *n, NestStatement *s, TileValue *value, NestMap map) {
     NestInfo *info = nest_info(n, value);
-    if (tile_value_def(value, TILE_OP_CONST)) return;
+    if (tile_value_def(value, TILE_OP_CONST) && !info->statement) return;
     if (info->stamp == n->stamp && memcmp(&info->leaf_map, &map, sizeof map) == 0) return;
     info->stamp = n->stamp;
     info->leaf_map = map;

@@ -150,13 +150,15 @@ void nest_store_batch(Nest *n) {
     for (size_t i = 0; i < n->batch.count; i++) {
         NestStatement *s = n->batch.items[i];
         unsigned levels = s->kind == NEST_SCAN ? s->level_count : s->parallel_count;
-        if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT || !levels) continue;
+        if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT) continue;
         unsigned kept = levels;
+        bool stored = s->kind == NEST_SCAN; /* a dot reads memory, even one element */
         for (size_t c = 0; c < s->consumers.count; c++) {
             unsigned shared = nest_shared_loops(s, s->consumers.items[c]);
             if (shared < kept) kept = shared;
+            stored |= s->consumers.items[c]->kind == NEST_DOT;
         }
-        if (kept == levels && s->kind != NEST_SCAN) continue;
+        if (kept == levels && !stored) continue;
         unsigned collapsed = 0;
         for (unsigned l = 0; l < kept && l < s->parallel_count; l++) collapsed |= 1u << s->axis[l];
         s->buffer = nest_buffer(n, s->value->type, collapsed);

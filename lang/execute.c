@@ -44,10 +44,9 @@ bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution st
     return false;
 }
 
+/* Allocates nothing: see tile_executor_message. */
 bool tile_exec_out_of_memory(TileExecutor *e) {
     e->state = TILE_EXECUTION_OUT_OF_MEMORY;
-    e->message.length = 0;
-    tile_text_add(&e->message, "out of memory");
     return false;
 }
 
@@ -133,9 +132,7 @@ bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned oper
 
 /* ---- life ---- */
 
-TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options) {
-    TileArena *arena = tile_arena_create(func->module->arena);
-    if (!arena) return NULL;
+static TileExecutor *create(TileArena *arena, TileFunc *func, const TileExecutorOptions *options) {
     TileExecutor *e = TILE_NEW(arena, TileExecutor);
     e->arena = arena;
     e->func = func;
@@ -149,6 +146,20 @@ TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *op
         return e;
     tile_executor_destroy(e);
     return NULL;
+}
+
+/* The executor's arena has a guard of its own in each call that may allocate: whoever compiled the module may have
+ * left long ago. */
+TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options) {
+    TileArena *arena = tile_arena_create(NULL);
+    if (!arena) return NULL;
+    jmp_buf guard;
+    if (setjmp(guard)) {
+        tile_arena_destroy(arena);
+        return NULL;
+    }
+    tile_arena_set_guard(arena, &guard);
+    return create(arena, func, options);
 }
 
 void tile_executor_destroy(TileExecutor *e) {
@@ -199,7 +210,7 @@ static bool keeps_facts(const TileExecutorTensor *tensor, const TileType *type, 
     return true;
 }
 
-void tile_executor_bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor) {
+static void bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor) {
     const TileType *type = e->func->body.arguments[parameter]->type;
     ExecObject object = {.base = (unsigned char *)tensor->data - tensor->below,
                          .size = (int64_t)(tensor->below + tensor->above),
@@ -216,6 +227,16 @@ void tile_executor_bind_tensor(TileExecutor *e, unsigned parameter, const TileEx
                        parameter_name(e, parameter));
     else if (tile_exec_add_object(e, &object, &bound.object) && tile_exec_add_tensor(e, &bound, &number))
         tile_exec_set_scalar(parameter_value(e, parameter), number);
+}
+
+void tile_executor_bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor) {
+    jmp_buf guard;
+    if (setjmp(guard)) {
+        tile_exec_out_of_memory(e);
+        return;
+    }
+    tile_arena_set_guard(e->arena, &guard);
+    bind_tensor(e, parameter, tensor);
 }
 
 void tile_executor_bind_pointer(TileExecutor *e, unsigned parameter, void *data, uint64_t below, uint64_t above,
@@ -250,10 +271,7 @@ static bool start(TileExecutor *e) {
     return true;
 }
 
-TileExecution tile_executor_run(TileExecutor *e, uint64_t max_steps) {
-    if (e->state != TILE_EXECUTION_PAUSED) return e->state;
-    if (!e->started && !start(e)) return e->state;
-    uint64_t limit = max_steps ? e->steps + max_steps : UINT64_MAX;
+static TileExecution run(TileExecutor *e, uint64_t limit) {
     while (e->depth) {
         ExecFrame *frame = tile_exec_frame(e);
         if (!frame->code) {
@@ -268,7 +286,21 @@ TileExecution tile_executor_run(TileExecutor *e, uint64_t max_steps) {
     return e->state = TILE_EXECUTION_DONE;
 }
 
-const char *tile_executor_message(const TileExecutor *e) { return tile_text_get(&e->message); }
+TileExecution tile_executor_run(TileExecutor *e, uint64_t max_steps) {
+    if (e->state != TILE_EXECUTION_PAUSED) return e->state;
+    jmp_buf guard;
+    if (setjmp(guard)) {
+        tile_exec_out_of_memory(e);
+        return e->state;
+    }
+    tile_arena_set_guard(e->arena, &guard);
+    if (!e->started && !start(e)) return e->state;
+    return run(e, max_steps ? e->steps + max_steps : UINT64_MAX);
+}
+
+const char *tile_executor_message(const TileExecutor *e) {
+    return e->state == TILE_EXECUTION_OUT_OF_MEMORY ? "out of memory" : tile_text_get(&e->message);
+}
 uint64_t tile_executor_steps(const TileExecutor *e) { return e->steps; }
 
 const uint64_t *tile_executor_result(const TileExecutor *e, unsigned index, const uint8_t **poison) {

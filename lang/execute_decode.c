@@ -185,6 +185,7 @@ static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
     if (in->run == tile_exec_map) in->map = make_map(d, op);
     in->staged = (op->id == TILE_OP_YIELD || op->id == TILE_OP_CONDITION) && overwrites_what_it_reads(op);
     in->align = tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 1);
+    if (in->align < 1) in->align = 1;
     if (op->id == TILE_OP_GRID) in->number = d->grids++;
     find_parts(in);
     add_hidden(d, in);

@@ -203,10 +203,43 @@ static bool check_alignment(TileExecutor *e, const ExecInstruction *in, const La
     return tile_exec_fault(e, in, "the address is not aligned to %lld bytes", (long long)in->align);
 }
 
+/* Lanes one after the other, all of them active: one check for all. NULL where that is not so, or fails, which
+ * the check lane by lane then reports. */
+static ExecObject *reach_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, uint32_t count,
+                             bool write) {
+    if (lanes->has_mask || lanes->has_offsets || *lanes->pointer.any) return NULL;
+    uint64_t number = lanes->pointer.lanes[0];
+    int64_t offset = (int64_t)lanes->pointer.lanes[1], size = count * lanes->bytes;
+    ExecObject *object = number < e->object_count ? &e->objects[number] : NULL;
+    bool inside = object && !object->dead && offset >= 0 && size <= object->size && offset <= object->size - size;
+    bool aligned = inside && ((uintptr_t)object->base + (uintptr_t)offset) % (uintptr_t)in->align == 0;
+    return aligned && (!write || object->writable) ? object : NULL;
+}
+
+static bool load_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, ExecValue result) {
+    int64_t offset = (int64_t)lanes->pointer.lanes[1], size = result.count * lanes->bytes;
+    const ExecObject *object = reach_all(e, in, lanes, result.count, false);
+    if (!object || (object->poison && memchr(object->poison + offset, 1, (size_t)size))) return false;
+    for (uint32_t i = 0; i < result.count; i++)
+        result.lanes[i] = read_bits(object->base + offset + i * lanes->bytes, lanes->scalar);
+    return true;
+}
+
+static bool store_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, ExecValue value) {
+    int64_t offset = (int64_t)lanes->pointer.lanes[1], size = value.count * lanes->bytes;
+    ExecObject *object = *value.any ? NULL : reach_all(e, in, lanes, value.count, true);
+    if (!object) return false;
+    for (uint32_t i = 0; i < value.count; i++)
+        write_bits(object->base + offset + i * lanes->bytes, lanes->scalar, value.lanes[i]);
+    if (object->poison) memset(object->poison + offset, 0, (size_t)size);
+    return true;
+}
+
 bool tile_exec_load(TileExecutor *e, const ExecInstruction *in) {
     Lanes lanes = lanes_of(e, in, 0, in->op->results[0].type);
     ExecValue result = tile_exec_result(e, in);
     *result.any = 0;
+    if (load_all(e, in, &lanes, result)) return true;
     for (uint32_t i = 0; i < result.count; i++) {
         bool active, poison = false;
         int64_t offset = 0;
@@ -234,6 +267,7 @@ bool tile_exec_load(TileExecutor *e, const ExecInstruction *in) {
 bool tile_exec_store(TileExecutor *e, const ExecInstruction *in) {
     Lanes lanes = lanes_of(e, in, 1, in->op->operands[0].value->type);
     ExecValue value = tile_exec_operand(e, in, 0);
+    if (store_all(e, in, &lanes, value)) return true;
     for (uint32_t i = 0; i < value.count; i++) {
         bool active;
         int64_t offset = 0;

@@ -8,12 +8,14 @@ static bool is_foldable(const TileOp *op) {
            op->operand_count <= 3 && !tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0);
 }
 
+/* Bits of the mantissa, the hidden one included, and of the exponent. */
+static const struct {
+    unsigned mantissa, exponent;
+} formats[TILE_SCALAR_COUNT] = {[TILE_F8E4M3] = {4, 4}, [TILE_F8E5M2] = {3, 5}, [TILE_F16] = {11, 5},
+                                [TILE_BF16] = {8, 8},   [TILE_F32] = {24, 8},   [TILE_F64] = {53, 11}};
+
 /* A conversion that loses nothing: every value of `from` is one of `to`. */
 static bool is_lossless(TileScalar from, TileScalar to) {
-    static const struct {
-        unsigned mantissa, exponent;
-    } formats[TILE_SCALAR_COUNT] = {[TILE_F8E4M3] = {4, 4}, [TILE_F8E5M2] = {3, 5}, [TILE_F16] = {11, 5},
-                                    [TILE_BF16] = {8, 8},   [TILE_F32] = {24, 8},   [TILE_F64] = {53, 11}};
     if (from == to) return true;
     unsigned bits = tile_scalar_bits(from);
     bool is_signed = tile_scalar_class(from) == TILE_CLASS_SIGNED;
@@ -24,10 +26,11 @@ static bool is_lossless(TileScalar from, TileScalar to) {
         return bits - is_signed <= formats[to].mantissa && tile_scalar_bits(to) >= 16;
     }
     if (to == TILE_BOOL || tile_scalar_is_float(from)) return false;
-    bool to_signed = tile_scalar_class(to) == TILE_CLASS_SIGNED;
-    return to_signed ? bits < tile_scalar_bits(to) || (is_signed && bits == tile_scalar_bits(to))
-                     : !is_signed && bits <= tile_scalar_bits(to);
+    if (tile_scalar_class(to) == TILE_CLASS_SIGNED) return bits < tile_scalar_bits(to);
+    return !is_signed && bits <= tile_scalar_bits(to);
 }
+
+static uint64_t fraction_mask(TileScalar scalar) { return (UINT64_C(1) << (formats[scalar].mantissa - 1)) - 1; }
 
 /* Two conversions in a row are one when the first loses nothing, or when both cut or extend integers and the
  * second keeps no more bits than the first made. */
@@ -56,6 +59,20 @@ static TileValue *fold_bitcast(TileBuilder *builder, const TileOp *op) {
     return inner ? tile_build_bitcast(builder, tile_op_operand(inner, 0), type->scalar) : NULL;
 }
 
+/* x / 2^k is x * 2^-k, to the last bit, as long as both powers are normal numbers. */
+static TileValue *fold_division(TileBuilder *builder, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    TileScalar scalar = y->type->scalar;
+    uint64_t divisor, one = tile_scalar_from_integer(scalar, 1), reciprocal, product;
+    if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) < 16 || !tile_value_bits(y, &divisor)) return NULL;
+    uint64_t fraction = fraction_mask(scalar);
+    if (divisor & fraction || !tile_eval(TILE_OP_DIV, scalar, scalar, (uint64_t[]){one, divisor}, &reciprocal))
+        return NULL;
+    bool exact = !(reciprocal & fraction) &&
+                 tile_eval(TILE_OP_MUL, scalar, scalar, (uint64_t[]){reciprocal, divisor}, &product) && product == one;
+    return exact ? tile_build_binary(builder, TILE_OP_MUL, x, tile_build_bits(builder, y->type, reciprocal)) : NULL;
+}
+
 TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op) {
     if (!is_foldable(op)) return NULL;
     uint64_t bits[3], result;
@@ -66,5 +83,6 @@ TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op) {
     if (known == op->operand_count && tile_eval((TileOpId)op->id, operand, type->scalar, bits, &result))
         return tile_build_bits(builder, type, result);
     if (op->id == TILE_OP_CONVERT) return fold_convert(builder, op);
+    if (op->id == TILE_OP_DIV) return fold_division(builder, op);
     return op->id == TILE_OP_BITCAST ? fold_bitcast(builder, op) : NULL;
 }

@@ -135,6 +135,21 @@ bool tile_parse_at_item(const TileParser *parser) {
     }
 }
 
+/* At a keyword that only begins a statement, on a new line? */
+static bool at_statement(const TileParser *parser) {
+    if (!current(parser)->line_break) return false;
+    switch (current(parser)->kind) {
+    case TILE_TOKEN_LET:
+    case TILE_TOKEN_VAR:
+    case TILE_TOKEN_FOR:
+    case TILE_TOKEN_WHILE:
+    case TILE_TOKEN_GRID:
+    case TILE_TOKEN_TEMP:
+    case TILE_TOKEN_RETURN: return true;
+    default: return false;
+    }
+}
+
 /* Goes on behind the statement in which the error lies: to the end of its line, or of the block that begins on
  * it, but not past the brace that closes the block around it. */
 void tile_parse_resume_statement(TileParser *parser) {
@@ -143,7 +158,7 @@ void tile_parse_resume_statement(TileParser *parser) {
     for (bool first = true;; first = false) {
         TileTokenKind kind = tile_parse_peek(parser);
         if (kind == TILE_TOKEN_END || (!first && tile_parse_at_item(parser))) return;
-        if (kind == TILE_TOKEN_RIGHT_BRACE && open == 0) return;
+        if (open == 0 && (kind == TILE_TOKEN_RIGHT_BRACE || at_statement(parser))) return;
         if ((kind == TILE_TOKEN_NEWLINE || kind == TILE_TOKEN_SEMICOLON) && open == 0) return;
         if (kind == TILE_TOKEN_LEFT_BRACE) open++;
         if (kind == TILE_TOKEN_RIGHT_BRACE) open--;

@@ -141,7 +141,7 @@ Test(meaning, branches_join_variables_and_values) {
 Test(meaning, lazy_conditions) {
     int32_t y[3];
     RUN("kernel k(x: in i32[N], y: out i32[N]) { grid p in N {\n"
-        "y[p] = if p > 0 && sum(x[span(0..p, 4)]) > 3 || p == 0 && (x[0] else 0) < 100 { 1 } else { 0 } } }",
+        "y[p] = if p > 0 && sum(x[span(0..p, 4)]) > 3 || p == 0 && (x[0] else 0) < 100 { i32(1) } else { 0 } } }",
         "", VECTOR(((int32_t[]){2, 2, 0})), VECTOR(y));
     EXPECT(y, 1, 0, 1);
 }

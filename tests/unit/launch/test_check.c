@@ -271,9 +271,11 @@ static void check_scaled(int64_t width, TileArg a, TileArg n, TileArg on, const 
 Test(check, scalars) {
     check_scaled(8, TILE_NUMBER(0.1), TILE_INTEGER(-7), TILE_TRUTH(true), "");
     float a;
+    int32_t n;
     memcpy(&a, &seen[10], sizeof a);
+    memcpy(&n, &seen[11], sizeof n);
     cr_assert_eq(a, 0.1f);
-    cr_assert_eq(*(int32_t *)&seen[11], -7);
+    cr_assert_eq(n, -7);
     cr_assert_eq(seen[12], 1);
     check_scaled(8, TILE_INTEGER(3), TILE_UNSIGNED(5), TILE_TRUTH(false), "");
     check_scaled(8, TILE_NUMBER(1), TILE_INTEGER(3000000000), TILE_TRUTH(true),

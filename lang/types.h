@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/string.h"
 
 /* X(ID, mnemonic, bits, class): the scalar types of the language. */
@@ -52,9 +53,6 @@ static inline bool tile_scalar_is_int(TileScalar s) {
 bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar);
 
 enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8 };
-/* No dimension of a tensor is longer; the launcher refuses those that are. So sums and differences of a few
- * dimensions and tile extents stay far from overflow, which passes may rely on. */
-#define TILE_MAX_EXTENT (INT64_C(1) << 47)
 
 typedef enum TileTypeKind {
     TILE_TYPE_SCALAR,  /* f32 */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "launch/host.h"
 
 tile_status tile_error_set(TileError *error, tile_status status, const char *format, ...) {
@@ -149,7 +150,7 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     int64_t below = 0, above = 0, next = (int64_t)bytes;
     for (int i = tensor->ndim - 1; i >= 0; i--) {
         int64_t extent = tensor->shape[i], stride = next, reach = 0;
-        if (extent < 0) return refuse(reader, "dimension %d is %" PRId64, i, extent);
+        if (extent < 0 || extent > TILE_MAX_EXTENT) return refuse(reader, "dimension %d is %" PRId64, i, extent);
         if (tensor->strides)
             overflow |= __builtin_mul_overflow(tensor->strides[i], (int64_t)bytes, &stride);
         else

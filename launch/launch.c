@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "launch/check.h"
 #include "launch/clock.h"
 #include "launch/options.h"
@@ -44,7 +45,7 @@ static tile_status temp_bytes(const Launch *launch, const TileImageTemp *temp, s
     size_t total = tile_host_type_bytes((TileHostType)temp->type);
     for (int i = 0; i < temp->rank; i++) {
         int64_t extent = launch->values[temp->extents[i]].integer;
-        if (extent < 0)
+        if (extent < 0 || extent > TILE_MAX_EXTENT)
             return tile_error_set(launch->error, TILE_INVALID_ARGUMENT, "%s: %s: dimension %d is %" PRId64,
                                   kernel_name(launch), temp->name, i, extent);
         if (__builtin_mul_overflow(total, (size_t)extent, &total) || total > SIZE_MAX / 4) return out_of_memory(launch);

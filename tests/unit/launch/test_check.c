@@ -156,6 +156,14 @@ Test(check, negative_dimension) {
     check_copy(&x, &y, "row_copy: x: dimension 0 is -4");
 }
 
+/* Zero strides reach nothing, so that no address tells; the compiler relies on the limit. */
+Test(check, dimension_beyond_the_limit) {
+    Tensor x, y;
+    make_pair(&x, &y);
+    make_tensor(&x, memory, f32_type, 2, SHAPE((INT64_C(1) << 47) + 1, 8), SHAPE(0, 1));
+    check_copy(&x, &y, "row_copy: x: dimension 0 is 140737488355329");
+}
+
 Test(check, null_data) {
     Tensor x, y;
     make_pair(&x, &y);

@@ -250,7 +250,7 @@ Test(check, offsets_overflow) {
     check_copy(&x, &y, "row_copy: x: the tensor reaches past the address space");
     make_tensor(&x, memory, f32_type, 2, SHAPE(4, 8), SHAPE(INT64_MIN / 4, 1));
     check_copy(&x, &y, "row_copy: x: the tensor reaches past the address space");
-    make_tensor(&x, memory, f32_type, 2, SHAPE(INT64_MAX, 8), NULL);
+    make_tensor(&x, memory, f32_type, 2, SHAPE(INT64_C(1) << 47, INT64_C(1) << 47), NULL);
     check_copy(&x, &y, "row_copy: x: the tensor reaches past the address space");
 }
 

@@ -200,12 +200,28 @@ static bool lies_inside(const TileExecutorTensor *tensor, const TileType *type) 
     return -low <= (__int128)tensor->below && high <= (__int128)tensor->above;
 }
 
-/* What a specialised function assumes has to hold. */
-static bool keeps_facts(const TileExecutorTensor *tensor, const TileType *type, const TileTensorFacts *facts) {
-    if (facts->align && (uintptr_t)tensor->data % facts->align) return false;
-    for (unsigned d = 0; d < type->rank; d++) {
-        if (facts->stride[d] != TILE_UNKNOWN && facts->stride[d] != tensor->stride[d]) return false;
-        if (facts->extent[d] != TILE_UNKNOWN && facts->extent[d] != tensor->extent[d]) return false;
+static bool disagree(TileExecutor *e, unsigned parameter, const char *what, unsigned dimension, int64_t is,
+                     int64_t assumed) {
+    return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "%s %u of tensor %s is %lld where the function assumes %lld",
+                          what, dimension, parameter_name(e, parameter), (long long)is, (long long)assumed);
+}
+
+/* What a specialised function relies on has to hold; but a stride that is only multiplied by 0 is any number. */
+static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor, unsigned rank) {
+    const TileParameter *used = &e->func->parameters[parameter];
+    const TileTensorFacts *facts = &used->facts;
+    bool empty = false;
+    for (unsigned d = 0; d < rank; d++) empty |= tensor->extent[d] == 0;
+    if (used->used_align && !empty && (uintptr_t)tensor->data % used->used_align)
+        return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT,
+                              "tensor %s is not aligned to %u bytes as the function assumes",
+                              parameter_name(e, parameter), used->used_align);
+    for (unsigned d = 0; d < rank; d++) {
+        bool strides = !empty && tensor->extent[d] > 1 && (used->used_stride >> d & 1u);
+        if (strides && facts->stride[d] != tensor->stride[d])
+            return disagree(e, parameter, "stride", d, tensor->stride[d], facts->stride[d]);
+        if ((used->used_extent >> d & 1u) && facts->extent[d] != tensor->extent[d])
+            return disagree(e, parameter, "extent", d, tensor->extent[d], facts->extent[d]);
     }
     return true;
 }
@@ -222,10 +238,8 @@ static void bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorT
     if (!lies_inside(tensor, type))
         tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "tensor %s does not lie inside its memory",
                        parameter_name(e, parameter));
-    else if (!keeps_facts(tensor, type, &e->func->parameters[parameter].facts))
-        tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "tensor %s is not as the function assumes",
-                       parameter_name(e, parameter));
-    else if (tile_exec_add_object(e, &object, &bound.object) && tile_exec_add_tensor(e, &bound, &number))
+    else if (check_facts(e, parameter, tensor, type->rank) && tile_exec_add_object(e, &object, &bound.object) &&
+             tile_exec_add_tensor(e, &bound, &number))
         tile_exec_set_scalar(parameter_value(e, parameter), number);
 }
 

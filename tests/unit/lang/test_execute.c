@@ -65,8 +65,8 @@ Test(execute, checks_of_arguments) {
     arguments[1].tensor = matrix(y, 2, 3);
     arguments[1].tensor.above = 20;
     expect_kernel(copy_kernel, arguments, NULL, TILE_EXECUTION_FAULT, "tensor y does not lie inside its memory");
-    expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {stride1 = 8}) {\n  return\n}\n", arguments, NULL,
-                  TILE_EXECUTION_FAULT, "tensor x is not as the function assumes");
+    expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {stride1 = 8, used_stride = 2}) {\n  return\n}\n", arguments, NULL,
+                  TILE_EXECUTION_FAULT, "stride 1 of tensor x is 4 where the function assumes 8");
     expect_kernel("func kernel tile @k() {\n  %c = const {value = false} : bool\n  require %c {text = \"never\"}\n"
                   "  return\n}\n",
                   NULL, NULL, TILE_EXECUTION_REQUIRE, "never");

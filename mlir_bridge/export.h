@@ -9,7 +9,7 @@ typedef struct Exporter {
     MlirContext mlir;
     const TileTarget *target;
     const TileFunc *func;
-    MlirBlock entry; /* of the body function: buffers and lane numbers stand at its front */
+    MlirBlock entry; /* of the body function: lane numbers stand at its front */
     MlirBlock block; /* where ops go */
     MlirLocation location;
     MlirAttribute scope;        /* debug information of the function; null without */

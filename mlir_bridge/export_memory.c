@@ -67,24 +67,6 @@ void export_ptr_add(Exporter *exporter, const TileOp *op) {
         offset_pointer(exporter, exporter->bridge->pointer, operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
 }
 
-/* At the front of the function, wherever the op stands: its life is the function's. */
-void export_buffer(Exporter *exporter, const TileOp *op) {
-    MlirType bytes =
-        mlirLLVMArrayTypeGet(scalar_of(exporter, TILE_I8), (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0));
-    MlirValue one = export_lane_number(exporter, 1);
-    MlirNamedAttribute attributes[] = {
-        named(exporter, NAME_ELEMENT_TYPE, mlirTypeAttrGet(bytes)),
-        named(exporter, NAME_ALIGNMENT,
-              export_integer(exporter, TILE_I64, tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0)))};
-    MlirOperationState state = mlirOperationStateGet(text_ref("llvm.alloca"), exporter->location);
-    mlirOperationStateAddOperands(&state, 1, &one);
-    mlirOperationStateAddResults(&state, 1, &exporter->bridge->pointer);
-    mlirOperationStateAddAttributes(&state, 2, attributes);
-    MlirOperation made = mlirOperationCreate(&state);
-    mlirBlockInsertOwnedOperationAfter(exporter->entry, mlirOpResultGetOwner(one), made);
-    set_result(exporter, op, 0, mlirOperationGetResult(made, 0));
-}
-
 /* ---- loads ---- */
 
 static MlirValue build_load(Exporter *exporter, const TileOp *op, MlirType type, const TileType *element) {

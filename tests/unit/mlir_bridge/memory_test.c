@@ -1,4 +1,4 @@
-/* Loads, stores, masks, gathers, buffers: what reaches memory and, by guard values, what does not. */
+/* Loads, stores, masks, gathers: what reaches memory and, by guard values, what does not. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -139,20 +139,19 @@ Test(memory, gather_and_scatter) {
     }
 }
 
-Test(memory, buffers_streams_and_prefetches) {
+Test(memory, scratch_streams_and_prefetches) {
     static const char text[] =
         "func phase machine @turn(%x: ptr<global>, %y: ptr<global>, " PARAMETERS ") {\n"
         "  %c1 = const {value = 1} : i64\n"
         "  %c64 = const {value = 64} : i64\n"
         "  for %begin, %end, %c1 (%i: i64) {\n"
-        "    %b = buffer {bytes = 192, align = 64} : ptr<scratch>\n"
         "    %o = mul %i, %c64 : i64\n"
         "    %p = ptr_add %x, %o : ptr<global>\n"
         "    %q = ptr_add %y, %o : ptr<global>\n"
         "    prefetch %p {cache = l2}\n"
         "    %v = load %p : vec<16 x f32>\n"
         "    %w = shuffle %v, %v {axes = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]} : vec<16 x f32>\n"
-        "    %at = ptr_add %b, %c64 : ptr<scratch>\n"
+        "    %at = ptr_add %scratch, %c64 : ptr<scratch>\n"
         "    store %w, %at {align = 64}\n"
         "    %u = load %at {align = 64} : vec<16 x f32>\n"
         "    store %u, %q {align = 64, cache = stream}\n"
@@ -163,7 +162,8 @@ Test(memory, buffers_streams_and_prefetches) {
         Compiled compiled = compile_text(text, *target);
         _Alignas(64) float x[64], y[64] = {0};
         for (int i = 0; i < 64; i++) x[i] = (float)i;
-        find_entry(&compiled, "turn")((uint64_t[]){SLOT(x), SLOT(y)}, 1, 3, NULL);
+        _Alignas(64) char scratch[128];
+        find_entry(&compiled, "turn")((uint64_t[]){SLOT(x), SLOT(y)}, 1, 3, scratch);
         for (int i = 0; i < 64; i++) cr_expect_eq(y[i], i / 16 == 1 || i / 16 == 2 ? x[i / 16 * 16 + 15 - i % 16] : 0);
         release_compiled(&compiled);
         TileCode assembly = emit_text(text, *target, NULL, TILE_CODE_ASSEMBLY);

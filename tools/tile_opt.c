@@ -183,6 +183,19 @@ static tile_status transform(Request *request, TileModule *module, TileText *out
     return same_runs(request, run, module, &before) ? TILE_OK : TILE_INTERNAL;
 }
 
+/* Every state of the IR prints, reads back and prints the same. */
+static tile_status check_round_trip(Request *request, TileContext *context, const TileModule *module) {
+    TileText text = {.arena = request->arena}, again = {.arena = request->arena};
+    TileModule *copy;
+    tile_module_print(&text, module, 0);
+    tile_status status = tile_module_read(context, tile_text_get(&text), text.length, &copy, request->errors);
+    if (status == TILE_OK) tile_module_print(&again, copy, 0);
+    tile_module_destroy(copy);
+    if (status == TILE_OK && strcmp(tile_text_get(&text), tile_text_get(&again)) == 0) return TILE_OK;
+    tile_text_add(request->errors, "tile-opt: the text does not read back to the same module\n");
+    return TILE_INTERNAL;
+}
+
 static tile_status work(Request *request, TileContext *context, TileText *output) {
     TileText source = {.arena = request->arena}, complaints = {.arena = request->arena};
     if (!tile_opt_read_file(request->path, &source, request->errors)) return TILE_IO;
@@ -192,6 +205,7 @@ static tile_status work(Request *request, TileContext *context, TileText *output
     if (status != TILE_OK) tile_text_format(request->errors, "%s:%s", request->path, tile_text_get(&complaints));
     if (status == TILE_OK && !request->verify_only) {
         status = transform(request, module, output);
+        if (status == TILE_OK) status = check_round_trip(request, context, module);
         if (status == TILE_OK) tile_module_print(output, module, request->print);
     }
     tile_module_destroy(module);

@@ -76,11 +76,12 @@ static TileValue *decided_operand(TileFacts *facts, const TileOp *op, uint64_t *
     }
 }
 
-/* x * c / c is x where the product does not wrap. */
+/* x * c / c is x where the product does not wrap; asked of the type of indices alone. */
 static TileValue *undone_product(TileFacts *facts, const TileOp *op, uint64_t *because) {
     const TileOp *mul = tile_value_def(tile_op_operand(op, 0), TILE_OP_MUL);
     int64_t factor, divisor;
-    if (op->id != TILE_OP_DIV || !mul || !tile_value_integer(tile_op_operand(mul, 1), &factor) ||
+    if (op->id != TILE_OP_DIV || op->results[0].type->scalar != TILE_I64 || !mul ||
+        !tile_value_integer(tile_op_operand(mul, 1), &factor) ||
         !tile_value_integer(tile_op_operand(op, 1), &divisor) || factor != divisor || factor <= 0)
         return NULL;
     TileFact fact = tile_facts_get(facts, tile_op_operand(mul, 0));

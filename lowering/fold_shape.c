@@ -142,10 +142,8 @@ static const TileType *narrower_shape(TileBuilder *builder, const TileOp *op) {
     bool varies = false; /* not only constants, which fold_constant does */
     for (unsigned i = 0; i < op->operand_count; i++) {
         const TileValue *x = tile_op_operand(op, i);
-        if (tile_type_is_scalar(x->type) || !x->op) {
-            if (!tile_type_is_scalar(x->type)) return NULL;
-            continue;
-        }
+        if (tile_type_is_scalar(x->type)) continue; /* the condition of a select */
+        if (!x->op) return NULL;
         if (x->op->id == TILE_OP_CONST) continue;
         varies = true;
         if (x->op->id == TILE_OP_SPLAT) continue;
@@ -158,25 +156,25 @@ static const TileType *narrower_shape(TileBuilder *builder, const TileOp *op) {
     return narrow ? narrow : tile_type_scalar(builder->module->context, op->results[0].type->scalar);
 }
 
+/* The operand at the narrower shape. */
+static TileValue *narrow(TileBuilder *builder, TileValue *x, const TileType *shape) {
+    if (tile_type_is_scalar(x->type)) return x;
+    TileOp *broadcast = tile_value_def(x, TILE_OP_BROADCAST);
+    if (broadcast) return tile_op_operand(broadcast, 0);
+    return build_uniform(builder, x, tile_type_with_scalar(builder->module->context, shape, x->type->scalar));
+}
+
 static TileValue *fold_elementwise(TileBuilder *builder, const TileOp *op) {
     const TileType *wide = op->results[0].type;
     if (tile_type_is_scalar(wide) || op->id == TILE_OP_OPAQUE || op->operand_count > 3) return NULL;
     const TileType *shape = narrower_shape(builder, op);
     if (!shape) return NULL;
-    TileContext *context = builder->module->context;
     TileValue *operands[3];
-    for (unsigned i = 0; i < op->operand_count; i++) {
-        TileValue *x = tile_op_operand(op, i);
-        TileOp *broadcast = tile_value_def(x, TILE_OP_BROADCAST);
-        operands[i] = tile_type_is_scalar(x->type) ? x
-                      : broadcast                  ? tile_op_operand(broadcast, 0)
-                                  : build_uniform(builder, x, tile_type_with_scalar(context, shape, x->type->scalar));
-    }
-    const TileType *type = tile_type_with_scalar(context, shape, wide->scalar);
-    TileValue *narrow = tile_build_op(builder, (TileOpId)op->id, operands, op->operand_count, op->attributes,
-                                      op->attribute_count, &type, 1)
-                            ->results;
-    return build_shape(builder, tile_type_is_scalar(type) ? TILE_OP_SPLAT : TILE_OP_BROADCAST, narrow, wide);
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = narrow(builder, tile_op_operand(op, i), shape);
+    const TileType *type = tile_type_with_scalar(builder->module->context, shape, wide->scalar);
+    TileOp *made = tile_build_op(builder, (TileOpId)op->id, operands, op->operand_count, op->attributes,
+                                 op->attribute_count, &type, 1);
+    return build_shape(builder, tile_type_is_scalar(type) ? TILE_OP_SPLAT : TILE_OP_BROADCAST, made->results, wide);
 }
 
 TileValue *tile_fold_shape(TileBuilder *builder, const TileOp *op) {

@@ -102,8 +102,9 @@ static const char *module_text(Run *run) {
 
 static void write_reproducer(Run *run, const TilePassInfo *info) {
     TileText *text = &run->report->reproducer;
-    tile_text_format(text, "// RUN: tile-opt %%s --passes=%s --verify\n", info->name);
-    tile_text_format(text, "// In function %s: ", run->context->func->name);
+    tile_text_format(text, "// RUN: tile-opt %%s --passes=%s", info->name);
+    if (run->context->target) tile_text_format(text, " --target=%s", run->context->target->name);
+    tile_text_format(text, "\n// In function %s: ", run->context->func->name);
     for (const char *at = tile_text_get(&run->context->message); *at; at++) {
         tile_text_add_char(text, *at);
         if (*at == '\n' && at[1]) tile_text_add(text, "// ");

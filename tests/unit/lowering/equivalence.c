@@ -171,9 +171,9 @@ static void compare_kernels(Case *test) {
 
 /* ---- all passes ---- */
 
-/* scripts/soak.sh asks for other programs by TILE_SEED. */
+/* scripts/soak.sh asks for other programs by TILE_SOAK_SEED. */
 static uint64_t seed_of(uint64_t program, uint64_t start) {
-    const char *seed = getenv("TILE_SEED");
+    const char *seed = getenv("TILE_SOAK_SEED");
     return ((seed ? strtoull(seed, NULL, 10) << 32 : 0) + program) * UINT64_C(0x9e3779b97f4a7c15) + start;
 }
 

@@ -11,7 +11,9 @@ typedef enum TileStep {
     TILE_STEP_CHECK,  /* syntax tree to tile form */
     TILE_STEP_LOWER,  /* shared passes */
     TILE_STEP_TARGET, /* the target's passes */
-    TILE_STEP_CODE,   /* MLIR and LLVM */
+    TILE_STEP_MLIR,   /* machine form to the LLVM dialect */
+    TILE_STEP_LLVM,   /* to LLVM IR, optimised */
+    TILE_STEP_CODE,   /* to machine instructions */
     TILE_STEP_LOAD,
     TILE_STEP_COUNT
 } TileStep;

@@ -125,6 +125,7 @@ void tile_input_step(TileInput *input, TileStep step, uint64_t *clock) {
 }
 
 const char *tile_step_name(TileStep step) {
-    static const char *const names[TILE_STEP_COUNT] = {"parse", "check", "lower", "target", "code", "load"};
+    static const char *const names[TILE_STEP_COUNT] = {"parse", "check", "lower", "target",
+                                                       "mlir",  "llvm",  "code",  "load"};
     return names[step];
 }

@@ -61,7 +61,8 @@ struct TileBridge {
     TileArena *arena; /* of the last emission: message, exporter's tables */
     TileText message;
     TileBridgeTimes times;
-    bool unrolls; /* the module being emitted holds loops to unroll */
+    const char *source_name; /* of the text that the module being emitted comes from, or a function's name */
+    bool unrolls;            /* the module being emitted holds loops to unroll */
 };
 
 /* Adds a line to the bridge's message. */

@@ -137,6 +137,9 @@ static tile_status write_code(Emission *emission) {
 }
 
 static void set_module_target(Emission *emission) {
+    const char *name = emission->bridge->source_name;
+    LLVMSetModuleIdentifier(emission->module, name, strlen(name));
+    LLVMSetSourceFileName(emission->module, name, strlen(name));
     LLVMSetTarget(emission->module, emission->bridge->triple);
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(emission->bridge->machine);
     LLVMSetModuleDataLayout(emission->module, layout);

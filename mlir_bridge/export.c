@@ -245,11 +245,13 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
     export_build(exporter, "llvm.return", no_type(), NO_VALUES, NO_ATTRIBUTES);
 }
 
+static const char *file_name(const TileFunc *func) { return func->module->context->files.items[func->location.file]; }
+
 /* DWARF of one function: a compile unit and a subprogram, for line tables only. */
 static MlirAttribute debug_scope(Exporter *exporter, const char *symbol) {
     MlirContext mlir = exporter->mlir;
     const TileFunc *func = exporter->func;
-    const char *path = func->location.file ? func->module->context->files.items[func->location.file] : "";
+    const char *path = func->location.file ? file_name(func) : "";
     MlirAttribute name = mlirStringAttrGet(mlir, text_ref(symbol)), none = mlirStringAttrGet(mlir, text_ref(""));
     MlirAttribute file = mlirLLVMDIFileAttrGet(mlir, mlirStringAttrGet(mlir, text_ref(path)), none);
     MlirAttribute unit =
@@ -287,6 +289,7 @@ tile_status bridge_export(TileBridge *bridge, TileModule *source, const TileTarg
     bool any = false;
     for (TileFunc *func = source->first; func; func = func->next) {
         if (func->kind != TILE_FUNC_PHASE) continue;
+        if (!any) bridge->source_name = func->location.file ? file_name(func) : func->name;
         any = true;
         Exporter exporter = {.bridge = bridge,
                              .mlir = bridge->mlir,

@@ -50,6 +50,7 @@ int tile_session_report(TileSession *session, tile_status status, TileReport *re
 
 int tile_session_finish(TileSession *session) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
+    if (errno == EPIPE) return tile_status_exit_code(TILE_IO); /* a reader that has seen enough needs no words */
     return tile_session_fail(session, TILE_IO, "cannot write the output: %s", strerror(errno));
 }
 

@@ -75,8 +75,10 @@ static tile_status parse_generated(const char *at, TileSource *source, TileText 
             return fail(error, "expected (lo,hi)", at);
         if (source->lo >= source->hi) return fail(error, "randint needs lo < hi", at);
     }
-    if (tile_array_count(source->type, source->rank, source->extent) < 0)
-        return fail(error, "the shape is too large", at);
+    if (tile_array_count(source->type, source->rank, source->extent) < 0) {
+        tile_text_add(error, "the shape is too large");
+        return TILE_INVALID_ARGUMENT;
+    }
     source->suffix = at;
     return TILE_OK;
 }

@@ -52,15 +52,18 @@ static bool operands_outside(const TileOp *op, const TileOp *loop) {
     return true;
 }
 
+static bool is_host_scalar(const TileValue *value) {
+    return tile_type_is_scalar(value->type) && !tile_scalar_is_float(value->type->scalar);
+}
+
 /* The host computes bools and integers. */
 static bool is_host_op(const TileOp *op) {
     const TileOpInfo *info = tile_op_info((TileOpId)op->id);
-    if (info->class != TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_CONST && op->id != TILE_OP_DIM) return false;
-    if (!tile_type_is_scalar(op->results[0].type)) return false;
-    for (unsigned i = 0; op->id != TILE_OP_DIM && i < op->operand_count; i++) {
-        const TileType *type = tile_op_operand(op, i)->type;
-        if (!tile_type_is_scalar(type) || tile_scalar_is_float(type->scalar)) return false;
-    }
+    if (op->id == TILE_OP_CONST) return tile_type_is_scalar(op->results[0].type);
+    if (op->id == TILE_OP_DIM) return true;
+    if (info->class != TILE_CLASS_ELEMENTWISE || !is_host_scalar(op->results)) return false;
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!is_host_scalar(tile_op_operand(op, i))) return false;
     return true;
 }
 

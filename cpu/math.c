@@ -1,5 +1,5 @@
-/* Purpose: expand the transcendental ops (lang/math.def) into the straight-line programs of lang/math_f32.def, on
- * scalars and on vectors of any length.
+/* Purpose: expand the transcendental ops (lang/math.def) into the straight-line programs of lang/math_f32.def and
+ * lang/math_f64.def, on scalars and on vectors of any length.
  *
  * Before:
  *     %y = log2 %x {approx = 1} : vec<16 x f32>
@@ -57,6 +57,9 @@ typedef struct {
     D radians;
     U quarters;
 } ANGLE;
+typedef struct {
+    D high, low;
+} PAIR;
 
 #define UNARY(id, x) tile_build_unary(program->builder, TILE_OP_##id, x)
 #define BINARY(id, x, y) tile_build_binary(program->builder, TILE_OP_##id, x, y)
@@ -108,6 +111,9 @@ typedef struct {
 #define ISHR(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHR, x, count)
 
 #define UADD(x, y) BINARY(ADD, x, y)
+#define USUB(x, y) BINARY(SUB, x, y)
+#define UMUL(x, y) BINARY(MUL, x, y)
+#define ULT(x, y) BINARY(LT, x, y)
 #define UAND(x, y) BINARY(AND, x, y)
 #define UOR(x, y) BINARY(OR, x, y)
 #define UXOR(x, y) BINARY(XOR, x, y)
@@ -120,6 +126,12 @@ typedef struct {
 #define PROGRAM(name, R, parameters) static R f32_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f32_##name(program, __VA_ARGS__)
 #include "lang/math_f32.def"
+#undef PROGRAM
+#undef CALL
+
+#define PROGRAM(name, R, parameters) static R f64_##name(Program *program, PARAMETERS parameters)
+#define CALL(name, ...) f64_##name(program, __VA_ARGS__)
+#include "lang/math_f64.def"
 #undef PROGRAM
 #undef CALL
 
@@ -139,27 +151,35 @@ static TileValue *expand_f32(Program *program, TileOpId id, bool approx, TileVal
     }
 }
 
+static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileValue *y) {
+    switch (id) {
+#define MATH(id, name, operands, approx_name)                                                                          \
+    case TILE_OP_##id:                                                                                                 \
+        return f64_##name ARGUMENTS_##operands;
+#include "lang/math.def"
+#undef MATH
+    default: return NULL;
+    }
+}
+
 static void expand(TileOp *op, void *state) {
     TileEmitter *emitter = state;
     if (!tile_math_has(op->id)) return;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
     Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
-    TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL;
-    x = tile_build_convert(program.builder, x, TILE_F32);
-    if (y) y = tile_build_convert(program.builder, y, TILE_F32);
-    TileValue *result = expand_f32(&program, op->id, tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0, x, y);
+    TileValue *x = tile_op_operand(op, 0), *y = op->operand_count > 1 ? tile_op_operand(op, 1) : NULL, *result;
+    if (scalar == TILE_F64) {
+        result = expand_f64(&program, op->id, x, y);
+    } else {
+        x = tile_build_convert(program.builder, x, TILE_F32);
+        if (y) y = tile_build_convert(program.builder, y, TILE_F32);
+        result = expand_f32(&program, op->id, tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0, x, y);
+    }
     tile_emit_replace(emitter, op, tile_build_convert(&emitter->builder, result, scalar));
 }
 
-static void find_f64(TileOp *op, void *state) {
-    if (tile_math_has(op->id) && tile_op_result(op, 0)->type->scalar == TILE_F64) *(TileOp **)state = op;
-}
-
 TileResult tile_pass_cpu_math(TilePassContext *context, TileFunc *func) {
-    TileOp *f64 = NULL;
-    tile_block_walk(&func->body, find_f64, &f64);
-    if (f64) return tile_pass_fail(context, TILE_UNSUPPORTED, f64, "%s of f64", tile_op_info(f64->id)->mnemonic);
     TileEmitter emitter = tile_emitter_create(context, func);
     tile_block_walk(&func->body, expand, &emitter);
     return tile_emit_finish(&emitter, context);

@@ -95,35 +95,6 @@ static const TileEvalLoop loops[TILE_OP_COUNT][CLASS_COUNT] = {
 
 /* ---- transcendental operations ---- */
 
-/* f64: the C library's. */
-#define MATH_LIST(MATH)                                                                                                \
-    MATH(RSQRT, 1, 1 / sqrt(x))                                                                                        \
-    MATH(EXP, 1, exp(x))                                                                                               \
-    MATH(EXP2, 1, exp2(x))                                                                                             \
-    MATH(EXPM1, 1, expm1(x))                                                                                           \
-    MATH(LOG, 1, log(x))                                                                                               \
-    MATH(LOG2, 1, log2(x))                                                                                             \
-    MATH(LOG1P, 1, log1p(x))                                                                                           \
-    MATH(SIN, 1, sin(x))                                                                                               \
-    MATH(COS, 1, cos(x))                                                                                               \
-    MATH(TAN, 1, tan(x))                                                                                               \
-    MATH(TANH, 1, tanh(x))                                                                                             \
-    MATH(ERF, 1, erf(x))                                                                                               \
-    MATH(SIGMOID, 1, 1 / (1 + exp(-x)))                                                                                \
-    MATH(POW, 2, pow(x, y))
-
-#define MATH(id, operands, expression)                                                                                 \
-    static void f64_##id(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {     \
-        const uint64_t *in_y = in[operands > 1 ? 1 : 0];                                                               \
-        for (size_t i = 0; i < count; i++) {                                                                           \
-            double x = load_f64(from, in[0][i]), y = load_f64(from, in_y[i]);                                          \
-            (void)y;                                                                                                   \
-            out[i] = store_f64(from, expression);                                                                      \
-        }                                                                                                              \
-    }
-MATH_LIST(MATH)
-#undef MATH
-
 #define MATH_LOOP(class, id, operands, approx)                                                                         \
     static void class##_##id(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) { \
         const uint64_t *in_y = in[operands > 1 ? 1 : 0];                                                               \
@@ -134,7 +105,14 @@ MATH_LIST(MATH)
     }
 #define MATH(id, name, operands, program)                                                                              \
     MATH_LOOP(full, id, operands, false)                                                                               \
-    MATH_LOOP(approx, id, operands, true)
+    MATH_LOOP(approx, id, operands, true)                                                                              \
+    static void f64_##id(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {     \
+        const uint64_t *in_y = in[operands > 1 ? 1 : 0];                                                               \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            double x = load_f64(from, in[0][i]), y = load_f64(from, in_y[i]);                                          \
+            out[i] = store_f64(from, tile_math_f64(TILE_OP_##id, x, y));                                               \
+        }                                                                                                              \
+    }
 #include "lang/math.def"
 #undef MATH
 

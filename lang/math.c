@@ -12,6 +12,9 @@ typedef struct {
     D radians;
     U quarters;
 } ANGLE;
+typedef struct {
+    D high, low;
+} PAIR;
 
 static inline I bits_of_float(F x) {
     I bits;
@@ -74,6 +77,8 @@ static inline D double_of_bits(U bits) {
 #define ISHR(x, count) ((x) >> (count))
 
 #define UADD(x, y) ((x) + (y))
+#define UMUL(x, y) ((x) * (y))
+#define ULT(x, y) ((x) < (y))
 #define USUB(x, y) ((x) - (y))
 #define UAND(x, y) ((x) & (y))
 #define UOR(x, y) ((x) | (y))
@@ -87,6 +92,12 @@ static inline D double_of_bits(U bits) {
 #define PROGRAM(name, R, parameters) static inline R f32_##name(PARAMETERS parameters)
 #define CALL(name, ...) f32_##name(__VA_ARGS__)
 #include "lang/math_f32.def"
+#undef PROGRAM
+#undef CALL
+
+#define PROGRAM(name, R, parameters) static inline R f64_##name(PARAMETERS parameters)
+#define CALL(name, ...) f64_##name(__VA_ARGS__)
+#include "lang/math_f64.def"
 #undef PROGRAM
 #undef CALL
 
@@ -108,6 +119,17 @@ float tile_math_f32(TileOpId id, bool approx, float x, float y) {
 #define MATH(id, name, operands, approx_name)                                                                          \
     case TILE_OP_##id:                                                                                                 \
         return approx ? f32_##approx_name ARGUMENTS_##operands : f32_##name ARGUMENTS_##operands;
+#include "lang/math.def"
+#undef MATH
+    default: return NAN;
+    }
+}
+
+double tile_math_f64(TileOpId id, double x, double y) {
+    switch (id) {
+#define MATH(id, name, operands, approx_name)                                                                          \
+    case TILE_OP_##id:                                                                                                 \
+        return f64_##name ARGUMENTS_##operands;
 #include "lang/math.def"
 #undef MATH
     default: return NAN;

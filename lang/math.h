@@ -10,5 +10,7 @@ bool tile_math_has(TileOpId id);
 
 /* The value of such an operation; y matters only to those of two operands. */
 float tile_math_f32(TileOpId id, bool approx, float x, float y);
+/* In f64 the short forms are the long ones. */
+double tile_math_f64(TileOpId id, double x, double y);
 
 #endif

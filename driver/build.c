@@ -83,13 +83,16 @@ static tile_status build_native(TileUnit *unit, const TileFunc *kernel, BuiltCod
 
 /* ---- code for the executor ---- */
 
-static const uint64_t *read_tensor(const TileType *type, const uint64_t *slot, TileExecutorTensor *tensor) {
+/* A stride that is never taken may be anything: it becomes what the facts say of it. */
+static const uint64_t *read_tensor(const TileType *type, const TileTensorFacts *facts, const uint64_t *slot,
+                                   TileExecutorTensor *tensor) {
     uint64_t size = tile_scalar_bytes(type->scalar);
     bool empty = false;
     *tensor = (TileExecutorTensor){.data = (void *)(uintptr_t)slot[0], .above = size};
     for (unsigned i = 0; i < type->rank; i++) {
         tensor->extent[i] = (int64_t)slot[1 + i];
         tensor->stride[i] = (int64_t)slot[1 + type->rank + i];
+        if (tensor->extent[i] < 2 && facts->stride[i] != TILE_UNKNOWN) tensor->stride[i] = facts->stride[i];
         empty |= tensor->extent[i] == 0;
     }
     for (unsigned i = 0; i < type->rank && !empty; i++) {
@@ -120,7 +123,7 @@ static void read_arguments(const TileFunc *kernel, const uint64_t *slots, TileEx
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
         if (type->kind == TILE_TYPE_TENSOR)
-            slots = read_tensor(type, slots, &arguments[i].tensor);
+            slots = read_tensor(type, &kernel->parameters[i].facts, slots, &arguments[i].tensor);
         else
             arguments[i].bits = *slots++;
     }

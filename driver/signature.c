@@ -28,13 +28,28 @@ static int open_generic(const Builder *b, const char *name) {
     return -1;
 }
 
-static void add_generics(Builder *b) {
+/* The type that a setting gives to a type parameter must be one of its class. */
+static tile_status check_setting(Builder *b, const TileKernelGeneric *generic, const TileBinding *binding) {
+    if (binding->kind == TILE_BINDING_TYPE && (generic->types >> binding->type & 1)) return TILE_OK;
+    tile_text_format(&b->unit->message, "%s: %s must be %s", b->kernel->name, generic->name, generic->class);
+    if (binding->kind == TILE_BINDING_TYPE)
+        tile_text_format(&b->unit->message, ", not %s", tile_scalar_name(binding->type));
+    return TILE_INVALID_ARGUMENT;
+}
+
+static tile_status add_generics(Builder *b) {
     for (size_t i = 0; i < b->kernel->generics.count; i++) {
         const TileKernelGeneric *generic = &b->kernel->generics.items[i];
-        if (generic->kind != TILE_GENERIC_TYPE || find_binding(b, generic->name)) continue;
+        if (generic->kind != TILE_GENERIC_TYPE) continue;
+        const TileBinding *binding = find_binding(b, generic->name);
+        if (binding) {
+            TILE_TRY(check_setting(b, generic, binding));
+            continue;
+        }
         TileImageGeneric open = {keep(b, generic->name), keep(b, generic->class), generic->types};
         tile_list_push(b->arena, &b->generics, open);
     }
+    return TILE_OK;
 }
 
 /* Element type as written: a type of the language, a type parameter that is open, or one that a setting decides. */
@@ -172,7 +187,7 @@ static void add_statics(Builder *b) {
 
 static tile_status build_signature(TileUnit *unit, const TileKernelInfo *kernel, TileImageSignature *signature) {
     Builder b = {.unit = unit, .arena = unit->input->arena, .kernel = kernel};
-    add_generics(&b);
+    TILE_TRY(add_generics(&b));
     TILE_TRY(add_parameters(&b));
     add_statics(&b);
     if (b.parameters.count > TILE_MAX_PARAMETERS || b.generics.count > TILE_MAX_GENERICS ||
@@ -200,8 +215,18 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
     TileArena *arena = unit->input->arena;
     tile_arena_set_guard(arena, &unit->guard);
     TileImageSignature *signatures = TILE_NEW_ARRAY(arena, TileImageSignature, program->kernels.count);
-    for (size_t i = 0; i < program->kernels.count; i++)
-        TILE_TRY(build_signature(unit, &program->kernels.items[i], &signatures[i]));
+    for (size_t i = 0; i < program->kernels.count; i++) {
+        const TileKernelInfo *kernel = &program->kernels.items[i];
+        tile_status status = build_signature(unit, kernel, &signatures[i]);
+        if (status != TILE_OK && program->kernels.count == 1) return status;
+        if (status == TILE_OK) continue;
+        /* Settings are for all kernels of a text; those that they do not fit say so when they are used. */
+        const char *why = tile_arena_string(arena, unit->message.text, unit->message.length);
+        const char *name = tile_arena_string(arena, kernel->name, strlen(kernel->name));
+        const char *text = tile_arena_string(arena, kernel->signature, strlen(kernel->signature));
+        signatures[i] = (TileImageSignature){.name = name, .text = text, .refused = why};
+        unit->message = (TileText){.arena = unit->arena};
+    }
     tile_arena_set_guard(arena, NULL);
     unit->input->signatures = signatures;
     *count = (uint32_t)program->kernels.count;

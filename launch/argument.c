@@ -266,6 +266,7 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
                                 bool partial, TileView *views, TileImageRequest *request, TileError *error) {
     Reader reader = {signature, NULL, error};
+    if (signature->refused) return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s", signature->refused);
     if (count != signature->parameter_count || (count && !arguments))
         return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %zu arguments given, expected %u: %s", signature->name,
                               arguments ? count : 0, signature->parameter_count, signature->text);

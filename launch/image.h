@@ -135,6 +135,7 @@ typedef struct TileImageStatic { /* a dimension (or, axis -1, a scalar) whose va
 
 typedef struct TileImageSignature {
     const char *name, *text;
+    const char *refused; /* why this kernel cannot be launched at all; NULL when it can */
     const TileImageParameter *parameters;
     const TileImageGeneric *generics;
     const TileImageStatic *statics;

@@ -177,8 +177,11 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     TilePipeline pipeline = {0};
     tile_image_assume(kernel, signature, request);
     TILE_TRY(tile_unit_pipeline(unit, &pipeline));
-    TILE_TRY(tile_unit_passes(unit, pipeline.items, pipeline.count));
+    /* The target's passes take the grids out of the kernel, and then temporaries look unused. */
+    size_t shared = tile_unit_shared_passes(&pipeline);
+    TILE_TRY(tile_unit_passes(unit, pipeline.items, shared));
     TILE_TRY(tile_image_describe(unit, kernel, signature, built->arena, &built->code));
+    TILE_TRY(tile_unit_passes(unit, pipeline.items + shared, pipeline.count - shared));
     tile_image_collect(unit->module, kernel, signature, &built->code);
     if (input->target && !(input->flags & TILE_COMPILE_EMULATE)) return build_native(unit, kernel, built);
     built->unit = unit;

@@ -69,9 +69,7 @@ static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, 
             tile_text_format(&unit->message, "%s %s", i ? "," : "", pipeline->items[i]->name);
         return TILE_INVALID_ARGUMENT;
     }
-    if (options->stage != TILE_STAGE_TILE) return TILE_OK;
-    for (*count = 0; *count < pipeline->count; ++*count)
-        if (strcmp(pipeline->items[*count]->folder, "lowering")) break;
+    if (options->stage == TILE_STAGE_TILE) *count = tile_unit_shared_passes(pipeline);
     return TILE_OK;
 }
 

@@ -124,6 +124,12 @@ tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     return TILE_OK;
 }
 
+size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
+    size_t count = 0;
+    while (count < pipeline->count && strcmp(pipeline->items[count]->folder, "lowering") == 0) count++;
+    return count;
+}
+
 /* Leaves a file that shows a bug of ours, and names it. */
 static void write_reproducer(TileUnit *unit, const char *text) {
     const char *folder = getenv("TMPDIR");

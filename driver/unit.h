@@ -37,6 +37,8 @@ TileFunc *tile_unit_kernel(const TileUnit *unit, const char *name);
 
 /* The passes that this unit's target runs, in order. */
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline);
+/* How many passes come before the first that is the target's own. */
+size_t tile_unit_shared_passes(const TilePipeline *pipeline);
 /* Runs them over unit->module. */
 tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count);
 

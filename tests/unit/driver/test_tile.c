@@ -1,0 +1,429 @@
+/* The public API from text to results. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/compile.h"
+
+static const char add_text[] = "kernel add[T: float](x: in T[M, N], y: in T[M, N], z: out T[M, N])\n"
+                               "    tune BM in {1, 4}, BN in {64}\n"
+                               "{\n"
+                               "    grid (m, n) in (tiles(M, BM), tiles(N, BN)) { z[m, n] = x[m, n] + y[m, n] }\n"
+                               "}\n";
+
+static const char softmax_text[] = "kernel softmax(x: in f32[M, N], y: out f32[M, N])\n"
+                                   "    require N >= 1, \"a row has elements\"\n"
+                                   "    tune BM in {4}, BN in {128}\n"
+                                   "{\n"
+                                   "    grid m in tiles(M, BM) {\n"
+                                   "        var top = full[BM](-inf)\n"
+                                   "        for n in tiles(N, BN) { top = max(top, max(x[m, n], axis = 1)) }\n"
+                                   "        var total = zeros[BM](f32)\n"
+                                   "        for n in tiles(N, BN) {\n"
+                                   "            total = total + sum(exp(x[m, n] - top[:, _]), axis = 1)\n"
+                                   "        }\n"
+                                   "        for n in tiles(N, BN) { y[m, n] = exp(x[m, n] - top[:, _]) / total[:, _] }\n"
+                                   "    }\n"
+                                   "}\n";
+
+static const char parts_text[] = "kernel column_sums(x: in f32[M, N], y: out f32[N], rows: i64)\n"
+                                 "    require rows > 0\n"
+                                 "{\n"
+                                 "    let parts = cdiv(M, rows)\n"
+                                 "    temp part: f32[parts, N]\n"
+                                 "    grid (p, n) in (parts, tiles(N, 32)) {\n"
+                                 "        var total = zeros[32](f32)\n"
+                                 "        for i in p * rows..min(M, (p + 1) * rows) { total = total + (x[i, n] else 0) }\n"
+                                 "        part[p, n] = total\n"
+                                 "    }\n"
+                                 "    grid n in tiles(N, 32) {\n"
+                                 "        var total = zeros[32](f32)\n"
+                                 "        for p in 0..parts { total = total + part[p, n] }\n"
+                                 "        y[n] = total\n"
+                                 "    }\n"
+                                 "}\n";
+
+static TileCompiler *make_compiler(void) {
+    TileCompiler *compiler = NULL;
+    cr_assert_eq(tile_compiler_create(NULL, &compiler), TILE_OK);
+    return compiler;
+}
+
+static TileLibrary *compile(TileCompiler *compiler, const char *text, const char *target, uint32_t flags) {
+    TileLibrary *library = NULL;
+    TileReport *report = NULL;
+    TileCompileOptions options = {.struct_size = sizeof options, .target = target, .flags = flags};
+    tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
+    cr_assert_eq(status, TILE_OK, "%s", report ? tile_report_text(report, false) : tile_status_text(status));
+    tile_report_destroy(report);
+    return library;
+}
+
+static TileKernel *only_kernel(TileLibrary *library) {
+    TileKernel *kernel = NULL;
+    cr_assert_eq(tile_library_kernel(library, NULL, &kernel), TILE_OK);
+    return kernel;
+}
+
+/* A view of f32 numbers with room for its shape. */
+typedef struct View {
+    DLTensor dl;
+    int64_t shape[2], strides[2];
+} View;
+
+static void make_view(View *view, float *data, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+    *view = (View){.shape = {rows, columns}, .strides = {row_stride, column_stride}};
+    view->dl = (DLTensor){.data = data,
+                          .device = {kDLCPU, 0},
+                          .ndim = 2,
+                          .dtype = {kDLFloat, 32, 1},
+                          .shape = view->shape,
+                          .strides = view->strides};
+}
+
+static void launch(TileKernel *kernel, const TileArg *args, size_t count) {
+    TileError error = {.message = ""};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    cr_assert_eq(tile_launch(kernel, args, count, &options), TILE_OK, "%s", error.message);
+}
+
+static float number_at(int64_t i) { return (float)((i * 2654435761u) % 1000) / 250.0f - 2.0f; }
+
+static float x_memory[40000], y_memory[40000], z_memory[40000];
+
+static void fill(void) {
+    for (int64_t i = 0; i < 40000; i++) {
+        x_memory[i] = number_at(i);
+        y_memory[i] = number_at(i + 77);
+        z_memory[i] = -7;
+    }
+}
+
+/* z = x + y through strides of any kind; the gaps stay as they were. */
+static void check_add(TileKernel *kernel, int64_t rows, int64_t columns) {
+    View x, y, z;
+    fill();
+    make_view(&x, x_memory + (rows - 1) * columns, rows, columns, -columns, 1);
+    make_view(&y, y_memory, rows, columns, 1, rows);
+    make_view(&z, z_memory + 5, rows, columns, 3 * columns, 2);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl), TILE_TENSOR(&z.dl)};
+    launch(kernel, args, 3);
+    int64_t written = 0, changed = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t k = 0; k < columns; k++, written++) {
+            float expected = x_memory[(rows - 1 - i) * columns + k] + y_memory[i + k * rows];
+            cr_assert_eq(z_memory[5 + i * 3 * columns + k * 2], expected, "%lld, %lld", (long long)i, (long long)k);
+        }
+    }
+    for (int64_t i = 0; i < 40000; i++) changed += z_memory[i] != -7;
+    cr_assert_eq(changed, written);
+}
+
+static const char *const targets[] = {"cpu", "avx2", "interp"};
+
+Test(tile, add_through_odd_strides) {
+    TileCompiler *compiler = make_compiler();
+    for (int i = 0; i < 3; i++) {
+        TileLibrary *library = compile(compiler, add_text, targets[i], 0);
+        check_add(only_kernel(library), 7, 65);
+        check_add(only_kernel(library), 1, 1);
+        check_add(only_kernel(library), 5, 129);
+        tile_library_destroy(library);
+    }
+    TileLibrary *library = compile(compiler, add_text, "avx512", TILE_COMPILE_EMULATE);
+    tile_compiler_destroy(compiler); /* the library holds on to it */
+    check_add(only_kernel(library), 7, 65);
+    tile_library_destroy(library);
+}
+
+static void check_softmax(TileKernel *kernel, int64_t rows, int64_t columns) {
+    View x, y;
+    fill();
+    make_view(&x, x_memory, rows, columns, columns + 3, 1);
+    make_view(&y, y_memory, rows, columns, columns, 1);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    launch(kernel, args, 2);
+    for (int64_t i = 0; i < rows; i++) {
+        double top = -INFINITY, total = 0;
+        const float *row = x_memory + i * (columns + 3);
+        for (int64_t k = 0; k < columns; k++) top = fmax(top, row[k]);
+        for (int64_t k = 0; k < columns; k++) total += exp(row[k] - top);
+        for (int64_t k = 0; k < columns; k++) {
+            double expected = exp(row[k] - top) / total;
+            cr_assert(fabs(y_memory[i * columns + k] - expected) <= 2e-6 * expected);
+        }
+    }
+}
+
+Test(tile, softmax) {
+    TileCompiler *compiler = make_compiler();
+    for (int i = 0; i < 3; i++) {
+        TileLibrary *library = compile(compiler, softmax_text, targets[i], 0);
+        check_softmax(only_kernel(library), 9, 300);
+        check_softmax(only_kernel(library), 4, 1);
+        tile_library_destroy(library);
+    }
+    tile_compiler_destroy(compiler);
+}
+
+Test(tile, phases_and_temporaries) {
+    TileCompiler *compiler = make_compiler();
+    for (int i = 0; i < 3; i++) {
+        TileLibrary *library = compile(compiler, parts_text, targets[i], 0);
+        View x, y;
+        fill();
+        make_view(&x, x_memory, 100, 70, 70, 1);
+        make_view(&y, y_memory, 70, 0, 1, 0);
+        y.dl.ndim = 1;
+        TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl), TILE_INTEGER(30)};
+        launch(only_kernel(library), args, 3);
+        for (int k = 0; k < 70; k++) {
+            double expected = 0;
+            for (int r = 0; r < 100; r++) expected += x_memory[r * 70 + k];
+            cr_assert(fabs(y_memory[k] - expected) < 1e-3, "column %d on %s", k, targets[i]);
+        }
+        tile_library_destroy(library);
+    }
+    tile_compiler_destroy(compiler);
+}
+
+static void check_refused(const char *text, const TileArg *args, size_t count, const char *message) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler, text, NULL, 0);
+    TileError error = {.message = ""};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    fill();
+    cr_assert_eq(tile_launch(only_kernel(library), args, count, &options), TILE_INVALID_ARGUMENT);
+    cr_assert_str_eq(error.message, message);
+    for (int i = 0; i < 40000; i++) cr_assert_eq(z_memory[i], -7);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+}
+
+Test(tile, arguments_that_do_not_fit) {
+    View x, y, z;
+    make_view(&x, x_memory, 4, 1024, 1024, 1);
+    make_view(&y, y_memory, 4, 512, 512, 1);
+    make_view(&z, z_memory, 4, 1024, 1024, 1);
+    TileArg unequal[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    check_refused(softmax_text, unequal, 2, "softmax: y: dimension 1 (N) is 512, but x has N = 1024");
+    make_view(&x, x_memory, 4, 0, 1, 1);
+    make_view(&z, z_memory, 4, 0, 1, 1);
+    TileArg none[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&z.dl)};
+    check_refused(softmax_text, none, 2, "softmax: requires N >= 1: a row has elements, but N = 0");
+    make_view(&x, x_memory, 4, 8, 8, 1);
+    make_view(&y, y_memory, 8, 0, 1, 0);
+    y.dl.ndim = 1;
+    TileArg rows[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl), TILE_INTEGER(-2)};
+    check_refused(parts_text, rows, 3, "column_sums: requires rows > 0, but rows = -2");
+}
+
+/* ---- threads ---- */
+
+typedef struct Racer {
+    TileKernel *kernel;
+    int number;
+    bool good;
+} Racer;
+
+/* Shapes and strides by turns, so that all of them miss at once and again later. */
+static void *race(void *state) {
+    Racer *racer = state;
+    float *memory = calloc(30000, sizeof *memory);
+    racer->good = memory != NULL;
+    for (int round = 0; round < 12 && racer->good; round++) {
+        int64_t rows = 3 + racer->number % 4, columns = 60 + round, step = 1 + (round + racer->number) % 3;
+        View x, y, z;
+        float *a = memory, *b = memory + 10000, *c = memory + 20000;
+        for (int i = 0; i < 10000; i++) a[i] = number_at(i + racer->number), b[i] = number_at(i * 3);
+        make_view(&x, a, rows, columns, columns * step, step);
+        make_view(&y, b, rows, columns, columns, 1);
+        make_view(&z, c, rows, columns, columns * step, step);
+        TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl), TILE_TENSOR(&z.dl)};
+        racer->good = tile_launch(racer->kernel, args, 3, NULL) == TILE_OK;
+        for (int64_t i = 0; i < rows * columns; i++) racer->good &= c[i * step] == a[i * step] + b[i];
+    }
+    free(memory);
+    return NULL;
+}
+
+Test(tile, sixteen_threads_launch_and_miss_at_once) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler, add_text, NULL, 0);
+    pthread_t threads[16];
+    Racer racers[16];
+    for (int i = 0; i < 16; i++) {
+        racers[i] = (Racer){only_kernel(library), i, false};
+        pthread_create(&threads[i], NULL, race, &racers[i]);
+    }
+    for (int i = 0; i < 16; i++) {
+        pthread_join(threads[i], NULL);
+        cr_assert(racers[i].good, "thread %d", i);
+    }
+    TileKernelStats stats;
+    tile_kernel_stats(only_kernel(library), &stats);
+    cr_assert_eq(stats.launches, 16 * 12);
+    cr_assert_leq(stats.variants, 9, "%llu variants", (unsigned long long)stats.variants);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+}
+
+static void *compile_apart(void *compiler) {
+    for (int i = 0; i < 3; i++) {
+        TileLibrary *library = NULL;
+        if (tile_compile(compiler, softmax_text, strlen(softmax_text), NULL, &library, NULL) != TILE_OK) return NULL;
+        float in[6] = {1, 2, 3, 4, 5, 6}, out[6];
+        View x, y;
+        make_view(&x, in, 2, 3, 3, 1);
+        make_view(&y, out, 2, 3, 3, 1);
+        TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+        bool good = tile_launch(tile_library_kernel_at(library, 0), args, 2, NULL) == TILE_OK;
+        tile_library_destroy(library);
+        if (!good || fabsf(out[0] + out[1] + out[2] - 1) > 1e-6f) return NULL;
+    }
+    return compiler;
+}
+
+Test(tile, threads_compile_with_one_compiler) {
+    TileCompiler *compiler = make_compiler();
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, compile_apart, compiler);
+    for (int i = 0; i < 8; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        cr_assert_not_null(result);
+    }
+    tile_compiler_destroy(compiler);
+}
+
+/* ---- what a compilation says ---- */
+
+static tile_status try_compile(const char *text, const TileCompileOptions *options, char *words, size_t size) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = NULL;
+    TileReport *report = NULL;
+    tile_status status = tile_compile(compiler, text, strlen(text), options, &library, &report);
+    snprintf(words, size, "%s", report ? tile_report_text(report, false) : "");
+    if (report && status != TILE_OK) {
+        cr_assert_gt(tile_report_error_count(report), 0);
+        cr_assert_eq(tile_report_json(report)[0], '[');
+    }
+    tile_report_destroy(report);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+    return status;
+}
+
+Test(tile, errors_of_the_text) {
+    char words[4096];
+    TileCompileOptions options = {.struct_size = sizeof options, .file = "wrong.tile"};
+    cr_assert_eq(try_compile("kernel k(x: in f32[N]) { grid n in tiles(N, 8) { y[n] = x[n] } }", &options, words,
+                             sizeof words),
+                 TILE_INVALID_SOURCE);
+    cr_assert(strstr(words, "wrong.tile:1:50: error:"), "%s", words);
+    cr_assert_eq(try_compile("import nothing_of_this_name\n", &options, words, sizeof words), TILE_INVALID_SOURCE);
+}
+
+Test(tile, targets_and_settings_that_do_not_exist) {
+    char words[4096];
+    TileCompileOptions options = {.struct_size = sizeof options, .target = "abacus"};
+    cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
+    cr_assert_str_eq(words, "error: there is no target 'abacus'; targets are cpu, avx2, avx512, avx512bf16, interp\n");
+    TileSetting unknown = {"XYZ", "3"}, wrong = {"T", "i32"};
+    options = (TileCompileOptions){.struct_size = sizeof options, .settings = &unknown, .setting_count = 1};
+    cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
+    cr_assert_str_eq(words, "error: there is nothing called 'XYZ' that a setting could decide\n");
+    options.settings = &wrong;
+    cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
+    cr_assert_str_eq(words, "error: add: T must be float, not i32\n");
+}
+
+Test(tile, files) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = NULL;
+    TileReport *report = NULL;
+    errno = 55;
+    cr_assert_eq(tile_compile_file(compiler, "/nowhere/nothing.tile", NULL, &library, &report), TILE_NOT_FOUND);
+    cr_assert_str_eq(tile_report_text(report, false),
+                     "error: cannot read /nowhere/nothing.tile: there is no such file\n");
+    cr_assert_eq(errno, 55);
+    tile_report_destroy(report);
+    tile_compiler_destroy(compiler);
+}
+
+Test(tile, standard_library_is_inside) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler,
+                                   "import math\n"
+                                   "kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = relu(x[n]) } }",
+                                   NULL, 0);
+    float in[3] = {-1, 0, 2}, out[3] = {9, 9, 9};
+    View x, y;
+    make_view(&x, in, 3, 0, 1, 0);
+    make_view(&y, out, 3, 0, 1, 0);
+    x.dl.ndim = y.dl.ndim = 1;
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    launch(only_kernel(library), args, 2);
+    cr_assert(out[0] == 0 && out[1] == 0 && out[2] == 2);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+}
+
+/* ---- stages ---- */
+
+static char *emit(TileCompiler *compiler, TileStage stage, const char *after, tile_status expected) {
+    char *output = NULL;
+    TileSetting type = {"T", "f32"};
+    TileCompileOptions options = {
+        .struct_size = sizeof options, .target = "avx2", .settings = &type, .setting_count = 1};
+    TileEmitOptions what = {.struct_size = sizeof what, .stage = stage, .after = after};
+    TileReport *report = NULL;
+    tile_status status =
+        tile_emit_stage(compiler, add_text, strlen(add_text), &options, &what, &output, &report);
+    cr_assert_eq(status, expected, "%s: %s", tile_stage_name(stage), report ? tile_report_text(report, false) : "");
+    tile_report_destroy(report);
+    return output;
+}
+
+Test(tile, stages) {
+    static const char *const marks[TILE_STAGE_COUNT] = {"1:1 keyword kernel", "(kernel add", "func kernel tile @add",
+                                                        "func phase machine @add.0", "llvm.func", "define ", "vaddps"};
+    TileCompiler *compiler = make_compiler();
+    for (int stage = 0; stage < TILE_STAGE_COUNT; stage++) {
+        char *output = emit(compiler, (TileStage)stage, NULL, TILE_OK);
+        cr_assert(strstr(output, marks[stage]), "%s:\n%s", tile_stage_name((TileStage)stage), output);
+        tile_string_destroy(output);
+    }
+    char *output = emit(compiler, TILE_STAGE_MACHINE, "cpu-programs", TILE_OK);
+    cr_assert(strstr(output, "func phase tile @add.0"), "%s", output);
+    tile_string_destroy(output);
+    cr_assert_null(emit(compiler, TILE_STAGE_MACHINE, "cpu-magic", TILE_INVALID_ARGUMENT));
+    tile_compiler_destroy(compiler);
+}
+
+Test(tile, locale_does_not_matter) {
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) setlocale(LC_ALL, "C");
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler, softmax_text, NULL, 0);
+    check_softmax(only_kernel(library), 3, 50);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+}
+
+Test(tile, targets) {
+    TileTargetInfo info;
+    size_t count = 0;
+    bool interpreter = false;
+    while (tile_target_at(count, &info)) {
+        cr_assert(info.name && info.description);
+        cr_assert_eq(info.usable, info.why_not == NULL);
+        interpreter |= strcmp(info.name, "interp") == 0 && info.usable;
+        count++;
+    }
+    cr_assert(interpreter && count >= 4);
+}

@@ -145,7 +145,7 @@ static tile_status emit_stage(TileUnit *unit, void *state) {
 }
 
 tile_status tile_emit_stage(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *options,
-                      const TileEmitOptions *emit, char **output, TileReport **report) {
+                            const TileEmitOptions *emit, char **output, TileReport **report) {
     int saved = errno;
     Emission emission = {.output = NULL};
     TileReport *own = NULL;

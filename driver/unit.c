@@ -67,8 +67,10 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
         said = NULL;
         status = run_once(input, true, body, state, &said);
     }
-    if (report) *report = said;
-    else tile_report_destroy(said);
+    if (report)
+        *report = said;
+    else
+        tile_report_destroy(said);
     return status;
 }
 

@@ -109,8 +109,7 @@ static tile_status infer(TileKernel *kernel, const TileArg *arguments, size_t co
         TILE_TRY(infer_from_code(kernel, views, &request, parameter, all_known, error));
     }
     *known = all_known[parameter];
-    for (unsigned i = 0; i < TILE_MAX_RANK; i++)
-        shape[i] = i < view->rank && (*known >> i & 1) ? view->extent[i] : -1;
+    for (unsigned i = 0; i < TILE_MAX_RANK; i++) shape[i] = i < view->rank && (*known >> i & 1) ? view->extent[i] : -1;
     return TILE_OK;
 }
 

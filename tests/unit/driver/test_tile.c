@@ -16,37 +16,39 @@ static const char add_text[] = "kernel add[T: float](x: in T[M, N], y: in T[M, N
                                "    grid (m, n) in (tiles(M, BM), tiles(N, BN)) { z[m, n] = x[m, n] + y[m, n] }\n"
                                "}\n";
 
-static const char softmax_text[] = "kernel softmax(x: in f32[M, N], y: out f32[M, N])\n"
-                                   "    require N >= 1, \"a row has elements\"\n"
-                                   "    tune BM in {4}, BN in {128}\n"
-                                   "{\n"
-                                   "    grid m in tiles(M, BM) {\n"
-                                   "        var top = full[BM](-inf)\n"
-                                   "        for n in tiles(N, BN) { top = max(top, max(x[m, n], axis = 1)) }\n"
-                                   "        var total = zeros[BM](f32)\n"
-                                   "        for n in tiles(N, BN) {\n"
-                                   "            total = total + sum(exp(x[m, n] - top[:, _]), axis = 1)\n"
-                                   "        }\n"
-                                   "        for n in tiles(N, BN) { y[m, n] = exp(x[m, n] - top[:, _]) / total[:, _] }\n"
-                                   "    }\n"
-                                   "}\n";
+static const char softmax_text[] =
+    "kernel softmax(x: in f32[M, N], y: out f32[M, N])\n"
+    "    require N >= 1, \"a row has elements\"\n"
+    "    tune BM in {4}, BN in {128}\n"
+    "{\n"
+    "    grid m in tiles(M, BM) {\n"
+    "        var top = full[BM](-inf)\n"
+    "        for n in tiles(N, BN) { top = max(top, max(x[m, n], axis = 1)) }\n"
+    "        var total = zeros[BM](f32)\n"
+    "        for n in tiles(N, BN) {\n"
+    "            total = total + sum(exp(x[m, n] - top[:, _]), axis = 1)\n"
+    "        }\n"
+    "        for n in tiles(N, BN) { y[m, n] = exp(x[m, n] - top[:, _]) / total[:, _] }\n"
+    "    }\n"
+    "}\n";
 
-static const char parts_text[] = "kernel column_sums(x: in f32[M, N], y: out f32[N], rows: i64)\n"
-                                 "    require rows > 0\n"
-                                 "{\n"
-                                 "    let parts = cdiv(M, rows)\n"
-                                 "    temp part: f32[parts, N]\n"
-                                 "    grid (p, n) in (parts, tiles(N, 32)) {\n"
-                                 "        var total = zeros[32](f32)\n"
-                                 "        for i in p * rows..min(M, (p + 1) * rows) { total = total + (x[i, n] else 0) }\n"
-                                 "        part[p, n] = total\n"
-                                 "    }\n"
-                                 "    grid n in tiles(N, 32) {\n"
-                                 "        var total = zeros[32](f32)\n"
-                                 "        for p in 0..parts { total = total + part[p, n] }\n"
-                                 "        y[n] = total\n"
-                                 "    }\n"
-                                 "}\n";
+static const char parts_text[] =
+    "kernel column_sums(x: in f32[M, N], y: out f32[N], rows: i64)\n"
+    "    require rows > 0\n"
+    "{\n"
+    "    let parts = cdiv(M, rows)\n"
+    "    temp part: f32[parts, N]\n"
+    "    grid (p, n) in (parts, tiles(N, 32)) {\n"
+    "        var total = zeros[32](f32)\n"
+    "        for i in p * rows..min(M, (p + 1) * rows) { total = total + (x[i, n] else 0) }\n"
+    "        part[p, n] = total\n"
+    "    }\n"
+    "    grid n in tiles(N, 32) {\n"
+    "        var total = zeros[32](f32)\n"
+    "        for p in 0..parts { total = total + part[p, n] }\n"
+    "        y[n] = total\n"
+    "    }\n"
+    "}\n";
 
 static TileCompiler *make_compiler(void) {
     TileCompiler *compiler = NULL;
@@ -76,7 +78,8 @@ typedef struct View {
     int64_t shape[2], strides[2];
 } View;
 
-static void make_view(View *view, float *data, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+static void make_view(View *view, float *data, int64_t rows, int64_t columns, int64_t row_stride,
+                      int64_t column_stride) {
     *view = (View){.shape = {rows, columns}, .strides = {row_stride, column_stride}};
     view->dl = (DLTensor){.data = data,
                           .device = {kDLCPU, 0},
@@ -322,9 +325,9 @@ static tile_status try_compile(const char *text, const TileCompileOptions *optio
 Test(tile, errors_of_the_text) {
     char words[4096];
     TileCompileOptions options = {.struct_size = sizeof options, .file = "wrong.tile"};
-    cr_assert_eq(try_compile("kernel k(x: in f32[N]) { grid n in tiles(N, 8) { y[n] = x[n] } }", &options, words,
-                             sizeof words),
-                 TILE_INVALID_SOURCE);
+    cr_assert_eq(
+        try_compile("kernel k(x: in f32[N]) { grid n in tiles(N, 8) { y[n] = x[n] } }", &options, words, sizeof words),
+        TILE_INVALID_SOURCE);
     cr_assert(strstr(words, "wrong.tile:1:50: error:"), "%s", words);
     cr_assert_eq(try_compile("import nothing_of_this_name\n", &options, words, sizeof words), TILE_INVALID_SOURCE);
 }
@@ -358,10 +361,11 @@ Test(tile, files) {
 
 Test(tile, standard_library_is_inside) {
     TileCompiler *compiler = make_compiler();
-    TileLibrary *library = compile(compiler,
-                                   "import math\n"
-                                   "kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = relu(x[n]) } }",
-                                   NULL, 0);
+    TileLibrary *library =
+        compile(compiler,
+                "import math\n"
+                "kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = relu(x[n]) } }",
+                NULL, 0);
     float in[3] = {-1, 0, 2}, out[3] = {9, 9, 9};
     View x, y;
     make_view(&x, in, 3, 0, 1, 0);
@@ -383,16 +387,20 @@ static char *emit(TileCompiler *compiler, TileStage stage, const char *after, ti
         .struct_size = sizeof options, .target = "avx2", .settings = &type, .setting_count = 1};
     TileEmitOptions what = {.struct_size = sizeof what, .stage = stage, .after = after};
     TileReport *report = NULL;
-    tile_status status =
-        tile_emit_stage(compiler, add_text, strlen(add_text), &options, &what, &output, &report);
+    tile_status status = tile_emit_stage(compiler, add_text, strlen(add_text), &options, &what, &output, &report);
     cr_assert_eq(status, expected, "%s: %s", tile_stage_name(stage), report ? tile_report_text(report, false) : "");
     tile_report_destroy(report);
     return output;
 }
 
 Test(tile, stages) {
-    static const char *const marks[TILE_STAGE_COUNT] = {"1:1 keyword kernel", "(kernel add", "func kernel tile @add",
-                                                        "func phase machine @add.0", "llvm.func", "define ", "vaddps"};
+    static const char *const marks[TILE_STAGE_COUNT] = {"1:1 keyword kernel",
+                                                        "(kernel add",
+                                                        "func kernel tile @add",
+                                                        "func phase machine @add.0",
+                                                        "llvm.func",
+                                                        "define ",
+                                                        "vaddps"};
     TileCompiler *compiler = make_compiler();
     for (int stage = 0; stage < TILE_STAGE_COUNT; stage++) {
         char *output = emit(compiler, (TileStage)stage, NULL, TILE_OK);

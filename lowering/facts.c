@@ -5,7 +5,7 @@
 /* Sums and products of bounds, and differences of any two 64-bit numbers, are exact in this. */
 typedef __int128 Wide;
 
-enum { MAX_ASSUMPTIONS = 64, MAX_DEPTH = 64, MAX_DIFFERENCE_DEPTH = 6 };
+enum { MAX_ASSUMPTIONS = 64, MAX_DEPTH = 64, MAX_DIFFERENCE_DEPTH = 6, MAX_DIFFERENCE_STEPS = 256 };
 
 typedef struct Assumption {
     uint32_t parameter, dimension;
@@ -17,6 +17,7 @@ struct TileFacts {
     TileMap known; /* TileValue to TileFact */
     Assumption assumptions[MAX_ASSUMPTIONS];
     unsigned assumption_count, depth;
+    unsigned steps; /* left for the difference at hand: min and max branch */
 };
 
 TileFacts *tile_facts_create(TileArena *arena, TileFunc *func) {
@@ -387,7 +388,9 @@ static Least difference(TileFacts *facts, const TileValue *x, const TileValue *y
     int64_t size;
     if (starts_at(x, y) || is_rounded_down(facts, y, x, &size)) best = greater(best, (Least){0, 0});
     if (is_rounded_down(facts, x, y, &size)) best = greater(best, (Least){1 - size, 0});
-    return depth ? structural(facts, x, y, best, depth - 1) : best;
+    if (!depth || !facts->steps) return best;
+    facts->steps--;
+    return structural(facts, x, y, best, depth - 1);
 }
 
 static int64_t saturated(Wide number) {
@@ -395,6 +398,11 @@ static int64_t saturated(Wide number) {
 }
 
 TileFact tile_facts_difference(TileFacts *facts, const TileValue *x, const TileValue *y) {
-    Least lo = difference(facts, x, y, MAX_DIFFERENCE_DEPTH), hi = difference(facts, y, x, MAX_DIFFERENCE_DEPTH);
+    unsigned outer = facts->steps; /* a difference may ask for a comparison, and that for a difference */
+    facts->steps = MAX_DIFFERENCE_STEPS;
+    Least lo = difference(facts, x, y, MAX_DIFFERENCE_DEPTH);
+    facts->steps = MAX_DIFFERENCE_STEPS;
+    Least hi = difference(facts, y, x, MAX_DIFFERENCE_DEPTH);
+    facts->steps = outer;
     return (TileFact){saturated(lo.least), saturated(-hi.least), 1, lo.because | hi.because};
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The opening comment of a pass shows a function before and after it. What the pass makes of the first is the second.
-# Set TILE_SHOW=1 to see what it made.
+# Every pass has golden tests. The opening comment of a pass shows a function before and after it: what the pass makes of
+# the first is the second. Set TILE_SHOW=1 to see what it made.
 set -eu
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
@@ -22,9 +22,17 @@ for folder in lowering cpu; do
         id=$(sed -n 's/^TileResult tile_pass_\([a-z_0-9]*\)(.*/\1/p' "$file" | head -n 1)
         [ -n "$id" ] || continue
         name=$(sed -n "s/^PASS($id, \"\([^\"]*\)\".*/\1/p" "$TILE_SOURCE_DIR/$folder/passes.def")
+        [ -n "$name" ] || continue
         part "$file" Before >"$here/before.tir"
         part "$file" After >"$here/after.tir"
-        grep -q '^func' "$here/before.tir" || continue
+        if ! ls "$TILE_SOURCE_DIR/tests/golden/$name/"*.tir >/dev/null 2>&1; then
+            echo "$folder/$(basename "$file"): no test in tests/golden/$name"
+            failed=1
+        fi
+        grep -q '^func' "$here/before.tir" || {
+            [ "$folder" = cpu ] || { echo "$folder/$(basename "$file"): no example" && failed=1; }
+            continue
+        }
         checked=$((checked + 1))
         if "$optimise" "$here/before.tir" "--passes=$name" >"$here/made.tir" 2>"$here/errors" &&
             "$optimise" "$here/after.tir" >"$here/wanted.tir" 2>>"$here/errors" &&

@@ -49,7 +49,12 @@ static uint64_t hash_type(const TileType *type) {
     int64_t key[6 + TILE_MAX_TILE_RANK] = {type->kind,   type->scalar, type->rank,
                                            type->access, type->space,  type->scalable};
     memcpy(key + 6, type->extent, sizeof type->extent);
-    return tile_hash_bytes(key, sizeof key, 0);
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
+        hash = (hash ^ (uint64_t)key[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
 }
 
 static TileType **find_slot(TileType **slots, size_t capacity, const TileType *type) {

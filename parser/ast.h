@@ -3,6 +3,7 @@
 #ifndef TILE_PARSER_AST_H
 #define TILE_PARSER_AST_H
 
+#include "base/map.h"
 #include "parser/lex.h"
 
 typedef struct TileExpr TileExpr;
@@ -205,6 +206,7 @@ struct TileAst {
     TileInterner *names;
     uint32_t file; /* in the list of diagnostics */
     TILE_LIST(TileItem *) items;
+    TileMap named;                /* constants, functions and kernels by name: the first of each */
     TILE_LIST(TileAst *) imports; /* of the import items, in order; filled by tile_resolve_imports */
 };
 

@@ -203,8 +203,8 @@ struct TileChecker {
     size_t scope_start;    /* first binding of the innermost scope */
     const char *fill_word; /* what `else` would be proposed with */
     uint32_t clock;        /* births */
-    uint32_t growth;       /* counts variables that took on atoms */
-    unsigned depth;        /* of calls */
+
+    unsigned depth; /* of calls */
     size_t op_count;
     bool in_grid;
     bool representative; /* a generic check: types and values that are not bound have stand-ins */
@@ -231,6 +231,8 @@ TileVar *tile_scope_flag(TileChecker *c, const char *name, TileMeaning value);
 TileBound *tile_scope_find(TileChecker *c, const char *name);
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span);
 const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where);
+/* A `const` of the file or its imports: other names may be those of dimensions. */
+bool tile_is_constant(const TileAst *ast, const char *name);
 /* Assigns, checking that the variable may take on the value's atoms. */
 void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span);
 uint32_t tile_now(TileChecker *c);

@@ -149,8 +149,9 @@ static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileB
     if (tile_is_error(&v[0]) || !tile_unify_scalars(c, v + 1, exprs, 2, call->span)) return tile_error_meaning();
     if (v[0].kind != TILE_MEANING_VALUE || v[0].scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, call->arguments.items[0].value->span, tile_meaning_words(c, &v[0]));
-    if (v[0].constant && v[0].rank == 0) return v[0].bits ? v[1] : v[2];
     tile_emit_at(c, call->span);
+    if (!tile_unify_shapes(c, v + 1, 2, call->span)) return tile_error_meaning();
+    if (v[0].constant && v[0].rank == 0) return v[0].bits ? v[1] : v[2];
     if (!tile_unify_shapes(c, v, 3, call->span)) return tile_error_meaning();
     const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
     TileValue *condition = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);

@@ -65,8 +65,7 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
 
 static bool unify_extent(TileChecker *c, const Call *call, const TileExpr *expr, const TileSum *extent, TileSpan span) {
     bool name = expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name);
-    const TileAst *ast;
-    if (name && !tile_find_item(call->ast, expr->name, true, &ast)) {
+    if (name && !tile_is_constant(call->ast, expr->name)) {
         bind(c, expr->name, expr->span, tile_sum_meaning(extent));
         return true;
     }

@@ -74,6 +74,7 @@ static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *
 }
 
 typedef struct Join {
+    uint32_t start; /* when the branches began */
     TILE_LIST(TileValue *) then;
     TILE_LIST(TileValue *) otherwise;
     TILE_LIST(const TileType *) types;
@@ -90,10 +91,26 @@ static TileValue *value_in(TileChecker *c, TileBlock *block, const TileMeaning *
     return value;
 }
 
+/* A source of invalidity that was born inside of a branch does not leave it: its ops stand there. */
+static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m, TileSpan span) {
+    for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
+        const TileValidEntry *entry = &m->valid->entries[i];
+        if (entry->atom->birth <= join->start) continue;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, span, entry->atom->words);
+        tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+        if (entry->where.file)
+            tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else 0)", tile_span_text(c, entry->where));
+        tile_report(c, d);
+        return false;
+    }
+    return true;
+}
+
 static bool add_joined(TileChecker *c, Join *join, const Side *then, const Side *otherwise, TileMeaning a,
                        TileMeaning b, TileMeaning *joined, TileSpan span) {
     TileMeaning shape;
     if (!unify_sides(c, &a, &b, span) || !join_shape(c, &a, &b, &shape, span)) return false;
+    if (!outlives(c, join, &a, span) || !outlives(c, join, &b, span)) return false;
     TileValue *x = value_in(c, then->block, &a, &shape), *y = value_in(c, otherwise->block, &b, &shape);
     tile_list_push(c->arena, &join->then, x);
     tile_list_push(c->arena, &join->otherwise, y);
@@ -119,11 +136,12 @@ static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch
                                 bool want_value, TileSpan span) {
     TileMeaning *before = snapshot(c);
     size_t count = c->vars.count;
+    Join join = {.start = c->clock};
     Side then = run_side(c, then_branch, true);
     restore(c, before, count);
     Side otherwise = run_side(c, else_branch, true);
     restore(c, before, count);
-    Join join = {0};
+
     TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
     bool failed = want_value && (tile_is_error(&then.value) || tile_is_error(&otherwise.value));
     if (want_value && !failed)

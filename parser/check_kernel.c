@@ -125,9 +125,8 @@ static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
 /* ---- dimensions ---- */
 
 static bool is_new_name(TileChecker *c, const TileExpr *expr) {
-    const TileAst *ast;
     return expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name) &&
-           !tile_find_item(c->frame->ast, expr->name, true, &ast);
+           !tile_is_constant(c->frame->ast, expr->name);
 }
 
 /* A plain name is bound by the first dimension that it names. */

@@ -190,8 +190,10 @@ bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, Ti
 
 /* ---- conversions ---- */
 
-static TileMeaning convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to, TileSpan span) {
-    if (tile_scalar_is_float(to)) return literal_to_float(c, m, to, span);
+/* Rounds and saturates as a conversion does: nothing has to fit. */
+static TileMeaning convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to) {
+    double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
+    if (tile_scalar_is_float(to)) return tile_bits_meaning(to, tile_scalar_from_double(to, number));
     if (to == TILE_BOOL) return tile_bool_meaning(m->kind == TILE_MEANING_INTEGER ? m->integer != 0 : m->number != 0);
     uint64_t bits = m->kind == TILE_MEANING_INTEGER ? tile_scalar_from_integer(to, (int64_t)m->integer)
                                                     : tile_scalar_from_double(to, m->number);
@@ -200,13 +202,13 @@ static TileMeaning convert_literal(TileChecker *c, const TileMeaning *m, TileSca
 }
 
 TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span) {
-    if (tile_is_literal(&m)) return convert_literal(c, &m, to, span);
+    if (tile_is_literal(&m)) return convert_literal(c, &m, to);
     if (m.kind != TILE_MEANING_VALUE) return m;
     if (m.scalar == to) return m;
     int64_t known;
     if (m.sum && tile_sum_known(&c->sums, m.sum, &known)) {
         TileMeaning literal = tile_integer_meaning(known);
-        return convert_literal(c, &literal, to, span);
+        return convert_literal(c, &literal, to);
     }
     TileValue *value = tile_emit_value(c, &m);
     return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);

@@ -180,6 +180,13 @@ static void skip_separators(TileParser *parser) {
         tile_parse_advance(parser);
 }
 
+static void add_item(TileParser *parser, TileItem *item) {
+    TileAst *ast = parser->ast;
+    tile_list_push(parser->arena, &ast->items, item);
+    bool named = item->kind == TILE_ITEM_CONST || item->kind == TILE_ITEM_FN || item->kind == TILE_ITEM_KERNEL;
+    if (named && !tile_map_find(&ast->named, item->name)) tile_map_set(&ast->named, item->name, item);
+}
+
 static void parse_items(TileParser *parser) {
     for (;;) {
         skip_separators(parser);
@@ -189,7 +196,7 @@ static void parse_items(TileParser *parser) {
         if (parser->panic)
             tile_parse_resume_item(parser, begin);
         else if (item)
-            tile_list_push(parser->arena, &parser->ast->items, item);
+            add_item(parser, item);
     }
 }
 
@@ -201,6 +208,7 @@ tile_status tile_parse_program_file(TileArena *arena, TileDiagnostics *diagnosti
     ast->arena = arena;
     ast->names = names;
     ast->file = file;
+    tile_map_init(&ast->named, arena);
     TileParser parser = {.arena = arena, .diagnostics = diagnostics, .ast = ast, .text = text, .file = file};
     tile_lex(arena, diagnostics, file, &parser.tokens);
     parse_items(&parser);

@@ -63,19 +63,22 @@ TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value)
 /* ---- items ---- */
 
 const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where) {
-    for (size_t i = 0; i < ast->items.count; i++) {
-        const TileItem *item = ast->items.items[i];
-        bool named = item->kind == TILE_ITEM_CONST || item->kind == TILE_ITEM_FN || item->kind == TILE_ITEM_KERNEL;
-        if (named && item->name == name) {
-            *where = ast;
-            return item;
-        }
+    const TileItem *found = tile_map_get(&ast->named, name);
+    if (found) {
+        *where = ast;
+        return found;
     }
     for (size_t i = 0; imports && i < ast->imports.count; i++) {
         const TileItem *item = ast->imports.items[i] ? tile_find_item(ast->imports.items[i], name, false, where) : NULL;
         if (item) return item;
     }
     return NULL;
+}
+
+bool tile_is_constant(const TileAst *ast, const char *name) {
+    const TileAst *where;
+    const TileItem *item = tile_find_item(ast, name, true, &where);
+    return item && item->kind == TILE_ITEM_CONST;
 }
 
 static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
@@ -198,7 +201,6 @@ void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan s
             break;
         }
         joined = tile_valid_union(c, joined, one);
-        c->growth++;
     }
     var->now = value;
     var->now.valid = joined;

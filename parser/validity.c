@@ -84,7 +84,7 @@ static TileValidity *copy_set(TileChecker *c, const TileValidity *valid, unsigne
 const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
                                    TileSpan where) {
     TileValidEntry entry = {.atom = atom, .where = where};
-    memcpy(entry.axes, axes, axis_count(atom));
+    if (axes) memcpy(entry.axes, axes, axis_count(atom));
     if (has_entry(valid, &entry)) return valid;
     TileValidity *copy = copy_set(c, valid, 1);
     copy->entries[copy->count++] = entry;

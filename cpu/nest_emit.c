@@ -38,7 +38,8 @@ typedef struct Carried {
 /* A value that the statement has computed, at the point where the open loops are. */
 static void define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result) {
     nest_remember(n, s->value, index, result);
-    if (rank_of(s->value->type) == 0 || (!s->parallel_count && nest_is_single(s->value->type)))
+    bool lasts = s->kind != NEST_SCAN && !s->parallel_count; /* not inside of a loop */
+    if (rank_of(s->value->type) == 0 || (lasts && nest_is_single(s->value->type)))
         nest_info(n, s->value)->mapped = result;
     if (s->buffer)
         nest_store(n, result, nest_buffer_address(n, s->buffer, rank_of(s->value->type), index), NULL, s->op);

@@ -228,7 +228,6 @@ static void emit_loop(TileLanes *lanes, const TileOp *op) {
     }
     *b = tile_builder_at_end(lanes->context->module, &loop->regions[0]);
     b->location = op->location;
-    size_t outside = lanes->vectors.count;
     tile_lanes_block(lanes, body);
     for (unsigned i = 0; i < carried; i++) yields[i] = tile_lanes_vector(lanes, tile_op_operand(body->last, i));
     const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
@@ -237,7 +236,10 @@ static void emit_loop(TileLanes *lanes, const TileOp *op) {
     tile_build_end(b, TILE_OP_YIELD, combine ? values : yields, carried);
     *b = outer;
     /* Vectors made inside of the loop are not seen behind it. */
-    for (size_t i = outside; i < lanes->vectors.count; i++) lanes->vectors.entries[i].value = NULL;
+    for (size_t i = 0; i < lanes->vectors.count; i++) {
+        TileMapEntry *entry = &lanes->vectors.entries[i];
+        if (entry->value && !tile_value_outside(entry->value, loop)) entry->value = NULL;
+    }
     for (unsigned i = 0; i < carried; i++) tile_map_set(&lanes->vectors, &op->results[i], &loop->results[i]);
 }
 

@@ -1,0 +1,45 @@
+/* Target facts of the GPUs. */
+#include "ptx/target.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
+
+#define GPU(name_, ptx, features)                                                                                      \
+    .target = {.name = name_,                                                                                          \
+               .kind = TILE_TARGET_GPU,                                                                                \
+               .triple = "nvptx64-nvidia-cuda",                                                                        \
+               .llvm_cpu = name_,                                                                                      \
+               .llvm_features = features,                                                                              \
+               .vector_bytes = WARP_BYTES,                                                                             \
+               .vector_registers = 255,                                                                                \
+               .has_fma = true,                                                                                        \
+               .has_masks = true,                                                                                      \
+               .has_f16 = true,                                                                                        \
+               .has_bf16 = true},                                                                                      \
+    .ptx_version = ptx, .registers = 64 * KIB, .registers_thread = 255, .threads_block = 1024,                         \
+    .shared_reserved_bytes = KIB
+
+static const TilePtxTarget targets[] = {
+    {GPU("sm_80", 80, "+ptx80"), .shared_block_bytes = 163 * KIB, .shared_core_bytes = 164 * KIB, .threads_core = 2048,
+     .blocks_core = 32},
+    {GPU("sm_86", 80, "+ptx80"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
+     .blocks_core = 16},
+    {GPU("sm_89", 84, "+ptx84"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
+     .blocks_core = 24, .has_fp8_mma = true},
+    {GPU("sm_90a", 87, "+ptx87"), .shared_block_bytes = 227 * KIB, .shared_core_bytes = 228 * KIB, .threads_core = 2048,
+     .blocks_core = 32, .has_fp8_mma = true, .has_clusters = true, .has_tma = true, .has_wgmma = true,
+     .has_setmaxnreg = true},
+};
+
+const TilePtxTarget *tile_ptx_targets(unsigned *count) {
+    *count = sizeof targets / sizeof *targets;
+    return targets;
+}
+
+const TilePtxTarget *tile_ptx_target_find(const char *name) {
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (strcmp(targets[i].target.name, name) == 0) return &targets[i];
+    return NULL;
+}

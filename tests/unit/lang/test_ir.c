@@ -131,11 +131,11 @@ Test(ir, walking_and_moving) {
 Test(ir, tables_find_what_they_name) {
     for (int id = 0; id < TILE_OP_COUNT; id++) {
         const char *mnemonic = tile_op_info((TileOpId)id)->mnemonic;
-        cr_expect_eq(tile_op_find(mnemonic, strlen(mnemonic)), id);
+        cr_expect_eq((int)tile_op_find(mnemonic, strlen(mnemonic)), id);
     }
     for (int key = 0; key < TILE_ATTRIBUTE_COUNT; key++) {
         const char *name = tile_attribute_name((TileAttributeKey)key);
-        cr_expect_eq(tile_attribute_find(name, strlen(name)), key);
+        cr_expect_eq((int)tile_attribute_find(name, strlen(name)), key);
     }
     cr_expect_eq(tile_op_find("ad", 2), TILE_OP_COUNT);
     cr_expect_eq(tile_name_find(TILE_ATTRIBUTE_KIND, "sum", 3), TILE_KIND_SUM);

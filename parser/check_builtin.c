@@ -348,30 +348,6 @@ static TileMeaning refuse(TileChecker *c, const TileExpr *call, const TileBuilti
 }
 
 static const TileBuiltin builtins[] = {
-    {"abs", check_elementwise, TILE_OP_ABS, 1, TAKES_NUMBER, 0},
-    {"floor", check_elementwise, TILE_OP_FLOOR, 1, TAKES_FLOAT, 0},
-    {"ceil", check_elementwise, TILE_OP_CEIL, 1, TAKES_FLOAT, 0},
-    {"round", check_elementwise, TILE_OP_ROUND, 1, TAKES_FLOAT, 0},
-    {"trunc", check_elementwise, TILE_OP_TRUNC, 1, TAKES_FLOAT, 0},
-    {"sqrt", check_elementwise, TILE_OP_SQRT, 1, TAKES_FLOAT, 0},
-    {"rsqrt", check_elementwise, TILE_OP_RSQRT, 1, TAKES_FLOAT, 0},
-    {"exp", check_elementwise, TILE_OP_EXP, 1, TAKES_FLOAT, 0},
-    {"exp2", check_elementwise, TILE_OP_EXP2, 1, TAKES_FLOAT, 0},
-    {"expm1", check_elementwise, TILE_OP_EXPM1, 1, TAKES_FLOAT, 0},
-    {"log", check_elementwise, TILE_OP_LOG, 1, TAKES_FLOAT, 0},
-    {"log2", check_elementwise, TILE_OP_LOG2, 1, TAKES_FLOAT, 0},
-    {"log1p", check_elementwise, TILE_OP_LOG1P, 1, TAKES_FLOAT, 0},
-    {"sin", check_elementwise, TILE_OP_SIN, 1, TAKES_FLOAT, 0},
-    {"cos", check_elementwise, TILE_OP_COS, 1, TAKES_FLOAT, 0},
-    {"tan", check_elementwise, TILE_OP_TAN, 1, TAKES_FLOAT, 0},
-    {"tanh", check_elementwise, TILE_OP_TANH, 1, TAKES_FLOAT, 0},
-    {"erf", check_elementwise, TILE_OP_ERF, 1, TAKES_FLOAT, 0},
-    {"sigmoid", check_elementwise, TILE_OP_SIGMOID, 1, TAKES_FLOAT, 0},
-    {"isnan", check_elementwise, TILE_OP_ISNAN, 1, TAKES_FLOAT, 0},
-    {"isinf", check_elementwise, TILE_OP_ISINF, 1, TAKES_FLOAT, 0},
-    {"pow", check_elementwise, TILE_OP_POW, 2, TAKES_FLOAT, 0},
-    {"copysign", check_elementwise, TILE_OP_COPYSIGN, 2, TAKES_FLOAT, 0},
-    {"fma", check_elementwise, TILE_OP_FMA, 3, TAKES_FLOAT, 0},
     {"min", check_extremum, TILE_OP_MIN, 2, TAKES_NUMBER, TILE_KIND_MIN},
     {"max", check_extremum, TILE_OP_MAX, 2, TAKES_NUMBER, TILE_KIND_MAX},
     {"clamp", check_clamp, TILE_OP_COUNT, 3, TAKES_NUMBER, 0},
@@ -414,7 +390,31 @@ static const TileBuiltin builtins[] = {
     {"print", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
 };
 
+/* The elementwise operations that are functions by their own name. */
+enum {
+    PURE = TILE_TRAIT_PURE,
+    READS = TILE_TRAIT_READS,
+    WRITES = TILE_TRAIT_WRITES,
+    COMMUTATIVE = TILE_TRAIT_COMMUTATIVE,
+    TERMINATOR = TILE_TRAIT_TERMINATOR,
+    FLOAT_ONLY = TILE_TRAIT_FLOAT_ONLY,
+    INT_ONLY = TILE_TRAIT_INT_ONLY,
+    COSTLY = TILE_TRAIT_COSTLY,
+    FUNCTION = TILE_TRAIT_FUNCTION,
+    ANY = 0
+};
+#define TAKES_OF(traits) ((traits)&FLOAT_ONLY ? TAKES_FLOAT : (traits)&INT_ONLY ? TAKES_INTEGER : TAKES_NUMBER)
+
+static const TileBuiltin op_functions[TILE_OP_COUNT] = {
+#define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule, attributes, doc)                      \
+    {(traits)&FUNCTION ? mnemonic : "", check_elementwise, TILE_OP_##id, operands, TAKES_OF(traits), 0},
+#include "lang/ops.def"
+#undef OP
+};
+
 const TileBuiltin *tile_find_builtin(const char *name) {
+    TileOpId op = tile_op_find(name, strlen(name));
+    if (op != TILE_OP_COUNT && strcmp(op_functions[op].name, name) == 0) return &op_functions[op];
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
         if (strcmp(builtins[i].name, name) == 0) return &builtins[i];
     return NULL;

@@ -35,11 +35,12 @@ struct TileAtom {
     const TileRange *root;      /* INTERVAL: the range as it was bound; with first, step and dim the identity */
     const TileSum *first, *dim; /* dim NULL: the range's own limit */
     int64_t step;
-    const TileSum *lo, *hi, *size; /* INTERVAL; lo or hi NULL: no bound on that side */
-    const TileSum *index;          /* CONDITION, with dim */
-    TileAtom *of;                  /* CONDITION: an interval over an axis of extent 1 that was stretched */
-    TileValue *mask;               /* MASK */
-    TileValue *key;                /* MASK: the index tile that it guards, or the mask itself */
+    const TileSum *lo, *hi, *size;    /* INTERVAL; lo or hi NULL: no bound on that side */
+    const TileSum *index;             /* CONDITION, with dim */
+    const struct TileValidity *guard; /* CONDITION: where the index itself is valid */
+    TileAtom *of;                     /* CONDITION: an interval over an axis of extent 1 that was stretched */
+    TileValue *mask;                  /* MASK */
+    TileValue *key;                   /* MASK: the index tile that it guards, or the mask itself */
     TileSpan span;
     const char *words; /* for messages: "lanes of `n` past N" */
     size_t cache;      /* the emitter's */
@@ -314,7 +315,9 @@ TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr);
 /* ---- validity.c ---- */
 
 TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom);
-TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, TileSpan span);
+/* `guard`: where the index itself is valid. */
+TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, const TileValidity *guard,
+                              TileSpan span);
 TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span,
                          const char *words);
 const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,

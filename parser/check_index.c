@@ -88,10 +88,11 @@ static void add_integer(TileChecker *c, Access *access, unsigned d, const TileMe
     access->valid = tile_valid_union(c, access->valid, m->valid);
     if (proven_inside(c, m->sum, m->sum, dim)) return;
     access->poisoned[d] = true;
-    access->valid = tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, span), NULL, access->span);
+    access->valid =
+        tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, m->valid, span), NULL, access->span);
 }
 
-/* Inside of the dimension, and where the indices themselves are valid. */
+/* Inside of the dimension? */
 static TileValue *index_mask(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
     TileValue *value = index->value;
     TileValue *zero = tile_build_integer(tile_emitter(c), value->type, 0);
@@ -99,14 +100,19 @@ static TileValue *index_mask(TileChecker *c, const TileMeaning *index, const Til
     limit = tile_build_splat(tile_emitter(c), limit, value->type);
     TileValue *ok = tile_emit_binary(c, TILE_OP_AND, tile_emit_binary(c, TILE_OP_GE, value, zero),
                                      tile_emit_binary(c, TILE_OP_LT, value, limit));
-    TileValue *own = tile_emit_valid(c, index->valid, index);
-    return own ? tile_emit_binary(c, TILE_OP_AND, own, ok) : ok;
+    return ok;
+}
+
+/* Where an index is itself invalid it becomes -1, which lies outside of every dimension. */
+static TileMeaning sound_index(TileChecker *c, TileMeaning m) {
+    if (m.valid) m.value = tile_emit_filled(c, &m, m.valid, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
+    return m;
 }
 
 static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m, TileSpan span) {
     const TileSum *dim = access->tensor->dims[d];
     TileValue *key = m.value;
-    m = tile_convert(c, m, TILE_I64, span);
+    m = sound_index(c, tile_convert(c, m, TILE_I64, span));
     if (access->gather_axis < 0) {
         access->gather_axis = (int)access->rank;
         access->extent[access->rank++] = m.extent[0];
@@ -426,6 +432,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         if (!tile_scalar_is_int((TileScalar)m.scalar))
             return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
         indices[d] = tile_convert(c, m, TILE_I64, expr->span);
+        if (indices[d].rank) indices[d] = sound_index(c, indices[d]);
     }
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;

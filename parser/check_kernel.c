@@ -90,8 +90,7 @@ static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param
     } else {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_TYPE, type->span);
         if (type->has_extents)
-            tile_diagnostic_edit(c->diagnostics, d, (TileSpan){type->span.file, type->span.begin, type->span.begin},
-                                 "in ");
+            tile_diagnostic_edit(c->diagnostics, d, type->span, "in %s", tile_span_text(c, type->span));
         bind_parameter(c, param, tile_error_meaning());
     }
 }

@@ -176,44 +176,28 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         ["]                   { const unsigned char *end = skip_string(lexer, begin);
                                 add_token(lexer, TILE_TOKEN_STRING, begin, end); return end; }
 
-        "0x" [0-9a-fA-F] [0-9a-fA-F_]*            { TOKEN(INTEGER); }
-        "0b" [01] [01_]*                          { TOKEN(INTEGER); }
-        digits                                    { TOKEN(INTEGER); }
-        digits "." digits exponent?               { TOKEN(FLOAT); }
-        digits exponent                           { TOKEN(FLOAT); }
+        "0x" [0-9a-fA-F] [0-9a-fA-F_]* | "0b" [01] [01_]* | digits { TOKEN(INTEGER); }
+        digits "." digits exponent? | digits exponent { TOKEN(FLOAT); }
         digit word*                               { report_number(lexer, begin, cursor); TOKEN(INTEGER); }
-        digits "." digits word+                   { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
-        digits ("." digits)? [eE] [+-]            { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
+        digits "." digits word+ | digits ("." digits)? [eE] [+-] { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
         letter word*          { add_token(lexer, name_kind(begin, (size_t)(cursor - begin)), begin, cursor);
                                 return cursor; }
 
-        "("   { TOKEN(LEFT_PAREN); }    ")"   { TOKEN(RIGHT_PAREN); }
-        "["   { TOKEN(LEFT_BRACKET); }  "]"   { TOKEN(RIGHT_BRACKET); }
-        "{"   { TOKEN(LEFT_BRACE); }    "}"   { TOKEN(RIGHT_BRACE); }
-        ","   { TOKEN(COMMA); }         ";"   { TOKEN(SEMICOLON); }
-        ":"   { TOKEN(COLON); }         "."   { TOKEN(DOT); }
-        ".."  { TOKEN(DOTS); }          "..." { TOKEN(ELLIPSIS); }
-        "->"  { TOKEN(ARROW); }         "="   { TOKEN(ASSIGN); }
-        "+="  { TOKEN(PLUS_ASSIGN); }   "-="  { TOKEN(MINUS_ASSIGN); }
-        "*="  { TOKEN(STAR_ASSIGN); }   "/="  { TOKEN(SLASH_ASSIGN); }
-        "%="  { TOKEN(PERCENT_ASSIGN); } "&=" { TOKEN(AMPERSAND_ASSIGN); }
-        "|="  { TOKEN(BAR_ASSIGN); }    "^="  { TOKEN(CARET_ASSIGN); }
-        "<<=" { TOKEN(SHL_ASSIGN); }    ">>=" { TOKEN(SHR_ASSIGN); }
-        "+"   { TOKEN(PLUS); }          "-"   { TOKEN(MINUS); }
-        "*"   { TOKEN(STAR); }          "/"   { TOKEN(SLASH); }
-        "%"   { TOKEN(PERCENT); }       "@"   { TOKEN(AT); }
-        "!"   { TOKEN(BANG); }          "~"   { TOKEN(TILDE); }
-        "&"   { TOKEN(AMPERSAND); }     "|"   { TOKEN(BAR); }
-        "^"   { TOKEN(CARET); }         "<<"  { TOKEN(SHL); }
-        ">>"  { TOKEN(SHR); }           "&&"  { TOKEN(AND); }
-        "||"  { TOKEN(OR); }            "=="  { TOKEN(EQUAL); }
-        "!="  { TOKEN(NOT_EQUAL); }     "<"   { TOKEN(LESS); }
-        "<="  { TOKEN(LESS_EQUAL); }    ">"   { TOKEN(GREATER); }
-        ">="  { TOKEN(GREATER_EQUAL); }
+        "(" { TOKEN(LEFT_PAREN); } ")" { TOKEN(RIGHT_PAREN); } "[" { TOKEN(LEFT_BRACKET); }
+        "]" { TOKEN(RIGHT_BRACKET); } "{" { TOKEN(LEFT_BRACE); } "}" { TOKEN(RIGHT_BRACE); } "," { TOKEN(COMMA); }
+        ";" { TOKEN(SEMICOLON); } ":" { TOKEN(COLON); } "." { TOKEN(DOT); } ".." { TOKEN(DOTS); }
+        "..." { TOKEN(ELLIPSIS); } "->" { TOKEN(ARROW); } "=" { TOKEN(ASSIGN); } "+=" { TOKEN(PLUS_ASSIGN); }
+        "-=" { TOKEN(MINUS_ASSIGN); } "*=" { TOKEN(STAR_ASSIGN); } "/=" { TOKEN(SLASH_ASSIGN); }
+        "%=" { TOKEN(PERCENT_ASSIGN); } "&=" { TOKEN(AMPERSAND_ASSIGN); } "|=" { TOKEN(BAR_ASSIGN); }
+        "^=" { TOKEN(CARET_ASSIGN); } "<<=" { TOKEN(SHL_ASSIGN); } ">>=" { TOKEN(SHR_ASSIGN); } "+" { TOKEN(PLUS); }
+        "-" { TOKEN(MINUS); } "*" { TOKEN(STAR); } "/" { TOKEN(SLASH); } "%" { TOKEN(PERCENT); } "@" { TOKEN(AT); }
+        "!" { TOKEN(BANG); } "~" { TOKEN(TILDE); } "&" { TOKEN(AMPERSAND); } "|" { TOKEN(BAR); } "^" { TOKEN(CARET); }
+        "<<" { TOKEN(SHL); } ">>" { TOKEN(SHR); } "&&" { TOKEN(AND); } "||" { TOKEN(OR); } "==" { TOKEN(EQUAL); }
+        "!=" { TOKEN(NOT_EQUAL); } "<" { TOKEN(LESS); } "<=" { TOKEN(LESS_EQUAL); } ">" { TOKEN(GREATER); }
+        ">=" { TOKEN(GREATER_EQUAL); }
 
         [\xc2-\xf4] [\x80-\xbf]+  { report_character(lexer, begin, cursor); return cursor; }
-        any                       { report_character(lexer, begin, cursor); return cursor; }
-        [\x00]                    { report_character(lexer, begin, cursor); return cursor; }
+        any | [\x00]              { report_character(lexer, begin, cursor); return cursor; }
     */
 #undef TOKEN
 }

@@ -20,14 +20,16 @@ TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom) {
     return made;
 }
 
-TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, TileSpan span) {
+TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, const TileValidity *guard,
+                              TileSpan span) {
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
         if (other->kind == TILE_ATOM_CONDITION && other->index == index && other->dim == dim && !other->of)
             return other;
     }
     TileAtom *atom = TILE_NEW(c->arena, TileAtom);
-    *atom = (TileAtom){.kind = TILE_ATOM_CONDITION, .birth = tile_now(c), .index = index, .dim = dim, .span = span};
+    *atom = (TileAtom){
+        .kind = TILE_ATOM_CONDITION, .birth = tile_now(c), .index = index, .dim = dim, .guard = guard, .span = span};
     atom->words =
         tile_arena_format(c->arena, "the index %s outside 0..%s", tile_sum_words(c, index), tile_sum_words(c, dim));
     tile_list_push(c->arena, &c->atoms, atom);
@@ -211,7 +213,9 @@ static TileValue *emit_condition(TileChecker *c, TileAtom *atom) {
         ok = tile_emit_binary(c, TILE_OP_LT, tile_emit_sum(c, low), tile_emit_sum(c, high));
     } else {
         TileValue *index = tile_emit_sum(c, atom->index);
-        if (!tile_sum_nonnegative(&c->sums, atom->index, NULL))
+        TileValue *sound = tile_emit_conditions(c, atom->guard);
+        if (sound) index = tile_emit_select(c, sound, index, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
+        if (sound || !tile_sum_nonnegative(&c->sums, atom->index, NULL))
             ok = tile_emit_binary(c, TILE_OP_GE, index, tile_emit_sum(c, zero));
         const TileSum *room = tile_sum_subtract(&c->sums, tile_sum_subtract(&c->sums, atom->dim, atom->index),
                                                 tile_sum_integer(&c->sums, 1));

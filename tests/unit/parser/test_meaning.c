@@ -246,3 +246,14 @@ Test(meaning, tuples) {
         "", VECTOR(x), VECTOR(y));
     EXPECT(y, 9 + 5 + 16, 16 + 6 + 25);
 }
+
+Test(meaning, invalid_indices_reach_nothing) {
+    float x[3] = {1, 2, 3}, y[5], z[5];
+    int32_t at[3] = {2, 7, 0};
+    RUN("kernel k(x: in f32[N], at: in i32[P], y: out f32[M], z: inout f32[M]) { grid m in tiles(M, 4) {\n"
+        "let i = at[m]\ny[m] = x[i] else -1\nz[m] = gather(x, i64(i) + 0) else -2\n"
+        "let j = i64(at[m.start + 2])\nz[m] += x[j] else 100\nz[m] += keep(zeros[4](f32), x[m] > 1) else 1000 } }",
+        "", VECTOR(x), VECTOR(at), VECTOR(y), ((RunArgument){.data = z, .bytes = 4, .rank = 1, .extent = {5}}));
+    EXPECT(y, 3, -1, 1, -1, -1);
+    EXPECT(z, 3 + 1 + 1000, -2 + 1, 1 + 1, -2 + 1 + 1000, -2 + 100 + 1000);
+}

@@ -203,19 +203,14 @@ static TileFact binary_fact(TileFacts *facts, const TileOp *op, const TileType *
     }
 }
 
-static TileFact subtraction(TileFacts *facts, const TileOp *op, const TileType *type) {
-    TileFact a = tile_facts_get(facts, tile_op_operand(op, 0)), b = tile_facts_get(facts, tile_op_operand(op, 1));
-    TileFact d = tile_facts_difference(facts, tile_op_operand(op, 0), tile_op_operand(op, 1));
-    if (d.lo == INT64_MIN || d.hi == INT64_MAX) return whole(type); /* it may have wrapped */
-    return within(type, d.lo, d.hi, greatest_divisor(a.multiple, b.multiple), d.because | a.because | b.because);
-}
-
 static TileFact converted(const TileOp *op, const TileType *type, TileFact x) {
     const TileType *from = tile_op_operand(op, 0)->type;
     if (tile_scalar_is_float(from->scalar) || from->scalar == TILE_U64) return whole(type);
     if (type->scalar != TILE_BOOL) return within(type, x.lo, x.hi, x.multiple, x.because);
     return x.lo > 0 || x.hi < 0 ? within(type, 1, 1, 1, x.because) : whole(type);
 }
+
+static TileFact subtraction(TileFacts *facts, const TileOp *op, const TileType *type);
 
 static TileFact op_fact(TileFacts *facts, const TileOp *op, const TileValue *value) {
     const TileType *type = value->type;
@@ -393,16 +388,36 @@ static Least difference(TileFacts *facts, const TileValue *x, const TileValue *y
     return structural(facts, x, y, best, depth - 1);
 }
 
+/* The bounds of x - y as exact numbers. */
+static void bound_difference(TileFacts *facts, const TileValue *x, const TileValue *y, Wide *lo, Wide *hi,
+                             uint64_t *because) {
+    unsigned outer = facts->steps; /* a difference may ask for a comparison, and that for a difference */
+    facts->steps = MAX_DIFFERENCE_STEPS;
+    Least least = difference(facts, x, y, MAX_DIFFERENCE_DEPTH);
+    facts->steps = MAX_DIFFERENCE_STEPS;
+    Least opposite = difference(facts, y, x, MAX_DIFFERENCE_DEPTH);
+    facts->steps = outer;
+    *lo = least.least;
+    *hi = -opposite.least;
+    *because = least.because | opposite.because;
+}
+
+static TileFact subtraction(TileFacts *facts, const TileOp *op, const TileType *type) {
+    const TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    TileFact a = tile_facts_get(facts, x), b = tile_facts_get(facts, y);
+    Wide lo, hi;
+    uint64_t because;
+    bound_difference(facts, x, y, &lo, &hi, &because);
+    return within(type, lo, hi, greatest_divisor(a.multiple, b.multiple), because | a.because | b.because);
+}
+
 static int64_t saturated(Wide number) {
     return number < INT64_MIN ? INT64_MIN : number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
 TileFact tile_facts_difference(TileFacts *facts, const TileValue *x, const TileValue *y) {
-    unsigned outer = facts->steps; /* a difference may ask for a comparison, and that for a difference */
-    facts->steps = MAX_DIFFERENCE_STEPS;
-    Least lo = difference(facts, x, y, MAX_DIFFERENCE_DEPTH);
-    facts->steps = MAX_DIFFERENCE_STEPS;
-    Least hi = difference(facts, y, x, MAX_DIFFERENCE_DEPTH);
-    facts->steps = outer;
-    return (TileFact){saturated(lo.least), saturated(-hi.least), 1, lo.because | hi.because};
+    Wide lo, hi;
+    uint64_t because;
+    bound_difference(facts, x, y, &lo, &hi, &because);
+    return (TileFact){saturated(lo), saturated(hi), 1, because};
 }

@@ -35,11 +35,11 @@
  *       return
  *     }
  * Needs: nothing. Keeps: effects and their order. Cost: linear times the depth of loops. */
+#include "lowering/fold.h"
 #include "lowering/memory.h"
-#include "lowering/pass.h"
 
 typedef struct Licm {
-    bool changed;
+    bool debug, changed;
 } Licm;
 
 static bool is_loop(const TileOp *op) {
@@ -76,8 +76,8 @@ static bool loads_ranges_only(const TileOp *load) {
     return true;
 }
 
-static bool can_leave(const TileOp *op, const TileOp *loop) {
-    if (!operands_outside(op, loop)) return false;
+static bool can_leave(const Licm *licm, const TileOp *op, const TileOp *loop) {
+    if (!operands_outside(op, loop) || (licm->debug && tile_op_may_trap(op))) return false;
     if (loop->id == TILE_OP_GRID) return is_host_op(op);
     if (op->id == TILE_OP_LOAD_TILE)
         return loads_ranges_only(op) && !tile_memory_is_written(loop, tile_memory_tensor(op));
@@ -87,7 +87,7 @@ static bool can_leave(const TileOp *op, const TileOp *loop) {
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (!can_leave(op, loop)) continue;
+        if (!can_leave(licm, op, loop)) continue;
         tile_op_detach(op);
         tile_op_insert_before(op, loop);
         licm->changed = true;
@@ -104,8 +104,7 @@ static void walk(Licm *licm, TileBlock *block) {
 }
 
 TileResult tile_pass_licm(TilePassContext *context, TileFunc *func) {
-    (void)context;
-    Licm licm = {false};
+    Licm licm = {.debug = context->settings.debug};
     walk(&licm, &func->body);
     return licm.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

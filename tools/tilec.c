@@ -6,6 +6,10 @@
 
 #include "tools/session.h"
 
+/* The build gives the version as bare digits. */
+#define VERSION_TEXT(version) VERSION_WORDS(version)
+#define VERSION_WORDS(version) #version
+
 static const TileCommand commands[] = {
     {"run", "FILE[:KERNEL] ARG=.. [options]", "compile a kernel and run it on data",
      "Arguments, by parameter name and in any order:\n"
@@ -66,7 +70,7 @@ static int run_command(TileSession *session, char **words, int count) {
     if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
         return tile_command_help(session, words, 0) | (count == 0);
     if (strcmp(words[0], "--version") == 0) {
-        printf("tilec %s\n", TILE_VERSION);
+        printf("tilec " VERSION_TEXT(TILE_VERSION) "\n");
         return tile_session_finish(session);
     }
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

@@ -61,6 +61,9 @@ uint64_t tile_executor_steps(const TileExecutor *executor);
 /* Lanes of a result of a function that is done; `poison`, which may be NULL, gets a byte for each lane. */
 const uint64_t *tile_executor_result(const TileExecutor *executor, unsigned index, const uint8_t **poison);
 
+/* Can it run this operation? A test holds it to yes for all of ops.def. */
+bool tile_executor_knows(TileOpId id);
+
 /* One argument of a kernel. */
 typedef struct TileExecutorArgument {
     TileExecutorTensor tensor; /* where the parameter is a tensor */

@@ -174,11 +174,14 @@ bool tile_exec_condition(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Lanes that take neither branch would only wait; with one lane, one branch is taken by all. */
+/* The active lanes divide; with one lane, one of the sets is empty, and its branch is not entered. */
 bool tile_exec_if(TileExecutor *e, const ExecInstruction *in) {
     int64_t holds;
     if (!tile_exec_integer(e, in, 0, "the condition", &holds)) return false;
-    return enter(e, in, holds ? 0 : 1) != NULL;
+    uint64_t all = tile_exec_frame(e)->active, taken = holds ? all : 0;
+    ExecFrame *frame = enter(e, in, taken ? 0 : 1);
+    if (frame) frame->active = taken ? taken : all & ~taken;
+    return frame != NULL;
 }
 
 /* ---- loop ---- */

@@ -67,60 +67,28 @@ static const uint32_t *make_map(Decoder *d, const TileOp *op) {
 
 /* ---- handlers ---- */
 
-static ExecHandler elementwise_handler(const TileOp *op) {
-    if (op->id != TILE_OP_SELECT) return tile_exec_elementwise;
-    return tile_exec_select;
+static const ExecHandler handlers[TILE_OP_COUNT] = {
+#define EXECUTE(id, function) [TILE_OP_##id] = tile_exec_##function,
+#include "lang/execute.def"
+#undef EXECUTE
+};
+
+static bool is_constant(TileOpId id) { return id == TILE_OP_CONST || id == TILE_OP_IOTA; }
+
+bool tile_executor_knows(TileOpId id) {
+    return handlers[id] || is_constant(id) || tile_op_info(id)->class == TILE_CLASS_ELEMENTWISE;
 }
 
-/* Constants are no instructions: see tile_exec_set_constants. */
-static ExecHandler handler_of(const TileOp *op) {
-    if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) return elementwise_handler(op);
-    switch ((TileOpId)op->id) {
-    case TILE_OP_SPLAT: return tile_exec_splat;
-    case TILE_OP_BROADCAST:
-    case TILE_OP_RESHAPE:
-    case TILE_OP_PERMUTE:
-    case TILE_OP_EXTRACT:
-    case TILE_OP_SHUFFLE: return tile_exec_map;
-    case TILE_OP_INSERT: return tile_exec_insert;
-    case TILE_OP_FILL: return tile_exec_fill;
-    case TILE_OP_MASK_LT: return tile_exec_mask_lt;
-    case TILE_OP_ANY_LANE: return tile_exec_any_lane;
-    case TILE_OP_REDUCE: return tile_exec_reduce;
-    case TILE_OP_ARG_REDUCE: return tile_exec_arg_reduce;
-    case TILE_OP_SCAN: return tile_exec_scan;
-    case TILE_OP_DOT: return tile_exec_dot;
-    case TILE_OP_DOT_BLOCK: return tile_exec_dot_block;
-    case TILE_OP_LOAD_TILE: return tile_exec_load_tile;
-    case TILE_OP_STORE_TILE: return tile_exec_store_tile;
-    case TILE_OP_DIM: return tile_exec_dim;
-    case TILE_OP_TEMP: return tile_exec_temp;
-    case TILE_OP_CHECK_DIM: return tile_exec_check_dim;
-    case TILE_OP_REQUIRE:
-    case TILE_OP_ASSERT: return tile_exec_require;
-    case TILE_OP_PTR_ADD: return tile_exec_ptr_add;
-    case TILE_OP_BUFFER: return tile_exec_buffer;
-    case TILE_OP_LOAD:
-    case TILE_OP_GATHER: return tile_exec_load;
-    case TILE_OP_STORE:
-    case TILE_OP_SCATTER: return tile_exec_store;
-    case TILE_OP_PREFETCH: return tile_exec_prefetch;
-    case TILE_OP_GRID: return tile_exec_grid;
-    case TILE_OP_FOR: return tile_exec_for;
-    case TILE_OP_WHILE: return tile_exec_while;
-    case TILE_OP_IF: return tile_exec_if;
-    case TILE_OP_LOOP: return tile_exec_loop;
-    case TILE_OP_YIELD: return tile_exec_yield;
-    case TILE_OP_CONDITION: return tile_exec_condition;
-    case TILE_OP_RETURN: return tile_exec_return;
-    case TILE_OP_CALL: return tile_exec_call;
-    default: return NULL;
-    }
+static bool refuse(TileExecutor *e, const ExecInstruction *in) {
+    return tile_exec_fault(e, in, "the executor does not know this operation");
+}
+
+static ExecHandler handler_of(TileOpId id) {
+    if (!tile_executor_knows(id)) return refuse;
+    return handlers[id] ? handlers[id] : tile_exec_elementwise;
 }
 
 /* ---- instructions ---- */
-
-static bool is_constant(const TileOp *op) { return op->id == TILE_OP_CONST || op->id == TILE_OP_IOTA; }
 
 static uint32_t add_register(Decoder *d, uint64_t lanes) {
     ExecProgram *program = d->program;
@@ -175,7 +143,7 @@ static void decode_types(ExecInstruction *in) {
 static void decode_block(Decoder *d, TileBlock *block, ExecCode *code);
 
 static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
-    *in = (ExecInstruction){.run = handler_of(op), .op = op, .operand_count = op->operand_count};
+    *in = (ExecInstruction){.run = handler_of(op->id), .op = op, .operand_count = op->operand_count};
     in->operands = TILE_NEW_ARRAY(d->e->arena, uint32_t, op->operand_count);
     for (unsigned i = 0; i < op->operand_count; i++) in->operands[i] = op->operands[i].value->number;
     if (op->result_count) {
@@ -196,12 +164,12 @@ static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
 
 static void decode_block(Decoder *d, TileBlock *block, ExecCode *code) {
     uint32_t count = 0;
-    for (TileOp *op = block->first; op; op = op->next) count += !is_constant(op);
+    for (TileOp *op = block->first; op; op = op->next) count += !is_constant(op->id);
     code->items = TILE_NEW_ARRAY(d->e->arena, ExecInstruction, count);
     code->argument_count = block->argument_count;
     code->first_argument = block->argument_count ? block->arguments[0]->number : 0;
     for (TileOp *op = block->first; op; op = op->next) {
-        if (is_constant(op))
+        if (is_constant(op->id))
             tile_list_push(d->e->arena, &d->program->constants, op);
         else
             decode_op(d, op, &code->items[code->count++]);

@@ -196,42 +196,11 @@ bool tile_exec_next_phase(TileExecutor *e);
 /* ---- handlers ---- */
 
 bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_select(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_splat(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_map(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_insert(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_fill(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_any_lane(TileExecutor *e, const ExecInstruction *in);
+#define EXECUTE(id, function) bool tile_exec_##function(TileExecutor *e, const ExecInstruction *in);
+#include "lang/execute.def"
+#undef EXECUTE
 
-bool tile_exec_reduce(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_scan(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_dot_block(TileExecutor *e, const ExecInstruction *in);
 /* Is x, with index i, to take the place of the best so far in an arg_max (or arg_min)? */
 bool tile_exec_is_better(bool maximum, TileScalar scalar, uint64_t x, int64_t i, uint64_t best, int64_t best_index);
-
-bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_store_tile(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_dim(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_check_dim(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_require(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_buffer(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_load(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_store(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_prefetch(TileExecutor *e, const ExecInstruction *in);
-
-bool tile_exec_grid(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_for(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_while(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_if(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_loop(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_condition(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_return(TileExecutor *e, const ExecInstruction *in);
-bool tile_exec_call(TileExecutor *e, const ExecInstruction *in);
 
 #endif

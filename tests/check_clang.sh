@@ -6,7 +6,7 @@ clang=$(command -v clang-22) || { echo "clang-22 is not installed (scripts/insta
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 sed -n 's/^ *"command": "\(.*\)",\{0,1\}$/\1/p' "$commands" |
-    sed -e 's/\\"/"/g' -e "s#^[^ ]*#$clang#" -e 's# -o [^ ]* -c # -fsyntax-only #' |
+    sed -e 's/\\\(["\\]\)/\1/g' -e "s#^[^ ]*#$clang#" -e 's# -o [^ ]* -c # -fsyntax-only #' |
     sed -e '/\.cc$/s#clang-22#clang++-22#' | sort -u >"$list"
 [ -s "$list" ] || { echo "no commands found in $commands"; exit 1; }
 cd "$TILE_BINARY_DIR"

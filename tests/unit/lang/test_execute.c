@@ -65,8 +65,8 @@ Test(execute, checks_of_arguments) {
     arguments[1].tensor = matrix(y, 2, 3);
     arguments[1].tensor.above = 20;
     expect_kernel(copy_kernel, arguments, NULL, TILE_EXECUTION_FAULT, "tensor y does not lie inside its memory");
-    expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {stride1 = 8, used_stride = 2}) {\n  return\n}\n", arguments, NULL,
-                  TILE_EXECUTION_FAULT, "stride 1 of tensor x is 4 where the function assumes 8");
+    expect_kernel("func kernel tile @k(%x: tensor<f32, 2, in> {stride1 = 8, used_stride = 2}) {\n  return\n}\n",
+                  arguments, NULL, TILE_EXECUTION_FAULT, "stride 1 of tensor x is 4 where the function assumes 8");
     expect_kernel("func kernel tile @k() {\n  %c = const {value = false} : bool\n  require %c {text = \"never\"}\n"
                   "  return\n}\n",
                   NULL, NULL, TILE_EXECUTION_REQUIRE, "never");
@@ -282,4 +282,9 @@ Test(execute, temporaries) {
     for (int i = 0; i < 5; i++) cr_expect_eq(y[i], 2.5f);
     expect_kernel(tile_arena_format(executing.arena, source, ""), arguments, NULL, TILE_EXECUTION_FAULT,
                   "stores a lane that is poison");
+}
+
+Test(execute, knows_every_operation) {
+    for (int id = 0; id < TILE_OP_COUNT; id++)
+        cr_expect(tile_executor_knows((TileOpId)id), "%s", tile_op_info((TileOpId)id)->mnemonic);
 }

@@ -13,7 +13,8 @@
  *       }
  *     }
  * Blocks that reach past c's rows or columns are worked on in a copy. Operands of narrower types are widened while
- * they are packed. b's panels stay in L2, a's in L1. The rows of a block divide the extent with little left over.
+ * they are packed. Where all rows are one block, b is read in place instead, where it can be. b's panels stay in L2,
+ * a's in L1. The rows of a block divide the extent with little left over.
  *
  * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
  * Cost: linear, about 400 ops for each dot_block. */
@@ -23,6 +24,7 @@
 
 enum {
     PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 of them take 28 KiB of L1 */
+    SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
     PANEL_PAD_BYTES = 64,     /* keeps rows of a's panel off one another's cache sets */
     PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
     ALIGN = 64
@@ -119,20 +121,58 @@ static void choose_block(Dot *dot, const TileTarget *target) {
     dot->block_columns = dot->block_vectors * dot->lanes;
 }
 
+/* Few rows: one block holds them all. */
+static bool has_single_row(const Dot *dot) { return dot->m_max <= dot->block_rows; }
+
 static int64_t round_up(int64_t x, int64_t unit) { return blocks(x, unit) * unit; }
 
 static void choose_panels(Dot *dot) {
-    int64_t deepest = PANEL_DEPTH_BYTES / dot->bytes;
+    int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : PANEL_DEPTH_BYTES / dot->bytes;
     dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
     dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->bytes;
     dot->width = at_most(dot->n_max, PANEL_WIDTH);
-    dot->width = round_up(dot->width, dot->block_columns);
+    dot->width = has_single_row(dot) ? dot->block_columns : round_up(dot->width, dot->block_columns);
     dot->a_panel = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes, ALIGN);
     dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->width * dot->depth * dot->bytes, ALIGN);
     dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->block_columns * dot->bytes, ALIGN);
 }
 
 /* ---- loops ---- */
+
+static DotPanel packed_panel(Dot *dot, TileValue *pointer) {
+    return (DotPanel){pointer, dot_i64(dot, dot->block_columns * dot->bytes), false};
+}
+
+/* b as it lies in memory, from (k0, j) on. */
+static DotPanel direct_panel(Dot *dot, TileValue *k0, TileValue *j) {
+    TileValue *pointer = dot_offset(dot, dot->b.pointer, dot_multiply(dot, k0, dot->b.row));
+    return (DotPanel){dot_offset(dot, pointer, dot_scale(dot, j, dot->bytes)), dot->b.row, true};
+}
+
+/* All rows are one block, so that each element of b is used once: whole blocks of adjacent columns are read in place,
+ * others are packed one at a time. */
+static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    TileEmitter *e = dot->emitter;
+    TileValue *zero = dot_i64(dot, 0);
+    TileValue *i = dot_for(dot, zero, dot->m, dot->block_rows); /* once, or not at all */
+    dot_pack_a(dot, i, k0, kc);
+    TileValue *j = dot_add(dot, j0, dot_for(dot, zero, columns, dot->block_columns));
+    bool in_place = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
+    if (in_place) {
+        TileValue *adjacent = tile_emit_binary(e, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
+        TileValue *end = dot_add(dot, j, dot_i64(dot, dot->block_columns));
+        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, adjacent, tile_emit_binary(e, TILE_OP_LE, end, dot->n)));
+        DotPanel direct = direct_panel(dot, k0, j);
+        dot_block(dot, &direct, i, j, kc);
+        dot_else(dot);
+    }
+    dot_pack_b(dot, dot->b_panel, j, k0, kc);
+    DotPanel packed = packed_panel(dot, dot->b_panel);
+    dot_block(dot, &packed, i, j, kc);
+    if (in_place) dot_end(dot);
+    dot_end(dot);
+    dot_end(dot);
+}
 
 /* One run over `width` columns and `depth` of k. */
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
@@ -144,15 +184,15 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     TileValue *i = dot_for(dot, zero, dot->m, dot->block_rows);
     dot_pack_a(dot, i, k0, kc);
     j = dot_for(dot, zero, columns, dot->block_columns);
-    TileValue *panel = dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes));
-    dot_block(dot, panel, i, dot_add(dot, j0, j), kc);
+    DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
+    dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
     dot_end(dot);
     dot_end(dot);
 }
 
 /* Loops only where the extents do not rule them out. */
 static void emit_loops(Dot *dot) {
-    bool wide = dot->n_max > dot->width, deep = dot->k_max > dot->depth;
+    bool wide = dot->n_max > dot->width && !has_single_row(dot), deep = dot->k_max > dot->depth;
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
     if (wide) {
         j0 = dot_for(dot, j0, dot->n, dot->width);
@@ -164,7 +204,10 @@ static void emit_loops(Dot *dot) {
         kc = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
-    emit_panels(dot, j0, columns, k0, kc);
+    if (has_single_row(dot))
+        emit_single_row(dot, j0, columns, k0, kc);
+    else
+        emit_panels(dot, j0, columns, k0, kc);
     if (deep) dot_end(dot);
     if (wide) dot_end(dot);
 }

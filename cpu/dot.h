@@ -33,6 +33,12 @@ typedef struct Dot {
     TileValue *spill;   /* one block of c, for the edges */
 } Dot;
 
+/* Where the micro-kernel finds a block of columns of b, and how many bytes from one k to the next. */
+typedef struct DotPanel {
+    TileValue *pointer, *step;
+    bool in_place; /* in memory, rather than packed */
+} DotPanel;
+
 /* ---- small ops ---- */
 
 TileValue *dot_i64(Dot *dot, int64_t value);
@@ -62,6 +68,6 @@ void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
  * zero. */
 void dot_pack_b(Dot *dot, TileValue *panel, TileValue *j, TileValue *k0, TileValue *kc);
 /* The block of c at (i, j) += a_panel times the panel of b, over kc. */
-void dot_block(Dot *dot, TileValue *panel, TileValue *i, TileValue *j, TileValue *kc);
+void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 
 #endif

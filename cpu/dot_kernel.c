@@ -36,15 +36,23 @@ static void point_at_block(Dot *dot, TileValue *block, TileValue *row, TileValue
     }
 }
 
+/* Of the row's part that the next block of columns needs: rows are too many for the hardware to follow each. */
+static void prefetch(Dot *dot, TileValue *pointer) {
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = TILE_CACHE_L1};
+    tile_build_op(dot->builder, TILE_OP_PREFETCH, &pointer, 1, &cache, 1, NULL, 0);
+}
+
 /* What one k adds to the accumulators. */
-static void step(Dot *dot, TileValue *panel, TileValue *k, TileValue *const *sums, TileValue **next) {
+static void step(Dot *dot, const DotPanel *panel, TileValue *k, TileValue *const *sums, TileValue **next) {
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
     scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
     Factor b[8];
-    TileValue *row = dot_offset(dot, panel, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < dot->block_vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_i64(dot, v * dot->lanes * dot->bytes));
-        b[v] = make_factor(dot, tile_build_load(dot->builder, vector, at, NULL, NULL, dot->lanes * dot->bytes));
+        if (panel->in_place) prefetch(dot, dot_offset(dot, at, dot_i64(dot, dot->block_columns * dot->bytes)));
+        b[v] = make_factor(
+            dot, tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes));
     }
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < dot->block_rows; r++) {
@@ -55,7 +63,7 @@ static void step(Dot *dot, TileValue *panel, TileValue *k, TileValue *const *sum
     }
 }
 
-static void run_kernel(Dot *dot, TileValue *panel, TileValue *block, TileValue *row, TileValue *kc) {
+static void run_kernel(Dot *dot, const DotPanel *panel, TileValue *block, TileValue *row, TileValue *kc) {
     TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT];
     unsigned count = (unsigned)(dot->block_rows * dot->block_vectors);
     point_at_block(dot, block, row, pointers);
@@ -106,7 +114,7 @@ static void copy_block(Dot *dot, const Edge *edge, bool back) {
     dot_end(dot);
 }
 
-void dot_block(Dot *dot, TileValue *panel, TileValue *i, TileValue *j, TileValue *kc) {
+void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
     TileEmitter *e = dot->emitter;
     Edge edge = {.rows = tile_emit_binary(e, TILE_OP_SUB, dot->m, i),
                  .columns = tile_emit_binary(e, TILE_OP_SUB, dot->n, j)};

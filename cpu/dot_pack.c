@@ -69,21 +69,28 @@ static void copy_vector(Dot *dot, const Run *run, TileValue *from, TileValue *to
     tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, k, dot->bytes)), NULL, 0);
 }
 
+/* Whole vectors, then one under a mask; strided rows are all under masks, which cost a gather nothing. */
+static void copy_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *kc) {
+    TileValue *whole = kc;
+    if (!run->offsets) whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, kc, (uint64_t)-dot->lanes);
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot->lanes);
+    copy_vector(dot, run, from, to, k, run->offsets ? kc : NULL);
+    dot_end(dot);
+    if (run->offsets) return;
+    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, kc));
+    copy_vector(dot, run, from, to, whole, kc);
+    dot_end(dot);
+}
+
 static void pack_rows(Dot *dot, const Run *run, void *state) {
     const PackA *pack = state;
     TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
-    TileValue *whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, pack->kc, (uint64_t)-dot->lanes);
     TileValue *column = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->k0, run->stride));
     TileValue *row = dot_for(dot, dot_i64(dot, 0), dot_i64(dot, dot->block_rows), 1);
     TileValue *source = dot_minimum(dot, dot_add(dot, pack->i, row), last);
     TileValue *from = dot_offset(dot, column, dot_multiply(dot, source, dot->a.row));
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, dot->panel_row * dot->bytes));
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot->lanes);
-    copy_vector(dot, run, from, to, k, NULL);
-    dot_end(dot);
-    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->kc));
-    copy_vector(dot, run, from, to, whole, pack->kc);
-    dot_end(dot);
+    copy_rows(dot, run, from, to, pack->kc);
     dot_end(dot);
 }
 
@@ -115,8 +122,13 @@ static void pack_columns(Dot *dot, const Run *run, const PackB *pack, bool whole
     dot_end(dot);
 }
 
+/* Whole blocks without masks, but for strided ones. */
 static void pack_block(Dot *dot, const Run *run, void *state) {
     const PackB *pack = state;
+    if (run->offsets) {
+        pack_columns(dot, run, pack, false);
+        return;
+    }
     TileValue *end = dot_add(dot, pack->j, dot_i64(dot, dot->block_columns));
     dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LE, end, dot->n));
     pack_columns(dot, run, pack, true);

@@ -116,6 +116,15 @@ static int sort_words(TileProgram *program, bool last) {
     return 0;
 }
 
+/* A kernel that the settings do not fit shows no parameters, and says why when it is used. */
+static int check_refused(TileProgram *program) {
+    TileError error = {0};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    if (program->argument_count) return 0;
+    tile_status status = tile_prepare(program->kernel, NULL, 0, &options);
+    return status == TILE_OK ? 0 : tile_session_fail(program->session, status, "%s", error.message);
+}
+
 int tile_program_open(TileProgram *program, TileSession *session) {
     if (!program->path)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help %s`", session->command);
@@ -130,6 +139,9 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     tile_library_destroy(program->library);
     program->library = NULL;
     exit_status = compile(program);
+    if (exit_status) return exit_status;
+    program->argument_count = tile_kernel_parameter_count(program->kernel);
+    exit_status = check_refused(program);
     if (exit_status) return exit_status;
     return sort_words(program, true);
 }

@@ -162,6 +162,13 @@ static TileValue *both(Nest *n, TileValue *x, TileValue *y) {
     return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
 }
 
+/* A mask of the program's own may be poison where the guard is false. */
+static TileValue *guarded(Nest *n, TileValue *guard, TileValue *own) {
+    if (!guard || !own) return guard ? guard : own;
+    TileValue *operands[] = {guard, own, nest_bits(n, TILE_BOOL, 0)};
+    return nest_op(n, TILE_OP_SELECT, operands, 3, TILE_BOOL, NULL);
+}
+
 void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo, TileValue **hi) {
     TileValue *low = nest_constant(n, 0), *high = NULL;
     for (unsigned i = 0; i < atoms->count; i++) {
@@ -249,7 +256,7 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
         *mask = both(n, *mask, inside(n, lane, lo, hi, type->extent[dimensions[d].axis]));
     }
     TileValue *tile_mask = nest_part(op, after, TILE_PARTS_MASK);
-    if (tile_mask) *mask = both(n, *mask, nest_pull(n, tile_mask, index));
+    if (tile_mask) *mask = guarded(n, *mask, nest_pull(n, tile_mask, index));
     return add_offsets(n, nest_info(n, tile_op_operand(op, 0))->tensor->pointer, at, stride, parts);
 }
 
@@ -280,7 +287,7 @@ static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index,
     unsigned count, after = nest_access(op, dimensions, &count), level;
     TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = nest_part(op, after, TILE_PARTS_FILL);
     if (!fill && own) fill = nest_scalar(n, own);
-    return load(n, value->type->scalar, address, both(n, mask, guard), fill, level, op);
+    return load(n, value->type->scalar, address, guarded(n, guard, mask), fill, level, op);
 }
 
 static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index) {

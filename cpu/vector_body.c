@@ -51,11 +51,13 @@ static bool has_part(const TileOp *op, TileName part) {
     return false;
 }
 
-/* The lanes that take part: the chunk's, and the op's own. */
+/* The lanes that take part: the chunk's, and the op's own. A select, since the own mask is poison in other lanes. */
 static TileValue *access_mask(TileLanes *lanes, const TileOp *op, unsigned index) {
     if (!has_part(op, TILE_PARTS_MASK)) return lanes->mask;
     TileValue *own = tile_lanes_vector(lanes, tile_op_operand(op, index));
-    return lanes->mask ? tile_build_binary(&lanes->builder, TILE_OP_AND, lanes->mask, own) : own;
+    if (!lanes->mask) return own;
+    TileValue *none = tile_build_integer(&lanes->builder, own->type, 0);
+    return tile_build_ternary(&lanes->builder, TILE_OP_SELECT, lanes->mask, own, none);
 }
 
 typedef struct Address {

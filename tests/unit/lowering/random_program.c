@@ -237,7 +237,14 @@ static TileValue *build_row_part(Program *program, TileFunc *func, TileValue *co
     for (unsigned i = 0; i < 4; i++) ranges[i] = rows[i];
     build_bounds(b, first, columns, 8, ranges + 4);
     build_access(b, func->body.arguments[0], NULL, ranges, 2, type, &v);
-    if (below(program, 2)) v = tile_build_binary(b, TILE_OP_MUL, v, v);
+    TileValue *same = tile_build_convert(b, tile_build_convert(b, v, TILE_BF16), TILE_F32);
+    switch (below(program, 5)) {
+    case 0: v = tile_build_binary(b, TILE_OP_MUL, v, v); break;
+    case 1: v = tile_build_unary(b, TILE_OP_NEG, v); break;
+    case 2: v = tile_build_unary(b, TILE_OP_EXP, v); break;
+    case 3: v = tile_build_binary(b, TILE_OP_MUL, same, tile_build_unary(b, TILE_OP_ABS, v)); break;
+    default: break;
+    }
     bool largest = below(program, 2);
     TileValue *fill = tile_build_number(b, scalar_type(program, TILE_F32), largest ? -INFINITY : 0);
     w = tile_build_fill(b, v, fill, (int64_t[]){1}, ranges + 6, 1);

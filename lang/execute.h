@@ -42,7 +42,8 @@ typedef struct TileExecutorTensor {
 
 typedef struct TileExecutor TileExecutor;
 
-/* The function has to be verified, and may not change while the executor lives. NULL if out of memory. */
+/* The function has to be verified, and may not change while the executor lives. Values are numbered anew, so a module
+ * has one executor in one thread at a time being created or deciding on a call. NULL if out of memory. */
 TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options);
 void tile_executor_destroy(TileExecutor *executor);
 

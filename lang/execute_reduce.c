@@ -259,27 +259,47 @@ static int64_t element_offset(const Matrix *x, size_t row, size_t column) {
            (x->first_column + (int64_t)column) * x->column;
 }
 
-static bool read_matrix(TileExecutor *e, const ExecInstruction *in, const Matrix *x, const char *name,
-                        uint64_t *lanes) {
+/* A matrix's lanes, and whether each is poison. */
+typedef struct Copy {
+    uint64_t *lanes;
+    uint8_t *poison;
+    bool any;
+} Copy;
+
+static bool read_matrix(TileExecutor *e, const ExecInstruction *in, const Matrix *x, const char *name, Copy *copy) {
     if (*x->pointer.any) return tile_exec_fault(e, in, "the address of %s is poison", name);
+    copy->any = false;
     for (size_t i = 0; i < x->rows; i++)
         for (size_t j = 0; j < x->columns; j++) {
+            size_t at = i * x->columns + j;
             bool poison;
             if (!tile_exec_load_element(e, in, x->pointer.lanes[0], element_offset(x, i, j), x->scalar,
-                                        &lanes[i * x->columns + j], &poison))
+                                        &copy->lanes[at], &poison))
                 return false;
-            if (poison) return tile_exec_fault(e, in, "row %zu, column %zu of %s is poison", i, j, name);
+            copy->poison[at] = poison;
+            copy->any |= poison;
         }
     return true;
 }
 
-static bool write_matrix(TileExecutor *e, const ExecInstruction *in, const Matrix *x, const uint64_t *lanes) {
+static bool write_matrix(TileExecutor *e, const ExecInstruction *in, const Matrix *x, const Copy *copy) {
     for (size_t i = 0; i < x->rows; i++)
-        for (size_t j = 0; j < x->columns; j++)
+        for (size_t j = 0; j < x->columns; j++) {
+            size_t at = i * x->columns + j;
             if (!tile_exec_store_element(e, in, x->pointer.lanes[0], element_offset(x, i, j), x->scalar,
-                                         lanes[i * x->columns + j], false))
+                                         copy->lanes[at], copy->poison[at]))
                 return false;
+        }
     return true;
+}
+
+/* As join_dot. */
+static void join_copies(const Product *p, const Copy *a, const Copy *b, Copy *c) {
+    if (!a->any && !b->any) return;
+    for (size_t i = 0; i < p->m; i++)
+        for (size_t j = 0; j < p->n; j++)
+            for (size_t l = 0; l < p->k; l++)
+                c->poison[i * p->n + j] |= a->poison[i * p->k + l] | b->poison[l * p->n + j];
 }
 
 /* Sizes and offsets: m, n, k, m0, n0, k0, checked against the extents that the op promises. */
@@ -308,11 +328,15 @@ bool tile_exec_dot_block(TileExecutor *e, const ExecInstruction *in) {
     Matrix b = {tile_exec_operand(e, in, 3), p.b, strides[4], strides[5], sizes[5], sizes[4], p.k, p.n};
     Matrix c = {tile_exec_operand(e, in, 6), p.acc, strides[7], tile_scalar_bytes(p.acc), sizes[3], sizes[4], p.m, p.n};
     size_t lanes = p.m * p.k + p.k * p.n + p.m * p.n;
-    uint64_t *work = tile_exec_scratch(e, lanes * sizeof *work + work_size(&p));
+    uint64_t *work = tile_exec_scratch(e, lanes * (sizeof *work + 1) + work_size(&p));
     if (!work) return false;
-    uint64_t *la = work, *lb = la + p.m * p.k, *lc = lb + p.k * p.n;
-    if (!read_matrix(e, in, &a, "a", la) || !read_matrix(e, in, &b, "b", lb) || !read_matrix(e, in, &c, "c", lc))
+    uint8_t *poison = (uint8_t *)(work + lanes) + work_size(&p);
+    Copy ca = {work, poison, false};
+    Copy cb = {ca.lanes + p.m * p.k, ca.poison + p.m * p.k, false};
+    Copy cc = {cb.lanes + p.k * p.n, cb.poison + p.k * p.n, false};
+    if (!read_matrix(e, in, &a, "a", &ca) || !read_matrix(e, in, &b, "b", &cb) || !read_matrix(e, in, &c, "c", &cc))
         return false;
-    multiply(&p, la, lb, lc, work + lanes);
-    return write_matrix(e, in, &c, lc);
+    multiply(&p, ca.lanes, cb.lanes, cc.lanes, work + lanes);
+    join_copies(&p, &ca, &cb, &cc);
+    return write_matrix(e, in, &c, &cc);
 }

@@ -149,6 +149,24 @@ Test(execute_machine, dot_blocks) {
     cr_expect_eq(data[15], 411);
 }
 
+/* Poison of a row goes to the row of the result, and is reported where that is not scratch. */
+Test(execute_machine, dot_blocks_carry_poison) {
+    float data[4] = {1, 2, 3, 4};
+    static const char body[] =
+        "%%a = buffer {bytes = 8, align = 64} : ptr<scratch>\n%%c = buffer {bytes = 16, align = 64} : ptr<scratch>\n"
+        "%%f = const {value = 2.0} : f32\nstore %%f, %%a\n%%v = const {value = 0.0} : vec<4 x f32>\nstore %%v, %%c\n"
+        "%%two = add %%one, %%one : i64\n%%eight = add %%four, %%four : i64\n"
+        "dot_block %%a, %%four, %%four, %%p, %%eight, %%four, %%c, %%eight, %%two, %%two, %%one, %%zero, %%zero, "
+        "%%zero "
+        "{types = [f32, f32, f32], extents = [2, 2, 1]}\n"
+        "%%q = ptr_add %%c, %%%s : ptr<scratch>\n%%r = load %%q : vec<2 x f32>\nstore %%r, %%p\n";
+    expect_body(tile_arena_format(executing.arena, body, "eight"), data, sizeof data, TILE_EXECUTION_FAULT,
+                "stores a lane that is poison");
+    expect_body(tile_arena_format(executing.arena, body, "zero"), data, sizeof data, TILE_EXECUTION_DONE, "");
+    cr_expect_eq(data[0], 2);
+    cr_expect_eq(data[1], 4);
+}
+
 /* A kernel whose grid is run by a phase in machine form, in random ranges. */
 static const char phase_source[] =
     "func kernel tile @k(%x: tensor<f32, 1, in>, %s: f32, %y: tensor<f32, 1, out>) {\n"

@@ -144,33 +144,44 @@ static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
     }
 }
 
-/* Byte strides and the range of addresses. Nothing may leave 63 bits: not a stride, nor the reach of all of them. */
-static tile_status read_layout(const Reader *reader, const DLTensor *tensor, unsigned bytes, TileView *view) {
-    bool empty = false, overflow = false;
-    int64_t below = 0, above = 0, next = (int64_t)bytes;
+/* Strides in elements of a row-major tensor without gaps. False where they leave 63 bits, which only a tensor
+ * without elements may. */
+static bool make_strides(const DLTensor *tensor, int64_t *strides) {
+    int64_t next = 1;
+    bool overflow = false;
     for (int i = tensor->ndim - 1; i >= 0; i--) {
-        int64_t extent = tensor->shape[i], stride = next, reach = 0;
-        if (extent < 0 || extent > TILE_MAX_EXTENT) return refuse(reader, "dimension %d is %" PRId64, i, extent);
-        if (tensor->strides)
-            overflow |= __builtin_mul_overflow(tensor->strides[i], (int64_t)bytes, &stride);
-        else
-            overflow |= __builtin_mul_overflow(next, extent ? extent : 1, &next);
-        empty |= extent == 0;
+        strides[i] = next;
+        overflow |= __builtin_mul_overflow(next, tensor->shape[i] > 0 ? tensor->shape[i] : 1, &next);
+    }
+    return !overflow;
+}
+
+/* Byte strides and the range of addresses, which must stay in 63 bits. */
+static tile_status read_layout(const Reader *reader, const DLTensor *tensor, unsigned bytes, TileView *view) {
+    int64_t made[TILE_MAX_RANK];
+    const int64_t *strides = tensor->strides ? tensor->strides : made;
+    bool overflow = !tensor->strides && !make_strides(tensor, made), empty = false;
+    int64_t below = 0, above = (int64_t)bytes, base = (int64_t)(uintptr_t)view->data;
+    for (int i = 0; i < view->rank; i++) {
+        int64_t extent = tensor->shape[i], stride, reach;
+        if ((uint64_t)extent > TILE_MAX_EXTENT) return refuse(reader, "dimension %d is %" PRId64, i, extent);
+        bool wide = __builtin_mul_overflow(strides[i], (int64_t)bytes, &stride);
+        wide |= __builtin_mul_overflow(stride, extent - (extent > 0), &reach);
+        int64_t down = reach & (reach >> 63);
+        wide |= __builtin_add_overflow(below, down, &below);
+        wide |= __builtin_add_overflow(above, reach - down, &above);
         view->extent[i] = extent;
         view->stride[i] = stride;
-        if (extent > 1) overflow |= __builtin_mul_overflow(stride, extent - 1, &reach);
-        overflow |= __builtin_add_overflow(reach < 0 ? below : above, reach, reach < 0 ? &below : &above);
+        overflow |= wide && extent > 1; /* a stride that is never taken may be anything */
+        empty |= extent == 0;
     }
-    if (empty) {
-        view->low = view->high = (uint64_t)(uintptr_t)view->data;
-        return TILE_OK;
-    }
+    view->low = view->high = (uint64_t)base;
+    if (empty) return TILE_OK;
     if (!tensor->data) return refuse(reader, "data is NULL");
-    uint64_t base = (uint64_t)(uintptr_t)view->data, down = 0 - (uint64_t)below;
-    overflow |= __builtin_add_overflow(above, (int64_t)bytes, &above);
-    overflow |= base < down || __builtin_add_overflow(base, (uint64_t)above, &view->high);
+    overflow |= base + below < 0 || __builtin_add_overflow(base, above, &above);
     if (overflow) return refuse(reader, "the tensor reaches past the address space");
-    view->low = base - down;
+    view->low = (uint64_t)(base + below);
+    view->high = (uint64_t)above;
     return TILE_OK;
 }
 
@@ -197,7 +208,7 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
     unsigned bytes = tile_host_type_bytes(type);
     TILE_TRY(read_layout(reader, tensor, bytes, view));
     if (view->low == view->high) return TILE_OK;
-    if ((uintptr_t)view->data % bytes)
+    if ((uintptr_t)view->data & (bytes - 1)) /* sizes are powers of two */
         return refuse(reader, "data is not aligned to the element, a multiple of %u bytes", bytes);
     if (parameter->access != TILE_PARAMETER_IN && (argument->flags & TILE_ARG_READ_ONLY))
         return refuse(reader, "data is read-only, but the kernel writes it");

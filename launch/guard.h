@@ -14,10 +14,13 @@ enum { TILE_GUARD_STRIDE_ZERO = 1, TILE_GUARD_STRIDE_UNIT = 2 };
 static inline uint64_t tile_guard_align(unsigned bytes) { return bytes > 1 ? bytes / 2 : 0; }
 static inline uint64_t tile_guard_dimension(unsigned axis, unsigned bits) { return (uint64_t)bits << (16 + 4 * axis); }
 
-uint64_t tile_guard_word(const TileView *view);
+typedef struct TileGuard {
+    uint64_t word;
+    /* The part of the word that a new variant is offered: alignment to 64 bytes, and of each stride that matters
+     * whether it is zero or one element. The last dimension counts as contiguous where it does not matter. */
+    uint64_t offer;
+} TileGuard;
 
-/* The part of the word that a new variant is offered: alignment to 64 bytes, and of each stride that matters
- * whether it is zero or one element. The last dimension counts as contiguous where it does not matter. */
-uint64_t tile_guard_offer(const TileView *view, uint64_t word);
+TileGuard tile_guard_read(const TileView *view);
 
 #endif

@@ -134,8 +134,9 @@ tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImag
         request->statics[i] = axis < 0 ? (int64_t)view->scalar : view->extent[axis];
     }
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        words[i] = views[i].tensor ? tile_guard_word(&views[i]) : 0;
-        request->facts[i] = views[i].tensor ? tile_guard_offer(&views[i], words[i]) : 0;
+        TileGuard guard = views[i].tensor ? tile_guard_read(&views[i]) : (TileGuard){0, 0};
+        words[i] = guard.word;
+        request->facts[i] = guard.offer;
     }
     TileVariant *last = atomic_load_explicit(&kernel->last, memory_order_acquire);
     if (last && serves(signature, last, TILE_VARIANT_READY, request, words)) {

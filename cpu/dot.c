@@ -76,6 +76,11 @@ TileValue *dot_tf32(Dot *dot, TileValue *x) {
     return tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, x), x, number);
 }
 
+void dot_prefetch(Dot *dot, TileValue *pointer) {
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = TILE_CACHE_L1};
+    tile_build_op(dot->builder, TILE_OP_PREFETCH, &pointer, 1, &cache, 1, NULL, 0);
+}
+
 static void enter(Dot *dot, TileBlock *block) {
     dot->builder->block = block;
     dot->builder->before = NULL;
@@ -166,7 +171,8 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
         dot_block(dot, &direct, i, j, kc);
         dot_else(dot);
     }
-    dot_pack_b(dot, dot->b_panel, j, k0, kc);
+    TileValue *own = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
+    dot_pack_b(dot, j, dot_minimum(dot, own, dot_i64(dot, dot->block_columns)), k0, kc);
     DotPanel packed = packed_panel(dot, dot->b_panel);
     dot_block(dot, &packed, i, j, kc);
     if (in_place) dot_end(dot);
@@ -178,12 +184,10 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t panel_bytes = dot->depth * dot->bytes;
     TileValue *zero = dot_i64(dot, 0);
-    TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
-    dot_pack_b(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)), dot_add(dot, j0, j), k0, kc);
-    dot_end(dot);
+    dot_pack_b(dot, j0, columns, k0, kc);
     TileValue *i = dot_for(dot, zero, dot->m, dot->block_rows);
     dot_pack_a(dot, i, k0, kc);
-    j = dot_for(dot, zero, columns, dot->block_columns);
+    TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
     dot_block(dot, &panel, i, dot_add(dot, j0, j), kc);
     dot_end(dot);

@@ -50,6 +50,8 @@ TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);
 /* An f32 vector rounded to tf32, as tile_eval_tf32 does it. */
 TileValue *dot_tf32(Dot *dot, TileValue *x);
+/* Into L1. */
+void dot_prefetch(Dot *dot, TileValue *pointer);
 /* Lanes from `first` on that lie below the limit. */
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 
@@ -64,9 +66,8 @@ void dot_end(Dot *dot);
 
 /* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
-/* Rows k0 .. of b, kc of them, and the columns of the block that begins at j, to `panel`; columns past the last are
- * zero. */
-void dot_pack_b(Dot *dot, TileValue *panel, TileValue *j, TileValue *k0, TileValue *kc);
+/* Rows k0 .. of b, kc of them, and as many columns from j0 on, into b_panel; the last block is filled up with zero. */
+void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* The block of c at (i, j) += a_panel times the panel of b, over kc. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 

@@ -36,12 +36,6 @@ static void point_at_block(Dot *dot, TileValue *block, TileValue *row, TileValue
     }
 }
 
-/* Of the row's part that the next block of columns needs: rows are too many for the hardware to follow each. */
-static void prefetch(Dot *dot, TileValue *pointer) {
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = TILE_CACHE_L1};
-    tile_build_op(dot->builder, TILE_OP_PREFETCH, &pointer, 1, &cache, 1, NULL, 0);
-}
-
 /* What one k adds to the accumulators. */
 static void step(Dot *dot, const DotPanel *panel, TileValue *k, TileValue *const *sums, TileValue **next) {
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
@@ -50,7 +44,8 @@ static void step(Dot *dot, const DotPanel *panel, TileValue *k, TileValue *const
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < dot->block_vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_i64(dot, v * dot->lanes * dot->bytes));
-        if (panel->in_place) prefetch(dot, dot_offset(dot, at, dot_i64(dot, dot->block_columns * dot->bytes)));
+        /* What the next block of columns needs of the row: rows are too many for the hardware to follow each. */
+        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_i64(dot, dot->block_columns * dot->bytes)));
         b[v] = make_factor(
             dot, tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes));
     }

@@ -99,45 +99,62 @@ void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
     pack_by_stride(dot, &dot->a, dot->a.column, pack_rows, &pack);
 }
 
-/* ---- b: a block of columns becomes contiguous ---- */
+/* ---- b: blocks of columns become contiguous ---- */
+
+enum { ROWS_AHEAD = 4 };
 
 typedef struct PackB {
-    TileValue *panel, *j, *k0, *kc;
+    TileValue *panels, *j0, *columns, *k0, *kc;
 } PackB;
 
-static void pack_columns(Dot *dot, const Run *run, const PackB *pack, bool whole) {
-    TileValue *masks[8];
-    for (int64_t v = 0; v < dot->block_vectors; v++)
-        masks[v] = whole ? NULL : dot_mask(dot, dot_add(dot, pack->j, dot_i64(dot, v * dot->lanes)), dot->n);
-    TileValue *first = dot_offset(dot, dot->b.pointer, dot_multiply(dot, pack->k0, dot->b.row));
-    first = dot_offset(dot, first, dot_multiply(dot, pack->j, run->stride));
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, 1);
-    TileValue *from = dot_offset(dot, first, dot_multiply(dot, k, dot->b.row));
-    TileValue *to = dot_offset(dot, pack->panel, dot_scale(dot, k, dot->block_columns * dot->bytes));
+/* Row k of the block whose column j0 + j is the first; lanes out of the masks (NULL: none) are zero. */
+static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j,
+                           TileValue *const *masks) {
+    TileValue *from = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
+    from = dot_offset(dot, from, dot_multiply(dot, dot_add(dot, pack->j0, j), run->stride));
+    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, j, dot->depth * dot->bytes));
+    to = dot_offset(dot, to, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    if (!run->offsets) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, ROWS_AHEAD)));
     for (int64_t v = 0; v < dot->block_vectors; v++) {
-        TileValue *value =
-            load_run(dot, run, dot_offset(dot, from, dot_scale(dot, run->stride, v * dot->lanes)), masks[v]);
+        TileValue *at = dot_offset(dot, from, dot_scale(dot, run->stride, v * dot->lanes));
+        TileValue *value = load_run(dot, run, at, masks ? masks[v] : NULL);
         tile_build_store(dot->builder, value, dot_offset(dot, to, dot_i64(dot, v * dot->lanes * dot->bytes)), NULL, 0);
     }
+}
+
+/* The block at j, of which some columns may be missing. */
+static void pack_block(Dot *dot, const Run *run, const PackB *pack, TileValue *j) {
+    TileValue *masks[8];
+    for (int64_t v = 0; v < dot->block_vectors; v++)
+        masks[v] = dot_mask(dot, dot_add(dot, j, dot_i64(dot, v * dot->lanes)), pack->columns);
+    copy_block_row(dot, run, pack, dot_for(dot, dot_i64(dot, 0), pack->kc, 1), j, masks);
     dot_end(dot);
 }
 
-/* Whole blocks without masks, but for strided ones. */
-static void pack_block(Dot *dot, const Run *run, void *state) {
+/* Whole blocks row by row, as they lie in memory, then the last one under masks. */
+static void pack_adjacent(Dot *dot, const Run *run, const PackB *pack) {
+    TileValue *rest = tile_emit_with_bits(dot->emitter, TILE_OP_REM, pack->columns, (uint64_t)dot->block_columns);
+    TileValue *whole = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, rest);
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, 1);
+    copy_block_row(dot, run, pack, k, dot_for(dot, dot_i64(dot, 0), whole, dot->block_columns), NULL);
+    dot_end(dot);
+    dot_end(dot);
+    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->columns));
+    pack_block(dot, run, pack, whole);
+    dot_end(dot);
+}
+
+static void pack_blocks(Dot *dot, const Run *run, void *state) {
     const PackB *pack = state;
-    if (run->offsets) {
-        pack_columns(dot, run, pack, false);
+    if (!run->offsets) {
+        pack_adjacent(dot, run, pack);
         return;
     }
-    TileValue *end = dot_add(dot, pack->j, dot_i64(dot, dot->block_columns));
-    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LE, end, dot->n));
-    pack_columns(dot, run, pack, true);
-    dot_else(dot);
-    pack_columns(dot, run, pack, false);
+    pack_block(dot, run, pack, dot_for(dot, dot_i64(dot, 0), pack->columns, dot->block_columns));
     dot_end(dot);
 }
 
-void dot_pack_b(Dot *dot, TileValue *panel, TileValue *j, TileValue *k0, TileValue *kc) {
-    PackB pack = {panel, j, k0, kc};
-    pack_by_stride(dot, &dot->b, dot->b.column, pack_block, &pack);
+void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
+    PackB pack = {dot->b_panel, j0, columns, k0, kc};
+    pack_by_stride(dot, &dot->b, dot->b.column, pack_blocks, &pack);
 }

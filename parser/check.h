@@ -216,7 +216,7 @@ struct TileChecker {
     uint32_t *file_numbers; /* file of the diagnostics to file of the context */
 };
 
-enum { TILE_MAX_CALL_DEPTH = 64, TILE_MAX_OPS = 400000, TILE_MAX_TUNE_NAMES = 16 };
+enum { TILE_MAX_CALL_DEPTH = 64, TILE_MAX_OPS = 65536, TILE_MAX_TUNE_NAMES = 16 };
 
 /* ---- scope.c ---- */
 
@@ -257,6 +257,9 @@ const char *tile_span_text(TileChecker *c, TileSpan span);
 /* ---- emit.c ---- */
 
 void tile_emit_at(TileChecker *c, TileSpan span);
+/* Counts what a kernel becomes; past the limit statements are skipped, and the text is wrong. */
+void tile_spend(TileChecker *c, size_t ops);
+static inline bool tile_is_spent(const TileChecker *c) { return c->op_count >= TILE_MAX_OPS; }
 TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum);
 /* The value of a VALUE meaning as IR. */
 TileValue *tile_emit_value(TileChecker *c, const TileMeaning *meaning);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { CALL_COST = 8 }; /* in ops: calls of calls of calls may emit little */
+
 typedef struct Call {
     const TileItem *item;
     const TileAst *ast;
@@ -336,7 +338,8 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, cons
     ok = ok && bind_defaults(c, &call);
     for (unsigned i = 0; ok && i < count; i++)
         bind(c, call.item->params.items[i].name, call.item->params.items[i].span, arguments[i]);
-    TileMeaning result = ok ? run_body(c, &call, &frame) : tile_error_meaning();
+    tile_spend(c, CALL_COST);
+    TileMeaning result = ok && !tile_is_spent(c) ? run_body(c, &call, &frame) : tile_error_meaning();
     c->depth--;
     c->frame = frame.parent;
     c->bounds.count = bounds;

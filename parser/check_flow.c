@@ -493,7 +493,7 @@ static void run_static(TileChecker *c, const TileStatement *statement, int64_t l
     }
     TileLoopFrame frame = {.parent = c->frame->loop};
     c->frame->loop = &frame;
-    for (int64_t i = lo; i < hi && c->op_count <= TILE_MAX_OPS; i += step) {
+    for (int64_t i = lo; i < hi && !tile_is_spent(c); i += step) {
         TileScopeMark mark = tile_scope_open(c);
         tile_scope_bind(c, statement->names.items[0], tile_sum_meaning(tile_sum_integer(&c->sums, i)), false);
         tile_check_sequence(c, statement->body);

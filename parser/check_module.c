@@ -152,6 +152,7 @@ typedef struct ModuleCheck {
     TileDiagnostics *diagnostics;
     const TileAst *ast;
     TileArena *arena;
+    bool spent; /* something became too large: the rest is not looked at, which might as well */
 } ModuleCheck;
 
 static TileChecker begin_check(ModuleCheck *check, const TileLowerOptions *options) {
@@ -178,6 +179,7 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     c.second = second;
     tile_check_kernel(&c, kernel);
     tile_status status = check->diagnostics->error_count == errors ? verify(&c, kernel) : TILE_INVALID_SOURCE;
+    check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return status;
 }
@@ -286,6 +288,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
         ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
     if (ok) tile_call_function(&c, &function, NULL, 0, arguments, NULL, (unsigned)item->params.count, item->name_span);
+    check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return check->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
 }
@@ -309,6 +312,7 @@ static tile_status check_constant_item(ModuleCheck *check, const TileItem *item)
         c.representative = false;
         tile_check_statement(&c, &statement);
     }
+    check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return tile_is_error(&m) ? TILE_INVALID_SOURCE : TILE_OK;
 }
@@ -365,7 +369,7 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     check.arena = tile_arena_create(context->arena);
     if (!check.arena) return TILE_OUT_OF_MEMORY;
     check_duplicates(&check);
-    for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY; i++) {
+    for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
         tile_status status = check_item(&check, ast->items.items[i]);
         if (status != TILE_OK) result = status;
         tile_arena_destroy(check.arena);

@@ -112,7 +112,7 @@ static void run_value_statement(TileChecker *c, const TileExpr *expr) {
 static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) {
     for (size_t i = from; i < sequence->statements.count; i++) {
         const TileStatement *statement = sequence->statements.items[i];
-        if (c->op_count > TILE_MAX_OPS) return;
+        if (tile_is_spent(c)) return;
         tile_check_statement(c, statement);
         bool last = i + 1 == sequence->statements.count && !sequence->value;
         if (last || !may_leave(statement)) continue;

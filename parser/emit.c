@@ -5,6 +5,12 @@
 
 void tile_emit_at(TileChecker *c, TileSpan span) { c->where = span; }
 
+void tile_spend(TileChecker *c, size_t ops) {
+    bool within = c->op_count < TILE_MAX_OPS;
+    c->op_count += ops;
+    if (within && c->op_count >= TILE_MAX_OPS) tile_fail(c, TOO_MANY_OPS, c->where, (unsigned)TILE_MAX_OPS);
+}
+
 TileBuilder *tile_emitter(TileChecker *c) {
     if (c->where.begin != c->where_begin || c->where.file != c->where_file) {
         c->where_begin = c->where.begin;
@@ -13,7 +19,7 @@ TileBuilder *tile_emitter(TileChecker *c) {
         if (c->where.file) tile_source_position(c->diagnostics, c->where.file, c->where.begin, &line, &column);
         c->builder.location = (TileLocation){c->where.file ? c->file_numbers[c->where.file] : 0, line, column};
     }
-    if (++c->op_count == TILE_MAX_OPS) tile_fail(c, TOO_MANY_OPS, c->where, (unsigned)TILE_MAX_OPS);
+    tile_spend(c, 1);
     return &c->builder;
 }
 

@@ -71,6 +71,16 @@ Test(text, code_is_limited) {
     cr_expect(reports(text, strlen(text), "too-many-operations"));
 }
 
+Test(text, calls_are_limited) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileText text = {.arena = arena};
+    for (int i = 0; i < 40; i++)
+        tile_text_format(&text, "fn f%d(a: f32) -> f32 { return f%d(a) + f%d(a) }\n", i, i + 1, i + 1);
+    tile_text_add(&text, "fn f40(a: f32) -> f32 { return a }\n");
+    cr_expect(reports(text.text, text.length, "too-many-operations"));
+    tile_arena_destroy(arena);
+}
+
 Test(text, at_most_twenty_errors) {
     TileArena *arena = tile_arena_create(NULL);
     char *text = repeat("fn f() {\n", "let = 1\n", 100, "}");

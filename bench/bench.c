@@ -1,5 +1,5 @@
 /* Prints the table of scripts/bench.sh: kernels of the standard library beside the same loops in plain C, matrix
- * products beside the machine's peak and OpenBLAS, and compile times. One thread everywhere.
+ * products beside the machine's peak and OpenBLAS, and compile times. One thread everywhere, and its processor time.
  *
  * usage: tile_bench PEERS STDLIB TILEC [PATTERN]
  *   PEERS    the shared object made from peers.c      STDLIB  directory of the standard library
@@ -155,7 +155,8 @@ static bool bench_entry(const Bench *bench, const Entry *entry, const char *size
     if (!wanted(bench, entry->kernel) && !wanted(bench, entry->name)) return true;
     Work work;
     Candidate candidates[] = {{run_peer, &work, 0, 0}, {run_tile, &work, 0, 0}};
-    bool good = prepare_entry(bench, entry, &work, rows, columns) && measure(candidates, 2, rounds, sample_seconds);
+    bool good = prepare_entry(bench, entry, &work, rows, columns) &&
+                measure(candidates, 2, CLOCK_OF_THREAD, rounds, sample_seconds);
     double elements = (double)rows * (double)columns;
     if (good)
         printf("| %s%s%s | %s | %.3f | %.3f | %.1f | %.2f |\n", entry->kernel, entry->function ? " " : "",
@@ -225,7 +226,7 @@ static bool bench_matmul_size(const Bench *bench, Sgemm *openblas, int size) {
     long peak_rounds = (long)(flops / fma_flops(1)) + 1;
     Gemm gemm = {&work, openblas, size};
     Candidate candidates[] = {{run_peak, &peak_rounds, 0, 0}, {run_tile, &work, 0, 0}, {run_sgemm, &gemm, 0, 0}};
-    good = good && measure(candidates, openblas ? 3 : 2, size > 1500 ? 5 : ROUNDS, sample_seconds);
+    good = good && measure(candidates, openblas ? 3 : 2, CLOCK_OF_THREAD, size > 1500 ? 5 : ROUNDS, sample_seconds);
     if (!good)
         printf("| %d | failed | | | |\n", size);
     else if (openblas)
@@ -257,6 +258,7 @@ static bool bench_matmul(const Bench *bench) {
 /* ---- compile times ---- */
 
 static bool run_command(void *state) {
+    fflush(stdout); /* or the child writes it once more */
     pid_t process = fork();
     if (process == 0) {
         if (!freopen("/dev/null", "w", stdout)) _exit(127);
@@ -293,7 +295,7 @@ static bool bench_compile(const Bench *bench) {
                      "-c",       source, "-o",  object,          NULL};
     Candidate candidates[] = {{run_command, clang, 0, 0}, {run_command, tilec, 0, 0}};
     printf("\n## Compile time, ms\n\n| what | median |\n|---|---|\n");
-    if (!measure(candidates, 2, 15, 0)) {
+    if (!measure(candidates, 2, CLOCK_ON_WALL, 15, 0)) {
         printf("| failed | |\n");
         return false;
     }

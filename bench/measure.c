@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-double measure_now(void) {
+static double now_by(Clock clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock == CLOCK_OF_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -20,26 +20,26 @@ double measure_median(double *values, int count) {
 }
 
 /* Seconds of one run, or a negative number. */
-static double sample_once(Candidate *candidate, int repeats) {
-    double start = measure_now();
+static double sample_once(Candidate *candidate, Clock clock, int repeats) {
+    double start = now_by(clock);
     for (int i = 0; i < repeats; i++)
         if (!candidate->run(candidate->state)) return -1;
-    return (measure_now() - start) / repeats;
+    return (now_by(clock) - start) / repeats;
 }
 
-bool measure(Candidate *candidates, int count, int rounds, double sample) {
+bool measure(Candidate *candidates, int count, Clock clock, int rounds, double sample) {
     double times[MAX_CANDIDATES][MAX_ROUNDS], ratios[MAX_CANDIDATES][MAX_ROUNDS];
     int repeats[MAX_CANDIDATES];
     if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
     for (int i = 0; i < count; i++) {
-        if (sample_once(&candidates[i], 1) < 0) return false;
-        double once = sample_once(&candidates[i], 1);
+        if (sample_once(&candidates[i], clock, 1) < 0) return false;
+        double once = sample_once(&candidates[i], clock, 1);
         repeats[i] = once < sample ? (int)(sample / (once + 1e-9)) + 1 : 1;
     }
     for (int round = 0; round < rounds; round++)
         for (int turn = 0; turn < count; turn++) {
             int i = (round + turn) % count;
-            times[i][round] = sample_once(&candidates[i], repeats[i]);
+            times[i][round] = sample_once(&candidates[i], clock, repeats[i]);
             if (times[i][round] < 0) return false;
         }
     for (int i = 0; i < count; i++) {

@@ -13,11 +13,13 @@ typedef struct Candidate {
     double ratio;   /* median over the rounds of its time divided by the first candidate's */
 } Candidate;
 
-double measure_now(void); /* seconds */
+/* What a second is: of this thread's processor time, which other processes do not disturb; or by the clock on the
+ * wall, which is right for work in several threads or processes. */
+typedef enum Clock { CLOCK_OF_THREAD, CLOCK_ON_WALL } Clock;
 
 /* Runs each candidate once untimed, then `rounds` rounds; a sample repeats the work for at least `sample` seconds.
  * False when a candidate fails. */
-bool measure(Candidate *candidates, int count, int rounds, double sample);
+bool measure(Candidate *candidates, int count, Clock clock, int rounds, double sample);
 
 double measure_median(double *values, int count);
 

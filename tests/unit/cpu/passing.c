@@ -16,7 +16,10 @@ Passing passing_read(const char *text) {
     return passing;
 }
 
-void passing_release(Passing *passing) { tile_ir_context_destroy(passing->context); }
+void passing_release(Passing *passing) {
+    tile_module_destroy(passing->module);
+    tile_ir_context_destroy(passing->context);
+}
 
 void passing_run(Passing *passing, const char *passes, const TileTarget *target) {
     const TilePassTable *tables[] = {tile_lowering_passes(), tile_cpu_passes()};

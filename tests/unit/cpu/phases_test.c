@@ -153,6 +153,8 @@ static void check_run(const char *path, const char *text, size_t size, const cha
         execute(kernel, &found, module, what);
         compare(kernel, &wanted, &found, what);
     }
+    tile_module_destroy(module);
+    tile_module_destroy(kernel->module);
     tile_ir_context_destroy(context);
 }
 

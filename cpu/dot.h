@@ -66,7 +66,8 @@ void dot_end(Dot *dot);
 
 /* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
-/* Rows k0 .. of b, kc of them, and as many columns from j0 on, into b_panel; the last block is filled up with zero. */
+/* Rows k0 .. of b, kc of them, and as many columns from j0 on, into b_panel; what fills up
+ * the last block is of no account. */
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
 /* The block of c at (i, j) += a_panel times the panel of b, over kc. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);

@@ -101,7 +101,7 @@ void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
 
 /* ---- b: blocks of columns become contiguous ---- */
 
-enum { ROWS_AHEAD = 4 };
+enum { ROWS_AHEAD = 4, MOST_LANES = 16 };
 
 typedef struct PackB {
     TileValue *panels, *j0, *columns, *k0, *kc;
@@ -122,12 +122,12 @@ static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValu
     }
 }
 
-/* The block at j, of which some columns may be missing. */
-static void pack_block(Dot *dot, const Run *run, const PackB *pack, TileValue *j) {
+/* The block at j, of which some columns may be missing; rows from k on. */
+static void pack_block(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j) {
     TileValue *masks[8];
     for (int64_t v = 0; v < dot->block_vectors; v++)
         masks[v] = dot_mask(dot, dot_add(dot, j, dot_i64(dot, v * dot->lanes)), pack->columns);
-    copy_block_row(dot, run, pack, dot_for(dot, dot_i64(dot, 0), pack->kc, 1), j, masks);
+    copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, 1), j, masks);
     dot_end(dot);
 }
 
@@ -140,18 +140,78 @@ static void pack_adjacent(Dot *dot, const Run *run, const PackB *pack) {
     dot_end(dot);
     dot_end(dot);
     dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->columns));
-    pack_block(dot, run, pack, whole);
+    pack_block(dot, run, pack, dot_i64(dot, 0), whole);
+    dot_end(dot);
+}
+
+/* Each stage brings together lanes that are half as far apart: after log2(lanes) of them rows are columns. */
+static void transpose(Dot *dot, TileValue **rows) {
+    TileValue *next[MOST_LANES];
+    int64_t half = dot->lanes / 2, low[MOST_LANES], high[MOST_LANES];
+    for (int64_t l = 0; l < dot->lanes; l++) {
+        low[l] = l / 2 + (l % 2) * dot->lanes;
+        high[l] = low[l] + half;
+    }
+    for (int64_t stage = 1; stage < dot->lanes; stage *= 2) {
+        for (int64_t r = 0; r < half; r++) {
+            next[2 * r] = tile_build_shuffle(dot->builder, rows[r], rows[r + half], low, (unsigned)dot->lanes);
+            next[2 * r + 1] = tile_build_shuffle(dot->builder, rows[r], rows[r + half], high, (unsigned)dot->lanes);
+        }
+        for (int64_t r = 0; r < dot->lanes; r++) rows[r] = next[r];
+    }
+}
+
+/* As many columns of b as a vector has lanes, as many k of each; columns past the last are that one again. */
+static void load_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j, TileValue **rows) {
+    Run run = adjacent_run(dot, dot->b.scalar);
+    TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, dot_i64(dot, 1));
+    TileValue *first = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
+    for (int64_t l = 0; l < dot->lanes; l++) {
+        TileValue *column = dot_minimum(dot, dot_add(dot, dot_add(dot, pack->j0, j), dot_i64(dot, l)), last);
+        rows[l] = load_run(dot, &run, dot_offset(dot, first, dot_multiply(dot, column, dot->b.column)), NULL);
+    }
+}
+
+static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j) {
+    TileValue *rows[MOST_LANES];
+    load_square(dot, pack, k, j, rows);
+    transpose(dot, rows);
+    TileValue *inside = tile_emit_with_bits(dot->emitter, TILE_OP_REM, j, (uint64_t)dot->block_columns);
+    TileValue *begin = tile_emit_binary(dot->emitter, TILE_OP_SUB, j, inside);
+    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
+    to = dot_offset(dot, to, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    to = dot_offset(dot, to, dot_scale(dot, inside, dot->bytes));
+    for (int64_t l = 0; l < dot->lanes; l++) {
+        TileValue *row = dot_offset(dot, to, dot_i64(dot, l * dot->block_columns * dot->bytes));
+        tile_build_store(dot->builder, rows[l], row, NULL, 0);
+    }
+}
+
+/* Of a transposed b, k being adjacent: whole squares; what is left of k is gathered. */
+static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
+    TileValue *zero = dot_i64(dot, 0);
+    TileValue *whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, pack->kc, (uint64_t)-dot->lanes);
+    TileValue *j = dot_for(dot, zero, pack->columns, dot->lanes);
+    pack_square(dot, pack, dot_for(dot, zero, whole, dot->lanes), j);
+    dot_end(dot);
+    dot_end(dot);
+    j = dot_for(dot, zero, pack->columns, dot->block_columns);
+    pack_block(dot, run, pack, whole, j);
     dot_end(dot);
 }
 
 static void pack_blocks(Dot *dot, const Run *run, void *state) {
     const PackB *pack = state;
+    int64_t known;
     if (!run->offsets) {
         pack_adjacent(dot, run, pack);
-        return;
+    } else if (tile_value_integer(dot->b.row, &known) && known == tile_scalar_bytes(dot->b.scalar)) {
+        pack_transposed(dot, run, pack);
+    } else {
+        TileValue *zero = dot_i64(dot, 0);
+        pack_block(dot, run, pack, zero, dot_for(dot, zero, pack->columns, dot->block_columns));
+        dot_end(dot);
     }
-    pack_block(dot, run, pack, dot_for(dot, dot_i64(dot, 0), pack->columns, dot->block_columns));
-    dot_end(dot);
 }
 
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {

@@ -41,12 +41,19 @@ static void fill_array(Array *array, TileScalar scalar, uint64_t *random) {
     }
 }
 
-static void write_dot(TileText *text, const Dot *dot) {
+/* With `known`, strides of adjacent elements are constants, as in code made for contiguous tensors. */
+static void write_dot(TileText *text, const Dot *dot, const Array *a, const Array *b, bool known) {
+    tile_text_add(text, "func phase machine @d(%a: ptr<global>, %ar: i64, %ac: i64, %b: ptr<global>, %br: i64, %bc: "
+                        "i64, %c: ptr<scratch>, %cr: i64, %m: i64, %n: i64, %k: i64) {\n"
+                        "  %0 = const {value = 0} : i64\n");
+    tile_text_format(text, "  %%sa = const {value = %u} : i64\n  %%sb = const {value = %u} : i64\n",
+                     tile_scalar_bytes(dot->a), tile_scalar_bytes(dot->b));
+    bool turned_a = a->row < a->column, turned_b = b->row < b->column;
+    tile_text_format(text, "  dot_block %%a, %s, %s, %%b, %s, %s", known && turned_a ? "%sa" : "%ar",
+                     known && !turned_a ? "%sa" : "%ac", known && turned_b ? "%sb" : "%br",
+                     known && !turned_b ? "%sb" : "%bc");
     tile_text_format(text,
-                     "func phase machine @d(%%a: ptr<global>, %%ar: i64, %%ac: i64, %%b: ptr<global>, %%br: i64, %%bc: "
-                     "i64, %%c: ptr<scratch>, %%cr: i64, %%m: i64, %%n: i64, %%k: i64) {\n"
-                     "  %%0 = const {value = 0} : i64\n"
-                     "  dot_block %%a, %%ar, %%ac, %%b, %%br, %%bc, %%c, %%cr, %%m, %%n, %%k, %%0, %%0, %%0 "
+                     ", %%c, %%cr, %%m, %%n, %%k, %%0, %%0, %%0 "
                      "{types = [%s, %s, %s], extents = [%lld, %lld, %lld], precision = %s}\n  return\n}\n",
                      tile_scalar_name(dot->a), tile_scalar_name(dot->b), tile_scalar_name(dot->c),
                      (long long)dot->m_max, (long long)dot->n_max, (long long)dot->k_max, dot->precision);
@@ -63,12 +70,12 @@ static void run_dot(const Passing *passing, const Dot *dot, const Array *a, cons
     passing_execute(executor);
 }
 
-static void check_dot(const Dot *dot, const char *target_name, uint64_t *random) {
+static void check_dot(const Dot *dot, const char *target_name, bool known, uint64_t *random) {
     TileArena *arena = tile_arena_create(NULL);
     TileText text = {.arena = arena};
-    write_dot(&text, dot);
     Array a = make_array(arena, dot->m, dot->k, dot->a, dot->turn_a);
     Array b = make_array(arena, dot->k, dot->n, dot->b, dot->turn_b);
+    write_dot(&text, dot, &a, &b, known);
     Array before = make_array(arena, dot->m, dot->n_max + 1, dot->c, false), after = before;
     fill_array(&a, dot->a, random);
     fill_array(&b, dot->b, random);
@@ -90,8 +97,10 @@ static void check_both(Dot dot) {
     for (int turned = 0; turned < 4; turned++) {
         dot.turn_a = turned & 1;
         dot.turn_b = turned >> 1;
-        check_dot(&dot, "avx2", &random);
-        check_dot(&dot, "avx512", &random);
+        for (int known = 0; known < 2; known++) {
+            check_dot(&dot, "avx2", known, &random);
+            check_dot(&dot, "avx512", known, &random);
+        }
     }
 }
 

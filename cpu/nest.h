@@ -276,6 +276,8 @@ TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileV
 TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer);
 /* `collapsed`: set of axes along which one place serves all lanes. */
 NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed);
+/* The value of a load of rank 0, read where the function stands. */
+TileValue *nest_load_scalar(Nest *n, TileValue *value);
 /* Address of a point of an access; *mask is NULL where it is known to be inside, and that holds in open[*level]. */
 TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, TileValue **mask, unsigned *level);
 TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension);

@@ -26,6 +26,10 @@ void nest_emit_scalar(Nest *n, TileOp *op) {
             extent == TILE_UNKNOWN ? tensor->dim[axis] : nest_constant(n, extent);
         return;
     }
+    if (op->id == TILE_OP_LOAD_TILE) {
+        nest_info(n, tile_op_result(op, 0))->mapped = nest_load_scalar(n, tile_op_result(op, 0));
+        return;
+    }
     TileValue **operands = TILE_NEW_ARRAY(n->arena, TileValue *, op->operand_count);
     const TileType **types = TILE_NEW_ARRAY(n->arena, const TileType *, op->result_count);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = nest_scalar(n, tile_op_operand(op, i));

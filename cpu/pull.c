@@ -290,6 +290,8 @@ static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index,
     return load(n, value->type->scalar, address, guarded(n, guard, mask), fill, level, op);
 }
 
+TileValue *nest_load_scalar(Nest *n, TileValue *value) { return load_point(n, value, NULL, NULL, NULL); }
+
 static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     TileValue *operand = tile_op_operand(op, 0), *guard = NULL;

@@ -20,6 +20,7 @@
 enum {
     NEST_LEVELS = TILE_MAX_TILE_RANK + 1,
     NEST_ATOMS = 6,
+    NEST_LONG = 24,  /* ops at one point that are not worth doing twice */
     NEST_DEPTH = 200 /* longest chain of ops that is computed at one point */
 };
 
@@ -130,7 +131,7 @@ typedef struct NestInfo {
     struct NestTensor *tensor;
     NestStatement *puller; /* placement: a statement that reads it at points */
     bool many;             /* placement: more than one does */
-    uint32_t position, stamp, depth;
+    uint32_t position, stamp, depth, weight;
     int32_t memo;     /* newest entry + 1 */
     NestAtoms *atoms; /* by axis */
     NestMap leaf_map; /* map of the visit that `stamp` names */

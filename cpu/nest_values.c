@@ -1,5 +1,4 @@
 /* Where tile values are valid, and what a statement reads at which of its points. */
-#include <math.h>
 #include <string.h>
 
 #include "cpu/nest.h"
@@ -231,15 +230,10 @@ void nest_copy_levels(Nest *n, NestStatement *s) {
 }
 
 uint64_t nest_identity(TileName kind, TileScalar scalar) {
-    bool is_signed = tile_scalar_class(scalar) == TILE_CLASS_SIGNED;
-    unsigned bits = tile_scalar_bits(scalar);
-    if (kind == TILE_KIND_SUM || kind == TILE_KIND_ANY) return 0;
-    if (kind == TILE_KIND_ALL) return 1;
-    if (kind == TILE_KIND_PROD) return tile_scalar_from_double(scalar, 1);
-    if (tile_scalar_is_float(scalar))
-        return tile_scalar_from_double(scalar, kind == TILE_KIND_MAX ? -INFINITY : INFINITY);
-    uint64_t top = is_signed ? 1ull << (bits - 1) : 0, all = bits == 64 ? ~0ull : (1ull << bits) - 1;
-    return kind == TILE_KIND_MAX ? top : all ^ top;
+    if (kind == TILE_KIND_MAX) return tile_scalar_least(scalar);
+    if (kind == TILE_KIND_MIN) return tile_scalar_greatest(scalar);
+    if (kind == TILE_KIND_PROD || kind == TILE_KIND_ALL) return tile_scalar_from_double(scalar, 1);
+    return 0;
 }
 
 /* A fill with the neutral element means that the loop leaves those lanes out. */

@@ -1,8 +1,9 @@
 /* Which tile values are computed where they are used, and which are kept.
  *
  * Stores, reductions, scans and dots are statements from the start. Any other value becomes one only where computing it
- * again costs more than reading it: an expensive op with more than one reader or a reader in a deeper loop. A load is
- * read where it is used unless a store in between might change what it reads. Carried tiles live in buffers. */
+ * again costs more than reading it: an expensive op, or a long chain of cheap ones, with more than one reader or a
+ * reader in a deeper loop. A load is read where it is used unless a store in between might change what it reads.
+ * Carried tiles live in buffers. */
 #include <string.h>
 
 #include "cpu/nest.h"
@@ -197,11 +198,23 @@ static void place_value(Nest *n, TileOp *op) {
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
     bool again = info->many || loop_depth(info->puller->op->block) > loop_depth(op->block);
-    if (again && is_expensive(op) && fits(n, value->type)) {
+    if (again && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type)) {
         NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
         mark_operands(n, op, s, false);
     } else {
         mark_operands(n, op, info->puller, info->many);
+    }
+}
+
+/* How many ops compute the value at one point, at most: what is shared counts each time. */
+static void weigh_block(Nest *n, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        bool tile = op->result_count == 1 && !op->region_count && tile_type_is_tile(op->results[0].type);
+        uint32_t weight = 1;
+        for (unsigned i = 0; tile && i < op->operand_count && weight < NEST_LONG; i++)
+            weight += nest_info(n, tile_op_operand(op, i))->weight;
+        if (tile && !nest_info(n, &op->results[0])->statement) nest_info(n, &op->results[0])->weight = weight;
+        for (unsigned i = 0; i < op->region_count; i++) weigh_block(n, &op->regions[i]);
     }
 }
 
@@ -339,6 +352,7 @@ void nest_place(Nest *n) {
     number_block(n, &n->old);
     plan_block(n, &n->old);
     nest_join_dots(n);
+    weigh_block(n, &n->old);
     place_block(n, &n->old);
     limit_depth(n, &n->old);
     analyse(n);

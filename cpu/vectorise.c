@@ -32,7 +32,14 @@ typedef struct Vectoriser {
     bool failed;
 } Vectoriser;
 
-enum { VECTORS_AT_A_TIME = 4, UNKNOWN_EXTENT = 1 << 20, GATHER_COST = 8, SCATTER_COST = 10 };
+enum {
+    VECTORS_AT_A_TIME = 4,
+    UNKNOWN_EXTENT = 1 << 20,
+    LONG_BODY = 24,
+    MOST_CARRIED = 10,
+    GATHER_COST = 8,
+    SCATTER_COST = 10
+};
 
 static TileName kind_of(const TileOp *loop) { return (TileName)tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0); }
 
@@ -247,16 +254,99 @@ static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
 }
 
-/* What is left behind the main part. Without results to carry it is a loop over single registers, a quarter of the
- * code; stripes have to stay where they are. */
-static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    if (c->loop->result_count || c->width <= c->register_lanes) {
-        emit_tail(c, b, lo, hi);
-        return;
+/* Is the body so long that a quarter of its code is worth more than a few accesses to memory? */
+static bool is_long(const TileOp *loop) {
+    unsigned ops = 0;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next, ops++)
+        if (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) return true;
+    return ops > LONG_BODY;
+}
+
+/* In memory a bool is a byte, and vectors of them are not. */
+static bool carries_bools(const TileOp *loop) {
+    for (unsigned i = 0; i < loop->result_count; i++)
+        if (loop->results[i].type->scalar == TILE_BOOL) return true;
+    return false;
+}
+
+static void move_accumulators(Chunk *c, TileBuilder *b, TileValue *const *buffers, bool to_memory) {
+    unsigned carried = c->loop->result_count;
+    for (int64_t g = 0; g < c->groups; g++) {
+        for (unsigned i = 0; i < carried; i++) {
+            TileValue **acc = &c->accumulators[g * carried + i];
+            int64_t offset = g * c->width * (int64_t)tile_scalar_bytes((*acc)->type->scalar);
+            TileValue *place = tile_build_ptr_add(b, buffers[i], tile_build_i64(b, offset));
+            if (to_memory)
+                tile_build_store(b, *acc, place, NULL, 0);
+            else
+                *acc = tile_build_load(b, (*acc)->type, place, NULL, NULL, 0);
+        }
     }
+}
+
+/* A register of stripes at a time: the accumulators that belong to it are taken from memory and put back. */
+static void emit_stripes_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *const *buffers) {
+    unsigned carried = c->loop->result_count;
+    TileModule *module = c->v->module;
+    TileValue *places[MOST_CARRIED];
     Chunk narrow = *c;
     narrow.width = c->register_lanes;
-    emit_chunk_loop(&narrow, b, lo, hi, NULL, hi);
+    narrow.groups = 1;
+    narrow.accumulators = TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, carried);
+    TileOp *made = tile_build_for(b, lo, hi, tile_build_i64(b, narrow.width), NULL, 0);
+    TileBuilder inner = tile_builder_at_end(module, &made->regions[0]);
+    TileValue *base = made->regions[0].arguments[0], *stripe = binary(&inner, TILE_OP_SUB, base, lo);
+    inner.location = b->location;
+    for (unsigned i = 0; i < carried; i++) {
+        TileScalar scalar = c->accumulators[i]->type->scalar;
+        TileValue *bytes = binary(&inner, TILE_OP_MUL, stripe, tile_build_i64(&inner, tile_scalar_bytes(scalar)));
+        const TileType *type = tile_type_vector(module->context, scalar, narrow.width, false);
+        places[i] = tile_build_ptr_add(&inner, buffers[i], bytes);
+        narrow.accumulators[i] = tile_build_load(&inner, type, places[i], NULL, NULL, 0);
+    }
+    emit_chunk(&narrow, &inner, base, NULL, hi);
+    for (unsigned i = 0; i < carried; i++) tile_build_store(&inner, narrow.accumulators[i], places[i], NULL, 0);
+    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
+}
+
+/* The tail of a reduction with a long body, behind whole chunks: so `lo` is stripe 0. */
+static void emit_tail_in_memory(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    unsigned carried = c->loop->result_count, count = (unsigned)c->groups * carried;
+    TileModule *module = c->v->module;
+    TileValue *buffers[MOST_CARRIED];
+    TileBuilder start = tile_builder_before(module, b->block->func->body.first);
+    for (unsigned i = 0; i < carried; i++)
+        buffers[i] =
+            tile_build_buffer(&start, TILE_STRIPES * (int64_t)tile_scalar_bytes(c->accumulators[i]->type->scalar), 64);
+    const TileType **types = TILE_NEW_ARRAY(c->v->context->scratch, const TileType *, count);
+    for (unsigned i = 0; i < count; i++) types[i] = c->accumulators[i]->type;
+    TileOp *made = tile_build_if(b, binary(b, TILE_OP_LT, lo, hi), types, count);
+    TileBuilder inner = tile_builder_at_end(module, &made->regions[1]);
+    inner.location = b->location;
+    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
+    inner = tile_builder_at_end(module, &made->regions[0]);
+    inner.location = b->location;
+    move_accumulators(c, &inner, buffers, true);
+    emit_stripes_loop(c, &inner, lo, hi, buffers);
+    move_accumulators(c, &inner, buffers, false);
+    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
+}
+
+/* What is left behind the main part: a loop over single registers, a quarter of the code, where the code is long
+ * or nothing is carried. */
+static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    unsigned carried = c->loop->result_count;
+    bool several = c->width * c->groups > c->register_lanes;
+    if (!carried && several) {
+        Chunk narrow = *c;
+        narrow.width = c->register_lanes;
+        emit_chunk_loop(&narrow, b, lo, hi, NULL, hi);
+    } else if (several && carried <= MOST_CARRIED && is_long(c->loop) && !carries_bools(c->loop)) {
+        emit_tail_in_memory(c, b, lo, hi);
+    } else {
+        emit_tail(c, b, lo, hi);
+    }
 }
 
 /* Main part and tail. Stripes count from lane 0 of the tile, so a reduction that does not begin there masks every

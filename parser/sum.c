@@ -112,11 +112,13 @@ static int64_t wrap_multiply(int64_t a, int64_t b) { return (int64_t)((uint64_t)
 
 /* A sum as one symbol of its own, where the normal form would grow too large. */
 static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
-    for (size_t i = table->symbols.count; i-- > 0;) {
-        TileSymbol *other = table->symbols.items[i];
+    uint64_t hash = ((uint64_t)(uintptr_t)a * 3 + (uint64_t)(uintptr_t)b + kind) * 0x9e3779b97f4a7c15u;
+    TileSymbol **bucket = &table->buckets[hash >> 32 & (TILE_SYMBOL_BUCKETS - 1)];
+    for (TileSymbol *other = *bucket; other; other = other->next)
         if (other->kind == kind && other->a == a && other->b == b) return tile_sum_symbol(table, other);
-    }
     TileSymbol *symbol = new_symbol(table, kind, NULL);
+    symbol->next = *bucket;
+    *bucket = symbol;
     symbol->a = a;
     symbol->b = b;
     symbol->host = tile_sum_is_host(a) && (!b || tile_sum_is_host(b));

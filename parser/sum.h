@@ -11,7 +11,7 @@
 typedef struct TileSum TileSum;
 typedef struct TileSymbol TileSymbol;
 
-enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2 };
+enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SYMBOL_BUCKETS = 1024 };
 
 typedef enum TileSymbolKind {
     TILE_SYMBOL_VALUE, /* a dimension, a parameter, a loop's integer, anything computed otherwise */
@@ -30,6 +30,7 @@ struct TileSymbol {
     const char *name;
     int64_t known;
     const TileSum *a, *b;
+    TileSymbol *next;                                               /* in its bucket */
     TileValue *value;                                               /* VALUE */
     const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; each of them holds */
     uint8_t lower_count, upper_count;
@@ -56,6 +57,7 @@ typedef struct TileSumTable {
     TileSum **slots;
     size_t capacity, count;
     TILE_LIST(TileSymbol *) symbols;
+    TileSymbol *buckets[TILE_SYMBOL_BUCKETS]; /* compound symbols by kind and operands */
 } TileSumTable;
 
 void tile_sum_table_init(TileSumTable *table, TileArena *arena);

@@ -29,26 +29,6 @@ static void destroy_code(TileImageCode *code) {
 
 /* ---- native code ---- */
 
-/* The bridge's own times, taken off what the clock then shows for the rest of its work. */
-static void add_bridge_times(TileUnit *unit, const TileBridge *bridge) {
-    TileBridgeTimes times = tile_bridge_times(bridge);
-    uint64_t mlir = (uint64_t)(1e6 * (times.make + times.verify + times.passes));
-    uint64_t llvm = (uint64_t)(1e6 * (times.translate + times.optimise));
-    atomic_fetch_add_explicit(&unit->input->step_ns[TILE_STEP_MLIR], mlir, memory_order_relaxed);
-    atomic_fetch_add_explicit(&unit->input->step_ns[TILE_STEP_LLVM], llvm, memory_order_relaxed);
-    unit->clock += mlir + llvm;
-}
-
-static tile_status emit_object(TileUnit *unit, TileCode *object) {
-    TileBridge *bridge;
-    TILE_TRY(tile_compiler_take_bridge(unit->input->compiler, &bridge));
-    tile_status status = tile_bridge_emit(bridge, unit->module, unit->input->target, NULL, TILE_CODE_OBJECT, object);
-    if (status != TILE_OK) tile_text_add(&unit->message, tile_bridge_message(bridge));
-    add_bridge_times(unit, bridge);
-    tile_compiler_give_bridge(unit->input->compiler, bridge);
-    return status;
-}
-
 /* The function of the grid of this number. */
 static TileFunc *find_phase(const TileUnit *unit, const TileFunc *kernel, uint32_t number) {
     const char *name = tile_arena_format(unit->arena, "%s.%u", kernel->name, number);
@@ -71,11 +51,8 @@ static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode
 }
 
 static tile_status build_native(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
-    TileCode object = {0};
-    TILE_TRY(emit_object(unit, &object));
-    tile_input_step(unit->input, TILE_STEP_CODE, &unit->clock);
-    tile_status status = tile_object_load(object.data, object.size, &built->loaded, &unit->message);
-    tile_code_release(&object);
+    TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
+    tile_status status = tile_object_load(unit->code.data, unit->code.size, &built->loaded, &unit->message);
     if (status == TILE_OK) status = link_phases(unit, kernel, built);
     tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
     return status;

@@ -76,17 +76,8 @@ static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, 
 static tile_status emit_code(TileUnit *unit, Emission *emission) {
     static const TileCodeKind kinds[TILE_STAGE_COUNT] = {
         [TILE_STAGE_MLIR] = TILE_CODE_MLIR, [TILE_STAGE_LLVM] = TILE_CODE_LLVM, [TILE_STAGE_ASM] = TILE_CODE_ASSEMBLY};
-    TileBridge *bridge;
-    TileCode code = {0};
-    TILE_TRY(tile_compiler_take_bridge(unit->input->compiler, &bridge));
-    tile_status status =
-        tile_bridge_emit(bridge, unit->module, unit->input->target, NULL, kinds[emission->options.stage], &code);
-    if (status != TILE_OK) tile_text_add(&unit->message, tile_bridge_message(bridge));
-    tile_compiler_give_bridge(unit->input->compiler, bridge);
-    if (status != TILE_OK) return status;
-    status = finish(emission, code.data);
-    tile_code_release(&code);
-    return status;
+    TILE_TRY(tile_unit_emit(unit, kinds[emission->options.stage]));
+    return finish(emission, unit->code.data);
 }
 
 static tile_status emit_ir(TileUnit *unit, Emission *emission, TileFunc *kernel, const TileImageSignature *signature) {

@@ -1,11 +1,8 @@
 /* One compilation, from text to IR. */
 #include "driver/unit.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cpu/passes.h"
 #include "launch/clock.h"
@@ -75,6 +72,8 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
 }
 
 void tile_unit_destroy(TileUnit *unit) {
+    tile_code_release(&unit->code);
+    if (unit->bridge) tile_compiler_give_bridge(unit->input->compiler, unit->bridge);
     tile_module_destroy(unit->module);
     tile_ir_context_destroy(unit->context);
     tile_arena_destroy(unit->arena);
@@ -132,21 +131,6 @@ size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
     return count;
 }
 
-/* Leaves a file that shows a bug of ours, and names it. */
-static void write_reproducer(TileUnit *unit, const char *text) {
-    const char *folder = getenv("TMPDIR");
-    char *path = tile_arena_format(unit->arena, "%s/tile-reproducer-XXXXXX", folder && *folder ? folder : "/tmp");
-    int descriptor = mkstemp(path);
-    if (descriptor < 0) return;
-    FILE *file = fdopen(descriptor, "w");
-    if (!file) {
-        close(descriptor);
-        return;
-    }
-    bool written = fputs(text, file) >= 0;
-    if (fclose(file) == 0 && written) tile_text_format(&unit->message, "\nwhat shows the error is in %s", path);
-}
-
 tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count) {
     TilePassContext context = tile_pass_context(unit->module, unit->arena, unit->input->target);
     context.settings.no_contract = unit->input->flags & TILE_COMPILE_NO_CONTRACT;
@@ -163,6 +147,6 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     unit->clock = tile_clock_ns();
     if (status == TILE_OK) return TILE_OK;
     tile_text_add(&unit->message, tile_text_get(&context.message));
-    if (status == TILE_INTERNAL && unit->verify) write_reproducer(unit, tile_text_get(&report.reproducer));
+    if (status == TILE_INTERNAL && unit->verify) tile_unit_write_reproducer(unit, tile_text_get(&report.reproducer));
     return status;
 }

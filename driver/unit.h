@@ -14,6 +14,8 @@ typedef struct TileUnit {
     TileModule *module; /* of the kernel that was lowered last */
     TileText message;   /* words for a failure that the diagnostics do not tell */
     jmp_buf guard;      /* where memory that has run out leads */
+    TileBridge *bridge; /* once code was emitted */
+    TileCode code;      /* emitted last */
     uint64_t clock;     /* end of the last step */
     bool verify;        /* after every pass */
     bool keep;          /* the body takes the unit: it is not destroyed */
@@ -41,6 +43,11 @@ tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline);
 size_t tile_unit_shared_passes(const TilePipeline *pipeline);
 /* Runs them over unit->module. */
 tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count);
+
+/* Emits the phases of unit->module: unit->code. */
+tile_status tile_unit_emit(TileUnit *unit, TileCodeKind kind);
+/* Leaves a file that shows a bug of ours, and names it in the message. */
+void tile_unit_write_reproducer(TileUnit *unit, const char *text);
 
 /* Reads files relative to the importing file, in the compiler's folders, and in the standard library. */
 TileImporter tile_unit_importer(TileUnit *unit);

@@ -23,7 +23,7 @@ typedef struct TileCompiler TileCompiler;
 
 typedef struct TileCompilerOptions {
     size_t struct_size;
-    const char *const *import_paths; /* folders searched for imports after the importing file's own */
+    const char *const *import_paths; /* searched for imports after the importing file's folder, before the stdlib */
     size_t import_path_count;
 } TileCompilerOptions;
 
@@ -73,13 +73,14 @@ TILE_API void tile_report_destroy(TileReport *report);
  * text: UTF-8, `length` bytes, not kept. options may be NULL. *library is set on success only. *report (report may
  * be NULL) is set whenever there is something to say, also warnings on success, else to NULL; the caller destroys it.
  *
- * TILE_INVALID_SOURCE: the report has errors. TILE_INVALID_ARGUMENT: unknown target or setting. TILE_UNAVAILABLE: the
- * target cannot run here. TILE_NOT_FOUND, TILE_IO: an import. TILE_OUT_OF_MEMORY. TILE_INTERNAL: a bug of ours. */
+ * TILE_INVALID_SOURCE: the report has errors, a missing import among them. TILE_INVALID_ARGUMENT: unknown target, or a
+ * setting that does not fit. TILE_UNAVAILABLE: the target cannot run here. TILE_OUT_OF_MEMORY. TILE_INTERNAL: a bug of
+ * ours; the report names a file that shows it. */
 TILE_API tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length,
                                   const TileCompileOptions *options, TileLibrary **library,
                                   TileReport **report) TILE_MUST_CHECK;
 
-/* The same for a file, which is read. */
+/* The same for a file, which is read: TILE_NOT_FOUND, TILE_IO where that fails. */
 TILE_API tile_status tile_compile_file(TileCompiler *compiler, const char *path, const TileCompileOptions *options,
                                        TileLibrary **library, TileReport **report) TILE_MUST_CHECK;
 

@@ -200,7 +200,7 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
     const TileImageParameter *parameter = reader->parameter;
     if (tensor->ndim != parameter->rank)
         return refuse(reader, "rank is %d, expected %d", (int)tensor->ndim, parameter->rank);
-    TILE_TRY(check_type(reader, tensor, type));
+    if (parameter->generic < 0) TILE_TRY(check_type(reader, tensor, type)); /* else decide_generic has looked */
     TILE_TRY(check_device(reader, tensor));
     view->type = (uint8_t)type;
     view->rank = parameter->rank;

@@ -1,12 +1,55 @@
-/* cpu-nest: tiles to loop nests.
+/* Purpose: turn tiles into `loop` nests whose bodies compute one point, `buffer`s, `dot_block`s, and control over
+ * scalars. A tensor parameter becomes a pointer, extents and strides in bytes; `scratch` is the last parameter. Loops
+ * run over valid lanes only, so interior code is not guarded.
  *
- * Before: a phase in tile form: tensors, tiles, scalars.
- * After:  machine form without vectors: `loop` nests whose bodies compute one point, `buffer`s, `dot_block`s, and
- * control over scalars. A tensor parameter has become a pointer, extents and strides in bytes; `scratch` is the last
- *         parameter. Loops run over valid lanes only, so interior code is not guarded.
- * Needs:  cpu-programs. Equal values should be merged (cse): loops fuse where their bounds are the same value.
- * Keeps:  order of memory accesses to each tensor; order of reductions.
- * Cost:   linear in the ops, quadratic in the statements of one block (64 at a time). */
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
+ *       %n = dim %x {axis = 0} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %eight = const {value = 8} : i64
+ *       for %begin, %end, %one (%program: i64) {
+ *         %first = mul %program, %eight : i64
+ *         %left = sub %n, %first : i64
+ *         %hi = min %left, %eight : i64
+ *         %v = load_tile %x, %first, %one, %zero, %hi {access = [range]} : f32[8]
+ *         %w = mul %v, %v : f32[8]
+ *         store_tile %x, %w, %first, %one, %zero, %hi {access = [range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64,
+ *                                %begin: i64, %end: i64, %scratch: ptr<scratch>) {
+ *       %0 = const {value = 1} : i64
+ *       %1 = const {value = 8} : i64
+ *       %2 = const {value = 0} : i64
+ *       for %begin, %end, %0 (%program: i64) {
+ *         %first = mul %program, %1 : i64
+ *         %left = sub %x.dim0, %first : i64
+ *         %hi = min %left, %1 : i64
+ *         %3 = mul %first, %x.stride0 : i64
+ *         %4 = ptr_add %x, %3 : ptr<global>
+ *         %5 = mul %first, %x.stride0 : i64
+ *         %6 = ptr_add %x, %5 : ptr<global>
+ *         loop %2, %hi {loop = parallel, extent = 8} (%7: i64) {
+ *           %8 = mul %7, %x.stride0 : i64
+ *           %9 = ptr_add %4, %8 : ptr<global>
+ *           %10 = load %9 : f32
+ *           %11 = mul %10, %10 : f32
+ *           %12 = mul %7, %x.stride0 : i64
+ *           %13 = ptr_add %6, %12 : ptr<global>
+ *           store %11, %13
+ *           yield
+ *         }
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: cpu-programs; equal values merged (cse), since loops fuse where their bounds are the same value.
+ * Keeps: order of memory accesses to each tensor; order of reductions.
+ * Cost: linear in the ops, quadratic in the statements of one block (64 at a time). */
 #include "cpu/nest.h"
 
 #include <string.h>

@@ -143,7 +143,8 @@ static bool is_reduction(const NestStatement *s) { return s && (s->kind == NEST_
 /* No element at all: index 0. */
 static TileValue *found_index(Nest *n, TileValue *index) {
     TileValue *operands[] = {index, nest_constant(n, INT64_MAX)};
-    TileValue *choice[] = {nest_op(n, TILE_OP_EQ, operands, 2, TILE_BOOL, NULL), nest_constant(n, 0), index};
+    TileValue *none = nest_op(n, TILE_OP_EQ, operands, 2, TILE_BOOL, NULL);
+    TileValue *choice[] = {none, nest_constant(n, 0), index};
     return nest_op(n, TILE_OP_SELECT, choice, 3, TILE_I64, NULL);
 }
 

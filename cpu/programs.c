@@ -1,12 +1,48 @@
-/* cpu-programs: makes a phase function of each grid of a kernel.
+/* Purpose: make a phase function of each grid of a kernel: the kernel's parameters, its temps, then `begin` and `end`.
+ * The grid's body runs for the programs begin .. end, numbered row-major. The host ops that it needs are computed again
+ * inside. In the kernel the grids stay, empty: it then says only what the host does.
  *
- * Before: a kernel: host ops and grids.
- * After:  one function `<kernel>.<grid number>` for each grid: the kernel's parameters, its temps, then `begin` and
- *         `end`; the grid's body runs for the programs begin..end, numbered row-major. The host ops that it needs are
- *         computed again inside. In the kernel the grids stay, empty: it then says only what the host does.
- * Needs:  device functions inlined.
- * Keeps:  tile form.
- * Cost:   linear in the kernel. */
+ * Before:
+ *     func kernel tile @k(%x: tensor<f32, 2, inout>) {
+ *       %m = dim %x {axis = 0} : i64
+ *       %n = dim %x {axis = 1} : i64
+ *       grid %m, %n (%i: i64, %j: i64) {
+ *         %v = load_tile %x, %i, %j {access = [index, index]} : f32
+ *         %w = neg %v : f32
+ *         store_tile %x, %w, %i, %j {access = [index, index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func kernel tile @k(%x: tensor<f32, 2, inout>) {
+ *       %m = dim %x {axis = 0} : i64
+ *       %n = dim %x {axis = 1} : i64
+ *       grid %m, %n (%i: i64, %j: i64) {
+ *         yield
+ *       }
+ *       return
+ *     }
+ *     func phase tile @k.0(%x: tensor<f32, 2, inout>, %begin: i64, %end: i64) {
+ *       %m = dim %x {axis = 0} : i64
+ *       %n = dim %x {axis = 1} : i64
+ *       %0 = const {value = 1} : i64
+ *       for %begin, %end, %0 (%program: i64) {
+ *         %1 = bitcast %program : u64
+ *         %2 = bitcast %n : u64
+ *         %3 = div %1, %2 : u64
+ *         %i = bitcast %3 : i64
+ *         %4 = mul %i, %n : i64
+ *         %j = sub %program, %4 : i64
+ *         %v = load_tile %x, %i, %j {access = [index, index]} : f32
+ *         %w = neg %v : f32
+ *         store_tile %x, %w, %i, %j {access = [index, index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: device functions inlined. Keeps: tile form.
+ * Cost: linear in the kernel. */
 #include "cpu/passes.h"
 #include "lang/build.h"
 
@@ -71,6 +107,12 @@ static void copy_host_ops(Programs *p, TileFunc *phase, const TileOp *grid, Tile
             tile_op_append(tile_op_clone(p->module, op, map), &phase->body);
 }
 
+/* Neither is negative where a program runs, so that no rounding has to be mended. */
+static TileValue *divide(TileBuilder *b, TileValue *x, TileValue *y) {
+    TileValue *dividend = tile_build_bitcast(b, x, TILE_U64), *divisor = tile_build_bitcast(b, y, TILE_U64);
+    return tile_build_bitcast(b, tile_build_binary(b, TILE_OP_DIV, dividend, divisor), TILE_I64);
+}
+
 /* Program numbers to grid indices, the last fastest. */
 static void map_indices(TileBuilder *b, const TileOp *grid, TileValue *program, TileMap *map) {
     TileValue *rest = program;
@@ -78,7 +120,7 @@ static void map_indices(TileBuilder *b, const TileOp *grid, TileValue *program, 
         TileValue *index = rest;
         if (i) {
             TileValue *extent = tile_map_get(map, tile_op_operand(grid, i));
-            TileValue *above = tile_build_binary(b, TILE_OP_DIV, rest, extent);
+            TileValue *above = divide(b, rest, extent);
             index = tile_build_binary(b, TILE_OP_SUB, rest, tile_build_binary(b, TILE_OP_MUL, above, extent));
             rest = above;
         }

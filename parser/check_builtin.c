@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TAKES_FLOAT, TAKES_NUMBER, TAKES_INTEGER };
+enum { TAKES_FLOAT, TAKES_NUMBER, TAKES_INTEGER, TAKES_WHAT_OP_DOES };
 
 /* ---- arguments ---- */
 
@@ -56,7 +56,13 @@ static bool check_operands(TileChecker *c, const TileExpr *call, unsigned count,
 
 /* ---- elementwise ---- */
 
-static bool takes(uint8_t types, TileScalar scalar) {
+static unsigned types_of(const TileBuiltin *builtin) {
+    if (builtin->types != TAKES_WHAT_OP_DOES) return builtin->types;
+    unsigned traits = tile_op_info(builtin->op)->traits;
+    return traits & TILE_TRAIT_FLOAT_ONLY ? TAKES_FLOAT : traits & TILE_TRAIT_INT_ONLY ? TAKES_INTEGER : TAKES_NUMBER;
+}
+
+static bool takes(unsigned types, TileScalar scalar) {
     if (types == TAKES_FLOAT) return tile_scalar_is_float(scalar);
     if (types == TAKES_INTEGER) return tile_scalar_is_int(scalar);
     return scalar != TILE_BOOL;
@@ -75,10 +81,9 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
     TileMeaning operands[3];
     unsigned count = builtin->arity;
     if (!check_operands(c, call, count, operands)) return tile_error_meaning();
-    if (!takes(builtin->types, (TileScalar)operands[0].scalar)) {
-        const char *wanted = builtin->types == TAKES_FLOAT     ? "floats"
-                             : builtin->types == TAKES_INTEGER ? "integers"
-                                                               : "numbers";
+    unsigned types = types_of(builtin);
+    if (!takes(types, (TileScalar)operands[0].scalar)) {
+        const char *wanted = types == TAKES_FLOAT ? "floats" : types == TAKES_INTEGER ? "integers" : "numbers";
         return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, wanted,
                          tile_meaning_words(c, &operands[0]));
     }
@@ -390,31 +395,19 @@ static const TileBuiltin builtins[] = {
     {"print", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
 };
 
-/* The elementwise operations that are functions by their own name. */
-enum {
-    PURE = TILE_TRAIT_PURE,
-    READS = TILE_TRAIT_READS,
-    WRITES = TILE_TRAIT_WRITES,
-    COMMUTATIVE = TILE_TRAIT_COMMUTATIVE,
-    TERMINATOR = TILE_TRAIT_TERMINATOR,
-    FLOAT_ONLY = TILE_TRAIT_FLOAT_ONLY,
-    INT_ONLY = TILE_TRAIT_INT_ONLY,
-    COSTLY = TILE_TRAIT_COSTLY,
-    FUNCTION = TILE_TRAIT_FUNCTION,
-    ANY = 0
-};
-#define TAKES_OF(traits) ((traits)&FLOAT_ONLY ? TAKES_FLOAT : (traits)&INT_ONLY ? TAKES_INTEGER : TAKES_NUMBER)
-
+/* The elementwise operations, of which those with the trait are functions by their own name. */
 static const TileBuiltin op_functions[TILE_OP_COUNT] = {
+#define ANY 0
 #define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule, attributes, doc)                      \
-    {(traits)&FUNCTION ? mnemonic : "", check_elementwise, TILE_OP_##id, operands, TAKES_OF(traits), 0},
+    {mnemonic, check_elementwise, TILE_OP_##id, operands, TAKES_WHAT_OP_DOES, 0},
 #include "lang/ops.def"
 #undef OP
+#undef ANY
 };
 
 const TileBuiltin *tile_find_builtin(const char *name) {
     TileOpId op = tile_op_find(name, strlen(name));
-    if (op != TILE_OP_COUNT && strcmp(op_functions[op].name, name) == 0) return &op_functions[op];
+    if (op != TILE_OP_COUNT && (tile_op_info(op)->traits & TILE_TRAIT_FUNCTION)) return &op_functions[op];
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
         if (strcmp(builtins[i].name, name) == 0) return &builtins[i];
     return NULL;

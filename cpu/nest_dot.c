@@ -5,14 +5,17 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "lang/scalar.h"
 
 /* ---- operands ---- */
 
-/* fill(x, 0) along the contracted axis only, as both operands have it: the loop over k leaves those lanes out. */
+/* fill(x, 0), of either sign, along the contracted axis only, as both operands have it: the loop over k leaves those
+ * lanes out. */
 static const TileOp *contracted_fill(const TileValue *value, unsigned axis) {
     const TileOp *fill = tile_value_def(value, TILE_OP_FILL);
     uint64_t bits;
-    if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits) || bits) return NULL;
+    if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return NULL;
+    if (tile_scalar_to_double(value->type->scalar, bits) != 0) return NULL;
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
         if (axes->integers[i] != axis) return NULL;

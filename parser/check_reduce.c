@@ -287,7 +287,9 @@ static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, Til
     if (!contracted(c, a, ka, &va) || !contracted(c, b, kb, &vb)) return tile_fail(c, DOT_MASK, span), false;
     const TileValidity *left = tile_valid_union(c, va, moved_axis(c, vb, kb, ka));
     const TileValidity *right = tile_valid_union(c, vb, moved_axis(c, va, ka, kb));
-    *x = left ? tile_emit_filled(c, a, left, emit_bits(c, (TileScalar)a->scalar, 0)) : tile_emit_value(c, a);
+    /* -0 times 0 added to any number leaves it as it is; 0 times 0 would make 0 of -0. */
+    uint64_t minus_zero = tile_scalar_from_double((TileScalar)a->scalar, -0.0);
+    *x = left ? tile_emit_filled(c, a, left, emit_bits(c, (TileScalar)a->scalar, minus_zero)) : tile_emit_value(c, a);
     *y = right ? tile_emit_filled(c, b, right, emit_bits(c, (TileScalar)b->scalar, 0)) : tile_emit_value(c, b);
     return true;
 }

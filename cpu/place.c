@@ -150,6 +150,7 @@ static void plan_block(Nest *n, TileBlock *block) {
         if (op->id == TILE_OP_RESHAPE && !tile_type_is_tile(result->type)) nest_statement(n, NEST_SCALAR, op, result);
         if (op->region_count) plan_region_op(n, op);
         for (unsigned i = 0; i < op->region_count; i++) plan_block(n, &op->regions[i]);
+        for (unsigned i = 0; i < op->result_count; i++) nest_atoms(n, &op->results[i]);
     }
 }
 
@@ -330,8 +331,17 @@ static void set_levels(Nest *n, NestStatement *s) {
     }
 }
 
+/* In the order of the text, so that no long chain is followed at once. */
+static void find_atoms(Nest *n, TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) find_atoms(n, &op->regions[i]);
+        for (unsigned i = 0; i < op->result_count; i++) nest_atoms(n, &op->results[i]);
+    }
+}
+
 static void analyse(Nest *n) {
     for (uint32_t i = 0; i < n->value_count; i++) n->infos[i].atoms = NULL;
+    find_atoms(n, &n->old);
     for (size_t i = 0; i < n->all.count; i++) {
         set_levels(n, n->all.items[i]);
         nest_collect_leaves(n, n->all.items[i]);

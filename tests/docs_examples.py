@@ -8,7 +8,7 @@ A fenced block's first word is its language, the rest says what must hold. Block
     ```tile softmax.tile     the same; the file keeps this name for the commands of the page
     ```tile wrong CODE       it is refused, with this code and no other
     ```tile warns CODE       it is accepted with this warning
-    ```sh                    each line `tilec ..` is run and succeeds
+    ```sh                    each line `tilec ..` is run and succeeds; blocks run side by side, lines in turn
     ```sh fails              each line `tilec ..` is run and ends with status 1
 
 A ```text block right behind one of these is exactly what is printed; --update writes it. Blocks of other languages,

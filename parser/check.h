@@ -37,7 +37,7 @@ struct TileAtom {
     int64_t step;
     const TileSum *lo, *hi, *size;    /* INTERVAL; lo or hi NULL: no bound on that side */
     const TileSum *index;             /* CONDITION, with dim */
-    const struct TileValidity *guard; /* CONDITION: where the index itself is valid */
+    const struct TileValidity *guard; /* CONDITION, MASK: where the index itself is valid */
     TileAtom *of;                     /* CONDITION: an interval over an axis of extent 1 that was stretched */
     TileValue *mask;                  /* MASK */
     TileValue *key;                   /* MASK: the index tile that it guards, or the mask itself */
@@ -321,8 +321,9 @@ TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom);
 /* `guard`: where the index itself is valid. */
 TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, const TileValidity *guard,
                               TileSpan span);
-TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span,
-                         const char *words);
+/* `guard`: where the index tile `key` itself is valid, which `mask` takes into account. */
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim,
+                         const TileValidity *guard, TileSpan span, const char *words);
 const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
                                    TileSpan where);
 const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, const TileValidity *b);

@@ -176,7 +176,7 @@ static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBu
     if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
     static const int8_t axes[] = {0, 1, 2, 3, 4};
     TileValue *no = tile_build_bool(tile_emitter(c), false), *mask = tile_emit_filled(c, &v[1], v[1].valid, no);
-    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, call->span, "what `keep` leaves out");
+    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, "what `keep` leaves out");
     const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
     return tile_value_meaning(c, tile_emit_value(c, &v[0]), v[0].extent,
                               tile_valid_add(c, valid, atom, axes, call->span));

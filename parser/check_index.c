@@ -19,6 +19,7 @@ typedef struct Access {
     unsigned rank;
     const TileSum *extent[TILE_MAX_TILE_RANK];
     const TileValidity *valid;
+    const TileValidity *implied; /* by the masks of the index tiles: where those are valid themselves */
 } Access;
 
 /* What a launch must check for a proof is kept for the grid; only what the host can compute may be asked. */
@@ -105,8 +106,9 @@ static TileValue *index_mask(TileChecker *c, const TileMeaning *index, const Til
 
 /* Where an index is itself invalid it becomes -1, which lies outside of every dimension. */
 static TileMeaning sound_index(TileChecker *c, TileMeaning m) {
-    if (m.valid) m.value = tile_emit_filled(c, &m, m.valid, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
-    return m;
+    if (!m.valid) return m;
+    TileValue *sound = tile_emit_filled(c, &m, m.valid, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
+    return m.rank ? tile_value_meaning(c, sound, m.extent, m.valid) : tile_scalar_meaning(c, sound, m.valid);
 }
 
 static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m, TileSpan span) {
@@ -126,8 +128,10 @@ static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m
     access->axis_of[d] = access->gather_axis;
     const char *words =
         tile_arena_format(c->arena, "the indices `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
-    TileAtom *atom = tile_atom_mask(c, index_mask(c, &m, dim), key, dim, span, words);
-    access->valid = tile_valid_add(c, access->valid, atom, (const int8_t[]){(int8_t)access->gather_axis}, access->span);
+    const int8_t map[] = {(int8_t)access->gather_axis};
+    TileAtom *atom = tile_atom_mask(c, index_mask(c, &m, dim), key, dim, m.valid, span, words);
+    access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
+    access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
     return true;
 }
 
@@ -382,7 +386,8 @@ static void emit_store(TileChecker *c, const Access *access, const TileMeaning *
 
 static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
     if (!fit_value(c, access, &value, expr->span)) return;
-    const TileValidEntry *missing = tile_valid_missing(value.valid, access->valid);
+    const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
+    const TileValidEntry *missing = tile_valid_missing(value.valid, within);
     if (missing && !skip) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
                                           access->tensor->name, missing->atom->words);
@@ -393,7 +398,7 @@ static void store(TileChecker *c, const Access *access, TileMeaning value, const
         tile_report(c, d);
         return;
     }
-    emit_store(c, access, &value, tile_valid_union(c, access->valid, value.valid));
+    emit_store(c, access, &value, missing ? tile_valid_union(c, access->valid, value.valid) : access->valid);
 }
 
 static bool target_access(TileChecker *c, const TileExpr *target, Access *access) {
@@ -432,7 +437,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         if (!tile_scalar_is_int((TileScalar)m.scalar))
             return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
         indices[d] = tile_convert(c, m, TILE_I64, expr->span);
-        if (indices[d].rank) indices[d] = sound_index(c, indices[d]);
+        indices[d] = sound_index(c, indices[d]);
     }
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
@@ -444,6 +449,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     for (unsigned d = 0; d < tensor->rank; d++) {
         TileValue *ok = index_mask(c, &indices[d], tensor->dims[d]);
         mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
+        access->implied = tile_valid_union(c, access->implied, indices[d].valid);
         access->kinds[d] = TILE_ACCESS_GATHER;
         access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
     }
@@ -452,10 +458,10 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     access->gather_axis = 0;
     const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
     static const int8_t axes[] = {0, 1, 2, 3, 4};
-    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, call->span, words);
+    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, words);
     shape->valid = tile_valid_add(c, NULL, atom, axes, call->span);
     TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
-    access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, call->span, words), axes, call->span);
+    access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, call->span, words), axes, call->span);
     return true;
 }
 
@@ -498,7 +504,7 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
     wide.rank = shape.rank;
     memcpy(wide.extent, shape.extent, sizeof wide.extent);
     if (!fit_value(c, &wide, &value, value_expr->span)) return;
-    if (tile_valid_missing(value.valid, shape.valid)) {
+    if (tile_valid_missing(value.valid, tile_valid_union(c, shape.valid, access.implied))) {
         tile_fail_invalid(c, &value, value_expr, "the value of a scatter");
         return;
     }

@@ -36,24 +36,6 @@ TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSu
     return atom;
 }
 
-TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, TileSpan span,
-                         const char *words) {
-    for (size_t i = c->atoms.count; i-- > 0;) {
-        TileAtom *other = c->atoms.items[i];
-        if (other->kind == TILE_ATOM_MASK && other->key == key && other->dim == dim) return other;
-    }
-    TileAtom *atom = TILE_NEW(c->arena, TileAtom);
-    *atom = (TileAtom){.kind = TILE_ATOM_MASK,
-                       .birth = tile_now(c),
-                       .mask = mask,
-                       .key = key,
-                       .dim = dim,
-                       .span = span,
-                       .words = words};
-    tile_list_push(c->arena, &c->atoms, atom);
-    return atom;
-}
-
 /* ---- sets ---- */
 
 static unsigned axis_count(const TileAtom *atom) {
@@ -183,6 +165,30 @@ const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileVa
     for (unsigned i = 0; valid && i < valid->count; i++)
         if (!has_entry(within, &valid->entries[i])) return &valid->entries[i];
     return NULL;
+}
+
+static bool same_set(const TileValidity *a, const TileValidity *b) {
+    return !tile_valid_missing(a, b) && !tile_valid_missing(b, a);
+}
+
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim,
+                         const TileValidity *guard, TileSpan span, const char *words) {
+    for (size_t i = c->atoms.count; i-- > 0;) {
+        TileAtom *other = c->atoms.items[i];
+        if (other->kind == TILE_ATOM_MASK && other->key == key && other->dim == dim && same_set(other->guard, guard))
+            return other;
+    }
+    TileAtom *atom = TILE_NEW(c->arena, TileAtom);
+    *atom = (TileAtom){.kind = TILE_ATOM_MASK,
+                       .birth = tile_now(c),
+                       .mask = mask,
+                       .key = key,
+                       .dim = dim,
+                       .guard = guard,
+                       .span = span,
+                       .words = words};
+    tile_list_push(c->arena, &c->atoms, atom);
+    return atom;
 }
 
 /* ---- as ops ---- */

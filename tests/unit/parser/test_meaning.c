@@ -167,6 +167,29 @@ Test(meaning, gather_and_scatter) {
     EXPECT(z, 1, 0, 1, 0);
 }
 
+Test(meaning, stores_skip_where_their_index_tile_is_invalid) {
+    float x[5] = {10, 20, 30, 40, 50}, y[6] = {0}, z[6] = {0}, w[2][6] = {{0}};
+    int64_t at[5] = {5, 0, 7, 2, 1};
+    RUN("kernel k(x: in f32[K], at: in i64[K], y: inout f32[N], z: inout f32[N], w: inout f32[P, N]) {\n"
+        "grid k in tiles(K, 4) { y[at[k]] = x[k]; scatter(z, x[k] + 1, at[k])\n"
+        "let row = i64(x[0] > 5)\nscatter(w, x[k], row, at[k])\nw[0, at[k]] = x[k] * 2 } }",
+        "", VECTOR(x), VECTOR(at), VECTOR(y), VECTOR(z), MATRIX(w));
+    EXPECT(y, 20, 50, 40, 0, 0, 10);
+    EXPECT(z, 21, 51, 41, 0, 0, 11);
+    EXPECT(w[0], 40, 100, 80, 0, 0, 20);
+    EXPECT(w[1], 20, 50, 40, 0, 0, 10);
+}
+
+Test(meaning, an_index_tile_kept_in_part_is_another_index) {
+    float x[4] = {1, 2, 3, 4}, y[4] = {0}, z[4] = {0};
+    int64_t at[4] = {3, 2, 1, 0};
+    RUN("kernel k(x: in f32[N], at: in i64[N], y: inout f32[N], z: inout f32[N]) { grid n in tiles(N, 4) {\n"
+        "let i = at[n]\nlet few = keep(i, n.idx < 2)\ny[i] = x[n]; z[few] = x[n]; z[few] += x[few] * 10 } }",
+        "", VECTOR(x), VECTOR(at), VECTOR(y), VECTOR(z));
+    EXPECT(y, 4, 3, 2, 1);
+    EXPECT(z, 0, 0, 2 + 30, 1 + 40);
+}
+
 Test(meaning, shapes_move_their_validity) {
     float x[3][2] = {{1, 2}, {3, 4}, {5, 6}}, y[2][3], z[3][2];
     RUN("kernel k(x: in f32[M, N], y: out f32[N, M], z: out f32[M, N]) { grid (m, n) in (tiles(M, 2), tiles(N, 4)) {\n"

@@ -19,7 +19,8 @@ enum { WORKERS = 2, ROW_SECONDS = 120, MAX_REPORTED = 60 };
 /* What children tell their parent. */
 typedef struct Progress {
     size_t current; /* row being run */
-    size_t ran, failed;
+    size_t ran, failed, skipped;
+    bool told; /* why rows are skipped has been printed */
 } Progress;
 
 typedef struct Worker {
@@ -57,6 +58,12 @@ static void run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
         const Row *row = &plan->matrix.rows[i];
         if (!is_wanted(plan, row)) continue;
         progress->current = i;
+        if (!session_can_run(row, reason)) {
+            if (!progress->told) printf("SKIP rows: %s\n", reason);
+            progress->told = true;
+            progress->skipped++;
+            continue;
+        }
         alarm(ROW_SECONDS);
         if (!session_run(session, row, reason)) {
             if (progress->failed < MAX_REPORTED) report(row, reason);
@@ -146,12 +153,13 @@ int main(int count, char **arguments) {
     for (int i = 0; i < WORKERS; i++) workers[i].progress = &progress[i];
     run_all(&plan, workers);
 
-    size_t ran = 0, failed = 0;
+    size_t ran = 0, failed = 0, skipped = 0;
     for (int i = 0; i < WORKERS; i++) {
         ran += progress[i].ran;
         failed += progress[i].failed;
+        skipped += progress[i].skipped;
     }
-    printf("kernel matrix: %zu rows ran, %zu failed\n", ran, failed);
+    printf("kernel matrix: %zu rows ran, %zu failed, %zu skipped\n", ran, failed, skipped);
     matrix_destroy(&plan.matrix);
     return failed == 0 && covered && ran > 0 ? 0 : 1;
 }

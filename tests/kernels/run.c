@@ -177,6 +177,23 @@ static void release(Run *run) {
 
 /* ---- compiling and launching ---- */
 
+static const char machine_prefix[] = "machine.";
+
+/* The executor on machine form has a target's name behind a prefix. */
+static bool is_emulated(const Row *row) { return strncmp(row->target, machine_prefix, sizeof machine_prefix - 1) == 0; }
+
+static const char *target_name(const Row *row) {
+    return row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0);
+}
+
+bool session_can_run(const Row *row, char *reason) {
+    TileTargetInfo info;
+    for (size_t i = 0; tile_target_at(i, &info); i++)
+        if (strcmp(info.name, target_name(row)) == 0)
+            return info.usable || fail(reason, "%s cannot run here: %s", info.name, info.why_not);
+    return true;
+}
+
 /* "BM=1 BN=2" as settings after those of the case. `text` is cut up. */
 static size_t collect_settings(const Case *kernel, char *text, TileSetting *settings, size_t capacity) {
     size_t count = 0;
@@ -208,18 +225,16 @@ static bool open_library(Session *session, const Run *run) {
     tile_library_destroy(session->library);
     session->library = NULL;
 
-    static const char machine[] = "machine.";
-    bool emulate = strncmp(row->target, machine, sizeof machine - 1) == 0;
     char tune[128], path[4096];
     TileSetting settings[ALL_SETTINGS];
     snprintf(tune, sizeof tune, "%s", row->tune);
     source_path(session, row, path, sizeof path);
     TileCompileOptions options = {
         .struct_size = sizeof options,
-        .target = row->target + (emulate ? sizeof machine - 1 : 0),
+        .target = target_name(row),
         .settings = settings,
         .setting_count = collect_settings(run->kernel, tune, settings, ALL_SETTINGS),
-        .flags = emulate ? TILE_COMPILE_EMULATE : 0,
+        .flags = is_emulated(row) ? TILE_COMPILE_EMULATE : 0,
     };
     TileReport *report = NULL;
     tile_status status = tile_compile_file(session->compiler, path, &options, &session->library, &report);

@@ -4,13 +4,16 @@
 
 #include "matrix.h"
 
+enum { MAX_REASON = 2000 };
+
 typedef struct Session Session; /* a compiler, and what it compiled last */
 
 /* `stdlib` is the directory of the standard library. NULL, after a message, when it cannot be made. */
 Session *session_create(const char *stdlib);
 void session_destroy(Session *session);
 
-enum { MAX_REASON = 2000 };
+/* Can the row's target run on this machine? Otherwise `reason` says why not. */
+bool session_can_run(const Row *row, char *reason);
 
 /* False, with the reason (terminated), when the row fails. Rows that differ in the target alone must come one after
  * the other: their results have to be the same bits. */

@@ -1,6 +1,7 @@
 /* cpu-scratch
  *
- * Purpose: gives each buffer its place in the scratch memory that a thread hands to the program.
+ * Purpose: gives each buffer its place in the scratch memory that a thread hands to the program. Where the program has
+ * assertions, the first line of it is kept for the number of one that fails (lang/assertion.h).
  *
  * Before:
  *     func phase machine @k.0(%begin: i64, %end: i64, %scratch: ptr<scratch>) {
@@ -23,6 +24,7 @@
  * Needs: `scratch` is the last parameter of a phase. Keeps: machine form; leaves no `buffer`.
  * Cost: linear in the ops. */
 #include "cpu/passes.h"
+#include "lang/assertion.h"
 #include "lang/build.h"
 
 enum { LINE = 64 };
@@ -57,8 +59,10 @@ TileResult tile_pass_cpu_scratch(TilePassContext *context, TileFunc *func) {
     Layout layout = {.module = context->module, .scratch = func->body.arguments[count - 1]};
     if (layout.scratch->type->kind != TILE_TYPE_POINTER || layout.scratch->type->space != TILE_SPACE_SCRATCH)
         return TILE_RESULT_UNCHANGED;
+    if (tile_func_assertions(func, context->scratch).count) layout.bytes = LINE;
+    uint64_t reserved = layout.bytes;
     tile_block_walk(&func->body, place_buffer, &layout);
-    if (!layout.found) return TILE_RESULT_UNCHANGED;
+    if (!layout.found && func->scratch_bytes >= reserved) return TILE_RESULT_UNCHANGED;
     func->scratch_bytes = (layout.bytes + LINE - 1) / LINE * LINE;
     return TILE_RESULT_CHANGED;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver/image.h"
+#include "lang/assertion.h"
 #include "lang/execute.h"
 #include "launch/clock.h"
 #include "mlir_bridge/load.h"
@@ -50,7 +51,26 @@ static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode
     return TILE_OK;
 }
 
+/* What the launcher says of the assertions that the phases' code is about to be made with. */
+static void keep_assertions(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+    TileImagePhase *phases = (TileImagePhase *)built->code.phases;
+    for (uint32_t i = 0; i < built->code.phase_count; i++) {
+        TileFunc *phase = find_phase(unit, kernel, i);
+        TileAssertions found = {0};
+        if (phase) found = tile_func_assertions(phase, unit->arena);
+        const char **texts = TILE_NEW_ARRAY(built->arena, const char *, found.count);
+        for (size_t k = 0; k < found.count; k++) {
+            TileText text = {.arena = built->arena};
+            tile_assertion_describe(&text, found.items[k]);
+            texts[k] = tile_text_get(&text);
+        }
+        phases[i].assertions = texts;
+        phases[i].assertion_count = (uint32_t)found.count;
+    }
+}
+
 static tile_status build_native(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+    keep_assertions(unit, kernel, built);
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
     tile_status status = tile_object_load(unit->code.data, unit->code.size, &built->loaded, &unit->message);
     if (status == TILE_OK) status = link_phases(unit, kernel, built);
@@ -112,11 +132,17 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     tile_arena_set_guard(arena, &guard);
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     read_arguments(built->kernel, slots, arguments);
+    const TileOp *assertion = NULL;
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
-                                   .debug = built->unit->input->flags & TILE_COMPILE_DEBUG};
+                                   .debug = built->unit->input->flags & TILE_COMPILE_DEBUG,
+                                   .assertion = &assertion};
     TileText message = {.arena = arena};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     tile_status status = execution_status(execution);
+    if (execution == TILE_EXECUTION_ASSERT) {
+        message.length = 0;
+        tile_assertion_describe(&message, assertion);
+    }
     if (status != TILE_OK) tile_error_set(error, status, "%s: %s", built->kernel->name, tile_text_get(&message));
     return status;
 }

@@ -28,8 +28,9 @@ typedef struct TileExecutorOptions {
      * in `chunks` (0: one) ranges of programs, cut at random where there is a seed. */
     TileModule *phases;
     unsigned chunks;
-    uint64_t most_bytes;   /* of memory for values, temps and buffers; 0: no limit */
-    unsigned vector_scale; /* scalable vectors are this many times as long as they say; 0: 1 */
+    uint64_t most_bytes;      /* of memory for values, temps and buffers; 0: no limit */
+    unsigned vector_scale;    /* scalable vectors are this many times as long as they say; 0: 1 */
+    const TileOp **assertion; /* set to the assert that is false; may be NULL */
 } TileExecutorOptions;
 
 /* Memory of an argument: bytes data - below .. data + above may be touched. */

@@ -171,7 +171,8 @@ typedef struct TileImageTemp {
 
 /* slots: one 8-byte word for each of: the code's tensors (address, extents, strides in bytes) and scalars (in the
  * low bytes) in order, then its temporaries (as tensors). Runs programs begin .. end-1, numbered row-major over the
- * grid. scratch: 64-byte aligned, of the phase's scratch_bytes, this thread's alone. */
+ * grid. scratch: 64-byte aligned, of the phase's scratch_bytes, this thread's alone. A phase with assertions takes its
+ * first 8 bytes as an int64_t that is 0, and leaves there the number (1, 2, ..) of the first that failed. */
 typedef void (*TilePhaseEntry)(const uint64_t *slots, int64_t begin, int64_t end, void *scratch);
 
 typedef struct TileImagePhase {
@@ -179,6 +180,8 @@ typedef struct TileImagePhase {
     uint64_t scratch_bytes;
     uint8_t rank;
     uint32_t extents[TILE_MAX_GRID_RANK];
+    const char *const *assertions; /* "file:line:column: assertion failed: text", by number less 1 */
+    uint32_t assertion_count;
 } TileImagePhase;
 
 typedef struct TileImageCode TileImageCode;

@@ -118,9 +118,20 @@ static tile_status make_slots(Launch *launch) {
 typedef struct PhaseRun {
     const Launch *launch;
     const TileImagePhase *phase;
-    int64_t first;       /* program that range number 0 stands for */
-    _Atomic bool failed; /* no memory for some thread's scratch */
+    int64_t first;             /* program that range number 0 stands for */
+    _Atomic bool failed;       /* no memory for some thread's scratch */
+    _Atomic int64_t assertion; /* number of the one that failed, or 0; of several the first that came to be known */
 } PhaseRun;
+
+static void run_entry(PhaseRun *run, int64_t begin, int64_t end, void *scratch) {
+    const TileImagePhase *phase = run->phase;
+    int64_t number = 0, none = 0;
+    if (phase->assertion_count) memcpy(scratch, &number, sizeof number);
+    phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch);
+    if (!phase->assertion_count) return;
+    memcpy(&number, scratch, sizeof number);
+    if (number) atomic_compare_exchange_strong(&run->assertion, &none, number);
+}
 
 static void run_programs(void *state, int64_t begin, int64_t end) {
     PhaseRun *run = state;
@@ -130,7 +141,7 @@ static void run_programs(void *state, int64_t begin, int64_t end) {
         atomic_store(&run->failed, true);
         return;
     }
-    run->phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch ? scratch->memory : NULL);
+    run_entry(run, begin, end, scratch ? scratch->memory : NULL);
     if (scratch) tile_scratch_give(cache, scratch);
 }
 
@@ -188,6 +199,14 @@ static void run_phase(PhaseRun *run, _Atomic uint64_t *cost, int64_t programs) {
     keep_cost(cost, key, (double)(tile_clock_ns() - start) * threads / (double)rest);
 }
 
+static tile_status phase_status(const PhaseRun *run) {
+    if (atomic_load(&run->failed)) return out_of_memory(run->launch);
+    int64_t number = atomic_load(&run->assertion);
+    if (!number) return TILE_OK;
+    return tile_error_set(run->launch->error, TILE_INVALID_ARGUMENT, "%s: %s", kernel_name(run->launch),
+                          run->phase->assertions[number - 1]);
+}
+
 /* The number of programs of a phase; 0 where an extent is not positive. */
 static tile_status count_programs(const Launch *launch, const TileImagePhase *phase, int64_t *programs) {
     *programs = 1;
@@ -213,9 +232,9 @@ static tile_status run_phases(Launch *launch) {
     for (uint32_t i = 0; i < code->phase_count; i++) {
         TILE_TRY(count_programs(launch, &code->phases[i], &programs));
         if (programs == 0) continue;
-        PhaseRun run = {launch, &code->phases[i], 0, false};
+        PhaseRun run = {.launch = launch, .phase = &code->phases[i]};
         run_phase(&run, &launch->variant->costs[i], programs);
-        if (atomic_load(&run.failed)) return out_of_memory(launch);
+        TILE_TRY(phase_status(&run));
     }
     return TILE_OK;
 }

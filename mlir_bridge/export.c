@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lang/assertion.h"
+
 void export_fail(Exporter *exporter, tile_status status, const TileOp *op, const char *format, ...) {
     if (exporter->status != TILE_OK) return;
     exporter->status = status;
@@ -266,6 +268,14 @@ static MlirAttribute debug_scope(Exporter *exporter, const char *symbol) {
                                        type, 0, NULL, 0, NULL);
 }
 
+static void number_assertions(Exporter *exporter, TileFunc *func) {
+    TileArena *arena = exporter->bridge->arena;
+    TileAssertions assertions = tile_func_assertions(func, arena);
+    tile_map_init(&exporter->assertions, arena);
+    for (size_t i = 0; i < assertions.count; i++)
+        tile_map_set(&exporter->assertions, assertions.items[i], (void *)(uintptr_t)(i + 1));
+}
+
 static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) {
     TileArena *arena = exporter->bridge->arena;
     if (!is_phase_signature(func)) {
@@ -274,6 +284,7 @@ static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) 
     }
     const char *body = tile_arena_format(arena, "%s.body", func->name);
     exporter->values = TILE_NEW_ARRAY(arena, MlirValue, tile_func_number(func));
+    number_assertions(exporter, func);
     unsigned count = func->body.argument_count;
     MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);
     for (unsigned i = 0; i < count; i++) types[i] = export_type(exporter, func->body.arguments[i]->type);

@@ -99,11 +99,29 @@ MlirValue export_choice(Exporter *exporter, MlirValue condition, MlirType result
     return result.ptr ? mlirOperationGetResult(made, 0) : (MlirValue){NULL};
 }
 
+/* Puts the number into the first word of the scratch, unless one is there: the first assertion that fails counts. */
+static void record_assertion(Exporter *exporter, int64_t number) {
+    const TileBlock *body = &exporter->func->body;
+    MlirValue word = value_of(exporter, body->arguments[body->argument_count - 1]);
+    MlirType i64 = scalar_of(exporter, TILE_I64), truth = scalar_of(exporter, TILE_BOOL);
+    MlirNamedAttribute align = named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8));
+    MlirValue mine = export_constant(exporter, i64, export_integer(exporter, TILE_I64, number));
+    MlirValue before = export_build(exporter, "llvm.load", i64, VALUES(word), ATTRIBUTES(align));
+    MlirValue first = export_compare(exporter, false, ICMP_EQ, truth, before, export_lane_number(exporter, 0));
+    MlirValue after = export_build(exporter, "llvm.select", i64, VALUES(first, mine, before), NO_ATTRIBUTES);
+    export_build(exporter, "llvm.store", no_type(), VALUES(after, word), ATTRIBUTES(align));
+}
+
+/* A library must not end the host's process: the program notes what failed and goes on, and the launch fails. */
 void export_assert(Exporter *exporter, const TileOp *op) {
+    if (exporter->func->scratch_bytes < sizeof(int64_t)) {
+        export_fail(exporter, TILE_INTERNAL, op, "the pass cpu-scratch had to reserve scratch for its number");
+        return;
+    }
     MlirBlock outer = exporter->block, then = mlirBlockCreate(0, NULL, NULL),
               otherwise = mlirBlockCreate(0, NULL, NULL);
     exporter->block = otherwise;
-    export_build(exporter, "llvm.intr.trap", no_type(), NO_VALUES, NO_ATTRIBUTES);
+    record_assertion(exporter, (int64_t)(uintptr_t)tile_map_get(&exporter->assertions, op));
     exporter->block = outer;
     MlirValue none = {NULL};
     MlirRegion passes = export_simple_region(exporter, then, none);

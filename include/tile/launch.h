@@ -2,7 +2,7 @@
  *
  * A TileLibrary holds kernels; tile_library_kernel borrows one by name; tile_launch runs it on arguments in the
  * order of its parameters. Everything is checked before anything runs: a call that returns an error has written
- * nothing to any tensor.
+ * nothing to any tensor, unless memory ran out or an assertion failed on the way (see tile_launch).
  *
  * All functions here may be called from any number of threads at once, unless said otherwise. None of them exits,
  * aborts, or changes errno or the locale. */
@@ -117,7 +117,10 @@ typedef struct TileLaunchOptions {
  * Code for a kind of argument that the kernel has not seen is compiled first, where the library can compile; other
  * threads that need the same code wait for it.
  *
- * TILE_INVALID_ARGUMENT: the arguments do not fit, and the message names kernel, parameter, expected and given.
+ * TILE_INVALID_ARGUMENT: the arguments do not fit, and the message names kernel, parameter, expected and given; or an
+ * `assert` is false (the target interp checks all, others those compiled with TILE_COMPILE_DEBUG), and the message is
+ * "kernel: file:line:column: assertion failed: text", of the first that came to be known where several fail. Programs
+ * of its grid may go on and no later grid begins, so `out` and `inout` tensors may have been written.
  * TILE_INVALID_SOURCE: this instance of a generic kernel has errors. TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL.
  */
 TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, size_t argument_count,

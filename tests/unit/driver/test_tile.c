@@ -226,6 +226,105 @@ Test(tile, arguments_that_do_not_fit) {
     check_refused(parts_text, rows, 3, "column_sums: requires rows > 0, but rows = -2");
 }
 
+/* ---- assertions ---- */
+
+static const char guarded_text[] = "kernel guarded(x: in f32[N], y: inout f32[N])\n"
+                                   "{\n"
+                                   "    grid n in tiles(N, 16) {\n"
+                                   "        let v = x[n] else 0\n"
+                                   "        assert(all(v < 500), \"small\")\n"
+                                   "        assert(all(exp(v) > 0))\n"
+                                   "        y[n] = 2 * v\n"
+                                   "    }\n"
+                                   "    grid n in tiles(N, 16) { y[n] = y[n] + 1 }\n"
+                                   "}\n";
+
+enum { GUARDED = 5000 };
+
+typedef struct Guarded {
+    TileKernel *kernel;
+    TileThreadPool *pool;
+    float x[GUARDED], y[GUARDED];
+    bool good;
+} Guarded;
+
+static tile_status launch_guarded(Guarded *guarded, TileError *error) {
+    View x, y;
+    make_view(&x, guarded->x, GUARDED, 1, 1, 1);
+    make_view(&y, guarded->y, GUARDED, 1, 1, 1);
+    x.dl.ndim = y.dl.ndim = 1;
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = error, .threads = guarded->pool};
+    return tile_launch(guarded->kernel, args, 2, &options);
+}
+
+/* Bad values at changing places, and good ones in between. */
+static void *guard(void *state) {
+    static const struct {
+        float bad;
+        const char *message;
+    } cases[] = {{1000, "guarded: <text>:5:9: assertion failed: small"},
+                 {-1000, "guarded: <text>:6:9: assertion failed: all(exp(v) > 0)"}};
+    Guarded *guarded = state;
+    guarded->good = true;
+    for (int i = 0; i < GUARDED; i++) guarded->x[i] = number_at(i);
+    for (int round = 0; round < 8; round++) {
+        TileError error = {.message = ""};
+        float *place = &guarded->x[round * 701], kept = *place;
+        *place = cases[round % 2].bad;
+        guarded->good &= launch_guarded(guarded, &error) == TILE_INVALID_ARGUMENT;
+        guarded->good &= strcmp(error.message, cases[round % 2].message) == 0;
+        if (!guarded->good) fprintf(stderr, "%s\n", error.message);
+        *place = kept;
+        guarded->good &= launch_guarded(guarded, &error) == TILE_OK;
+        for (int i = 0; i < GUARDED; i++) guarded->good &= guarded->y[i] == 2 * guarded->x[i] + 1;
+    }
+    return NULL;
+}
+
+/* The words are the same from machine code, from the executor running machine form, and from the interpreter. */
+Test(tile, assertions_fail_the_launch) {
+    static const struct {
+        const char *target;
+        uint32_t flags;
+    } builds[] = {{NULL, 0}, {"avx2", 0}, {"avx2", TILE_COMPILE_EMULATE}, {"interp", 0}};
+    TileCompiler *compiler = make_compiler();
+    TileThreadPoolOptions options = {.struct_size = sizeof options, .threads = 4};
+    TileThreadPool *pool = NULL;
+    cr_assert_eq(tile_thread_pool_create(&options, &pool), TILE_OK);
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
+        TileLibrary *library = compile(compiler, guarded_text, builds[i].target, builds[i].flags | TILE_COMPILE_DEBUG);
+        Guarded *guarded = calloc(4, sizeof *guarded);
+        pthread_t threads[4];
+        for (int t = 0; t < 4; t++) {
+            guarded[t].kernel = only_kernel(library);
+            guarded[t].pool = pool;
+            pthread_create(&threads[t], NULL, guard, &guarded[t]);
+        }
+        for (int t = 0; t < 4; t++) {
+            pthread_join(threads[t], NULL);
+            cr_expect(guarded[t].good, "build %zu, thread %d", i, t);
+        }
+        free(guarded);
+        tile_library_destroy(library);
+    }
+    tile_thread_pool_destroy(pool);
+    tile_compiler_destroy(compiler);
+}
+
+Test(tile, release_builds_drop_assertions) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler, guarded_text, "avx2", 0);
+    Guarded *guarded = calloc(1, sizeof *guarded);
+    guarded->kernel = only_kernel(library);
+    guarded->x[7] = 1000;
+    cr_assert_eq(launch_guarded(guarded, NULL), TILE_OK);
+    cr_assert_eq(guarded->y[7], 2001);
+    free(guarded);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+}
+
 /* ---- threads ---- */
 
 typedef struct Racer {

@@ -187,16 +187,41 @@ Test(control, unrolling) {
     }
 }
 
-Test(control, asserts_trap) {
-    static const char text[] = "func phase machine @check(%n: i64, " PARAMETERS ") {\n"
-                               "  %c1 = const {value = 1} : i64\n"
-                               "  %ok = lt %n, %c1 : bool\n"
-                               "  assert %ok {text = \"n is small\"}\n"
-                               "  return\n}\n";
+#define CHECK_BODY                                                                                                     \
+    " {\n"                                                                                                             \
+    "  %c0 = const {value = 0} : i64\n"                                                                                \
+    "  %c1 = const {value = 1} : i64\n"                                                                                \
+    "  %c5 = const {value = 5} : i64\n"                                                                                \
+    "  for %c0, %n, %c1 (%i: i64) {\n"                                                                                 \
+    "    %few = lt %i, %c5 : bool\n"                                                                                   \
+    "    assert %few {text = \"i is small\"}\n"                                                                        \
+    "    yield\n"                                                                                                      \
+    "  }\n"                                                                                                            \
+    "  %some = ge %n, %c1 : bool\n"                                                                                    \
+    "  assert %some {text = \"n is positive\"}\n"                                                                      \
+    "  store %n, %y\n"                                                                                                 \
+    "  return\n}\n"
+
+/* The first that fails leaves its number, and the program goes on. */
+Test(control, asserts_record) {
+    static const char text[] =
+        "func phase machine @check(%y: ptr<global>, %n: i64, " PARAMETERS ") scratch_bytes = 64" CHECK_BODY;
+    static const struct { int64_t n, number; } cases[] = {{5, 0}, {6, 1}, {9, 1}, {1, 0}, {0, 2}, {-3, 2}};
     Compiled compiled = compile_text(text, &avx2);
-    find_entry(&compiled, "check")((uint64_t[]){0}, 0, 1, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        _Alignas(64) int64_t scratch[8] = {0};
+        int64_t y = 77;
+        find_entry(&compiled, "check")((uint64_t[]){SLOT(&y), (uint64_t)cases[i].n}, 0, 1, scratch);
+        cr_expect_eq(scratch[0], cases[i].number, "n = %ld: %ld", cases[i].n, scratch[0]);
+        cr_expect_eq(y, cases[i].n);
+    }
     release_compiled(&compiled);
     TileCode code = emit_text(text, &avx2, NULL, TILE_CODE_ASSEMBLY);
-    cr_expect(strstr(code.data, "ud2"));
+    cr_expect_null(strstr(code.data, "ud2"));
     tile_code_release(&code);
+}
+
+Test(control, asserts_need_scratch) {
+    expect_failure("func phase machine @check(%y: ptr<global>, %n: i64, " PARAMETERS ")" CHECK_BODY, &avx2,
+                   TILE_INTERNAL, "cpu-scratch");
 }

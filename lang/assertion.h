@@ -1,0 +1,16 @@
+/* The assertions of a function by number. Machine code records the number of one that fails (mlir_bridge), and the
+ * launcher is told what to say of it (driver), so both number them here. */
+#ifndef TILE_LANG_ASSERTION_H
+#define TILE_LANG_ASSERTION_H
+
+#include "base/string.h"
+#include "lang/ir.h"
+
+typedef TILE_LIST(const TileOp *) TileAssertions;
+
+/* In the order of tile_block_walk: assertion number i + 1 is items[i]. */
+TileAssertions tile_func_assertions(TileFunc *func, TileArena *arena);
+/* file:line:column: assertion failed: text */
+void tile_assertion_describe(TileText *text, const TileOp *op);
+
+#endif

@@ -223,15 +223,23 @@ const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum
     return as_symbol(table, TILE_SYMBOL_MIN, a, b);
 }
 
-const TileSum *tile_sum_clamp(TileSumTable *table, const TileSum *x, const TileSum *low, const TileSum *high) {
-    const TileSum *result = tile_sum_min(table, tile_sum_max(table, x, low), high);
-    const TileSum *needs = tile_sum_subtract(table, high, low);
-    if (result->count != 1 || only_symbol(result)->kind != TILE_SYMBOL_MIN || !tile_sum_is_host(needs)) return result;
-    TileSymbol *symbol = only_symbol(result);
-    if (symbol->lower_count) return result;
+/* min(bounded, high) where bounded >= low: a symbol of its own, even where it would fold to `high`, unless proven. */
+static const TileSum *clamp_symbol(TileSumTable *table, const TileSum *bounded, const TileSum *low,
+                                   const TileSum *high) {
+    const TileSum *result = tile_sum_min(table, bounded, high), *needs = tile_sum_subtract(table, high, low);
+    if (!needs->count || !tile_sum_is_host(needs) || tile_sum_nonnegative(table, needs, NULL)) return result;
+    if (result == high) result = as_symbol(table, TILE_SYMBOL_MIN, bounded, high);
+    TileSymbol *symbol = result->count ? only_symbol(result) : NULL;
+    bool made = symbol && result == tile_sum_symbol(table, symbol) && symbol->kind == TILE_SYMBOL_MIN &&
+                symbol->a == bounded && symbol->b == high;
+    if (!made || symbol->lower_count) return result;
     tile_symbol_bound(symbol, low, NULL);
     symbol->needs = needs;
     return result;
+}
+
+const TileSum *tile_sum_clamp(TileSumTable *table, const TileSum *x, const TileSum *low, const TileSum *high) {
+    return clamp_symbol(table, tile_sum_max(table, x, low), low, high);
 }
 
 const TileSum *tile_sum_max(TileSumTable *table, const TileSum *a, const TileSum *b) {
@@ -254,7 +262,10 @@ static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
     switch (symbol->kind) {
     case TILE_SYMBOL_KNOWN: return tile_sum_integer(table, symbol->known);
     case TILE_SYMBOL_VALUE: return tile_sum_symbol(table, symbol);
-    case TILE_SYMBOL_MIN: return same ? tile_sum_symbol(table, symbol) : tile_sum_min(table, a, b);
+    case TILE_SYMBOL_MIN:
+        if (same) return tile_sum_symbol(table, symbol);
+        return symbol->needs ? clamp_symbol(table, a, tile_sum_resolve(table, symbol->lower[0]), b)
+                             : tile_sum_min(table, a, b);
     case TILE_SYMBOL_MAX: return same ? tile_sum_symbol(table, symbol) : tile_sum_max(table, a, b);
     case TILE_SYMBOL_DIV: return same ? tile_sum_symbol(table, symbol) : tile_sum_divide(table, a, b);
     case TILE_SYMBOL_REM: return same ? tile_sum_symbol(table, symbol) : tile_sum_remainder(table, a, b);

@@ -245,6 +245,24 @@ Test(meaning, clamp_is_checked_where_the_host_must) {
     cr_expect_eq(run_named(text, "k", "", none, 2), TILE_EXECUTION_REQUIRE);
 }
 
+/* Whatever folds on the way: the first argument, tune names in it, the clamp as a whole. */
+Test(meaning, clamp_to_a_dimension_lies_inside) {
+    float x[5] = {1, 2, 3, 4, 5}, y[5], z[5];
+    RUN("kernel k(x: in f32[N], y: out f32[N], z: inout f32[N]) tune B in {2} { grid n in tiles(N, B) {\n"
+        "y[n] = x[clamp(n.start - 1, 0, N - 1)] + 10 * x[clamp(n.start + 1, 0, N - 1)]\n"
+        "z[n] = x[clamp(n.end - 1, 0, N - 1)] + 10 * x[clamp(N, 0, N - 1)] + 100 * x[clamp(0, 0, N - 1)]\n"
+        "z[n] += 1000 * x[clamp(n.start * B, 0, N - 1)] + 10000 * x[clamp(-B, 0, N - 1)] } }",
+        "B=2", VECTOR(x), VECTOR(y), VECTOR(z));
+    EXPECT(y, 21, 21, 42, 42, 54);
+    EXPECT(z, 11152, 11152, 15154, 15154, 15155);
+    const char *text = "kernel k(x: in f32[G], y: out f32[N]) tune B in {2} { grid n in tiles(N, B) {\n"
+                       "y[n] = x[clamp(n.start - 1, 0, G - 1)] + x[clamp(G, 0, G - 1)] } }";
+    RUN(text, "B=2", VECTOR(x), VECTOR(y));
+    EXPECT(y, 6, 6, 7, 7, 9);
+    RunArgument none[] = {{.data = x, .bytes = 4, .rank = 1, .extent = {0}}, VECTOR(y)};
+    cr_expect_eq(run_named(text, "k", "B=2", none, 2), TILE_EXECUTION_REQUIRE);
+}
+
 Test(meaning, offsets_one_past_the_end) {
     int32_t offsets[3] = {0, 2, 5};
     int64_t y[2];

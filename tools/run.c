@@ -197,7 +197,8 @@ static int time_repeats(TileProgram *program, TileProgramArgument *twin, long re
 
 static const char *output_path(const TileProgramArgument *argument, const RunOptions *options) {
     for (size_t i = 0; i < options->outputs.count; i++)
-        if (strcmp(options->outputs.items[i].name, argument->info.name) == 0) return options->outputs.items[i].value;
+        if (strcmp(options->outputs.items[i].name, argument->info.name) == 0)
+            return strcmp(options->outputs.items[i].value, "@") == 0 ? NULL : options->outputs.items[i].value;
     return argument->source.kind == TILE_SOURCE_FILE ? argument->source.path : NULL;
 }
 

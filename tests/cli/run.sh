@@ -32,4 +32,7 @@ expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy 
 printf '%s\n' 'kernel f(x: in f32[N], y: out f32[N]) {' '    grid n in tiles(N, 16) {' \
     '        assert(all((x[n] else 0) < 5), "small")' '        y[n] = x[n]' '    }' '}' >f.tile
 expect 1 'f: f.tile:3:9: assertion failed: small' "$tilec" run f.tile x=arange:f32[9] y=@ --debug
+expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.npy[0]" a=1 --out y=@
+expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
+expect 1 '' test -e @
 finish

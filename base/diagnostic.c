@@ -35,6 +35,17 @@ static bool already_there(const TileDiagnostics *list, TileDiagnosticCode code, 
     return false;
 }
 
+/* A name in a message may be as long as the file; nobody reads that. */
+enum { LONGEST_MESSAGE = 1000 };
+
+static const char *format_message(TileArena *arena, const char *format, va_list arguments) {
+    const char *message = tile_arena_format_list(arena, format, arguments);
+    size_t length = strnlen(message, LONGEST_MESSAGE + 1);
+    if (length <= LONGEST_MESSAGE) return message;
+    while (((unsigned char)message[--length] & 0xc0) == 0x80) continue;
+    return tile_arena_format(arena, "%.*s...", (int)length, message);
+}
+
 TileDiagnostic *tile_diagnose(TileDiagnostics *list, TileDiagnosticCode code, TileSpan span, ...) {
     TileSource *file = &list->files.items[span.file];
     TileSeverity severity = codes[code].severity;
@@ -47,7 +58,7 @@ TileDiagnostic *tile_diagnose(TileDiagnostics *list, TileDiagnosticCode code, Ti
     diagnostic->span = span;
     va_list arguments;
     va_start(arguments, span);
-    diagnostic->message = tile_arena_format_list(list->arena, codes[code].format, arguments);
+    diagnostic->message = format_message(list->arena, codes[code].format, arguments);
     va_end(arguments);
     tile_list_push(list->arena, &list->list, diagnostic);
     (*count)++;
@@ -59,7 +70,7 @@ void tile_diagnostic_note(TileDiagnostics *list, TileDiagnostic *diagnostic, Til
     if (!diagnostic) return;
     va_list arguments;
     va_start(arguments, format);
-    const char *message = tile_arena_format_list(list->arena, format, arguments);
+    const char *message = format_message(list->arena, format, arguments);
     va_end(arguments);
     tile_list_push(list->arena, &diagnostic->notes, (TileNote){span, message});
 }

@@ -34,6 +34,8 @@ static tile_status check_setting(Builder *b, const TileKernelGeneric *generic, c
     tile_text_format(&b->unit->message, "%s: %s must be %s", b->kernel->name, generic->name, generic->class);
     if (binding->kind == TILE_BINDING_TYPE)
         tile_text_format(&b->unit->message, ", not %s", tile_scalar_name(binding->type));
+    else
+        tile_text_add(&b->unit->message, ", a type such as f32");
     return TILE_INVALID_ARGUMENT;
 }
 

@@ -303,6 +303,7 @@ static int open_output(TileNpyWriter *writer, const char *path, TileArena *arena
     struct stat info;
     bool exists = stat(path, &info) == 0;
     if (exists && !S_ISREG(info.st_mode)) return open(path, O_WRONLY | O_CLOEXEC);
+    if (exists && access(path, W_OK) != 0) return -1; /* the rename would not ask */
     char *target = exists ? realpath(path, NULL) : NULL;
     writer->path = tile_arena_format(arena, "%s", target ? target : path);
     free(target);

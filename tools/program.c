@@ -1,6 +1,7 @@
 #include "tools/program.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ static int list_kernels(TileProgram *program) {
     return tile_session_fail(program->session, TILE_INVALID_ARGUMENT, "%s", tile_text_get(&text));
 }
 
-static int compile(TileProgram *program) {
+static int compile(TileProgram *program, const char *signature) {
     TileReport *report = NULL;
     program->options.settings = program->settings.items;
     program->options.setting_count = program->settings.count;
@@ -65,6 +66,8 @@ static int compile(TileProgram *program) {
     if (status != TILE_OK && !report && status != TILE_OUT_OF_MEMORY)
         return tile_session_fail(program->session, status, "%s: %s", program->path, tile_status_text(status));
     int exit_status = tile_session_report(program->session, status, report);
+    if (status == TILE_INVALID_ARGUMENT && signature && !program->session->json)
+        fprintf(stderr, "the kernel is\n  %s\n", signature);
     if (exit_status) return exit_status;
     if (tile_library_kernel(program->library, program->kernel_name, &program->kernel) != TILE_OK)
         return list_kernels(program);
@@ -131,14 +134,15 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     program->options.struct_size = sizeof program->options;
     tile_status status = tile_compiler_create(NULL, &program->compiler);
     if (status != TILE_OK) return tile_session_report(session, status, NULL);
-    int exit_status = compile(program);
+    int exit_status = compile(program, NULL);
     if (exit_status) return exit_status;
     exit_status = sort_words(program, false);
     if (exit_status) return exit_status;
     if (!program->settings.count) return sort_words(program, true);
+    const char *signature = tile_arena_format(session->arena, "%s", tile_kernel_signature(program->kernel));
     tile_library_destroy(program->library);
     program->library = NULL;
-    exit_status = compile(program);
+    exit_status = compile(program, signature);
     if (exit_status) return exit_status;
     program->argument_count = tile_kernel_parameter_count(program->kernel);
     exit_status = check_refused(program);
@@ -228,6 +232,12 @@ static int read_scalar(TileProgram *program, TileProgramArgument *argument) {
     return 0;
 }
 
+int tile_program_refuse(TileProgram *program, tile_status status, const char *message) {
+    if (status != TILE_INVALID_ARGUMENT) return tile_session_fail(program->session, status, "%s", message);
+    return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message,
+                             tile_kernel_signature(program->kernel));
+}
+
 /* A result's type and extents: what the text names, else what the other arguments decide. */
 static int create_result(TileProgram *program, size_t index, const TileArg *args) {
     TileProgramArgument *argument = &program->arguments[index];
@@ -246,7 +256,7 @@ static int create_result(TileProgram *program, size_t index, const TileArg *args
         uint32_t known;
         status =
             tile_kernel_infer(program->kernel, args, program->argument_count, index, &type, inferred, &known, &failure);
-        if (status != TILE_OK) return tile_session_fail(program->session, status, "%s", failure.message);
+        if (status != TILE_OK) return tile_program_refuse(program, status, failure.message);
         if (scalar == TILE_SCALAR_COUNT) scalar = scalar_of(type);
         if (scalar == TILE_SCALAR_COUNT)
             return complain(program, "nothing decides the element type; name it, as in out.npy:f32, for",

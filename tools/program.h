@@ -48,6 +48,8 @@ int tile_program_describe(TileProgram *program);
 TileArg *tile_program_args(const TileProgram *program);
 /* Makes `argument` stand for an array. */
 void tile_program_bind(TileProgramArgument *argument, const TileArray *view);
+/* Fails with the message; a mistake in the arguments is shown with the signature. */
+int tile_program_refuse(TileProgram *program, tile_status status, const char *message);
 void tile_program_close(TileProgram *program);
 
 static inline bool tile_argument_is_written(const TileProgramArgument *argument) {

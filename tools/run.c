@@ -56,9 +56,10 @@ static int read_options(TileSession *session, TileProgram *program, RunOptions *
         if (!taken) return tile_session_unknown(session, words[i]);
         if (repeat && !read_count(repeat, 1, &options->repeat))
             return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--repeat needs a positive number");
+        errno = 0;
         if (seed) options->seed = strtoull(seed, &end, 0);
-        if (seed && (end == seed || *end))
-            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--seed needs a number");
+        if (seed && (end == seed || *end || errno))
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--seed needs a number of 64 bits");
     }
     return 0;
 }
@@ -93,14 +94,15 @@ static void release_copies(TileArray *copies, size_t count) {
         if (copies[i].storage) tile_array_release(&copies[i]);
 }
 
-static int launch(TileSession *session, TileKernel *kernel, const TileProgramArgument *arguments, size_t count) {
+static int launch(TileProgram *program, TileKernel *kernel, const TileProgramArgument *arguments) {
+    size_t count = program->argument_count;
     TileError error = {0};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
-    TileArg *args = TILE_NEW_ARRAY(session->arena, TileArg, count);
+    TileArg *args = TILE_NEW_ARRAY(program->session->arena, TileArg, count);
     for (size_t i = 0; i < count; i++) args[i] = arguments[i].arg;
     tile_status status = tile_launch(kernel, args, count, &options);
     if (status == TILE_OK) return 0;
-    return tile_session_fail(session, status, "%s", *error.message ? error.message : tile_status_text(status));
+    return tile_program_refuse(program, status, *error.message ? error.message : tile_status_text(status));
 }
 
 /* ---- --check ---- */
@@ -162,7 +164,7 @@ static int run_reference(TileProgram *program, TileProgramArgument *twin) {
     if (status == TILE_OK) status = tile_library_kernel(library, tile_kernel_name(program->kernel), &kernel);
     if (status != TILE_OK) return tile_session_report(program->session, status, report);
     tile_report_destroy(report);
-    int failed = launch(program->session, kernel, twin, program->argument_count);
+    int failed = launch(program, kernel, twin);
     tile_library_destroy(library);
     return failed;
 }
@@ -184,7 +186,7 @@ static int time_repeats(TileProgram *program, TileProgramArgument *twin, long re
     double *seconds = TILE_NEW_ARRAY(program->session->arena, double, repeat);
     for (long i = 0; i < repeat; i++) {
         double start = now();
-        int failed = launch(program->session, program->kernel, twin, program->argument_count);
+        int failed = launch(program, program->kernel, twin);
         if (failed) return failed;
         seconds[i] = now() - start;
     }
@@ -291,7 +293,7 @@ static int run_loaded(TileProgram *program, const RunOptions *options) {
         return tile_session_fail(program->session, TILE_OUT_OF_MEMORY, "%s", tile_text_get(&error));
     }
     double start = now();
-    int failed = launch(program->session, program->kernel, program->arguments, count);
+    int failed = launch(program, program->kernel, program->arguments);
     double seconds = now() - start;
     if (!failed && options->check) failed = run_reference(program, twin);
     if (!failed && options->check) failed = compare_results(program, copies);

@@ -22,7 +22,7 @@ void tile_print_json_string(FILE *file, const char *text) {
 
 static void show(TileSession *session, const char *text) {
     if (session->json) {
-        fputs("[{\"severity\": \"error\", \"text\": ", stderr);
+        fputs("[{\"severity\":\"error\",\"message\":", stderr);
         tile_print_json_string(stderr, text);
         fputs("}]\n", stderr);
     } else {
@@ -61,6 +61,12 @@ const char *tile_option_value(const char *word, const char *name) {
 }
 
 int tile_session_unknown(TileSession *session, const char *word) {
+    static const char *const valued[] = {"--target", "--repeat", "--seed", "--after", "--error-format"};
+    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
+        if (strcmp(word, valued[i]) == 0)
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT,
+                                     "%s needs a value: write %s=..; see `tilec help %s`", word, word,
+                                     session->command);
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'; see `tilec help %s`", word,
                              session->command);
 }

@@ -36,12 +36,22 @@ absent full/out.npy
 printf 'old' >full/kept.npy
 expect 2 'full/kept.npy' sh -c 'ulimit -f 1; exec "$@"' sh "$tilec" run "$softmax" x=good.npy y=full/kept.npy
 expect 0 'old' cat full/kept.npy
+printf 'old' >locked.npy
+chmod 444 locked.npy
+if [ ! -w locked.npy ]; then # root may write everything
+    expect 2 'locked.npy' "$tilec" run "$softmax" x=good.npy y=locked.npy
+    expect 0 'old' cat locked.npy
+fi
 if [ -w /dev/full ]; then
     expect 2 'o' sh -c 'exec "$@" >/dev/full' sh "$tilec" run "$softmax" x=good.npy y=@
 fi
 
 # Types, shapes, arguments.
 expect 1 'x' "$tilec" run "$softmax" x=arange:i32[4,100] y=@
+expect 1 '(x: in T[M, N], y: out T[M, N])' "$tilec" run "$softmax" x=arange:i32[4,100] y=@:f32[4,100]
+expect 1 '(x: in T[M, N], y: out T[M, N])' "$tilec" run "$softmax" x=good.npy y=@ z=3
+expect 1 'a type such as f32' "$tilec" run "$softmax" x=good.npy y=@ T=f33
+expect 1 '"message":"no value for ' "$tilec" run "$softmax" x=good.npy --error-format=json
 expect 1 'f64' "$tilec" run "$softmax" x=good.npy y=@ T=f64
 expect 1 'x' "$tilec" run "$softmax" x=zeros:f32[4] y=@
 expect 1 'K' "$tilec" run "$matmul" a=zeros:f32[4,5] b=zeros:f32[6,7] c=@
@@ -57,6 +67,8 @@ expect 1 'a row has elements' "$tilec" run "$stdlib/softmax.tile:softmax_row" x=
 expect 1 'y' "$tilec" run "$stdlib/elementwise.tile:axpy" 'x=ones:f32[5]' 'y=ones:f32[1]*[5]' a=1
 expect 1 'target' "$tilec" run "$softmax" x=good.npy y=@ --target=z80
 expect 1 '--frobnicate' "$tilec" run "$softmax" x=good.npy y=@ --frobnicate
+expect 1 '--target needs a value' "$tilec" run "$softmax" x=good.npy y=@ --target
+expect 1 '--seed' "$tilec" run "$softmax" x=good.npy y=@ --seed=99999999999999999999
 expect 1 'frobnicate' "$tilec" frobnicate
 expect 1 '' "$tilec"
 
@@ -67,6 +79,8 @@ expect 1 'error' "$tilec" check noise.tile
 expect 1 'error' "$tilec" check nested.tile
 { echo 'fn f(x: f32) -> f32 { return 0'; yes '-' | head -n 100000 | tr -d '\n'; echo 'x }'; } >minus.tile
 expect 1 'error' "$tilec" check minus.tile
+head -c 100000 /dev/zero | tr '\0' 'x' >name.tile
+expect 1 'xxx...' "$tilec" check name.tile
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = z[n] } }\n' >unknown.tile
 expect 1 "unknown.tile:1:" "$tilec" check unknown.tile
 expect 1 '"line"' "$tilec" check --error-format=json unknown.tile

@@ -226,14 +226,17 @@ static void print_element(void *state, char *element, int64_t index) {
     const TileArray *array = state;
     uint64_t bits = read_bits(element, array->scalar);
     if (index) putchar(' ');
-    if (tile_scalar_is_float(array->scalar))
-        printf("%.9g", tile_scalar_to_double(array->scalar, bits));
+    double number = tile_scalar_to_double(array->scalar, bits);
+    if (isnan(number))
+        printf("nan"); /* its sign is not part of a result */
+    else if (tile_scalar_is_float(array->scalar))
+        printf("%.9g", number);
     else if (array->scalar == TILE_U64)
         printf("%llu", (unsigned long long)bits);
     else if (array->scalar == TILE_I64)
         printf("%lld", (long long)bits);
     else
-        printf("%.0f", tile_scalar_to_double(array->scalar, bits));
+        printf("%.0f", number);
 }
 
 enum { SHOWN_ELEMENTS = 8 };

@@ -35,4 +35,10 @@ expect 1 'f: f.tile:3:9: assertion failed: small' "$tilec" run f.tile x=arange:f
 expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.npy[0]" a=1 --out y=@
 expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
 expect 1 '' test -e @
+
+# The sign of a NaN is not shown.
+printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = -(x[n] / x[n]) } }\n' >nan.tile
+expect 0 'y: f32[2] = nan nan' "$tilec" run nan.tile x=zeros:f32[2] y=@
+printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = x[n] / x[n] } }\n' >nan.tile
+expect 0 'y: f32[2] = nan nan' "$tilec" run nan.tile x=zeros:f32[2] y=@
 finish

@@ -311,6 +311,9 @@ bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what,
 /* A positive compile-time extent. */
 const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr);
 bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
+/* Types that the language has in mind, and that are refused. */
+bool tile_is_future_type(const char *name);
+TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
 /* A scalar condition: bool, proven valid. */
 TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr);

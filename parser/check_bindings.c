@@ -32,7 +32,7 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
     uint32_t types = 0;
     for (size_t i = 0; i < generic->classes.count; i++) {
         const TileNameRef *class = &generic->classes.items[i];
-        if (!tile_class_types(class->name, &types)) return tile_fail(c, UNKNOWN_TYPE, class->span, class->name), false;
+        if (!tile_class_types(class->name, &types)) return tile_fail_type(c, class->span, class->name), false;
     }
     const TileBinding *binding = tile_find_binding(c, generic->name);
     TileScalar scalar = TILE_F32;
@@ -54,7 +54,7 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
     const TileBinding *binding = tile_find_binding(c, generic->name);
     TileScalar scalar = TILE_I64;
     if (generic->type && !tile_find_type(c, generic->type->name, &scalar))
-        return tile_fail(c, UNKNOWN_TYPE, generic->type->span, generic->type->name), false;
+        return tile_fail_type(c, generic->type->span, generic->type->name), false;
     TileMeaning m;
     int64_t value;
     if (binding || !generic->value) {

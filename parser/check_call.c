@@ -56,7 +56,7 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
     TileScalar wanted;
     if (generic && generic->kind == TILE_GENERIC_TYPE && !tile_scope_find(c, type->name))
         return bind_type(c, call, generic, scalar, span);
-    if (!tile_find_type(c, type->name, &wanted)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name), false;
+    if (!tile_find_type(c, type->name, &wanted)) return tile_fail_type(c, type->span, type->name), false;
     if (wanted == scalar) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(wanted),
                                       tile_scalar_name(scalar));
@@ -142,7 +142,7 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
         TileScalar natural = m->kind == TILE_MEANING_INTEGER && admits(generic, TILE_I64) ? TILE_I64 : TILE_F32;
         if (!bind_type(c, call, generic, natural, argument_span(call, i))) return false;
     }
-    if (!tile_find_type(c, type->name, &scalar)) return tile_fail(c, UNKNOWN_TYPE, type->span, type->name), false;
+    if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->span, type->name), false;
     *m = tile_literal_as(c, m, scalar, argument_span(call, i));
     return !tile_is_error(m);
 }
@@ -191,7 +191,7 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
                                        TileSpan span) {
     TileScalar scalar;
     if (!tile_find_type(c, type->name, &scalar))
-        return tile_fail(c, UNKNOWN_TYPE, type->span, type->name ? type->name : "?");
+        return tile_fail_type(c, type->span, type->name);
     if (tile_is_literal(&m)) m = tile_literal_as(c, &m, scalar, span);
     if (tile_is_error(&m)) return m;
     bool fits = m.kind == TILE_MEANING_VALUE && m.scalar == scalar;

@@ -120,7 +120,7 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
         return;
     }
     if (!tile_find_type(c, type->name, &scalar)) {
-        tile_fail(c, UNKNOWN_TYPE, type->span, type->name);
+        tile_fail_type(c, type->span, type->name);
         return;
     }
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);

@@ -81,7 +81,7 @@ static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param
     if (type->kind != TILE_TYPE_EXPR_NAME) {
         tile_fail(c, PARAMETER_TYPE, type->span);
     } else if (!tile_find_type(c, type->name, &scalar)) {
-        tile_fail(c, UNKNOWN_TYPE, type->span, type->name);
+        tile_fail_type(c, type->span, type->name);
         bind_parameter(c, param, tile_error_meaning());
     } else if (type->access != TILE_WORD_NONE && type->has_extents) {
         add_tensor(c, kernel, param, scalar);

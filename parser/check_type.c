@@ -17,6 +17,13 @@ bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar) {
     return tile_scalar_find(name, strlen(name), scalar);
 }
 
+bool tile_is_future_type(const char *name) { return name && (strcmp(name, "i4") == 0 || strcmp(name, "u4") == 0); }
+
+TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
+    if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
+    return tile_fail(c, UNKNOWN_TYPE, span, name ? name : "?");
+}
+
 bool tile_class_types(const char *class, uint32_t *types) {
     uint32_t ints = 0, floats = 0, all = 0;
     for (int s = 0; s < TILE_SCALAR_COUNT; s++) {

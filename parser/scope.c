@@ -91,7 +91,7 @@ static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const 
     TileScalar scalar;
     if (item->type && !tile_is_error(&value)) {
         if (!tile_find_type(c, item->type->name, &scalar))
-            value = tile_fail(c, UNKNOWN_TYPE, item->type->span, item->type->name ? item->type->name : "?");
+            value = tile_fail_type(c, item->type->span, item->type->name);
         else if (tile_is_literal(&value))
             value = tile_literal_as(c, &value, scalar, item->value->span);
         else if (value.scalar != scalar)
@@ -141,6 +141,7 @@ static unsigned distance(const char *a, const char *b) {
 }
 
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
+    if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
     const char *best = NULL;
     unsigned least = __builtin_strlen(name) > 3 ? 3 : 2;

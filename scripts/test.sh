@@ -18,13 +18,26 @@ step "3/5 Building the release (build/release)"
 cmake --preset release -DTILE_REQUIRE_TESTS=ON
 cmake --build --preset release
 
-status=0
+# Runs the tests of a build and adds its numbers to the totals.
+passed=0 failed=0
+run_tests() {
+    log=$(mktemp)
+    ctest --test-dir "$1" --output-on-failure -j "$jobs" | tee "$log"
+    total=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$log")
+    bad=$(sed -n 's/.* \([0-9]*\) tests failed out of [0-9]*$/\1/p' "$log")
+    rm -f "$log"
+    # Without a summary ctest itself has failed.
+    failed=$((failed + ${bad:-1}))
+    passed=$((passed + ${total:-0} - ${bad:-0}))
+}
+
 step "4/5 Tests with sanitizers"
-ctest --test-dir build/dev --output-on-failure -j "$jobs" || status=1
+run_tests build/dev
 
 step "5/5 Tests of the release: kernels on every target, command line, examples"
-ctest --test-dir build/release --output-on-failure -j "$jobs" || status=1
+run_tests build/release
 grep -h 'rows ran' build/release/Testing/Temporary/LastTest.log || true
 
-step "$([ $status = 0 ] && echo 'All tests passed.' || echo 'Some tests failed; see above.')"
-exit $status
+step "$([ $failed = 0 ] && echo 'All tests passed.' || echo 'Some tests failed; see above.')"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ] && [ $passed -gt 0 ]

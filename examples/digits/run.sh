@@ -31,7 +31,7 @@ layer argmax_rows x="$work/probability.npy" digit="$work/digit.npy" "$@"
 seconds_per_run=$(awk '{ sum += $1 } END { print sum * 1e-6 }' "$work/times")
 correct=$(numbers "$work/count.npy" 8 | od -An -t d8 | tr -d ' ')
 expected=$(cat "$here/expected.txt")
-echo "accuracy: $correct of $images held-out images right ($((correct * 10000 / images / 100)).$(printf %02d $((correct * 10000 / images % 100))) %); NumPy: $expected"
+echo "accuracy: $correct of $images held-out images right ($(awk "BEGIN { printf \"%.2f\", 100 * $correct / $images }") %); NumPy: $expected"
 echo "throughput: $(awk "BEGIN { printf \"%.0f\", $images / $seconds_per_run }") images/s"
 [ "$correct of $images" = "$expected" ] || { echo "run.sh: the count differs from NumPy's" >&2; exit 1; }
 

@@ -1,5 +1,5 @@
 /* What tools ask of the driver beyond the public API (include/tile/tile.h): where the time of a library's
- * compilations went. */
+ * compilations went, and which names are settings. */
 #ifndef TILE_DRIVER_COMPILE_H
 #define TILE_DRIVER_COMPILE_H
 
@@ -26,5 +26,9 @@ typedef struct TileStepTimes {
 
 /* Sums over everything compiled for the library so far. Thread safe. */
 TileStepTimes tile_library_times(const TileLibrary *library);
+
+/* Does a kernel of the library have a generic, const, static or tune parameter of this name? Yes where
+ * memory does not suffice for the answer. */
+bool tile_library_has_setting(const TileLibrary *library, const char *name);
 
 #endif

@@ -150,6 +150,24 @@ TileStepTimes tile_library_times(const TileLibrary *library) {
     return times;
 }
 
+typedef struct NameQuestion {
+    const char *name;
+    bool found;
+} NameQuestion;
+
+static tile_status find_setting(TileUnit *unit, void *state) {
+    NameQuestion *question = state;
+    TileProgramInfo program = {0};
+    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    question->found = is_named(&program, question->name);
+    return TILE_OK;
+}
+
+bool tile_library_has_setting(const TileLibrary *library, const char *name) {
+    NameQuestion question = {.name = name};
+    return tile_unit_run(tile_library_source(library), find_setting, &question, NULL) != TILE_OK || question.found;
+}
+
 /* ---- files ---- */
 
 enum { LARGEST_FILE = 256 << 20 };

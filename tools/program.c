@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/compile.h"
+
 /* ---- words ---- */
 
 static void set_file(TileProgram *program, char *word) {
@@ -139,6 +141,9 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     exit_status = sort_words(program, false);
     if (exit_status) return exit_status;
     if (!program->settings.count) return sort_words(program, true);
+    for (size_t i = 0; i < program->settings.count; i++)
+        if (!tile_library_has_setting(program->library, program->settings.items[i].name))
+            return complain(program, "no parameter and no setting is called", program->settings.items[i].name);
     const char *signature = tile_arena_format(session->arena, "%s", tile_kernel_signature(program->kernel));
     tile_library_destroy(program->library);
     program->library = NULL;

@@ -66,6 +66,9 @@ expect 1 'f' "$tilec" run "$stdlib/elementwise.tile:map" x=good.npy y=@ f=nonesu
 expect 1 'a row has elements' "$tilec" run "$stdlib/softmax.tile:softmax_row" x=zeros:f32[3,0] y=@
 expect 1 'y' "$tilec" run "$stdlib/elementwise.tile:axpy" 'x=ones:f32[5]' 'y=ones:f32[1]*[5]' a=1
 expect 1 'target' "$tilec" run "$softmax" x=good.npy y=@ --target=z80
+expect 1 "tilec: error: no parameter and no setting is called 'q'; the kernel is" "$tilec" run "$softmax" x=good.npy y=@ q=3
+expect 1 'softmax[' "$tilec" run "$softmax" x=good.npy y=@ q=3
+expect 1 "no parameter and no setting is called 'q'" "$tilec" run "$softmax" x=good.npy y=@ const.q=3
 expect 1 '--frobnicate' "$tilec" run "$softmax" x=good.npy y=@ --frobnicate
 expect 1 '--target needs a value' "$tilec" run "$softmax" x=good.npy y=@ --target
 expect 1 '--seed' "$tilec" run "$softmax" x=good.npy y=@ --seed=99999999999999999999

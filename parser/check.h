@@ -325,8 +325,8 @@ TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom);
 TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, const TileValidity *guard,
                               TileSpan span);
 /* `guard`: where the index tile `key` itself is valid, which `mask` takes into account. */
-TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim,
-                         const TileValidity *guard, TileSpan span, const char *words);
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, const TileValidity *guard,
+                         TileSpan span, const char *words);
 const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
                                    TileSpan where);
 const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, const TileValidity *b);
@@ -367,7 +367,10 @@ TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, con
 
 /* check_index.c */
 TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr);
-void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr, bool skip);
+/* `loaded` is how far the target was valid where `+=` has just loaded it: the store is valid just so, though its index
+ * tiles are values of their own. */
+void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr,
+                      const TileValidity *loaded, bool skip);
 TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call);
 void tile_check_scatter(TileChecker *c, const TileExpr *call);
 TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor);

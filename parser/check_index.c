@@ -413,9 +413,11 @@ static bool target_access(TileChecker *c, const TileExpr *target, Access *access
 }
 
 void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value, const TileExpr *value_expr,
-                      bool skip) {
+                      const TileValidity *loaded, bool skip) {
     Access access;
-    if (target_access(c, target, &access) && !tile_is_error(&value)) store(c, &access, value, value_expr, skip);
+    if (!target_access(c, target, &access) || tile_is_error(&value)) return;
+    access.implied = tile_valid_union(c, access.implied, loaded);
+    store(c, &access, value, value_expr, skip);
 }
 
 /* ---- gather and scatter ---- */
@@ -461,7 +463,8 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, words);
     shape->valid = tile_valid_add(c, NULL, atom, axes, call->span);
     TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
-    access->valid = tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, call->span, words), axes, call->span);
+    access->valid =
+        tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, call->span, words), axes, call->span);
     return true;
 }
 

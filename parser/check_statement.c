@@ -249,6 +249,7 @@ static void assign_tensor(TileChecker *c, const TileStatement *statement) {
     TileTokenKind op = (TileTokenKind)statement->op;
     const TileExpr *expr = statement->value;
     bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
+    const TileValidity *loaded = NULL;
     if (skip) expr = expr->a;
     TileMeaning value = tile_check_value(c, expr);
     if (op != TILE_TOKEN_ASSIGN && !tile_is_error(&value)) {
@@ -258,10 +259,12 @@ static void assign_tensor(TileChecker *c, const TileStatement *statement) {
                          .op_span = statement->span,
                          .a = statement->target,
                          .b = statement->value};
-        value = tile_apply_binary(c, plain_operator(op), tile_check_value(c, statement->target), value, &both);
+        TileMeaning old = tile_check_value(c, statement->target);
+        loaded = old.valid;
+        value = tile_apply_binary(c, plain_operator(op), old, value, &both);
     }
     tile_emit_at(c, statement->span);
-    tile_check_store(c, statement->target, value, expr, skip);
+    tile_check_store(c, statement->target, value, expr, loaded, skip);
 }
 
 static void check_assignment(TileChecker *c, const TileStatement *statement) {

@@ -190,8 +190,7 @@ static bool bind_defaults(TileChecker *c, const Call *call) {
 static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMeaning m, const TileTypeExpr *type,
                                        TileSpan span) {
     TileScalar scalar;
-    if (!tile_find_type(c, type->name, &scalar))
-        return tile_fail_type(c, type->span, type->name);
+    if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->span, type->name);
     if (tile_is_literal(&m)) m = tile_literal_as(c, &m, scalar, span);
     if (tile_is_error(&m)) return m;
     bool fits = m.kind == TILE_MEANING_VALUE && m.scalar == scalar;

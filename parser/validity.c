@@ -171,8 +171,8 @@ static bool same_set(const TileValidity *a, const TileValidity *b) {
     return !tile_valid_missing(a, b) && !tile_valid_missing(b, a);
 }
 
-TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim,
-                         const TileValidity *guard, TileSpan span, const char *words) {
+TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, const TileValidity *guard,
+                         TileSpan span, const char *words) {
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
         if (other->kind == TILE_ATOM_MASK && other->key == key && other->dim == dim && same_set(other->guard, guard))

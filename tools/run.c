@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -286,6 +287,23 @@ static int check_outputs(TileProgram *program, const RunOptions *options) {
     return 0;
 }
 
+/* Two results in one file would leave only the last. */
+static int check_paths(TileProgram *program, const RunOptions *options) {
+    for (size_t i = 0; i < program->argument_count; i++) {
+        const TileProgramArgument *one = &program->arguments[i];
+        const char *path = tile_argument_is_written(one) ? output_path(one, options) : NULL;
+        for (size_t k = 0; path && k < i; k++) {
+            const TileProgramArgument *other = &program->arguments[k];
+            const char *taken = tile_argument_is_written(other) ? output_path(other, options) : NULL;
+            struct stat info;
+            if (!taken || strcmp(path, taken) != 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode))) continue;
+            return tile_session_fail(program->session, TILE_INVALID_ARGUMENT, "%s and %s are both written to %s",
+                                     other->info.name, one->info.name, path);
+        }
+    }
+    return 0;
+}
+
 static int run_loaded(TileProgram *program, const RunOptions *options) {
     size_t count = program->argument_count;
     TileText error = {.arena = program->session->arena};
@@ -316,6 +334,7 @@ int tile_command_run(TileSession *session, char **words, int count) {
     if (!failed) failed = tile_program_open(&program, session);
     if (!failed) failed = check_outputs(&program, &options);
     if (!failed) failed = tile_program_load(&program, options.seed);
+    if (!failed) failed = check_paths(&program, &options);
     if (!failed) failed = run_loaded(&program, &options);
     tile_program_close(&program);
     return failed;

@@ -46,6 +46,11 @@ if [ -w /dev/full ]; then
     expect 2 'o' sh -c 'exec "$@" >/dev/full' sh "$tilec" run "$softmax" x=good.npy y=@
 fi
 
+printf 'kernel k(x: in f32[N, M], y: out f32[N, M], z: out f32[N, M]) {\n' >two.tile
+printf '    grid (n, m) in (tiles(N, 8), tiles(M, 8)) {\n        y[n, m] = x[n, m]\n        z[n, m] = -x[n, m]\n    }\n}\n' >>two.tile
+expect 1 'y and z are both written to' "$tilec" run two.tile x=good.npy y=both.npy z=both.npy
+absent both.npy
+
 # Types, shapes, arguments.
 expect 1 'x' "$tilec" run "$softmax" x=arange:i32[4,100] y=@
 expect 1 '(x: in T[M, N], y: out T[M, N])' "$tilec" run "$softmax" x=arange:i32[4,100] y=@:f32[4,100]

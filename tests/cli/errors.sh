@@ -87,8 +87,8 @@ expect 1 'error' "$tilec" check noise.tile
 expect 1 'error' "$tilec" check nested.tile
 { echo 'fn f(x: f32) -> f32 { return 0'; yes '-' | head -n 100000 | tr -d '\n'; echo 'x }'; } >minus.tile
 expect 1 'error' "$tilec" check minus.tile
-head -c 100000 /dev/zero | tr '\0' 'x' >name.tile
-expect 1 'xxx...' "$tilec" check name.tile
+head -c 100000 /dev/zero | tr '\0' 'q' >name.tile
+expect 1 'qqq...' "$tilec" check name.tile
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = z[n] } }\n' >unknown.tile
 expect 1 "unknown.tile:1:" "$tilec" check unknown.tile
 expect 1 '"line"' "$tilec" check --error-format=json unknown.tile

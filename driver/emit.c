@@ -61,6 +61,11 @@ static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *s
 static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, const TilePipeline *pipeline,
                                 size_t *count) {
     *count = pipeline->count;
+    if (options->after && options->stage > TILE_STAGE_MACHINE) {
+        tile_text_add(&unit->message,
+                      "the state after a pass is IR: `after` goes with the stages tile and machine only");
+        return TILE_INVALID_ARGUMENT;
+    }
     if (options->after) {
         while (*count && strcmp(pipeline->items[*count - 1]->name, options->after)) --*count;
         if (*count) return TILE_OK;

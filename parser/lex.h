@@ -118,7 +118,7 @@ typedef struct TileTokens {
     TILE_LIST(TileDocComment) docs;
 } TileTokens;
 
-enum { TILE_MAX_SOURCE = 64 * 1024 * 1024 };
+enum { TILE_MAX_SOURCE = 16 * 1024 * 1024 };
 
 /* What is no token is reported and left out. `file` is the number of the text in the list of diagnostics. */
 void tile_lex(TileArena *arena, TileDiagnostics *diagnostics, uint32_t file, TileTokens *tokens);

@@ -71,8 +71,6 @@ int tile_command_emit(TileSession *session, char **words, int count) {
     int failed = read_words(&program, &emit, words + 1, count - 1);
     if (failed) return failed;
     if (!program.path) return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help emit`");
-    if (emit.after && emit.stage != TILE_STAGE_TILE && emit.stage != TILE_STAGE_MACHINE)
-        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--after goes with the kinds tile and machine only");
     for (size_t i = 0; i < program.given.count; i++) {
         TileNamedValue word = program.given.items[i];
         const char *name = strncmp(word.name, "const.", 6) == 0 ? word.name + 6 : word.name;

@@ -11,7 +11,7 @@ expect 0 'zmm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=a
 expect 0 'ymm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx2 --general
 expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile" T=f32 U=f32 --target=avx2
 expect 1 'T' "$tilec" emit tile "$stdlib/softmax.tile:softmax"
-expect 1 '--after' "$tilec" emit mlir "$stdlib/softmax.tile:softmax" T=f32 --after=inline
+expect 1 'goes with the stages tile and machine' "$tilec" emit mlir "$stdlib/softmax.tile:softmax" T=f32 --after=inline
 expect 1 'nonesuch' "$tilec" emit nonesuch "$stdlib/softmax.tile:softmax" T=f32
 expect 1 'nonesuch' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --after=nonesuch
 for file in "$stdlib"/*.tile "$source_directory"/examples/*/*.tile; do expect 0 '' "$tilec" check "$file"; done

@@ -4,14 +4,21 @@
 
 /* ---- contexts, types, functions ---- */
 
+/* Nobody can have set a guard on an arena that did not exist, so memory that runs out here is caught here. */
 TileContext *tile_ir_context_create(void) {
     TileArena *arena = tile_arena_create(NULL);
-    if (!arena) return NULL;
+    jmp_buf guard;
+    if (!arena || setjmp(guard)) {
+        tile_arena_destroy(arena);
+        return NULL;
+    }
+    tile_arena_set_guard(arena, &guard);
     TileContext *context = TILE_NEW(arena, TileContext);
     context->arena = arena;
     context->types = tile_type_table_create(arena);
     context->strings = tile_interner_create(arena);
     tile_list_push(arena, &context->files, "");
+    tile_arena_set_guard(arena, NULL);
     return context;
 }
 

@@ -5,10 +5,10 @@
 #include "reference.h"
 #include "tile/tile.h"
 
-typedef enum Role { ROLE_NONE, ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_NUMBER, ROLE_TRUTH } Role;
+typedef enum Role { ROLE_NONE, ROLE_IN, ROLE_OUT, ROLE_INOUT, ROLE_NUMBER, ROLE_INTEGER, ROLE_TRUTH } Role;
 
-/* The type of a tensor: the row's, the row's for outputs, or fixed. */
-typedef enum Kind { KIND_T, KIND_U, KIND_F32, KIND_I64 } Kind;
+/* The type of a tensor: the row's first, the row's second, or fixed. */
+typedef enum Kind { KIND_T, KIND_U, KIND_F32, KIND_I64, KIND_BOOL } Kind;
 
 typedef struct Parameter {
     const char *name;
@@ -16,9 +16,10 @@ typedef struct Parameter {
     const char *dimensions; /* tensors: a letter each */
     Kind kind;
     Special special; /* the wildest numbers it may be given */
+    char indexes;    /* the dimension that its integers are indices into; 0: it holds no indices */
 } Parameter;
 
-enum { MAX_PARAMETERS = 6, MAX_SETTINGS = 2 };
+enum { MAX_PARAMETERS = 8, MAX_SETTINGS = 2 };
 
 typedef struct Case {
     const char *name; /* as in tests/matrix.tsv: file:kernel, or file:kernel/variant */

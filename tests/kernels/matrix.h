@@ -12,7 +12,7 @@ typedef struct Row {
     char *target;    /* interp, avx2, avx512, machine.avx2, machine.avx512 */
     char *sizes;     /* M=3 N=1025 */
     char *views;     /* x=rows y=strided; contiguous where nothing is said */
-    char *data;      /* normal, wide (many magnitudes), special (also infinities, NaN, denormals) */
+    char *data;      /* normal, wide (many magnitudes), special (infinities, NaN, denormals), hostile (indices) */
     char *placement; /* begin, end: which end of an array touches a guard page */
     char *tune;      /* BM=1 BN=1024, or - for the defaults */
 } Row;

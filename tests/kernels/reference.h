@@ -5,16 +5,23 @@
 
 #include "values.h"
 
-enum { MAX_INPUTS = 4, MAX_SCALARS = 2 };
+enum { MAX_INPUTS = 6, MAX_SCALARS = 2, MAX_OUTPUTS = 3 };
+
+/* What one output should be. */
+typedef struct Expectation {
+    double *expected, *slack;
+} Expectation;
 
 /* Everything dense and row-major. A reference fills `expected` (the value before it is rounded to the type of the
- * output) and `slack` (how far from it is right, absolutely). */
+ * output) and `slack` (how far from it is right, absolutely), and where the kernel has several outputs, in their order,
+ * those of `further`. An element that a kernel leaves as it was is expected to be so: inout tensors are inputs too. */
 typedef struct Problem {
     int64_t dimension[26]; /* by letter */
     const double *input[MAX_INPUTS];
     double scalar[MAX_SCALARS];
     Type type; /* of the inputs that have the kernel's type parameter */
     double *expected, *slack;
+    Expectation further[MAX_OUTPUTS - 1]; /* of the second output and those after it */
 } Problem;
 
 static inline int64_t problem_dimension(const Problem *problem, char letter) {

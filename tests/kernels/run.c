@@ -34,7 +34,8 @@ typedef struct Run {
     int parameter_count;
     Array arrays[MAX_PARAMETERS];
     bool made[MAX_PARAMETERS];
-    int output; /* index of the parameter that is written */
+    int outputs[MAX_OUTPUTS]; /* indices of the parameters that are written */
+    int output_count;
     TileArg arguments[MAX_PARAMETERS];
     Problem problem;
     double *dense[MAX_INPUTS];
@@ -89,6 +90,7 @@ static Type parameter_type(const Run *run, const Parameter *parameter) {
     case KIND_U: return run->output_type;
     case KIND_F32: return TYPE_F32;
     case KIND_I64: return TYPE_I64;
+    case KIND_BOOL: return TYPE_BOOL;
     }
     return TYPE_F32;
 }
@@ -119,8 +121,24 @@ static bool make_array(Run *run, int index) {
     return true;
 }
 
+/* Indices: all inside of their dimension, if it has any, or mixed with hostile ones. */
+static void fill_indices(const Run *run, int index, Random *random) {
+    const Array *array = &run->arrays[index];
+    int64_t limit = problem_dimension(&run->problem, run->kernel->parameters[index].indexes);
+    double hostile = strcmp(run->row->data, "hostile") == 0 ? 0.4 : 0;
+    for (int64_t i = 0; i < array->count; i++) {
+        int64_t value = limit > 0 ? (int64_t)(random_next(random) % (uint64_t)limit) : 0;
+        if (random_unit(random) < hostile) value = random_hostile(random, array->type, limit);
+        memcpy(array_at(array, i), &value, type_bytes(array->type)); /* the low bytes come first */
+    }
+}
+
 static void fill_array(const Run *run, int index, Random *random) {
     const Parameter *parameter = &run->kernel->parameters[index];
+    if (parameter->indexes) {
+        fill_indices(run, index, random);
+        return;
+    }
     const Array *array = &run->arrays[index];
     bool special = strcmp(run->row->data, "special") == 0, wide = strcmp(run->row->data, "wide") == 0;
     int64_t last = array->rank > 0 ? array->extent[array->rank - 1] : 1;
@@ -136,21 +154,47 @@ static void fill_array(const Run *run, int index, Random *random) {
     }
 }
 
+static void make_scalar(Run *run, int index, double value) {
+    Role role = run->kernel->parameters[index].role;
+    run->arguments[index] = role == ROLE_NUMBER    ? TILE_NUMBER(value)
+                            : role == ROLE_INTEGER ? TILE_INTEGER((int64_t)value)
+                                                   : TILE_TRUTH(value != 0);
+}
+
+static Expectation expectation(const Run *run, int number) {
+    return number == 0 ? (Expectation){run->problem.expected, run->problem.slack} : run->problem.further[number - 1];
+}
+
+static bool make_expectations(Run *run) {
+    for (int i = 0; i < run->output_count; i++) {
+        size_t count = (size_t)run->arrays[run->outputs[i]].count + 1;
+        Expectation made = {calloc(count, sizeof(double)), calloc(count, sizeof(double))};
+        if (i == 0) {
+            run->problem.expected = made.expected;
+            run->problem.slack = made.slack;
+        } else {
+            run->problem.further[i - 1] = made;
+        }
+        if (!made.expected || !made.slack) return false;
+    }
+    return true;
+}
+
 static bool make_arguments(Run *run) {
     int inputs = 0, scalars = 0;
     Random random = random_create((uint64_t)strlen(run->row->sizes) * 131 + (uint64_t)run->row->views[2]);
     for (int i = 0; i < MAX_PARAMETERS && run->kernel->parameters[i].role != ROLE_NONE; i++) {
         Role role = run->kernel->parameters[i].role;
         run->parameter_count = i + 1;
-        if (role == ROLE_NUMBER || role == ROLE_TRUTH) {
-            double value = run->kernel->scalar[scalars];
-            run->problem.scalar[scalars++] = value;
-            run->arguments[i] = role == ROLE_NUMBER ? TILE_NUMBER(value) : TILE_TRUTH(value != 0);
+        if (role == ROLE_NUMBER || role == ROLE_INTEGER || role == ROLE_TRUTH) {
+            make_scalar(run, i, run->kernel->scalar[scalars]);
+            run->problem.scalar[scalars] = run->kernel->scalar[scalars];
+            scalars++;
             continue;
         }
         if (!make_array(run, i)) return false;
         if (role != ROLE_OUT) fill_array(run, i, &random);
-        if (role != ROLE_IN) run->output = i;
+        if (role != ROLE_IN) run->outputs[run->output_count++] = i;
         array_save(&run->arrays[i]);
         if (role == ROLE_OUT) continue;
         const Array *array = &run->arrays[i];
@@ -161,18 +205,17 @@ static bool make_arguments(Run *run) {
         for (int64_t k = 0; k < array->count; k++) dense[k] = value_load(array->type, array_at(array, k));
     }
     run->problem.type = run->type;
-    size_t count = (size_t)run->arrays[run->output].count + 1;
-    run->problem.expected = calloc(count, sizeof(double));
-    run->problem.slack = calloc(count, sizeof(double));
-    return (run->problem.expected && run->problem.slack) || fail(run->reason, "out of memory");
+    return make_expectations(run) || fail(run->reason, "out of memory");
 }
 
 static void release(Run *run) {
     for (int i = 0; i < MAX_PARAMETERS; i++)
         if (run->made[i]) array_destroy(&run->arrays[i]);
     for (int i = 0; i < MAX_INPUTS; i++) free(run->dense[i]);
-    free(run->problem.expected);
-    free(run->problem.slack);
+    for (int i = 0; i < MAX_OUTPUTS; i++) {
+        free(expectation(run, i).expected);
+        free(expectation(run, i).slack);
+    }
 }
 
 /* ---- compiling and launching ---- */
@@ -279,8 +322,8 @@ static bool check_states(Session *session, const Run *run) {
     if (strncmp(row->target, "avx", 3) != 0 || !is_new(session, key)) return true;
     source_path(session, row, path, sizeof path);
     kernel_name(row, name, sizeof name);
-    snprintf(text, sizeof text, "T=%s U=%s causal=%s %s %s", type_name(run->type), type_name(run->output_type),
-             run->problem.scalar[1] != 0 ? "true" : "false", row->sizes, row->tune);
+    snprintf(text, sizeof text, "T=%s U=%s I=%s causal=%s %s %s", type_name(run->type), type_name(run->output_type),
+             type_name(run->output_type), run->problem.scalar[1] != 0 ? "true" : "false", row->sizes, row->tune);
     TileSetting settings[ALL_SETTINGS + 16];
     size_t count = collect_settings(run->kernel, text, settings, ALL_SETTINGS + 16);
     for (int specialised = 0; specialised < 2; specialised++)
@@ -302,7 +345,7 @@ static bool acceptable(Type type, double expected, double slack, double got) {
 static bool check_memory(const Run *run) {
     for (int i = 0; i < run->parameter_count; i++) {
         if (!run->made[i]) continue;
-        size_t changed = array_check(&run->arrays[i], i == run->output);
+        size_t changed = array_check(&run->arrays[i], run->kernel->parameters[i].role != ROLE_IN);
         if (changed > 0)
             return fail(run->reason, "%zu bytes of %s that are not its to write have changed", changed,
                         run->kernel->parameters[i].name);
@@ -310,44 +353,63 @@ static bool check_memory(const Run *run) {
     return true;
 }
 
-static bool check_values(const Run *run) {
-    const Array *array = &run->arrays[run->output];
+static bool check_output(const Run *run, int number) {
+    const Array *array = &run->arrays[run->outputs[number]];
+    Expectation right = expectation(run, number);
     int64_t wrong = 0, first = 0;
     for (int64_t i = 0; i < array->count; i++) {
         double got = value_load(array->type, array_at(array, i));
-        if (acceptable(array->type, run->problem.expected[i], run->problem.slack[i], got)) continue;
+        if (acceptable(array->type, right.expected[i], right.slack[i], got)) continue;
         if (wrong++ == 0) first = i;
     }
     if (wrong == 0) return true;
-    return fail(run->reason, "%lld of %lld elements are wrong; element %lld is %.9g instead of %.9g (tolerance %.3g)",
-                (long long)wrong, (long long)array->count, (long long)first,
-                value_load(array->type, array_at(array, first)), run->problem.expected[first],
-                run->problem.slack[first]);
+    return fail(
+        run->reason, "%lld of %lld elements of %s are wrong; element %lld is %.9g instead of %.9g (tolerance %.3g)",
+        (long long)wrong, (long long)array->count, run->kernel->parameters[run->outputs[number]].name, (long long)first,
+        value_load(array->type, array_at(array, first)), right.expected[first], right.slack[first]);
+}
+
+static bool check_values(const Run *run) {
+    for (int i = 0; i < run->output_count; i++)
+        if (!check_output(run, i)) return false;
+    return true;
+}
+
+/* The bits of all outputs, one after the other; NULL when memory runs out. */
+static uint64_t *output_bits(const Run *run, int64_t *count) {
+    *count = 0;
+    for (int i = 0; i < run->output_count; i++) *count += run->arrays[run->outputs[i]].count;
+    uint64_t *bits = calloc((size_t)*count + 1, sizeof *bits);
+    for (int64_t i = 0, at = 0; i < run->output_count && bits; i++) {
+        const Array *array = &run->arrays[run->outputs[i]];
+        for (int64_t k = 0; k < array->count; k++) bits[at++] = value_bits(array->type, array_at(array, k));
+    }
+    return bits;
 }
 
 /* The order of every computation is fixed, so targets must agree in every bit (of numbers: all NaNs are one). */
 static bool check_bits(Session *session, const Run *run) {
     const Row *row = run->row;
-    const Array *array = &run->arrays[run->output];
     char key[sizeof session->bits_key];
     snprintf(key, sizeof key, "%s %s %s %s %s %s %s", row->kernel, row->types, row->sizes, row->views, row->data,
              row->placement, row->tune);
-    bool compare = strcmp(key, session->bits_key) == 0 && session->bit_count == array->count;
-    if (!compare) {
-        free(session->bits);
-        session->bits = calloc((size_t)array->count + 1, sizeof *session->bits);
-        if (!session->bits) return fail(run->reason, "out of memory");
-        session->bit_count = array->count;
-        snprintf(session->bits_key, sizeof session->bits_key, "%s", key);
-        snprintf(session->bits_target, sizeof session->bits_target, "%s", row->target);
+    int64_t count;
+    uint64_t *bits = output_bits(run, &count);
+    if (!bits) return fail(run->reason, "out of memory");
+    if (strcmp(key, session->bits_key) == 0 && session->bit_count == count) {
+        int64_t i = 0;
+        while (i < count && bits[i] == session->bits[i]) i++;
+        if (i < count)
+            fail(run->reason, "element %lld of the outputs differs from target %s: bits %#llx, there %#llx",
+                 (long long)i, session->bits_target, (unsigned long long)bits[i], (unsigned long long)session->bits[i]);
+        free(bits);
+        return i == count;
     }
-    for (int64_t i = 0; i < array->count; i++) {
-        uint64_t bits = value_bits(array->type, array_at(array, i));
-        if (compare && bits != session->bits[i])
-            return fail(run->reason, "element %lld differs from target %s: bits %#llx, there %#llx", (long long)i,
-                        session->bits_target, (unsigned long long)bits, (unsigned long long)session->bits[i]);
-        session->bits[i] = bits;
-    }
+    free(session->bits);
+    session->bits = bits;
+    session->bit_count = count;
+    snprintf(session->bits_key, sizeof session->bits_key, "%s", key);
+    snprintf(session->bits_target, sizeof session->bits_target, "%s", row->target);
     return true;
 }
 

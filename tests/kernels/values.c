@@ -11,7 +11,9 @@ static const struct {
     [TYPE_F32] = {"f32", kDLFloat, 4, 0x1p-24, 0x1p-149},
     [TYPE_F16] = {"f16", kDLFloat, 2, 0x1p-11, 0x1p-24},
     [TYPE_BF16] = {"bf16", kDLBfloat, 2, 0x1p-8, 0x1p-133},
+    [TYPE_I32] = {"i32", kDLInt, 4, 0, 0},
     [TYPE_I64] = {"i64", kDLInt, 8, 0, 0},
+    [TYPE_BOOL] = {"bool", kDLBool, 1, 0, 0},
 };
 
 const char *type_name(Type type) { return types[type].name; }
@@ -64,11 +66,17 @@ double value_load(Type type, const void *address) {
         memcpy(&value, &bits, sizeof value);
         return value;
     }
+    case TYPE_I32: {
+        int32_t value;
+        memcpy(&value, address, sizeof value);
+        return value;
+    }
     case TYPE_I64: {
         int64_t value;
         memcpy(&value, address, sizeof value);
         return (double)value;
     }
+    case TYPE_BOOL: return *(const unsigned char *)address;
     case TYPE_COUNT: break;
     }
     return NAN;
@@ -91,17 +99,23 @@ void value_store(Type type, void *address, double value) {
         memcpy(address, &narrow, sizeof narrow);
         break;
     }
+    case TYPE_I32: {
+        int32_t narrow = (int32_t)value;
+        memcpy(address, &narrow, sizeof narrow);
+        break;
+    }
     case TYPE_I64: {
         int64_t narrow = (int64_t)value;
         memcpy(address, &narrow, sizeof narrow);
         break;
     }
+    case TYPE_BOOL: *(unsigned char *)address = value != 0; break;
     case TYPE_COUNT: break;
     }
 }
 
 uint64_t value_bits(Type type, const void *address) {
-    if (type != TYPE_I64 && isnan(value_load(type, address))) return UINT64_MAX;
+    if (isnan(value_load(type, address))) return UINT64_MAX;
     uint64_t bits = 0;
     memcpy(&bits, address, type_bytes(type));
     return bits;
@@ -129,6 +143,16 @@ double random_normal(Random *random) {
     double sum = -6;
     for (int i = 0; i < 12; i++) sum += random_unit(random);
     return sum;
+}
+
+int64_t random_hostile(Random *random, Type type, int64_t limit) {
+    int64_t inside = limit > 0 ? (int64_t)(random_next(random) % (uint64_t)limit) : 0;
+    const int64_t narrow[] = {-1, limit, limit + 1, -limit, -inside - 1, INT32_MIN, INT32_MAX, INT32_MIN + inside};
+    const int64_t wide[] = {INT64_MIN,           INT64_MAX,          (INT64_C(1) << 32) + inside,
+                            INT64_MIN + inside,  INT64_MAX - inside, (INT64_C(1) << 62) + inside,
+                            -(INT64_C(1) << 61), INT64_C(1) << 61};
+    uint64_t pick = random_next(random) % 16;
+    return type == TYPE_I64 && pick >= 8 ? wide[pick - 8] : narrow[pick % 8];
 }
 
 double random_special(Random *random, Type type, Special special) {

@@ -8,7 +8,7 @@
 
 #include "tile/dlpack.h"
 
-typedef enum Type { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_I64, TYPE_COUNT } Type;
+typedef enum Type { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_I32, TYPE_I64, TYPE_BOOL, TYPE_COUNT } Type;
 
 const char *type_name(Type type);
 /* False when no type has this name. */
@@ -41,6 +41,10 @@ typedef enum Special {
     SPECIAL_FINITE, /* zeros of both signs, denormals */
     SPECIAL_ALL     /* also infinities and NaN */
 } Special;
+
+/* An integer of the type that is no index into a dimension of `limit` elements, or nearly none: negative, the limit,
+ * the ends of the type, and numbers that would fall inside if bytes or 32 bits of them were all that counted. */
+int64_t random_hostile(Random *random, Type type, int64_t limit);
 
 /* A special number of the type. */
 double random_special(Random *random, Type type, Special special);

@@ -36,18 +36,21 @@ static void attend(const Head *head, int64_t s, double *weight) {
     for (int64_t t = 0; t < seen; t++) top = isnan(weight[t]) || weight[t] > top ? weight[t] : top;
     for (int64_t t = 0; t < seen; t++) total += weight[t] = exp(weight[t] - top);
     /* Each weight carries the error of its score and of the maximum, is rounded to the type of v, and is scaled anew
-     * for every block of keys. */
+     * for every block of keys. Weights are at most 1 and may be denormal, where rounding costs up to half the distance
+     * of denormals however small the weight is; what scales it afterwards is at most 1 / total. */
     double rounding = head->type == TYPE_F32 ? 0 : type_roundoff(head->type);
     double relative = 2 * worst + rounding + F32_ROUNDOFF * (3 * (double)seen + 80);
+    double absolute = (type_denormal(head->type) / 2 + F32_TINY) / total;
     for (int64_t d = 0; d < head->depth; d++) {
-        double value = 0, magnitude = 0;
+        double value = 0, magnitude = 0, values = 0;
         for (int64_t t = 0; t < seen; t++) {
-            double product = weight[t] / total * head->v[t * head->depth + d];
+            double v = head->v[t * head->depth + d], product = weight[t] / total * v;
             value += product;
             magnitude += fabs(product);
+            values += fabs(v);
         }
         head->o[s * head->depth + d] = any ? value : NAN;
-        head->slack[s * head->depth + d] = relative * magnitude + F32_TINY;
+        head->slack[s * head->depth + d] = relative * magnitude + absolute * values + F32_TINY;
     }
 }
 

@@ -19,6 +19,7 @@ static const struct {
 const char *type_name(Type type) { return types[type].name; }
 unsigned type_bytes(Type type) { return types[type].bytes; }
 double type_roundoff(Type type) { return types[type].roundoff; }
+double type_denormal(Type type) { return types[type].denormal; }
 
 bool type_find(const char *name, Type *type) {
     for (int i = 0; i < TYPE_COUNT; i++)

@@ -17,6 +17,8 @@ unsigned type_bytes(Type type);
 DLDataType type_dlpack(Type type);
 /* Half the distance from 1 to the next number: the relative error of one rounding. */
 double type_roundoff(Type type);
+/* The least number above zero: the distance between denormals. */
+double type_denormal(Type type);
 
 double value_load(Type type, const void *address);
 /* Rounds to nearest even; the value must be in the range of an integer type. */

@@ -40,11 +40,12 @@ static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
     for (uint32_t i = 0; i < built->code.phase_count; i++) {
         const TileFunc *phase = find_phase(unit, kernel, i);
-        void *entry = phase ? tile_loaded_find(built->loaded, phase->name) : NULL;
-        if (!entry) {
+        if (!phase) {
             tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, i);
             return TILE_INTERNAL;
         }
+        void *entry;
+        TILE_TRY(tile_loaded_find(built->loaded, phase->name, &entry, &unit->message));
         memcpy(&phases[i].entry, &entry, sizeof entry);
         phases[i].scratch_bytes = phase->scratch_bytes;
     }

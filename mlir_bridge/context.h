@@ -77,6 +77,8 @@ void bridge_text_callback(MlirStringRef text, void *state);
 bool bridge_run_passes(TileBridge *bridge, MlirModule module);
 
 /* emit.c */
+/* What is done once in a process before LLVM is used. Safe from any thread. */
+void bridge_initialise_llvm(void);
 tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target);
 void bridge_drop_target(TileBridge *bridge);
 tile_status bridge_generate(TileBridge *bridge, MlirModule module, TileCodeKind kind, TileCode *code);

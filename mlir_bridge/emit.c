@@ -40,6 +40,8 @@ static void initialise_llvm(void) {
     LLVMInitializeX86AsmPrinter();
 }
 
+void bridge_initialise_llvm(void) { pthread_once(&initialised, initialise_llvm); }
+
 /* ---- one emission ---- */
 
 typedef struct Emission {
@@ -245,7 +247,7 @@ static tile_status create_machine(void *state) {
 }
 
 tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
-    pthread_once(&initialised, initialise_llvm);
+    bridge_initialise_llvm();
     if (atomic_load(&untrusted)) {
         bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
         return TILE_BACKEND;

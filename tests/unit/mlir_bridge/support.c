@@ -48,8 +48,10 @@ Compiled compile_text(const char *text, const TileTarget *target) {
 }
 
 Entry find_entry(const Compiled *compiled, const char *name) {
-    void *address = tile_loaded_find(compiled->loaded, name);
-    cr_assert(address, "no symbol %s", name);
+    void *address;
+    TileText message = {.arena = compiled->context->arena};
+    tile_status status = tile_loaded_find(compiled->loaded, name, &address, &message);
+    cr_assert(status == TILE_OK, "%s", tile_text_get(&message));
     return (Entry)address;
 }
 

@@ -1,5 +1,5 @@
 /* Purpose: expand the transcendental ops (lang/math.def) into the straight-line programs of lang/math_f32.def and
- * lang/math_f64.def, on scalars and on vectors of any length.
+ * lang/math_f64.def, and `rand` into that of lang/random.def, on scalars and on vectors of any length.
  *
  * Before:
  *     %y = log2 %x {approx = 1} : vec<16 x f32>
@@ -120,6 +120,8 @@ typedef struct {
 #define UEQ(x, y) BINARY(EQ, x, y)
 #define USHL(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHL, x, count)
 #define USHR(x, count) tile_emit_with_bits(program->emitter, TILE_OP_SHR, x, count)
+/* A number below 2^31: machines convert signed words to floats at once. */
+#define WORD(x) tile_build_convert(program->builder, tile_build_convert(program->builder, x, TILE_I32), TILE_F32)
 
 #define PARAMETERS(...) __VA_ARGS__
 
@@ -132,6 +134,12 @@ typedef struct {
 #define PROGRAM(name, R, parameters) static R f64_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(program, __VA_ARGS__)
 #include "lang/math_f64.def"
+#undef PROGRAM
+#undef CALL
+
+#define PROGRAM(name, R, parameters) static R random_##name(Program *program, PARAMETERS parameters)
+#define CALL(name, ...) random_##name(program, __VA_ARGS__)
+#include "lang/random.def"
 #undef PROGRAM
 #undef CALL
 
@@ -162,8 +170,17 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
     }
 }
 
+static void expand_rand(TileEmitter *emitter, TileOp *op) {
+    tile_emit_before(emitter, op);
+    Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
+    U seed = tile_build_bitcast(program.builder, tile_op_operand(op, 0), TILE_U64);
+    U index = tile_build_bitcast(program.builder, tile_op_operand(op, 1), TILE_U64);
+    tile_emit_replace(emitter, op, random_uniform(&program, seed, index));
+}
+
 static void expand(TileOp *op, void *state) {
     TileEmitter *emitter = state;
+    if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
     if (!tile_math_has(op->id)) return;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);

@@ -131,6 +131,7 @@ static bool is_best_here(Vectoriser *v, TileOp *loop) {
 static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *bytes) {
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < op->region_count; i++) widest_in(strides, &op->regions[i], bytes);
+        if (op->id == TILE_OP_RAND) *bytes = 8; /* it works on products of 64 bits */
         for (unsigned i = 0; i < op->result_count; i++) {
             TileValue *value = &op->results[i];
             bool vector =

@@ -138,6 +138,10 @@ static void convert_lanes(TileScalar from, TileScalar to, const uint64_t *const 
     for (size_t i = 0; i < count; i++) out[i] = tile_scalar_convert(from, to, in[0][i]);
 }
 
+static void rand_lanes(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {
+    for (size_t i = 0; i < count; i++) out[i] = store_f32(to, tile_math_rand(in[0][i], in[1][i]));
+}
+
 static int class_of(TileScalar scalar) {
     switch (tile_scalar_class(scalar)) {
     case TILE_CLASS_SIGNED: return SIGNED;
@@ -153,6 +157,7 @@ TileEvalLoop tile_eval_loop(TileOpId id, TileScalar from, TileScalar to, bool ap
     if (id == TILE_OP_OPAQUE) return copy_lanes;
     if (id == TILE_OP_CONVERT) return from == to ? copy_lanes : convert_lanes;
     if (id == TILE_OP_BITCAST) return tile_scalar_bits(from) == tile_scalar_bits(to) ? copy_lanes : NULL;
+    if (id == TILE_OP_RAND) return from == TILE_I64 && to == TILE_F32 ? rand_lanes : NULL;
     int class = class_of(from);
     if (!tile_math_has(id)) return loops[id][class];
     if (class == SIGNED || class == UNSIGNED) return NULL;

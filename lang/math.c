@@ -86,6 +86,7 @@ static inline D double_of_bits(U bits) {
 #define UEQ(x, y) ((x) == (y))
 #define USHL(x, count) ((x) << (count))
 #define USHR(x, count) ((x) >> (count))
+#define WORD(x) ((F)(I)(x))
 
 #define PARAMETERS(...) __VA_ARGS__
 
@@ -98,6 +99,12 @@ static inline D double_of_bits(U bits) {
 #define PROGRAM(name, R, parameters) static inline R f64_##name(PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(__VA_ARGS__)
 #include "lang/math_f64.def"
+#undef PROGRAM
+#undef CALL
+
+#define PROGRAM(name, R, parameters) static inline R random_##name(PARAMETERS parameters)
+#define CALL(name, ...) random_##name(__VA_ARGS__)
+#include "lang/random.def"
 #undef PROGRAM
 #undef CALL
 
@@ -135,3 +142,5 @@ double tile_math_f64(TileOpId id, double x, double y) {
     default: return NAN;
     }
 }
+
+float tile_math_rand(uint64_t seed, uint64_t index) { return random_uniform(seed, index); }

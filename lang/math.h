@@ -13,4 +13,7 @@ float tile_math_f32(TileOpId id, bool approx, float x, float y);
 /* In f64 the short forms are the long ones. */
 double tile_math_f64(TileOpId id, double x, double y);
 
+/* The number of `rand`: see random.def. */
+float tile_math_rand(uint64_t seed, uint64_t index);
+
 #endif

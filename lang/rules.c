@@ -84,6 +84,13 @@ const char *tile_rule_select(const TileRule *r) {
     return error ? error : tile_rule_result(r, 0, type);
 }
 
+const char *tile_rule_rand(const TileRule *r) {
+    const TileType *type = tile_rule_operand(r, 0);
+    if (!is_value_shape(type) || type->scalar != TILE_I64) return "the seed is not i64";
+    const char *error = check_equal_operands(r, 0);
+    return error ? error : tile_rule_result(r, 0, tile_type_with_scalar(r->module->context, type, TILE_F32));
+}
+
 const char *tile_rule_convert(const TileRule *r) {
     const TileType *from = tile_rule_operand(r, 0), *to = r->result[0];
     if (!to) return "the result type has to be given";

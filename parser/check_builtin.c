@@ -144,6 +144,26 @@ static TileMeaning check_cdiv(TileChecker *c, const TileExpr *call, const TileBu
     return tile_apply_binary(c, TILE_TOKEN_SLASH, sum, v[1], &expr);
 }
 
+/* Seed and index are integers of any type: widening changes no number. */
+static TileMeaning check_rand(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileMeaning v[2];
+    if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
+    for (unsigned i = 0; i < 2; i++) {
+        const TileExpr *expr = call->arguments.items[i].value;
+        v[i] = tile_as_value(c, tile_check_value(c, expr), expr->span);
+        if (tile_is_error(&v[i])) return v[i];
+        if (!tile_scalar_is_int((TileScalar)v[i].scalar))
+            return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "integers", tile_meaning_words(c, &v[i]));
+        v[i] = tile_convert(c, v[i], TILE_I64, expr->span);
+    }
+    tile_emit_at(c, call->span);
+    if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
+    TileValue *seed = tile_emit_value(c, &v[0]), *index = tile_emit_value(c, &v[1]);
+    const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
+    tile_emit_at(c, call->span);
+    return tile_value_meaning(c, tile_emit_binary(c, builtin->op, seed, index), v[1].extent, valid);
+}
+
 static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning v[3];
     const TileExpr *exprs[2];
@@ -387,7 +407,7 @@ static const TileBuiltin builtins[] = {
     {"split", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
     {"join", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
     {"cat", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
-    {"rand", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
+    {"rand", check_rand, TILE_OP_RAND, 2, TAKES_INTEGER, 0},
     {"atomic_add", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
     {"atomic_max", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
     {"atomic_min", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},

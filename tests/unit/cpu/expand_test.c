@@ -109,6 +109,10 @@ static bool gives_bool(TileOpId id) {
 }
 
 static void check_type(TileOpId id, TileScalar from, int lanes, uint64_t *random) {
+    if (id == TILE_OP_RAND) {
+        if (from == TILE_I64) check_case(&(Case){id, from, TILE_F32, lanes, false}, random);
+        return;
+    }
     if (id == TILE_OP_CONVERT) {
         for (int to = 0; to < TILE_SCALAR_COUNT; to++)
             check_case(&(Case){id, from, (TileScalar)to, lanes, false}, random);

@@ -1,0 +1,323 @@
+/* Layouts against brute force, and fragments against the tables of the PTX manual. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/swizzle.h"
+
+static uint32_t next(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+static void fisher_yates(uint64_t *state, uint8_t *items, unsigned count) {
+    for (unsigned i = count; i > 1; i--) {
+        unsigned k = next(state) % i;
+        uint8_t item = items[k];
+        items[k] = items[i - 1];
+        items[i - 1] = item;
+    }
+}
+
+static void deal(uint64_t *state, uint8_t *logs, unsigned rank, unsigned bits) {
+    for (unsigned i = 0; i < bits; i++) logs[next(state) % rank]++;
+}
+
+/* Of at most 2^11 elements, on 4 warps. */
+static TileLayout random_blocked(uint64_t *state, TileLayoutShape *shape) {
+    static const int64_t extents[] = {1, 2, 4, 8, 16, 32, 24, 48, 5, 100};
+    TileLayoutBlocked blocked = {0};
+    if (!shape->rank) {
+        shape->rank = (uint8_t)(1 + next(state) % 3);
+        for (unsigned a = 0; a < shape->rank; a++) shape->extent[a] = extents[next(state) % 10];
+        if (shape->rank == 3) shape->extent[0] = 1 + next(state) % 2;
+    }
+    for (unsigned a = 0; a < shape->rank; a++) blocked.order[a] = (uint8_t)a;
+    fisher_yates(state, blocked.order, shape->rank);
+    deal(state, blocked.elements, shape->rank, next(state) % 4);
+    deal(state, blocked.lanes, shape->rank, TILE_LANE_BITS);
+    deal(state, blocked.warps, shape->rank, 2);
+    return tile_layout_blocked(shape, &blocked);
+}
+
+static TileLayoutPlace place_of(const TileLayout *layout, uint32_t input) {
+    TileLayoutPlace place;
+    place.reg = input & ((1u << layout->bits[TILE_LAYOUT_REGISTER]) - 1);
+    input >>= layout->bits[TILE_LAYOUT_REGISTER];
+    place.lane = input & ((1u << layout->bits[TILE_LAYOUT_LANE]) - 1);
+    input >>= layout->bits[TILE_LAYOUT_LANE];
+    place.warp = input & ((1u << layout->bits[TILE_LAYOUT_WARP]) - 1);
+    place.block = input >> layout->bits[TILE_LAYOUT_WARP];
+    return place;
+}
+
+static int64_t flat_index(const TileLayout *layout, TileLayoutPlace place) {
+    int64_t index[TILE_MAX_TILE_RANK], flat = 0;
+    tile_layout_apply(layout, place, index);
+    for (unsigned a = 0; a < layout->rank; a++) flat = flat * tile_layout_extent(layout, a) + index[a];
+    return flat;
+}
+
+static int64_t element_count(const TileLayout *layout) {
+    int64_t count = 1;
+    for (unsigned a = 0; a < layout->rank; a++) count *= tile_layout_extent(layout, a);
+    return count;
+}
+
+Test(layout, blocked_layouts_hold_every_element_equally_often) {
+    uint64_t state = 1;
+    for (int round = 0; round < 2000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape);
+        cr_assert(tile_layout_is_surjective(&layout));
+        for (unsigned a = 0; a < shape.rank; a++) cr_assert_geq(tile_layout_extent(&layout, a), shape.extent[a]);
+        int64_t elements = element_count(&layout);
+        int *times = calloc((size_t)elements, sizeof *times);
+        uint32_t registers = tile_layout_registers(&layout);
+        for (uint32_t warp = 0; warp < 4; warp++)
+            for (uint32_t lane = 0; lane < 32; lane++)
+                for (uint32_t reg = 0; reg < registers; reg++)
+                    times[flat_index(&layout, (TileLayoutPlace){reg, lane, warp, 0})]++;
+        for (int64_t i = 0; i < elements; i++) cr_assert_eq(times[i] * elements, (int64_t)registers * 128);
+        free(times);
+    }
+}
+
+Test(layout, text_reads_back) {
+    uint64_t state = 2;
+    TileArena *arena = tile_arena_create(NULL);
+    for (int round = 0; round < 2000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape), again;
+        TileText text = {.arena = arena};
+        tile_layout_print(&text, &layout);
+        cr_assert(tile_layout_read(tile_text_get(&text), &again), "%s", tile_text_get(&text));
+        cr_assert(tile_layout_equal(&layout, &again), "%s", tile_text_get(&text));
+    }
+    TileLayout layout;
+    static const char *const wrong[] = {"",
+                                        "[",
+                                        "[]",
+                                        "[3] register lane warp block",
+                                        "[4] register 4 lane warp block",
+                                        "[2*4] register 1 2 lane warp block",
+                                        "[4] register 1 2 lane warp",
+                                        "[4] register 1 2 lane warp block 1 x",
+                                        "[1073741824, 4] register lane warp block"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_expect_not(tile_layout_read(wrong[i], &layout), "%s", wrong[i]);
+    tile_arena_destroy(arena);
+}
+
+/* ---- fragments: what the manual's tables say of lane `lane` and register i ---- */
+
+static void expect_place(const TileLayout *layout, uint32_t reg, uint32_t lane, int64_t row, int64_t column) {
+    int64_t index[TILE_MAX_TILE_RANK];
+    tile_layout_apply(layout, (TileLayoutPlace){reg, lane, 0, 0}, index);
+    cr_expect(index[0] == row && index[1] == column, "register %u of lane %u: (%d, %d), not (%d, %d)", reg, lane,
+              (int)index[0], (int)index[1], (int)row, (int)column);
+}
+
+Test(layout, fragments_of_m16n8k16) {
+    TileLayout a = tile_layout_fragment(&(TileLayoutShape){2, {16, 16}}, TILE_FRAGMENT_MMA_A, 16, 0, 0),
+               b = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_B, 16, 0, 0),
+               c = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_C, 16, 0, 0);
+    cr_expect_eq(tile_layout_registers(&a), 8);
+    cr_expect_eq(tile_layout_registers(&b), 4);
+    cr_expect_eq(tile_layout_registers(&c), 4);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        uint32_t group = lane >> 2, thread = lane % 4;
+        for (uint32_t i = 0; i < 8; i++)
+            expect_place(&a, i, lane, i < 2 || (i >= 4 && i < 6) ? group : group + 8,
+                         thread * 2 + (i & 1) + (i >= 4 ? 8 : 0));
+        for (uint32_t i = 0; i < 4; i++) {
+            expect_place(&b, i, lane, thread * 2 + (i & 1) + (i >= 2 ? 8 : 0), group);
+            expect_place(&c, i, lane, i < 2 ? group : group + 8, thread * 2 + (i & 1));
+        }
+    }
+}
+
+Test(layout, fragments_of_other_widths) {
+    TileLayout a8 = tile_layout_fragment(&(TileLayoutShape){2, {16, 32}}, TILE_FRAGMENT_MMA_A, 8, 0, 0),
+               b8 = tile_layout_fragment(&(TileLayoutShape){2, {32, 8}}, TILE_FRAGMENT_MMA_B, 8, 0, 0),
+               a32 = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_A, 32, 0, 0),
+               b32 = tile_layout_fragment(&(TileLayoutShape){2, {8, 8}}, TILE_FRAGMENT_MMA_B, 32, 0, 0);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        uint32_t group = lane >> 2, thread = lane % 4;
+        for (uint32_t i = 0; i < 16; i++) /* m16n8k32: rows by i/4 odd, columns by i/8 */
+            expect_place(&a8, i, lane, group + (i / 4 % 2 ? 8 : 0), thread * 4 + (i & 3) + (i >= 8 ? 16 : 0));
+        for (uint32_t i = 0; i < 8; i++) expect_place(&b8, i, lane, thread * 4 + (i & 3) + (i >= 4 ? 16 : 0), group);
+        for (uint32_t i = 0; i < 4; i++) /* m16n8k8: a1 eight rows below, a2 four columns on */
+            expect_place(&a32, i, lane, group + (i % 2 ? 8 : 0), thread + (i >= 2 ? 4 : 0));
+        for (uint32_t i = 0; i < 2; i++) expect_place(&b32, i, lane, thread + (i ? 4 : 0), group);
+    }
+}
+
+Test(layout, wgmma_accumulator) {
+    TileLayout c = tile_layout_fragment(&(TileLayoutShape){2, {64, 32}}, TILE_FRAGMENT_WGMMA_C, 16, 2, 0);
+    for (uint32_t thread = 0; thread < 128; thread++)
+        for (uint32_t i = 0; i < 16; i++) {
+            int64_t index[TILE_MAX_TILE_RANK];
+            tile_layout_apply(&c, (TileLayoutPlace){i, thread % 32, thread / 32, 0}, index);
+            cr_expect_eq(index[0], thread / 32 * 16 + thread % 32 / 4 + (i & 2 ? 8 : 0));
+            cr_expect_eq(index[1], i / 4 * 8 + thread % 4 * 2 + (i & 1));
+        }
+}
+
+/* The accumulator of one product is, in registers, the A operand of the next: no conversion but repacking. */
+Test(layout, accumulator_repacks_to_operand) {
+    TileLayoutShape shape = {2, {64, 64}};
+    TileLayout c = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 16, 2, 0),
+               a = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, 16, 2, 0);
+    TileLinear source;
+    TileConversionKind kind = tile_layout_conversion(&c, &a, &source);
+    cr_expect(kind == TILE_CONVERSION_NONE || kind == TILE_CONVERSION_REGISTERS);
+}
+
+/* ---- conversions, results, swizzles ---- */
+
+Test(layout, conversions_find_the_element) {
+    uint64_t state = 3;
+    unsigned kinds[4] = {0};
+    for (int round = 0; round < 20000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout from = random_blocked(&state, &shape), to = random_blocked(&state, &shape);
+        TileLinear source;
+        TileConversionKind kind = tile_layout_conversion(&from, &to, &source);
+        kinds[kind]++;
+        if (kind == TILE_CONVERSION_SHARED) continue;
+        for (uint32_t x = 0; x < 1u << to.map.inputs; x++) {
+            uint32_t y = tile_linear_apply(&source, x);
+            cr_assert_eq(tile_linear_apply(&from.map, y), tile_linear_apply(&to.map, x));
+            TileLayoutPlace here = place_of(&to, x), there = place_of(&from, y);
+            cr_assert_eq(here.warp, there.warp);
+            if (kind != TILE_CONVERSION_SHUFFLES) cr_assert_eq(here.lane, there.lane);
+        }
+    }
+    for (int i = 0; i < 4; i++) cr_expect_gt(kinds[i], 10, "conversions of kind %d: %u", i, kinds[i]);
+}
+
+Test(layout, results_keep_their_elements) {
+    uint64_t state = 4;
+    for (int round = 0; round < 2000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape);
+        unsigned axis = next(&state) % layout.rank;
+        TileLayout expanded = tile_layout_expand(&layout, axis), sliced = tile_layout_slice(&expanded, axis);
+        cr_assert(tile_layout_equal(&sliced, &layout));
+        cr_assert_eq(tile_layout_extent(&expanded, axis), 1);
+        unsigned axes[TILE_MAX_TILE_RANK];
+        for (unsigned a = 0; a < layout.rank; a++) axes[a] = (a + 1) % layout.rank;
+        TileLayout turned = tile_layout_permute(&layout, axes);
+        for (uint32_t x = 0; x < 1u << layout.map.inputs; x++) {
+            int64_t before[TILE_MAX_TILE_RANK], after[TILE_MAX_TILE_RANK];
+            tile_layout_apply(&layout, place_of(&layout, x), before);
+            tile_layout_apply(&turned, place_of(&turned, x), after);
+            for (unsigned a = 0; a < layout.rank; a++) cr_assert_eq(after[a], before[axes[a]]);
+        }
+        if (layout.rank < 2) continue;
+        TileLayout reduced = tile_layout_slice(&layout, axis);
+        for (uint32_t x = 0; x < 1u << layout.map.inputs; x++) {
+            int64_t before[TILE_MAX_TILE_RANK], after[TILE_MAX_TILE_RANK];
+            tile_layout_apply(&layout, place_of(&layout, x), before);
+            tile_layout_apply(&reduced, place_of(&reduced, x), after);
+            for (unsigned a = 0; a < reduced.rank; a++) cr_assert_eq(after[a], before[a + (a >= axis)]);
+        }
+    }
+}
+
+Test(layout, reshape_is_row_major) {
+    TileLayoutBlocked blocked = {.elements = {0, 2}, .lanes = {2, 3}, .warps = {2, 0}, .order = {1, 0}};
+    TileLayout layout = tile_layout_blocked(&(TileLayoutShape){2, {64, 32}}, &blocked), flat;
+    cr_assert(tile_layout_reshape(&layout, &(TileLayoutShape){3, {8, 16, 16}}, &flat));
+    for (uint32_t x = 0; x < 1u << layout.map.inputs; x++)
+        cr_assert_eq(flat_index(&layout, place_of(&layout, x)), flat_index(&flat, place_of(&flat, x)));
+    cr_expect_not(tile_layout_reshape(&layout, &(TileLayoutShape){2, {32, 32}}, &flat));
+    cr_expect_not(tile_layout_reshape(&layout, &(TileLayoutShape){2, {2, 1000}}, &flat));
+}
+
+Test(layout, vectors_are_what_a_thread_has_in_a_row) {
+    uint64_t state = 5;
+    for (int round = 0; round < 2000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape);
+        unsigned axis = layout.rank - 1, width = tile_layout_vector(&layout, axis, 8);
+        for (uint32_t lane = 0; lane < 32; lane++) {
+            int64_t first[TILE_MAX_TILE_RANK], index[TILE_MAX_TILE_RANK];
+            tile_layout_apply(&layout, (TileLayoutPlace){0, lane, 1, 0}, first);
+            cr_assert_eq(first[axis] % width, 0);
+            for (uint32_t i = 0; i < width; i++) {
+                tile_layout_apply(&layout, (TileLayoutPlace){i, lane, 1, 0}, index);
+                cr_assert_eq(index[axis], first[axis] + i);
+                for (unsigned a = 0; a < axis; a++) cr_assert_eq(index[a], first[a]);
+            }
+        }
+    }
+}
+
+/* The times that a part of a warp asks for the busiest bank, counted. */
+static unsigned count_conflicts(const TileSharedLayout *shared, const TileLayout *layout) {
+    TileLinear offsets = tile_shared_offsets(shared, layout);
+    unsigned bytes = shared->scalar_bytes * tile_shared_vector(shared, layout, NULL);
+    unsigned together = bytes <= 4 ? 32 : 128 / bytes, worst = 0;
+    for (unsigned begin = 0; begin < 32; begin += together) {
+        uint32_t words[32][32];
+        unsigned counts[32] = {0};
+        for (unsigned lane = begin; lane < begin + together; lane++) {
+            uint32_t at =
+                tile_linear_apply(&offsets, lane << layout->bits[TILE_LAYOUT_REGISTER]) * shared->scalar_bytes;
+            for (uint32_t word = at / 4; word <= (at + bytes - 1) / 4; word++) {
+                unsigned bank = word % 32, k = 0;
+                while (k < counts[bank] && words[bank][k] != word) k++;
+                if (k == counts[bank]) words[bank][counts[bank]++] = word;
+                if (counts[bank] > worst) worst = counts[bank];
+            }
+        }
+    }
+    return worst;
+}
+
+Test(swizzle, is_a_bijection_and_its_conflicts_are_predicted) {
+    uint64_t state = 6;
+    static const unsigned sizes[] = {1, 2, 4, 8};
+    for (int round = 0; round < 4000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout from = random_blocked(&state, &shape), to = random_blocked(&state, &shape);
+        TileSharedLayout shared = tile_shared_swizzle(&from, &to, sizes[next(&state) % 4]);
+        cr_assert_eq(shared.map.inputs, shared.map.outputs);
+        cr_assert_eq(tile_linear_rank(&shared.map), shared.map.outputs);
+        cr_assert_eq(tile_shared_conflicts(&shared, &from), count_conflicts(&shared, &from));
+        cr_assert_eq(tile_shared_conflicts(&shared, &to), count_conflicts(&shared, &to));
+        cr_assert_geq(tile_shared_vector(&shared, &from, NULL), 1u << shared.log_vector);
+        cr_assert_geq(tile_shared_vector(&shared, &to, NULL), 1u << shared.log_vector);
+    }
+}
+
+/* A transpose: rows in, columns out, neither with conflicts, where the plain layout has 32 for one of them. */
+Test(swizzle, transposes_are_free_of_conflicts) {
+    static const unsigned sizes[] = {2, 4};
+    for (unsigned s = 0; s < 2; s++) {
+        TileLayoutShape shape = {2, {64, 64}};
+        TileLayoutBlocked rows = {.lanes = {0, 5}, .warps = {2, 0}, .order = {1, 0}},
+                          columns = {.lanes = {5, 0}, .warps = {0, 2}, .order = {0, 1}};
+        TileLayout from = tile_layout_blocked(&shape, &rows), to = tile_layout_blocked(&shape, &columns);
+        TileSharedLayout plain = tile_shared_linear(&from, sizes[s]),
+                         shared = tile_shared_swizzle(&from, &to, sizes[s]);
+        cr_expect_eq(tile_shared_conflicts(&shared, &from), 1, "%u bytes", sizes[s]);
+        cr_expect_eq(tile_shared_conflicts(&shared, &to), 1, "%u bytes", sizes[s]);
+        cr_expect_eq(tile_shared_conflicts(&plain, &to), 32);
+    }
+}
+
+/* 16-byte vectors along rows for the global loads, ldmatrix rows of 16 bytes for the fragments: both are free. */
+Test(swizzle, operands_of_a_product) {
+    TileLayoutShape shape = {2, {64, 64}};
+    TileLayoutBlocked wide = {.elements = {0, 3}, .lanes = {2, 3}, .warps = {2, 0}, .order = {1, 0}},
+                      row = {.elements = {0, 3}, .lanes = {5, 0}, .warps = {0, 2}, .order = {1, 0}};
+    TileLayout from = tile_layout_blocked(&shape, &wide), to = tile_layout_blocked(&shape, &row);
+    TileSharedLayout shared = tile_shared_swizzle(&from, &to, 2);
+    cr_expect_eq(tile_shared_vector(&shared, &from, NULL), 8);
+    cr_expect_eq(tile_shared_vector(&shared, &to, NULL), 8);
+    cr_expect_eq(tile_shared_conflicts(&shared, &from), 1);
+    cr_expect_eq(tile_shared_conflicts(&shared, &to), 1);
+}

@@ -170,6 +170,11 @@ typedef struct NestOpen {
     uint32_t memo_count; /* entries when it was opened */
 } NestOpen;
 
+/* An index of the new function that lies inside its axis only where the bool is true: nothing is read elsewhere. */
+typedef struct NestLoose {
+    TileValue *index, *inside;
+} NestLoose;
+
 typedef struct Nest {
     TilePassContext *context;
     TileModule *module;
@@ -184,6 +189,7 @@ typedef struct Nest {
     TileMap spans; /* op to NestSpan */
     TILE_LIST(NestMemo) memo;
     TILE_LIST(NestConstant) constants;
+    TILE_LIST(NestLoose) loose;
     NestOpen open[NEST_LEVELS + 1];
     unsigned open_count; /* loops; open[0] is the block around them */
     NestNode root;

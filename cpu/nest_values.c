@@ -106,6 +106,17 @@ static void dot_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
                     value->type->extent[rank - 1]);
 }
 
+/* Lanes that both parts lack. */
+static void cat_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    const TileType *type = op->results[0].type;
+    const NestAtoms *x = nest_atoms(n, tile_op_operand(op, 0)), *y = nest_atoms(n, tile_op_operand(op, 1));
+    for (unsigned a = 0; a < type->rank; a++)
+        for (unsigned i = 0; a != axis && i < x[a].count; i++)
+            if (has_atom(&y[a], &x[a].items[i]))
+                nest_atoms_add(&atoms[a], x[a].items[i].lo, x[a].items[i].hi, type->extent[a]);
+}
+
 /* The operand's atoms, moved to the axes of the result. */
 static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
     const TileOp *op = value->op;
@@ -124,6 +135,9 @@ static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
     } else if (op->id == TILE_OP_RESHAPE && nest_reshape_map(operand->type, type, map)) {
         for (unsigned i = 0; i < operand->type->rank; i++)
             if (map[i] >= 0) atoms[map[i]] = from[i];
+    } else if (op->id == TILE_OP_SLICE) {
+        for (unsigned i = 0; i < type->rank; i++)
+            if (i != axis) atoms[i] = from[i];
     } else if (op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE) {
         for (unsigned i = 0; tile_type_is_tile(type) && i < type->rank; i++) atoms[i] = from[i + (i >= axis)];
     } else if (op->id == TILE_OP_SCAN || op->id == TILE_OP_FILL) {
@@ -167,6 +181,8 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
         load_atoms(op, atoms);
     } else if (op->id == TILE_OP_DOT) {
         dot_atoms(n, value, atoms);
+    } else if (op->id == TILE_OP_CAT) {
+        cat_atoms(n, op, atoms);
     } else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) {
         for (unsigned i = 0; i < op->operand_count; i++) {
             TileValue *operand = tile_op_operand(op, i);
@@ -299,8 +315,11 @@ static NestMap mapped_through(const TileOp *op, const NestMap *map) {
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     unsigned rank = tile_type_is_tile(from) ? from->rank : 0;
     bool simple = op->id != TILE_OP_RESHAPE || nest_reshape_map(from, to, axis);
+    bool parts = op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
     for (unsigned i = 0; i < rank; i++) {
-        if (op->id == TILE_OP_BROADCAST)
+        if (parts)
+            result.level[i] = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) == (int64_t)i ? NEST_OTHER : map->level[i];
+        else if (op->id == TILE_OP_BROADCAST)
             result.level[i] = from->extent[i] == 1 && to->extent[i] != 1 ? NEST_FIXED : map->level[i];
         else if (op->id == TILE_OP_PERMUTE)
             result.level[axes->integers[i]] = map->level[i];
@@ -327,7 +346,8 @@ static void walk_access(Nest *n, NestStatement *s, const TileOp *op, const NestM
 }
 
 static void walk_operands(Nest *n, NestStatement *s, const TileOp *op, const NestMap *map) {
-    bool moves = op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE;
+    bool moves = op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_RESHAPE ||
+                 op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
     for (unsigned i = 0; i < op->operand_count; i++)
         walk(n, s, tile_op_operand(op, i), moves ? mapped_through(op, map) : *map);
 }

@@ -169,6 +169,22 @@ static TileValue *guarded(Nest *n, TileValue *guard, TileValue *own) {
     return nest_op(n, TILE_OP_SELECT, operands, 3, TILE_BOOL, NULL);
 }
 
+/* Where all of the indices lie inside; NULL where they do anyway. */
+static TileValue *loose_guard(Nest *n, TileValue *const *index, unsigned rank) {
+    TileValue *guard = NULL;
+    for (unsigned i = 0; i < rank; i++)
+        for (size_t k = n->loose.count; k-- > 0;)
+            if (n->loose.items[k].index == index[i]) guard = both(n, guard, n->loose.items[k].inside);
+    return guard;
+}
+
+/* An index computed from others that lie inside only where the guard holds. */
+static TileValue *loosen(Nest *n, TileValue *index, TileValue *guard) {
+    int64_t number;
+    if (guard && !tile_value_integer(index, &number)) tile_list_push(n->arena, &n->loose, (NestLoose){index, guard});
+    return index;
+}
+
 void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo, TileValue **hi) {
     TileValue *low = nest_constant(n, 0), *high = NULL;
     for (unsigned i = 0; i < atoms->count; i++) {
@@ -283,6 +299,7 @@ void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, 
 
 static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index, TileValue *guard, TileValue *fill) {
     const TileOp *op = value->op;
+    guard = both(n, loose_guard(n, index, rank_of(value)), guard);
     NestDimension dimensions[TILE_MAX_TENSOR_RANK];
     unsigned count, after = nest_access(op, dimensions, &count), level;
     TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = nest_part(op, after, TILE_PARTS_FILL);
@@ -323,13 +340,13 @@ static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *ind
         for (unsigned i = 0; i < rank; i++) inner[i] = axis[i] < 0 ? nest_constant(n, 0) : index[axis[i]];
         return nest_pull(n, operand, inner);
     }
-    TileValue *position = nest_constant(n, 0);
+    TileValue *position = nest_constant(n, 0), *guard = loose_guard(n, index, to->rank);
     for (unsigned i = 0; i < to->rank; i++)
         position = nest_binary(n, TILE_OP_ADD, nest_binary(n, TILE_OP_MUL, position, nest_constant(n, to->extent[i])),
                                index[i]);
     for (unsigned i = rank; i-- > 0;) {
         TileValue *extent = nest_constant(n, from->extent[i]);
-        inner[i] = i ? nest_binary(n, TILE_OP_REM, position, extent) : position;
+        inner[i] = loosen(n, i ? nest_binary(n, TILE_OP_REM, position, extent) : position, guard);
         if (i) position = nest_binary(n, TILE_OP_DIV, position, extent);
     }
     return nest_pull(n, operand, inner);
@@ -349,6 +366,47 @@ static TileValue *moved_point(Nest *n, const TileOp *op, TileValue *const *index
     return nest_pull(n, operand, inner);
 }
 
+static TileValue *slice_point(Nest *n, const TileOp *op, TileValue *const *index) {
+    TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    memcpy(inner, index, rank_of(operand) * sizeof *index);
+    TileValue *offset = nest_constant(n, tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0));
+    inner[axis] = loosen(n, nest_binary(n, TILE_OP_ADD, inner[axis], offset), loose_guard(n, &index[axis], 1));
+    return nest_pull(n, operand, inner);
+}
+
+/* An operand of `cat` at index - offset, read only where `inside` holds. The index has to be a value of its own: where
+ * it is also that of others, those are read everywhere. */
+static TileValue *part_point(Nest *n, TileValue *part, int64_t axis, TileValue *const *index, int64_t offset,
+                             TileValue *inside) {
+    TileValue *inner[TILE_MAX_TILE_RANK], *operands[] = {index[axis], nest_constant(n, offset)};
+    memcpy(inner, index, rank_of(part) * sizeof *index);
+    TileValue *guard = both(n, loose_guard(n, &index[axis], 1), inside);
+    if (part->type->extent[axis] == 1)
+        inner[axis] = nest_constant(n, 0);
+    else
+        inner[axis] = loosen(n, nest_op(n, TILE_OP_SUB, operands, 2, TILE_I64, NULL), guard);
+    return nest_pull(n, part, inner);
+}
+
+static TileValue *cat_point(Nest *n, const TileOp *op, TileValue *const *index) {
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    int64_t middle = x->type->extent[axis], at;
+    if (tile_value_integer(index[axis], &at)) {
+        TileValue *inner[TILE_MAX_TILE_RANK];
+        memcpy(inner, index, rank_of(x) * sizeof *index);
+        inner[axis] = nest_constant(n, at < middle ? at : at - middle);
+        return nest_pull(n, at < middle ? x : y, inner);
+    }
+    TileValue *bound[] = {index[axis], nest_constant(n, middle)};
+    TileValue *first = nest_op(n, TILE_OP_LT, bound, 2, TILE_BOOL, op);
+    TileValue *second = nest_op(n, TILE_OP_GE, bound, 2, TILE_BOOL, op);
+    TileValue *operands[] = {first, part_point(n, x, axis, index, 0, first),
+                             part_point(n, y, axis, index, middle, second)};
+    return nest_op(n, TILE_OP_SELECT, operands, 3, x->type->scalar, op);
+}
+
 static TileValue *iota_point(Nest *n, const TileValue *value, TileValue *const *index) {
     TileValue *at = index[tile_op_integer(value->op, TILE_ATTRIBUTE_AXIS, 0)];
     return value->type->scalar == TILE_I64 ? at : nest_op(n, TILE_OP_CONVERT, &at, 1, value->type->scalar, NULL);
@@ -366,6 +424,8 @@ TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index) {
     if (op && op->id == TILE_OP_IOTA) return iota_point(n, value, index);
     if (op && op->id == TILE_OP_LOAD_TILE) return load_point(n, value, index, NULL, NULL);
     if (op && op->id == TILE_OP_FILL) return fill_point(n, op, index);
+    if (op && op->id == TILE_OP_SLICE) return slice_point(n, op, index);
+    if (op && op->id == TILE_OP_CAT) return cat_point(n, op, index);
     if (op && (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE))
         return moved_point(n, op, index);
     if (!op || tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE) {
@@ -385,7 +445,8 @@ TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index) {
     if (known) return known;
     NestBuffer *buffer = info->slot ? info->slot : info->statement ? info->statement->buffer : NULL;
     if (buffer)
-        known = load(n, buffer->scalar, nest_buffer_address(n, buffer, value->type->rank, index), NULL, NULL,
+        known = load(n, buffer->scalar, nest_buffer_address(n, buffer, value->type->rank, index),
+                     loose_guard(n, index, value->type->rank), NULL,
                      info->statement && n->current ? nest_shared_loops(info->statement, n->current) : 0, value->op);
     else if (info->statement)
         n->failure = "a kept tile has no memory";

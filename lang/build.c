@@ -179,6 +179,21 @@ TileValue *tile_build_permute(TileBuilder *builder, TileValue *x, const int64_t 
     return build_one(builder, TILE_OP_PERMUTE, &x, 1, &attribute, 1, NULL);
 }
 
+TileValue *tile_build_slice(TileBuilder *builder, TileValue *x, int64_t axis, int64_t offset, int64_t extent) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = axis},
+                                  {.key = TILE_ATTRIBUTE_OFFSET, .integer = offset}};
+    TileType type = *x->type;
+    type.extent[axis] = extent;
+    return build_one(builder, TILE_OP_SLICE, &x, 1, attributes, 2,
+                     tile_type_intern(builder->module->context->types, &type));
+}
+
+TileValue *tile_build_cat(TileBuilder *builder, TileValue *x, TileValue *y, int64_t axis) {
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_AXIS, .integer = axis};
+    TileValue *operands[] = {x, y};
+    return build_one(builder, TILE_OP_CAT, operands, 2, &attribute, 1, NULL);
+}
+
 TileValue *tile_build_fill(TileBuilder *builder, TileValue *x, TileValue *value, const int64_t *axes,
                            TileValue *const *bounds, unsigned axis_count) {
     TileValue *operands[2 + 2 * TILE_MAX_TILE_RANK] = {x, value};

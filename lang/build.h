@@ -60,6 +60,9 @@ TileValue *tile_build_broadcast(TileBuilder *builder, TileValue *x, const int64_
 TileValue *tile_build_reshape(TileBuilder *builder, TileValue *x, unsigned rank, const int64_t *extent);
 TileValue *tile_build_permute(TileBuilder *builder, TileValue *x, const int64_t *axes);
 /* bounds: lo, hi for each axis in axes. */
+/* `extent` lanes of one axis, from lane `offset`; and two tiles behind each other along an axis. */
+TileValue *tile_build_slice(TileBuilder *builder, TileValue *x, int64_t axis, int64_t offset, int64_t extent);
+TileValue *tile_build_cat(TileBuilder *builder, TileValue *x, TileValue *y, int64_t axis);
 TileValue *tile_build_fill(TileBuilder *builder, TileValue *x, TileValue *value, const int64_t *axes,
                            TileValue *const *bounds, unsigned axis_count);
 TileValue *tile_build_reduce(TileBuilder *builder, TileValue *x, TileName kind, int64_t axis);

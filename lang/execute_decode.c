@@ -19,12 +19,13 @@ static uint32_t lanes_of(const TileExecutor *e, const TileType *type) {
 
 /* ---- maps from lanes of the result to lanes of the operands ---- */
 
-/* Each lane of a tile of these extents is the operand's lane sum(index[i] * stride[i]). */
-static const uint32_t *strided_map(Decoder *d, unsigned rank, const int64_t *extent, const int64_t *stride) {
+/* Each lane of a tile of these extents is the operand's lane at + sum(index[i] * stride[i]). */
+static const uint32_t *strided_map(Decoder *d, unsigned rank, const int64_t *extent, const int64_t *stride,
+                                   int64_t at) {
     size_t lanes = 1, next = 0;
     for (unsigned i = 0; i < rank; i++) lanes *= (size_t)extent[i];
     uint32_t *map = TILE_NEW_ARRAY(d->e->arena, uint32_t, lanes);
-    int64_t index[TILE_MAX_TILE_RANK] = {0}, at = 0;
+    int64_t index[TILE_MAX_TILE_RANK] = {0};
     while (next < lanes) {
         map[next++] = (uint32_t)at;
         for (unsigned i = rank; i-- > 0;) {
@@ -45,15 +46,39 @@ static void row_major(const TileType *type, int64_t *stride) {
     }
 }
 
+/* Rows of x and y by turns: a row is what lies behind the axis, and the axis itself. */
+static const uint32_t *cat_map(Decoder *d, const TileOp *op) {
+    const TileType *x = op->operands[0].value->type, *y = op->operands[1].value->type;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), row[2] = {x->extent[axis], y->extent[axis]};
+    for (unsigned i = (unsigned)axis + 1; i < x->rank; i++)
+        for (unsigned k = 0; k < 2; k++) row[k] *= x->extent[i];
+    uint32_t lanes = lanes_of(d->e, op->results[0].type), first = lanes_of(d->e, x);
+    uint32_t *map = TILE_NEW_ARRAY(d->e->arena, uint32_t, lanes);
+    for (uint32_t i = 0; i < lanes; i++) {
+        int64_t number = i / (row[0] + row[1]), at = i % (row[0] + row[1]);
+        map[i] = (uint32_t)(at < row[0] ? number * row[0] + at : first + number * row[1] + at - row[0]);
+    }
+    return map;
+}
+
+static const uint32_t *slice_map(Decoder *d, const TileOp *op) {
+    const TileType *to = op->results[0].type;
+    int64_t stride[TILE_MAX_TILE_RANK] = {0}, offset = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0);
+    row_major(op->operands[0].value->type, stride);
+    return strided_map(d, to->rank, to->extent, stride, offset * stride[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)]);
+}
+
 static const uint32_t *make_map(Decoder *d, const TileOp *op) {
     const TileType *from = op->operands[0].value->type, *to = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     int64_t own[TILE_MAX_TILE_RANK] = {0}, stride[TILE_MAX_TILE_RANK] = {0};
+    if (op->id == TILE_OP_CAT) return cat_map(d, op);
+    if (op->id == TILE_OP_SLICE) return slice_map(d, op);
     if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_PERMUTE) {
         row_major(from, own);
         for (unsigned i = 0; i < to->rank; i++)
             stride[i] = op->id == TILE_OP_PERMUTE ? own[axes->integers[i]] : from->extent[i] == 1 ? 0 : own[i];
-        return strided_map(d, to->rank, to->extent, stride);
+        return strided_map(d, to->rank, to->extent, stride, 0);
     }
     uint32_t lanes = lanes_of(d->e, to), *map = TILE_NEW_ARRAY(d->e->arena, uint32_t, lanes);
     for (uint32_t i = 0; i < lanes; i++) {

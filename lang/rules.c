@@ -185,6 +185,33 @@ static const char *check_axis(const TileRule *r) {
     return axis_of(r) >= 0 && axis_of(r) < type->rank ? NULL : "no such axis";
 }
 
+const char *tile_rule_slice(const TileRule *r) {
+    const char *error = check_axis(r);
+    const TileType *from = tile_rule_operand(r, 0), *to = r->result[0];
+    if (error) return error;
+    if (!to) return "the result type has to be given";
+    if (!tile_type_is_tile(to) || to->rank != from->rank || to->scalar != from->scalar)
+        return "operand and result differ in rank or element type";
+    int64_t offset = tile_op_integer(r->op, TILE_ATTRIBUTE_OFFSET, 0);
+    for (int i = 0; i < from->rank; i++)
+        if (i != axis_of(r) && to->extent[i] != from->extent[i]) return "an axis that is not cut changes";
+    bool inside = offset >= 0 && offset <= from->extent[axis_of(r)] - to->extent[axis_of(r)];
+    return inside ? NULL : "the lanes are not all in the operand";
+}
+
+const char *tile_rule_cat(const TileRule *r) {
+    const char *error = check_axis(r);
+    const TileType *x = tile_rule_operand(r, 0), *y = tile_rule_operand(r, 1);
+    if (error) return error;
+    if (!tile_type_is_tile(y) || y->rank != x->rank || y->scalar != x->scalar)
+        return "the operands differ in rank or element type";
+    TileType to = *x;
+    for (int i = 0; i < x->rank; i++)
+        if (i != axis_of(r) && x->extent[i] != y->extent[i]) return "the operands differ in another axis";
+    to.extent[axis_of(r)] += y->extent[axis_of(r)];
+    return tile_rule_result(r, 0, tile_type_intern(r->module->context->types, &to));
+}
+
 static const TileType *without_axis(const TileRule *r, TileScalar scalar) {
     const TileType *type = tile_rule_operand(r, 0);
     int64_t extent[TILE_MAX_TILE_RANK];

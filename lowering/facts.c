@@ -225,6 +225,7 @@ static TileFact op_fact(TileFacts *facts, const TileOp *op, const TileValue *val
     case TILE_OP_SPLAT:
     case TILE_OP_BROADCAST:
     case TILE_OP_RESHAPE:
+    case TILE_OP_SLICE:
     case TILE_OP_PERMUTE: return tile_facts_get(facts, tile_op_operand(op, 0));
     case TILE_OP_IF: return yielded_fact(facts, op, value);
     case TILE_OP_SUB: return subtraction(facts, op, type);

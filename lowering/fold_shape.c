@@ -60,6 +60,25 @@ static TileValue *fold_permute(TileBuilder *builder, const TileOp *op) {
     return build_uniform(builder, x, op->results[0].type);
 }
 
+/* Lanes of one of the tiles that were put together are lanes of that tile. */
+static TileValue *fold_slice(TileBuilder *builder, const TileOp *op) {
+    TileValue *x = tile_op_operand(op, 0);
+    const TileType *type = op->results[0].type;
+    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), offset = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0);
+    if (x->type == type) return x;
+    TileOp *cat = tile_value_def(x, TILE_OP_CAT), *slice = tile_value_def(x, TILE_OP_SLICE);
+    if (slice && tile_op_integer(slice, TILE_ATTRIBUTE_AXIS, 0) == axis)
+        return tile_build_slice(builder, tile_op_operand(slice, 0), axis,
+                                offset + tile_op_integer(slice, TILE_ATTRIBUTE_OFFSET, 0), type->extent[axis]);
+    if (!cat || tile_op_integer(cat, TILE_ATTRIBUTE_AXIS, 0) != axis) return build_uniform(builder, x, type);
+    TileValue *first = tile_op_operand(cat, 0), *second = tile_op_operand(cat, 1);
+    int64_t middle = first->type->extent[axis];
+    if (offset + type->extent[axis] <= middle)
+        return first->type == type ? first : tile_build_slice(builder, first, axis, offset, type->extent[axis]);
+    if (offset < middle) return NULL;
+    return second->type == type ? second : tile_build_slice(builder, second, axis, offset - middle, type->extent[axis]);
+}
+
 /* ---- fill ---- */
 
 static bool is_same_value(const TileValue *a, const TileValue *b) {
@@ -183,6 +202,7 @@ TileValue *tile_fold_shape(TileBuilder *builder, const TileOp *op) {
     case TILE_OP_BROADCAST: return fold_broadcast(builder, op);
     case TILE_OP_RESHAPE: return fold_reshape(builder, op);
     case TILE_OP_PERMUTE: return fold_permute(builder, op);
+    case TILE_OP_SLICE: return fold_slice(builder, op);
     case TILE_OP_FILL: return fold_fill(builder, op);
     case TILE_OP_REDUCE: return fold_reduce(builder, op);
     case TILE_OP_IOTA: return fold_iota(builder, op);

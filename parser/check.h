@@ -216,6 +216,7 @@ struct TileChecker {
     uint32_t *file_numbers; /* file of the diagnostics to file of the context */
 };
 
+enum { TILE_MAX_TILE_EXTENT = 1 << 24 };
 enum { TILE_MAX_CALL_DEPTH = 64, TILE_MAX_OPS = 65536, TILE_MAX_TUNE_NAMES = 16 };
 
 /* ---- scope.c ---- */
@@ -415,6 +416,10 @@ TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const Ti
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
                            TileSpan span);
+/* check_join.c */
+TileMeaning tile_check_join(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_cat(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes);
 /* Another shape with the same elements; map says where each old axis goes. */
 TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,

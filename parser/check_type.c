@@ -265,7 +265,6 @@ bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what,
 }
 
 const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
-    enum { LARGEST = 1 << 24 };
     const TileSum *sum = tile_check_integer(c, expr, "an extent");
     int64_t value;
     if (!sum) return NULL;
@@ -277,8 +276,8 @@ const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
         tile_report(c, d);
         return NULL;
     }
-    if (value >= 1 && value <= LARGEST) return sum;
-    tile_fail(c, BAD_EXTENT, expr->span, (long long)value, (int)LARGEST);
+    if (value >= 1 && value <= TILE_MAX_TILE_EXTENT) return sum;
+    tile_fail(c, BAD_EXTENT, expr->span, (long long)value, (int)TILE_MAX_TILE_EXTENT);
     return NULL;
 }
 

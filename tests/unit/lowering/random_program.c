@@ -108,6 +108,18 @@ static TileValue *build_fill(Program *program, TileValue *x) {
     return tile_build_fill(&program->builder, x, value, axes, bounds, x->type->rank);
 }
 
+/* The lanes of one tile up to a place along an axis, and those of another from there on. */
+static TileValue *build_parts(Program *program, TileValue *x) {
+    TileBuilder *b = &program->builder;
+    TileValue *y = any_of(program, x->type);
+    int64_t axis = below(program, x->type->rank), extent = x->type->extent[axis];
+    if (extent == 1) return x;
+    int64_t middle = 1 + below(program, (unsigned)extent - 1);
+    TileValue *first = tile_build_slice(b, x, axis, 0, middle);
+    TileValue *second = tile_build_slice(b, y, axis, below(program, (unsigned)middle + 1), extent - middle);
+    return tile_build_cat(b, first, second, axis);
+}
+
 /* Tiles are [4, 8], [4, 1], [8], [8, 4] and what reductions leave. */
 static TileValue *build_shape(Program *program) {
     static const int64_t wide[] = {4, 8}, column[] = {4, 1}, turned[] = {1, 0};
@@ -118,7 +130,8 @@ static TileValue *build_shape(Program *program) {
         const TileType *type = tile_type_tile(context, x->type->scalar, 2, below(program, 2) ? wide : column);
         return tile_build_splat(b, x, type);
     }
-    unsigned choice = below(program, 5);
+    unsigned choice = below(program, 6);
+    if (choice == 5) return build_parts(program, x);
     if (choice == 0) return build_fill(program, x);
     if (choice == 1 && x->type->scalar != TILE_BOOL)
         return tile_build_reduce(b, x, below(program, 2) ? TILE_KIND_SUM : TILE_KIND_MAX, x->type->rank - 1);

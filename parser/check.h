@@ -65,7 +65,8 @@ typedef enum TileMeaningKind {
     TILE_MEANING_NOTHING,
     TILE_MEANING_INTEGER, /* a literal without a type */
     TILE_MEANING_NUMBER,
-    TILE_MEANING_VALUE, /* a scalar or tile */
+    TILE_MEANING_CHOICE, /* between literals, which have no type yet: a condition and two */
+    TILE_MEANING_VALUE,  /* a scalar or tile */
     TILE_MEANING_RANGE,
     TILE_MEANING_TENSOR,
     TILE_MEANING_TUPLE,
@@ -96,7 +97,7 @@ struct TileMeaning {
     union {
         TileRange *range;
         TileTensor *tensor;
-        TileMeaning *items; /* TUPLE, DOTS (two), SPREAD */
+        TileMeaning *items; /* TUPLE, CHOICE (three), DOTS (two), SPREAD */
         const TileBuiltin *builtin;
         const char *text;
         struct {
@@ -162,7 +163,8 @@ typedef struct TileFrame {
     TileMeaning shape; /* lifted: the arguments' common shape */
     bool has_flags;    /* some `return` does not stand last */
     TileVar *returned; /* with has_flags */
-    TileVar *result;   /* with has_flags and a result */
+    TileVar **results; /* with has_flags: one, or one for each part of a tuple */
+    unsigned result_count;
     TileMeaning value; /* without: what `return` gave */
     bool has_value;
     TileTypeExpr *result_type;
@@ -170,7 +172,7 @@ typedef struct TileFrame {
 } TileFrame;
 
 typedef struct TileScopeMark {
-    size_t bounds, vars, atoms, cache, scope_start;
+    size_t bounds, vars, atoms, cache, facts, scope_start;
 } TileScopeMark;
 
 typedef struct TileCacheEntry {
@@ -204,8 +206,10 @@ struct TileChecker {
     size_t scope_start;    /* first binding of the innermost scope */
     const char *fill_word; /* what `else` would be proposed with */
     uint32_t clock;        /* births */
+    size_t grid_facts;     /* of the facts known: those that hold in the whole grid */
 
-    unsigned depth; /* of calls */
+    unsigned depth;  /* of calls */
+    unsigned masked; /* branches around that a tile decides, so that both sides run */
     size_t op_count;
     bool in_grid;
     bool representative; /* a generic check: types and values that are not bound have stand-ins */
@@ -233,6 +237,9 @@ TileVar *tile_scope_flag(TileChecker *c, const char *name, TileMeaning value);
 TileBound *tile_scope_find(TileChecker *c, const char *name);
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span);
 const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where);
+/* Hides what holds in loops only: ranges loaded in them may be loaded before them. The result goes to the other. */
+size_t tile_facts_hide(TileChecker *c);
+void tile_facts_restore(TileChecker *c, size_t hidden);
 /* A `const` of the file or its imports: other names may be those of dimensions. */
 bool tile_is_constant(const TileAst *ast, const char *name);
 /* Assigns, checking that the variable may take on the value's atoms. */
@@ -250,6 +257,9 @@ static inline bool tile_is_error(const TileMeaning *m) { return m->kind == TILE_
      tile_error_meaning())
 /* Adds the notes that say by which calls the place was reached. */
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic);
+/* Reports that a call of `name` has `given` arguments, where `least` to `most` are taken. */
+TileDiagnostic *tile_report_count(TileChecker *c, TileSpan span, const char *name, unsigned least, unsigned most,
+                                  unsigned given);
 /* "f32[BM, BN]", "a range of BM", .. for messages. */
 const char *tile_meaning_words(TileChecker *c, const TileMeaning *meaning);
 const char *tile_sum_words(TileChecker *c, const TileSum *sum);
@@ -258,6 +268,8 @@ const char *tile_span_text(TileChecker *c, TileSpan span);
 /* ---- emit.c ---- */
 
 void tile_emit_at(TileChecker *c, TileSpan span);
+/* What has an effect, `what`, cannot stand where both sides of a branch run. False when reported. */
+bool tile_may_act(TileChecker *c, TileSpan span, const char *what);
 /* Counts what a kernel becomes; past the limit statements are skipped, and the text is wrong. */
 void tile_spend(TileChecker *c, size_t ops);
 static inline bool tile_is_spent(const TileChecker *c) { return c->op_count >= TILE_MAX_OPS; }
@@ -285,14 +297,24 @@ TileMeaning tile_bits_meaning(TileScalar scalar, uint64_t bits);
 TileMeaning tile_bool_meaning(bool truth);
 TileMeaning tile_integer_meaning(__int128 integer);
 
-/* ---- check_type.c ---- */
+/* ---- check_literal.c ---- */
 
 /* A literal becomes a value of the scalar type; others pass. */
 TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span);
 TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span);
 static inline bool tile_is_literal(const TileMeaning *m) {
-    return m->kind == TILE_MEANING_INTEGER || m->kind == TILE_MEANING_NUMBER;
+    return m->kind == TILE_MEANING_INTEGER || m->kind == TILE_MEANING_NUMBER || m->kind == TILE_MEANING_CHOICE;
 }
+/* Is it whole, whatever is chosen? */
+bool tile_literal_is_integer(const TileMeaning *m);
+/* How many numbers may come out. */
+unsigned tile_literal_count(const TileMeaning *m);
+TileMeaning tile_choice_meaning(TileChecker *c, TileMeaning condition, TileMeaning a, TileMeaning b);
+/* Rounds and saturates as a conversion does: nothing has to fit. */
+TileMeaning tile_convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to, TileSpan span);
+
+/* ---- check_type.c ---- */
+
 static inline bool tile_is_scalar_value(const TileMeaning *m) { return m->kind == TILE_MEANING_VALUE && m->rank == 0; }
 /* Literals take the type of the typed operands; all must have one element type. False when reported. */
 bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
@@ -426,6 +448,8 @@ TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const 
                             const int8_t *map);
 
 /* check_call.c */
+/* May the parameter be one of a function? False when reported. */
+bool tile_check_parameter(TileChecker *c, const TileParam *param);
 /* The name under which the extra parameters of a function generic are bound. */
 const char *tile_spread_name(TileChecker *c, const char *name);
 TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
@@ -446,6 +470,10 @@ typedef struct TileBranch {
     TileMeaning (*run)(TileChecker *c, const void *state);
     const void *state;
 } TileBranch;
+/* Of a bool or a bool tile: TILE_KIND_ANY, or _ALL, of its valid elements. */
+TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind);
+/* v[0] ? v[1] : v[2], for each element; the values have one type. */
+TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span);
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
                                bool want_value, TileSpan span);
 /* Does control leave by `return`; by that, break or continue of the loop around; by break? */
@@ -454,6 +482,10 @@ bool tile_expr_returns(const TileExpr *expr);
 bool tile_sequence_returns(const TileSequence *sequence);
 bool tile_sequence_leaves(const TileSequence *sequence);
 bool tile_sequence_breaks(const TileSequence *sequence);
+/* Is none of the flags (some may be NULL) set? A bool, a tile where functions are lifted. */
+TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count, TileSpan span);
+/* The declared type of the result, or of this part of it; NULL where there is none. */
+const TileTypeExpr *tile_result_type(const TileTypeExpr *type, unsigned part);
 
 /* check_grid.c */
 void tile_check_grid(TileChecker *c, const TileStatement *statement);

@@ -63,9 +63,9 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
         m = tile_check_value(c, generic->value);
         if (tile_is_literal(&m))
             m = tile_literal_as(c, &m,
-                                generic->type                    ? scalar
-                                : m.kind == TILE_MEANING_INTEGER ? TILE_I64
-                                                                 : TILE_F32,
+                                generic->type                 ? scalar
+                                : tile_literal_is_integer(&m) ? TILE_I64
+                                                              : TILE_F32,
                                 generic->value->span);
         if (m.sum && tile_sum_known(&c->sums, m.sum, &value))
             m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, generic->name, value)));

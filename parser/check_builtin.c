@@ -26,19 +26,44 @@ static const char *callee_name(const TileExpr *call) {
     return callee->kind == TILE_EXPR_NAME || callee->kind == TILE_EXPR_FIELD ? callee->name : "the function";
 }
 
+/* What can be meant, where a name has several forms or arguments with names. */
+static void add_forms(TileChecker *c, TileDiagnostic *diagnostic, const char *name) {
+    static const char *const forms[][2] = {
+        {"min", "`min(a, b)` of two values, or `min(v, axis = .., keep = ..)` along axes of a tile"},
+        {"max", "`max(a, b)` of two values, or `max(v, axis = .., keep = ..)` along axes of a tile"},
+        {"sum", "`sum(v, axis = .., keep = ..)`"},
+        {"prod", "`prod(v, axis = .., keep = ..)`"},
+        {"mean", "`mean(v, axis = .., keep = ..)`"},
+        {"any", "`any(v, axis = .., keep = ..)`"},
+        {"all", "`all(v, axis = .., keep = ..)`"},
+        {"argmin", "`argmin(v, axis = ..)`"},
+        {"argmax", "`argmax(v, axis = ..)`"},
+        {"cumsum", "`cumsum(v, axis = .., reverse = .., exclusive = ..)`"},
+        {"cumprod", "`cumprod(v, axis = .., reverse = .., exclusive = ..)`"},
+        {"dot", "`dot(a, b)` or `dot(a, b, acc)`"},
+        {"span", "`span(start, B)`, or `span(lo..hi, B)` with a limit"},
+        {"tiles", "`tiles(N, B)` or `tiles(lo..hi, B)`"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i][0], name) == 0)
+            tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0}, "it is written %s", forms[i][1]);
+}
+
 bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
                           const char *const *names) {
     unsigned count = 0;
     for (size_t i = 0; i < call->arguments.count; i++) {
         const TileArgumentExpr *argument = &call->arguments.items[i];
         if (argument->name && !name_allowed(argument->name, names)) {
-            tile_fail(c, ARGUMENT_NAME, argument->name_span, callee_name(call), argument->name);
+            TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span,
+                                              callee_name(call), argument->name);
+            add_forms(c, tile_report(c, d), callee_name(call));
             return false;
         }
         count += !argument->name;
     }
     if (count >= least && count <= most) return true;
-    tile_fail(c, ARGUMENT_COUNT, call->span, callee_name(call), least, most, count);
+    add_forms(c, tile_report_count(c, call->span, callee_name(call), least, most, count), callee_name(call));
     return false;
 }
 
@@ -171,17 +196,17 @@ static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileB
     for (unsigned i = 0; i < 3; i++) v[i] = tile_check_value(c, call->arguments.items[i].value);
     exprs[0] = call->arguments.items[1].value;
     exprs[1] = call->arguments.items[2].value;
-    if (tile_is_error(&v[0]) || !tile_unify_scalars(c, v + 1, exprs, 2, call->span)) return tile_error_meaning();
+    for (unsigned i = 0; i < 3; i++)
+        if (tile_is_error(&v[i])) return v[i];
     if (v[0].kind != TILE_MEANING_VALUE || v[0].scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, call->arguments.items[0].value->span, tile_meaning_words(c, &v[0]));
+    bool known = v[0].constant && v[0].rank == 0;
+    if (tile_is_literal(&v[1]) && tile_is_literal(&v[2]))
+        return known ? v[0].bits ? v[1] : v[2] : tile_choice_meaning(c, v[0], v[1], v[2]);
+    if (!tile_unify_scalars(c, v + 1, exprs, 2, call->span)) return tile_error_meaning();
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, v + 1, 2, call->span)) return tile_error_meaning();
-    if (v[0].constant && v[0].rank == 0) return v[0].bits ? v[1] : v[2];
-    if (!tile_unify_shapes(c, v, 3, call->span)) return tile_error_meaning();
-    const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
-    TileValue *condition = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
-    tile_emit_at(c, call->span);
-    return tile_value_meaning(c, tile_emit_select(c, condition, x, y), v[1].extent, valid);
+    return known ? v[0].bits ? v[1] : v[2] : tile_select_meaning(c, v, call->span);
 }
 
 static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
@@ -293,7 +318,7 @@ TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const 
 static TileMeaning tile_argument(TileChecker *c, const TileExpr *call, unsigned count) {
     if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
-    TileMeaning m = tile_check_value(c, expr);
+    TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
     if (tile_is_error(&m) || (m.kind == TILE_MEANING_VALUE && m.rank)) return m;
     return tile_fail(c, BAD_RANK, expr->span, callee_name(call), "at least 1", tile_meaning_words(c, &m));
 }
@@ -365,7 +390,12 @@ static TileMeaning check_tiles(TileChecker *c, const TileExpr *call, const TileB
 }
 
 static TileMeaning check_iota(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    return tile_fail(c, ARGUMENT_COUNT, call->span, "iota", 0u, 0u, (unsigned)call->arguments.count);
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CALLABLE, call->span, "`iota[B]` is a tile: it");
+    TileSpan parentheses = {call->span.file, call->a->span.end, call->span.end};
+    tile_diagnostic_edit(c->diagnostics, d, parentheses, "%s", "");
+    tile_report(c, d);
+    return tile_error_meaning();
 }
 
 static TileMeaning refuse(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {

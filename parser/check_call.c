@@ -100,6 +100,21 @@ static bool wrong_kind(TileChecker *c, const Call *call, const TileParam *param,
     return false;
 }
 
+bool tile_check_parameter(TileChecker *c, const TileParam *param) {
+    const TileTypeExpr *type = param->type;
+    if (type && type->kind != TILE_TYPE_EXPR_FN && type->kind != TILE_TYPE_EXPR_TUPLE) return true;
+    bool function = type && type->kind == TILE_TYPE_EXPR_FN;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_KIND, param->span, param->name,
+                                      function ? "a function"
+                                      : type   ? "a tuple"
+                                               : "a list of arguments");
+    if (function)
+        tile_diagnostic_note(c->diagnostics, d, param->span, "a function is a generic: `[%s: fn(..) -> ..]`",
+                             param->name);
+    tile_report(c, d);
+    return false;
+}
+
 static bool unify_tensor(TileChecker *c, Call *call, const TileParam *param, TileMeaning *m, TileSpan span) {
     if (m->kind != TILE_MEANING_TENSOR) return wrong_kind(c, call, param, "a tensor", m, span);
     TileTensor *tensor = m->tensor;
@@ -116,8 +131,7 @@ static bool unify_argument(TileChecker *c, Call *call, unsigned i) {
     const TileTypeExpr *type = param->type;
     TileMeaning *m = &call->arguments[i];
     TileSpan span = argument_span(call, i);
-    if (!type || type->kind == TILE_TYPE_EXPR_FN || type->kind == TILE_TYPE_EXPR_TUPLE)
-        return tile_fail(c, UNSUPPORTED, param->span, "a function or tuple as a parameter of a function"), false;
+    if (!tile_check_parameter(c, param)) return false;
     if (type->access != TILE_WORD_NONE) return unify_tensor(c, call, param, m, span);
     if (type->kind == TILE_TYPE_EXPR_RANGE) {
         if (m->kind != TILE_MEANING_RANGE) return wrong_kind(c, call, param, "a range", m, span);
@@ -139,7 +153,7 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
     const TileGeneric *generic = find_generic(call->item, type->name);
     TileScalar scalar;
     if (generic && !tile_scope_find(c, type->name)) {
-        TileScalar natural = m->kind == TILE_MEANING_INTEGER && admits(generic, TILE_I64) ? TILE_I64 : TILE_F32;
+        TileScalar natural = tile_literal_is_integer(m) && admits(generic, TILE_I64) ? TILE_I64 : TILE_F32;
         if (!bind_type(c, call, generic, natural, argument_span(call, i))) return false;
     }
     if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->span, type->name), false;
@@ -247,18 +261,38 @@ static bool needs_flags(const TileItem *item) {
 }
 
 /* The result before any `return` was reached: zero, where its type is written. */
-static TileMeaning empty_result(TileChecker *c, const Call *call) {
-    const TileTypeExpr *type = call->item->type;
+static TileMeaning empty_result(TileChecker *c, const TileFrame *frame, const TileTypeExpr *type) {
     TileScalar scalar;
-    if (call->lifted || !type || type->kind != TILE_TYPE_EXPR_NAME || !tile_find_type(c, type->name, &scalar))
-        return tile_nothing();
+    if (!type || type->kind != TILE_TYPE_EXPR_NAME || !tile_find_type(c, type->name, &scalar)) return tile_nothing();
     TileMeaning zero = tile_bits_meaning(scalar, 0);
+    if (frame->lifted) return type->has_extents ? tile_nothing() : tile_lift(c, zero);
     if (scalar == TILE_I64 && !type->extents.count) return tile_sum_meaning(tile_sum_integer(&c->sums, 0));
     const TileSum *extent[TILE_MAX_TILE_RANK];
     if (type->extents.count > TILE_MAX_TILE_RANK) return tile_nothing();
     for (size_t i = 0; i < type->extents.count; i++)
         if (!(extent[i] = tile_check_extent(c, type->extents.items[i]))) return tile_error_meaning();
     return tile_stretch(c, zero, (unsigned)type->extents.count, extent);
+}
+
+static void declare_results(TileChecker *c, TileFrame *frame) {
+    const TileTypeExpr *type = frame->result_type;
+    frame->returned = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+    frame->result_count = type && type->kind == TILE_TYPE_EXPR_TUPLE ? (unsigned)type->items.count : 1;
+    frame->results = TILE_NEW_ARRAY(c->arena, TileVar *, frame->result_count);
+    for (unsigned i = 0; i < frame->result_count; i++)
+        frame->results[i] = tile_scope_flag(c, NULL, empty_result(c, frame, tile_result_type(type, i)));
+}
+
+static TileMeaning result_of(TileChecker *c, const TileFrame *frame) {
+    if (!frame->has_flags) return frame->has_value ? frame->value : tile_nothing();
+    if (frame->result_count == 1) return frame->results[0]->now;
+    TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = frame->result_count};
+    tuple.items = TILE_NEW_ARRAY(c->arena, TileMeaning, tuple.count);
+    for (unsigned i = 0; i < tuple.count; i++) {
+        tuple.items[i] = frame->results[i]->now;
+        if (tile_is_error(&tuple.items[i])) return tuple.items[i];
+    }
+    return tuple;
 }
 
 /* The shape that the tiles among the arguments have together. */
@@ -294,14 +328,17 @@ static TileMeaning run_body(TileChecker *c, const Call *call, TileFrame *frame) 
     frame->lifted = call->lifted;
     if (call->lifted && !common_shape(c, call, &frame->shape)) return tile_error_meaning();
     frame->has_flags = needs_flags(call->item);
-    if (frame->has_flags) {
-        frame->returned = tile_scope_flag(c, NULL, tile_bool_meaning(false));
-        frame->result = tile_scope_flag(c, NULL, empty_result(c, call));
-    }
+    if (frame->has_flags) declare_results(c, frame);
     tile_check_sequence(c, call->item->body);
-    TileMeaning value = frame->has_flags ? frame->result->now : frame->has_value ? frame->value : tile_nothing();
     c->scope_start = start;
-    return check_result(c, call, value);
+    return check_result(c, call, result_of(c, frame));
+}
+
+static TileMeaning wrong_count(TileChecker *c, const Call *call) {
+    unsigned wanted = (unsigned)call->item->params.count;
+    TileDiagnostic *d = tile_report_count(c, call->span, call->item->name, wanted, wanted, call->count);
+    tile_diagnostic_note(c->diagnostics, d, call->item->name_span, "`%s` is declared here", call->item->name);
+    return tile_error_meaning();
 }
 
 TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
@@ -316,9 +353,7 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, cons
     for (unsigned i = 0; i < count; i++)
         if (tile_is_error(&arguments[i])) return arguments[i];
     if (call.item->kind != TILE_ITEM_FN) return tile_fail(c, NOT_FUNCTION, span, tile_meaning_words(c, function));
-    if (count != call.item->params.count)
-        return tile_fail(c, ARGUMENT_COUNT, span, call.item->name, (unsigned)call.item->params.count,
-                         (unsigned)call.item->params.count, count);
+    if (count != call.item->params.count) return wrong_count(c, &call);
     if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, call.item->name);
     for (TileFrame *f = c->frame; f; f = f->parent)
         if (f->item == call.item) return tile_fail(c, RECURSIVE, span, call.item->name);

@@ -75,10 +75,21 @@ static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, _
     return tile_integer_meaning(r);
 }
 
+/* `whole`: every number that may come out of either is an integer. */
 static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
-                                 const TileExpr *expr) {
-    if (a->kind == TILE_MEANING_INTEGER && b->kind == TILE_MEANING_INTEGER)
-        return fold_integers(c, op, a->integer, b->integer, expr);
+                                 bool whole, const TileExpr *expr) {
+    for (int i = 0; i < 2; i++) {
+        const TileMeaning *choice = i ? b : a;
+        if (choice->kind != TILE_MEANING_CHOICE) continue;
+        TileMeaning v[3] = {choice->items[0]};
+        for (int k = 1; k < 3; k++) {
+            const TileMeaning *one = &choice->items[k];
+            v[k] = fold_literals(c, op, i ? a : one, i ? one : b, whole, expr);
+            if (tile_is_error(&v[k])) return v[k];
+        }
+        return tile_choice_meaning(c, v[0], v[1], v[2]);
+    }
+    if (whole) return fold_integers(c, op, a->integer, b->integer, expr);
     double x = a->kind == TILE_MEANING_INTEGER ? (double)a->integer : a->number;
     double y = b->kind == TILE_MEANING_INTEGER ? (double)b->integer : b->number;
     if (is_comparison(op)) return tile_bool_meaning(compare_numbers(op, x, y));
@@ -110,6 +121,14 @@ static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, c
     if (!is_comparison(op) || !tile_sum_known(t, x, &u) || !tile_sum_known(t, y, &v)) return false;
     *out = tile_bool_meaning(compare_integers(op, u, v));
     return true;
+}
+
+/* Choices are taken apart while they are few; comparing them needs a type. */
+static bool folds(TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
+    enum { MOST = 64 };
+    if (!tile_is_literal(a) || !tile_is_literal(b)) return false;
+    bool choice = a->kind == TILE_MEANING_CHOICE || b->kind == TILE_MEANING_CHOICE;
+    return !choice || (!is_comparison(op) && tile_literal_count(a) * tile_literal_count(b) <= MOST);
 }
 
 static bool takes(TileTokenKind op, TileScalar scalar) {
@@ -168,7 +187,8 @@ TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, T
     if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE)
         return tile_shift_range(c, op, &a, &b, expr->span);
     if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, expr->span);
-    if (tile_is_literal(&a) && tile_is_literal(&b)) return fold_literals(c, op, &a, &b, expr);
+    if (folds(op, &a, &b))
+        return fold_literals(c, op, &a, &b, tile_literal_is_integer(&a) && tile_literal_is_integer(&b), expr);
     TileMeaning operands[] = {a, b};
     const TileExpr *const exprs[] = {expr->a, expr->b};
     if (op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS)
@@ -214,12 +234,19 @@ TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr) {
     return tile_apply_binary(c, op, a, b, expr);
 }
 
+static TileMeaning negate_literal(TileChecker *c, const TileMeaning *m) {
+    TileMeaning r = *m;
+    r.number = -r.number;
+    r.integer = -r.integer;
+    if (m->kind != TILE_MEANING_CHOICE) return r;
+    return tile_choice_meaning(c, m->items[0], negate_literal(c, &m->items[1]), negate_literal(c, &m->items[2]));
+}
+
 TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_value(c, expr->a);
     TileTokenKind op = (TileTokenKind)expr->op;
     if (tile_is_error(&m)) return m;
-    if (op == TILE_TOKEN_MINUS && m.kind == TILE_MEANING_NUMBER) return m.number = -m.number, m;
-    if (op == TILE_TOKEN_MINUS && m.kind == TILE_MEANING_INTEGER) return m.integer = -m.integer, m;
+    if (op == TILE_TOKEN_MINUS && tile_is_literal(&m)) return negate_literal(c, &m);
     if (op == TILE_TOKEN_TILDE && m.kind == TILE_MEANING_INTEGER) return m.integer = ~m.integer, m;
     if (m.kind != TILE_MEANING_VALUE)
         return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
@@ -316,7 +343,6 @@ static TileMeaning check_tuple(TileChecker *c, const TileExpr *expr) {
     for (size_t i = 0; i < expr->items.count; i++) {
         tuple.items[i] = tile_check_value(c, expr->items.items[i]);
         if (tile_is_error(&tuple.items[i])) return tuple.items[i];
-        tuple.items[i] = tile_as_value(c, tuple.items[i], expr->items.items[i]->span);
     }
     return tuple;
 }
@@ -350,6 +376,7 @@ TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
     case TILE_MEANING_ERROR:
     case TILE_MEANING_INTEGER:
     case TILE_MEANING_NUMBER:
+    case TILE_MEANING_CHOICE:
     case TILE_MEANING_VALUE: return m;
     case TILE_MEANING_TENSOR: {
         TileDiagnostic *d =

@@ -74,29 +74,56 @@ static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *
 }
 
 typedef struct Join {
+    const Side *sides[2];
+    TileSpan span;
     uint32_t start; /* when the branches began */
-    TILE_LIST(TileValue *) then;
-    TILE_LIST(TileValue *) otherwise;
+    TILE_LIST(TileValue *) values[2];
     TILE_LIST(const TileType *) types;
+    TILE_LIST(TileMeaning *) targets; /* what becomes a result; shape and validity are known before */
 } Join;
 
-static TileValue *value_in(TileChecker *c, TileBlock *block, const TileMeaning *m, const TileMeaning *shape) {
-    TileBlock *outer = c->builder.block;
-    TileScopeMark mark = tile_scope_open(c);
-    c->builder.block = block;
+/* Work that belongs to a side is emitted there. */
+typedef struct Excursion {
+    TileBlock *outer;
+    TileScopeMark mark;
+} Excursion;
+
+static Excursion enter_side(TileChecker *c, const Side *side) {
+    Excursion excursion = {c->builder.block, tile_scope_open(c)};
+    c->builder.block = side->block;
+    return excursion;
+}
+
+static void leave_side(TileChecker *c, Excursion excursion) {
+    c->builder.block = excursion.outer;
+    tile_scope_close(c, excursion.mark);
+}
+
+static TileValue *value_in(TileChecker *c, const Side *side, const TileMeaning *m, const TileMeaning *shape) {
+    Excursion excursion = enter_side(c, side);
     TileMeaning wide = tile_stretch(c, *m, shape->rank, shape->extent);
     TileValue *value = tile_emit_value(c, &wide);
-    c->builder.block = outer;
-    tile_scope_close(c, mark);
+    leave_side(c, excursion);
     return value;
 }
 
+/* A choice of one side takes the type of the other where its condition stands. */
+static void settle_choice(TileChecker *c, const Join *join, TileMeaning *both) {
+    for (int i = 0; i < 2; i++) {
+        if (both[i].kind != TILE_MEANING_CHOICE || both[!i].kind != TILE_MEANING_VALUE) continue;
+        Excursion excursion = enter_side(c, join->sides[i]);
+        both[i] = tile_literal_as(c, &both[i], (TileScalar)both[!i].scalar, join->span);
+        leave_side(c, excursion);
+    }
+}
+
 /* A source of invalidity that was born inside of a branch does not leave it: its ops stand there. */
-static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m, TileSpan span) {
+static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
     for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
         const TileValidEntry *entry = &m->valid->entries[i];
         if (entry->atom->birth <= join->start) continue;
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, span, entry->atom->words);
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, entry->atom->words);
         tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
         if (entry->where.file)
             tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else 0)", tile_span_text(c, entry->where));
@@ -106,18 +133,42 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m, Til
     return true;
 }
 
-static bool add_joined(TileChecker *c, Join *join, const Side *then, const Side *otherwise, TileMeaning a,
-                       TileMeaning b, TileMeaning *joined, TileSpan span) {
-    TileMeaning shape;
-    if (!unify_sides(c, &a, &b, span) || !join_shape(c, &a, &b, &shape, span)) return false;
-    if (!outlives(c, join, &a, span) || !outlives(c, join, &b, span)) return false;
-    TileValue *x = value_in(c, then->block, &a, &shape), *y = value_in(c, otherwise->block, &b, &shape);
-    tile_list_push(c->arena, &join->then, x);
-    tile_list_push(c->arena, &join->otherwise, y);
-    tile_list_push(c->arena, &join->types, x->type);
+/* What the sides leave, `both`, becomes a result of the branch; false when reported. */
+static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b, TileMeaning *joined) {
+    TileMeaning shape, both[] = {a, b};
+    settle_choice(c, join, both);
+    if (!unify_sides(c, &both[0], &both[1], join->span) || !join_shape(c, &both[0], &both[1], &shape, join->span))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!outlives(c, join, &both[i])) return false;
+    for (int i = 0; i < 2; i++) {
+        TileValue *value = value_in(c, join->sides[i], &both[i], &shape);
+        tile_list_push(c->arena, &join->values[i], value);
+        if (i == 0) tile_list_push(c->arena, &join->types, value->type);
+    }
     *joined = shape;
-    joined->valid = tile_valid_union(c, a.valid, b.valid);
+    joined->valid = tile_valid_union(c, both[0].valid, both[1].valid);
+    tile_list_push(c->arena, &join->targets, joined);
     return true;
+}
+
+/* The conditions of a side's choice leave it, so that the literals can be chosen outside. */
+static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) {
+    if (m->kind != TILE_MEANING_CHOICE) return true;
+    TileMeaning no = tile_bool_meaning(false), condition = m->items[0];
+    *m = tile_choice_meaning(c, condition, m->items[1], m->items[2]);
+    bool ok =
+        side ? add_joined(c, join, no, condition, &m->items[0]) : add_joined(c, join, condition, no, &m->items[0]);
+    return ok && export_choice(c, join, side, &m->items[1]) && export_choice(c, join, side, &m->items[2]);
+}
+
+/* The value of the branch: literals stay literals, and what a type needs is decided where it is used. */
+static bool join_value(TileChecker *c, Join *join, TileValue *condition, TileMeaning *value) {
+    TileMeaning a = join->sides[0]->value, b = join->sides[1]->value;
+    if (tile_is_error(&a) || tile_is_error(&b)) return false;
+    if (!tile_is_literal(&a) || !tile_is_literal(&b)) return add_joined(c, join, a, b, value);
+    *value = tile_choice_meaning(c, tile_value_meaning(c, condition, NULL, NULL), a, b);
+    return export_choice(c, join, 0, &value->items[1]) && export_choice(c, join, 1, &value->items[2]);
 }
 
 static void finish_side(TileChecker *c, TileBlock *block, TileValue *const *values, size_t count) {
@@ -132,55 +183,61 @@ static void discard_sides(const Side *then, const Side *otherwise) {
     tile_discard_block(otherwise->block);
 }
 
+/* The branch as an op, once it is known what leaves its sides. */
+static void build_if(TileChecker *c, Join *join, TileValue *condition) {
+    tile_emit_at(c, join->span);
+    for (int i = 0; i < 2; i++) finish_side(c, join->sides[i]->block, join->values[i].items, join->values[i].count);
+    TileOp *op = tile_build_if(tile_emitter(c), condition, join->types.items, (unsigned)join->types.count);
+    for (int i = 0; i < 2; i++) tile_block_splice(&op->regions[i], join->sides[i]->block);
+    for (size_t i = 0; i < join->targets.count; i++) {
+        TileMeaning *target = join->targets.items[i];
+        *target = tile_value_meaning(c, tile_op_result(op, (unsigned)i), target->extent, target->valid);
+    }
+}
+
 static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch then_branch, TileBranch else_branch,
                                 bool want_value, TileSpan span) {
     TileMeaning *before = snapshot(c);
     size_t count = c->vars.count;
-    Join join = {.start = c->clock};
+    Join join = {.start = c->clock, .span = span};
     Side then = run_side(c, then_branch, true);
     restore(c, before, count);
     Side otherwise = run_side(c, else_branch, true);
     restore(c, before, count);
+    join.sides[0] = &then;
+    join.sides[1] = &otherwise;
 
     TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
-    bool failed = want_value && (tile_is_error(&then.value) || tile_is_error(&otherwise.value));
-    if (want_value && !failed)
-        failed = !add_joined(c, &join, &then, &otherwise, then.value, otherwise.value, &value, span);
+    bool failed = want_value && !join_value(c, &join, condition, &value);
     for (size_t i = 0; i < count && !failed; i++) {
         if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
         bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
-        failed = broken || !add_joined(c, &join, &then, &otherwise, then.vars[i], otherwise.vars[i], &joined[i], span);
+        failed = broken || !add_joined(c, &join, then.vars[i], otherwise.vars[i], &joined[i]);
     }
     if (failed) {
         discard_sides(&then, &otherwise);
         return tile_error_meaning();
     }
-    tile_emit_at(c, span);
-    finish_side(c, then.block, join.then.items, join.then.count);
-    finish_side(c, otherwise.block, join.otherwise.items, join.otherwise.count);
-    TileOp *op = tile_build_if(tile_emitter(c), condition, join.types.items, (unsigned)join.types.count);
-    tile_block_splice(&op->regions[0], then.block);
-    tile_block_splice(&op->regions[1], otherwise.block);
-    unsigned next = 0;
-    if (want_value) value = tile_value_meaning(c, tile_op_result(op, next++), value.extent, value.valid);
+    build_if(c, &join, condition);
     for (size_t i = 0; i < count; i++) {
         TileVar *var = c->vars.items[i];
-        if (same_value(&then.vars[i], &otherwise.vars[i]))
-            var->now = then.vars[i];
-        else
-            var->now = tile_value_meaning(c, tile_op_result(op, next++), joined[i].extent, joined[i].valid);
+        var->now = same_value(&then.vars[i], &otherwise.vars[i]) ? then.vars[i] : joined[i];
         var->now.valid = tile_valid_union(c, then.vars[i].valid, otherwise.vars[i].valid);
     }
     return value;
 }
 
-static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b,
-                              TileSpan span) {
-    TileMeaning v[3] = {*condition, a, b};
-    if (!unify_sides(c, &v[1], &v[2], span) || !tile_unify_shapes(c, v, 3, span)) return tile_error_meaning();
+TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span) {
+    if (!tile_unify_shapes(c, v, 3, span)) return tile_error_meaning();
     TileValue *mask = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
     const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
     return tile_value_meaning(c, tile_emit_select(c, mask, x, y), v[1].extent, valid);
+}
+
+static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b,
+                              TileSpan span) {
+    TileMeaning v[3] = {*condition, a, b};
+    return unify_sides(c, &v[1], &v[2], span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
 }
 
 /* In a function lifted over tiles a condition is a tile: both sides run, and each element chooses. */
@@ -188,10 +245,12 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
                                     TileBranch else_branch, bool want_value, TileSpan span) {
     TileMeaning *before = snapshot(c);
     size_t count = c->vars.count;
+    c->masked++;
     Side then = run_side(c, then_branch, false);
     restore(c, before, count);
     Side otherwise = run_side(c, else_branch, false);
     restore(c, before, count);
+    c->masked--;
     tile_emit_at(c, span);
     for (size_t i = 0; i < count; i++) {
         TileMeaning a = then.vars[i], b = otherwise.vars[i];
@@ -199,6 +258,8 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     }
     if (!want_value) return tile_nothing();
     if (tile_is_error(&then.value) || tile_is_error(&otherwise.value)) return tile_error_meaning();
+    if (tile_is_literal(&then.value) && tile_is_literal(&otherwise.value))
+        return tile_choice_meaning(c, *condition, then.value, otherwise.value);
     return select_one(c, condition, then.value, otherwise.value, span);
 }
 
@@ -220,6 +281,8 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
 /* ---- if ---- */
 
 static TileMeaning run_value(TileChecker *c, const void *state) { return tile_check_sequence_value(c, state); }
+
+static TileMeaning run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
 
 static TileMeaning run_statements(TileChecker *c, const void *state) {
     if (state) tile_check_sequence(c, state);
@@ -247,6 +310,12 @@ static void add_carried(TileChecker *c, Carried *carried, TileVar *var) {
     for (size_t i = 0; i < carried->vars.count; i++)
         if (carried->vars.items[i] == var) return;
     tile_list_push(c->arena, &carried->vars, var);
+}
+
+/* A flag that is set for each element has the elements' shape from the beginning. */
+static void add_flag(TileChecker *c, Carried *carried, TileVar *flag) {
+    if (flag && c->frame->lifted && !flag->now.rank) flag->now = tile_lift(c, flag->now);
+    add_carried(c, carried, flag);
 }
 
 static void collect_assigned(TileChecker *c, const TileSequence *sequence, Carried *carried);
@@ -297,27 +366,26 @@ typedef struct Loop {
     TileSpan span;
     Carried carried;
     TileVar *broke, *counter;
-    TileLoopFrame frame;
 } Loop;
 
 static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
     TileNameRef name = loop->statement->names.items[0];
     TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, value);
-    tile_symbol_bound(symbol, loop->lo, tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1)));
+    const TileSum *last = tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1));
+    tile_symbol_bound(symbol, loop->lo, last);
+    tile_sum_assume(&c->sums, tile_sum_subtract(&c->sums, last, loop->lo));
     const TileSum *first = tile_sum_symbol(&c->sums, symbol);
     if (!value->name) value->name = tile_intern_string(c->context->strings, name.name);
     tile_scope_bind(c, name, loop->over_tiles ? tile_range_of(c, &loop->tiles, first, name) : tile_sum_meaning(first),
                     false);
 }
 
-static void run_loop_body(TileChecker *c, Loop *loop) {
-    TileLoopFrame *outer = c->frame->loop;
-    loop->frame = (TileLoopFrame){.parent = outer, .broke = loop->broke};
-    if (tile_sequence_leaves(loop->statement->body))
-        loop->frame.skip = tile_scope_flag(c, NULL, tile_bool_meaning(false));
-    c->frame->loop = &loop->frame;
+static void run_loop_body(TileChecker *c, const Loop *loop) {
+    TileLoopFrame frame = {.parent = c->frame->loop, .broke = loop->broke};
+    if (tile_sequence_leaves(loop->statement->body)) frame.skip = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+    c->frame->loop = &frame;
     tile_check_sequence(c, loop->statement->body);
-    c->frame->loop = outer;
+    c->frame->loop = frame.parent;
 }
 
 typedef struct Attempt {
@@ -371,28 +439,33 @@ static void run_for(TileChecker *c, Loop *loop) {
     set_carried(c, &loop->carried, results);
 }
 
-/* Does the loop go on? The counter's limit or the text's condition, and no flag that ends it. */
-static TileValue *emit_loop_condition(TileChecker *c, const Loop *loop) {
-    TileMeaning condition;
+/* Does the loop go on? The counter's limit or the text's condition, and no flag that ends it. A tile in a function
+ * that is lifted: which elements go on. */
+static TileMeaning emit_loop_condition(TileChecker *c, const Loop *loop) {
+    TileMeaning both[2];
     if (loop->counted) {
         TileValue *at = tile_emit_value(c, &loop->counter->now), *hi = tile_emit_sum(c, loop->hi);
-        condition = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_LT, at, hi), NULL, NULL);
+        both[0] = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_LT, at, hi), NULL, NULL);
     } else {
-        condition = tile_check_condition(c, loop->statement->value);
-        if (tile_is_error(&condition) || condition.rank) {
-            if (condition.rank)
-                tile_fail(c, UNSUPPORTED, loop->statement->value->span, "a loop in a function that stands for tiles");
-            condition = tile_bool_meaning(false);
-        }
+        both[0] = tile_check_condition(c, loop->statement->value);
     }
-    TileValue *on = tile_emit_value(c, &condition);
     TileVar *ends[] = {loop->broke, c->frame->returned};
-    for (int i = 0; i < 2; i++) {
-        if (!ends[i] || (ends[i]->now.constant && !ends[i]->now.bits)) continue;
-        TileValue *set = tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &ends[i]->now));
-        on = tile_emit_binary(c, TILE_OP_AND, on, set);
-    }
-    return on;
+    both[1] = tile_none_set(c, ends, 2, loop->span);
+    if (tile_is_error(&both[0]) || tile_is_error(&both[1])) return tile_bool_meaning(false);
+    if (both[1].constant) return both[1].bits ? both[0] : both[1];
+    if (both[0].constant) return both[0].bits ? both[1] : both[0];
+    if (!tile_unify_shapes(c, both, 2, loop->span)) return tile_bool_meaning(false);
+    TileValue *x = tile_emit_value(c, &both[0]), *y = tile_emit_value(c, &both[1]);
+    const TileValidity *valid = tile_valid_union(c, both[0].valid, both[1].valid);
+    return tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, x, y), both[0].extent, valid);
+}
+
+TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind) {
+    TileValue *x = tile_emit_value(c, m);
+    if (m->rank && m->valid)
+        x = tile_emit_filled(c, m, m->valid, tile_build_bool(tile_emitter(c), kind == TILE_KIND_ALL));
+    for (int axis = m->rank; axis-- > 0;) x = tile_build_reduce(tile_emitter(c), x, kind, axis);
+    return x;
 }
 
 static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region) {
@@ -400,22 +473,30 @@ static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region)
     c->builder.block = region;
     set_carried(c, &loop->carried, region->arguments);
     TILE_LIST(TileValue *) values = {0};
-    tile_list_push(c->arena, &values, emit_loop_condition(c, loop));
+    TileMeaning on = emit_loop_condition(c, loop);
+    tile_list_push(c->arena, &values, tile_emit_one_bool(c, &on, TILE_KIND_ANY));
     for (unsigned i = 0; i < region->argument_count; i++) tile_list_push(c->arena, &values, region->arguments[i]);
     tile_build_end(tile_emitter(c), TILE_OP_CONDITION, values.items, (unsigned)values.count);
     tile_scope_close(c, mark);
+}
+
+static TileMeaning run_turn(TileChecker *c, const void *state) {
+    run_loop_body(c, state);
+    return tile_nothing();
 }
 
 static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     TileScopeMark mark = tile_scope_open(c);
     c->builder.block = region;
     set_carried(c, &loop->carried, region->arguments);
-    TileMeaning at = {0};
-    if (loop->counted) {
-        at = loop->counter->now;
-        bind_counter(c, loop, region->arguments[0]);
-    }
-    run_loop_body(c, loop);
+    TileMeaning at = {0}, on = {0};
+    if (loop->counted) at = loop->counter->now;
+    if (c->frame->lifted) on = emit_loop_condition(c, loop);
+    if (loop->counted) bind_counter(c, loop, region->arguments[0]);
+    if (on.rank) /* each element has its own end: those past it keep what they have */
+        tile_join_branches(c, on, (TileBranch){run_turn, loop}, (TileBranch){run_nothing, NULL}, false, loop->span);
+    else
+        run_loop_body(c, loop);
     if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));
     collect_values(c, &loop->carried);
     tile_emit_at(c, loop->span);
@@ -456,9 +537,10 @@ static void run_loop(TileChecker *c, Loop *loop) {
         add_carried(c, &loop->carried, loop->counter);
     }
     if (breaks) loop->broke = tile_scope_flag(c, NULL, tile_bool_meaning(false));
-    add_carried(c, &loop->carried, loop->broke);
-    if (returns) add_carried(c, &loop->carried, c->frame->returned);
-    if (returns) add_carried(c, &loop->carried, c->frame->result);
+    add_flag(c, &loop->carried, loop->broke);
+    if (returns) add_flag(c, &loop->carried, c->frame->returned);
+    for (unsigned i = 0; returns && i < c->frame->result_count; i++)
+        add_carried(c, &loop->carried, c->frame->results[i]);
     collect_assigned(c, body, &loop->carried);
     if (!loop->counted) collect_in_expr(c, loop->statement->value, &loop->carried);
     if (as_while)
@@ -485,33 +567,51 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     return tile_fail(c, BAD_STEP, statement->step->span), false;
 }
 
-static void run_static(TileChecker *c, const TileStatement *statement, int64_t lo, int64_t hi, int64_t step) {
-    enum { MOST = 4096 };
-    if (hi > lo && (hi - lo - 1) / step >= MOST) {
-        tile_fail(c, UNROLL_LIMIT, statement->value->span, (int)MOST);
-        return;
-    }
-    TileLoopFrame frame = {.parent = c->frame->loop};
-    c->frame->loop = &frame;
-    for (int64_t i = lo; i < hi && !tile_is_spent(c); i += step) {
-        TileScopeMark mark = tile_scope_open(c);
-        tile_scope_bind(c, statement->names.items[0], tile_sum_meaning(tile_sum_integer(&c->sums, i)), false);
-        tile_check_sequence(c, statement->body);
-        tile_scope_close_names(c, mark);
-    }
-    c->frame->loop = frame.parent;
+/* One turn of a loop that is unrolled. */
+typedef struct StaticTurn {
+    const Loop *loop;
+    int64_t at;
+} StaticTurn;
+
+static TileMeaning run_static_turn(TileChecker *c, const void *state) {
+    const StaticTurn *turn = state;
+    TileNameRef name = turn->loop->statement->names.items[0];
+    const TileSum *at = tile_sum_integer(&c->sums, turn->at);
+    TileScopeMark mark = tile_scope_open(c);
+    tile_scope_bind(
+        c, name, turn->loop->over_tiles ? tile_range_of(c, &turn->loop->tiles, at, name) : tile_sum_meaning(at), false);
+    run_loop_body(c, turn->loop);
+    tile_scope_close_names(c, mark);
+    return tile_nothing();
 }
 
-static void check_static_for(TileChecker *c, const TileStatement *statement, const Loop *loop) {
+/* Turns behind one that may have left the loop run where it did not. */
+static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64_t step) {
+    size_t vars = c->vars.count;
+    if (tile_sequence_breaks(loop->statement->body)) loop->broke = tile_scope_flag(c, NULL, tile_bool_meaning(false));
+    TileVar *ends[] = {loop->broke, c->frame->returned};
+    for (int64_t i = lo; i < hi && !tile_is_spent(c); i += step) {
+        StaticTurn turn = {loop, i};
+        TileMeaning on = tile_none_set(c, ends, 2, loop->span);
+        if (tile_is_error(&on) || (on.constant && !on.bits)) break;
+        tile_join_branches(c, on, (TileBranch){run_static_turn, &turn}, (TileBranch){run_nothing, NULL}, false,
+                           loop->span);
+    }
+    c->vars.count = vars;
+}
+
+static void check_static_for(TileChecker *c, Loop *loop) {
+    enum { MOST = 4096 };
     int64_t lo, hi, step;
+    TileSpan span = loop->statement->value->span;
     bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) &&
                  tile_sum_known(&c->sums, loop->step, &step);
     if (!known)
-        tile_fail(c, NOT_CONSTANT, statement->value->span, "a bound of `static for`");
-    else if (tile_sequence_leaves(statement->body))
-        tile_fail(c, UNSUPPORTED, statement->span, "leaving a `static for`");
+        tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
+    else if (hi > lo && ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step >= MOST)
+        tile_fail(c, UNROLL_LIMIT, span, (int)MOST);
     else
-        run_static(c, statement, lo, hi, step);
+        run_static(c, loop, lo, hi, step);
 }
 
 /* a..b */
@@ -542,15 +642,11 @@ void tile_check_for(TileChecker *c, const TileStatement *statement) {
         loop.lo = loop.tiles.lo;
         loop.hi = loop.tiles.hi;
         loop.step = loop.tiles.size;
-        if (statement->is_static) {
-            tile_fail(c, UNSUPPORTED, statement->span, "`static for` over tiles");
-            return;
-        }
     } else if (!check_bounds(c, statement, &loop)) {
         return;
     }
     if (statement->is_static)
-        check_static_for(c, statement, &loop);
+        check_static_for(c, &loop);
     else
         run_loop(c, &loop);
 }

@@ -35,6 +35,18 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
     return true;
 }
 
+/* A program runs, so that no extent of the grid is 0. */
+static void assume_programs(TileChecker *c, const Grid *grid) {
+    const TileSum *one = tile_sum_integer(&c->sums, 1);
+    for (unsigned i = 0; i < grid->rank; i++) {
+        const TileTiles *tiles = &grid->tiles[i];
+        const TileSum *covered =
+            grid->over_tiles[i] ? tile_sum_subtract(&c->sums, tiles->hi, tiles->lo) : grid->extents[i];
+        tile_sum_assume(&c->sums, tile_sum_subtract(&c->sums, covered, one));
+    }
+    c->grid_facts = c->sums.facts.count;
+}
+
 static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
     for (unsigned i = 0; i < grid->rank; i++) {
         TileNameRef name = grid->statement->names.items[i];
@@ -95,6 +107,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     TileFrame *frame = c->frame;
     frame->has_flags = tile_sequence_returns(statement->body);
     frame->returned = frame->has_flags ? tile_scope_flag(c, NULL, tile_bool_meaning(false)) : NULL;
+    assume_programs(c, &grid);
     bind_programs(c, &grid, op);
     tile_check_sequence(c, statement->body);
     tile_build_end(tile_emitter(c), TILE_OP_YIELD, NULL, 0);
@@ -102,6 +115,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     c->in_grid = false;
     c->builder.block = outer;
     tile_scope_close(c, before);
+    c->grid_facts = 0;
     require_needs(c, &grid, op);
 }
 

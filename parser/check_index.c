@@ -61,7 +61,7 @@ static void inside_bounds(TileChecker *c, const TileRange *range, const TileSum 
     if (*hi == range->size) *hi = NULL;
 }
 
-static void add_range(TileChecker *c, Access *access, unsigned d, const TileRange *range, TileSpan span) {
+static void add_interval(TileChecker *c, Access *access, unsigned d, const TileRange *range, TileSpan span) {
     const TileSum *dim = access->tensor->dims[d];
     int8_t axis[] = {(int8_t)access->rank};
     access->kinds[d] = TILE_ACCESS_RANGE;
@@ -79,6 +79,12 @@ static void add_range(TileChecker *c, Access *access, unsigned d, const TileRang
     atom.words =
         tile_arena_format(c->arena, "the lanes of `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
+}
+
+static void add_range(TileChecker *c, Access *access, unsigned d, const TileRange *range, TileSpan span) {
+    size_t hidden = tile_facts_hide(c);
+    add_interval(c, access, d, range, span);
+    tile_facts_restore(c, hidden);
 }
 
 static void add_integer(TileChecker *c, Access *access, unsigned d, const TileMeaning *m, TileSpan span) {
@@ -316,7 +322,7 @@ static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMean
 
 static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     if (expr->items.count != 1)
-        return tile_fail(c, ARGUMENT_COUNT, expr->span, "iota", 1u, 1u, (unsigned)expr->items.count);
+        return tile_report_count(c, expr->span, "iota", 1, 1, (unsigned)expr->items.count), tile_error_meaning();
     const TileSum *extent = tile_check_extent(c, expr->items.items[0]);
     if (!extent) return tile_error_meaning();
     int64_t lanes = tile_extent_value(c, extent);
@@ -341,6 +347,7 @@ TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
 /* ---- stores ---- */
 
 static bool may_write(TileChecker *c, const TileTensor *tensor, TileSpan span) {
+    if (!tile_may_act(c, span, "a store")) return false;
     if (!c->in_grid) return tile_fail(c, HOST_ACCESS, span, tensor->name), false;
     if (tensor->access != TILE_ACCESS_IN) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_READ_ONLY, span, tensor->name);
@@ -469,7 +476,7 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
 }
 
 static bool tensor_argument(TileChecker *c, const TileExpr *call, Access *access) {
-    if (!call->arguments.count) return tile_fail(c, ARGUMENT_COUNT, call->span, "gather", 2u, 9u, 0u), false;
+    if (!call->arguments.count) return tile_report_count(c, call->span, "gather", 2, 9, 0), false;
     TileMeaning m = tile_check_expr(c, call->arguments.items[0].value);
     if (tile_is_error(&m)) return false;
     if (m.kind != TILE_MEANING_TENSOR) {
@@ -497,7 +504,7 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
     TileMeaning shape;
     if (!tensor_argument(c, call, &access) || !may_write(c, access.tensor, call->span)) return;
     if (call->arguments.count < 2) {
-        tile_fail(c, ARGUMENT_COUNT, call->span, "scatter", 3u, 10u, (unsigned)call->arguments.count);
+        tile_report_count(c, call->span, "scatter", 3, 10, (unsigned)call->arguments.count);
         return;
     }
     const TileExpr *value_expr = call->arguments.items[1].value;

@@ -284,6 +284,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     c.builder = tile_builder_at_end(c.module, &c.func->body);
     TileMeaning *arguments = TILE_NEW_ARRAY(check->arena, TileMeaning, item->params.count);
     bool ok = true;
+    for (size_t i = 0; i < item->params.count; i++) ok = tile_check_parameter(&c, &item->params.items[i]) && ok;
     for (size_t i = 0; ok && i < item->params.count; i++)
         ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};

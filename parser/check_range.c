@@ -41,13 +41,7 @@ static const TileSum *minus_one(TileChecker *c, const TileSum *sum) {
     return tile_sum_subtract(&c->sums, sum, tile_sum_integer(&c->sums, 1));
 }
 
-/* Lanes first .. first + size, valid below `limit`. */
-static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit) {
-    const TileSum *past = tile_sum_add(&c->sums, range->first, range->size);
-    range->lowest = lo;
-    range->highest = minus_one(c, limit);
-    range->end = tile_sum_min(&c->sums, past, limit);
-    if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, limit, past), NULL)) return;
+static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit) {
     const char *words =
         range->name ? tile_arena_format(c->arena, "the lanes of `%s` past %s", range->name, tile_sum_words(c, limit))
                     : tile_arena_format(c->arena, "the lanes past %s", tile_sum_words(c, limit));
@@ -60,6 +54,18 @@ static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const
                       .hi = tile_sum_min(&c->sums, range->size, tile_sum_subtract(&c->sums, limit, range->first)),
                       .span = range->span,
                       .words = words});
+}
+
+/* Lanes first .. first + size, valid below `limit`. */
+static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit) {
+    size_t hidden = tile_facts_hide(c);
+    const TileSum *past = tile_sum_add(&c->sums, range->first, range->size);
+    range->lowest = lo;
+    range->highest = minus_one(c, limit);
+    range->end = tile_sum_min(&c->sums, past, limit);
+    bool whole = tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, limit, past), NULL);
+    if (!whole) add_lanes(c, range, limit);
+    tile_facts_restore(c, hidden);
 }
 
 TileMeaning tile_range_of(TileChecker *c, const TileTiles *tiles, const TileSum *first, TileNameRef name) {

@@ -75,7 +75,7 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
 static TileMeaning reduction_operand(TileChecker *c, const TileExpr *call, const char *const *names) {
     if (!tile_check_arguments(c, call, 1, 1, names)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
-    TileMeaning m = tile_check_value(c, expr);
+    TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
     if (tile_is_error(&m)) return m;
     if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
         return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction",

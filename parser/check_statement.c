@@ -77,28 +77,28 @@ static TileMeaning run_rest(TileChecker *c, const void *state) {
 
 static TileMeaning run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
 
-/* Is nothing set that leaves the sequence? */
-static TileMeaning still_here(TileChecker *c, TileSpan span) {
-    TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
-    TileMeaning here = tile_bool_meaning(true);
-    for (int i = 0; i < 2; i++) {
+TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count, TileSpan span) {
+    TileMeaning none = tile_bool_meaning(true);
+    for (unsigned i = 0; i < count; i++) {
         if (!flags[i]) continue;
         TileMeaning flag = flags[i]->now;
         if (flag.constant && !flag.bits) continue;
         if (flag.constant) return tile_bool_meaning(false);
         tile_emit_at(c, span);
-        TileMeaning set =
-            tile_value_meaning(c, tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag)), flag.extent, NULL);
-        if (here.constant) {
-            here = set;
-        } else {
-            TileMeaning both[] = {here, set};
-            if (!tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
-            here = tile_value_meaning(c, tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value), both[0].extent,
-                                      NULL);
-        }
+        TileMeaning both[] = {none, flag};
+        both[1].value = tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag));
+        if (!none.constant && !tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
+        TileValue *clear =
+            none.constant ? both[1].value : tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value);
+        none = tile_value_meaning(c, clear, both[1].extent, tile_valid_union(c, none.valid, flag.valid));
     }
-    return here;
+    return none;
+}
+
+/* Is nothing set that leaves the sequence? */
+static TileMeaning still_here(TileChecker *c, TileSpan span) {
+    TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
+    return tile_none_set(c, flags, 2, span);
 }
 
 static void run_value_statement(TileChecker *c, const TileExpr *expr) {
@@ -143,6 +143,7 @@ static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileS
     case TILE_MEANING_ERROR: return m;
     case TILE_MEANING_INTEGER:
     case TILE_MEANING_NUMBER:
+    case TILE_MEANING_CHOICE:
     case TILE_MEANING_VALUE: return tile_as_value(c, m, span);
     case TILE_MEANING_RANGE:
         if (!is_var) return m;
@@ -300,12 +301,31 @@ static void check_leave(TileChecker *c, const TileStatement *statement) {
         tile_fail(c, OUTSIDE_LOOP, statement->span, is_break ? "break" : "continue");
         return;
     }
-    if (!loop->skip) {
-        tile_fail(c, UNSUPPORTED, statement->span, "leaving a `static for`");
-        return;
-    }
     loop->skip->now = tile_bool_meaning(true);
     if (is_break && loop->broke) loop->broke->now = tile_bool_meaning(true);
+}
+
+const TileTypeExpr *tile_result_type(const TileTypeExpr *type, unsigned part) {
+    if (!type || type->kind != TILE_TYPE_EXPR_TUPLE) return type;
+    return type->items.items[part];
+}
+
+/* What is returned before the end waits in variables. */
+static void keep_result(TileChecker *c, TileFrame *frame, TileMeaning value, TileSpan span) {
+    bool tuple = value.kind == TILE_MEANING_TUPLE;
+    if ((tuple ? value.count : 1) != frame->result_count) {
+        const char *wanted = frame->result_type ? tile_span_text(c, frame->result_type->span) : "nothing";
+        tile_fail(c, RESULT_TYPE, span, frame->item->name, wanted, tile_meaning_words(c, &value));
+        return;
+    }
+    for (unsigned i = 0; i < frame->result_count; i++) {
+        const TileTypeExpr *type = tile_result_type(frame->result_type, i);
+        TileMeaning part = tuple ? value.items[i] : value;
+        TileScalar scalar;
+        if (type && tile_find_type(c, type->name, &scalar) && tile_is_literal(&part))
+            part = tile_literal_as(c, &part, scalar, span);
+        frame->results[i]->now = tile_as_value(c, part, span);
+    }
 }
 
 static void check_return(TileChecker *c, const TileStatement *statement) {
@@ -326,15 +346,7 @@ static void check_return(TileChecker *c, const TileStatement *statement) {
         return;
     }
     frame->returned->now = tile_bool_meaning(true);
-    if (!statement->value || tile_is_error(&value)) return;
-    if (value.kind == TILE_MEANING_TUPLE) {
-        tile_fail(c, UNSUPPORTED, statement->span, "a tuple returned before the end of a function");
-        return;
-    }
-    TileScalar scalar;
-    bool typed = frame->result_type && tile_find_type(c, frame->result_type->name, &scalar);
-    if (typed && tile_is_literal(&value)) value = tile_literal_as(c, &value, scalar, statement->value->span);
-    frame->result->now = tile_as_value(c, value, statement->value->span);
+    if (statement->value && !tile_is_error(&value)) keep_result(c, frame, value, statement->value->span);
 }
 
 /* ---- assertions ---- */
@@ -350,7 +362,7 @@ static const char *assertion_text(TileChecker *c, const TileStatement *statement
 static void check_assert(TileChecker *c, const TileStatement *statement) {
     bool is_static = statement->kind == TILE_STATEMENT_STATIC_ASSERT;
     if (!statement->arguments.count) {
-        tile_fail(c, ARGUMENT_COUNT, statement->span, is_static ? "static_assert" : "assert", 1u, 8u, 0u);
+        tile_report_count(c, statement->span, is_static ? "static_assert" : "assert", 1, 8, 0);
         return;
     }
     const TileExpr *expr = statement->arguments.items[0].value;
@@ -363,9 +375,9 @@ static void check_assert(TileChecker *c, const TileStatement *statement) {
         if (!c->representative) tile_fail(c, ASSERTION_FAILED, expr->span, assertion_text(c, statement));
     } else if (!c->in_grid) {
         tile_fail(c, HOST_STATEMENT, statement->span, "`assert`");
-    } else {
+    } else if (tile_may_act(c, statement->span, "`assert`")) {
         tile_emit_at(c, statement->span);
-        TileValue *condition = tile_emit_value(c, &m);
+        TileValue *condition = tile_emit_one_bool(c, &m, TILE_KIND_ALL);
         TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
                               .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
         tile_build_op(tile_emitter(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);

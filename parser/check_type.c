@@ -1,5 +1,4 @@
 /* Types, literals, conversions, and the agreement of extents. */
-#include <math.h>
 #include <string.h>
 
 #include "lang/scalar.h"
@@ -47,43 +46,7 @@ bool tile_class_types(const char *class, uint32_t *types) {
     return true;
 }
 
-/* ---- literals ---- */
-
-static bool integer_fits(__int128 value, TileScalar scalar) {
-    unsigned bits = tile_scalar_bits(scalar);
-    switch (tile_scalar_class(scalar)) {
-    case TILE_CLASS_BOOL: return false;
-    case TILE_CLASS_FLOAT: return true;
-    case TILE_CLASS_SIGNED: return value >= -((__int128)1 << (bits - 1)) && value < (__int128)1 << (bits - 1);
-    case TILE_CLASS_UNSIGNED: return value >= 0 && value < (__int128)1 << bits;
-    }
-    return false;
-}
-
-static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
-    double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
-    uint64_t bits = tile_scalar_from_double(scalar, number);
-    double back = tile_scalar_to_double(scalar, bits);
-    bool fits =
-        isnan(number) || (isinf(number) ? isinf(back) : !isinf(back) && fabs(number - back) <= fabs(number) / 2);
-    if (isfinite(number) && isfinite(back) && fabs(number) < 1) fits = true;
-    if (!fits) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
-    return tile_bits_meaning(scalar, bits);
-}
-
-TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
-    if (tile_scalar_is_float(scalar)) return literal_to_float(c, m, scalar, span);
-    bool whole = m->kind == TILE_MEANING_INTEGER;
-    if (!whole || !integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
-    if (scalar == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)m->integer));
-    return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, (int64_t)m->integer));
-}
-
-TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span) {
-    if (m.kind == TILE_MEANING_INTEGER) return tile_literal_as(c, &m, TILE_I64, span);
-    if (m.kind == TILE_MEANING_NUMBER) return tile_literal_as(c, &m, TILE_F32, span);
-    return m;
-}
+/* ---- operands of one type ---- */
 
 /* The operand that decides the element type: the first typed one. */
 static const TileMeaning *typed_operand(const TileMeaning *operands, unsigned count) {
@@ -112,7 +75,8 @@ bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *c
         if (tile_is_error(&operands[i])) return false;
     const TileMeaning *typed = typed_operand(operands, count);
     bool number = false;
-    for (unsigned i = 0; i < count; i++) number = number || operands[i].kind == TILE_MEANING_NUMBER;
+    for (unsigned i = 0; i < count; i++)
+        number = number || (tile_is_literal(&operands[i]) && !tile_literal_is_integer(&operands[i]));
     TileScalar scalar = typed ? (TileScalar)typed->scalar : number ? TILE_F32 : TILE_I64;
     for (unsigned i = 0; i < count; i++) {
         if (tile_is_literal(&operands[i])) {
@@ -197,25 +161,14 @@ bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, Ti
 
 /* ---- conversions ---- */
 
-/* Rounds and saturates as a conversion does: nothing has to fit. */
-static TileMeaning convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to) {
-    double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
-    if (tile_scalar_is_float(to)) return tile_bits_meaning(to, tile_scalar_from_double(to, number));
-    if (to == TILE_BOOL) return tile_bool_meaning(m->kind == TILE_MEANING_INTEGER ? m->integer != 0 : m->number != 0);
-    uint64_t bits = m->kind == TILE_MEANING_INTEGER ? tile_scalar_from_integer(to, (int64_t)m->integer)
-                                                    : tile_scalar_from_double(to, m->number);
-    if (to == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)bits));
-    return tile_bits_meaning(to, bits);
-}
-
 TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span) {
-    if (tile_is_literal(&m)) return convert_literal(c, &m, to);
+    if (tile_is_literal(&m)) return tile_convert_literal(c, &m, to, span);
     if (m.kind != TILE_MEANING_VALUE) return m;
     if (m.scalar == to) return m;
     int64_t known;
     if (m.sum && tile_sum_known(&c->sums, m.sum, &known)) {
         TileMeaning literal = tile_integer_meaning(known);
-        return convert_literal(c, &literal, to);
+        return tile_convert_literal(c, &literal, to, span);
     }
     TileValue *value = tile_emit_value(c, &m);
     return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
@@ -225,7 +178,7 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
 
 const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid) {
     if (tile_is_error(&m)) return NULL;
-    if (m.kind == TILE_MEANING_INTEGER) m = tile_literal_as(c, &m, TILE_I64, span);
+    if (tile_is_literal(&m) && tile_literal_is_integer(&m)) m = tile_literal_as(c, &m, TILE_I64, span);
     if (tile_is_error(&m)) return NULL;
     if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) &&
         m.scalar != TILE_I64) {

@@ -4,7 +4,8 @@
 uint32_t tile_now(TileChecker *c) { return ++c->clock; }
 
 TileScopeMark tile_scope_open(TileChecker *c) {
-    TileScopeMark mark = {c->bounds.count, c->vars.count, c->atoms.count, c->cache.count, c->scope_start};
+    TileScopeMark mark = {c->bounds.count, c->vars.count,       c->atoms.count,
+                          c->cache.count,  c->sums.facts.count, c->scope_start};
     c->scope_start = c->bounds.count;
     return mark;
 }
@@ -14,14 +15,24 @@ void tile_scope_close(TileChecker *c, TileScopeMark mark) {
     c->vars.count = mark.vars;
     c->atoms.count = mark.atoms;
     c->cache.count = mark.cache;
+    c->sums.facts.count = mark.facts;
     c->scope_start = mark.scope_start;
 }
 
 void tile_scope_close_names(TileChecker *c, TileScopeMark mark) {
     c->bounds.count = mark.bounds;
     c->vars.count = mark.vars;
+    c->sums.facts.count = mark.facts;
     c->scope_start = mark.scope_start;
 }
+
+size_t tile_facts_hide(TileChecker *c) {
+    size_t known = c->sums.facts.count;
+    if (known > c->grid_facts) c->sums.facts.count = c->grid_facts;
+    return known;
+}
+
+void tile_facts_restore(TileChecker *c, size_t hidden) { c->sums.facts.count = hidden; }
 
 TileBound *tile_scope_find(TileChecker *c, const char *name) {
     for (size_t i = c->bounds.count; i-- > c->frame->scope_base;)
@@ -98,7 +109,7 @@ static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const 
             value =
                 tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
     }
-    bool known = tile_is_literal(&value) || value.constant;
+    bool known = (tile_is_literal(&value) && value.kind != TILE_MEANING_CHOICE) || value.constant;
     int64_t number;
     if (value.kind == TILE_MEANING_VALUE && value.sum) known = tile_sum_known(&c->sums, value.sum, &number);
     if (!known && !tile_is_error(&value))
@@ -159,11 +170,28 @@ static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span)
     return tile_error_meaning();
 }
 
+/* Does another import bring the same name? */
+static bool is_ambiguous(TileChecker *c, const TileItem *item, TileSpan span) {
+    const TileAst *ast = c->frame->ast, *where;
+    for (size_t i = 0; i < ast->imports.count; i++) {
+        const TileAst *import = ast->imports.items[i];
+        const TileItem *other = import ? tile_find_item(import, item->name, false, &where) : NULL;
+        if (!other || other == item) continue;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_AMBIGUOUS_NAME, span, item->name, item->name);
+        tile_diagnostic_note(c->diagnostics, d, item->name_span, "`%s` is declared here", item->name);
+        tile_diagnostic_note(c->diagnostics, d, other->name_span, "and here");
+        tile_report(c, d);
+        return true;
+    }
+    return false;
+}
+
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
     TileBound *bound = tile_scope_find(c, name);
     if (bound) return bound->var ? bound->var->now : bound->meaning;
     const TileAst *ast = NULL;
     const TileItem *item = tile_find_item(c->frame->ast, name, true, &ast);
+    if (item && ast != c->frame->ast && is_ambiguous(c, item, span)) return tile_error_meaning();
     if (item && item->kind == TILE_ITEM_CONST) return constant_meaning(c, item, ast, span);
     if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
     TileScalar scalar;
@@ -215,6 +243,22 @@ TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
     return diagnostic;
 }
 
+static const char *count_words(TileChecker *c, unsigned least, unsigned most) {
+    if (least != most) return tile_arena_format(c->arena, "%u to %u arguments", least, most);
+    return most == 0 ? "no arguments" : most == 1 ? "one argument" : tile_arena_format(c->arena, "%u arguments", most);
+}
+
+TileDiagnostic *tile_report_count(TileChecker *c, TileSpan span, const char *name, unsigned least, unsigned most,
+                                  unsigned given) {
+    return tile_report(c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NUMBER_OF_ARGUMENTS, span, name,
+                                        count_words(c, least, most), given, given == 1 ? "is" : "are"));
+}
+
+bool tile_may_act(TileChecker *c, TileSpan span, const char *what) {
+    if (c->masked) tile_fail(c, MASKED_EFFECT, span, what);
+    return !c->masked;
+}
+
 const char *tile_span_text(TileChecker *c, TileSpan span) {
     const TileSource *file = &c->diagnostics->files.items[span.file];
     return tile_arena_string(c->arena, file->text + span.begin, span.end - span.begin);
@@ -242,7 +286,8 @@ const char *tile_meaning_words(TileChecker *c, const TileMeaning *m) {
     case TILE_MEANING_ERROR: return "an error";
     case TILE_MEANING_NOTHING: return "nothing";
     case TILE_MEANING_INTEGER: return "an integer";
-    case TILE_MEANING_NUMBER: return "a number";
+    case TILE_MEANING_NUMBER:
+    case TILE_MEANING_CHOICE: return "a number";
     case TILE_MEANING_VALUE: return value_words(c, m);
     case TILE_MEANING_RANGE: return tile_arena_format(c->arena, "a range of %s", tile_sum_words(c, m->range->size));
     case TILE_MEANING_TENSOR:

@@ -196,25 +196,14 @@ static TileSymbol *only_symbol(const TileSum *sum) { return sum->products[0].sym
 const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const TileSum *b) {
     if (a->count == 0 && b->count == 0) return tile_sum_integer(table, floor_divide(a->constant, b->constant));
     if (tile_sum_is_literal(b, 1)) return a;
-    const TileSum *result = as_symbol(table, TILE_SYMBOL_DIV, a, b);
-    TileSymbol *symbol = only_symbol(result);
-    if (symbol->lower_count || symbol->upper_count) return result;
-    if (tile_sum_nonnegative(table, a, NULL) && tile_sum_nonnegative(table, b, NULL))
-        tile_symbol_bound(symbol, tile_sum_integer(table, 0), a);
-    return result;
+    return as_symbol(table, TILE_SYMBOL_DIV, a, b);
 }
 
 const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b) {
     if (a->count == 0 && b->count == 0)
         return tile_sum_integer(table, wrap_add(b->constant ? a->constant : 0,
                                                 wrap_multiply(-floor_divide(a->constant, b->constant), b->constant)));
-    const TileSum *result = as_symbol(table, TILE_SYMBOL_REM, a, b);
-    TileSymbol *symbol = only_symbol(result);
-    if (symbol->lower_count || symbol->upper_count) return result;
-    if (tile_sum_nonnegative(table, b, NULL)) tile_symbol_bound(symbol, tile_sum_integer(table, 0), NULL);
-    const TileSum *last = tile_sum_subtract(table, b, tile_sum_integer(table, 1));
-    if (tile_sum_nonnegative(table, last, NULL)) tile_symbol_bound(symbol, NULL, last);
-    return result;
+    return as_symbol(table, TILE_SYMBOL_REM, a, b);
 }
 
 const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b) {
@@ -275,8 +264,11 @@ static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
     return tile_sum_symbol(table, symbol);
 }
 
+/* Kept with the sum, so that only what holds everywhere may fold it. */
 const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
     if (sum->resolved) return sum->resolved;
+    size_t facts = table->facts.count;
+    table->facts.count = 0;
     const TileSum *result = tile_sum_integer(table, sum->constant);
     for (uint32_t i = 0; i < sum->count; i++) {
         const TileProduct *product = &sum->products[i];
@@ -285,6 +277,7 @@ const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
             term = tile_sum_multiply(table, term, resolve_symbol(table, product->symbols[k]));
         result = tile_sum_add(table, result, term);
     }
+    table->facts.count = facts;
     ((TileSum *)sum)->resolved = result;
     return result;
 }
@@ -349,8 +342,48 @@ static bool add_need(const TileSymbol *symbol, TileSumNeeds *needs) {
     return true;
 }
 
+typedef struct Goal {
+    const TileSum *coefficient, *rest; /* coefficient * symbol + rest >= 0 */
+    bool up;                           /* coefficient >= 0 */
+    TileSumNeeds *needs;
+    unsigned fuel;
+} Goal;
+
+/* With d = floor(a / k), k > 0: k * d <= a <= k * d + k - 1; exact for a coefficient of 1 or -1. */
+static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    int64_t k, m;
+    if (!tile_sum_known(table, symbol->b, &k) || !tile_sum_known(table, goal->coefficient, &m)) {
+        const TileSum *zero = tile_sum_integer(table, 0);
+        return prove(table, symbol->b, goal->needs, goal->fuel) && prove(table, symbol->a, goal->needs, goal->fuel) &&
+               prove_with(table, goal->coefficient, goal->up ? zero : symbol->a, goal->rest, goal->needs, goal->fuel);
+    }
+    if (k < 1 || m == INT64_MIN) return false;
+    int64_t slack = goal->up ? (m == 1 ? 0 : 1 - k) : (m == -1 ? 1 - k : 0);
+    const TileSum *bound = tile_sum_add(table, symbol->a, tile_sum_integer(table, slack));
+    const TileSum *rest = tile_sum_multiply(table, goal->rest, tile_sum_integer(table, k));
+    return prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
+}
+
+/* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1. */
+static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    const TileSum *last = tile_sum_subtract(table, symbol->b, tile_sum_integer(table, 1));
+    if (!prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel)) return false;
+    const TileSum *bound = goal->up ? tile_sum_integer(table, 0) : last;
+    return prove_with(table, goal->coefficient, bound, goal->rest, goal->needs, goal->fuel);
+}
+
+static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
+    for (size_t i = 0; i < table->facts.count; i++) {
+        TileFact fact = table->facts.items[i];
+        if (fact.symbol == symbol && fact.upper != goal->up &&
+            prove_with(table, goal->coefficient, fact.bound, goal->rest, goal->needs, goal->fuel))
+            return true;
+    }
+    return false;
+}
+
 /* The newest symbol is replaced by its bounds, which speak of older ones; so this ends. */
-static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
+static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
     sum = tile_sum_resolve(table, sum);
     if (sum->count == 0) return sum->constant >= 0;
     const TileSymbol *symbol = newest_symbol(sum);
@@ -371,12 +404,63 @@ static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, 
     unsigned count = up ? symbol->lower_count : symbol->upper_count;
     for (unsigned i = 0; i < count; i++)
         if (prove_with(table, coefficient, bounds[i], rest, needs, fuel)) return add_need(symbol, needs);
-    return false;
+    Goal goal = {coefficient, rest, up, needs, fuel};
+    if (symbol->kind == TILE_SYMBOL_DIV && prove_quotient(table, symbol, &goal)) return true;
+    if (symbol->kind == TILE_SYMBOL_REM && prove_remainder(table, symbol, &goal)) return true;
+    return prove_by_facts(table, symbol, &goal);
+}
+
+/* What an attempt that failed would have needed is not needed. */
+static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
+    unsigned had = needs ? needs->count : 0;
+    bool proven = prove_by_newest(table, sum, needs, fuel);
+    if (!proven && needs) needs->count = had;
+    return proven;
 }
 
 bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
     enum { FUEL = 12 };
     return prove(table, sum, needs, FUEL);
+}
+
+/* ---- facts ---- */
+
+static void add_fact(TileSumTable *table, const TileSymbol *symbol, const TileSum *bound, bool upper) {
+    tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, upper});
+}
+
+/* A product of two or more that is at least 1, each factor being at least 0: each is at least 1. */
+static void assume_factors(TileSumTable *table, const TileSum *sum) {
+    const TileProduct *product = &sum->products[0];
+    if (sum->count != 1 || sum->constant >= 0 || product->factor < 0) return;
+    for (uint32_t i = 0; i < product->degree; i++)
+        if (!tile_sum_nonnegative(table, tile_sum_symbol(table, product->symbols[i]), NULL)) return;
+    for (uint32_t i = 0; i < product->degree; i++)
+        add_fact(table, product->symbols[i], tile_sum_integer(table, 1), false);
+}
+
+void tile_sum_assume(TileSumTable *table, const TileSum *sum) {
+    sum = tile_sum_resolve(table, sum);
+    const TileSymbol *symbol = newest_symbol(sum);
+    const TileSum *coefficient, *rest;
+    if (!symbol || !take_apart(table, sum, symbol, &coefficient, &rest)) return;
+    const TileSum *zero = tile_sum_integer(table, 0);
+    int64_t k = coefficient->constant, divisor;
+    if (coefficient->count) {
+        assume_factors(table, sum);
+    } else if (k == 1 || k == -1) {
+        add_fact(table, symbol, k == 1 ? tile_sum_subtract(table, zero, rest) : rest, k == -1);
+    } else if (rest->count == 0 && k > 1) {
+        add_fact(table, symbol, tile_sum_integer(table, -floor_divide(rest->constant, k)), false);
+    }
+    if (k != 1 || coefficient->count) return;
+    if (symbol->kind == TILE_SYMBOL_MIN) {
+        tile_sum_assume(table, tile_sum_add(table, symbol->a, rest));
+        tile_sum_assume(table, tile_sum_add(table, symbol->b, rest));
+    } else if (symbol->kind == TILE_SYMBOL_DIV && tile_sum_known(table, symbol->b, &divisor) && divisor > 0) {
+        const TileSum *times = tile_sum_multiply(table, rest, tile_sum_integer(table, divisor));
+        tile_sum_assume(table, tile_sum_add(table, symbol->a, times));
+    }
 }
 
 /* ---- words ---- */

@@ -52,8 +52,16 @@ struct TileSum {
     size_t cache;            /* the emitter's */
 };
 
+/* A bound of a symbol that holds in some scopes only. */
+typedef struct TileFact {
+    const TileSymbol *symbol;
+    const TileSum *bound;
+    bool upper;
+} TileFact;
+
 typedef struct TileSumTable {
     TileArena *arena;
+    TILE_LIST(TileFact) facts; /* cut back to their old count where a scope ends */
     TileSum **slots;
     size_t capacity, count;
     TILE_LIST(TileSymbol *) symbols;
@@ -96,6 +104,8 @@ typedef struct TileSumNeeds {
     unsigned count;
 } TileSumNeeds;
 bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs);
+/* From here on sum >= 0 holds, as far as bounds of its symbols can say so. */
+void tile_sum_assume(TileSumTable *table, const TileSum *sum);
 /* Are all its symbols computed before any grid? */
 bool tile_sum_is_host(const TileSum *sum);
 

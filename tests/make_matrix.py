@@ -11,6 +11,7 @@ import sys
 TYPES = ["f32", "f16", "bf16"]
 IN_VIEWS = ["contiguous", "rows", "transposed", "strided", "negative", "broadcast", "repeated"]
 OUT_VIEWS = ["contiguous", "rows", "transposed", "strided", "negative"]
+VIEWS = {"in": IN_VIEWS, "out": OUT_VIEWS}
 
 
 def around(block):
@@ -18,7 +19,8 @@ def around(block):
 
 
 class Kernel:
-    """A kernel, its tensors (name, access), and for each tune setting the values of its dimensions."""
+    """A kernel, its tensors (name, and "in", "out" or a list of views), and for each tune setting the values of its
+    dimensions."""
 
     def __init__(self, name, tensors, tunes, types=TYPES, data=("normal", "special"), keep=lambda sizes: True):
         self.name, self.tensors, self.tunes, self.types = name, tensors, tunes, types
@@ -31,7 +33,7 @@ class Kernel:
             count = max(len(sizes[dimension]) for sizes in self.tunes.values())
             result[dimension] = list(range(count))
         for tensor, access in self.tensors:
-            result["view " + tensor] = IN_VIEWS if access == "in" else OUT_VIEWS
+            result["view " + tensor] = VIEWS[access] if isinstance(access, str) else access
         result["data"] = list(self.data)
         result["placement"] = ["begin", "end"]
         return result
@@ -51,6 +53,14 @@ def rank2(block, small, rows=(0, 1, 2, 3, 5), small_rows=(0, 1, 3, 4, 5, 9)):
 
 XY = [("x", "in"), ("y", "out")]
 WIDE = ("normal", "wide", "special")
+# Where a kernel that others cover as well only takes another function, a few views and sizes will do.
+FEW_VIEWS = ["contiguous", "strided", "negative"]
+FEW = {"BM=4 BN=100": {"M": [1, 5], "N": [1, 99, 237]}}
+FEW_XY = [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])]
+NN = "relu6 leaky_relu elu selu softplus logsigmoid mish hardsigmoid hardswish softsign swish square sign".split()
+WIDE_HOSTILE = ("normal", "hostile", "special")
+INDEXED = ["f32:i64", "f32:i32", "f16:i32", "bf16:i64"]
+VOCABULARY = {"-": {"M": [0, 1, 3], "V": around(4096)}, "BV=100": {"M": [1, 5], "V": around(100)}}
 MATMUL_TUNES = {
     "BM=8 BN=24 BK=16": {"M": around(8), "N": around(24), "K": around(16)},
     "BM=28 BN=64 BK=33": {"M": [1, 27, 28, 29], "N": [1, 63, 64, 65], "K": [0, 1, 32, 33, 34, 99]},
@@ -79,10 +89,19 @@ KERNELS = [
     Kernel("elementwise:map/gelu", XY, rank2(4096, 100), data=WIDE),
     Kernel("elementwise:map/gelu_tanh", XY, rank2(4096, 100), data=WIDE),
     Kernel("elementwise:map/silu", XY, rank2(4096, 100), data=WIDE),
+    *(Kernel("elementwise:map/" + name, FEW_XY, FEW, types=["f32"], data=WIDE) for name in NN),
+    Kernel("elementwise:zip", [("x", FEW_VIEWS), ("y", FEW_VIEWS), ("z", ["contiguous", "transposed"])], FEW, data=WIDE),
     Kernel("elementwise:chain", XY, rank2(4096, 100, rows=(0, 1, 2))),
     Kernel("softmax:softmax", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_passes", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_row", XY, {"-": {"M": [0, 1, 3], "N": [1, 10, 63, 64, 65, 200]}}),
+    Kernel("softmax:log_softmax_row", XY, {"BM=4": {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}}),
+    Kernel("softmax:logsumexp", XY, rank2(1024, 100)),
+    Kernel("softmax:logsumexp_row", FEW_XY, {"BM=4": {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}}),
+    Kernel("loss:cross_entropy", [("x", "in"), ("target", FEW_VIEWS), ("loss", FEW_VIEWS)], VOCABULARY, types=INDEXED,
+           data=WIDE_HOSTILE),
+    Kernel("loss:cross_entropy_backward", [("x", "in"), ("target", FEW_VIEWS), ("dx", "out")], VOCABULARY,
+           types=INDEXED, data=WIDE_HOSTILE),
     Kernel("norm:layernorm", [("x", "in"), ("gamma", "in"), ("beta", "in"), ("y", "out")], rank2(1024, 100)),
     Kernel("norm:rmsnorm", [("x", "in"), ("gamma", "in"), ("y", "out")], rank2(1024, 100)),
     Kernel("reduce:sum_rows", XY, rank2(4096, 100)),

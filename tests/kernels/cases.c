@@ -6,6 +6,12 @@
     { "x", ROLE_IN, "MN", KIND_T, SPECIAL_ALL }
 #define Y_SAME                                                                                                         \
     { "y", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE }
+/* The map of a function of one number. */
+#define MAP(function)                                                                                                  \
+    {                                                                                                                  \
+        .name = "elementwise:map/" #function, .parameters = {X_ROWS, Y_SAME}, .reference = reference_##function,       \
+        .settings = {{"f", #function}}, .elementwise = true                                                            \
+    }
 #define MATMUL_A                                                                                                       \
     { "a", ROLE_IN, "MK", KIND_T, SPECIAL_ALL }
 #define MATMUL_B                                                                                                       \
@@ -53,12 +59,53 @@ static const Case cases[] = {
      .reference = reference_silu,
      .settings = {{"f", "silu"}},
      .elementwise = true},
+    MAP(relu6),
+    MAP(leaky_relu),
+    MAP(elu),
+    MAP(selu),
+    MAP(softplus),
+    MAP(logsigmoid),
+    MAP(mish),
+    MAP(hardsigmoid),
+    MAP(hardswish),
+    MAP(softsign),
+    MAP(square),
+    MAP(sign),
+    {.name = "elementwise:map/swish",
+     .parameters = {X_ROWS, Y_SAME},
+     .reference = reference_silu,
+     .settings = {{"f", "swish"}},
+     .elementwise = true},
+    {.name = "elementwise:zip",
+     .parameters = {X_ROWS, {"y", ROLE_IN, "MN", KIND_T, SPECIAL_ALL}, {"z", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE}},
+     .reference = reference_logaddexp,
+     .elementwise = true},
     {.name = "elementwise:chain",
      .parameters = {X_ROWS, {"y", ROLE_OUT, "M", KIND_T, SPECIAL_NONE}},
      .reference = reference_chain},
     {.name = "softmax:softmax", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
     {.name = "softmax:softmax_passes", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
     {.name = "softmax:softmax_row", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
+    {.name = "softmax:log_softmax_row", .parameters = {X_ROWS, Y_SAME}, .reference = reference_log_softmax},
+    {.name = "softmax:logsumexp",
+     .parameters = {X_ROWS, {"y", ROLE_OUT, "M", KIND_T, SPECIAL_NONE}},
+     .reference = reference_logsumexp},
+    {.name = "softmax:logsumexp_row",
+     .parameters = {X_ROWS, {"y", ROLE_OUT, "M", KIND_T, SPECIAL_NONE}},
+     .reference = reference_logsumexp},
+    {.name = "loss:cross_entropy",
+     .parameters = {{"x", ROLE_IN, "MV", KIND_T, SPECIAL_ALL},
+                    {"target", ROLE_IN, "M", KIND_U, SPECIAL_NONE, 'V'},
+                    {"loss", ROLE_OUT, "M", KIND_F32, SPECIAL_NONE},
+                    {"lse", ROLE_OUT, "M", KIND_F32, SPECIAL_NONE}},
+     .reference = reference_cross_entropy},
+    {.name = "loss:cross_entropy_backward",
+     .parameters = {{"x", ROLE_IN, "MV", KIND_T, SPECIAL_ALL},
+                    {"target", ROLE_IN, "M", KIND_U, SPECIAL_NONE, 'V'},
+                    {"lse", ROLE_IN, "M", KIND_F32, SPECIAL_FINITE},
+                    {"dloss", ROLE_IN, "M", KIND_F32, SPECIAL_FINITE},
+                    {"dx", ROLE_OUT, "MV", KIND_T, SPECIAL_NONE}},
+     .reference = reference_cross_entropy_backward},
     {.name = "norm:layernorm",
      .parameters = {X_ROWS,
                     {"gamma", ROLE_IN, "N", KIND_F32, SPECIAL_FINITE},

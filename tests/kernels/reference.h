@@ -39,6 +39,12 @@ Reference reference_matmul, reference_matmul_bias, reference_matmul_bias_relu, r
     reference_matmul_bias_silu;
 Reference reference_attention, reference_attention_causal;
 
+/* reference_nn.c */
+Reference reference_relu6, reference_leaky_relu, reference_elu, reference_selu, reference_softplus,
+    reference_logsigmoid, reference_mish, reference_hardsigmoid, reference_hardswish, reference_softsign,
+    reference_square, reference_sign, reference_logaddexp;
+Reference reference_logsumexp, reference_log_softmax, reference_cross_entropy, reference_cross_entropy_backward;
+
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
 

@@ -462,7 +462,7 @@ Test(tile, standard_library_is_inside) {
     TileCompiler *compiler = make_compiler();
     TileLibrary *library =
         compile(compiler,
-                "import math\n"
+                "import nn\n"
                 "kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = relu(x[n]) } }",
                 NULL, 0);
     float in[3] = {-1, 0, 2}, out[3] = {9, 9, 9};

@@ -39,6 +39,35 @@ Test(memory, masked_copy_touches_only_its_lanes) {
     munmap(pages, 2 * page);
 }
 
+/* Numbers that were narrowed, with one lane left to be stored, wherever LLVM may see that. */
+Test(memory, one_lane_of_a_narrowed_vector_is_stored_narrow) {
+    static const char *const types[] = {"i8", "i16", "i32"};
+    static const unsigned bytes[] = {1, 2, 4};
+    for (unsigned t = 0; t < 3; t++)
+        for (unsigned lanes = 4; lanes <= 64; lanes *= 2)
+            for (unsigned lane = 0; lane < 2; lane++) {
+                char text[1024];
+                snprintf(text, sizeof text,
+                         "func phase machine @narrow(%%x: ptr<global>, %%y: ptr<global>, %s) {\n"
+                         "  %%v = load %%x : vec<%u x i64>\n  %%n = convert %%v : vec<%u x %s>\n"
+                         "  %%base = const {value = %u} : i64\n  %%limit = const {value = %u} : i64\n"
+                         "  %%m = mask_lt %%base, %%limit : vec<%u x bool>\n"
+                         "  store %%n, %%y, %%m {parts = [mask]}\n  return\n}\n",
+                         PARAMETERS, lanes, lanes, types[t], 10 - lane, 10, lanes);
+                for (TARGETS(target)) {
+                    Compiled compiled = compile_text(text, *target);
+                    unsigned char x[64 * 8], y[64 * 8];
+                    memset(x, 0x3f, sizeof x);
+                    memset(y, 0x55, sizeof y);
+                    find_entry(&compiled, "narrow")((uint64_t[]){SLOT(x), SLOT(y)}, 0, 1, NULL);
+                    for (unsigned i = 0; i < sizeof y; i++)
+                        cr_assert((y[i] == 0x3f) == (i < lane * bytes[t]), "%s, %s, %u lanes, byte %u is %#x",
+                                  target[0]->name, types[t], lanes, i, y[i]);
+                    release_compiled(&compiled);
+                }
+            }
+}
+
 Test(memory, masks_of_every_width) {
     static const unsigned widths[] = {2, 4, 8, 16, 32, 64, 128};
     for (unsigned w = 0; w < sizeof widths / sizeof widths[0]; w++) {

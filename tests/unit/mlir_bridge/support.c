@@ -14,7 +14,8 @@ const TileTarget avx512 = {.name = "avx512",
                            .triple = "x86_64-unknown-linux-gnu",
                            .llvm_cpu = "x86-64-v4",
                            .llvm_features = "",
-                           .vector_bytes = 64};
+                           .vector_bytes = 64,
+                           .has_masks = true};
 
 const TileTarget *const *usable_targets(void) {
     static const TileTarget *const both[] = {&avx2, &avx512, NULL};

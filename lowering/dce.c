@@ -51,14 +51,21 @@ static void mark(Liveness *liveness, TileValue *value) {
     tile_list_push(liveness->arena, &liveness->work, value);
 }
 
+/* Once the grids are functions of their own, each temp is a parameter of theirs. */
+static bool is_passed_on(const TileOp *temp) {
+    for (const TileFunc *func = tile_op_func(temp)->module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE) return true;
+    return false;
+}
+
 /* May the op go when nothing uses its results? More than tile_op_is_pure: reading memory has no effect either. */
 static bool is_removable(const TileOp *op) {
     switch (op->id) {
     case TILE_OP_LOAD_TILE:
     case TILE_OP_LOAD:
     case TILE_OP_GATHER:
-    case TILE_OP_TEMP:
     case TILE_OP_BUFFER: return true;
+    case TILE_OP_TEMP: return !is_passed_on(op);
     case TILE_OP_FOR:
     case TILE_OP_IF:
     case TILE_OP_LOOP: break;

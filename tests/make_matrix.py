@@ -20,11 +20,13 @@ def around(block):
 
 class Kernel:
     """A kernel, its tensors (name, and "in", "out" or a list of views), and for each tune setting the values of its
-    dimensions."""
+    dimensions. `derive` gives further dimensions, computed from those; `budget` limits the configurations of a kernel
+    that is much like another: once each value has occurred, no more are made than that."""
 
-    def __init__(self, name, tensors, tunes, types=TYPES, data=("normal", "special"), keep=lambda sizes: True):
+    def __init__(self, name, tensors, tunes, types=TYPES, data=("normal", "special"), keep=lambda sizes: True,
+                 derive=None, budget=None):
         self.name, self.tensors, self.tunes, self.types = name, tensors, tunes, types
-        self.data, self.keep = data, keep
+        self.data, self.keep, self.derive, self.budget = data, keep, derive or {}, budget
 
     def factors(self):
         dimensions = list(next(iter(self.tunes.values())))
@@ -40,7 +42,9 @@ class Kernel:
 
     def sizes(self, configuration):
         tune = self.tunes[configuration["tune"]]
-        return {name: values[configuration[name] % len(values)] for name, values in tune.items()}
+        sizes = {name: values[configuration[name] % len(values)] for name, values in tune.items()}
+        sizes.update({name: compute(sizes) for name, compute in self.derive.items()})
+        return sizes
 
 
 def rank2(block, small, rows=(0, 1, 2, 3, 5), small_rows=(0, 1, 3, 4, 5, 9)):
@@ -78,6 +82,53 @@ ATTENTION_TUNES = {
 
 def causal(sizes):
     return sizes["L"] >= sizes["S"]
+
+
+LARGE = 2**62
+PARTS = {
+    "BM=8 BN=24 BK=16 BS=48": {"M": [8, 0, 1, 7, 9], "N": [24, 0, 1, 25], "K": [48, 0, 1, 47, 49, 133]},
+    "-": {"M": [1, 113], "N": [33, 257], "K": [513, 2048, 2049]},
+}
+BATCHES = {
+    "BM=8 BN=24 BK=16": {"B": [1, 0, 2, 3], "M": [8, 0, 1, 7, 9, 21], "N": [24, 0, 1, 23, 25, 53],
+                         "K": [16, 0, 1, 15, 17, 37]},
+    "-": {"B": [1, 2], "M": [5, 113], "N": [16, 257], "K": [7, 64, 513]},
+}
+# Convolutions: X is the stride, Y the dilation, Z the padding.
+LINE = {
+    "BQ=8 BO=16 BC=8": {"B": [1, 0, 2], "W": [9, 0, 1, 8, 30], "C": [8, 0, 1, 7, 9], "S": [3, 0, 1, 5],
+                        "O": [16, 0, 1, 15, 17], "Q": [8, 0, 1, 7, 9, 21], "X": [1, 2, 3], "Y": [1, 0, 2, -1],
+                        "Z": [1, 0, 4, -2, 2**62, -2**62]},
+    "-": {"B": [1, 2], "W": [57, 120], "C": [3, 65], "S": [3, 4], "O": [64, 65], "Q": [56, 57], "X": [1, 2],
+          "Y": [1, 3], "Z": [0, 1]},
+}
+DEEP_LINE = {
+    "BQ=4 BC=16": {"B": [1, 0, 2], "W": [5, 0, 1, 4, 20], "C": [16, 0, 1, 15, 17, 37], "S": [3, 0, 1, 5],
+                   "Q": [4, 0, 1, 3, 5, 11], "X": [1, 2, 3], "Y": [1, 0, 2, -1], "Z": [1, 0, 4, -2, 2**62, -2**62]},
+    "-": {"B": [1, 2], "W": [9, 20], "C": [64, 257], "S": [3, 4], "Q": [8, 9, 19], "X": [1, 2], "Y": [1, 3],
+          "Z": [0, 1]},
+}
+ROWS = {"H": [5, 0, 1, 7], "R": [3, 0, 1, 2], "P": [4, 0, 1, 6]}
+PLANE = {tune: {**values, **ROWS} for tune, values in LINE.items()}
+DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
+POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
+         for tune, values in DEEP_PLANE.items()}
+CONVOLVED = [("x", "in"), ("wt", "in"), ("bias", "in"), ("y", "out")]
+WINDOWS = {tune: {**values, "W": [1, 5, 16, 40, LARGE]} for tune, values in ATTENTION_TUNES.items()}
+VARLEN_TUNES = {
+    "BS=16 BL=16": {"H": [2, 4], "G": [1, 2], "S": [33, 0, 1, 17, 90], "L": [33, 0, 1, 16, 70], "D": [8, 5, 16],
+                    "E": [3, 1, 2, 6], "Z": [200, 0, 10, -1]},
+    "-": {"H": [2], "G": [2, 1], "S": [63, 130], "L": [64, 129], "D": [16, 40], "E": [2, 4], "Z": [200, 65]},
+}
+VARLEN = [("q", "in"), ("k", "in"), ("v", "in"), ("cu_q", "in"), ("cu_k", "in"), ("o", "out")]
+VARLEN_DERIVED = {"U": lambda sizes: sizes["S"] + 1, "V": lambda sizes: sizes["L"] + 1}
+PAGED_TUNES = {
+    "BH=8 BL=16": {"B": [2, 0, 1, 5], "H": [8, 4, 16, 20], "G": [1, 2, 4], "D": [8, 5, 16], "P": [7, 1, 3],
+                   "C": [16, 1, 4, 17, 40], "N": [3, 0, 1, 5]},
+    "-": {"B": [1, 3], "H": [8, 32], "G": [8, 2], "D": [16, 64], "P": [9], "C": [16, 64, 65], "N": [2, 4]},
+}
+PAGED = [("q", "in"), ("k", "in"), ("v", "in"), ("table", "in"), ("lengths", "in"), ("o", "out")]
+HOSTILE = ("normal", "special", "hostile")
 
 
 KERNELS = [
@@ -120,6 +171,37 @@ KERNELS = [
     Kernel("matmul:matmul/bias_silu", MATMUL + [("bias", "in")], MATMUL_TUNES, types=MATMUL_TYPES),
     Kernel("attention:attention", ATTENTION, ATTENTION_TUNES, keep=causal),
     Kernel("attention:attention/causal", ATTENTION, ATTENTION_TUNES, keep=causal),
+    Kernel("attention:attention_lse", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
+    Kernel("attention:attention_lse/causal", ATTENTION + [("lse", "out")], ATTENTION_TUNES, keep=causal, budget=20),
+    Kernel("attention:attention_window", ATTENTION, WINDOWS, keep=causal, budget=32),
+    Kernel("attention:attention_varlen", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=24),
+    Kernel("attention:attention_varlen/causal", VARLEN, VARLEN_TUNES, data=HOSTILE, derive=VARLEN_DERIVED, budget=36),
+    Kernel("attention:attention_paged", PAGED, PAGED_TUNES, data=HOSTILE,
+           derive={"V": lambda sizes: sizes["N"] * sizes["C"] + 1}, budget=40),
+    Kernel("matmul:matmul/scaled", MATMUL, MATMUL_TUNES, types=MATMUL_TYPES, budget=12),
+    Kernel("matmul:matmul/add_residual", MATMUL + [("residual", "in")], MATMUL_TUNES, types=MATMUL_TYPES, budget=16),
+    Kernel("matmul:matmul_tn", MATMUL, MATMUL_TUNES, types=MATMUL_TYPES, budget=40),
+    Kernel("matmul:matmul_nt", MATMUL, MATMUL_TUNES, types=MATMUL_TYPES, budget=40),
+    Kernel("matmul:matmul_tt", MATMUL, MATMUL_TUNES, types=MATMUL_TYPES, budget=32),
+    Kernel("matmul:matmul_swiglu", [("a", "in"), ("gate", "in"), ("up", "in"), ("c", "out")], MATMUL_TUNES,
+           types=MATMUL_TYPES, budget=24),
+    Kernel("matmul:matmul_split_k", MATMUL, PARTS, types=MATMUL_TYPES, budget=32),
+    Kernel("matmul:matmul_batched", MATMUL, BATCHES, types=MATMUL_TYPES, budget=36),
+    Kernel("matmul:matmul_i8", [("a", "in"), ("b", "in"), ("row_scale", "in"), ("column_scale", "in"), ("c", "out")],
+           MATMUL_TUNES, types=["f32:f32", "f32:f16", "f32:bf16"], budget=36),
+    Kernel("matmul:gemv", [("a", "in"), ("x", "in"), ("y", "out")],
+           {"-": {"M": [0, 1, 3, 4, 5, 9], "K": around(1024)}, "BM=3 BK=100": {"M": [1, 2, 3, 4], "K": around(100)}},
+           types=MATMUL_TYPES, budget=36),
+    Kernel("matmul:gemv_t", [("a", "in"), ("x", "in"), ("y", "out")],
+           {"-": {"K": around(16), "N": around(1024)}, "BN=36 BK=17": {"K": around(17), "N": around(36)}},
+           types=MATMUL_TYPES, budget=36),
+    Kernel("conv:conv1d", CONVOLVED, LINE, budget=40),
+    Kernel("conv:conv1d_depthwise", CONVOLVED, DEEP_LINE, budget=32),
+    Kernel("conv:conv2d", CONVOLVED, PLANE, budget=48),
+    Kernel("conv:conv2d_depthwise", CONVOLVED, DEEP_PLANE, budget=32),
+    Kernel("pool:max_pool2d", XY, POOLS, budget=40),
+    Kernel("pool:avg_pool2d", XY, POOLS, budget=28),
+    Kernel("pool:avg_pool2d/outside", XY, POOLS, budget=16),
 ]
 
 
@@ -133,18 +215,24 @@ def configurations(kernel, rng):
     missing = set()
     for (a, values_a), (b, values_b) in itertools.combinations(sorted(factors.items()), 2):
         missing |= {((a, u), (b, v)) for u in values_a for v in values_b}
-    while missing:
+    unseen = {(name, value) for name, values in factors.items() for value in values}
+    made = 0
+    while missing and (kernel.budget is None or made < kernel.budget or unseen):
         best, gain = None, 0
         seeds = sorted(missing, key=str)
         for _ in range(60):
             candidate = {name: rng.choice(values) for name, values in factors.items()}
             candidate.update(dict(rng.choice(seeds)))
             new = len(pairs(candidate) & missing) if kernel.keep(kernel.sizes(candidate)) else 0
+            if kernel.budget is not None and new:
+                new += 100 * len(set(candidate.items()) & unseen)
             if new > gain:
                 best, gain = candidate, new
         if best is None:  # what is left contradicts `keep`
             return
         missing -= pairs(best)
+        unseen -= set(best.items())
+        made += 1
         yield best
 
 

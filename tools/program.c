@@ -130,6 +130,23 @@ static int check_refused(TileProgram *program) {
     return status == TILE_OK ? 0 : tile_session_fail(program->session, status, "%s", error.message);
 }
 
+/* Before functions are chosen, a name that the library does not know may be a scalar that one of them brings: it waits
+ * where there is a setting that is known. */
+static int check_settings(TileProgram *program, bool last) {
+    size_t known = 0;
+    const char *unknown = NULL;
+    for (size_t i = 0; i < program->settings.count; i++) {
+        TileSetting setting = program->settings.items[i];
+        if (tile_library_has_setting(program->library, setting.name))
+            program->settings.items[known++] = setting;
+        else if (!unknown)
+            unknown = setting.name;
+    }
+    if (unknown && (last || !known)) return complain(program, "no parameter and no setting is called", unknown);
+    program->settings.count = known;
+    return 0;
+}
+
 int tile_program_open(TileProgram *program, TileSession *session) {
     if (!program->path)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help %s`", session->command);
@@ -141,9 +158,8 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     exit_status = sort_words(program, false);
     if (exit_status) return exit_status;
     if (!program->settings.count) return sort_words(program, true);
-    for (size_t i = 0; i < program->settings.count; i++)
-        if (!tile_library_has_setting(program->library, program->settings.items[i].name))
-            return complain(program, "no parameter and no setting is called", program->settings.items[i].name);
+    exit_status = check_settings(program, false);
+    if (exit_status) return exit_status;
     const char *signature = tile_arena_format(session->arena, "%s", tile_kernel_signature(program->kernel));
     tile_library_destroy(program->library);
     program->library = NULL;
@@ -152,7 +168,8 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     program->argument_count = tile_kernel_parameter_count(program->kernel);
     exit_status = check_refused(program);
     if (exit_status) return exit_status;
-    return sort_words(program, true);
+    exit_status = sort_words(program, true);
+    return exit_status ? exit_status : check_settings(program, true);
 }
 
 /* ---- arguments ---- */

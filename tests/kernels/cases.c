@@ -20,12 +20,6 @@
     { "c", ROLE_OUT, "MN", KIND_U, SPECIAL_NONE }
 #define MATMUL_BIAS                                                                                                    \
     { "bias", ROLE_IN, "N", KIND_F32, SPECIAL_ALL }
-#define ATTENTION_TENSORS                                                                                              \
-    {"q", ROLE_IN, "BHSD", KIND_T, SPECIAL_FINITE}, {"k", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE},                    \
-        {"v", ROLE_IN, "BGLD", KIND_T, SPECIAL_FINITE}, {                                                              \
-        "o", ROLE_OUT, "BHSD", KIND_T, SPECIAL_NONE                                                                    \
-    }
-
 static const Case cases[] = {
     {.name = "elementwise:add",
      .parameters = {X_ROWS, {"y", ROLE_IN, "MN", KIND_T, SPECIAL_ALL}, {"z", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE}},
@@ -157,22 +151,12 @@ static const Case cases[] = {
      .parameters = {MATMUL_A, MATMUL_B, MATMUL_C, MATMUL_BIAS},
      .reference = reference_matmul_bias_silu,
      .settings = {{"epi", "bias_silu"}}},
-    {.name = "attention:attention",
-     .parameters = {ATTENTION_TENSORS,
-                    {"scale", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE},
-                    {"causal", ROLE_TRUTH, NULL, KIND_F32, SPECIAL_NONE}},
-     .scalar = {0.25, 0},
-     .reference = reference_attention},
-    {.name = "attention:attention/causal",
-     .parameters = {ATTENTION_TENSORS,
-                    {"scale", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE},
-                    {"causal", ROLE_TRUTH, NULL, KIND_F32, SPECIAL_NONE}},
-     .scalar = {0.25, 1},
-     .reference = reference_attention_causal},
 };
 
 const Case *case_find(const char *name) {
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (strcmp(cases[i].name, name) == 0) return &cases[i];
+    const CaseTable tables[] = {{cases, sizeof cases / sizeof cases[0]}, product_cases};
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (size_t i = 0; i < tables[t].count; i++)
+            if (strcmp(tables[t].items[i].name, name) == 0) return &tables[t].items[i];
     return NULL;
 }

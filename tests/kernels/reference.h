@@ -5,7 +5,7 @@
 
 #include "values.h"
 
-enum { MAX_INPUTS = 6, MAX_SCALARS = 2, MAX_OUTPUTS = 3 };
+enum { MAX_INPUTS = 6, MAX_SCALARS = 5, MAX_OUTPUTS = 3 };
 
 /* What one output should be. */
 typedef struct Expectation {
@@ -14,7 +14,8 @@ typedef struct Expectation {
 
 /* Everything dense and row-major. A reference fills `expected` (the value before it is rounded to the type of the
  * output) and `slack` (how far from it is right, absolutely), and where the kernel has several outputs, in their order,
- * those of `further`. An element that a kernel leaves as it was is expected to be so: inout tensors are inputs too. */
+ * those of `further`. A negative slack says that any number is right, and that it may differ from run to run. An
+ * element that a kernel leaves as it was is expected to be so: inout tensors are inputs too. */
 typedef struct Problem {
     int64_t dimension[26]; /* by letter */
     const double *input[MAX_INPUTS];
@@ -37,7 +38,13 @@ Reference reference_sum_rows, reference_sum_columns, reference_mean_rows, refere
     reference_transpose;
 Reference reference_matmul, reference_matmul_bias, reference_matmul_bias_relu, reference_matmul_bias_gelu,
     reference_matmul_bias_silu;
-Reference reference_attention, reference_attention_causal;
+Reference reference_matmul_scaled, reference_matmul_residual, reference_matmul_tn, reference_matmul_nt,
+    reference_matmul_tt, reference_matmul_swiglu, reference_matmul_split_k, reference_matmul_batched,
+    reference_matmul_i8, reference_gemv, reference_gemv_t;
+Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, reference_conv2d_depthwise,
+    reference_max_pool2d, reference_avg_pool2d;
+Reference reference_attention, reference_attention_causal, reference_attention_window, reference_attention_varlen,
+    reference_attention_varlen_causal, reference_attention_paged;
 
 /* reference_nn.c */
 Reference reference_relu6, reference_leaky_relu, reference_elu, reference_selu, reference_softplus,

@@ -3,82 +3,191 @@
 
 #include "reference.h"
 
-typedef struct Head {
-    const double *q, *k, *v; /* [S, D], [L, D], [L, D] */
-    double *o, *slack;       /* [S, D] */
-    int64_t queries, keys, depth;
+/* One query, and the keys and values that it sees, each a row of `depth` numbers. */
+typedef struct Query {
+    const double *q;
+    const double **k, **v;
+    int64_t seen, depth;
     double scale;
-    bool causal;
     Type type;
-} Head;
+    double *weight; /* room for one number for each key */
+} Query;
 
-/* Scores of query s, and how far f32 may be from any of them; false where no key is seen. */
-static bool scores(const Head *head, int64_t s, int64_t seen, double *score, double *worst) {
-    *worst = 0;
-    for (int64_t t = 0; t < seen; t++) {
+/* What it gets: a row, and the logarithm of the sum of the exponentials of its scores. */
+typedef struct Answer {
+    double *o, *slack;
+    double lse, lse_slack;
+} Answer;
+
+/* Scores into `weight`; how far f32 may be from any of them. */
+static double score(const Query *query) {
+    double worst = 0;
+    for (int64_t t = 0; t < query->seen; t++) {
         double total = 0, magnitude = 0;
-        for (int64_t d = 0; d < head->depth; d++) {
-            double product = head->q[s * head->depth + d] * head->k[t * head->depth + d];
+        for (int64_t d = 0; d < query->depth; d++) {
+            double product = query->q[d] * query->k[t][d];
             total += product;
             magnitude += fabs(product);
         }
-        score[t] = total * head->scale;
-        double slack = (reference_serial_slack(head->depth, magnitude) + 4 * F32_ROUNDOFF * fabs(total)) * head->scale;
-        if (slack > *worst) *worst = slack;
+        query->weight[t] = total * query->scale;
+        double slack =
+            (reference_serial_slack(query->depth, magnitude) + 4 * F32_ROUNDOFF * fabs(total)) * fabs(query->scale);
+        if (slack > worst) worst = slack;
     }
-    return seen > 0;
+    return worst;
 }
 
-static void attend(const Head *head, int64_t s, double *weight) {
-    int64_t seen = head->causal ? s + 1 + head->keys - head->queries : head->keys;
-    double worst, top = -INFINITY, total = 0;
-    bool any = scores(head, s, seen, weight, &worst);
-    for (int64_t t = 0; t < seen; t++) top = isnan(weight[t]) || weight[t] > top ? weight[t] : top;
-    for (int64_t t = 0; t < seen; t++) total += weight[t] = exp(weight[t] - top);
+/* `lonely` is the result where no key is seen. */
+static void attend(const Query *query, Answer *answer, double lonely) {
+    double top = -INFINITY, total = 0, worst = score(query), *weight = query->weight;
+    for (int64_t t = 0; t < query->seen; t++) top = isnan(weight[t]) || weight[t] > top ? weight[t] : top;
+    for (int64_t t = 0; t < query->seen; t++) total += weight[t] = exp(weight[t] - top);
     /* Each weight carries the error of its score and of the maximum, is rounded to the type of v, and is scaled anew
      * for every block of keys. Weights are at most 1 and may be denormal, where rounding costs up to half the distance
      * of denormals however small the weight is; what scales it afterwards is at most 1 / total. */
-    double rounding = head->type == TYPE_F32 ? 0 : type_roundoff(head->type);
-    double relative = 2 * worst + rounding + F32_ROUNDOFF * (3 * (double)seen + 80);
-    double absolute = (type_denormal(head->type) / 2 + F32_TINY) / total;
-    for (int64_t d = 0; d < head->depth; d++) {
+    double rounding = query->type == TYPE_F32 ? 0 : type_roundoff(query->type);
+    double computed = 2 * worst + F32_ROUNDOFF * (3 * (double)query->seen + 80);
+    double absolute = (type_denormal(query->type) / 2 + F32_TINY) / total;
+    for (int64_t d = 0; d < query->depth; d++) {
         double value = 0, magnitude = 0, values = 0;
-        for (int64_t t = 0; t < seen; t++) {
-            double v = head->v[t * head->depth + d], product = weight[t] / total * v;
+        for (int64_t t = 0; t < query->seen; t++) {
+            double v = query->v[t][d], product = weight[t] / total * v;
             value += product;
             magnitude += fabs(product);
             values += fabs(v);
         }
-        head->o[s * head->depth + d] = any ? value : NAN;
-        head->slack[s * head->depth + d] = relative * magnitude + absolute * values + F32_TINY;
+        answer->o[d] = query->seen > 0 ? value : lonely;
+        answer->slack[d] = query->seen > 0 ? (computed + rounding) * magnitude + absolute * values + F32_TINY : 0;
     }
+    answer->lse = top + log(total);
+    answer->lse_slack = computed + 8 * F32_ROUNDOFF * (fabs(top) + log(total) + 1);
 }
 
-static void attention(const Problem *problem, bool causal) {
+static Query make_query(const Problem *problem, int64_t keys) {
+    size_t room = (size_t)keys + 1;
+    Query query = {
+        .k = malloc(sizeof *query.k * room),
+        .v = malloc(sizeof *query.v * room),
+        .weight = malloc(sizeof *query.weight * room),
+        .depth = problem_dimension(problem, 'D'),
+        .scale = (float)problem->scalar[0],
+        .type = problem->type,
+    };
+    if (!query.k || !query.v || !query.weight) abort();
+    return query;
+}
+
+static void release_query(Query *query) {
+    free(query->k);
+    free(query->v);
+    free(query->weight);
+}
+
+static void see(Query *query, const Problem *problem, int64_t row) {
+    query->k[query->seen] = problem->input[1] + row * query->depth;
+    query->v[query->seen++] = problem->input[2] + row * query->depth;
+}
+
+/* Query s of [B, H, S] sees the keys from `first` to before `last`, of L. */
+typedef void Sight(const Problem *problem, int64_t s, int64_t *first, int64_t *last);
+
+static void dense(const Problem *problem, Sight *sight) {
     int64_t batches = problem_dimension(problem, 'B'), heads = problem_dimension(problem, 'H');
     int64_t groups = problem_dimension(problem, 'G'), queries = problem_dimension(problem, 'S');
     int64_t keys = problem_dimension(problem, 'L'), depth = problem_dimension(problem, 'D');
-    double *weight = malloc(sizeof(double) * (size_t)(keys + 1));
-    if (!weight) abort();
-    for (int64_t i = 0; i < batches * heads; i++) {
-        int64_t group = i / heads * groups + i % heads / (heads / groups);
-        Head head = {
-            .q = problem->input[0] + i * queries * depth,
-            .k = problem->input[1] + group * keys * depth,
-            .v = problem->input[2] + group * keys * depth,
-            .o = problem->expected + i * queries * depth,
-            .slack = problem->slack + i * queries * depth,
-            .queries = queries,
-            .keys = keys,
-            .depth = depth,
-            .scale = (float)problem->scalar[0],
-            .causal = causal,
-            .type = problem->type,
-        };
-        for (int64_t s = 0; s < queries; s++) attend(&head, s, weight);
+    Query query = make_query(problem, keys);
+    for (int64_t i = 0; i < batches * heads * queries; i++) {
+        int64_t head = i / queries, group = head / heads * groups + head % heads / (heads / groups), first = 0,
+                last = keys;
+        if (sight) sight(problem, i % queries, &first, &last);
+        query.q = problem->input[0] + i * depth;
+        query.seen = 0;
+        for (int64_t t = first; t < last; t++) see(&query, problem, group * keys + t);
+        Answer answer = {problem->expected + i * depth, problem->slack + i * depth, 0, 0};
+        attend(&query, &answer, NAN);
+        if (!problem->further[0].expected) continue;
+        problem->further[0].expected[i] = answer.lse;
+        problem->further[0].slack[i] = answer.lse_slack;
     }
-    free(weight);
+    release_query(&query);
 }
 
-void reference_attention(const Problem *problem) { attention(problem, false); }
-void reference_attention_causal(const Problem *problem) { attention(problem, true); }
+static void see_causal(const Problem *problem, int64_t s, int64_t *first, int64_t *last) {
+    *first = 0;
+    *last = s + 1 + problem_dimension(problem, 'L') - problem_dimension(problem, 'S');
+}
+
+static void see_window(const Problem *problem, int64_t s, int64_t *first, int64_t *last) {
+    int64_t window = problem_dimension(problem, 'W');
+    see_causal(problem, s, first, last);
+    if (*last > window) *first = *last - window;
+}
+
+void reference_attention(const Problem *problem) { dense(problem, NULL); }
+void reference_attention_causal(const Problem *problem) { dense(problem, see_causal); }
+void reference_attention_window(const Problem *problem) { dense(problem, see_window); }
+
+static int64_t clamp(double value, int64_t low, int64_t high) {
+    int64_t number = (int64_t)value;
+    return number < low ? low : number > high ? high : number;
+}
+
+/* Where sequence b begins and ends among `count` rows, by one of the tensors of offsets. */
+static void bounds(const double *offsets, int64_t b, int64_t count, int64_t *first, int64_t *last) {
+    *first = clamp(offsets[b], 0, count);
+    *last = clamp(offsets[b + 1], *first, count);
+}
+
+/* Hostile offsets may give one row to several sequences: then any of their results will do, which is not followed. */
+static void varlen(const Problem *problem, bool causal) {
+    int64_t heads = problem_dimension(problem, 'H'), groups = problem_dimension(problem, 'G');
+    int64_t rows = problem_dimension(problem, 'S'), keys = problem_dimension(problem, 'L'), q_lo, q_hi, k_lo, k_hi;
+    Query query = make_query(problem, keys);
+    query.scale = (float)problem->scalar[1]; /* behind `longest` */
+    bool *taken = calloc((size_t)rows + 1, 1);
+    if (!taken) abort();
+    for (int64_t i = 0; i < rows * heads * query.depth; i++) problem->expected[i] = problem->input[5][i];
+    for (int64_t b = 0; b + 1 < problem_dimension(problem, 'E'); b++) {
+        bounds(problem->input[3], b, rows, &q_lo, &q_hi);
+        bounds(problem->input[4], b, keys, &k_lo, &k_hi);
+        if (q_hi - q_lo > problem_dimension(problem, 'Z')) q_hi = q_lo + problem_dimension(problem, 'Z');
+        int64_t own_end = clamp(problem->input[3][b + 1], q_lo, rows);
+        for (int64_t i = q_lo * heads; i < q_hi * heads; i++) {
+            int64_t s = i / heads, group = i % heads / (heads / groups);
+            query.q = problem->input[0] + i * query.depth;
+            query.seen = 0;
+            for (int64_t t = k_lo; t < k_hi; t++)
+                if (!causal || t - k_hi <= s - own_end) see(&query, problem, t * groups + group);
+            Answer answer = {problem->expected + i * query.depth, problem->slack + i * query.depth, 0, 0};
+            attend(&query, &answer, 0);
+            for (int64_t d = 0; d < query.depth && taken[s]; d++) answer.slack[d] = -1;
+        }
+        for (int64_t s = q_lo; s < q_hi; s++) taken[s] = true;
+    }
+    free(taken);
+    release_query(&query);
+}
+
+void reference_attention_varlen(const Problem *problem) { varlen(problem, false); }
+void reference_attention_varlen_causal(const Problem *problem) { varlen(problem, true); }
+
+void reference_attention_paged(const Problem *problem) {
+    int64_t heads = problem_dimension(problem, 'H'), groups = problem_dimension(problem, 'G');
+    int64_t pages = problem_dimension(problem, 'P'), page_size = problem_dimension(problem, 'C');
+    int64_t most = problem_dimension(problem, 'N') * page_size;
+    Query query = make_query(problem, most);
+    for (int64_t i = 0; i < problem_dimension(problem, 'B') * heads; i++) {
+        int64_t b = i / heads, group = i % heads / (heads / groups);
+        int64_t length = clamp(problem->input[4][b], 0, most);
+        query.q = problem->input[0] + i * query.depth;
+        query.seen = 0;
+        for (int64_t t = 0; t < length; t++) {
+            double page = problem->input[3][b * problem_dimension(problem, 'N') + t / page_size];
+            if (page >= 0 && page < (double)pages)
+                see(&query, problem, ((int64_t)page * page_size + t % page_size) * groups + group);
+        }
+        Answer answer = {problem->expected + i * query.depth, problem->slack + i * query.depth, 0, 0};
+        attend(&query, &answer, 0);
+    }
+    release_query(&query);
+}

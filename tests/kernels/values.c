@@ -11,6 +11,7 @@ static const struct {
     [TYPE_F32] = {"f32", kDLFloat, 4, 0x1p-24, 0x1p-149},
     [TYPE_F16] = {"f16", kDLFloat, 2, 0x1p-11, 0x1p-24},
     [TYPE_BF16] = {"bf16", kDLBfloat, 2, 0x1p-8, 0x1p-133},
+    [TYPE_I8] = {"i8", kDLInt, 1, 0, 0},
     [TYPE_I32] = {"i32", kDLInt, 4, 0, 0},
     [TYPE_I64] = {"i64", kDLInt, 8, 0, 0},
     [TYPE_BOOL] = {"bool", kDLBool, 1, 0, 0},
@@ -67,6 +68,7 @@ double value_load(Type type, const void *address) {
         memcpy(&value, &bits, sizeof value);
         return value;
     }
+    case TYPE_I8: return *(const int8_t *)address;
     case TYPE_I32: {
         int32_t value;
         memcpy(&value, address, sizeof value);
@@ -100,6 +102,7 @@ void value_store(Type type, void *address, double value) {
         memcpy(address, &narrow, sizeof narrow);
         break;
     }
+    case TYPE_I8: *(int8_t *)address = (int8_t)value; break;
     case TYPE_I32: {
         int32_t narrow = (int32_t)value;
         memcpy(address, &narrow, sizeof narrow);

@@ -1,0 +1,132 @@
+/* Matrix products other than matmul with a bias: transposed, several, batched, split, of integers, by vectors. */
+#include <math.h>
+
+#include "reference.h"
+
+/* Elements next to one another along the contraction lie `step` apart. */
+typedef struct Line {
+    const double *first;
+    int64_t step;
+} Line;
+
+typedef struct Sum {
+    double value, magnitude;
+} Sum;
+
+static Sum product(Line a, Line b, int64_t depth) {
+    Sum sum = {0, 0};
+    for (int64_t k = 0; k < depth; k++) {
+        double term = a.first[k * a.step] * b.first[k * b.step];
+        sum.value += term;
+        sum.magnitude += fabs(term);
+    }
+    return sum;
+}
+
+static void expect(const Problem *problem, int64_t index, double value, double slack) {
+    problem->expected[index] = value;
+    problem->slack[index] = slack + F32_ROUNDOFF * fabs(value) + F32_TINY;
+}
+
+static void transposed(const Problem *problem, bool a_is, bool b_is) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t m = 0; m < rows; m++)
+        for (int64_t n = 0; n < columns; n++) {
+            Line a = a_is ? (Line){problem->input[0] + m, rows} : (Line){problem->input[0] + m * depth, 1};
+            Line b = b_is ? (Line){problem->input[1] + n * depth, 1} : (Line){problem->input[1] + n, columns};
+            Sum sum = product(a, b, depth);
+            expect(problem, m * columns + n, sum.value, reference_serial_slack(depth, sum.magnitude));
+        }
+}
+
+void reference_matmul_tn(const Problem *problem) { transposed(problem, true, false); }
+void reference_matmul_nt(const Problem *problem) { transposed(problem, false, true); }
+void reference_matmul_tt(const Problem *problem) { transposed(problem, true, true); }
+
+/* After the product: scaled by the case's number, or added to the third input. */
+void reference_matmul_scaled(const Problem *problem) {
+    double alpha = (float)problem->scalar[0];
+    int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
+    transposed(problem, false, false);
+    for (int64_t i = 0; i < count; i++)
+        expect(problem, i, alpha * problem->expected[i], fabs(alpha) * problem->slack[i]);
+}
+
+void reference_matmul_residual(const Problem *problem) {
+    int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
+    transposed(problem, false, false);
+    for (int64_t i = 0; i < count; i++)
+        expect(problem, i, problem->expected[i] + problem->input[2][i], problem->slack[i]);
+}
+
+/* silu has no slope above 1.1. */
+void reference_matmul_swiglu(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < rows * columns; i++) {
+        Line a = {problem->input[0] + i / columns * depth, 1};
+        Sum gate = product(a, (Line){problem->input[1] + i % columns, columns}, depth);
+        Sum up = product(a, (Line){problem->input[2] + i % columns, columns}, depth);
+        Approximate left = reference_silu_of(gate.value);
+        left.slack += 1.1 * reference_serial_slack(depth, gate.magnitude);
+        double right = reference_serial_slack(depth, up.magnitude);
+        expect(problem, i, left.value * up.value, left.slack * (fabs(up.value) + right) + fabs(left.value) * right);
+    }
+}
+
+/* The parts, of at least 16 products each, are added up as well. */
+void reference_matmul_split_k(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < rows * columns; i++) {
+        Line a = {problem->input[0] + i / columns * depth, 1}, b = {problem->input[1] + i % columns, columns};
+        Sum sum = product(a, b, depth);
+        expect(problem, i, sum.value, reference_serial_slack(depth + depth / 16 + 1, sum.magnitude));
+    }
+}
+
+void reference_matmul_batched(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K'), count = problem_dimension(problem, 'B') * rows * columns;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t batch = i / columns / rows, row = i / columns % rows, column = i % columns;
+        Line a = {problem->input[0] + (batch * rows + row) * depth, 1};
+        Line b = {problem->input[1] + batch * depth * columns + column, columns};
+        Sum sum = product(a, b, depth);
+        expect(problem, i, sum.value, reference_serial_slack(depth, sum.magnitude));
+    }
+}
+
+/* The sum is exact; it is rounded to f32 and then twice more by the scales. A product with a denormal scale has an
+ * absolute error, which the other scale multiplies. */
+void reference_matmul_i8(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < rows * columns; i++) {
+        Line a = {problem->input[0] + i / columns * depth, 1}, b = {problem->input[1] + i % columns, columns};
+        double row = problem->input[2][i / columns], column = problem->input[3][i % columns];
+        double value = product(a, b, depth).value * row * column;
+        expect(problem, i, value, 3 * F32_ROUNDOFF * fabs(value) + F32_TINY * fabs(column));
+    }
+}
+
+/* Each product is rounded before it is added. */
+void reference_gemv(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), depth = problem_dimension(problem, 'K');
+    for (int64_t m = 0; m < rows; m++) {
+        Sum sum = product((Line){problem->input[0] + m * depth, 1}, (Line){problem->input[1], 1}, depth);
+        expect(problem, m, sum.value,
+               reference_lanes_slack(depth, sum.magnitude) + F32_ROUNDOFF * sum.magnitude + F32_TINY * (double)depth);
+    }
+}
+
+/* One after the other within tiles of at least 16, then the tiles. */
+void reference_gemv_t(const Problem *problem) {
+    int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
+    for (int64_t n = 0; n < columns; n++) {
+        Sum sum = product((Line){problem->input[0] + n, columns}, (Line){problem->input[1], 1}, depth);
+        expect(problem, n, sum.value,
+               reference_serial_slack(depth + depth / 16 + 2, sum.magnitude) + F32_TINY * (double)depth);
+    }
+}

@@ -1,8 +1,10 @@
-/* Target facts of the CPUs, and CPUID. */
+/* Target facts of the CPUs. */
 #include "cpu/target.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "base/cpu.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
@@ -29,31 +31,9 @@ const TileTarget *tile_cpu_target_find(const char *name) {
     return NULL;
 }
 
-#if defined(__x86_64__)
-static bool has_v3(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
-}
-
-static bool has_v4(void) {
-    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-}
-
 bool tile_cpu_target_usable(const TileTarget *target) {
-    if (target->kind != TILE_TARGET_CPU || target->scalable) return false;
-    __builtin_cpu_init();
-    if (target->has_bf16 && !__builtin_cpu_supports("avx512bf16")) return false;
-    if (target->has_vnni && !__builtin_cpu_supports("avx512vnni")) return false;
-    return target->vector_bytes == 64 ? has_v4() : has_v3();
+    return target->kind == TILE_TARGET_CPU && !tile_cpu_why_not(target->name);
 }
-#else
-bool tile_cpu_target_usable(const TileTarget *target) {
-    (void)target;
-    return false;
-}
-#endif
 
 const TileTarget *tile_cpu_target_native(void) {
     const TileTarget *best = NULL;

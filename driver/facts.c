@@ -15,7 +15,8 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
         TileTensorFacts *facts = &kernel->parameters[i].facts;
         uint64_t granted = request->facts[number];
         kernel->parameters[i].noalias = !(signature->overlap >> number & 1);
-        if (granted & tile_guard_align(64)) facts->align = 64;
+        for (unsigned align = 2; align <= 128; align *= 2)
+            if (granted & tile_guard_align(align)) facts->align = align;
         for (unsigned k = 0; k < type->rank; k++) {
             if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
                 facts->stride[k] = tile_scalar_bytes(type->scalar);

@@ -1,6 +1,7 @@
 /* The targets that can be asked for, and whether they can run here. */
 #include <string.h>
 
+#include "base/cpu.h"
 #include "cpu/target.h"
 #include "driver/compiler.h"
 
@@ -16,18 +17,17 @@ static const struct {
 
 enum { KNOWN_COUNT = sizeof known / sizeof *known };
 
-static bool usable(const char *name) {
-    if (strcmp(name, "interp") == 0) return true;
-    if (strcmp(name, "cpu") == 0) return tile_cpu_target_native() != NULL;
-    const TileTarget *target = tile_cpu_target_find(name);
-    return target && tile_cpu_target_usable(target);
+/* NULL: it can. */
+static const char *why_not(const char *name) {
+    if (strcmp(name, "interp") == 0) return NULL;
+    if (strcmp(name, "cpu") != 0) return tile_cpu_why_not(name);
+    return tile_cpu_target_native() ? NULL : tile_cpu_why_not("avx2");
 }
 
 bool tile_target_at(size_t index, TileTargetInfo *info) {
     if (index >= KNOWN_COUNT) return false;
-    bool here = usable(known[index].name);
-    *info = (TileTargetInfo){known[index].name, known[index].description, here,
-                             here ? NULL : "this CPU lacks instructions that the target uses"};
+    const char *why = why_not(known[index].name);
+    *info = (TileTargetInfo){known[index].name, known[index].description, !why, why};
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* What the launcher knows of compiled kernels: plain data, made by the driver in memory.
+/* What the launcher knows of compiled kernels: plain data, made by the driver in memory, or ahead of time and then read
+ * from a linked object (image_bytes.h).
  *
  * A kernel has a signature, which holds for all of its code, and variants. A variant is code for one choice of type
  * parameters and static values and for the facts about the tensors that it relies on, together with the host
@@ -160,6 +161,7 @@ typedef struct TileImageRequire {
     const char *text;
     const TileHostNamed *named;
     uint32_t named_count;
+    uint8_t chooses; /* no demand of the kernel: code made ahead of time is chosen where it is true */
 } TileImageRequire;
 
 typedef struct TileImageTemp {
@@ -199,6 +201,28 @@ struct TileImageCode {
     void (*destroy)(TileImageCode *code);
 };
 
+/* ---- code that was compiled ahead of time ---- */
+
+typedef struct TileImageVariant {
+    TileImageCode code;     /* the first member: its address is the variant's */
+    const char *label;      /* as asked for: "x: align 16, N % 16 == 0", "general" */
+    uint32_t target;        /* index of the image's targets */
+    const int64_t *statics; /* one value for each static of the signature, as in TileImageRequest */
+} TileImageVariant;
+
+typedef struct TileImageKernel {
+    const char *symbol; /* the typed function's name: "softmax_f32" */
+    TileImageSignature signature;
+    const TileImageVariant *variants; /* for each target the most specialised first */
+    uint32_t variant_count;
+} TileImageKernel;
+
+typedef struct TileImage {
+    const char *const *targets; /* names; of those that can run, the last is used */
+    const TileImageKernel *kernels;
+    uint32_t target_count, kernel_count;
+} TileImage;
+
 /* ---- where code comes from ---- */
 
 /* What a variant is compiled for: one value for each type parameter and static of the signature, and the bits of
@@ -209,7 +233,8 @@ typedef struct TileImageRequest {
     uint64_t facts[TILE_MAX_PARAMETERS];
 } TileImageRequest;
 
-/* Compiles; called from any thread, several at once for different requests. */
+/* Compiles; called from any thread, several at once for different requests. `compile` is NULL where the kernels have
+ * all the code that they will ever have (linked.c). */
 typedef struct TileImageSource {
     tile_status (*compile)(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
                            TileError *error);

@@ -6,6 +6,7 @@
 
 #include "launch/clock.h"
 #include "launch/guard.h"
+#include "launch/linked.h"
 
 /* ---- finding ---- */
 
@@ -138,6 +139,7 @@ tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImag
         words[i] = guard.word;
         request->facts[i] = guard.offer;
     }
+    if (!kernel->library->source.compile) return tile_linked_choose(kernel, views, request, words, variant, error);
     TileVariant *last = atomic_load_explicit(&kernel->last, memory_order_acquire);
     if (last && serves(signature, last, TILE_VARIANT_READY, request, words)) {
         *variant = last;

@@ -48,6 +48,35 @@ void tile_bridge_destroy(TileBridge *bridge);
 tile_status tile_bridge_emit(TileBridge *bridge, TileModule *module, const TileTarget *target,
                              const TileBridgeOptions *options, TileCodeKind kind, TileCode *code);
 void tile_code_release(TileCode *code);
+
+/* A parameter of a typed function: a tensor, or a scalar of the language. */
+typedef struct TileGlueParameter {
+    bool is_tensor;
+    TileScalar scalar;
+} TileGlueParameter;
+
+/* tile_status SYMBOL(const TileLaunchOptions *, parameters..) and tile_status SYMBOL_kernel(TileKernel **). */
+typedef struct TileGlueFunction {
+    const char *symbol;
+    const TileGlueParameter *parameters;
+    size_t parameter_count;
+} TileGlueFunction;
+
+/* The part of a linked object that is no kernel's code: the image's bytes, the addresses of the entries, and the typed
+ * functions, which call the launcher (include/tile/linked.h). */
+typedef struct TileGlue {
+    uint32_t version; /* of the image */
+    const void *image;
+    size_t image_bytes;
+    const char *const *entries; /* symbols of other objects, in the order of the image's phases */
+    size_t entry_count;
+    const TileGlueFunction *functions;
+    size_t function_count;
+    bool plugin; /* releases its state when it is unloaded */
+} TileGlue;
+
+/* As tile_bridge_emit with TILE_CODE_OBJECT. The code runs on any machine of the target's architecture. */
+tile_status tile_bridge_emit_glue(TileBridge *bridge, const TileTarget *target, const TileGlue *glue, TileCode *code);
 /* Why the last emission failed; "" when it did not. Lives until the next one. */
 const char *tile_bridge_message(const TileBridge *bridge);
 TileBridgeTimes tile_bridge_times(const TileBridge *bridge);

@@ -135,16 +135,20 @@ static tile_status emit_module(TileBridge *bridge, TileModule *source, const Til
     return bridge_generate(bridge, module, kind, code);
 }
 
-tile_status tile_bridge_emit(TileBridge *bridge, TileModule *source, const TileTarget *target,
-                             const TileBridgeOptions *options, TileCodeKind kind, TileCode *code) {
-    *code = (TileCode){0};
+bool bridge_begin(TileBridge *bridge) {
     tile_arena_destroy(bridge->arena);
     bridge->message = (TileText){0};
     bridge->times = (TileBridgeTimes){0};
     bridge->unrolls = false;
     bridge->arena = tile_arena_create(NULL);
-    if (!bridge->arena) return TILE_OUT_OF_MEMORY;
     bridge->message.arena = bridge->arena;
+    return bridge->arena != NULL;
+}
+
+tile_status tile_bridge_emit(TileBridge *bridge, TileModule *source, const TileTarget *target,
+                             const TileBridgeOptions *options, TileCodeKind kind, TileCode *code) {
+    *code = (TileCode){0};
+    if (!bridge_begin(bridge)) return TILE_OUT_OF_MEMORY;
     MlirModule module = mlirModuleCreateEmpty(bridge->unknown);
     jmp_buf guard;
     tile_status status;

@@ -82,5 +82,10 @@ void bridge_initialise_llvm(void);
 tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target);
 void bridge_drop_target(TileBridge *bridge);
 tile_status bridge_generate(TileBridge *bridge, MlirModule module, TileCodeKind kind, TileCode *code);
+/* The same for a module that `make` fills: run inside of LLVM's guard, with nothing optimised. */
+tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef module, const void *state),
+                                 const void *state, TileCode *code);
+/* context.c: forgets the last emission; false where there is no memory. */
+bool bridge_begin(TileBridge *bridge);
 
 #endif

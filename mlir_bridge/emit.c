@@ -48,6 +48,8 @@ typedef struct Emission {
     TileBridge *bridge;
     MlirModule mlir;
     TileCodeKind kind;
+    void (*make)(LLVMModuleRef module, const void *state); /* instead of translating `mlir` */
+    const void *make_state;
     TileCode *code;
     LLVMContextRef context;
     LLVMModuleRef module;
@@ -149,7 +151,25 @@ static void set_module_target(Emission *emission) {
     mark_functions(emission);
 }
 
+/* Code that only calls: there is nothing to optimise. */
+static tile_status run_making(Emission *emission) {
+    emission->module = LLVMModuleCreateWithNameInContext("", emission->context);
+    set_module_target(emission);
+    emission->make(emission->module, emission->make_state);
+    mark_functions(emission);
+    char *error = NULL;
+    if (LLVMVerifyModule(emission->module, LLVMReturnStatusAction, &error)) {
+        bridge_complain(emission->bridge, "LLVM: %s", error);
+        LLVMDisposeMessage(error);
+        return TILE_INTERNAL;
+    }
+    LLVMDisposeMessage(error);
+    tile_status status = write_code(emission);
+    return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
+}
+
 static tile_status run_emission(Emission *emission) {
+    if (emission->make) return run_making(emission);
     TileBridgeTimes *times = &emission->bridge->times;
     double start = bridge_milliseconds();
     emission->module = mlirTranslateModuleToLLVMIR(mlirModuleGetOperation(emission->mlir), emission->context);
@@ -206,6 +226,16 @@ static tile_status generate(void *state) {
 tile_status bridge_generate(TileBridge *bridge, MlirModule mlir, TileCodeKind kind, TileCode *code) {
     Emission *emission = TILE_NEW(bridge->arena, Emission);
     *emission = (Emission){.bridge = bridge, .mlir = mlir, .kind = kind, .code = code};
+    tile_status status = run_guarded(bridge, (Guarded){generate, emission});
+    if (status != TILE_OK) tile_code_release(code);
+    return status;
+}
+
+tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef module, const void *state),
+                                 const void *state, TileCode *code) {
+    Emission *emission = TILE_NEW(bridge->arena, Emission);
+    *emission = (Emission){.bridge = bridge, .kind = TILE_CODE_OBJECT, .make = make, .make_state = state, .code = code};
+    bridge->source_name = "";
     tile_status status = run_guarded(bridge, (Guarded){generate, emission});
     if (status != TILE_OK) tile_code_release(code);
     return status;

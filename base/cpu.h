@@ -1,0 +1,9 @@
+/* What the CPU that this process runs on can do, by the names of the CPU targets. */
+#ifndef TILE_BASE_CPU_H
+#define TILE_BASE_CPU_H
+
+/* NULL where code for the target of this name can run here, else why it cannot (static text). TILE_CPU_CAPABILITY,
+ * the name of a target, forbids all better ones. */
+const char *tile_cpu_why_not(const char *target);
+
+#endif

@@ -1,0 +1,230 @@
+/* One description of the bytes serves both ways: each function below visits the members of one struct, and the stream
+ * either takes a value from the struct or puts one there. */
+#include "launch/image_bytes.h"
+
+#include <string.h>
+
+typedef struct Stream {
+    TileArena *arena;
+    TileText *out;              /* writing; NULL when reading */
+    const unsigned char *bytes; /* reading */
+    size_t at, size;
+    const TilePhaseEntry *entries;
+    size_t entry_count, next_entry;
+    bool damaged;
+} Stream;
+
+static uint64_t pass_number(Stream *s, uint64_t value, unsigned width) {
+    if (s->out) {
+        for (unsigned i = 0; i < width; i++) tile_text_add_char(s->out, (char)(value >> 8 * i));
+        return value;
+    }
+    uint64_t result = 0;
+    s->damaged |= s->size - s->at < width;
+    if (s->damaged) return 0;
+    for (unsigned i = 0; i < width; i++) result |= (uint64_t)s->bytes[s->at++] << 8 * i;
+    return result;
+}
+
+/* A member that is an integer. */
+#define NUMBER(s, member)                                                                                              \
+    do {                                                                                                               \
+        uint64_t number_ = pass_number(s, (uint64_t)(member), sizeof(member));                                         \
+        if (!(s)->out) (member) = number_;                                                                             \
+    } while (0)
+
+/* The length of a list: no more than the limit, and than there are bytes. */
+static uint32_t pass_count(Stream *s, uint32_t count, uint32_t limit) {
+    count = (uint32_t)pass_number(s, count, sizeof count);
+    if (s->out) return count;
+    s->damaged |= count > limit || count > s->size - s->at;
+    return s->damaged ? 0 : count;
+}
+
+/* A list that begins with its count; the visit of its items follows. */
+#define LIST(s, items, count, limit)                                                                                   \
+    do {                                                                                                               \
+        uint32_t count_ = pass_count(s, count, limit);                                                                 \
+        if ((s)->out) break;                                                                                           \
+        (count) = count_;                                                                                              \
+        (items) = tile_arena_alloc((s)->arena, count_ * sizeof *(items));                                              \
+    } while (0)
+
+enum { ANY_COUNT = UINT32_MAX };
+
+static void pass_text(Stream *s, const char **text) {
+    uint32_t length = s->out && *text ? (uint32_t)strlen(*text) + 1 : 0;
+    length = pass_count(s, length, ANY_COUNT);
+    if (s->out) {
+        if (length) tile_text_add_bytes(s->out, *text, length - 1);
+        return;
+    }
+    *text = length ? tile_arena_string(s->arena, (const char *)s->bytes + s->at, length - 1) : NULL;
+    s->at += length ? length - 1 : 0;
+}
+
+static void pass_texts(Stream *s, const char *const **texts, uint32_t count) {
+    const char **list = s->out ? (const char **)*texts : TILE_NEW_ARRAY(s->arena, const char *, count);
+    for (uint32_t i = 0; i < count && !s->damaged; i++) pass_text(s, &list[i]);
+    *texts = list;
+}
+
+/* ---- signature ---- */
+
+static void pass_parameter(Stream *s, TileImageParameter *parameter) {
+    pass_text(s, &parameter->name);
+    pass_text(s, &parameter->type_text);
+    NUMBER(s, parameter->kind);
+    NUMBER(s, parameter->access);
+    NUMBER(s, parameter->rank);
+    NUMBER(s, parameter->type);
+    NUMBER(s, parameter->generic);
+    s->damaged |= parameter->rank > TILE_MAX_RANK || parameter->type >= TILE_HOST_TYPE_COUNT;
+    if (!s->damaged) pass_texts(s, &parameter->dimensions, parameter->rank);
+}
+
+static void pass_generic(Stream *s, TileImageGeneric *generic) {
+    pass_text(s, &generic->name);
+    pass_text(s, &generic->class_text);
+    NUMBER(s, generic->types);
+}
+
+static void pass_static(Stream *s, TileImageStatic *fixed) {
+    pass_text(s, &fixed->name);
+    NUMBER(s, fixed->parameter);
+    NUMBER(s, fixed->axis);
+}
+
+static void pass_signature(Stream *s, TileImageSignature *signature) {
+    pass_text(s, &signature->name);
+    pass_text(s, &signature->text);
+    pass_text(s, &signature->refused);
+    NUMBER(s, signature->overlap);
+    LIST(s, signature->parameters, signature->parameter_count, TILE_MAX_PARAMETERS);
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        pass_parameter(s, (TileImageParameter *)&signature->parameters[i]);
+    LIST(s, signature->generics, signature->generic_count, TILE_MAX_GENERICS);
+    for (uint32_t i = 0; i < signature->generic_count; i++)
+        pass_generic(s, (TileImageGeneric *)&signature->generics[i]);
+    LIST(s, signature->statics, signature->static_count, TILE_MAX_STATICS);
+    for (uint32_t i = 0; i < signature->static_count; i++) {
+        pass_static(s, (TileImageStatic *)&signature->statics[i]);
+        s->damaged |= signature->statics[i].parameter >= signature->parameter_count;
+    }
+}
+
+/* ---- code ---- */
+
+static void pass_instruction(Stream *s, TileHostInstruction *at) {
+    NUMBER(s, at->op);
+    NUMBER(s, at->type);
+    NUMBER(s, at->from);
+    NUMBER(s, at->a);
+    NUMBER(s, at->b);
+    NUMBER(s, at->c);
+    NUMBER(s, at->bits);
+}
+
+static void pass_named(Stream *s, const TileHostNamed **named, uint32_t *count) {
+    LIST(s, *named, *count, ANY_COUNT);
+    for (uint32_t i = 0; i < *count; i++) {
+        TileHostNamed *at = (TileHostNamed *)&(*named)[i];
+        pass_text(s, &at->name);
+        NUMBER(s, at->value);
+        NUMBER(s, at->type);
+    }
+}
+
+static void pass_dimension(Stream *s, TileImageDimension *dimension) {
+    NUMBER(s, dimension->parameter);
+    NUMBER(s, dimension->axis);
+    NUMBER(s, dimension->expected);
+    pass_text(s, &dimension->text);
+    NUMBER(s, dimension->origin);
+    pass_named(s, &dimension->named, &dimension->named_count);
+}
+
+static void pass_require(Stream *s, TileImageRequire *require) {
+    NUMBER(s, require->condition);
+    pass_text(s, &require->text);
+    pass_named(s, &require->named, &require->named_count);
+    NUMBER(s, require->chooses);
+}
+
+static void pass_temp(Stream *s, TileImageTemp *temp) {
+    pass_text(s, &temp->name);
+    NUMBER(s, temp->type);
+    NUMBER(s, temp->rank);
+    s->damaged |= temp->rank > TILE_MAX_RANK || temp->type >= TILE_HOST_TYPE_COUNT;
+    for (unsigned i = 0; i < temp->rank && !s->damaged; i++) NUMBER(s, temp->extents[i]);
+}
+
+static void pass_phase(Stream *s, TileImagePhase *phase) {
+    NUMBER(s, phase->scratch_bytes);
+    NUMBER(s, phase->rank);
+    s->damaged |= phase->rank > TILE_MAX_GRID_RANK;
+    for (unsigned i = 0; i < phase->rank && !s->damaged; i++) NUMBER(s, phase->extents[i]);
+    phase->assertion_count = pass_count(s, phase->assertion_count, ANY_COUNT);
+    pass_texts(s, &phase->assertions, phase->assertion_count);
+    if (s->out) return;
+    s->damaged |= s->next_entry >= s->entry_count;
+    if (!s->damaged) phase->entry = s->entries[s->next_entry++];
+}
+
+static void pass_code(Stream *s, TileImageCode *code, uint32_t parameter_count) {
+    LIST(s, code->host, code->host_count, ANY_COUNT);
+    for (uint32_t i = 0; i < code->host_count; i++) pass_instruction(s, (TileHostInstruction *)&code->host[i]);
+    LIST(s, code->dimensions, code->dimension_count, ANY_COUNT);
+    for (uint32_t i = 0; i < code->dimension_count; i++) pass_dimension(s, (TileImageDimension *)&code->dimensions[i]);
+    LIST(s, code->requires, code->require_count, ANY_COUNT);
+    for (uint32_t i = 0; i < code->require_count; i++) pass_require(s, (TileImageRequire *)&code->requires[i]);
+    LIST(s, code->temps, code->temp_count, ANY_COUNT);
+    for (uint32_t i = 0; i < code->temp_count; i++) pass_temp(s, (TileImageTemp *)&code->temps[i]);
+    LIST(s, code->phases, code->phase_count, ANY_COUNT);
+    for (uint32_t i = 0; i < code->phase_count; i++) pass_phase(s, (TileImagePhase *)&code->phases[i]);
+    LIST(s, code->order, code->order_count, TILE_MAX_PARAMETERS);
+    for (uint32_t i = 0; i < code->order_count; i++) {
+        NUMBER(s, ((uint8_t *)code->order)[i]);
+        s->damaged |= code->order[i] >= parameter_count;
+    }
+    for (uint32_t i = 0; i < parameter_count; i++) NUMBER(s, code->need[i]);
+}
+
+static void pass_variant(Stream *s, TileImageVariant *variant, const TileImageSignature *signature) {
+    pass_code(s, &variant->code, signature->parameter_count);
+    pass_text(s, &variant->label);
+    NUMBER(s, variant->target);
+    if (!s->out) variant->statics = TILE_NEW_ARRAY(s->arena, int64_t, signature->static_count);
+    for (uint32_t i = 0; i < signature->static_count; i++) NUMBER(s, ((int64_t *)variant->statics)[i]);
+}
+
+static void pass_kernel(Stream *s, TileImageKernel *kernel) {
+    pass_text(s, &kernel->symbol);
+    pass_signature(s, &kernel->signature);
+    LIST(s, kernel->variants, kernel->variant_count, ANY_COUNT);
+    for (uint32_t i = 0; i < kernel->variant_count && !s->damaged; i++)
+        pass_variant(s, (TileImageVariant *)&kernel->variants[i], &kernel->signature);
+}
+
+static void pass_image(Stream *s, TileImage *image) {
+    image->target_count = pass_count(s, image->target_count, ANY_COUNT);
+    pass_texts(s, &image->targets, image->target_count);
+    LIST(s, image->kernels, image->kernel_count, ANY_COUNT);
+    for (uint32_t i = 0; i < image->kernel_count && !s->damaged; i++)
+        pass_kernel(s, (TileImageKernel *)&image->kernels[i]);
+}
+
+void tile_image_write(const TileImage *image, TileText *bytes) {
+    Stream stream = {.out = bytes};
+    TileImage copy = *image;
+    pass_image(&stream, &copy);
+}
+
+tile_status tile_image_read(TileArena *arena, const void *bytes, size_t size, const TilePhaseEntry *entries,
+                            size_t entry_count, TileImage *image) {
+    Stream stream = {.arena = arena, .bytes = bytes, .size = size, .entries = entries, .entry_count = entry_count};
+    *image = (TileImage){0};
+    pass_image(&stream, image);
+    bool whole = stream.at == size && stream.next_entry == entry_count;
+    return stream.damaged || !whole ? TILE_INTERNAL : TILE_OK;
+}

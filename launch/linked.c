@@ -1,0 +1,197 @@
+/* Kernels of linked objects: the image becomes a library when it is first used, with all its variants ready. */
+#include "launch/linked.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "launch/host.h"
+#include "launch/image_bytes.h"
+#include "launch/options.h"
+#include "tile/linked.h"
+
+/* ---- choosing ---- */
+
+enum { LOCAL_VALUES = 128 };
+
+static bool has_conditions(const TileImageCode *code) {
+    for (uint32_t i = 0; i < code->require_count; i++)
+        if (code->requires[i].chooses) return true;
+    return false;
+}
+
+static bool conditions_hold(const TileImageCode *code, const TileView *views, bool *known) {
+    TileHostValue local[LOCAL_VALUES], *values = local;
+    if (!has_conditions(code)) return true;
+    if (code->host_count > LOCAL_VALUES) values = malloc(code->host_count * sizeof *values);
+    *known = values != NULL;
+    if (!values) return false;
+    tile_host_run(code->host, code->host_count, views, values);
+    bool hold = true;
+    for (uint32_t i = 0; i < code->require_count; i++)
+    hold &= !code->requires[i].chooses || values[code->requires[i].condition].integer != 0;
+    if (values != local) free(values);
+    return hold;
+}
+
+static bool keeps_need(const TileImageVariant *variant, const TileImageSignature *signature,
+                       const TileImageRequest *request, const uint64_t *words) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (variant->code.need[i] & ~words[i]) return false;
+    return memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
+}
+
+static tile_status refuse(TileKernel *kernel, TileError *error) {
+    char labels[512] = "";
+    for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next) {
+        size_t length = strlen(labels);
+        snprintf(labels + length, sizeof labels - length, "%s%s", length ? "; " : "",
+                 ((const TileImageVariant *)v->code)->label);
+    }
+    return tile_error_set(error, TILE_UNSUPPORTED,
+                          "%s: the linked object has no variant that serves these arguments; it has: %s",
+                          kernel->signature->name, labels[0] ? labels : "none");
+}
+
+tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const TileImageRequest *request,
+                               const uint64_t *words, TileVariant **variant, TileError *error) {
+    bool known = true;
+    for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next) {
+        const TileImageVariant *candidate = (const TileImageVariant *)v->code;
+        if (!keeps_need(candidate, kernel->signature, request, words) || !conditions_hold(v->code, views, &known))
+            continue;
+        *variant = v;
+        return TILE_OK;
+    }
+    atomic_fetch_add_explicit(&kernel->misses, 1, memory_order_relaxed);
+    if (!known) return tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel->signature->name);
+    return refuse(kernel, error);
+}
+
+/* ---- from image to library ---- */
+
+static void keep_code(TileImageCode *code) { (void)code; }
+static void destroy_arena(void *arena) { tile_arena_destroy(arena); }
+
+/* In the order of the image: the list of variants grows at its head. */
+static bool add_variants(TileKernel *kernel, const TileImageKernel *image, uint32_t target) {
+    for (uint32_t i = image->variant_count; i-- > 0;) {
+        TileImageVariant *given = (TileImageVariant *)&image->variants[i];
+        if (given->target != target) continue;
+        TileVariant *variant = calloc(1, sizeof *variant);
+        if (!variant) return false;
+        variant->next = atomic_load(&kernel->variants);
+        variant->code = &given->code;
+        variant->code->destroy = keep_code;
+        atomic_store(&variant->state, TILE_VARIANT_READY);
+        atomic_store(&kernel->variants, variant);
+        variant->costs = calloc(given->code.phase_count + 1u, sizeof *variant->costs);
+        if (!variant->costs) return false;
+    }
+    return true;
+}
+
+/* The best target that can run; image->target_count where none can. */
+static uint32_t choose_target(const TileImage *image) {
+    for (uint32_t i = image->target_count; i-- > 0;)
+        if (!tile_cpu_why_not(image->targets[i])) return i;
+    return image->target_count;
+}
+
+static tile_status refuse_cpu(const TileImage *image, TileError *error) {
+    char targets[256] = "";
+    for (uint32_t i = 0; i < image->target_count; i++) {
+        size_t length = strlen(targets);
+        snprintf(targets + length, sizeof targets - length, "%s%s (%s)", i ? ", " : "", image->targets[i],
+                 tile_cpu_why_not(image->targets[i]));
+    }
+    return tile_error_set(error, TILE_UNAVAILABLE, "%s: the linked object has no code that can run here; it has: %s",
+                          image->kernel_count ? image->kernels[0].signature.name : "", targets);
+}
+
+static tile_status read_image(TileArena *arena, const TileLinked *object, TileImage *image,
+                              TileImageSignature **signatures) {
+    jmp_buf guard;
+    if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
+    tile_arena_set_guard(arena, &guard);
+    TILE_TRY(tile_image_read(arena, object->image, object->image_bytes, (const TilePhaseEntry *)object->entries,
+                             object->entry_count, image));
+    *signatures = TILE_NEW_ARRAY(arena, TileImageSignature, image->kernel_count);
+    for (uint32_t i = 0; i < image->kernel_count; i++) (*signatures)[i] = image->kernels[i].signature;
+    tile_arena_set_guard(arena, NULL);
+    return TILE_OK;
+}
+
+/* Takes the arena once the image can be used: *arena is then NULL. */
+static tile_status fill_library(TileArena **arena, const TileLinked *object, TileLibrary **library, TileError *error) {
+    TileImage image;
+    TileImageSignature *signatures;
+    TILE_TRY(read_image(*arena, object, &image, &signatures));
+    uint32_t target = choose_target(&image);
+    if (target == image.target_count) return refuse_cpu(&image, error);
+    TileImageSource source = {NULL, destroy_arena, *arena};
+    *arena = NULL;
+    TILE_TRY(tile_library_create(signatures, image.kernel_count, source, library));
+    for (uint32_t i = 0; i < image.kernel_count; i++)
+        if (!add_variants(&(*library)->kernels[i], &image.kernels[i], target)) return TILE_OUT_OF_MEMORY;
+    return TILE_OK;
+}
+
+static tile_status create_library(const TileLinked *object, TileLibrary **library, TileError *error) {
+    *library = NULL;
+    if (object->version != TILE_IMAGE_VERSION)
+        return tile_error_set(error, TILE_UNSUPPORTED,
+                              "the linked object was made for version %u of the image format, and this library knows "
+                              "version %d: build it again with this library's tilec",
+                              object->version, TILE_IMAGE_VERSION);
+    TileError own = {.status = TILE_OK};
+    TileArena *arena = tile_arena_create(NULL);
+    tile_status status = arena ? fill_library(&arena, object, library, &own) : TILE_OUT_OF_MEMORY;
+    tile_arena_destroy(status == TILE_OK ? NULL : arena);
+    if (status == TILE_OK) return TILE_OK;
+    tile_library_destroy(*library);
+    *library = NULL;
+    return tile_error_set(error, status, "%s", own.status ? own.message : tile_status_text(status));
+}
+
+/* The first that is done publishes its library; others that were at it at the same time drop theirs. */
+static tile_status open_library(const TileLinked *object, TileLibrary **library, TileError *error) {
+    _Atomic(void *) *state = (_Atomic(void *) *)object->state;
+    *library = atomic_load_explicit(state, memory_order_acquire);
+    if (*library) return TILE_OK;
+    TILE_TRY(create_library(object, library, error));
+    void *published = NULL;
+    if (atomic_compare_exchange_strong(state, &published, *library)) return TILE_OK;
+    tile_library_destroy(*library);
+    *library = published;
+    return TILE_OK;
+}
+
+tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKernel **result, TileError *error) {
+    TileLibrary *library;
+    if (!object || !result) return TILE_INVALID_ARGUMENT;
+    int saved = errno;
+    tile_status status = open_library(object, &library, error);
+    errno = saved;
+    if (status != TILE_OK) return status;
+    TileKernel *found = tile_library_kernel_at(library, kernel);
+    if (!found) return tile_error_set(error, TILE_NOT_FOUND, "the linked object has no kernel %u", kernel);
+    *result = found;
+    return TILE_OK;
+}
+
+tile_status tile_linked_launch(const TileLinked *object, uint32_t kernel, const TileArg *arguments,
+                               const TileLaunchOptions *given) {
+    TileLaunchOptions options;
+    TileKernel *found = NULL;
+    if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    TILE_TRY(tile_linked_kernel(object, kernel, &found, options.error));
+    return tile_launch(found, arguments, found->signature->parameter_count, given);
+}
+
+void tile_linked_release(const TileLinked *object) {
+    _Atomic(void *) *state = (_Atomic(void *) *)object->state;
+    tile_library_destroy(atomic_exchange(state, NULL));
+}

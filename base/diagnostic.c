@@ -228,19 +228,6 @@ void tile_diagnostics_render(TileDiagnostics *list, TileText *text, bool colour)
     for (size_t i = 0; i < list->list.count; i++) tile_diagnostic_render(list, list->list.items[i], text, colour);
 }
 
-static void add_json_string(TileText *text, const char *string) {
-    tile_text_add_char(text, '"');
-    for (const char *c = string; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            tile_text_format(text, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            tile_text_format(text, "\\u%04x", *c);
-        else
-            tile_text_add_char(text, *c);
-    }
-    tile_text_add_char(text, '"');
-}
-
 static void add_json_span(TileDiagnostics *list, TileText *text, TileSpan span) {
     uint32_t line = 0, column = 0, end_line = 0, end_column = 0;
     if (span.file) {
@@ -248,7 +235,7 @@ static void add_json_span(TileDiagnostics *list, TileText *text, TileSpan span) 
         tile_source_position(list, span.file, span.end, &end_line, &end_column);
     }
     tile_text_add(text, "\"file\":");
-    add_json_string(text, list->files.items[span.file].name);
+    tile_text_add_json(text, list->files.items[span.file].name);
     tile_text_format(text, ",\"begin\":%u,\"end\":%u,\"line\":%u,\"column\":%u,\"end_line\":%u,\"end_column\":%u",
                      span.begin, span.end, line, column, end_line, end_column);
 }
@@ -258,13 +245,13 @@ static void add_json_diagnostic(TileDiagnostics *list, TileText *text, const Til
                      codes[diagnostic->code].name);
     add_json_span(list, text, diagnostic->span);
     tile_text_add(text, ",\"message\":");
-    add_json_string(text, diagnostic->message);
+    tile_text_add_json(text, diagnostic->message);
     tile_text_add(text, ",\"notes\":[");
     for (size_t i = 0; i < diagnostic->notes.count; i++) {
         tile_text_add(text, i ? ",{" : "{");
         add_json_span(list, text, diagnostic->notes.items[i].span);
         tile_text_add(text, ",\"message\":");
-        add_json_string(text, diagnostic->notes.items[i].message);
+        tile_text_add_json(text, diagnostic->notes.items[i].message);
         tile_text_add_char(text, '}');
     }
     tile_text_add_char(text, ']');
@@ -272,7 +259,7 @@ static void add_json_diagnostic(TileDiagnostics *list, TileText *text, const Til
         tile_text_add(text, ",\"edit\":{");
         add_json_span(list, text, diagnostic->edit);
         tile_text_add(text, ",\"replacement\":");
-        add_json_string(text, diagnostic->replacement);
+        tile_text_add_json(text, diagnostic->replacement);
         tile_text_add_char(text, '}');
     }
     tile_text_add_char(text, '}');

@@ -17,6 +17,19 @@ void tile_text_add_bytes(TileText *text, const char *bytes, size_t length) {
 
 void tile_text_add(TileText *text, const char *string) { tile_text_add_bytes(text, string, strlen(string)); }
 void tile_text_add_char(TileText *text, char character) { tile_text_add_bytes(text, &character, 1); }
+void tile_text_add_json(TileText *text, const char *string) {
+    tile_text_add_char(text, '"');
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            tile_text_format(text, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            tile_text_format(text, "\\u%04x", *c);
+        else
+            tile_text_add_char(text, *c);
+    }
+    tile_text_add_char(text, '"');
+}
+
 const char *tile_text_get(const TileText *text) { return text->text ? text->text : ""; }
 
 void tile_text_format(TileText *text, const char *format, ...) {

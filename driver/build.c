@@ -36,42 +36,47 @@ static TileFunc *find_phase(const TileUnit *unit, const TileFunc *kernel, uint32
     return tile_unit_kernel(unit, name);
 }
 
+static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t number) {
+    tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, number);
+    return TILE_INTERNAL;
+}
+
 static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
     for (uint32_t i = 0; i < built->code.phase_count; i++) {
-        const TileFunc *phase = find_phase(unit, kernel, i);
-        if (!phase) {
-            tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, i);
-            return TILE_INTERNAL;
-        }
         void *entry;
-        TILE_TRY(tile_loaded_find(built->loaded, phase->name, &entry, &unit->message));
+        TILE_TRY(tile_loaded_find(built->loaded, find_phase(unit, kernel, i)->name, &entry, &unit->message));
         memcpy(&phases[i].entry, &entry, sizeof entry);
-        phases[i].scratch_bytes = phase->scratch_bytes;
     }
     return TILE_OK;
 }
 
-/* What the launcher says of the assertions that the phases' code is about to be made with. */
-static void keep_assertions(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
-    TileImagePhase *phases = (TileImagePhase *)built->code.phases;
-    for (uint32_t i = 0; i < built->code.phase_count; i++) {
-        TileFunc *phase = find_phase(unit, kernel, i);
-        TileAssertions found = {0};
-        if (phase) found = tile_func_assertions(phase, unit->arena);
-        const char **texts = TILE_NEW_ARRAY(built->arena, const char *, found.count);
-        for (size_t k = 0; k < found.count; k++) {
-            TileText text = {.arena = built->arena};
-            tile_assertion_describe(&text, found.items[k]);
-            texts[k] = tile_text_get(&text);
-        }
-        phases[i].assertions = texts;
-        phases[i].assertion_count = (uint32_t)found.count;
+/* What the launcher says of the assertions that a phase's code is about to be made with. */
+static void keep_assertions(TileUnit *unit, TileFunc *func, TileArena *arena, TileImagePhase *phase) {
+    TileAssertions found = tile_func_assertions(func, unit->arena);
+    const char **texts = TILE_NEW_ARRAY(arena, const char *, found.count);
+    for (size_t k = 0; k < found.count; k++) {
+        TileText text = {.arena = arena};
+        tile_assertion_describe(&text, found.items[k]);
+        texts[k] = tile_text_get(&text);
     }
+    phase->assertions = texts;
+    phase->assertion_count = (uint32_t)found.count;
+}
+
+tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code) {
+    TileImagePhase *phases = (TileImagePhase *)code->phases;
+    for (uint32_t i = 0; i < code->phase_count; i++) {
+        TileFunc *func = find_phase(unit, kernel, i);
+        if (!func) return refuse_phase(unit, kernel, i);
+        phases[i].scratch_bytes = func->scratch_bytes;
+        keep_assertions(unit, func, arena, &phases[i]);
+    }
+    return TILE_OK;
 }
 
 static tile_status build_native(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
-    keep_assertions(unit, kernel, built);
+    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
     tile_status status = tile_object_load(unit->code.data, unit->code.size, &built->loaded, &unit->message);
     if (status == TILE_OK) status = link_phases(unit, kernel, built);
@@ -175,18 +180,24 @@ static BuiltCode *create_code(TileUnit *unit) {
     return built;
 }
 
-static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                         const TileImageRequest *request, BuiltCode *built) {
-    const TileInput *input = unit->input;
+tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                             const TileImageRequest *request, TileArena *arena, TileImageCode *code) {
     TilePipeline pipeline = {0};
     tile_image_assume(kernel, signature, request);
     TILE_TRY(tile_unit_pipeline(unit, &pipeline));
     /* The target's passes take the grids out of the kernel, and then temporaries look unused. */
     size_t shared = tile_unit_shared_passes(&pipeline);
     TILE_TRY(tile_unit_passes(unit, pipeline.items, shared));
-    TILE_TRY(tile_image_describe(unit, kernel, signature, built->arena, &built->code));
+    TILE_TRY(tile_image_describe(unit, kernel, signature, arena, code));
     TILE_TRY(tile_unit_passes(unit, pipeline.items + shared, pipeline.count - shared));
-    tile_image_collect(unit->module, kernel, signature, &built->code);
+    tile_image_collect(unit->module, kernel, signature, code);
+    return TILE_OK;
+}
+
+static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                         const TileImageRequest *request, BuiltCode *built) {
+    const TileInput *input = unit->input;
+    TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
     if (input->target && !(input->flags & TILE_COMPILE_EMULATE)) return build_native(unit, kernel, built);
     built->unit = unit;
     built->kernel = kernel;

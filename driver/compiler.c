@@ -129,3 +129,11 @@ const char *tile_step_name(TileStep step) {
                                                        "mlir",  "llvm",  "code",  "load"};
     return names[step];
 }
+
+void tile_input_bind(TileInput *input, const TileBinding *bindings, size_t count) {
+    TileBinding *all = TILE_NEW_ARRAY(input->arena, TileBinding, input->binding_count + count);
+    memcpy(all, input->bindings, input->binding_count * sizeof *all);
+    if (count) memcpy(all + input->binding_count, bindings, count * sizeof *all);
+    input->bindings = all;
+    input->binding_count += count;
+}

@@ -39,6 +39,7 @@ typedef struct TileInput {
     size_t binding_count;
     const TileTarget *target; /* NULL: the reference interpreter */
     uint32_t flags;           /* TILE_COMPILE_* */
+    bool lines;               /* native code with line tables */
     const TileImageSignature *signatures;
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];
 } TileInput;
@@ -47,6 +48,8 @@ typedef struct TileInput {
 tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length,
                               const TileCompileOptions *options, TileInput **input, TileReport **report);
 void tile_input_destroy(TileInput *input);
+/* Adds bindings to those of the settings; names and functions are borrowed. May run out of memory as an arena does. */
+void tile_input_bind(TileInput *input, const TileBinding *bindings, size_t count);
 /* Adds the time since `*clock`, which becomes now. */
 void tile_input_step(TileInput *input, TileStep step, uint64_t *clock);
 

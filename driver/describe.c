@@ -207,6 +207,8 @@ static void describe_require(Describer *d, const TileOp *op) {
     const TileValue *condition = tile_op_operand(op, 0);
     TileImageRequire require = {.condition = number_of(d, condition),
                                 .text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text)};
+    const char *place = op->location.file ? d->unit->context->files.items[op->location.file] : "";
+    require.chooses = strcmp(place, TILE_VARIANT_PLACE) == 0;
     require.named = collect_leaves(d, condition, &require.named_count);
     tile_list_push(d->arena, &d->requires, require);
 }

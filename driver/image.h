@@ -4,6 +4,10 @@
 
 #include "driver/unit.h"
 
+/* What locations and messages call the place where the conditions of a variant were written: requirements from there
+ * choose among the variants of a kernel. */
+#define TILE_VARIANT_PLACE "--variant"
+
 /* The signatures of all kernels of a program, in the arena of the unit's input; input->signatures is set.
  * Parameters and static dimensions that a setting decides are left out. */
 tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *program, uint32_t *count);
@@ -22,6 +26,12 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
 /* What the functions of the module relied on. */
 void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
                         TileImageCode *code);
+
+/* Takes unit->module, which is in tile form, through the target's passes, and describes the kernel in `code`. */
+tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                             const TileImageRequest *request, TileArena *arena, TileImageCode *code);
+/* Scratch and assertions of the phases, now that they are in machine form. Phase N is the function `kernel.N`. */
+tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code);
 
 /* Compiles unit->module, which is in tile form, for a request: code that runs, native or on the executor (then it
  * takes the unit). */

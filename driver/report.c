@@ -19,19 +19,6 @@ static TileReport *create_report(size_t error_count, const char *plain, const ch
     return report;
 }
 
-static void add_json_string(TileText *text, const char *string) {
-    tile_text_add_char(text, '"');
-    for (const unsigned char *at = (const unsigned char *)string; *at; at++) {
-        if (*at < 0x20)
-            tile_text_format(text, "\\u%04x", *at);
-        else if (*at == '"' || *at == '\\')
-            tile_text_format(text, "\\%c", *at);
-        else
-            tile_text_add_char(text, (char)*at);
-    }
-    tile_text_add_char(text, '"');
-}
-
 /* A message without a place becomes one more error. */
 static void render(TileArena *arena, TileDiagnostics *list, const char *message, TileText texts[3]) {
     for (int i = 0; i < 3; i++) texts[i] = (TileText){.arena = arena};
@@ -51,7 +38,7 @@ static void render(TileArena *arena, TileDiagnostics *list, const char *message,
         tile_text_add(&texts[2], "[");
     }
     tile_text_add(&texts[2], "{\"severity\":\"error\",\"message\":");
-    add_json_string(&texts[2], message);
+    tile_text_add_json(&texts[2], message);
     tile_text_add(&texts[2], "}]\n");
 }
 
@@ -78,6 +65,33 @@ TileReport *tile_report_from_text(const char *message) {
     TileReport *report = create_report(1, texts[0].text, texts[1].text, texts[2].text);
     tile_arena_destroy(arena);
     return report;
+}
+
+/* Both texts, with `between` between them instead of the last `cut` bytes of the first and the first byte of the
+ * second; NULL where memory runs out, or ran out before. */
+static char *join_texts(const char *first, const char *second, size_t cut, const char *between) {
+    if (!first || !second) return NULL;
+    size_t length = strlen(first) - cut;
+    char *joined = malloc(length + strlen(between) + strlen(second) + 1);
+    if (!joined) return NULL;
+    memcpy(joined, first, length);
+    strcpy(joined + length, between);
+    strcat(joined, second + (cut ? 1 : 0));
+    return joined;
+}
+
+TileReport *tile_report_join(TileReport *first, TileReport *second) {
+    if (!first || !second) return first ? first : second;
+    TileReport *joined = calloc(1, sizeof *joined);
+    if (joined) {
+        joined->error_count = first->error_count + second->error_count;
+        joined->plain = join_texts(first->plain, second->plain, 0, "");
+        joined->coloured = join_texts(first->coloured, second->coloured, 0, "");
+        joined->json = join_texts(first->json, second->json, 2, ",\n ");
+    }
+    tile_report_destroy(first);
+    tile_report_destroy(second);
+    return joined;
 }
 
 const char *tile_report_text(TileReport *report, bool colour) {

@@ -82,20 +82,6 @@ void tile_unit_destroy(TileUnit *unit) {
 
 /* ---- lowering ---- */
 
-bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name) {
-    for (size_t i = 0; i < kernel->generics.count; i++)
-        if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
-    for (size_t i = 0; i < kernel->tunes.count; i++)
-        if (strcmp(kernel->tunes.items[i].name, name) == 0) return true;
-    for (size_t i = 0; i < kernel->statics.count; i++)
-        if (strcmp(kernel->statics.items[i], name) == 0) return true;
-    for (size_t i = 0; i < kernel->parameters.count; i++) {
-        const TileKernelParameter *parameter = &kernel->parameters.items[i];
-        if ((parameter->is_const || parameter->is_static) && strcmp(parameter->name, name) == 0) return true;
-    }
-    return false;
-}
-
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
     const TileInput *input = unit->input;
     TILE_LIST(TileBinding) all = {0};

@@ -29,9 +29,6 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
                           TileReport **report);
 void tile_unit_destroy(TileUnit *unit);
 
-/* Can a setting of this name decide something about the kernel: a generic, constant, static or tune name? */
-bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
-
 /* Lowers a kernel to tile form: unit->module. `bindings` in addition to the input's that concern the kernel. */
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count);
 /* The kernel's function in unit->module. */
@@ -55,6 +52,8 @@ TileImporter tile_unit_importer(TileUnit *unit);
 /* A report from what the unit has to say, or from words alone; NULL when there is nothing to say. */
 TileReport *tile_report_from_unit(TileUnit *unit);
 TileReport *tile_report_from_text(const char *message);
+/* Both in one, in this order; takes them. Either may be NULL. */
+TileReport *tile_report_join(TileReport *first, TileReport *second);
 
 /* A name of the standard library, NULL when there is none. */
 typedef struct TileStandardFile {

@@ -135,7 +135,8 @@ typedef struct TileTune {
 typedef struct TileExport {
     TileNameRef kernel;
     TILE_LIST(TileExpr *) arguments;
-    const char *name; /* NULL without `as` */
+    TILE_LIST(TileArgumentExpr) settings; /* NAME = value, behind the arguments */
+    const char *name;                     /* NULL without `as` */
     TileSpan span;
 } TileExport;
 

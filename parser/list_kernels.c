@@ -163,6 +163,39 @@ static const TileKernelInfo *find_info(const TileProgramInfo *program, const cha
     return NULL;
 }
 
+bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name) {
+    for (size_t i = 0; i < kernel->generics.count; i++)
+        if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        if (strcmp(kernel->tunes.items[i].name, name) == 0) return true;
+    for (size_t i = 0; i < kernel->statics.count; i++)
+        if (strcmp(kernel->statics.items[i], name) == 0) return true;
+    for (size_t i = 0; i < kernel->parameters.count; i++) {
+        const TileKernelParameter *parameter = &kernel->parameters.items[i];
+        if ((parameter->is_const || parameter->is_static) && strcmp(parameter->name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* What is left of a value in a name: "0.5" is 0_5. */
+static void add_to_name(TileText *name, const char *text) {
+    tile_text_add_char(name, '_');
+    for (; *text; text++) {
+        bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
+        tile_text_add_char(name, plain ? *text : '_');
+    }
+}
+
+/* Functions that C can call, each of its own name; what was exported elsewhere (tile_parse_exports) stands apart. */
+static bool check_export_name(Lister *l, const TileExportInfo *info, const TileProgramInfo *out) {
+    const char *why = tile_is_reserved_in_c(info->name) ? "is no name that a C or C++ function can have" : NULL;
+    for (size_t i = 0; i < out->exports.count; i++)
+        if (out->exports.items[i].span.file == info->span.file && strcmp(out->exports.items[i].name, info->name) == 0)
+            why = "is the name of two exports";
+    if (why) tile_fail(l->checker, EXPORT_NAME, info->span, info->name, why);
+    return !why;
+}
+
 static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
     const TileKernelInfo *kernel = find_info(out, export->kernel.name);
     TileChecker *c = l->checker;
@@ -171,15 +204,24 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
         return tile_fail(c, GENERIC_COUNT, export->span, kernel->name, (unsigned)kernel->generics.count,
                          (unsigned)export->arguments.count),
                false;
-    TileExportInfo info = {.kernel = kernel->name};
+    TileExportInfo info = {.kernel = kernel->name, .span = export->span};
     TileText name = {.arena = l->arena};
     tile_text_add(&name, kernel->name);
     for (size_t i = 0; i < export->arguments.count; i++) {
         const char *text = flat_text(l, export->arguments.items[i]->span);
         tile_list_push(l->arena, &info.bindings, tile_binding_read(kernel->generics.items[i].name, text));
-        tile_text_format(&name, "_%s", text);
+        add_to_name(&name, text);
+    }
+    for (size_t i = 0; i < export->settings.count; i++) {
+        const TileArgumentExpr *setting = &export->settings.items[i];
+        const char *text = flat_text(l, setting->value->span);
+        if (!tile_kernel_has_setting(kernel, setting->name))
+            return tile_fail(c, EXPORT_SETTING, setting->name_span, kernel->name, setting->name), false;
+        tile_list_push(l->arena, &info.bindings, tile_binding_read(setting->name, text));
+        add_to_name(&name, tile_arena_format(l->arena, "%s%s", setting->name, text));
     }
     info.name = export->name ? export->name : tile_text_get(&name);
+    if (!check_export_name(l, &info, out)) return false;
     tile_list_push(l->arena, &out->exports, info);
     return true;
 }

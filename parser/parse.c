@@ -1,6 +1,8 @@
 /* The cursor over the tokens, recovery, and the file as a whole. */
 #include "parser/parse.h"
 
+#include <string.h>
+
 #include "parser/parser.h"
 
 static const TileToken *current(const TileParser *parser) { return &parser->tokens.list.items[parser->position]; }
@@ -219,4 +221,43 @@ tile_status tile_parse_program_file(TileArena *arena, TileDiagnostics *diagnosti
 tile_status tile_parse_file(TileArena *arena, TileDiagnostics *diagnostics, const char *name, const char *text,
                             size_t length, TileAst **out) {
     return tile_parse_program_file(arena, diagnostics, tile_interner_create(arena), name, text, length, out);
+}
+
+/* ---- text that is no file ---- */
+
+static TileParser begin_clause(TileDiagnostics *diagnostics, TileAst *ast, const char *name, const char *text) {
+    size_t length = strlen(text);
+    uint32_t file = tile_diagnostics_add_file(diagnostics, name, text, length);
+    TileParser parser = {
+        .arena = ast->arena, .diagnostics = diagnostics, .ast = ast, .text = text, .file = file, .header = true};
+    tile_lex(ast->arena, diagnostics, file, &parser.tokens);
+    return parser;
+}
+
+static tile_status end_clause(TileParser *parser, uint32_t errors) {
+    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_END) tile_parse_fail(parser, "the end");
+    return parser->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
+}
+
+tile_status tile_parse_exports(TileDiagnostics *diagnostics, TileAst *ast, const char *name, const char *text) {
+    uint32_t errors = diagnostics->error_count;
+    TileParser parser = begin_clause(diagnostics, ast, name, text);
+    TileItem *item = TILE_NEW(ast->arena, TileItem);
+    tile_parse_export_list(&parser, item);
+    TILE_TRY(end_clause(&parser, errors));
+    tile_list_push(ast->arena, &ast->items, item);
+    return TILE_OK;
+}
+
+tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const char *kernel, const char *name,
+                                 const char *text) {
+    uint32_t errors = diagnostics->error_count;
+    TileParser parser = begin_clause(diagnostics, ast, name, text);
+    TileRequire require = {.span = tile_parse_span(&parser)};
+    TileExpr *condition = tile_parse_expression(&parser);
+    TILE_TRY(end_clause(&parser, errors));
+    tile_list_push(ast->arena, &require.conditions, condition);
+    TileItem *item = tile_map_get(&ast->named, tile_intern_string(ast->names, kernel));
+    if (item) tile_list_push(ast->arena, &item->requires, require);
+    return TILE_OK;
 }

@@ -54,6 +54,8 @@ TileSequence *tile_parse_sequence(TileParser *parser);
 void tile_parse_check_effect(TileParser *parser, const TileExpr *expr);
 void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *sequence);
 TileItem *tile_parse_item(TileParser *parser);
+/* What follows the word `export`. */
+void tile_parse_export_list(TileParser *parser, TileItem *item);
 
 /* A file of a program: all its files share one table of names. */
 tile_status tile_parse_program_file(TileArena *arena, TileDiagnostics *diagnostics, TileInterner *names,

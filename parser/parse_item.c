@@ -256,13 +256,27 @@ static void parse_const(TileParser *parser, TileItem *item) {
     item->value = tile_parse_expression(parser);
 }
 
+/* A generic argument in its place, or NAME = value. */
+static void parse_export_argument(TileParser *parser, TileExport *export) {
+    bool named = tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
+    if (named || export->settings.count) {
+        TileNameRef name = tile_parse_name(parser);
+        tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
+        TileArgumentExpr setting = {.name = name.name, .name_span = name.span};
+        setting.value = tile_parse_expression(parser);
+        if (!parser->panic) tile_list_push(parser->arena, &export->settings, setting);
+        return;
+    }
+    TileExpr *argument = tile_parse_expression(parser);
+    if (!parser->panic) tile_list_push(parser->arena, &export->arguments, argument);
+}
+
 static TileExport parse_one_export(TileParser *parser) {
     TileExport export = {.kernel = tile_parse_name(parser)};
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
         do {
-            TileExpr *argument = tile_parse_expression(parser);
+            parse_export_argument(parser, &export);
             if (parser->panic) return export;
-            tile_list_push(parser->arena, &export.arguments, argument);
         } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
         tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
     }
@@ -274,9 +288,8 @@ static TileExport parse_one_export(TileParser *parser) {
     return export;
 }
 
-static void parse_export(TileParser *parser, TileItem *item) {
+void tile_parse_export_list(TileParser *parser, TileItem *item) {
     item->kind = TILE_ITEM_EXPORT;
-    tile_parse_advance(parser);
     do {
         TileExport export = parse_one_export(parser);
         tile_list_push(parser->arena, &item->exports, export);
@@ -329,7 +342,10 @@ TileItem *tile_parse_item(TileParser *parser) {
     case TILE_TOKEN_FN: parse_function(parser, item, TILE_ITEM_FN); break;
     case TILE_TOKEN_IMPORT: parse_import(parser, item); break;
     case TILE_TOKEN_CONST: parse_const(parser, item); break;
-    case TILE_TOKEN_EXPORT: parse_export(parser, item); break;
+    case TILE_TOKEN_EXPORT:
+        tile_parse_advance(parser);
+        tile_parse_export_list(parser, item);
+        break;
     case TILE_TOKEN_TEST: parse_test(parser, item); break;
     case TILE_TOKEN_STATIC_ASSERT: {
         item->kind = TILE_ITEM_STATIC_ASSERT;

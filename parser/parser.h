@@ -29,6 +29,14 @@ typedef struct TileImporter {
 tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast,
                                  const TileImporter *importer) TILE_MUST_CHECK;
 
+/* Text that stands elsewhere than in the file, such as on a command line; `name` is what messages call that place.
+ * An export clause without its word, `softmax[f32], add[f16] as half`: becomes part of the tree. */
+tile_status tile_parse_exports(TileDiagnostics *diagnostics, TileAst *ast, const char *name,
+                               const char *text) TILE_MUST_CHECK;
+/* A condition on dimensions and scalars, `N % 16 == 0`: the kernel requires it from now on. */
+tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const char *kernel, const char *name,
+                                 const char *text) TILE_MUST_CHECK;
+
 typedef enum TileBindingKind {
     TILE_BINDING_TYPE,
     TILE_BINDING_INTEGER, /* also taken where a float is wanted */
@@ -96,6 +104,7 @@ typedef struct TileKernelInfo {
 typedef struct TileExportInfo {
     const char *name; /* "softmax_bf16", or made from kernel and arguments */
     const char *kernel;
+    TileSpan span;
     TILE_LIST(TileBinding) bindings;
 } TileExportInfo;
 
@@ -106,6 +115,11 @@ typedef struct TileProgramInfo {
 
 /* In the arena of the tree. */
 tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) TILE_MUST_CHECK;
+
+/* A word of C or C++, or `main`: no name for a function that they are to call. */
+bool tile_is_reserved_in_c(const char *name);
+/* Can a setting of this name decide something about the kernel: a generic, constant, static or tune name? */
+bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
 
 /* ---- checking and lowering ---- */
 

@@ -257,6 +257,10 @@ static void print_exports(Printer *p, const TileItem *item) {
         new_line(p);
         tile_text_format(p->text, "(%s", export->kernel.name);
         for (size_t k = 0; k < export->arguments.count; k++) print_child(p, export->arguments.items[k]);
+        for (size_t k = 0; k < export->settings.count; k++) {
+            tile_text_format(p->text, " %s =", export->settings.items[k].name);
+            print_child(p, export->settings.items[k].value);
+        }
         if (export->name) tile_text_format(p->text, " as %s", export->name);
         add(p, ")");
     }

@@ -29,6 +29,24 @@ static const TileCommand commands[] = {
      "  --out NAME=FILE         writes an inout argument to FILE instead of in place\n"
      "  --debug, --no-contract  a build that checks assertions; a * b + c rounds twice\n",
      tile_command_run},
+    {"build", "FILE.. -o OUT [--header H] [options]", "compile kernels ahead of time, for linking",
+     "Makes one object with code for several CPU targets, chosen when it runs, and a C header with a function for "
+     "each\n"
+     "export. It links with libtile_launch alone. See docs/linking.md.\n"
+     "Options:\n"
+     "  -o OUT               the object (default: FILE with the ending .o)\n"
+     "  --header H           the C header\n"
+     "  --export 'k[f32]'    what to build, instead of the files' export items; `as NAME`, `k[f32, BM = 4]`\n"
+     "  --variant TEXT       code for arguments that are: general; contiguous; x: align 16; N % 16 == 0; D = 64;\n"
+     "                       several joined by commas (default: contiguous, and general)\n"
+     "  --no-general         only the variants asked for\n"
+     "  --target=LIST        CPU targets (default avx2,avx512)\n"
+     "  -shared              a shared object, to be loaded as a plugin\n"
+     "  --bare               only the code of the grids, for those who launch by themselves; see docs/abi.md\n"
+     "  --emit=json          describes the exports on standard output\n"
+     "  -g, -MD, -MF FILE    line tables; a make file of what was read, beside OUT or in FILE\n"
+     "  --debug, --no-contract, NAME=value   as for `tilec run`\n",
+     tile_command_build},
     {"emit", "KIND FILE[:KERNEL] [NAME=value..] [options]", "print a stage of the compilation",
      "KIND is tokens, ast, tile, machine, mlir, llvm or asm. From tile on, type parameters and static dimensions\n"
      "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n"

@@ -146,11 +146,12 @@ static unsigned run_case(const char *path, const char *name, bool *codes) {
 
 /* Codes that no text of tests/errors can bring about, with the test that does. */
 static bool tested_elsewhere(TileDiagnosticCode code) {
-    return code == TILE_DIAGNOSTIC_INTERNAL ||   /* a bug of the compiler */
-           code == TILE_DIAGNOSTIC_BAD_UTF8 ||   /* test_text.c: such bytes do not belong into a repository */
-           code == TILE_DIAGNOSTIC_TOO_LARGE ||  /* test_text.c */
-           code == TILE_DIAGNOSTIC_TOO_DEEP ||   /* test_text.c */
-           code == TILE_DIAGNOSTIC_TOO_MANY_OPS; /* test_text.c */
+    return code == TILE_DIAGNOSTIC_INTERNAL ||    /* a bug of the compiler */
+           code == TILE_DIAGNOSTIC_BAD_UTF8 ||    /* test_text.c: such bytes do not belong into a repository */
+           code == TILE_DIAGNOSTIC_TOO_LARGE ||   /* test_text.c */
+           code == TILE_DIAGNOSTIC_EXPORT_OPEN || /* tests/cli/build.sh: a check leaves it open */
+           code == TILE_DIAGNOSTIC_TOO_DEEP ||    /* test_text.c */
+           code == TILE_DIAGNOSTIC_TOO_MANY_OPS;  /* test_text.c */
 }
 
 Test(errors, every_wrong_program) {

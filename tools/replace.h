@@ -1,0 +1,21 @@
+/* A file that appears whole or not at all: it is written under a temporary name beside the final one, then renamed. */
+#ifndef TILE_TOOLS_REPLACE_H
+#define TILE_TOOLS_REPLACE_H
+
+#include "base/string.h"
+
+/* A file under way. */
+typedef struct TileReplacement {
+    char *path, *temporary; /* in the text's arena */
+} TileReplacement;
+
+/* Opens what the contents go to; -1, and errno, on failure. The file that is there keeps its permissions; behind a
+ * link, its target is replaced. A device or pipe, which a rename would replace, is opened itself. */
+int tile_replacement_open(TileReplacement *file, const char *path, TileArena *arena);
+/* Gives the file its name; on failure, and when abandoned, the temporary file goes. */
+tile_status tile_replacement_commit(TileReplacement *file, TileText *error);
+void tile_replacement_abandon(TileReplacement *file);
+/* All of it: the file at `path` has these contents, flushed to the disk, or is as it was. */
+tile_status tile_file_write(const char *path, const char *text, size_t length, TileText *error);
+
+#endif

@@ -18,12 +18,12 @@ const char *tile_diagnostic_name(TileDiagnosticCode code) { return codes[code].n
 TileDiagnostics *tile_diagnostics_create(TileArena *arena) {
     TileDiagnostics *list = TILE_NEW(arena, TileDiagnostics);
     list->arena = arena;
-    tile_list_push(arena, &list->files, (TileSource){.name = "", .text = ""});
+    tile_list_push(arena, &list->files, (TileSourceFile){.name = "", .text = ""});
     return list;
 }
 
 uint32_t tile_diagnostics_add_file(TileDiagnostics *list, const char *name, const char *text, size_t length) {
-    tile_list_push(list->arena, &list->files, (TileSource){.name = name, .text = text, .length = length});
+    tile_list_push(list->arena, &list->files, (TileSourceFile){.name = name, .text = text, .length = length});
     return (uint32_t)list->files.count - 1;
 }
 
@@ -47,7 +47,7 @@ static const char *format_message(TileArena *arena, const char *format, va_list 
 }
 
 TileDiagnostic *tile_diagnose(TileDiagnostics *list, TileDiagnosticCode code, TileSpan span, ...) {
-    TileSource *file = &list->files.items[span.file];
+    TileSourceFile *file = &list->files.items[span.file];
     TileSeverity severity = codes[code].severity;
     uint32_t *count = severity == TILE_SEVERITY_ERROR ? &file->errors : &file->warnings;
     if (*count >= TILE_MAX_FILE_ERRORS) return NULL;
@@ -92,7 +92,7 @@ TileDiagnosticsMark tile_diagnostics_mark(const TileDiagnostics *list) {
 void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark) {
     for (size_t i = mark.count; i < list->list.count; i++) {
         const TileDiagnostic *dropped = list->list.items[i];
-        TileSource *file = &list->files.items[dropped->span.file];
+        TileSourceFile *file = &list->files.items[dropped->span.file];
         if (dropped->severity == TILE_SEVERITY_ERROR)
             file->errors--;
         else
@@ -102,7 +102,7 @@ void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark) {
     list->error_count = mark.error_count;
 }
 
-static void find_lines(TileDiagnostics *list, TileSource *file) {
+static void find_lines(TileDiagnostics *list, TileSourceFile *file) {
     TILE_LIST(uint32_t) lines = {0};
     tile_list_push(list->arena, &lines, 0);
     for (size_t i = 0; i < file->length; i++)
@@ -113,7 +113,7 @@ static void find_lines(TileDiagnostics *list, TileSource *file) {
 
 /* The index of the line that holds the offset. Looks first where the last question was answered, since the
  * compiler asks in order of the text. */
-static uint32_t line_index(TileDiagnostics *list, TileSource *file, uint32_t offset) {
+static uint32_t line_index(TileDiagnostics *list, TileSourceFile *file, uint32_t offset) {
     if (!file->lines) find_lines(list, file);
     uint32_t low = 0, high = file->line_count;
     uint32_t last = file->last_line;
@@ -135,7 +135,7 @@ static uint32_t characters(const char *text, uint32_t length) {
 }
 
 void tile_source_position(TileDiagnostics *list, uint32_t number, uint32_t offset, uint32_t *line, uint32_t *column) {
-    TileSource *file = &list->files.items[number];
+    TileSourceFile *file = &list->files.items[number];
     if (offset > file->length) offset = (uint32_t)file->length;
     uint32_t index = line_index(list, file, offset);
     *line = index + 1;
@@ -148,7 +148,7 @@ static const char *severity_word(TileSeverity severity) {
     return severity == TILE_SEVERITY_ERROR ? "error" : "warning";
 }
 
-static uint32_t line_end(const TileSource *file, uint32_t index) {
+static uint32_t line_end(const TileSourceFile *file, uint32_t index) {
     uint32_t end = index + 1 < file->line_count ? file->lines[index + 1] - 1 : (uint32_t)file->length;
     if (end > file->lines[index] && file->text[end - 1] == '\r') end--;
     return end;
@@ -163,7 +163,7 @@ static void add_visible(TileText *text, const char *bytes, uint32_t length) {
 }
 
 static void add_line_and_carets(TileDiagnostics *list, TileText *text, TileSpan span, bool colour) {
-    TileSource *file = &list->files.items[span.file];
+    TileSourceFile *file = &list->files.items[span.file];
     uint32_t begin = span.begin < file->length ? span.begin : (uint32_t)file->length;
     uint32_t index = line_index(list, file, begin);
     uint32_t start = file->lines[index], end = line_end(file, index);
@@ -214,7 +214,7 @@ void tile_diagnostic_render(TileDiagnostics *list, const TileDiagnostic *diagnos
     }
     if (!diagnostic->has_edit) return;
     add_place(list, text, diagnostic->edit);
-    const TileSource *file = &list->files.items[diagnostic->edit.file];
+    const TileSourceFile *file = &list->files.items[diagnostic->edit.file];
     uint32_t length = diagnostic->edit.end - diagnostic->edit.begin;
     if (length == 0)
         tile_text_format(text, "edit: insert `%s`\n", diagnostic->replacement);
@@ -240,7 +240,7 @@ static void add_json_span(TileDiagnostics *list, TileText *text, TileSpan span) 
                      span.begin, span.end, line, column, end_line, end_column);
 }
 
-static void add_json_diagnostic(TileDiagnostics *list, TileText *text, const TileDiagnostic *diagnostic) {
+void tile_diagnostic_render_json(TileDiagnostics *list, const TileDiagnostic *diagnostic, TileText *text) {
     tile_text_format(text, "{\"severity\":\"%s\",\"code\":\"%s\",", severity_word(diagnostic->severity),
                      codes[diagnostic->code].name);
     add_json_span(list, text, diagnostic->span);
@@ -269,7 +269,7 @@ void tile_diagnostics_render_json(TileDiagnostics *list, TileText *text) {
     tile_text_add_char(text, '[');
     for (size_t i = 0; i < list->list.count; i++) {
         if (i) tile_text_add(text, ",\n ");
-        add_json_diagnostic(list, text, list->list.items[i]);
+        tile_diagnostic_render_json(list, list->list.items[i], text);
     }
     tile_text_add(text, "]\n");
 }

@@ -43,17 +43,17 @@ typedef struct TileDiagnostic {
     const char *replacement;
 } TileDiagnostic;
 
-typedef struct TileSource {
+typedef struct TileSourceFile {
     const char *name, *text;
     size_t length;
     uint32_t *lines; /* offset of the first byte of each line; made on first use */
     uint32_t line_count, last_line;
     uint32_t errors, warnings;
-} TileSource;
+} TileSourceFile;
 
 typedef struct TileDiagnostics {
     TileArena *arena;
-    TILE_LIST(TileSource) files; /* items[0] is unused */
+    TILE_LIST(TileSourceFile) files; /* items[0] is unused */
     TILE_LIST(TileDiagnostic *) list;
     uint32_t error_count;
 } TileDiagnostics;
@@ -90,6 +90,8 @@ void tile_source_position(TileDiagnostics *list, uint32_t file, uint32_t offset,
 void tile_diagnostics_render(TileDiagnostics *list, TileText *text, bool colour);
 /* For editors: one JSON array. */
 void tile_diagnostics_render_json(TileDiagnostics *list, TileText *text);
+/* One diagnostic, as an object of that array. */
+void tile_diagnostic_render_json(TileDiagnostics *list, const TileDiagnostic *diagnostic, TileText *text);
 /* One diagnostic, in the form for people. */
 void tile_diagnostic_render(TileDiagnostics *list, const TileDiagnostic *diagnostic, TileText *text, bool colour);
 

@@ -103,7 +103,7 @@ static const TileItem *find_function(const TileAst *ast, const char *name) {
 }
 
 static const char *source_text(const Builder *b, TileSpan span) {
-    const TileSource *file = &b->unit->diagnostics->files.items[span.file];
+    const TileSourceFile *file = &b->unit->diagnostics->files.items[span.file];
     return tile_arena_string(b->unit->arena, file->text + span.begin, span.end - span.begin);
 }
 

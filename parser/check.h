@@ -18,6 +18,7 @@ typedef struct TileChecker TileChecker;
 typedef struct TileRange TileRange;
 typedef struct TileTensor TileTensor;
 typedef struct TileBuiltin TileBuiltin;
+typedef struct TileTestState TileTestState;
 
 /* ---- validity ---- */
 
@@ -96,7 +97,7 @@ struct TileMeaning {
     double number;             /* NUMBER */
     union {
         TileRange *range;
-        TileTensor *tensor;
+        TileTensor *tensor; /* TENSOR; VALUE in a test: the tensor that it is the whole of, or NULL */
         TileMeaning *items; /* TUPLE, CHOICE (three), DOTS (two), SPREAD */
         const TileBuiltin *builtin;
         const char *text;
@@ -127,6 +128,7 @@ struct TileTensor {
     unsigned rank;
     const TileSum *dims[TILE_MAX_TENSOR_RANK];
     TileSpan span;
+    uint32_t number; /* in the plan of a test */
 };
 
 typedef struct TileVar {
@@ -215,7 +217,8 @@ struct TileChecker {
     bool representative; /* a generic check: types and values that are not bound have stand-ins */
     bool second;         /* the other stand-ins: another type, the opposite of each bool */
     unsigned grid_count;
-    TileSumNeeds needs; /* of the grid being checked */
+    TileTestState *test; /* NULL outside of tests */
+    TileSumNeeds needs;  /* of the grid being checked */
     const TileLowerOptions *options;
     uint32_t *file_numbers; /* file of the diagnostics to file of the context */
 };
@@ -340,6 +343,7 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
 /* A scalar condition: bool, proven valid. */
 TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileSpan span);
 
 /* ---- validity.c ---- */
 
@@ -397,6 +401,9 @@ void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value,
 TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call);
 void tile_check_scatter(TileChecker *c, const TileExpr *call);
 TileMeaning tile_check_load(TileChecker *c, const TileExpr *expr, const TileMeaning *tensor);
+/* A tensor of known dimensions as a tile, and the other way. */
+TileMeaning tile_load_whole(TileChecker *c, const TileMeaning *tensor, TileSpan span);
+void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr);
 
 /* check_range.c */
 TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
@@ -505,7 +512,22 @@ bool tile_is_static(const TileItem *kernel, const char *name);
 TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span);
 bool tile_check_all_used(TileChecker *c, const TileItem *kernel);
 
+/* Does the name stand for something that is chosen per instance: a generic, static, const or tune name? */
+bool tile_names_setting(const TileItem *kernel, const char *name);
+
+/* check_test.c, check_run.c */
+bool tile_is_maker(const TileChecker *c, const TileExpr *call);
+TileMeaning tile_check_maker(TileChecker *c, const TileExpr *call);
+TileMeaning tile_check_run(TileChecker *c, const TileExpr *expr);
+void tile_test_assert(TileChecker *c, const TileStatement *statement, const char *text);
+bool tile_test_allows(const TileStatement *statement);
+bool tile_test_is_done(const TileChecker *c);
+/* The bits of a scalar of the type that is known at compile time. */
+bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits);
+
 /* check_module.c */
+/* Verifies the module that was made; what is wrong then is ours. */
+tile_status tile_checker_verify(TileChecker *c, const TileItem *item);
 void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
                        const TileAst *ast, const TileLowerOptions *options);
 

@@ -220,7 +220,7 @@ bool tile_bind_tunes(TileChecker *c, const TileItem *kernel) {
 
 /* ---- superfluous bindings ---- */
 
-static bool names_anything(const TileItem *kernel, const char *name) {
+bool tile_names_setting(const TileItem *kernel, const char *name) {
     for (size_t i = 0; i < kernel->generics.count; i++)
         if (strcmp(kernel->generics.items[i].name, name) == 0) return true;
     for (size_t i = 0; i < kernel->statics.count; i++)
@@ -239,7 +239,7 @@ bool tile_check_all_used(TileChecker *c, const TileItem *kernel) {
     bool ok = true;
     for (size_t i = 0; i < c->options->binding_count; i++) {
         const char *name = c->options->bindings[i].name;
-        if (!names_anything(kernel, name))
+        if (!tile_names_setting(kernel, name))
             ok = (tile_fail(c, NO_SUCH_BINDING, kernel->name_span, kernel->name, name), false);
     }
     return ok;

@@ -429,6 +429,7 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     bool approximate =
         callee->kind == TILE_EXPR_FIELD && callee->a->kind == TILE_EXPR_NAME && strcmp(callee->a->name, "approx") == 0;
     if (approximate && !tile_scope_find(c, callee->a->name)) return tile_check_approximate(c, expr);
+    if (tile_is_maker(c, expr)) return tile_check_maker(c, expr);
     const TileExpr *index = callee->kind == TILE_EXPR_INDEX ? callee : NULL;
     TileMeaning m = tile_check_expr(c, index ? index->a : callee);
     switch (m.kind) {

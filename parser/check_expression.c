@@ -365,7 +365,7 @@ TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
     case TILE_EXPR_NEWAXIS: return tile_fail(c, ENTRY_PLACE, expr->span);
     case TILE_EXPR_SKIP: return tile_fail(c, SKIP_PLACE, expr->span);
     case TILE_EXPR_SPREAD: return tile_fail(c, SPREAD_PLACE, expr->span, expr->name);
-    case TILE_EXPR_RUN: return tile_fail(c, RUN_PLACE, expr->span);
+    case TILE_EXPR_RUN: return tile_check_run(c, expr);
     }
     return tile_error_meaning();
 }

@@ -331,8 +331,32 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     return tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
 }
 
+/* An index of `:` and nothing else. */
+static TileExpr *whole_index(TileChecker *c, unsigned rank, TileSpan span) {
+    TileExpr *index = TILE_NEW(c->arena, TileExpr);
+    *index = (TileExpr){.kind = TILE_EXPR_INDEX, .span = span};
+    TileExpr *colon = TILE_NEW(c->arena, TileExpr);
+    *colon = (TileExpr){.kind = TILE_EXPR_COLON, .span = span};
+    for (unsigned d = 0; d < rank; d++) tile_list_push(c->arena, &index->items, colon);
+    return index;
+}
+
+TileMeaning tile_load_whole(TileChecker *c, const TileMeaning *tensor, TileSpan span) {
+    return tile_check_load(c, whole_index(c, tensor->tensor->rank, span), tensor);
+}
+
+/* In a test a result is a tile, and its tensor can be indexed as in a kernel. */
+static bool indexes_tensor(const TileExpr *expr, const TileMeaning *m) {
+    bool axes = true;
+    for (size_t i = 0; i < expr->items.count; i++)
+        axes =
+            axes && (expr->items.items[i]->kind == TILE_EXPR_COLON || expr->items.items[i]->kind == TILE_EXPR_NEWAXIS);
+    return m->tensor && !axes;
+}
+
 TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, expr->a);
+    if (m.kind == TILE_MEANING_VALUE && indexes_tensor(expr, &m)) return tile_check_load(c, expr, &m);
     switch (m.kind) {
     case TILE_MEANING_ERROR: return m;
     case TILE_MEANING_TENSOR: return tile_check_load(c, expr, &m);
@@ -522,4 +546,9 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
     TileValue *flat = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &value), 1, &lanes);
     TileMeaning stored = tile_value_meaning(c, flat, access.extent, NULL);
     emit_store(c, &access, &stored, access.valid);
+}
+
+void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr) {
+    Access access = {.tensor = tensor, .span = expr->span};
+    if (check_entries(c, whole_index(c, tensor->rank, expr->span), &access)) store(c, &access, value, expr, false);
 }

@@ -100,7 +100,7 @@ static tile_status status_since(const TileDiagnostics *diagnostics, size_t count
     return TILE_INVALID_ARGUMENT;
 }
 
-static tile_status verify(TileChecker *c, const TileItem *kernel) {
+tile_status tile_checker_verify(TileChecker *c, const TileItem *kernel) {
     TileText text = {.arena = c->arena};
     bool ok = tile_module_verify(c->module, &text) && !c->builder.error;
     if (ok) return TILE_OK;
@@ -130,7 +130,7 @@ tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnos
     c.module = module;
     tile_check_kernel(&c, item);
     tile_status status = status_since(diagnostics, count, errors);
-    if (status == TILE_OK) status = verify(&c, item);
+    if (status == TILE_OK) status = tile_checker_verify(&c, item);
     tile_arena_destroy(arena);
     if (status == TILE_OK)
         *out = module;
@@ -178,7 +178,8 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     if (!c.module) return TILE_OUT_OF_MEMORY;
     c.second = second;
     tile_check_kernel(&c, kernel);
-    tile_status status = check->diagnostics->error_count == errors ? verify(&c, kernel) : TILE_INVALID_SOURCE;
+    tile_status status =
+        check->diagnostics->error_count == errors ? tile_checker_verify(&c, kernel) : TILE_INVALID_SOURCE;
     check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return status;
@@ -318,6 +319,15 @@ static tile_status check_constant_item(ModuleCheck *check, const TileItem *item)
     return tile_is_error(&m) ? TILE_INVALID_SOURCE : TILE_OK;
 }
 
+static tile_status check_test_item(ModuleCheck *check, const TileItem *item) {
+    TileTest test;
+    TileTestStage stage;
+    tile_status status = tile_lower_test(check->context, check->diagnostics, check->arena, check->ast, item,
+                                         TILE_TEST_ASSERTIONS, &test, &stage);
+    tile_module_destroy(stage.module);
+    return status;
+}
+
 static void check_duplicates(ModuleCheck *check) {
     TileMap seen;
     tile_map_init(&seen, check->arena);
@@ -354,9 +364,7 @@ static tile_status check_item(ModuleCheck *check, const TileItem *item) {
     case TILE_ITEM_STATIC_ASSERT: return check_constant_item(check, item);
     case TILE_ITEM_FN: return check_function_item(check, item);
     case TILE_ITEM_KERNEL: return check_kernel_item(check, item);
-    case TILE_ITEM_TEST:
-        tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_UNCHECKED_TEST, item->name_span);
-        return TILE_OK;
+    case TILE_ITEM_TEST: return check_test_item(check, item);
     case TILE_ITEM_IMPORT:
     case TILE_ITEM_EXPORT: return TILE_OK;
     }

@@ -103,6 +103,7 @@ static TileMeaning still_here(TileChecker *c, TileSpan span) {
 
 static void run_value_statement(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
+    if (expr->kind == TILE_EXPR_RUN) return; /* for what it may complain about */
     bool used = tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
     if (!used)
         tile_report(
@@ -112,7 +113,7 @@ static void run_value_statement(TileChecker *c, const TileExpr *expr) {
 static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) {
     for (size_t i = from; i < sequence->statements.count; i++) {
         const TileStatement *statement = sequence->statements.items[i];
-        if (tile_is_spent(c)) return;
+        if (tile_is_spent(c) || tile_test_is_done(c)) return;
         tile_check_statement(c, statement);
         bool last = i + 1 == sequence->statements.count && !sequence->value;
         if (last || !may_leave(statement)) continue;
@@ -147,6 +148,9 @@ static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileS
     case TILE_MEANING_VALUE: return tile_as_value(c, m, span);
     case TILE_MEANING_RANGE:
         if (!is_var) return m;
+        break;
+    case TILE_MEANING_TENSOR:
+        if (!is_var && c->test) return m;
         break;
     default: break;
     }
@@ -366,6 +370,10 @@ static void check_assert(TileChecker *c, const TileStatement *statement) {
         return;
     }
     const TileExpr *expr = statement->arguments.items[0].value;
+    if (c->test && !c->frame->parent && !is_static) {
+        tile_test_assert(c, statement, assertion_text(c, statement));
+        return;
+    }
     TileMeaning m = tile_check_condition(c, expr);
     if (tile_is_error(&m)) return;
     if (m.constant && m.bits) return;
@@ -402,11 +410,16 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
         [TILE_STATEMENT_VAR] = "`var`",           [TILE_STATEMENT_ASSIGN] = "an assignment",
         [TILE_STATEMENT_EXPR] = "this",           [TILE_STATEMENT_FOR] = "`for`",
         [TILE_STATEMENT_WHILE] = "`while`",       [TILE_STATEMENT_BREAK] = "`break`",
-        [TILE_STATEMENT_CONTINUE] = "`continue`", [TILE_STATEMENT_RETURN] = "`return`"};
+        [TILE_STATEMENT_CONTINUE] = "`continue`", [TILE_STATEMENT_RETURN] = "`return`",
+        [TILE_STATEMENT_GRID] = "`grid`",         [TILE_STATEMENT_TEMP] = "`temp`"};
     c->fill_word = "0";
     tile_emit_at(c, statement->span);
     if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
         tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
+        return;
+    }
+    if (c->test && !c->frame->parent && !tile_test_allows(statement)) {
+        tile_fail(c, TEST_STATEMENT, statement->span, words[statement->kind]);
         return;
     }
     switch ((TileStatementKind)statement->kind) {

@@ -234,19 +234,20 @@ const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
     return NULL;
 }
 
+TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, span, tile_meaning_words(c, m));
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return m;
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m));
-    if (m.rank && !c->frame->lifted) {
-        TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, expr->span, tile_meaning_words(c, &m));
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
-        tile_report(c, d);
-        return tile_error_meaning();
-    }
+    if (m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.valid && m.rank == 0) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
         tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));

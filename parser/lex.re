@@ -238,7 +238,7 @@ static bool check_utf8(Lexer *lexer) {
 }
 
 void tile_lex(TileArena *arena, TileDiagnostics *diagnostics, uint32_t file, TileTokens *tokens) {
-    const TileSource *source = &diagnostics->files.items[file];
+    const TileSourceFile *source = &diagnostics->files.items[file];
     Lexer lexer = {.arena = arena, .diagnostics = diagnostics, .tokens = tokens, .file = file};
     *tokens = (TileTokens){0};
     if (source->length > TILE_MAX_SOURCE) {

@@ -5,6 +5,7 @@
  * tile_check_module      reports what is wrong with any kernel or function of the file
  * tile_list_kernels      what the kernels ask for: generics, parameters, tune names
  * tile_lower_kernel      one kernel, with its generics bound, to tile form
+ * tile_lower_test        a test, to a plan and what it computes itself
  *
  * A call returns TILE_INVALID_SOURCE when it reported an error of the text, TILE_INVALID_ARGUMENT when a binding
  * is missing or wrong (also reported, at the place that it concerns). */
@@ -138,5 +139,83 @@ tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnos
 tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
                               const char *kernel, const TileBinding *bindings, size_t count,
                               TileModule **out) TILE_MUST_CHECK;
+
+/* ---- tests ---- */
+
+typedef enum TileTestSource {
+    TILE_TEST_RAND, /* made before anything runs; names in parser/check_test.c */
+    TILE_TEST_RANDN,
+    TILE_TEST_ZEROS,
+    TILE_TEST_ONES,
+    TILE_TEST_ARANGE,
+    TILE_TEST_RANDINT,
+    TILE_TEST_FULL,
+    TILE_TEST_COMPUTED, /* by the test's own function, before run number `run` */
+    TILE_TEST_RESULT,   /* of run number `run` */
+    TILE_TEST_DETAIL,   /* what an assertion compared */
+} TileTestSource;
+
+typedef struct TileTestTensor {
+    TileTestSource source;
+    TileScalar scalar;
+    unsigned rank;
+    int64_t extent[TILE_MAX_TENSOR_RANK];
+    int64_t lo, hi; /* RANDINT */
+    uint64_t bits;  /* FULL */
+    uint32_t run;
+} TileTestTensor;
+
+enum { TILE_TEST_NONE = UINT32_MAX };
+
+typedef struct TileTestArgument {
+    TileScalar scalar;
+    uint64_t bits;   /* of a scalar, where there is no tensor */
+    uint32_t tensor; /* what is read, or the contents that a result begins with; TILE_TEST_NONE: none, zeros */
+    uint32_t result; /* what is written; TILE_TEST_NONE where the parameter is `in` or a scalar */
+} TileTestArgument;
+
+typedef struct TileTestRun {
+    const char *kernel;
+    TileSpan span;
+    TILE_LIST(TileBinding) bindings;
+    TILE_LIST(TileTestArgument) arguments; /* in the order of the kernel's parameters, those of `...` included */
+    bool computes;                         /* some argument is COMPUTED */
+} TileTestRun;
+
+typedef struct TileTestValue {
+    const char *text; /* as written */
+    uint32_t tensor;
+} TileTestValue;
+
+typedef struct TileTestAssertion {
+    TileSpan span;    /* of the condition */
+    const char *text; /* given, or the condition as written */
+    uint32_t holds;   /* bool tensor: true everywhere */
+    const char *comparison;
+    uint32_t left, right; /* of a comparison: its sides, of the shape of `holds`; else TILE_TEST_NONE */
+    TILE_LIST(TileTestValue) values;
+} TileTestAssertion;
+
+/* A test as a plan: which tensors there are, which kernels run on them, what must then hold. */
+typedef struct TileTest {
+    TILE_LIST(TileTestTensor) tensors;
+    TILE_LIST(TileTestRun) runs;
+    TILE_LIST(TileTestAssertion) assertions;
+} TileTest;
+
+/* The test's own function for one stage: as a kernel of one program whose parameters are tensors of the plan. */
+typedef struct TileTestStage {
+    TileModule *module;
+    TileFunc *func;
+    TILE_LIST(uint32_t) tensors; /* of the parameters, in order */
+} TileTestStage;
+
+/* Before stage i run all runs up to, but without, i; it computes what run i is given. Stage TILE_TEST_ASSERTIONS
+ * computes what the assertions say, and only it reports. The caller destroys stage->module; texts and lists live as
+ * long as `arena`. */
+enum { TILE_TEST_ASSERTIONS = UINT32_MAX };
+tile_status tile_lower_test(TileContext *context, TileDiagnostics *diagnostics, TileArena *arena, const TileAst *ast,
+                            const TileItem *item, uint32_t number, TileTest *test,
+                            TileTestStage *stage) TILE_MUST_CHECK;
 
 #endif

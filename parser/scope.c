@@ -260,7 +260,7 @@ bool tile_may_act(TileChecker *c, TileSpan span, const char *what) {
 }
 
 const char *tile_span_text(TileChecker *c, TileSpan span) {
-    const TileSource *file = &c->diagnostics->files.items[span.file];
+    const TileSourceFile *file = &c->diagnostics->files.items[span.file];
     return tile_arena_string(c->arena, file->text + span.begin, span.end - span.begin);
 }
 

@@ -43,6 +43,7 @@ int tile_session_unknown(TileSession *session, const char *word);
 int tile_command_run(TileSession *session, char **words, int count);
 int tile_command_build(TileSession *session, char **words, int count);
 int tile_command_emit(TileSession *session, char **words, int count);
+int tile_command_test(TileSession *session, char **words, int count);
 int tile_command_check(TileSession *session, char **words, int count);
 int tile_command_backends(TileSession *session, char **words, int count);
 int tile_command_help(TileSession *session, char **words, int count);

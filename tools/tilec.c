@@ -57,6 +57,13 @@ static const TileCommand commands[] = {
      "  --debug, --no-contract\n",
      tile_command_emit},
     {"check", "FILE..", "report errors and warnings only", "Prints nothing where all is well.\n", tile_command_check},
+    {"test", "FILE.. [options]", "run the test blocks of files",
+     "Prints a line for each test and what does not hold, with the values.\n"
+     "Options:\n"
+     "  --target=LIST  targets with commas between (default interp,cpu); see `tilec backends`\n"
+     "  --filter=TEXT  only tests whose names contain the text\n"
+     "  --debug, --no-contract\n",
+     tile_command_test},
     {"backends", "", "list what can run here, and why not", "", tile_command_backends},
     {"help", "[COMMAND | passes | ops]", "explain a command, list the passes or the operations", "", tile_command_help},
 };

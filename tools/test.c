@@ -1,0 +1,178 @@
+/* tilec test: runs the `test` blocks of files on every target that is asked for. */
+#include "tools/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/file.h"
+#include "tools/session.h"
+
+typedef struct Testing {
+    TileSession *session;
+    TileCompiler *compiler;
+    const char *filter;
+    const char *targets[TILE_TEST_TARGETS + 1];
+    unsigned target_count;
+    uint32_t flags;
+    const char *path;
+    unsigned run, failed;
+    TileText json; /* objects, with commas between */
+    TileText message;
+} Testing;
+
+/* ---- what is said ---- */
+
+/* Shows what a test has left in the list and takes it out again, for the same place may fail on the next target. */
+static bool show_failures(Testing *testing, TileDiagnostics *list, TileDiagnosticsMark mark) {
+    bool failed = list->list.count > mark.count;
+    for (size_t i = mark.count; i < list->list.count; i++) {
+        TileText text = {.arena = testing->session->arena};
+        if (testing->session->json) {
+            if (testing->json.length) tile_text_add(&testing->json, ",\n ");
+            tile_diagnostic_render_json(list, list->list.items[i], &testing->json);
+            continue;
+        }
+        tile_diagnostic_render(list, list->list.items[i], &text, isatty(STDERR_FILENO));
+        fflush(stdout);
+        fputs(tile_text_get(&text), stderr);
+    }
+    tile_diagnostics_rewind(list, mark);
+    return failed;
+}
+
+/* "path: name: ok (interp, cpu)", with the targets on which it is so. */
+static void show_line(Testing *testing, const char *name, uint32_t failed) {
+    if (testing->session->json || (testing->session->quiet && !failed)) return;
+    printf("%s: %s: %s (", testing->path, name, failed ? "FAILED" : "ok");
+    bool first = true;
+    for (unsigned t = 0; t < testing->target_count; t++) {
+        if (failed && !(failed >> t & 1u)) continue;
+        printf("%s%s", first ? "" : ", ", testing->targets[t]);
+        first = false;
+    }
+    puts(")");
+}
+
+/* ---- files ---- */
+
+static tile_status run_test(Testing *testing, TileTestFile *file, const TileItem *item) {
+    uint32_t failed = 0;
+    for (unsigned t = 0; t < testing->target_count; t++) {
+        TileDiagnosticsMark mark = tile_diagnostics_mark(file->unit->diagnostics);
+        TILE_TRY(tile_test_run(file, item, t, &testing->message));
+        if (show_failures(testing, file->unit->diagnostics, mark)) failed |= 1u << t;
+    }
+    testing->run++;
+    testing->failed += failed != 0;
+    show_line(testing, item->name, failed);
+    return TILE_OK;
+}
+
+static tile_status run_tests(TileUnit *unit, void *state) {
+    Testing *testing = state;
+    TileTestFile file = {
+        .unit = unit, .compiler = testing->compiler, .flags = testing->flags, .targets = testing->targets};
+    tile_status status = tile_check_module(unit->context, unit->diagnostics, unit->ast);
+    for (size_t i = 0; i < unit->ast->items.count && status == TILE_OK; i++) {
+        const TileItem *item = unit->ast->items.items[i];
+        bool chosen = item->kind == TILE_ITEM_TEST && (!testing->filter || strstr(item->name, testing->filter));
+        if (chosen) status = run_test(testing, &file, item);
+    }
+    for (unsigned t = 0; t < testing->target_count; t++) tile_library_destroy(file.libraries[t]);
+    return status;
+}
+
+static int test_file(Testing *testing) {
+    TileSession *session = testing->session;
+    TileText error = {.arena = session->arena};
+    TileCompileOptions options = {
+        .struct_size = sizeof options, .file = testing->path, .target = "interp", .flags = testing->flags};
+    TileReport *report = NULL;
+    TileInput *input = NULL;
+    char *text;
+    size_t length;
+    tile_status status = tile_file_read(session->arena, testing->path, &text, &length, &error);
+    if (status != TILE_OK) return tile_session_fail(session, status, "%s", tile_text_get(&error));
+    testing->message = (TileText){.arena = session->arena};
+    status = tile_input_create(testing->compiler, text, length, &options, &input, &report);
+    if (status == TILE_OK) {
+        status = tile_unit_run(input, run_tests, testing, &report);
+        tile_input_destroy(input);
+    }
+    if (status != TILE_OK && !report && testing->message.length)
+        return tile_session_fail(session, status, "%s: %s", testing->path, tile_text_get(&testing->message));
+    return tile_session_report(session, status, report);
+}
+
+/* ---- the command ---- */
+
+/* "interp,avx2". */
+static int read_targets(Testing *testing, const char *list) {
+    TileSession *session = testing->session;
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        const char *name = tile_arena_string(session->arena, list, length);
+        TileTargetInfo info;
+        size_t i = 0;
+        while (tile_target_at(i, &info) && strcmp(info.name, name) != 0) i++;
+        if (!tile_target_at(i, &info))
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown target '%s'; see `tilec backends`", name);
+        if (!info.usable)
+            return tile_session_fail(session, TILE_UNAVAILABLE, "%s cannot run here: %s", name, info.why_not);
+        if (testing->target_count == TILE_TEST_TARGETS)
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "at most %d targets", (int)TILE_TEST_TARGETS);
+        testing->targets[testing->target_count++] = name;
+        list += length + (list[length] == ',');
+    }
+    return testing->target_count ? 0 : tile_session_fail(session, TILE_INVALID_ARGUMENT, "--target needs a name");
+}
+
+/* Options go, files stay; *count is how many. */
+static int read_options(Testing *testing, char **words, int *count) {
+    int files = 0;
+    const char *targets = "interp,cpu";
+    for (int i = 0; i < *count; i++) {
+        const char *target = tile_option_value(words[i], "--target"), *filter = tile_option_value(words[i], "--filter");
+        if (target)
+            targets = target;
+        else if (filter)
+            testing->filter = filter;
+        else if (strcmp(words[i], "--debug") == 0)
+            testing->flags |= TILE_COMPILE_DEBUG;
+        else if (strcmp(words[i], "--no-contract") == 0)
+            testing->flags |= TILE_COMPILE_NO_CONTRACT;
+        else if (*words[i] == '-' && words[i][1])
+            return tile_session_unknown(testing->session, words[i]);
+        else
+            words[files++] = words[i];
+    }
+    *count = files;
+    if (!files) return tile_session_fail(testing->session, TILE_INVALID_ARGUMENT, "no file; see `tilec help test`");
+    return read_targets(testing, targets);
+}
+
+static int finish(Testing *testing, int worst) {
+    if (testing->session->json && testing->json.length)
+        fprintf(stderr, "[%s]\n", tile_text_get(&testing->json));
+    else if (!testing->session->json)
+        printf("%u test%s, %u failed\n", testing->run, testing->run == 1 ? "" : "s", testing->failed);
+    if (testing->failed && worst < 1) worst = 1;
+    int finished = tile_session_finish(testing->session);
+    return finished > worst ? finished : worst;
+}
+
+int tile_command_test(TileSession *session, char **words, int count) {
+    Testing testing = {.session = session, .json = {.arena = session->arena}};
+    int worst = read_options(&testing, words, &count);
+    if (worst) return worst;
+    tile_status status = tile_compiler_create(NULL, &testing.compiler);
+    if (status != TILE_OK) return tile_session_report(session, status, NULL);
+    for (int i = 0; i < count; i++) {
+        testing.path = words[i];
+        int result = test_file(&testing);
+        if (result > worst) worst = result;
+    }
+    tile_compiler_destroy(testing.compiler);
+    return finish(&testing, worst);
+}

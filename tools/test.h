@@ -1,0 +1,24 @@
+/* Running one test: test_run.c. The command is test.c. */
+#ifndef TILE_TOOLS_TEST_H
+#define TILE_TOOLS_TEST_H
+
+#include "driver/unit.h"
+#include "tools/array.h"
+
+/* A file whose tests are run. */
+typedef struct TileTestFile {
+    TileUnit *unit;
+    TileCompiler *compiler;
+    uint32_t flags;             /* TILE_COMPILE_* */
+    const char *const *targets; /* ends in NULL */
+    TileLibrary *libraries[16]; /* one for each target, without settings; NULL until it is needed */
+} TileTestFile;
+
+enum { TILE_TEST_TARGETS = 15 };
+
+/* Runs the test on the target of this number. What fails is added to the unit's diagnostics. TILE_OK where the test
+ * could be run, whether or not its assertions hold; otherwise `message` may have words for what the environment lacks.
+ */
+tile_status tile_test_run(TileTestFile *file, const TileItem *item, unsigned target, TileText *message);
+
+#endif

@@ -4,6 +4,7 @@
  *   schedule.c       statements to a tree of loops: fusion
  *   pull.c           the value of a tile at one point, as scalar ops
  *   nest_emit.c      a tree of loops to ops
+ *   nest_fold.c      folds and scans by combiners
  *   nest_dot.c       operands and accumulators of dot
  *   nest_control.c   regions and carried tiles
  *   nest.c           the pass
@@ -62,7 +63,9 @@ typedef enum NestStatementKind {
     NEST_STORE,
     NEST_REDUCE,
     NEST_ARG_REDUCE,
+    NEST_FOLD,
     NEST_SCAN,
+    NEST_PART, /* a further result of a fold or scan, whose statement computes it */
     NEST_KEEP, /* a value that is computed once and read later */
     NEST_COPY, /* values into buffers, all read before any is written */
     NEST_DOT
@@ -94,7 +97,9 @@ struct NestStatement {
     NestStatementKind kind;
     NestStatement *next; /* of the same op */
     TileOp *op;
-    TileValue *value; /* old function; NULL for stores and copies */
+    TileValue *value;     /* old function; NULL for stores and copies */
+    NestStatement *whole; /* parts: the fold or scan */
+    bool masked;          /* folds and scans: elements are left out within the bounds of the loop, too */
     NestCopy *copies;
     unsigned copy_count;
     NestOperand a, b; /* dot */
@@ -226,6 +231,11 @@ void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms,
 void nest_store_levels(NestStatement *s);
 void nest_copy_levels(Nest *n, NestStatement *s);
 void nest_reduce_levels(Nest *n, NestStatement *s);
+void nest_fold_levels(Nest *n, NestStatement *s);
+/* Is there a value for each point of the last loop, too? */
+bool nest_is_scan(const NestStatement *s);
+/* Control flow, not a combiner. */
+static inline bool nest_has_blocks(const TileOp *op) { return op->region_count && !tile_op_combiner(op); }
 /* Does a copy read a buffer that copies of the same place write, other than at the point itself? */
 bool nest_copy_crosses(Nest *n, const NestStatement *s, unsigned copy);
 /* The neutral element of a reduction, as bits. */
@@ -297,6 +307,14 @@ TileOpId nest_combiner(TileName kind);
 
 /* ---- nest_emit.c ---- */
 void nest_flush(Nest *n);
+/* A statement inside of its loops; not for reductions, folds and scans. */
+void nest_emit_statement(Nest *n, NestStatement *s);
+/* A value that the statement has computed, at the point where the open loops are. */
+void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result);
+
+/* ---- nest_fold.c ---- */
+bool nest_is_fold(const NestNode *node);
+void nest_emit_fold(Nest *n, const NestNode *node);
 
 /* ---- nest_control.c ---- */
 void nest_block(Nest *n, TileBlock *old, TileBlock *block);

@@ -35,10 +35,9 @@ typedef struct Carried {
 
 /* ---- statements ---- */
 
-/* A value that the statement has computed, at the point where the open loops are. */
-static void define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result) {
+void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result) {
     nest_remember(n, s->value, index, result);
-    bool lasts = s->kind != NEST_SCAN && !s->parallel_count; /* not inside of a loop */
+    bool lasts = !nest_is_scan(s) && !s->parallel_count; /* not inside of a loop */
     if (rank_of(s->value->type) == 0 || (lasts && nest_is_single(s->value->type)))
         nest_info(n, s->value)->mapped = result;
     if (s->buffer)
@@ -57,7 +56,7 @@ static void emit_store(Nest *n, NestStatement *s) {
 static void emit_keep(Nest *n, NestStatement *s) {
     TileValue *index[TILE_MAX_TILE_RANK];
     nest_point(n, s, rank_of(s->value->type), index);
-    define(n, s, index, nest_compute(n, s->value, index));
+    nest_define(n, s, index, nest_compute(n, s->value, index));
 }
 
 static void emit_copy(Nest *n, NestStatement *s) {
@@ -81,19 +80,31 @@ static void emit_contribution(Nest *n, NestStatement *s, Carried *carried) {
         tile_list_push(n->arena, &carried->values, nest_pull(n, tile_op_operand(s->op, i), index));
 }
 
-static void emit_statement(Nest *n, NestStatement *s, Carried *carried) {
+void nest_emit_statement(Nest *n, NestStatement *s) {
     n->current = s;
     switch (s->kind) {
     case NEST_SCALAR: nest_emit_scalar(n, s->op); break;
-    case NEST_READ: break;
     case NEST_STORE: emit_store(n, s); break;
     case NEST_KEEP: emit_keep(n, s); break;
     case NEST_COPY: emit_copy(n, s); break;
     case NEST_DOT: nest_emit_dot(n, s); break;
+    case NEST_READ:
     case NEST_REDUCE:
-    case NEST_ARG_REDUCE: emit_contribution(n, s, carried); break;
-    case NEST_SCAN: break;
+    case NEST_ARG_REDUCE:
+    case NEST_FOLD:
+    case NEST_SCAN:
+    case NEST_PART: break;
     }
+}
+
+static bool is_reduction(const NestStatement *s) { return s && (s->kind == NEST_REDUCE || s->kind == NEST_ARG_REDUCE); }
+
+static void emit_statement(Nest *n, NestStatement *s, Carried *carried) {
+    n->current = s;
+    if (is_reduction(s))
+        emit_contribution(n, s, carried);
+    else
+        nest_emit_statement(n, s);
 }
 
 /* ---- loops ---- */
@@ -138,8 +149,6 @@ static void close_loop(Nest *n, const Carried *carried) {
     n->open_count--;
 }
 
-static bool is_reduction(const NestStatement *s) { return s && (s->kind == NEST_REDUCE || s->kind == NEST_ARG_REDUCE); }
-
 /* No element at all: index 0. */
 static TileValue *found_index(Nest *n, TileValue *index) {
     TileValue *operands[] = {index, nest_constant(n, INT64_MAX)};
@@ -159,37 +168,15 @@ static void define_results(Nest *n, const NestNode *node, TileOp *loop) {
         next += 1 + with_index;
         nest_point(n, s, rank_of(s->value->type), index);
         n->current = s;
-        define(n, s, index, with_index ? found_index(n, result) : result);
+        nest_define(n, s, index, with_index ? found_index(n, result) : result);
     }
-}
-
-/* One element after the other; backwards the loop counts up all the same. */
-static void emit_scan(Nest *n, const NestNode *node, NestStatement *s) {
-    TileName kind = kind_of(s->op);
-    Carried carried = {0};
-    add_initial(n, s, &carried);
-    TileOp *loop = open_loop(n, node, &carried);
-    NestOpen *open = &n->open[n->open_count - 1];
-    TileValue *sum = loop->regions[0].arguments[1], *index[TILE_MAX_TILE_RANK];
-    if (tile_op_integer(s->op, TILE_ATTRIBUTE_REVERSE, 0)) {
-        TileValue *last = nest_binary(n, TILE_OP_ADD, tile_op_operand(loop, 0), tile_op_operand(loop, 1));
-        last = nest_binary(n, TILE_OP_SUB, last, nest_constant(n, 1));
-        open->index = nest_binary(n, TILE_OP_SUB, last, open->index);
-    }
-    n->current = s;
-    nest_point(n, s, s->value->type->rank, index);
-    TileValue *operands[] = {sum, nest_pull(n, tile_op_operand(s->op, 0), index)};
-    TileValue *next = nest_op(n, nest_combiner(kind), operands, 2, sum->type->scalar, NULL);
-    define(n, s, index, tile_op_integer(s->op, TILE_ATTRIBUTE_EXCLUSIVE, 0) ? sum : next);
-    carried.values.items[0] = next;
-    close_loop(n, &carried);
 }
 
 static void emit_node(Nest *n, const NestNode *node, Carried *carried);
 
 static void emit_loop(Nest *n, const NestNode *node) {
-    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) {
-        emit_scan(n, node, node->children.items[0]->statement);
+    if (nest_is_fold(node)) {
+        nest_emit_fold(n, node);
         return;
     }
     Carried carried = {0}, yielded = {0};

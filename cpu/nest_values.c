@@ -140,10 +140,27 @@ static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
             if (i != axis) atoms[i] = from[i];
     } else if (op->id == TILE_OP_REDUCE || op->id == TILE_OP_ARG_REDUCE) {
         for (unsigned i = 0; tile_type_is_tile(type) && i < type->rank; i++) atoms[i] = from[i + (i >= axis)];
-    } else if (op->id == TILE_OP_SCAN || op->id == TILE_OP_FILL) {
+    } else if (op->id == TILE_OP_FILL) {
         memcpy(atoms, from, sizeof *from * type->rank);
-        if (op->id == TILE_OP_FILL) fill_atoms(op, atoms);
+        fill_atoms(op, atoms);
     }
+}
+
+/* By axis of the tiles that are folded, of all of them. */
+static void folded_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
+    const TileType *type = tile_op_operand(op, 0)->type;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const NestAtoms *from = nest_atoms(n, tile_op_operand(op, i));
+        for (unsigned a = 0; a < type->rank; a++) nest_atoms_join(&atoms[a], &from[a], type->extent[a]);
+    }
+}
+
+static void fold_result_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
+    NestAtoms folded[TILE_MAX_TILE_RANK] = {0};
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), next = 0;
+    folded_atoms(n, op, folded);
+    for (unsigned a = 0; a < tile_op_operand(op, 0)->type->rank; a++)
+        if (a != axis || op->id == TILE_OP_SCAN) atoms[next++] = folded[a];
 }
 
 /* Of what comes out of the region op's branches and trips only bounds that exist outside of it count. */
@@ -175,8 +192,10 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     info->atoms = atoms;
     const TileOp *op = value->op;
     if (!tile_type_is_tile(value->type)) return atoms;
-    if (!op || op->region_count) {
+    if (!op || nest_has_blocks(op)) {
         region_atoms(n, value, atoms);
+    } else if (tile_op_combiner(op)) {
+        fold_result_atoms(n, op, atoms);
     } else if (op->id == TILE_OP_LOAD_TILE) {
         load_atoms(op, atoms);
     } else if (op->id == TILE_OP_DOT) {
@@ -272,16 +291,65 @@ void nest_reduce_levels(Nest *n, NestStatement *s) {
     const TileType *type = operand->type;
     int64_t axis = tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
     TileName kind = (TileName)tile_op_integer(s->op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
-    bool scan = s->kind == NEST_SCAN;
     nest_levels(s, type, nest_atoms(n, operand), (int)axis);
-    for (unsigned l = 0; scan && l < s->level_count; l++) s->axis[l] = (int8_t)(s->axis[l] + (s->axis[l] >= axis));
     NestLevel *level = &s->levels[s->level_count];
     *level = (NestLevel){.extent = type->extent[axis],
                          .atoms = nest_atoms(n, operand)[axis],
-                         .kind = scan ? TILE_LOOP_KIND_SEQUENTIAL : TILE_LOOP_KIND_REDUCE,
+                         .kind = TILE_LOOP_KIND_REDUCE,
                          .order = axis == type->rank - 1 ? TILE_ORDER_STRIPES : TILE_ORDER_SERIAL};
     trim_reduction(s, kind, axis, &level->atoms);
-    s->axis[s->level_count++] = scan ? (int8_t)axis : -1;
+    s->axis[s->level_count++] = -1;
+}
+
+/* ---- folds ---- */
+
+bool nest_is_scan(const NestStatement *s) { return s->kind == NEST_SCAN || (s->whole && s->whole->kind == NEST_SCAN); }
+
+/* Takes from a mask what the bounds of the loop along the axis can say; true where nothing else is left of it. */
+static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
+    const TileOp *op = mask->op;
+    if (tile_value_is_integer(mask, 1)) return true;
+    if (!op) return false;
+    if (op->id == TILE_OP_AND) {
+        bool left = trim_mask(tile_op_operand(op, 0), axis, atoms);
+        return trim_mask(tile_op_operand(op, 1), axis, atoms) && left;
+    }
+    if (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_operand(op, 2), 0)) {
+        bool left = trim_mask(tile_op_operand(op, 0), axis, atoms);
+        return trim_mask(tile_op_operand(op, 1), axis, atoms) && left;
+    }
+    if (op->id != TILE_OP_FILL || !tile_value_is_integer(tile_op_operand(op, 1), 0)) return false;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    bool all = trim_mask(tile_op_operand(op, 0), axis, atoms);
+    for (unsigned i = 0; i < axes->count; i++) {
+        NestAtoms before;
+        int64_t extent = mask->type->extent[axis];
+        TileValue *lo = tile_op_operand(op, 2 + 2 * i), *hi = tile_op_operand(op, 3 + 2 * i);
+        if (axes->integers[i] == axis) nest_atoms_add(atoms, lo, hi, extent);
+        before = *atoms; /* it is among them, unless there were too many */
+        nest_atoms_add(&before, lo, hi, extent);
+        all = all && axes->integers[i] == axis && before.count == atoms->count && atoms->count < NEST_ATOMS;
+    }
+    return all;
+}
+
+void nest_fold_levels(Nest *n, NestStatement *s) {
+    const TileType *type = tile_op_operand(s->op, 0)->type;
+    int64_t axis = tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
+    NestAtoms atoms[TILE_MAX_TILE_RANK] = {0};
+    folded_atoms(n, s->op, atoms);
+    nest_levels(s, type, atoms, (int)axis);
+    for (unsigned l = 0; nest_is_scan(s) && l < s->level_count; l++)
+        s->axis[l] = (int8_t)(s->axis[l] + (s->axis[l] >= axis));
+    s->masked = tile_op_has_part(s->op, TILE_PARTS_MASK) &&
+                !trim_mask(tile_op_operand(s->op, s->op->result_count), axis, &atoms[axis]);
+    s->levels[s->level_count] = (NestLevel){.extent = type->extent[axis],
+                                            .atoms = atoms[axis],
+                                            .kind = TILE_LOOP_KIND_SEQUENTIAL,
+                                            .order = TILE_ORDER_SERIAL};
+    if (axis == type->rank - 1)
+        s->levels[s->level_count].order = nest_is_scan(s) ? TILE_ORDER_PREFIX : TILE_ORDER_NEIGHBOURS;
+    s->axis[s->level_count++] = nest_is_scan(s) ? (int8_t)axis : -1;
 }
 
 NestMap nest_map(const NestStatement *s, unsigned rank) {
@@ -386,6 +454,18 @@ static NestMap reduced_map(const NestStatement *s, unsigned rank, int64_t axis) 
     return map;
 }
 
+/* What a line begins with lacks the axis. */
+static void walk_fold(Nest *n, NestStatement *s) {
+    const TileOp *op = s->op;
+    unsigned rank = tile_op_operand(op, 0)->type->rank;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    unsigned points = op->result_count + tile_op_has_part(op, TILE_PARTS_MASK);
+    NestMap map = reduced_map(s, rank, axis), line = map;
+    for (unsigned i = axis; i + 1 < rank; i++) line.level[i] = map.level[i + 1];
+    line.level[rank - 1] = NEST_FIXED;
+    for (unsigned i = 0; i < op->operand_count; i++) walk(n, s, tile_op_operand(op, i), i < points ? map : line);
+}
+
 static void walk_dot(Nest *n, NestStatement *s) {
     NestOperand *operands[] = {&s->a, &s->b};
     NestMap other;
@@ -445,13 +525,15 @@ void nest_collect_leaves(Nest *n, NestStatement *s) {
         break;
     }
     case NEST_REDUCE:
-    case NEST_ARG_REDUCE:
-    case NEST_SCAN: {
+    case NEST_ARG_REDUCE: {
         unsigned rank = tile_op_operand(op, 0)->type->rank;
         NestMap map = reduced_map(s, rank, tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
         for (unsigned i = 0; i < op->operand_count; i++) walk(n, s, tile_op_operand(op, i), map);
         break;
     }
+    case NEST_FOLD:
+    case NEST_SCAN: walk_fold(n, s); break;
+    case NEST_PART: break;
     case NEST_KEEP: {
         NestMap map = nest_map(s, s->value->type->rank);
         NestInfo *info = nest_info(n, s->value);

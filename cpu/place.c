@@ -63,10 +63,10 @@ static void number_block(Nest *n, TileBlock *block) {
             NestWrite write = {.tensor = tile_op_operand(op, 0), .position = position};
             tile_list_push(n->arena, &n->writes, write);
         }
-        if (op->region_count) give_slots(n, op);
+        if (nest_has_blocks(op)) give_slots(n, op);
         NestSpan *span = TILE_NEW(n->arena, NestSpan);
         span->first = position;
-        for (unsigned i = 0; i < op->region_count; i++) number_block(n, &op->regions[i]);
+        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) number_block(n, &op->regions[i]);
         span->last = n->position;
         tile_map_set(&n->spans, op, span);
     }
@@ -139,17 +139,23 @@ static void plan_region_op(Nest *n, TileOp *op) {
     }
 }
 
+static void plan_fold(Nest *n, TileOp *op) {
+    NestStatement *whole = nest_statement(n, op->id == TILE_OP_SCAN ? NEST_SCAN : NEST_FOLD, op, tile_op_result(op, 0));
+    for (unsigned i = 1; i < op->result_count; i++)
+        nest_statement(n, NEST_PART, op, tile_op_result(op, i))->whole = whole;
+}
+
 static void plan_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         TileValue *result = op->result_count ? tile_op_result(op, 0) : NULL;
         if (op->id == TILE_OP_STORE_TILE) nest_statement(n, NEST_STORE, op, NULL);
         if (op->id == TILE_OP_REDUCE) nest_statement(n, NEST_REDUCE, op, result);
         if (op->id == TILE_OP_ARG_REDUCE) nest_statement(n, NEST_ARG_REDUCE, op, result);
-        if (op->id == TILE_OP_SCAN) nest_statement(n, NEST_SCAN, op, result);
+        if (tile_op_combiner(op)) plan_fold(n, op);
         if (op->id == TILE_OP_DOT) nest_plan_dot(n, op);
         if (op->id == TILE_OP_RESHAPE && !tile_type_is_tile(result->type)) nest_statement(n, NEST_SCALAR, op, result);
-        if (op->region_count) plan_region_op(n, op);
-        for (unsigned i = 0; i < op->region_count; i++) plan_block(n, &op->regions[i]);
+        if (nest_has_blocks(op)) plan_region_op(n, op);
+        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) plan_block(n, &op->regions[i]);
         for (unsigned i = 0; i < op->result_count; i++) nest_atoms(n, &op->results[i]);
     }
 }
@@ -189,7 +195,7 @@ static void mark_statement(Nest *n, NestStatement *s) {
     } else if (s->kind == NEST_DOT) {
         mark(n, s->a.value, s, false);
         mark(n, s->b.value, s, false);
-    } else {
+    } else if (s->kind != NEST_PART) {
         mark_operands(n, s->op, s, false);
     }
 }
@@ -215,13 +221,13 @@ static void weigh_block(Nest *n, TileBlock *block) {
         for (unsigned i = 0; tile && i < op->operand_count && weight < NEST_LONG; i++)
             weight += nest_info(n, tile_op_operand(op, i))->weight;
         if (tile && !nest_info(n, &op->results[0])->statement) nest_info(n, &op->results[0])->weight = weight;
-        for (unsigned i = 0; i < op->region_count; i++) weigh_block(n, &op->regions[i]);
+        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) weigh_block(n, &op->regions[i]);
     }
 }
 
 static void place_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->last; op; op = op->previous) {
-        for (unsigned i = op->region_count; i-- > 0;) place_block(n, &op->regions[i]);
+        for (unsigned i = nest_has_blocks(op) ? op->region_count : 0; i-- > 0;) place_block(n, &op->regions[i]);
         NestStatement *s = tile_map_get(&n->statements, op);
         if (s && s->kind == NEST_KEEP)
             mark_operands(n, op, s, false);
@@ -251,7 +257,7 @@ static void limit_depth(Nest *n, TileBlock *block) {
             nest_info(n, &op->results[0])->depth = depth + 1;
             if (depth + 1 >= NEST_DEPTH) nest_keep(n, &op->results[0]);
         }
-        for (unsigned i = 0; i < op->region_count; i++) limit_depth(n, &op->regions[i]);
+        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) limit_depth(n, &op->regions[i]);
     }
 }
 
@@ -303,7 +309,7 @@ static bool keep_crossing_copies(Nest *n) {
     bool changed = false;
     for (size_t i = 0; i < n->all.count; i++) {
         NestStatement *s = n->all.items[i];
-        if (s->kind != NEST_COPY || s->op->region_count) continue;
+        if (s->kind != NEST_COPY || nest_has_blocks(s->op)) continue;
         for (unsigned c = 0; c < s->copy_count; c++) {
             TileValue *value = s->copies[c].value;
             if (!nest_copy_crosses(n, s, c) || nest_info(n, value)->statement || !value->op) continue;
@@ -326,15 +332,22 @@ static void set_levels(Nest *n, NestStatement *s) {
     case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;
     case NEST_COPY: nest_copy_levels(n, s); break;
     case NEST_REDUCE:
-    case NEST_ARG_REDUCE:
-    case NEST_SCAN: nest_reduce_levels(n, s); break;
+    case NEST_ARG_REDUCE: nest_reduce_levels(n, s); break;
+    case NEST_FOLD:
+    case NEST_SCAN: nest_fold_levels(n, s); break;
+    case NEST_PART:
+        s->level_count = s->whole->level_count;
+        s->parallel_count = s->whole->parallel_count;
+        memcpy(s->levels, s->whole->levels, sizeof s->levels);
+        memcpy(s->axis, s->whole->axis, sizeof s->axis);
+        break;
     }
 }
 
 /* In the order of the text, so that no long chain is followed at once. */
 static void find_atoms(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->region_count; i++) find_atoms(n, &op->regions[i]);
+        for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) find_atoms(n, &op->regions[i]);
         for (unsigned i = 0; i < op->result_count; i++) nest_atoms(n, &op->results[i]);
     }
 }

@@ -3,6 +3,8 @@
  * A statement joins the loops of an earlier one where their extents and bounds agree and where whatever the two share
  * is met at the same index of the loop: so a row's maximum, its exponentials and their sum, and the division by it
  * become one loop over rows. */
+#include <string.h>
+
 #include "cpu/nest.h"
 
 typedef enum Conflict { FREE, POINTWISE, BLOCKED } Conflict;
@@ -24,7 +26,8 @@ static bool writes_buffer(const NestStatement *s, const NestBuffer *buffer) {
 
 /* The reader's index along the axis that the writer's loop runs over: is it that of its own loop? */
 static Conflict at_level(const NestStatement *writer, const NestLeaf *read, unsigned level) {
-    if (level >= writer->parallel_count || writer->axis[level] < 0) return BLOCKED;
+    unsigned levels = nest_is_scan(writer) ? writer->level_count : writer->parallel_count;
+    if (level >= levels || writer->axis[level] < 0) return BLOCKED;
     return read->map.level[writer->axis[level]] == (int)level ? POINTWISE : BLOCKED;
 }
 
@@ -90,7 +93,10 @@ static bool has_loops(const NestNode *node) {
 static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned level) {
     const NestLevel *wanted = &s->levels[level];
     if (node->level.extent != wanted->extent || !nest_atoms_equal(&node->level.atoms, &wanted->atoms)) return false;
-    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL || wanted->kind == TILE_LOOP_KIND_SEQUENTIAL) return false;
+    if (wanted->kind == TILE_LOOP_KIND_SEQUENTIAL) return false;
+    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) /* behind each step of a scan */
+        return wanted->kind == TILE_LOOP_KIND_PARALLEL && level + 1 == s->level_count &&
+               nest_is_scan(node->children.items[0]->statement);
     if (wanted->kind == TILE_LOOP_KIND_REDUCE)
         return !has_loops(node) && (node->level.kind == TILE_LOOP_KIND_PARALLEL || node->level.order == wanted->order);
     return node->level.kind == TILE_LOOP_KIND_PARALLEL || level + 1 == s->level_count;
@@ -119,7 +125,11 @@ void nest_schedule(Nest *n, NestStatement *s) {
     if (s->kind == NEST_COPY && !s->copy_count) return;
     NestNode *parent = &n->root;
     bool joins = true;
-    for (unsigned l = 0; l < s->level_count; l++) {
+    if (s->kind == NEST_PART) {
+        memcpy(s->nodes, s->whole->nodes, sizeof s->nodes);
+        parent = s->nodes[s->level_count - 1];
+    }
+    for (unsigned l = 0; l < s->level_count && s->kind != NEST_PART; l++) {
         NestNode *node = joins ? find_loop(n, parent, s, l) : NULL;
         if (!node) {
             joins = false;
@@ -149,10 +159,10 @@ unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other) {
 void nest_store_batch(Nest *n) {
     for (size_t i = 0; i < n->batch.count; i++) {
         NestStatement *s = n->batch.items[i];
-        unsigned levels = s->kind == NEST_SCAN ? s->level_count : s->parallel_count;
+        unsigned levels = nest_is_scan(s) ? s->level_count : s->parallel_count;
         if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT) continue;
         unsigned kept = levels;
-        bool stored = s->kind == NEST_SCAN; /* a dot reads memory, even one element */
+        bool stored = false; /* a dot reads memory, even one element */
         for (size_t c = 0; c < s->consumers.count; c++) {
             unsigned shared = nest_shared_loops(s, s->consumers.items[c]);
             if (shared < kept) kept = shared;

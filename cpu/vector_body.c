@@ -44,16 +44,9 @@ TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value) {
 
 /* ---- memory ---- */
 
-static bool has_part(const TileOp *op, TileName part) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    for (unsigned i = 0; parts && i < parts->count; i++)
-        if (parts->integers[i] == part) return true;
-    return false;
-}
-
 /* The lanes that take part: the chunk's, and the op's own. A select, since the own mask is poison in other lanes. */
 static TileValue *access_mask(TileLanes *lanes, const TileOp *op, unsigned index) {
-    if (!has_part(op, TILE_PARTS_MASK)) return lanes->mask;
+    if (!tile_op_has_part(op, TILE_PARTS_MASK)) return lanes->mask;
     TileValue *own = tile_lanes_vector(lanes, tile_op_operand(op, index));
     if (!lanes->mask) return own;
     TileValue *none = tile_build_integer(&lanes->builder, own->type, 0);
@@ -100,8 +93,8 @@ static void copy_cache(TileLanes *lanes, TileOp *to, const TileOp *from) {
 /* Machines without predicates have masked accesses of 32 and 64 bits only; narrower tails go through a staging
  * buffer, element by element. */
 static bool needs_staging(const TileLanes *lanes, const TileOp *op, TileScalar scalar) {
-    return lanes->mask && lanes->count && !has_part(op, TILE_PARTS_MASK) && !lanes->context->target->has_masks &&
-           tile_scalar_bytes(scalar) < 4;
+    return lanes->mask && lanes->count && !tile_op_has_part(op, TILE_PARTS_MASK) &&
+           !lanes->context->target->has_masks && tile_scalar_bytes(scalar) < 4;
 }
 
 static TileValue *staging_buffer(TileLanes *lanes, TileScalar scalar) {
@@ -157,8 +150,9 @@ static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Addr
 static void emit_load(TileLanes *lanes, TileOp *op) {
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);
     Address address = address_of(lanes, tile_op_operand(op, 0));
-    TileValue *fill =
-        has_part(op, TILE_PARTS_FILL) ? tile_lanes_vector(lanes, tile_op_operand(op, op->operand_count - 1)) : NULL;
+    TileValue *fill = tile_op_has_part(op, TILE_PARTS_FILL)
+                          ? tile_lanes_vector(lanes, tile_op_operand(op, op->operand_count - 1))
+                          : NULL;
     TileValue *mask = access_mask(lanes, op, 1), *result;
     if (is_contiguous(&address, type->scalar)) {
         if (needs_staging(lanes, op, type->scalar)) {

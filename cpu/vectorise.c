@@ -490,18 +490,26 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
     }
 }
 
+static void visit_fold(Vectoriser *v, TileOp *loop) {
+    if (tile_vectorise_fold(v->context, loop)) return;
+    v->failed = true;
+    tile_pass_fail(v->context, TILE_INTERNAL, loop, "a fold in blocks cannot be made of vectors");
+}
+
 static void visit_block(Vectoriser *v, TileBlock *block) {
     for (TileOp *op = block->first, *next; op && !v->failed; op = next) {
         next = op->next;
         if (op->id == TILE_OP_LOOP)
             visit_loop(v, op);
+        else if (op->id == TILE_OP_FOLD_LOOP)
+            visit_fold(v, op);
         else
             for (unsigned i = 0; i < op->region_count; i++) visit_block(v, &op->regions[i]);
     }
 }
 
 static void find_loop(TileOp *op, void *state) {
-    if (op->id == TILE_OP_LOOP) *(bool *)state = true;
+    if (op->id == TILE_OP_LOOP || op->id == TILE_OP_FOLD_LOOP) *(bool *)state = true;
 }
 
 TileResult tile_pass_cpu_vectorise(TilePassContext *context, TileFunc *func) {

@@ -1,6 +1,7 @@
 /* Internals of cpu-vectorise, shared by its files:
  *   stride.c        how a value of a loop's body changes from one iteration to the next
  *   vector_body.c   a body for many iterations at once
+ *   vectorise_fold.c  folds and scans in blocks
  *   vectorise.c     which loops become vector loops, their main and tail parts, reductions */
 #ifndef TILE_CPU_VECTORISE_H
 #define TILE_CPU_VECTORISE_H
@@ -50,6 +51,9 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block);
 TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value);
 /* Can these ops be emitted by tile_lanes_block? Inner loops have uniform bounds and no stripes. */
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block);
+
+/* Replaces a fold_loop; false where its body cannot be vectors. */
+bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);
 
 /* combine(acc, x) for carried values `first` .. of one way of combining: one value, or with ARG_MAX and ARG_MIN two.
  * Both arrays hold scalars or vectors; the result replaces acc. */

@@ -279,6 +279,90 @@ TileOp *tile_build_end(TileBuilder *builder, TileOpId id, TileValue *const *valu
     return tile_build_op(builder, id, values, count, NULL, 0, NULL, 0);
 }
 
+/* ---- folds ---- */
+
+TileOp *tile_build_fold(TileBuilder *builder, TileOpId id, const TileFoldParts *parts) {
+    TileModule *module = builder->module;
+    TileValue *operands[2 * TILE_MAX_FOLD + 1];
+    TileAttribute attributes[4] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = parts->axis}};
+    int64_t names[2];
+    unsigned count = 0, name_count = 0, attribute_count = 1;
+    for (unsigned i = 0; i < parts->count; i++) operands[count++] = parts->values[i];
+    if (parts->mask) operands[count++] = parts->mask;
+    if (parts->mask) names[name_count++] = TILE_PARTS_MASK;
+    for (unsigned i = 0; parts->init && i < parts->count; i++) operands[count++] = parts->init[i];
+    if (parts->init) names[name_count++] = TILE_PARTS_INIT;
+    if (name_count)
+        attributes[attribute_count++] =
+            (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = name_count, .integers = names};
+    if (parts->reverse) attributes[attribute_count++] = (TileAttribute){.key = TILE_ATTRIBUTE_REVERSE, .integer = 1};
+    if (parts->exclusive)
+        attributes[attribute_count++] = (TileAttribute){.key = TILE_ATTRIBUTE_EXCLUSIVE, .integer = 1};
+    TileOp *op = tile_build_op(builder, id, operands, count, attributes, attribute_count, NULL, parts->count);
+    for (unsigned i = 0; i < 2 * parts->count; i++) {
+        TileScalar scalar = parts->values[i % parts->count]->type->scalar;
+        tile_block_add_argument(module, &op->regions[0], tile_type_scalar(module->context, scalar), NULL);
+    }
+    return op;
+}
+
+static void clone_block(TileModule *module, TileBlock *to, const TileBlock *from) {
+    TileMap map;
+    tile_map_init(&map, module->arena);
+    for (unsigned i = 0; i < from->argument_count; i++)
+        tile_map_set(&map, from->arguments[i],
+                     tile_block_add_argument(module, to, from->arguments[i]->type, from->arguments[i]->name));
+    for (const TileOp *op = from->first; op; op = op->next) tile_op_append(tile_op_clone(module, op, &map), to);
+}
+
+TileOp *tile_build_fold_loop(TileBuilder *builder, TileValue *lo, TileValue *hi, int64_t extent, TileValue *const *init,
+                             const TileOp *fold) {
+    TileModule *module = builder->module;
+    const TileType *i64 = tile_type_scalar(module->context, TILE_I64), *types[TILE_MAX_FOLD];
+    unsigned count = fold->result_count, operand_count = 2;
+    bool scan = fold->id == TILE_OP_SCAN;
+    TileValue *operands[2 + TILE_MAX_FOLD] = {lo, hi};
+    int64_t part = TILE_PARTS_INIT;
+    for (unsigned i = 0; init && i < count; i++) operands[operand_count++] = init[i];
+    for (unsigned i = 0; i < count; i++) types[i] = fold->regions[0].arguments[i]->type;
+    TileAttribute attributes[] = {
+        {.key = TILE_ATTRIBUTE_EXTENT, .integer = extent},
+        {.key = TILE_ATTRIBUTE_ORDER, .integer = scan ? TILE_ORDER_PREFIX : TILE_ORDER_NEIGHBOURS},
+        {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
+    TileOp *op = tile_build_op(builder, TILE_OP_FOLD_LOOP, operands, operand_count, attributes, init ? 3 : 2, types,
+                               scan ? 0 : count);
+    static const TileAttributeKey flags[] = {TILE_ATTRIBUTE_REVERSE, TILE_ATTRIBUTE_EXCLUSIVE};
+    for (unsigned i = 0; i < 2; i++)
+        if (tile_op_integer(fold, flags[i], 0)) tile_op_set_integer(module, op, flags[i], 1);
+    tile_block_add_argument(module, &op->regions[0], i64, NULL);
+    clone_block(module, &op->regions[1], &fold->regions[0]);
+    if (scan) tile_block_add_argument(module, &op->regions[2], i64, NULL);
+    for (unsigned i = 0; scan && i < count; i++) tile_block_add_argument(module, &op->regions[2], types[i], NULL);
+    return op;
+}
+
+void tile_build_combined(TileBuilder *builder, const TileBlock *combiner, TileValue *const *left,
+                         TileValue *const *right, TileValue **result) {
+    unsigned count = combiner->argument_count / 2;
+    TileContext *context = builder->module->context;
+    const TileType *shape = left[0]->type;
+    TileMap map;
+    tile_map_init(&map, builder->module->arena);
+    for (unsigned i = 0; i < count; i++) {
+        tile_map_set(&map, combiner->arguments[i], left[i]);
+        tile_map_set(&map, combiner->arguments[count + i], right[i]);
+    }
+    for (const TileOp *op = combiner->first; op != combiner->last; op = op->next) {
+        TileValue *operands[3];
+        for (unsigned i = 0; i < op->operand_count; i++) operands[i] = tile_map_get(&map, tile_op_operand(op, i));
+        const TileType *type = tile_type_with_scalar(context, shape, op->results[0].type->scalar);
+        TileOp *made = tile_build_op(builder, (TileOpId)op->id, operands, op->operand_count, op->attributes,
+                                     op->attribute_count, &type, 1);
+        tile_map_set(&map, &op->results[0], &made->results[0]);
+    }
+    for (unsigned i = 0; i < count; i++) result[i] = tile_map_get(&map, tile_op_operand(combiner->last, i));
+}
+
 /* ---- machine form ---- */
 
 TileValue *tile_build_ptr_add(TileBuilder *builder, TileValue *pointer, TileValue *bytes) {

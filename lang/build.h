@@ -66,6 +66,15 @@ TileValue *tile_build_cat(TileBuilder *builder, TileValue *x, TileValue *y, int6
 TileValue *tile_build_fill(TileBuilder *builder, TileValue *x, TileValue *value, const int64_t *axes,
                            TileValue *const *bounds, unsigned axis_count);
 TileValue *tile_build_reduce(TileBuilder *builder, TileValue *x, TileName kind, int64_t axis);
+/* A fold or scan: `mask` and `init` may be NULL. Its region holds the arguments of the combiner and no ops. */
+typedef struct TileFoldParts {
+    TileValue *const *values, *const *init;
+    TileValue *mask;
+    unsigned count;
+    int64_t axis;
+    bool reverse, exclusive;
+} TileFoldParts;
+TileOp *tile_build_fold(TileBuilder *builder, TileOpId id, const TileFoldParts *parts);
 TileValue *tile_build_dot(TileBuilder *builder, TileValue *a, TileValue *b, TileValue *acc);
 TileValue *tile_build_dim(TileBuilder *builder, TileValue *tensor, int64_t axis);
 
@@ -78,6 +87,14 @@ TileOp *tile_build_while(TileBuilder *builder, TileValue *const *carried, unsign
 TileOp *tile_build_grid(TileBuilder *builder, TileValue *const *extents, unsigned count);
 TileOp *tile_build_loop(TileBuilder *builder, TileName kind, TileValue *lo, TileValue *hi, int64_t extent,
                         TileValue *const *carried, unsigned carried_count);
+/* The points of a fold or scan of tiles, with its combiner; `init` may be NULL. The other regions hold their arguments
+ * and no ops. */
+TileOp *tile_build_fold_loop(TileBuilder *builder, TileValue *lo, TileValue *hi, int64_t extent, TileValue *const *init,
+                             const TileOp *fold);
+/* The ops of a combiner, but its end, on other arguments; gives what it would yield. Vectors make it work on vectors.
+ */
+void tile_build_combined(TileBuilder *builder, const TileBlock *combiner, TileValue *const *left,
+                         TileValue *const *right, TileValue **result);
 /* Terminators: yield, return. */
 TileOp *tile_build_end(TileBuilder *builder, TileOpId id, TileValue *const *values, unsigned count);
 

@@ -335,6 +335,7 @@ bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in) {
     switch (owner->op->id) {
     case TILE_OP_FOR: return next_iteration(e, frame, in);
     case TILE_OP_LOOP: return next_point(e, frame, in);
+    case TILE_OP_FOLD_LOOP: return tile_exec_next_fold_point(e, frame, in);
     case TILE_OP_GRID: return next_program(e, frame);
     case TILE_OP_WHILE:
         frame->code = &owner->regions[0];

@@ -8,6 +8,7 @@ typedef struct Decoder {
     TileExecutor *e;
     ExecProgram *program;
     uint32_t grids;
+    bool combiner; /* inside of one: values have a lane for each of TILE_FOLD_BLOCK applications */
 } Decoder;
 
 static uint32_t lanes_of(const TileExecutor *e, const TileType *type) {
@@ -15,6 +16,10 @@ static uint32_t lanes_of(const TileExecutor *e, const TileType *type) {
     int64_t lanes = tile_type_lanes(type);
     if (type->scalable) lanes *= e->options.vector_scale;
     return (uint32_t)lanes;
+}
+
+static uint32_t register_lanes(const Decoder *d, const TileType *type) {
+    return d->combiner ? TILE_FOLD_BLOCK : lanes_of(d->e, type);
 }
 
 /* ---- maps from lanes of the result to lanes of the operands ---- */
@@ -144,9 +149,13 @@ static void find_parts(ExecInstruction *in) {
     }
 }
 
-/* Registers of an op's own: the object of a buffer, the accumulators of a reduce loop. */
+/* Registers of an op's own: the object of a buffer, the accumulators of a reduce loop, what the points of a fold gave
+ * and, behind that, what they get. */
 static void add_hidden(Decoder *d, ExecInstruction *in) {
     const TileOp *op = in->op;
+    if (op->id == TILE_OP_FOLD_LOOP)
+        in->hidden = add_register(d, (uint64_t)(op->regions[1].argument_count + 1) *
+                                         (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_EXTENT, 0));
     if (op->id == TILE_OP_BUFFER) in->hidden = add_register(d, 1);
     if (op->id != TILE_OP_LOOP) return;
     in->stripes = tile_op_integer(op, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
@@ -158,7 +167,7 @@ static void decode_types(ExecInstruction *in) {
     if (!op->operand_count || !op->result_count) return;
     in->from = op->operands[op->id == TILE_OP_SELECT ? 1 : 0].value->type->scalar;
     in->to = op->results[0].type->scalar;
-    if (op->id == TILE_OP_REDUCE || op->id == TILE_OP_SCAN)
+    if (op->id == TILE_OP_REDUCE)
         in->loop =
             tile_eval_loop(tile_eval_combiner(tile_op_integer(op, TILE_ATTRIBUTE_KIND, 0)), in->from, in->to, false);
     else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE)
@@ -173,7 +182,7 @@ static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
     for (unsigned i = 0; i < op->operand_count; i++) in->operands[i] = op->operands[i].value->number;
     if (op->result_count) {
         in->result = op->results[0].number;
-        in->lanes = lanes_of(d->e, op->results[0].type);
+        in->lanes = register_lanes(d, op->results[0].type);
     }
     if (in->run == tile_exec_map) in->map = make_map(d, op);
     in->staged = (op->id == TILE_OP_YIELD || op->id == TILE_OP_CONDITION) && overwrites_what_it_reads(op);
@@ -184,7 +193,11 @@ static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
     add_hidden(d, in);
     decode_types(in);
     in->regions = TILE_NEW_ARRAY(d->e->arena, ExecCode, op->region_count);
-    for (unsigned i = 0; i < op->region_count; i++) decode_block(d, &op->regions[i], &in->regions[i]);
+    for (unsigned i = 0; i < op->region_count; i++) {
+        d->combiner = &op->regions[i] == tile_op_combiner(op);
+        decode_block(d, &op->regions[i], &in->regions[i]);
+        d->combiner = false;
+    }
 }
 
 static void decode_block(Decoder *d, TileBlock *block, ExecCode *code) {
@@ -204,20 +217,24 @@ static void decode_block(Decoder *d, TileBlock *block, ExecCode *code) {
 static uint32_t count_hidden(const TileBlock *block) {
     uint32_t count = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
-        count += op->id == TILE_OP_BUFFER || op->id == TILE_OP_LOOP;
+        count += op->id == TILE_OP_BUFFER || op->id == TILE_OP_LOOP || op->id == TILE_OP_FOLD_LOOP;
         for (unsigned i = 0; i < op->region_count; i++) count += count_hidden(&op->regions[i]);
     }
     return count;
 }
 
-static void add_value(Decoder *d, const TileValue *value) { add_register(d, lanes_of(d->e, value->type)); }
+static void add_value(Decoder *d, const TileValue *value) { add_register(d, register_lanes(d, value->type)); }
 
 /* In the order of tile_func_number. */
 static void add_values(Decoder *d, const TileBlock *block) {
     for (uint32_t i = 0; i < block->argument_count; i++) add_value(d, block->arguments[i]);
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < op->result_count; i++) add_value(d, &op->results[i]);
-        for (unsigned i = 0; i < op->region_count; i++) add_values(d, &op->regions[i]);
+        for (unsigned i = 0; i < op->region_count; i++) {
+            d->combiner = &op->regions[i] == tile_op_combiner(op);
+            add_values(d, &op->regions[i]);
+            d->combiner = false;
+        }
     }
 }
 
@@ -227,7 +244,7 @@ ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func) {
     ExecProgram *program = TILE_NEW(e->arena, ExecProgram);
     *program = (ExecProgram){.func = func, .next = e->programs};
     e->programs = program;
-    Decoder d = {e, program, 0};
+    Decoder d = {.e = e, .program = program};
     uint32_t values = tile_func_number(func);
     program->registers = TILE_NEW_ARRAY(e->arena, ExecRegister, values + count_hidden(&func->body));
     add_values(&d, &func->body);

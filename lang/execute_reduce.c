@@ -1,4 +1,4 @@
-/* Reductions, scans and dot, in the order that ops.def gives them. */
+/* Reductions and dot, in the order that ops.def gives them. */
 #include <math.h>
 #include <string.h>
 
@@ -92,33 +92,6 @@ bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in) {
         if (index.poison[i])
             tile_exec_set_poison(e, result,
                                  (uint32_t)(i / (lines.extent * lines.inner) * lines.inner + i % lines.inner));
-    return true;
-}
-
-bool tile_exec_scan(TileExecutor *e, const ExecInstruction *in) {
-    ExecValue x = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
-    bool reverse = tile_op_integer(in->op, TILE_ATTRIBUTE_REVERSE, 0) != 0;
-    bool exclusive = tile_op_integer(in->op, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0;
-    uint64_t identity = tile_eval_identity(tile_op_integer(in->op, TILE_ATTRIBUTE_KIND, 0), in->from);
-    Lines lines = lines_of(in);
-    *result.any = 0;
-    for (size_t r = 0; r < lines.outer * lines.inner; r++) {
-        size_t first = r / lines.inner * lines.extent * lines.inner + r % lines.inner;
-        uint64_t acc = identity;
-        bool poison = false;
-        for (size_t k = 0; k < lines.extent; k++) {
-            size_t at = first + (reverse ? lines.extent - 1 - k : k) * lines.inner;
-            uint64_t before = acc;
-            bool poison_before = poison;
-            combine(in, &acc, &x.lanes[at], 1);
-            poison |= tile_exec_poisoned(x, (uint32_t)at);
-            result.lanes[at] = exclusive ? before : acc;
-            if (exclusive ? poison_before : poison)
-                tile_exec_set_poison(e, result, (uint32_t)at);
-            else if (*result.any)
-                result.poison[at] = 0;
-        }
-    }
     return true;
 }
 

@@ -2,7 +2,8 @@
  *   execute.c          public interface, frames of functions, faults
  *   execute_decode.c   functions to instructions
  *   execute_values.c   elementwise ops, shapes, vectors
- *   execute_reduce.c   reductions, scans, dot
+ *   execute_reduce.c   reductions, dot
+ *   execute_fold.c     folds and scans by combiners, of tiles and of points
  *   execute_memory.c   objects, tensors, accesses of both forms
  *   execute_control.c  regions, loops, calls
  *   execute_phases.c   grids run by phase functions
@@ -199,6 +200,9 @@ bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in);
 #define EXECUTE(id, function) bool tile_exec_##function(TileExecutor *e, const ExecInstruction *in);
 #include "lang/execute.def"
 #undef EXECUTE
+
+/* Ends a point of a fold_loop. */
+bool tile_exec_next_fold_point(TileExecutor *e, ExecFrame *frame, const ExecInstruction *yield);
 
 /* Is x, with index i, to take the place of the best so far in an arg_max (or arg_min)? */
 bool tile_exec_is_better(bool maximum, TileScalar scalar, uint64_t x, int64_t i, uint64_t best, int64_t best_index);

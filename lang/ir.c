@@ -237,6 +237,18 @@ int64_t tile_op_integer(const TileOp *op, TileAttributeKey key, int64_t otherwis
     return attribute ? attribute->integer : otherwise;
 }
 
+bool tile_op_has_part(const TileOp *op, TileName part) {
+    const TileAttribute *parts = find_attribute(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; parts && i < parts->count; i++)
+        if (parts->integers[i] == part) return true;
+    return false;
+}
+
+TileBlock *tile_op_combiner(const TileOp *op) {
+    if (op->id == TILE_OP_FOLD_LOOP) return &op->regions[1];
+    return op->id == TILE_OP_FOLD || op->id == TILE_OP_SCAN ? &op->regions[0] : NULL;
+}
+
 static void copy_payload(TileModule *module, TileAttribute *attribute) {
     switch (tile_attribute_storage(attribute->key)) {
     case TILE_STORAGE_BITS:
@@ -428,7 +440,8 @@ static bool is_impure(const TileOp *op) { return !tile_op_is_pure(op); }
 bool tile_op_is_pure(const TileOp *op) {
     const TileOpInfo *info = tile_op_info(op->id);
     if (info->traits & (TILE_TRAIT_PURE | TILE_TRAIT_TERMINATOR)) return true;
-    bool structured = op->id == TILE_OP_FOR || op->id == TILE_OP_IF || op->id == TILE_OP_LOOP;
+    bool structured =
+        op->id == TILE_OP_FOR || op->id == TILE_OP_IF || op->id == TILE_OP_LOOP || op->id == TILE_OP_FOLD_LOOP;
     return structured && !any_op(op, is_impure);
 }
 

@@ -81,6 +81,8 @@ typedef enum TileName {
 
 /* Stripes of a reduction along the last axis (see REDUCE in ops.def). */
 enum { TILE_STRIPES = 64 };
+/* Elements that a fold combines as neighbours, that a scan takes at a time; values that are folded together. */
+enum { TILE_FOLD_BLOCK = 64, TILE_SCAN_BLOCK = 16, TILE_MAX_FOLD = 8 };
 
 typedef struct TileOpInfo {
     const char *mnemonic, *doc;
@@ -251,6 +253,10 @@ void tile_op_clear(TileOp *op, TileAttributeKey key);
 /* NULL when absent. */
 const TileAttribute *tile_op_get(const TileOp *op, TileAttributeKey key);
 int64_t tile_op_integer(const TileOp *op, TileAttributeKey key, int64_t otherwise);
+/* Is the optional operand among those that `parts` names? */
+bool tile_op_has_part(const TileOp *op, TileName part);
+/* The region of a fold or scan that combines values, NULL in other ops. It is straight and sees nothing outside. */
+TileBlock *tile_op_combiner(const TileOp *op);
 
 void tile_op_insert_before(TileOp *op, TileOp *position);
 void tile_op_insert_after(TileOp *op, TileOp *position);

@@ -242,10 +242,50 @@ const char *tile_rule_arg_reduce(const TileRule *r) {
     return tile_rule_result(r, 0, without_axis(r, TILE_I64));
 }
 
-const char *tile_rule_scan(const TileRule *r) {
-    const char *error = check_axis(r);
-    return error ? error : tile_rule_result(r, 0, tile_rule_operand(r, 0));
+/* ---- folds ---- */
+
+/* n left and n right scalars; what is yielded is the verifier's. */
+static const char *check_combiner(const TileRule *r, unsigned region, unsigned count) {
+    const TileBlock *block = &r->op->regions[region];
+    if (!block->argument_count && !block->first) return NULL; /* being built */
+    if (block->argument_count != 2 * count) return "the combiner takes two scalars for each value";
+    for (unsigned i = 0; i < count; i++)
+        if (!tile_type_is_scalar(block->arguments[i]->type) ||
+            block->arguments[i]->type != block->arguments[count + i]->type)
+            return "the combiner takes equal scalars left and right";
+    return NULL;
 }
+
+static const char *check_folded(const TileRule *r, unsigned i, const TileType *result) {
+    const TileType *type = tile_rule_operand(r, i);
+    const TileBlock *block = &r->op->regions[0];
+    if (!tile_type_same_shape(type, tile_rule_operand(r, 0))) return "the tiles differ in shape";
+    if (block->argument_count && block->arguments[i]->type->scalar != type->scalar)
+        return "the combiner takes other scalars than the elements";
+    return tile_rule_result(r, i, result);
+}
+
+/* Operands: n tiles, a mask, n init. */
+static const char *check_fold(const TileRule *r, bool scan) {
+    unsigned count = r->op->result_count, mask = tile_op_has_part(r->op, TILE_PARTS_MASK),
+             init = tile_op_has_part(r->op, TILE_PARTS_INIT);
+    if (!count || count > TILE_MAX_FOLD) return tile_rule_complain(r, "folds 1 to %d values", TILE_MAX_FOLD);
+    if (r->op->operand_count != count * (1 + init) + mask) return "the number of operands is not what parts says";
+    const char *error = check_axis(r);
+    if (!error) error = check_combiner(r, 0, count);
+    for (unsigned i = 0; i < count && !error; i++) {
+        const TileType *type = tile_rule_operand(r, i), *line = without_axis(r, type->scalar);
+        error = check_folded(r, i, scan ? type : line);
+        if (!error && init && tile_rule_operand(r, count + mask + i) != line) error = "an init has the wrong type";
+    }
+    const TileType *valid = mask ? tile_rule_operand(r, count) : NULL;
+    if (!error && mask && (valid->scalar != TILE_BOOL || !tile_type_same_shape(valid, tile_rule_operand(r, 0))))
+        error = "the mask is no bool tile of the elements' shape";
+    return error;
+}
+
+const char *tile_rule_fold(const TileRule *r) { return check_fold(r, false); }
+const char *tile_rule_scan(const TileRule *r) { return check_fold(r, true); }
 
 TileScalar tile_dot_accumulator(TileScalar scalar) {
     if (scalar == TILE_F64) return TILE_F64;
@@ -386,4 +426,29 @@ const char *tile_rule_loop(const TileRule *r) {
         r->op->operand_count > 2)
         error = "a parallel loop carries nothing";
     return error ? error : carried_results(r, 2);
+}
+
+const char *tile_rule_fold_loop(const TileRule *r) {
+    const TileOp *op = r->op;
+    const TileBlock *body = &op->regions[0], *combiner = &op->regions[1], *after = &op->regions[2];
+    unsigned count = combiner->argument_count / 2, init = tile_op_has_part(op, TILE_PARTS_INIT) ? count : 0;
+    bool prefix = tile_op_integer(op, TILE_ATTRIBUTE_ORDER, 0) == TILE_ORDER_PREFIX;
+    const char *error = check_i64_operands(r, 2);
+    if (error || (!combiner->argument_count && !combiner->first)) return error;
+    if (tile_op_integer(op, TILE_ATTRIBUTE_EXTENT, 0) <= 0) return "the extent has to be known";
+    if (!count || count > TILE_MAX_FOLD) return tile_rule_complain(r, "folds 1 to %d values", TILE_MAX_FOLD);
+    if (op->operand_count != 2 + init) return "needs two bounds, and one init for each value where parts says so";
+    if (op->result_count != (prefix ? 0 : count)) return "a fold has one result for each value, a scan none";
+    error = check_combiner(r, 1, count);
+    if (!error && (body->argument_count != 1 || !tile_rule_is_i64(body->arguments[0]->type)))
+        error = "the first region takes the index";
+    if (!error && after->argument_count != (prefix ? 1 + count : 0)) error = "the last region takes index and results";
+    if (!error && prefix && !tile_rule_is_i64(after->arguments[0]->type)) error = "the last region takes the index";
+    for (unsigned i = 0; i < count && !error; i++) {
+        const TileType *type = combiner->arguments[i]->type;
+        if (init && tile_rule_operand(r, 2 + i) != type) error = "an init has the wrong type";
+        if (prefix && after->arguments[1 + i]->type != type) error = "a result has the wrong type";
+        if (!error && !prefix) error = tile_rule_result(r, i, type);
+    }
+    return error;
 }

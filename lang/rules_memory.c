@@ -6,24 +6,17 @@ static unsigned part_count(const TileOp *op) {
     return parts ? parts->count : 0;
 }
 
-static bool has_part(const TileOp *op, int64_t part) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    for (unsigned i = 0; parts && i < parts->count; i++)
-        if (parts->integers[i] == part) return true;
-    return false;
-}
-
 /* The optional operands stand at the end: mask, then fill. */
 static const char *check_parts(const TileRule *r, unsigned expected, const TileType *value) {
     unsigned count = part_count(r->op);
     if (r->op->operand_count != expected + count) return "the number of operands does not fit the attributes";
     unsigned next = expected;
-    if (has_part(r->op, TILE_PARTS_MASK)) {
+    if (tile_op_has_part(r->op, TILE_PARTS_MASK)) {
         const TileType *mask = tile_rule_operand(r, next++);
         if (mask->scalar != TILE_BOOL || !tile_type_same_shape(mask, value))
             return "the mask is not bool of the value's shape";
     }
-    if (has_part(r->op, TILE_PARTS_FILL)) {
+    if (tile_op_has_part(r->op, TILE_PARTS_FILL)) {
         const TileType *fill = tile_rule_operand(r, next++);
         bool scalar = fill->kind == TILE_TYPE_SCALAR && fill->scalar == value->scalar;
         if (fill != value && !scalar) return "the fill is neither of the value's type nor a scalar of its element type";
@@ -82,7 +75,7 @@ const char *tile_rule_load_tile(const TileRule *r) {
 
 const char *tile_rule_store_tile(const TileRule *r) {
     if (r->op->operand_count < 2) return "needs a tensor and a value";
-    if (has_part(r->op, TILE_PARTS_FILL)) return "a store has no fill";
+    if (tile_op_has_part(r->op, TILE_PARTS_FILL)) return "a store has no fill";
     return check_access(r, tile_rule_operand(r, 0), 2, tile_rule_operand(r, 1));
 }
 

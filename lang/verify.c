@@ -96,15 +96,38 @@ static TileOpId terminator_of(const TileOp *parent, unsigned region) {
     return parent->id == TILE_OP_WHILE && region == 0 ? TILE_OP_CONDITION : TILE_OP_YIELD;
 }
 
-static void compare_types(Verifier *v, const TileOp *op, unsigned skip, const TileOp *parent) {
-    unsigned expected = parent ? parent->result_count : v->func->result_count;
+/* The type of value `index` that the region's end has to carry, NULL beyond the last. */
+static const TileType *carried_type(const Verifier *v, const TileOp *parent, unsigned region, unsigned index) {
+    const TileBlock *combiner = parent ? tile_op_combiner(parent) : NULL;
+    if (!parent) return index < v->func->result_count ? v->func->result_types[index] : NULL;
+    if (!combiner) return index < parent->result_count ? parent->results[index].type : NULL;
+    unsigned count = combiner->argument_count / 2;
+    bool after = parent->id == TILE_OP_FOLD_LOOP && region == 2;
+    bool mask = parent->id == TILE_OP_FOLD_LOOP && region == 0 && tile_op_has_part(parent, TILE_PARTS_MASK);
+    if (index < count && !after) return combiner->arguments[index]->type;
+    return index == count && mask ? tile_type_scalar(v->func->module->context, TILE_BOOL) : NULL;
+}
+
+static void compare_types(Verifier *v, const TileOp *op, unsigned skip, const TileOp *parent, unsigned region) {
+    unsigned expected = 0;
+    while (carried_type(v, parent, region, expected)) expected++;
     if (op->operand_count != expected + skip) {
         complain(v, op, "carries %u values where %u are expected", op->operand_count - skip, expected);
         return;
     }
-    for (unsigned i = 0; i < expected; i++) {
-        const TileType *type = parent ? parent->results[i].type : v->func->result_types[i];
-        if (op->operands[skip + i].value->type != type) complain(v, op, "value %u differs in type from the result", i);
+    for (unsigned i = 0; i < expected; i++)
+        if (op->operands[skip + i].value->type != carried_type(v, parent, region, i))
+            complain(v, op, "value %u differs in type from the result", i);
+}
+
+/* A combiner is run for many elements at once, wherever the target likes. */
+static void check_combiner(Verifier *v, const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        bool straight = tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST;
+        if (!straight && op->id != TILE_OP_YIELD) complain(v, op, "stands in a combiner, which is elementwise");
+        for (unsigned i = 0; i < op->operand_count; i++)
+            if (op->operands[i].value && tile_value_outside(op->operands[i].value, block->op))
+                complain(v, op, "uses a value from outside of its combiner");
     }
 }
 
@@ -115,7 +138,7 @@ static void check_terminator(Verifier *v, const TileBlock *block, unsigned regio
                  tile_op_info(terminator_of(block->op, region))->mnemonic);
         return;
     }
-    compare_types(v, last, last->id == TILE_OP_CONDITION ? 1 : 0, block->op);
+    compare_types(v, last, last->id == TILE_OP_CONDITION ? 1 : 0, block->op, region);
 }
 
 static void check_links(Verifier *v, const TileBlock *block, const TileOp *op) {
@@ -140,6 +163,7 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
         check_form(v, op);
         check_types(v, op);
         for (unsigned i = 0; i < op->region_count; i++) check_block(v, &op->regions[i], i);
+        if (tile_op_combiner(op)) check_combiner(v, tile_op_combiner(op));
         for (unsigned i = 0; i < op->result_count; i++) {
             if (op->results[i].op != op || op->results[i].index != i) complain(v, op, "result %u is not its own", i);
             tile_map_set(&v->seen, &op->results[i], v);

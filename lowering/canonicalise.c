@@ -88,12 +88,18 @@ static void walk(Canonicaliser *canonicaliser, TileBlock *block) {
     }
 }
 
+static bool is_used(const TileOp *op) {
+    for (unsigned i = 0; i < op->result_count; i++)
+        if (tile_value_has_uses(&op->results[i])) return true;
+    return false;
+}
+
 /* What the walk left without a use; whole loops are left to dce. */
 static void sweep(Canonicaliser *canonicaliser, TileBlock *block) {
     for (TileOp *op = block->last, *previous; op; op = previous) {
         previous = op->previous;
         for (unsigned r = 0; r < op->region_count; r++) sweep(canonicaliser, &op->regions[r]);
-        if (!(tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) || tile_value_has_uses(op->results)) continue;
+        if (!(tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) || is_used(op)) continue;
         tile_op_erase(op);
         canonicaliser->changed = true;
     }

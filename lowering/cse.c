@@ -102,16 +102,43 @@ static bool equal_attributes(const TileAttribute *a, const TileAttribute *b) {
     return false;
 }
 
-static bool equal_ops(const TileOp *a, const TileOp *b) {
+/* Values of one combiner and their places in it, by which those of another are compared. */
+static bool equal_combiners(const Cse *cse, const TileBlock *a, const TileBlock *b) {
+    if (!a || !b) return a == b;
+    if (a->argument_count != b->argument_count) return false;
+    TileMap twins;
+    tile_map_init(&twins, cse->context->scratch);
+    for (unsigned i = 0; i < a->argument_count; i++) {
+        if (a->arguments[i]->type != b->arguments[i]->type) return false;
+        tile_map_set(&twins, a->arguments[i], b->arguments[i]);
+    }
+    const TileOp *x = a->first, *y = b->first;
+    for (; x && y; x = x->next, y = y->next) {
+        if (x->id != y->id || x->operand_count != y->operand_count || x->attribute_count != y->attribute_count ||
+            x->result_count != y->result_count)
+            return false;
+        for (unsigned i = 0; i < x->operand_count; i++)
+            if (tile_map_get(&twins, tile_op_operand(x, i)) != tile_op_operand(y, i)) return false;
+        for (unsigned i = 0; i < x->attribute_count; i++)
+            if (!equal_attributes(&x->attributes[i], &y->attributes[i])) return false;
+        for (unsigned i = 0; i < x->result_count; i++) {
+            if (x->results[i].type != y->results[i].type) return false;
+            tile_map_set(&twins, &x->results[i], &y->results[i]);
+        }
+    }
+    return x == y;
+}
+
+static bool equal_ops(const Cse *cse, const TileOp *a, const TileOp *b) {
     if (a->id != b->id || a->operand_count != b->operand_count || a->attribute_count != b->attribute_count ||
-        a->results[0].type != b->results[0].type)
+        a->result_count != b->result_count || a->results[0].type != b->results[0].type)
         return false;
     bool swapped = commutes(a) && tile_op_operand(a, 0) != tile_op_operand(b, 0);
     for (unsigned i = 0; i < a->operand_count; i++)
         if (tile_op_operand(a, i) != tile_op_operand(b, swapped && i < 2 ? 1 - i : i)) return false;
     for (unsigned i = 0; i < a->attribute_count; i++)
         if (!equal_attributes(&a->attributes[i], &b->attributes[i])) return false;
-    return true;
+    return equal_combiners(cse, tile_op_combiner(a), tile_op_combiner(b));
 }
 
 static bool is_load(const TileOp *op) {
@@ -121,7 +148,7 @@ static bool is_load(const TileOp *op) {
 static TileOp *find(const Cse *cse, const TileOp *op, uint64_t hash) {
     for (uint32_t at = cse->buckets[hash % BUCKETS]; at; at = cse->entries.items[at - 1].next) {
         const Entry *entry = &cse->entries.items[at - 1];
-        if (entry->hash == hash && !entry->killed && equal_ops(entry->op, op)) return entry->op;
+        if (entry->hash == hash && !entry->killed && equal_ops(cse, entry->op, op)) return entry->op;
     }
     return NULL;
 }
@@ -150,12 +177,24 @@ static void kill_loads(Cse *cse, const TileOp *op) {
 
 static void walk(Cse *cse, TileBlock *block);
 
+/* A combiner has no part in what stands around it. */
+static void walk_combiner(Cse *cse, TileBlock *block) {
+    Cse inner = {.context = cse->context, .buckets = TILE_NEW_ARRAY(cse->context->scratch, uint32_t, BUCKETS)};
+    walk(&inner, block);
+    cse->changed |= inner.changed;
+}
+
 /* What an earlier trip of a loop wrote, a load of the next one sees. */
 static void walk_regions(Cse *cse, TileOp *op) {
-    bool is_loop = op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP;
+    bool is_loop =
+        op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP || op->id == TILE_OP_FOLD_LOOP;
     if (is_loop && tile_op_writes(op)) kill_loads(cse, op);
     size_t mark = cse->entries.count;
     for (unsigned r = 0; r < op->region_count; r++) {
+        if (&op->regions[r] == tile_op_combiner(op)) {
+            walk_combiner(cse, &op->regions[r]);
+            continue;
+        }
         walk(cse, &op->regions[r]);
         pop_to(cse, mark);
     }
@@ -173,7 +212,7 @@ static void walk(Cse *cse, TileBlock *block) {
             add(cse, op, hash);
             continue;
         }
-        tile_value_replace(op->results, earlier->results);
+        for (unsigned i = 0; i < op->result_count; i++) tile_value_replace(&op->results[i], &earlier->results[i]);
         tile_op_erase(op);
         cse->changed = true;
     }

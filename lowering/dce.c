@@ -68,7 +68,8 @@ static bool is_removable(const TileOp *op) {
     case TILE_OP_TEMP: return !is_passed_on(op);
     case TILE_OP_FOR:
     case TILE_OP_IF:
-    case TILE_OP_LOOP: break;
+    case TILE_OP_LOOP:
+    case TILE_OP_FOLD_LOOP: break;
     default: return tile_op_is_pure(op);
     }
     for (unsigned r = 0; r < op->region_count; r++)
@@ -119,6 +120,9 @@ static void mark_slot(Liveness *liveness, TileOp *op, unsigned slot) {
     }
 }
 
+/* Do the results come from the ends of the regions, one by one? */
+static bool has_slots(const TileOp *op) { return is_loop(op) || op->id == TILE_OP_IF; }
+
 /* The op stays: so do the operands that are not carried. */
 static void mark_op(Liveness *liveness, TileOp *op) {
     unsigned count = op->operand_count;
@@ -126,7 +130,7 @@ static void mark_op(Liveness *liveness, TileOp *op) {
         count = carried_operand(op);
     else if (op->id == TILE_OP_CONDITION)
         count = 1;
-    else if (op->id == TILE_OP_YIELD)
+    else if (op->id == TILE_OP_YIELD && has_slots(op->block->op))
         count = 0;
     for (unsigned i = 0; i < count; i++) mark(liveness, tile_op_operand(op, i));
 }
@@ -142,7 +146,7 @@ static void propagate(Liveness *liveness) {
         TileOp *op = value->op ? value->op : value->block->op;
         if (!op) continue;
         if (value->op) mark_op(liveness, op);
-        if (value->op && (is_loop(op) || op->id == TILE_OP_IF)) mark_slot(liveness, op, value->index);
+        if (value->op && has_slots(op)) mark_slot(liveness, op, value->index);
         if (value->block && is_loop(op) && value->index >= carried_argument(op))
             mark_slot(liveness, op, value->index - carried_argument(op));
     }
@@ -159,7 +163,7 @@ static void sweep_block(Liveness *liveness, TileBlock *block);
 
 /* Takes dead slots out. Yields drop them first, so that the bodies can be swept before the arguments go. */
 static void sweep_regions(Liveness *liveness, TileOp *op) {
-    bool slots = is_loop(op) || op->id == TILE_OP_IF;
+    bool slots = has_slots(op);
     for (unsigned slot = slots ? op->result_count : 0; slot-- > 0;) {
         if (is_live(liveness, &op->results[slot])) continue;
         for (unsigned r = 0; r < op->region_count; r++) {

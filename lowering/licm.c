@@ -43,7 +43,8 @@ typedef struct Licm {
 } Licm;
 
 static bool is_loop(const TileOp *op) {
-    return op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP || op->id == TILE_OP_GRID;
+    return op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP || op->id == TILE_OP_GRID ||
+           op->id == TILE_OP_FOLD_LOOP;
 }
 
 static bool operands_outside(const TileOp *op, const TileOp *loop) {
@@ -99,7 +100,8 @@ static void walk(Licm *licm, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
         for (unsigned r = 0; r < op->region_count; r++) walk(licm, &op->regions[r]);
-        for (unsigned r = 0; is_loop(op) && r < op->region_count; r++) hoist_block(licm, &op->regions[r], op);
+        for (unsigned r = 0; is_loop(op) && r < op->region_count; r++)
+            if (&op->regions[r] != tile_op_combiner(op)) hoist_block(licm, &op->regions[r], op);
     }
 }
 

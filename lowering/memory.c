@@ -60,10 +60,3 @@ unsigned tile_access_end(const TileOp *op) {
     for (unsigned i = 0; i < access->count; i++) operand += access->integers[i] == TILE_ACCESS_RANGE ? 4 : 1;
     return operand;
 }
-
-bool tile_op_has_part(const TileOp *op, TileName part) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    for (unsigned i = 0; parts && i < parts->count; i++)
-        if (parts->integers[i] == (int64_t)part) return true;
-    return false;
-}

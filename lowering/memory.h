@@ -17,6 +17,5 @@ bool tile_memory_is_written(const TileOp *op, const TileValue *read);
 bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileValue **hi);
 /* Number of the first operand after the indices: the mask, if there is one, else the fill. */
 unsigned tile_access_end(const TileOp *op);
-bool tile_op_has_part(const TileOp *op, TileName part);
 
 #endif

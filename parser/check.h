@@ -42,6 +42,7 @@ struct TileAtom {
     TileAtom *of;                     /* CONDITION: an interval over an axis of extent 1 that was stretched */
     TileValue *mask;                  /* MASK */
     TileValue *key;                   /* MASK: the index tile that it guards, or the mask itself */
+    bool holds_first;                 /* INTERVAL: lane 0 is inside, whatever the values are */
     TileSpan span;
     const char *words; /* for messages: "lanes of `n` past N" */
     size_t cache;      /* the emitter's */
@@ -181,6 +182,7 @@ typedef struct TileCacheEntry {
     const void *key;
     TileValue *value;
 } TileCacheEntry;
+typedef TILE_LIST(TileCacheEntry) TileCache;
 
 typedef struct TileGlobal {
     const TileItem *item;
@@ -203,7 +205,7 @@ struct TileChecker {
     TILE_LIST(TileBound) bounds;
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
-    TILE_LIST(TileCacheEntry) cache;
+    TileCache cache;
     TileFrame *frame;
     size_t scope_start;    /* first binding of the innermost scope */
     const char *fill_word; /* what `else` would be proposed with */
@@ -214,6 +216,7 @@ struct TileChecker {
     unsigned masked; /* branches around that a tile decides, so that both sides run */
     size_t op_count;
     bool in_grid;
+    bool in_combiner;    /* ops go to the combiner of a fold or scan, which has no control flow */
     bool representative; /* a generic check: types and values that are not bound have stand-ins */
     bool second;         /* the other stand-ins: another type, the opposite of each bool */
     unsigned grid_count;
@@ -441,7 +444,16 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
 TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+/* The set of axes named by `axis =`, all of them where none is. False when reported. */
+bool tile_check_axes(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axes);
+bool tile_check_axes_of(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes);
+/* The operand of a reduction: a tile. */
+TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char *const *names);
+/* The type that sums and products of the scalar are computed in. */
+TileScalar tile_accumulator(TileName kind, TileScalar scalar);
+/* check_fold.c */
 TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+TileMeaning tile_check_fold(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
                            TileSpan span);

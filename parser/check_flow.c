@@ -240,7 +240,8 @@ static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, Tile
     return unify_sides(c, &v[1], &v[2], span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
 }
 
-/* In a function lifted over tiles a condition is a tile: both sides run, and each element chooses. */
+/* In a function lifted over tiles a condition is a tile, in one that is folded with it will be: both sides run, and
+ * each element chooses. */
 static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition, TileBranch then_branch,
                                     TileBranch else_branch, bool want_value, TileSpan span) {
     TileMeaning *before = snapshot(c);
@@ -273,7 +274,7 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
         tile_scope_close_names(c, mark);
         return value;
     }
-    if (condition.rank) return join_with_select(c, &condition, then, otherwise, want_value, span);
+    if (condition.rank || c->in_combiner) return join_with_select(c, &condition, then, otherwise, want_value, span);
     TileValue *value = tile_emit_value(c, &condition);
     return join_with_if(c, value, then, otherwise, want_value, span);
 }
@@ -550,7 +551,14 @@ static void run_loop(TileChecker *c, Loop *loop) {
     c->vars.count = vars;
 }
 
+/* What folds is done for many elements at once. */
+static bool is_in_combiner(TileChecker *c, const TileStatement *statement) {
+    if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop in a function that folds");
+    return c->in_combiner;
+}
+
 void tile_check_while(TileChecker *c, const TileStatement *statement) {
+    if (is_in_combiner(c, statement)) return;
     Loop loop = {.statement = statement, .span = statement->span};
     run_loop(c, &loop);
 }
@@ -647,6 +655,6 @@ void tile_check_for(TileChecker *c, const TileStatement *statement) {
     }
     if (statement->is_static)
         check_static_for(c, &loop);
-    else
+    else if (!is_in_combiner(c, statement))
         run_loop(c, &loop);
 }

@@ -71,6 +71,7 @@ static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const
 TileMeaning tile_range_of(TileChecker *c, const TileTiles *tiles, const TileSum *first, TileNameRef name) {
     TileRange *range = new_range(c, first, tiles->size, name.span, name.name);
     set_limit(c, range, tiles->lo, tiles->hi);
+    if (range->lanes) range->lanes->holds_first = true; /* there is no range without an index */
     return range_meaning(range);
 }
 

@@ -1,4 +1,4 @@
-/* Reductions, scans and dot. What is invalid along the reduced axis becomes the identity before the op. */
+/* Reductions and dot. What is invalid along the reduced axis becomes the identity before the op. */
 #include "parser/check.h"
 
 #include <string.h>
@@ -49,15 +49,18 @@ static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsig
     return true;
 }
 
-/* The set of axes, all of them where none is named. */
-static bool read_axes(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axes) {
-    const TileExpr *expr = tile_named_argument(call, "axis");
-    *axes = expr ? 0 : (1u << rank) - 1;
-    if (!expr) return true;
+bool tile_check_axes_of(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
+    *axes = 0;
     if (expr->kind != TILE_EXPR_TUPLE) return read_axis(c, expr, rank, axes);
     for (size_t i = 0; i < expr->items.count; i++)
         if (!read_axis(c, expr->items.items[i], rank, axes)) return false;
     return true;
+}
+
+bool tile_check_axes(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axes) {
+    const TileExpr *expr = tile_named_argument(call, "axis");
+    *axes = (1u << rank) - 1;
+    return !expr || tile_check_axes_of(c, expr, rank, axes);
 }
 
 static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
@@ -71,8 +74,7 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
     return true;
 }
 
-/* The operand of a reduction: a tile. */
-static TileMeaning reduction_operand(TileChecker *c, const TileExpr *call, const char *const *names) {
+TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char *const *names) {
     if (!tile_check_arguments(c, call, 1, 1, names)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
     TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
@@ -113,14 +115,14 @@ static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, uns
 }
 
 /* Narrow integers sum in i32; 16-bit floats in f32, rounded once at the end. */
-static TileScalar accumulator(TileName kind, TileScalar scalar) {
+TileScalar tile_accumulator(TileName kind, TileScalar scalar) {
     if (kind != TILE_KIND_SUM && kind != TILE_KIND_PROD) return scalar;
     if (tile_scalar_is_float(scalar)) return tile_scalar_bits(scalar) < 32 ? TILE_F32 : scalar;
     return tile_scalar_bits(scalar) < 32 ? TILE_I32 : scalar;
 }
 
 static TileMeaning reduce(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep, TileSpan span) {
-    TileScalar scalar = (TileScalar)m.scalar, wide = accumulator(kind, scalar);
+    TileScalar scalar = (TileScalar)m.scalar, wide = tile_accumulator(kind, scalar);
     TileMeaning result = reduce_axes(c, tile_convert(c, m, wide, span), kind, axes, keep);
     return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, span) : result;
 }
@@ -128,8 +130,8 @@ static TileMeaning reduce(TileChecker *c, TileMeaning m, TileName kind, unsigned
 TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     unsigned axes;
     bool keep;
-    TileMeaning m = reduction_operand(c, call, reduction_names);
-    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
+    TileMeaning m = tile_check_reduced(c, call, reduction_names);
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
         return tile_error_meaning();
     bool logical = builtin->kind == TILE_KIND_ANY || builtin->kind == TILE_KIND_ALL;
     if (logical != (m.scalar == TILE_BOOL))
@@ -157,13 +159,13 @@ static TileMeaning count_valid(TileChecker *c, const TileMeaning *m, unsigned ax
 TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     unsigned axes;
     bool keep;
-    TileMeaning m = reduction_operand(c, call, reduction_names);
-    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
+    TileMeaning m = tile_check_reduced(c, call, reduction_names);
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
         return tile_error_meaning();
     if (!tile_scalar_is_float((TileScalar)m.scalar))
         return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "floats",
                          tile_meaning_words(c, &m));
-    TileScalar wide = accumulator(TILE_KIND_SUM, (TileScalar)m.scalar);
+    TileScalar wide = tile_accumulator(TILE_KIND_SUM, (TileScalar)m.scalar);
     TileMeaning v[2];
     v[0] = reduce_axes(c, tile_convert(c, m, wide, call->span), TILE_KIND_SUM, axes, keep);
     v[1] = count_valid(c, &m, axes, keep, wide, call->span);
@@ -176,8 +178,8 @@ TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuil
 /* Invalid lanes get the identity and an index above all others, so that they win only where nothing is left. */
 TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     unsigned axes;
-    TileMeaning m = reduction_operand(c, call, (const char *const[]){"axis", NULL});
-    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes)) return tile_error_meaning();
+    TileMeaning m = tile_check_reduced(c, call, (const char *const[]){"axis", NULL});
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
     if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
     if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
     int axis = __builtin_ctz(axes);
@@ -210,36 +212,6 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
         if (i != axis) extent[rank++] = m.extent[i];
     }
     return tile_value_meaning(c, found, extent, tile_valid_map(c, m.valid, map));
-}
-
-TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    unsigned axes;
-    bool flags[2] = {false, false};
-    static const char *const names[] = {"axis", "reverse", "exclusive", NULL};
-    TileMeaning m = reduction_operand(c, call, names);
-    if (tile_is_error(&m) || !read_axes(c, call, m.rank, &axes)) return tile_error_meaning();
-    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
-    if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
-    for (int i = 0; i < 2; i++) {
-        const TileExpr *expr = tile_named_argument(call, names[i + 1]);
-        if (!expr) continue;
-        TileMeaning flag = tile_check_value(c, expr);
-        if (tile_is_error(&flag)) return flag;
-        if (!flag.constant || flag.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, names[i + 1]);
-        flags[i] = flag.bits;
-    }
-    TileScalar scalar = (TileScalar)m.scalar, wide = accumulator((TileName)builtin->kind, scalar);
-    m = tile_convert(c, m, wide, call->span);
-    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
-    TileValue *x = tile_emit_value(c, &m);
-    if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, wide, identity_bits((TileName)builtin->kind, wide)));
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind},
-                                  {.key = TILE_ATTRIBUTE_AXIS, .integer = __builtin_ctz(axes)},
-                                  {.key = TILE_ATTRIBUTE_REVERSE, .integer = flags[0]},
-                                  {.key = TILE_ATTRIBUTE_EXCLUSIVE, .integer = flags[1]}};
-    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_SCAN, &x, 1, attributes, 4, NULL, 1);
-    TileMeaning result = tile_value_meaning(c, tile_op_result(op, 0), m.extent, m.valid);
-    return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, call->span) : result;
 }
 
 /* ---- dot ---- */

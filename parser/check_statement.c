@@ -383,6 +383,8 @@ static void check_assert(TileChecker *c, const TileStatement *statement) {
         if (!c->representative) tile_fail(c, ASSERTION_FAILED, expr->span, assertion_text(c, statement));
     } else if (!c->in_grid) {
         tile_fail(c, HOST_STATEMENT, statement->span, "`assert`");
+    } else if (c->in_combiner) {
+        tile_fail(c, UNSUPPORTED, statement->span, "an assertion in a function that folds");
     } else if (tile_may_act(c, statement->span, "`assert`")) {
         tile_emit_at(c, statement->span);
         TileValue *condition = tile_emit_one_bool(c, &m, TILE_KIND_ALL);

@@ -201,7 +201,9 @@ Test(execute, shapes) {
 
 Test(execute, scans_and_positions) {
     static const char scan[] = "func device tile @f() -> i32[4] {\n  %%x = iota {axis = 0} : i32[4]\n"
-                               "  %%s = scan %%x {kind = sum, axis = 0%s} : i32[4]\n  return %%s\n}\n";
+                               "  %%z = const {value = 0} : i32\n"
+                               "  %%s = scan %%x, %%z {axis = 0, parts = [init]%s} : i32[4] (%%a: i32, %%b: i32) {\n"
+                               "    %%c = add %%a, %%b : i32\n    yield %%c\n  }\n  return %%s\n}\n";
 #define SCAN(words) tile_arena_format(executing.arena, scan, words)
     EXPECT_LANES(SCAN(""), 0, 1, 3, 6);
     EXPECT_LANES(SCAN(", reverse = 1"), 6, 6, 5, 3);

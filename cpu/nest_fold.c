@@ -1,0 +1,175 @@
+/* Folds and scans by combiners: in turn, a loop that carries what came before; along the last axis a fold_loop, whose
+ * points are taken in blocks when loops become vectors. What is computed at each point of a scan stands behind its
+ * step. */
+#include "cpu/nest.h"
+
+typedef struct NestFold {
+    NestStatement *s;
+    unsigned count;
+    bool has_init;
+    TileValue *acc[TILE_MAX_FOLD + 1]; /* what came before, then whether there was any: where that is to be known */
+    unsigned carried;
+} NestFold;
+
+static unsigned rank_of(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
+
+bool nest_is_fold(const NestNode *node) {
+    const NestStatement *s = node->children.items[0]->statement;
+    return s && (s->kind == NEST_FOLD || s->kind == NEST_SCAN);
+}
+
+static TileBuilder here(Nest *n, const NestStatement *s) {
+    TileBuilder b = tile_builder_at_end(n->module, n->open[n->open_count - 1].block);
+    b.location = s->op->location;
+    return b;
+}
+
+/* Where a line begins: a scan counts its own axis among the value's. */
+static void line_index(Nest *n, const NestStatement *s, TileValue **index) {
+    unsigned rank = tile_op_operand(s->op, 0)->type->rank;
+    unsigned axis = (unsigned)tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
+    nest_point(n, s, nest_is_scan(s) ? rank : rank - 1, index);
+    for (unsigned i = axis; nest_is_scan(s) && i + 1 < rank; i++) index[i] = index[i + 1];
+}
+
+static NestFold start_fold(Nest *n, NestStatement *s) {
+    NestFold fold = {.s = s, .count = s->op->result_count, .has_init = tile_op_has_part(s->op, TILE_PARTS_INIT)};
+    unsigned first = s->op->operand_count - fold.count;
+    TileValue *index[TILE_MAX_TILE_RANK];
+    n->current = s;
+    line_index(n, s, index);
+    for (unsigned i = 0; i < fold.count; i++)
+        fold.acc[i] = fold.has_init ? nest_pull(n, tile_op_operand(s->op, first + i), index)
+                                    : nest_bits(n, tile_op_operand(s->op, i)->type->scalar, 0);
+    fold.carried = fold.count;
+    if (s->masked && !fold.has_init) fold.acc[fold.carried++] = nest_bits(n, TILE_BOOL, 0);
+    return fold;
+}
+
+/* The elements at the point, and whether they count (NULL: they do). */
+static TileValue *pull_elements(Nest *n, const NestFold *fold, TileValue **x) {
+    TileValue *index[TILE_MAX_TILE_RANK], *at[TILE_MAX_TILE_RANK];
+    const NestStatement *s = fold->s;
+    unsigned rank = tile_op_operand(s->op, 0)->type->rank;
+    unsigned axis = (unsigned)tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
+    n->current = s;
+    nest_point(n, s, nest_is_scan(s) ? rank : rank - 1, at);
+    for (unsigned i = 0; i < rank; i++) index[i] = nest_is_scan(s) ? at[i] : at[i - (i > axis)];
+    index[axis] = n->open[n->open_count - 1].index;
+    for (unsigned i = 0; i < fold->count; i++) x[i] = nest_pull(n, tile_op_operand(s->op, i), index);
+    return s->masked ? nest_pull(n, tile_op_operand(s->op, fold->count), index) : NULL;
+}
+
+static void define_parts(Nest *n, const NestFold *fold, TileValue *const *results) {
+    TileValue *index[TILE_MAX_TILE_RANK];
+    nest_point(n, fold->s, rank_of(fold->s->value->type), index);
+    for (unsigned i = 0; i < fold->count; i++) {
+        NestStatement *part = nest_info(n, tile_op_result(fold->s->op, i))->statement;
+        n->current = part;
+        nest_define(n, part, index, results[i]);
+    }
+}
+
+static void emit_others(Nest *n, const NestNode *node) {
+    for (size_t i = 1; i < node->children.count; i++) nest_emit_statement(n, node->children.items[i]->statement);
+}
+
+static void open_block(Nest *n, const NestNode *node, TileOp *loop, unsigned region) {
+    n->open[n->open_count++] = (NestOpen){.block = &loop->regions[region],
+                                          .loop = loop,
+                                          .index = loop->regions[region].arguments[0],
+                                          .level = &node->level,
+                                          .memo_count = (uint32_t)n->memo.count};
+}
+
+static void close_block(Nest *n, TileValue *const *values, unsigned count) {
+    NestOpen *open = &n->open[n->open_count - 1];
+    TileBuilder b = tile_builder_at_end(n->module, open->block);
+    tile_build_end(&b, TILE_OP_YIELD, values, count);
+    nest_forget(n, open->memo_count);
+    n->open_count--;
+}
+
+/* ---- in turn ---- */
+
+static TileValue *choose(TileBuilder *b, TileValue *condition, TileValue *x, TileValue *y) {
+    return tile_build_ternary(b, TILE_OP_SELECT, condition, x, y);
+}
+
+/* fold->acc becomes what comes after the elements. */
+static void step(Nest *n, NestFold *fold, TileOp *loop, TileValue *const *x, TileValue *counts) {
+    TileBuilder b = here(n, fold->s);
+    TileValue *next[TILE_MAX_FOLD], *begun = NULL;
+    tile_build_combined(&b, tile_op_combiner(fold->s->op), fold->acc, x, next);
+    if (!fold->has_init && counts) begun = fold->acc[fold->count];
+    if (!fold->has_init && !counts)
+        begun = tile_build_binary(&b, TILE_OP_NE, loop->regions[0].arguments[0], tile_op_operand(loop, 0));
+    for (unsigned i = 0; i < fold->count; i++) {
+        if (begun) next[i] = choose(&b, begun, next[i], x[i]);
+        fold->acc[i] = counts ? choose(&b, counts, next[i], fold->acc[i]) : next[i];
+    }
+    if (fold->carried > fold->count) fold->acc[fold->count] = tile_build_binary(&b, TILE_OP_OR, begun, counts);
+}
+
+/* Backwards the loop counts up all the same. */
+static void reverse_index(Nest *n, TileOp *loop) {
+    NestOpen *open = &n->open[n->open_count - 1];
+    TileValue *last = nest_binary(n, TILE_OP_ADD, tile_op_operand(loop, 0), tile_op_operand(loop, 1));
+    last = nest_binary(n, TILE_OP_SUB, last, nest_constant(n, 1));
+    open->index = nest_binary(n, TILE_OP_SUB, last, open->index);
+}
+
+static void emit_in_turn(Nest *n, const NestNode *node, NestStatement *s) {
+    TileValue *lo, *hi, *x[TILE_MAX_FOLD], *before[TILE_MAX_FOLD];
+    NestFold fold = start_fold(n, s);
+    nest_bounds(n, &node->level.atoms, node->level.extent, &lo, &hi);
+    TileBuilder b = here(n, s);
+    TileOp *loop = tile_build_loop(&b, TILE_LOOP_KIND_SEQUENTIAL, lo, hi, node->level.extent, fold.acc, fold.carried);
+    open_block(n, node, loop, 0);
+    for (unsigned i = 0; i < fold.carried; i++) fold.acc[i] = loop->regions[0].arguments[1 + i];
+    if (tile_op_integer(s->op, TILE_ATTRIBUTE_REVERSE, 0)) reverse_index(n, loop);
+    for (unsigned i = 0; i < fold.count; i++) before[i] = fold.acc[i];
+    TileValue *counts = pull_elements(n, &fold, x);
+    step(n, &fold, loop, x, counts);
+    if (s->kind == NEST_SCAN) {
+        define_parts(n, &fold, tile_op_integer(s->op, TILE_ATTRIBUTE_EXCLUSIVE, 0) ? before : fold.acc);
+        emit_others(n, node);
+    }
+    close_block(n, fold.acc, fold.carried);
+    for (unsigned i = 0; i < fold.count; i++) fold.acc[i] = tile_op_result(loop, i);
+    if (s->kind == NEST_FOLD) define_parts(n, &fold, fold.acc);
+}
+
+/* ---- in blocks ---- */
+
+static void emit_in_blocks(Nest *n, const NestNode *node, NestStatement *s) {
+    TileValue *lo, *hi, *x[TILE_MAX_FOLD + 1];
+    NestFold fold = start_fold(n, s);
+    nest_bounds(n, &node->level.atoms, node->level.extent, &lo, &hi);
+    TileBuilder b = here(n, s);
+    TileOp *loop = tile_build_fold_loop(&b, lo, hi, node->level.extent, fold.has_init ? fold.acc : NULL, s->op);
+    const int64_t parts[] = {TILE_PARTS_MASK, TILE_PARTS_INIT};
+    if (s->masked) tile_op_set_integers(n->module, loop, TILE_ATTRIBUTE_PARTS, parts, 1 + fold.has_init);
+    open_block(n, node, loop, 0);
+    x[fold.count] = pull_elements(n, &fold, x);
+    close_block(n, x, fold.count + s->masked);
+    if (s->kind == NEST_SCAN) {
+        open_block(n, node, loop, 2);
+        define_parts(n, &fold, loop->regions[2].arguments + 1);
+        emit_others(n, node);
+        close_block(n, NULL, 0);
+        return;
+    }
+    b = tile_builder_at_end(n->module, &loop->regions[2]);
+    tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
+    for (unsigned i = 0; i < fold.count; i++) fold.acc[i] = tile_op_result(loop, i);
+    define_parts(n, &fold, fold.acc);
+}
+
+void nest_emit_fold(Nest *n, const NestNode *node) {
+    NestStatement *s = node->children.items[0]->statement;
+    if (node->level.order == TILE_ORDER_SERIAL)
+        emit_in_turn(n, node, s);
+    else
+        emit_in_blocks(n, node, s);
+}

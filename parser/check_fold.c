@@ -256,6 +256,16 @@ static bool emit_function(TileChecker *c, const Fold *fold, TileBlock *region) {
     return true;
 }
 
+static bool check_ops(TileChecker *c, const Fold *fold, const TileBlock *region) {
+    for (const TileOp *op = region->first; op != region->last; op = op->next) {
+        bool scalar = op->result_count == 1 && tile_type_is_scalar(op->results[0].type);
+        if (scalar && (op->id == TILE_OP_CONST || tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE))
+            continue;
+        return tile_fail(c, UNSUPPORTED, fold->function->span, "a tile in a function that folds"), false;
+    }
+    return true;
+}
+
 /* Values that are known outside are not, inside. */
 static bool check_function(TileChecker *c, const Fold *fold, TileBlock *region) {
     TileCache outer = c->cache;
@@ -264,7 +274,7 @@ static bool check_function(TileChecker *c, const Fold *fold, TileBlock *region) 
     c->cache = (TileCache){0};
     c->builder.block = region;
     c->in_combiner = true;
-    bool ok = emit_function(c, fold, region);
+    bool ok = emit_function(c, fold, region) && check_ops(c, fold, region);
     c->in_combiner = was_inside;
     c->builder.block = block;
     c->cache = outer;

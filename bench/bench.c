@@ -11,19 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/measure.h"
+#include "bench/bench.h"
 #include "bench/peers.h"
-#include "driver/compile.h"
 
 enum { ROUNDS = 11, MAX_TENSORS = 4 };
 static const double sample_seconds = 0.004;
-
-typedef struct Bench {
-    const char *stdlib, *tilec, *pattern;
-    void *peers;
-    TileCompiler *compiler;
-    TileThreadPool *pool;
-} Bench;
 
 /* What to measure: tensors by their dimensions (R rows, C columns) in the order of the kernel, then a scalar. */
 typedef struct Entry {
@@ -86,15 +78,15 @@ static bool run_peer(void *state) {
 
 static float *tensor_data(const Work *work, int index) { return index < 0 ? NULL : work->tensors[index].data; }
 
-static bool open_kernel(const Bench *bench, Work *work, const char *file, const char *kernel,
-                        const TileSetting *setting) {
+bool bench_open(const Bench *bench, TileLibrary **library, TileKernel **kernel, const char *file, const char *name,
+                const TileSetting *setting) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.tile", bench->stdlib, file);
     TileCompileOptions options = {
         .struct_size = sizeof options, .settings = setting, .setting_count = setting->name ? 1 : 0};
     TileReport *report = NULL;
-    bool good = tile_compile_file(bench->compiler, path, &options, &work->library, &report) == TILE_OK &&
-                tile_library_kernel(work->library, kernel, &work->kernel) == TILE_OK;
+    bool good = tile_compile_file(bench->compiler, path, &options, library, &report) == TILE_OK &&
+                tile_library_kernel(*library, name, kernel) == TILE_OK;
     if (!good) fprintf(stderr, "%s: %s\n", path, report ? tile_report_text(report, false) : "cannot be compiled");
     tile_report_destroy(report);
     return good;
@@ -130,7 +122,7 @@ static void close_work(Work *work) {
 static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, long rows, long columns) {
     TileSetting setting = {entry->function ? "f" : NULL, entry->function};
     *work = (Work){.pool = bench->pool, .rows = rows, .columns = columns};
-    if (!open_kernel(bench, work, entry->file, entry->kernel, &setting)) return false;
+    if (!bench_open(bench, &work->library, &work->kernel, entry->file, entry->kernel, &setting)) return false;
     for (int i = 0; i < MAX_TENSORS && entry->tensors[i]; i++) {
         int64_t shape[2];
         int rank = 0;
@@ -149,10 +141,10 @@ static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, lo
     return work->peer != NULL;
 }
 
-static bool wanted(const Bench *bench, const char *name) { return !bench->pattern || strstr(name, bench->pattern); }
+bool bench_wanted(const Bench *bench, const char *name) { return !bench->pattern || strstr(name, bench->pattern); }
 
 static bool bench_entry(const Bench *bench, const Entry *entry, const char *size, long rows, long columns, int rounds) {
-    if (!wanted(bench, entry->kernel) && !wanted(bench, entry->name)) return true;
+    if (!bench_wanted(bench, entry->kernel) && !bench_wanted(bench, entry->name)) return true;
     Work work;
     Candidate candidates[] = {{run_peer, &work, 0, 0}, {run_tile, &work, 0, 0}};
     bool good = prepare_entry(bench, entry, &work, rows, columns) &&
@@ -187,8 +179,6 @@ static double (*fma_flops)(long rounds);
 
 static bool run_peak(void *state) { return fma_flops(*(long *)state) > 0; }
 
-typedef void Sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
-                   const float *b, int ldb, float beta, float *c, int ldc);
 typedef struct Gemm {
     Work *work;
     Sgemm *sgemm;
@@ -220,7 +210,7 @@ static bool bench_matmul_size(const Bench *bench, Sgemm *openblas, int size) {
     Work work = {.pool = bench->pool};
     TileSetting none = {NULL, NULL};
     int64_t shape[2] = {size, size};
-    bool good = open_kernel(bench, &work, "matmul", "matmul", &none);
+    bool good = bench_open(bench, &work.library, &work.kernel, "matmul", "matmul", &none);
     for (int i = 0; i < 3 && good; i++) good = make_tensor(&work, i, shape, 2, false);
     double flops = 2.0 * size * size * size;
     long peak_rounds = (long)(flops / fma_flops(1)) + 1;
@@ -241,15 +231,14 @@ static bool bench_matmul_size(const Bench *bench, Sgemm *openblas, int size) {
     return good;
 }
 
-static bool bench_matmul(const Bench *bench) {
-    if (!wanted(bench, "matmul")) return true;
+static bool bench_matmul(const Bench *bench, Sgemm *openblas) {
+    if (!bench_wanted(bench, "matmul")) return true;
     *(void **)&fma_flops = dlsym(bench->peers, "peer_fma_flops");
     if (!fma_flops) return false;
     printf(
         "\n## Matrix product, f32, square, one thread\n\n"
         "| size | Tile GFLOP/s | of the FMA peak | OpenBLAS GFLOP/s | Tile / OpenBLAS time |\n|---|---|---|---|---|\n");
     static const int sizes[] = {64, 128, 256, 512, 1024, 2048};
-    Sgemm *openblas = find_openblas();
     bool good = true;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) good &= bench_matmul_size(bench, openblas, sizes[i]);
     return good;
@@ -287,7 +276,7 @@ static void print_compile_steps(const Bench *bench) {
 }
 
 static bool bench_compile(const Bench *bench) {
-    if (!wanted(bench, "compile")) return true;
+    if (!bench_wanted(bench, "compile")) return true;
     char file[4096], source[] = "bench/peers.c", object[] = "/dev/null";
     snprintf(file, sizeof file, "%s/softmax.tile:softmax", bench->stdlib);
     char *tilec[] = {(char *)bench->tilec, "run", file, "x=rand:f32[64,1000]", "y=@", NULL};
@@ -323,7 +312,9 @@ int main(int count, char **arguments) {
     if (tile_compiler_create(&options, &bench.compiler) != TILE_OK) return 2;
     if (tile_thread_pool_create(&one, &bench.pool) != TILE_OK) return 2;
     bool good = bench_compile(&bench);
-    good &= bench_matmul(&bench);
+    Sgemm *openblas = find_openblas();
+    good &= bench_matmul(&bench, openblas);
+    good &= bench_products(&bench, openblas);
     good &= bench_kernels(&bench);
     tile_thread_pool_destroy(bench.pool);
     tile_compiler_destroy(bench.compiler);

@@ -7,7 +7,7 @@ sh scripts/install_packages.sh bench
 cmake --preset release >/dev/null
 cmake --build --preset release --target tile_bench tilec
 mkdir -p build/bench
-clang-22 -I. -O3 -march=native -ffast-math -fveclib=libmvec -fPIC -shared bench/peers.c -o build/bench/peers.so -lmvec -lm
+clang-22 -I. -O3 -march=native -ffast-math -fveclib=libmvec -fPIC -shared bench/peers.c bench/peers_products.c -o build/bench/peers.so -lmvec -lm
 
 echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(clang-22 --version | head -n 1)"
 # OpenBLAS takes new processors for very old ones unless it is told.

@@ -1,0 +1,26 @@
+/* What the tables of tile_bench share. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "bench/measure.h"
+#include "driver/compile.h"
+
+typedef struct Bench {
+    const char *stdlib, *tilec, *pattern;
+    void *peers;
+    TileCompiler *compiler;
+    TileThreadPool *pool;
+} Bench;
+
+/* cblas_sgemm. */
+typedef void Sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
+                   const float *b, int ldb, float beta, float *c, int ldc);
+
+bool bench_wanted(const Bench *bench, const char *name);
+/* A kernel of the standard library, with one setting unless its name is NULL; false after a message. */
+bool bench_open(const Bench *bench, TileLibrary **library, TileKernel **kernel, const char *file, const char *name,
+                const TileSetting *setting);
+/* products.c; without OpenBLAS (NULL), its products have no peer. */
+bool bench_products(const Bench *bench, Sgemm *sgemm);
+
+#endif

@@ -64,7 +64,7 @@ void dot_end(Dot *dot);
 
 /* ---- the parts ---- */
 
-/* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again. */
+/* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again, or zero. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 /* Rows k0 .. of b, kc of them, and as many columns from j0 on, into b_panel; what fills up
  * the last block is of no account. */

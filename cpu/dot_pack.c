@@ -57,6 +57,27 @@ static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *strid
     if (!is_known) dot_end(dot);
 }
 
+/* ---- squares ---- */
+
+enum { MOST_LANES = 16 };
+
+/* Each stage brings together lanes that are half as far apart: after log2(lanes) of them rows are columns. */
+static void transpose(Dot *dot, TileValue **rows) {
+    TileValue *next[MOST_LANES];
+    int64_t half = dot->lanes / 2, low[MOST_LANES], high[MOST_LANES];
+    for (int64_t l = 0; l < dot->lanes; l++) {
+        low[l] = l / 2 + (l % 2) * dot->lanes;
+        high[l] = low[l] + half;
+    }
+    for (int64_t stage = 1; stage < dot->lanes; stage *= 2) {
+        for (int64_t r = 0; r < half; r++) {
+            next[2 * r] = tile_build_shuffle(dot->builder, rows[r], rows[r + half], low, (unsigned)dot->lanes);
+            next[2 * r + 1] = tile_build_shuffle(dot->builder, rows[r], rows[r + half], high, (unsigned)dot->lanes);
+        }
+        for (int64_t r = 0; r < dot->lanes; r++) rows[r] = next[r];
+    }
+}
+
 /* ---- a: rows are copied ---- */
 
 typedef struct PackA {
@@ -94,14 +115,51 @@ static void pack_rows(Dot *dot, const Run *run, void *state) {
     dot_end(dot);
 }
 
+/* As many k from `k` on as a vector has lanes, of as many rows from `row` of the block on, which are adjacent: loaded k
+ * by k, stored row by row. The k past the last are that one again and rows past the last are zero; neither counts. */
+static void pack_row_square(Dot *dot, const PackA *pack, TileValue *k, int64_t row) {
+    Run run = adjacent_run(dot, dot->a.scalar);
+    TileValue *rows[MOST_LANES], *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->kc, dot_i64(dot, 1));
+    TileValue *first = dot_add(dot, pack->i, dot_i64(dot, row));
+    TileValue *mask = dot_mask(dot, first, dot->m);
+    TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, first, dot->a.row));
+    for (int64_t l = 0; l < dot->lanes; l++) {
+        TileValue *source = dot_minimum(dot, dot_add(dot, k, dot_i64(dot, l)), last);
+        TileValue *bytes = dot_multiply(dot, dot_add(dot, pack->k0, source), dot->a.column);
+        rows[l] = load_run(dot, &run, dot_offset(dot, corner, bytes), mask);
+    }
+    transpose(dot, rows);
+    TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
+    for (int64_t l = 0; l < dot->lanes && row + l < dot->block_rows; l++) {
+        TileValue *bytes = dot_i64(dot, (row + l) * dot->panel_row * dot->bytes);
+        tile_build_store(dot->builder, rows[l], dot_offset(dot, to, bytes), NULL, 0);
+    }
+}
+
+static bool is_adjacent(const TileValue *stride, TileScalar scalar) {
+    int64_t known;
+    return tile_value_integer(stride, &known) && known == tile_scalar_bytes(scalar);
+}
+
+static void pack_any_rows(Dot *dot, const Run *run, void *state) {
+    const PackA *pack = state;
+    if (!run->offsets || !is_adjacent(dot->a.row, dot->a.scalar)) {
+        pack_rows(dot, run, state);
+        return;
+    }
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot->lanes);
+    for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) pack_row_square(dot, pack, k, row);
+    dot_end(dot);
+}
+
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
     PackA pack = {i, k0, kc};
-    pack_by_stride(dot, &dot->a, dot->a.column, pack_rows, &pack);
+    pack_by_stride(dot, &dot->a, dot->a.column, pack_any_rows, &pack);
 }
 
 /* ---- b: blocks of columns become contiguous ---- */
 
-enum { ROWS_AHEAD = 4, MOST_LANES = 16 };
+enum { ROWS_AHEAD = 4 };
 
 typedef struct PackB {
     TileValue *panels, *j0, *columns, *k0, *kc;
@@ -144,23 +202,6 @@ static void pack_adjacent(Dot *dot, const Run *run, const PackB *pack) {
     dot_end(dot);
 }
 
-/* Each stage brings together lanes that are half as far apart: after log2(lanes) of them rows are columns. */
-static void transpose(Dot *dot, TileValue **rows) {
-    TileValue *next[MOST_LANES];
-    int64_t half = dot->lanes / 2, low[MOST_LANES], high[MOST_LANES];
-    for (int64_t l = 0; l < dot->lanes; l++) {
-        low[l] = l / 2 + (l % 2) * dot->lanes;
-        high[l] = low[l] + half;
-    }
-    for (int64_t stage = 1; stage < dot->lanes; stage *= 2) {
-        for (int64_t r = 0; r < half; r++) {
-            next[2 * r] = tile_build_shuffle(dot->builder, rows[r], rows[r + half], low, (unsigned)dot->lanes);
-            next[2 * r + 1] = tile_build_shuffle(dot->builder, rows[r], rows[r + half], high, (unsigned)dot->lanes);
-        }
-        for (int64_t r = 0; r < dot->lanes; r++) rows[r] = next[r];
-    }
-}
-
 /* As many columns of b as a vector has lanes, as many k of each; columns past the last are that one again. */
 static void load_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j, TileValue **rows) {
     Run run = adjacent_run(dot, dot->b.scalar);
@@ -187,6 +228,25 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
     }
 }
 
+/* Vectors of the last block that no square of columns reaches become zero: what lay there before might be denormal, and
+ * multiplying that takes a hundred times as long. */
+static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
+    TileEmitter *e = dot->emitter;
+    TileValue *zero = tile_emit_bits(e, dot_vector(dot, dot->scalar), 0);
+    TileValue *rest = tile_emit_with_bits(e, TILE_OP_REM, pack->columns, (uint64_t)dot->block_columns);
+    TileValue *begin = tile_emit_binary(e, TILE_OP_SUB, pack->columns, rest);
+    TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
+    for (int64_t v = 1; v < dot->block_vectors; v++) {
+        TileValue *reached = tile_emit_binary(e, TILE_OP_LT, dot_i64(dot, v * dot->lanes), rest);
+        TileValue *missing = tile_emit_select(e, reached, dot_i64(dot, 0), rows);
+        missing = tile_emit_select(e, tile_emit_binary(e, TILE_OP_EQ, rest, dot_i64(dot, 0)), dot_i64(dot, 0), missing);
+        TileValue *k = dot_for(dot, dot_i64(dot, 0), missing, 1);
+        TileValue *at = dot_offset(dot, to, dot_scale(dot, k, dot->block_columns * dot->bytes));
+        tile_build_store(dot->builder, zero, dot_offset(dot, at, dot_i64(dot, v * dot->lanes * dot->bytes)), NULL, 0);
+        dot_end(dot);
+    }
+}
+
 /* Of a transposed b, k being adjacent: whole squares; what is left of k is gathered. */
 static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     TileValue *zero = dot_i64(dot, 0);
@@ -195,6 +255,7 @@ static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     pack_square(dot, pack, dot_for(dot, zero, whole, dot->lanes), j);
     dot_end(dot);
     dot_end(dot);
+    clear_rest(dot, pack, whole);
     j = dot_for(dot, zero, pack->columns, dot->block_columns);
     pack_block(dot, run, pack, whole, j);
     dot_end(dot);
@@ -202,10 +263,9 @@ static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
 
 static void pack_blocks(Dot *dot, const Run *run, void *state) {
     const PackB *pack = state;
-    int64_t known;
     if (!run->offsets) {
         pack_adjacent(dot, run, pack);
-    } else if (tile_value_integer(dot->b.row, &known) && known == tile_scalar_bytes(dot->b.scalar)) {
+    } else if (is_adjacent(dot->b.row, dot->b.scalar)) {
         pack_transposed(dot, run, pack);
     } else {
         TileValue *zero = dot_i64(dot, 0);

@@ -88,30 +88,42 @@ TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char 
 
 /* ---- reductions ---- */
 
-/* One op per axis, innermost first, with axes that stay in `map`. */
-static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep) {
-    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
+/* What is invalid along the axis becomes the identity, and the axis goes. */
+static TileMeaning reduce_axis(TileChecker *c, TileMeaning m, TileName kind, unsigned axis) {
+    const TileValidity *skipped = tile_valid_select(c, m.valid, 1u << axis, false);
     TileScalar scalar = (TileScalar)m.scalar;
     TileValue *x = tile_emit_value(c, &m);
     if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, scalar, identity_bits(kind, scalar)));
     const TileSum *extent[TILE_MAX_TILE_RANK];
     int8_t map[TILE_MAX_TILE_RANK];
     unsigned rank = 0;
-    for (int axis = m.rank - 1; axis >= 0; axis--)
-        if (axes >> axis & 1) x = tile_build_reduce(tile_emitter(c), x, kind, axis);
+    for (unsigned i = 0; i < m.rank; i++) {
+        map[i] = i == axis ? -1 : (int8_t)rank;
+        if (i != axis) extent[rank++] = m.extent[i];
+    }
+    x = tile_build_reduce(tile_emitter(c), x, kind, axis);
+    return tile_value_meaning(c, x, extent, tile_valid_map(c, m.valid, map));
+}
+
+/* One op per axis, innermost first, so that invalid elements of the outer axes are left out when their turn comes: the
+ * whole line of an outer axis needs no computing then. With `keep`, the axes stay with extent 1. */
+static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep) {
+    TileMeaning result = m;
+    for (unsigned axis = m.rank; axis-- > 0;)
+        if (axes >> axis & 1) result = reduce_axis(c, result, kind, axis);
+    if (!keep) return result;
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    int64_t numbers[TILE_MAX_TILE_RANK];
+    unsigned left = 0;
     for (unsigned axis = 0; axis < m.rank; axis++) {
         bool gone = axes >> axis & 1;
-        map[axis] = gone ? -1 : (int8_t)rank;
-        if (gone && !keep) continue;
-        extent[rank++] = gone ? tile_sum_integer(&c->sums, 1) : m.extent[axis];
+        if (!gone) map[left++] = (int8_t)axis;
+        extent[axis] = gone ? tile_sum_integer(&c->sums, 1) : m.extent[axis];
+        numbers[axis] = tile_extent_value(c, extent[axis]);
     }
-    const TileValidity *valid = tile_valid_map(c, m.valid, map);
-    if (keep) {
-        int64_t numbers[TILE_MAX_TILE_RANK];
-        for (unsigned i = 0; i < rank; i++) numbers[i] = tile_extent_value(c, extent[i]);
-        x = tile_build_reshape(tile_emitter(c), x, rank, numbers);
-    }
-    return tile_value_meaning(c, x, extent, valid);
+    TileValue *x = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &result), m.rank, numbers);
+    return tile_value_meaning(c, x, extent, tile_valid_map(c, result.valid, map));
 }
 
 /* Narrow integers sum in i32; 16-bit floats in f32, rounded once at the end. */

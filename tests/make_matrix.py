@@ -64,6 +64,11 @@ FEW_XY = [("x", FEW_VIEWS), ("y", ["contiguous", "rows"])]
 NN = "relu6 leaky_relu elu selu softplus logsigmoid mish hardsigmoid hardswish softsign swish square sign".split()
 WIDE_HOSTILE = ("normal", "hostile", "special")
 INDEXED = ["f32:i64", "f32:i32", "f16:i32", "bf16:i64"]
+BACKWARD = [("dy", FEW_VIEWS), ("x", "in")]
+PARTS = {"-": {"M": [0, 1, 63, 64, 65, 130], "N": [1, 511, 512, 513]},
+         "BM=5 BN=36 BP=3": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
+WHOLE = {"-": {"M": [0, 1, 15, 16, 17, 69], "N": [0, 1, 1023, 1024, 1025]},
+         "BM=4 BN=36 BP=5": {"M": [0, 1, 3, 4, 5, 27], "N": around(36)}}
 VOCABULARY = {"-": {"M": [0, 1, 3], "V": around(4096)}, "BV=100": {"M": [1, 5], "V": around(100)}}
 MATMUL_TUNES = {
     "BM=8 BN=24 BK=16": {"M": around(8), "N": around(24), "K": around(16)},
@@ -155,6 +160,21 @@ KERNELS = [
            types=INDEXED, data=WIDE_HOSTILE),
     Kernel("norm:layernorm", [("x", "in"), ("gamma", "in"), ("beta", "in"), ("y", "out")], rank2(1024, 100)),
     Kernel("norm:rmsnorm", [("x", "in"), ("gamma", "in"), ("y", "out")], rank2(1024, 100)),
+    Kernel("norm:layernorm_forward", XY + [("mean", FEW_VIEWS), ("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
+    Kernel("norm:layernorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
+    Kernel("norm:layernorm_backward_params", BACKWARD + [("dgamma", FEW_VIEWS)], PARTS),
+    Kernel("norm:rmsnorm_forward", FEW_XY + [("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
+    Kernel("norm:rmsnorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
+    Kernel("norm:rmsnorm_backward_params", BACKWARD, PARTS),
+    Kernel("norm:group_norm", XY, {"-": {"B": [1, 2], "C": [2, 6, 8, 10], "P": [1, 1023, 1024, 1025]},
+                                   "BC=3 BP=100": {"B": [0, 1, 3], "C": [0, 2, 4, 6, 14], "P": around(100)}}),
+    Kernel("reduce:variance_rows", [("x", "in"), ("y", FEW_VIEWS), ("mean", FEW_VIEWS)], rank2(4096, 100)),
+    Kernel("reduce:variance_rows_merged", [("x", "in"), ("y", FEW_VIEWS), ("mean", FEW_VIEWS)], rank2(4096, 100)),
+    Kernel("reduce:variance_rows_merged/biased", [("x", FEW_VIEWS)], FEW, types=["f32"]),
+    Kernel("reduce:sum_all", [("x", "in")], WHOLE, data=WIDE),
+    Kernel("reduce:mean_all", [("x", "in")], WHOLE),
+    Kernel("reduce:max_all", [("x", "in")], WHOLE),
+    Kernel("reduce:norm_all", [("x", "in")], WHOLE),
     Kernel("reduce:sum_rows", XY, rank2(4096, 100)),
     Kernel("reduce:sum_columns", XY, {"-": {"M": around(16), "N": around(1024)},
                                       "BM=5 BN=36": {"M": around(5), "N": around(36)}}),

@@ -6,6 +6,23 @@
     { "x", ROLE_IN, "MN", KIND_T, SPECIAL_ALL }
 #define Y_SAME                                                                                                         \
     { "y", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE }
+#define DY_ROWS                                                                                                        \
+    { "dy", ROLE_IN, "MN", KIND_T, SPECIAL_ALL }
+#define NORM_ROW(name)                                                                                                 \
+    { name, ROLE_IN, "N", KIND_F32, SPECIAL_FINITE }
+#define NORM_COLUMN(name)                                                                                              \
+    { name, ROLE_IN, "M", KIND_F32, SPECIAL_FINITE }
+#define NORM_RESULT(name, dimensions)                                                                                  \
+    { name, ROLE_OUT, dimensions, KIND_F32, SPECIAL_NONE }
+#define VARIANCE(which, correction)                                                                                    \
+    {                                                                                                                  \
+        .name = "reduce:" which, .scalar = {correction}, .reference = reference_variance_rows, .parameters = {         \
+            X_ROWS,                                                                                                    \
+            NORM_RESULT("y", "M"),                                                                                     \
+            NORM_RESULT("mean", "M"),                                                                                  \
+            {"correction", ROLE_INTEGER, NULL, KIND_I64, SPECIAL_NONE}                                                 \
+        }                                                                                                              \
+    }
 /* The map of a function of one number. */
 #define MAP(function)                                                                                                  \
     {                                                                                                                  \
@@ -115,6 +132,59 @@ static const Case cases[] = {
                     {"eps", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE}},
      .scalar = {1e-5},
      .reference = reference_rmsnorm},
+    {.name = "norm:layernorm_forward",
+     .parameters = {X_ROWS,
+                    NORM_ROW("gamma"),
+                    NORM_ROW("beta"),
+                    Y_SAME,
+                    NORM_RESULT("mean", "M"),
+                    NORM_RESULT("rstd", "M"),
+                    {"eps", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE}},
+     .scalar = {1e-5},
+     .reference = reference_layernorm_forward},
+    {.name = "norm:layernorm_backward",
+     .parameters = {DY_ROWS,
+                    X_ROWS,
+                    NORM_ROW("gamma"),
+                    NORM_COLUMN("mean"),
+                    NORM_COLUMN("rstd"),
+                    {"dx", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE}},
+     .reference = reference_layernorm_backward},
+    {.name = "norm:layernorm_backward_params",
+     .parameters = {DY_ROWS, X_ROWS, NORM_COLUMN("mean"), NORM_COLUMN("rstd"), NORM_RESULT("dgamma", "N"),
+                    NORM_RESULT("dbeta", "N")},
+     .reference = reference_layernorm_backward_params},
+    {.name = "norm:rmsnorm_forward",
+     .parameters = {X_ROWS,
+                    NORM_ROW("gamma"),
+                    Y_SAME,
+                    NORM_RESULT("rstd", "M"),
+                    {"eps", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE}},
+     .scalar = {1e-5},
+     .reference = reference_rmsnorm_forward},
+    {.name = "norm:rmsnorm_backward",
+     .parameters =
+         {DY_ROWS, X_ROWS, NORM_ROW("gamma"), NORM_COLUMN("rstd"), {"dx", ROLE_OUT, "MN", KIND_T, SPECIAL_NONE}},
+     .reference = reference_rmsnorm_backward},
+    {.name = "norm:rmsnorm_backward_params",
+     .parameters = {DY_ROWS, X_ROWS, NORM_COLUMN("rstd"), NORM_RESULT("dgamma", "N")},
+     .reference = reference_rmsnorm_backward_params},
+    {.name = "norm:group_norm",
+     .parameters = {{"x", ROLE_IN, "BCP", KIND_T, SPECIAL_ALL},
+                    {"gamma", ROLE_IN, "C", KIND_F32, SPECIAL_FINITE},
+                    {"beta", ROLE_IN, "C", KIND_F32, SPECIAL_FINITE},
+                    {"y", ROLE_OUT, "BCP", KIND_T, SPECIAL_NONE},
+                    {"groups", ROLE_INTEGER, NULL, KIND_I64, SPECIAL_NONE},
+                    {"eps", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE}},
+     .scalar = {2, 1e-5},
+     .reference = reference_group_norm},
+    VARIANCE("variance_rows", 1),
+    VARIANCE("variance_rows_merged", 1),
+    VARIANCE("variance_rows_merged/biased", 0),
+    {.name = "reduce:sum_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_sum_all},
+    {.name = "reduce:mean_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_mean_all},
+    {.name = "reduce:max_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_max_all},
+    {.name = "reduce:norm_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_norm_all},
     {.name = "reduce:sum_rows",
      .parameters = {X_ROWS, {"y", ROLE_OUT, "M", KIND_T, SPECIAL_NONE}},
      .reference = reference_sum_rows},

@@ -52,6 +52,11 @@ Reference reference_relu6, reference_leaky_relu, reference_elu, reference_selu, 
     reference_square, reference_sign, reference_logaddexp;
 Reference reference_logsumexp, reference_log_softmax, reference_cross_entropy, reference_cross_entropy_backward;
 
+/* reference_norm.c */
+Reference reference_layernorm_forward, reference_layernorm_backward, reference_layernorm_backward_params,
+    reference_rmsnorm_forward, reference_rmsnorm_backward, reference_rmsnorm_backward_params, reference_group_norm;
+Reference reference_variance_rows, reference_sum_all, reference_mean_all, reference_max_all, reference_norm_all;
+
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
 
@@ -63,6 +68,14 @@ static inline double reference_lanes_slack(int64_t n, double magnitude) {
 static inline double reference_serial_slack(int64_t n, double magnitude) {
     return F32_ROUNDOFF * magnitude * ((double)n + 2);
 }
+
+/* Mean and variance of numbers, and the errors of an f32 computation of them in two passes; that of the variance is
+ * relative to variance + eps. */
+typedef struct Moments {
+    double mean, variance, mean_slack, variance_relative;
+} Moments;
+
+Moments reference_moments(const double *x, int64_t count, double eps);
 
 /* Functions of one number: the value, and the slack for an f32 kernel given an exact argument. */
 typedef struct Approximate {

@@ -37,12 +37,7 @@ void reference_softmax(const Problem *problem) {
     }
 }
 
-/* Mean and variance of a row, and the errors of an f32 computation of them in two passes. */
-typedef struct Moments {
-    double mean, variance, mean_slack, variance_relative;
-} Moments;
-
-static Moments row_moments(const double *x, int64_t count, double eps) {
+Moments reference_moments(const double *x, int64_t count, double eps) {
     double sum = 0, magnitude = 0, squares = 0;
     for (int64_t i = 0; i < count; i++) {
         sum += x[i];
@@ -69,7 +64,7 @@ void reference_layernorm(const Problem *problem) {
     const double *gamma = problem->input[1], *beta = problem->input[2];
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
         const double *x = problem->input[0] + m * columns;
-        Moments moments = row_moments(x, columns, eps);
+        Moments moments = reference_moments(x, columns, eps);
         double scale = 1 / sqrt(moments.variance + eps);
         double relative = moments.variance_relative / 2 + 8 * F32_ROUNDOFF;
         for (int64_t n = 0; n < columns; n++) {

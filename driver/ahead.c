@@ -7,6 +7,7 @@
 #include "driver/ahead.h"
 #include "launch/image_bytes.h"
 #include "launch/options.h"
+#include "mlir_bridge/share.h"
 
 /* ---- what is asked for ---- */
 
@@ -161,10 +162,21 @@ static tile_status merge_objects(TileBuild *build, TileCode *glue) {
     return tile_objects_merge(inputs.items, inputs.count, &build->object, &build->message);
 }
 
+static tile_status make_shared(TileBuild *build) {
+    TileShareOptions options = {.name = build->options.name ? build->options.name : "kernels.so",
+                                .needed = TILE_LAUNCH_LIBRARY};
+    TileCode shared;
+    TILE_TRY(tile_object_share(&build->object, &options, &shared, &build->message));
+    tile_code_release(&build->object);
+    build->object = shared;
+    return TILE_OK;
+}
+
 static tile_status make_object(TileBuild *build) {
     TileCode glue = {0};
     tile_status status = merge_objects(build, &glue);
     tile_code_release(&glue);
+    if (status == TILE_OK && (build->options.flags & TILE_BUILD_SHARED)) status = make_shared(build);
     return status;
 }
 

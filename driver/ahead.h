@@ -23,6 +23,7 @@ typedef struct TileAheadVariant {
 typedef struct TileAheadCode {
     TileImageVariant variant;
     TileCode object;
+    size_t asked;         /* demands of the variant's text */
     const char **symbols; /* of the phases, in the result */
 } TileAheadCode;
 

@@ -299,13 +299,18 @@ static void add_variant(Job *job) {
     TileAheadExport *export = job->export;
     TileArena *arena = job->build->arena;
     size_t at = export->made.count;
-    for (size_t i = 0; i < export->made.count; i++)
-        if (same_demands(&export->made.items[i].variant, &job->made, job->signature)) {
-            tile_code_release(&job->object);
-            return;
-        }
-    TileAheadCode code = {.variant = job->made, .object = job->object};
+    TileAheadCode code = {.variant = job->made, .object = job->object, .asked = job->variant->demands.count};
     job->object = (TileCode){0};
+    for (size_t i = 0; i < export->made.count; i++) {
+        TileAheadCode *same = &export->made.items[i];
+        if (!same_demands(&same->variant, &code.variant, job->signature)) continue;
+        if (code.asked < same->asked) { /* what was asked in addition made no difference */
+            same->variant.label = code.variant.label;
+            same->asked = code.asked;
+        }
+        tile_code_release(&code.object);
+        return;
+    }
     tile_list_push(arena, &export->made, code);
     unsigned demands = count_demands(&code.variant, job->signature);
     for (; at > 0 && count_demands(&export->made.items[at - 1].variant, job->signature) < demands; at--)

@@ -61,6 +61,7 @@ typedef enum NestStatementKind {
     NEST_SCALAR, /* an op on scalars that waits for a statement */
     NEST_READ,   /* a region op or terminator that reads one-element tiles; emitted with its op */
     NEST_STORE,
+    NEST_ATOMIC, /* in loops of its own, lane by lane */
     NEST_REDUCE,
     NEST_ARG_REDUCE,
     NEST_FOLD,
@@ -149,7 +150,7 @@ typedef struct NestTensor {
     const TileType *type; /* the old type */
 } NestTensor;
 
-/* A store_tile, and where in the order of the text it stands. */
+/* A store_tile or atomic_tile, and where in the order of the text it stands. */
 typedef struct NestWrite {
     const TileValue *tensor;
     uint32_t position;

@@ -53,6 +53,23 @@ static void emit_store(Nest *n, NestStatement *s) {
     nest_store(n, value, address, mask, s->op);
 }
 
+static void emit_atomic(Nest *n, NestStatement *s) {
+    TileValue *index[TILE_MAX_TILE_RANK], *mask, *operands[4];
+    unsigned level, count = tile_access_first(s->op);
+    nest_point(n, s, rank_of(s->value->type), index);
+    for (unsigned i = 1; i < count; i++) operands[i] = nest_pull(n, tile_op_operand(s->op, i), index);
+    operands[0] = nest_address(n, s->op, index, &mask, &level);
+    int64_t part = TILE_PARTS_MASK;
+    TileAttribute attributes[] = {*tile_op_get(s->op, TILE_ATTRIBUTE_UPDATE),
+                                  {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
+    if (mask) operands[count++] = mask;
+    TileBuilder b = tile_builder_at_end(n->module, n->open[n->open_count - 1].block);
+    b.location = s->op->location;
+    const TileType *type = tile_type_scalar(n->module->context, s->value->type->scalar);
+    TileOp *op = tile_build_op(&b, TILE_OP_ATOMIC, operands, count, attributes, mask ? 2 : 1, &type, 1);
+    nest_define(n, s, index, tile_op_result(op, 0));
+}
+
 static void emit_keep(Nest *n, NestStatement *s) {
     TileValue *index[TILE_MAX_TILE_RANK];
     nest_point(n, s, rank_of(s->value->type), index);
@@ -85,6 +102,7 @@ void nest_emit_statement(Nest *n, NestStatement *s) {
     switch (s->kind) {
     case NEST_SCALAR: nest_emit_scalar(n, s->op); break;
     case NEST_STORE: emit_store(n, s); break;
+    case NEST_ATOMIC: emit_atomic(n, s); break;
     case NEST_KEEP: emit_keep(n, s); break;
     case NEST_COPY: emit_copy(n, s); break;
     case NEST_DOT: nest_emit_dot(n, s); break;

@@ -8,7 +8,7 @@
 
 unsigned nest_access(const TileOp *op, NestDimension *dimensions, unsigned *count) {
     const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = op->id == TILE_OP_STORE_TILE ? 2 : 1;
+    unsigned operand = tile_access_first(op);
     int axis = 0, gathered = -1;
     *count = access->count;
     for (unsigned d = 0; d < access->count; d++) {
@@ -196,7 +196,7 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
         region_atoms(n, value, atoms);
     } else if (tile_op_combiner(op)) {
         fold_result_atoms(n, op, atoms);
-    } else if (op->id == TILE_OP_LOAD_TILE) {
+    } else if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_ATOMIC_TILE) {
         load_atoms(op, atoms);
     } else if (op->id == TILE_OP_DOT) {
         dot_atoms(n, value, atoms);
@@ -518,9 +518,10 @@ void nest_collect_leaves(Nest *n, NestStatement *s) {
         for (unsigned i = 0; i < op->operand_count; i++)
             if (tile_type_lanes(tile_op_operand(op, i)->type) == 1) walk_scalar(n, s, tile_op_operand(op, i));
         break;
-    case NEST_STORE: {
+    case NEST_STORE:
+    case NEST_ATOMIC: {
         NestMap map = nest_map(s, tile_op_operand(op, 1)->type->rank);
-        walk(n, s, tile_op_operand(op, 1), map);
+        for (unsigned i = 1; i < tile_access_first(op); i++) walk(n, s, tile_op_operand(op, i), map);
         walk_access(n, s, op, &map);
         break;
     }

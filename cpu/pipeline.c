@@ -21,7 +21,7 @@ const TilePassTable *tile_cpu_passes(void) { return &table; }
 static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
                                      "cpu-programs,canonicalise,cse,dce,"
                                      "cpu-nest,cse,licm,dce,"
-                                     "cpu-vectorise,cpu-dot,cpu-math,"
+                                     "cpu-vectorise,cpu-dot,cpu-math,cpu-atomic,"
                                      "cse,licm,dce,"
                                      "cpu-scratch,cpu-machine";
 

@@ -59,7 +59,7 @@ static void number_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         uint32_t position = ++n->position;
         for (unsigned i = 0; i < op->result_count; i++) nest_info(n, &op->results[i])->position = position;
-        if (op->id == TILE_OP_STORE_TILE) {
+        if (op->id == TILE_OP_STORE_TILE || op->id == TILE_OP_ATOMIC_TILE) {
             NestWrite write = {.tensor = tile_op_operand(op, 0), .position = position};
             tile_list_push(n->arena, &n->writes, write);
         }
@@ -149,6 +149,7 @@ static void plan_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         TileValue *result = op->result_count ? tile_op_result(op, 0) : NULL;
         if (op->id == TILE_OP_STORE_TILE) nest_statement(n, NEST_STORE, op, NULL);
+        if (op->id == TILE_OP_ATOMIC_TILE) nest_statement(n, NEST_ATOMIC, op, result);
         if (op->id == TILE_OP_REDUCE) nest_statement(n, NEST_REDUCE, op, result);
         if (op->id == TILE_OP_ARG_REDUCE) nest_statement(n, NEST_ARG_REDUCE, op, result);
         if (tile_op_combiner(op)) plan_fold(n, op);
@@ -196,7 +197,8 @@ static void mark_statement(Nest *n, NestStatement *s) {
         mark(n, s->a.value, s, false);
         mark(n, s->b.value, s, false);
     } else if (s->kind != NEST_PART) {
-        mark_operands(n, s->op, s, false);
+        /* An atomic op runs lane by lane: what is worth vectors has loops of its own. */
+        mark_operands(n, s->op, s, s->kind == NEST_ATOMIC);
     }
 }
 
@@ -279,11 +281,11 @@ static bool same_access(const TileOp *load, const TileOp *store) {
 
 /* A store may read what it overwrites at the point itself. */
 static bool reads_what_it_writes(Nest *n, const NestStatement *s, const NestLeaf *leaf) {
-    if (s->kind != NEST_STORE) return false;
+    if (s->kind != NEST_STORE && s->kind != NEST_ATOMIC) return false;
     const TileOp *load = leaf->value->op;
     const TileValue *tensor = tile_op_operand(load, 0), *target = tile_op_operand(s->op, 0);
     if (!nest_tensors_overlap(n, tensor, target)) return false;
-    return tensor != target || !same_access(load, s->op) ||
+    return s->kind == NEST_ATOMIC || tensor != target || !same_access(load, s->op) ||
            !nest_map_is_identity(s, &leaf->map, leaf->value->type->rank);
 }
 
@@ -328,7 +330,8 @@ static void set_levels(Nest *n, NestStatement *s) {
     case NEST_SCALAR:
     case NEST_READ:
     case NEST_DOT: break;
-    case NEST_STORE: nest_store_levels(s); break;
+    case NEST_STORE:
+    case NEST_ATOMIC: nest_store_levels(s); break;
     case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;
     case NEST_COPY: nest_copy_levels(n, s); break;
     case NEST_REDUCE:

@@ -62,7 +62,7 @@ static bool same_buffer(const NestStatement *s, const NestStatement *before) {
 
 /* Does `writer` store to a tensor that `other` loads or stores? */
 static bool tensor_conflict(Nest *n, const NestStatement *writer, const NestStatement *other) {
-    if (writer->kind != NEST_STORE) return false;
+    if (writer->kind != NEST_STORE && writer->kind != NEST_ATOMIC) return false;
     const TileValue *tensor = tile_op_operand(writer->op, 0);
     if (other->kind == NEST_STORE && nest_tensors_overlap(n, tensor, tile_op_operand(other->op, 0))) return true;
     for (size_t i = 0; i < other->leaves.count; i++) {
@@ -80,6 +80,7 @@ static Conflict conflict_with(Nest *n, const NestStatement *s, const NestNode *n
         return conflict;
     }
     const NestStatement *before = node->statement;
+    if (s->kind == NEST_ATOMIC || before->kind == NEST_ATOMIC) return BLOCKED; /* would keep others from vectors */
     if (same_buffer(s, before) || tensor_conflict(n, s, before) || tensor_conflict(n, before, s)) return BLOCKED;
     return worse(read_after_write(n, s, before, level), write_after_read(n, s, before, level));
 }

@@ -139,9 +139,7 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     read_arguments(built->kernel, slots, arguments);
     const TileOp *assertion = NULL;
-    TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
-                                   .debug = built->unit->input->flags & TILE_COMPILE_DEBUG,
-                                   .assertion = &assertion};
+    TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL, .assertion = &assertion};
     TileText message = {.arena = arena};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     tile_status status = execution_status(execution);

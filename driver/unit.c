@@ -89,7 +89,10 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
         if (tile_kernel_has_setting(kernel, input->bindings[i].name))
             tile_list_push(unit->arena, &all, input->bindings[i]);
     for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
-    TileLowerOptions options = {.target = "cpu", .bindings = all.items, .binding_count = all.count};
+    TileLowerOptions options = {.target = "cpu",
+                                .bindings = all.items,
+                                .binding_count = all.count,
+                                .debug = unit->input->flags & TILE_COMPILE_DEBUG};
     TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->name, &options, &unit->module));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
     return TILE_OK;

@@ -200,6 +200,17 @@ uint64_t tile_eval_identity(int64_t kind, TileScalar scalar) {
     }
 }
 
+uint64_t tile_eval_update(int64_t update, TileScalar scalar, uint64_t old, uint64_t value, uint64_t expected) {
+    uint64_t operands[] = {old, value}, result = old;
+    TileOpId combiner = TILE_OP_ADD;
+    if (update == TILE_UPDATE_READ) return old;
+    if (update == TILE_UPDATE_CAS) return old == expected ? value : old;
+    if (update == TILE_UPDATE_MIN) combiner = TILE_OP_MIN;
+    if (update == TILE_UPDATE_MAX) combiner = TILE_OP_MAX;
+    tile_eval(combiner, scalar, scalar, operands, &result);
+    return result;
+}
+
 float tile_eval_tf32(float value) {
     if (isnan(value) || isinf(value)) return value;
     uint32_t bits;

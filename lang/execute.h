@@ -22,7 +22,6 @@ typedef enum TileExecution {
 
 typedef struct TileExecutorOptions {
     bool no_poison; /* faster: poison is not tracked; invalid lanes are all ones */
-    bool debug;     /* integer division by zero and shifts past the width are faults */
     uint64_t seed;  /* other than 0: programs of a grid and points of a parallel loop run in a random order */
     /* A module with a function `<kernel>.<number>` for each grid of the kernel: run in place of the grids' regions,
      * in `chunks` (0: one) ranges of programs, cut at random where there is a seed. */

@@ -130,6 +130,30 @@ bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_
     return true;
 }
 
+/* Programs run one after the other here, so that nothing can come in between. */
+bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                              TileScalar scalar, uint32_t lane, unsigned first) {
+    int64_t update = tile_op_integer(in->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    ExecValue result = tile_exec_result(e, in);
+    uint64_t old, operands[2] = {0};
+    bool poison;
+    if (!tile_exec_load_element(e, in, object, offset, scalar, &old, &poison)) return false;
+    unsigned count = update == TILE_UPDATE_READ ? 0 : update == TILE_UPDATE_CAS ? 2 : 1;
+    for (unsigned i = 0; i < count; i++) {
+        ExecValue operand = tile_exec_operand(e, in, first + i);
+        operands[i] = operand.lanes[lane];
+        poison |= tile_exec_poisoned(operand, lane);
+    }
+    if (poison && count) return tile_exec_fault(e, in, "updates with a lane that is poison");
+    result.lanes[lane] = old;
+    if (poison)
+        tile_exec_set_poison(e, result, lane);
+    else if (*result.any)
+        result.poison[lane] = 0;
+    uint64_t next = tile_eval_update(update, scalar, old, operands[0], operands[1]);
+    return !count || tile_exec_store_element(e, in, object, offset, scalar, next, false);
+}
+
 /* ---- machine form ---- */
 
 bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in) {
@@ -277,6 +301,19 @@ bool tile_exec_store(TileExecutor *e, const ExecInstruction *in) {
                                                 tile_exec_poisoned(value, i))))
             return false;
     }
+    return true;
+}
+
+bool tile_exec_atomic(TileExecutor *e, const ExecInstruction *in) {
+    Lanes lanes = lanes_of(e, in, 0, in->op->results[0].type);
+    ExecValue result = tile_exec_result(e, in);
+    bool active;
+    int64_t offset = 0;
+    *result.any = 0;
+    if (!locate(e, in, &lanes, 0, &active, &offset)) return false;
+    if (active) return tile_exec_update_element(e, in, lanes.pointer.lanes[0], offset, lanes.scalar, 0, 1);
+    result.lanes[0] = tile_scalar_mask(lanes.scalar);
+    tile_exec_set_poison(e, result, 0);
     return true;
 }
 

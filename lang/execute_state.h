@@ -189,6 +189,10 @@ bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t
 bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                              TileScalar scalar, uint64_t bits, bool poison);
 
+/* An atomic op on one element: lane `lane` of the operands `first` (the value) and behind it (the expected one). */
+bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
+                              TileScalar scalar, uint32_t lane, unsigned first);
+
 /* ---- execute_phases.c ---- */
 
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs);

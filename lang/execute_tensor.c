@@ -212,6 +212,15 @@ static bool store_lane(TileExecutor *e, const ExecInstruction *in, const Access 
                                    tile_exec_poisoned(value, lane));
 }
 
+static bool update_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
+                        bool valid) {
+    ExecValue result = tile_exec_result(e, in);
+    if (valid) return tile_exec_update_element(e, in, a->tensor->object, offset, a->type->scalar, lane, 1);
+    result.lanes[lane] = tile_scalar_mask(a->type->scalar);
+    tile_exec_set_poison(e, result, lane);
+    return true;
+}
+
 bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
     if (!read_access(e, in, 1, in->op->results[0].type, &access)) return false;
@@ -222,6 +231,13 @@ bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in) {
 bool tile_exec_store_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
     return read_access(e, in, 2, in->op->operands[1].value->type, &access) && walk(e, in, &access, store_lane);
+}
+
+bool tile_exec_atomic_tile(TileExecutor *e, const ExecInstruction *in) {
+    Access access;
+    if (!read_access(e, in, tile_access_first(in->op), in->op->results[0].type, &access)) return false;
+    *tile_exec_result(e, in).any = 0;
+    return walk(e, in, &access, update_lane);
 }
 
 /* ---- host ops ---- */

@@ -35,21 +35,6 @@ static void join_poison(TileExecutor *e, const ExecInstruction *in, ExecValue re
     *result.any = 1;
 }
 
-/* Debug builds trap where a divisor is zero or a shift goes past the width. */
-static bool check_traps(TileExecutor *e, const ExecInstruction *in) {
-    bool divides = in->op->id == TILE_OP_DIV || in->op->id == TILE_OP_REM;
-    bool shifts = in->op->id == TILE_OP_SHL || in->op->id == TILE_OP_SHR;
-    if ((!divides && !shifts) || tile_scalar_is_float(in->from)) return true;
-    ExecValue x = tile_exec_operand(e, in, 0), y = tile_exec_operand(e, in, 1);
-    for (uint32_t i = 0; i < y.count; i++) {
-        if (tile_exec_poisoned(x, i) || tile_exec_poisoned(y, i)) continue;
-        if (divides && y.lanes[i] == 0) return tile_exec_fault(e, in, "divides by zero in lane %u", i);
-        if (shifts && y.lanes[i] >= tile_scalar_bits(in->from))
-            return tile_exec_fault(e, in, "shifts past the width in lane %u", i);
-    }
-    return true;
-}
-
 bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in) {
     const ExecActivation *activation = tile_exec_frame(e)->activation;
     const ExecRegister *registers = activation->program->registers;
@@ -59,7 +44,6 @@ bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in) {
         operands[i] = activation->lanes + registers[in->operands[i]].offset;
         any |= activation->any[in->operands[i]];
     }
-    if (e->options.debug && !check_traps(e, in)) return false;
     in->loop(in->from, in->to, operands, activation->lanes + registers[in->result].offset, in->lanes);
     activation->any[in->result] = 0;
     if (any) join_poison(e, in, tile_exec_result(e, in));

@@ -79,6 +79,28 @@ const char *tile_rule_store_tile(const TileRule *r) {
     return check_access(r, tile_rule_operand(r, 0), 2, tile_rule_operand(r, 1));
 }
 
+static const char *check_expected(const TileRule *r, unsigned value, const char *none) {
+    bool compares = tile_op_integer(r->op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_CAS;
+    if (compares && r->op->operand_count < value + 2) return none;
+    if (compares && tile_rule_operand(r, value) != tile_rule_operand(r, value + 1))
+        return "the expected value is not of the value's type";
+    return NULL;
+}
+
+static bool is_number(TileScalar scalar) { return scalar != TILE_BOOL; }
+
+const char *tile_rule_atomic_tile(const TileRule *r) {
+    if (r->op->operand_count < 2) return "needs a tensor and a value";
+    const TileType *value = tile_rule_operand(r, 1);
+    const char *error = check_expected(r, 1, "needs a tensor and two values");
+    if (error) return error;
+    if (tile_op_integer(r->op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_READ) return "a read is a load_tile";
+    if (tile_op_has_part(r->op, TILE_PARTS_FILL)) return "an update has no fill";
+    error = check_access(r, tile_rule_operand(r, 0), tile_access_first(r->op), value);
+    if (!error && !is_number(value->scalar)) error = "a bool is not updated";
+    return error ? error : tile_rule_result(r, 0, value);
+}
+
 static const char *check_dimension(const TileRule *r) {
     const TileType *tensor = tile_rule_operand(r, 0);
     int64_t axis = tile_op_integer(r->op, TILE_ATTRIBUTE_AXIS, 0);
@@ -159,6 +181,21 @@ const char *tile_rule_scatter(const TileRule *r) {
     if (r->op->operand_count < 3 || !is_pointer(tile_rule_operand(r, 1))) return "needs a value, a pointer and offsets";
     const char *error = check_offsets(tile_rule_operand(r, 2), tile_rule_operand(r, 0));
     return error ? error : check_parts(r, 3, tile_rule_operand(r, 0));
+}
+
+const char *tile_rule_atomic(const TileRule *r) {
+    bool reads = tile_op_integer(r->op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_READ;
+    bool compares = tile_op_integer(r->op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_CAS;
+    unsigned count = reads ? 1 : compares ? 3 : 2;
+    if (r->op->operand_count < count || !is_pointer(tile_rule_operand(r, 0))) return "needs a pointer and values";
+    if (!reads && !r->result[0]) r->result[0] = tile_rule_operand(r, 1);
+    const TileType *type = r->result[0];
+    if (!type) return "the result type has to be given";
+    if (!tile_type_is_scalar(type) || !is_number(type->scalar)) return "the value is no scalar number";
+    if (!reads && tile_rule_operand(r, 1) != type) return "the value is not of the result's type";
+    const char *error = check_expected(r, 1, "needs a pointer and two values");
+    if (!error && tile_op_has_part(r->op, TILE_PARTS_FILL)) error = "an update has no fill";
+    return error ? error : check_parts(r, count, type);
 }
 
 const char *tile_rule_prefetch(const TileRule *r) {

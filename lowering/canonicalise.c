@@ -62,7 +62,7 @@ static bool simplify(Canonicaliser *canonicaliser, TileOp *op) {
     const TileOpInfo *info = tile_op_info((TileOpId)op->id);
     if (!(info->traits & TILE_TRAIT_PURE) || op->id == TILE_OP_DIM)
         return tile_fold_control(canonicaliser->context, op);
-    if (op->id == TILE_OP_CONST || (canonicaliser->context->settings.debug && tile_op_may_trap(op))) return false;
+    if (op->id == TILE_OP_CONST) return false;
     bool ordered = order_operands(op);
     TileBuilder builder = tile_builder_before(canonicaliser->context->module, op);
     TileValue *value = tile_fold_constant(&builder, op);

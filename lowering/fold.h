@@ -11,10 +11,6 @@ TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op);
 /* Splats, broadcasts, reshapes, permutations, fills, reductions of a single element. */
 TileValue *tile_fold_shape(TileBuilder *builder, const TileOp *op);
 
-/* Would a debug build stop at this op, for all that is known: integer division by 0, a shift past the width? There
- * the op is not folded and runs nowhere that the program did not. */
-bool tile_op_may_trap(const TileOp *op);
-
 /* Control and host ops that are decided: erases or replaces the op. True if it did something. */
 bool tile_fold_control(TilePassContext *context, TileOp *op);
 

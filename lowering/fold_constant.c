@@ -8,15 +8,6 @@ static bool is_foldable(const TileOp *op) {
            op->operand_count <= 3 && !tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0);
 }
 
-bool tile_op_may_trap(const TileOp *op) {
-    bool divides = op->id == TILE_OP_DIV || op->id == TILE_OP_REM,
-         shifts = op->id == TILE_OP_SHL || op->id == TILE_OP_SHR;
-    if ((!divides && !shifts) || tile_scalar_is_float(op->results[0].type->scalar)) return false;
-    int64_t right;
-    if (!tile_value_integer(tile_op_operand(op, 1), &right)) return true;
-    return divides ? right == 0 : right < 0 || right >= (int64_t)tile_scalar_bits(op->results[0].type->scalar);
-}
-
 /* Bits of the mantissa, the hidden one included, and of the exponent. */
 static const struct {
     unsigned mantissa, exponent;

@@ -39,7 +39,7 @@
 #include "lowering/memory.h"
 
 typedef struct Licm {
-    bool debug, changed;
+    bool changed;
 } Licm;
 
 static bool is_loop(const TileOp *op) {
@@ -77,8 +77,8 @@ static bool loads_ranges_only(const TileOp *load) {
     return true;
 }
 
-static bool can_leave(const Licm *licm, const TileOp *op, const TileOp *loop) {
-    if (!operands_outside(op, loop) || (licm->debug && tile_op_may_trap(op))) return false;
+static bool can_leave(const TileOp *op, const TileOp *loop) {
+    if (!operands_outside(op, loop)) return false;
     if (loop->id == TILE_OP_GRID) return is_host_op(op);
     if (op->id == TILE_OP_LOAD_TILE)
         return loads_ranges_only(op) && !tile_memory_is_written(loop, tile_memory_tensor(op));
@@ -88,7 +88,7 @@ static bool can_leave(const Licm *licm, const TileOp *op, const TileOp *loop) {
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (!can_leave(licm, op, loop)) continue;
+        if (!can_leave(op, loop)) continue;
         tile_op_detach(op);
         tile_op_insert_before(op, loop);
         licm->changed = true;
@@ -106,7 +106,7 @@ static void walk(Licm *licm, TileBlock *block) {
 }
 
 TileResult tile_pass_licm(TilePassContext *context, TileFunc *func) {
-    Licm licm = {.debug = context->settings.debug};
+    Licm licm = {0};
     walk(&licm, &func->body);
     return licm.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

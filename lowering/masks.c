@@ -254,7 +254,7 @@ static void visit(TileOp *op, void *state) {
     Masks *masks = state;
     if (op->id == TILE_OP_FILL)
         masks->changed |= drop_fill(masks->module, op);
-    else if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE)
+    else if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE || op->id == TILE_OP_ATOMIC_TILE)
         masks->changed |= drop_parts(masks->module, op);
 }
 

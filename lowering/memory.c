@@ -1,7 +1,7 @@
 #include "lowering/memory.h"
 
 TileValue *tile_memory_tensor(const TileOp *op) {
-    if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE) return NULL;
+    if (op->id != TILE_OP_LOAD_TILE && op->id != TILE_OP_STORE_TILE && op->id != TILE_OP_ATOMIC_TILE) return NULL;
     return tile_op_operand(op, 0);
 }
 
@@ -27,11 +27,9 @@ bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
     return false;
 }
 
-static unsigned first_index(const TileOp *op) { return op->id == TILE_OP_STORE_TILE ? 2 : 1; }
-
 bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileValue **hi) {
     const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = first_index(op), kept = 0;
+    unsigned operand = tile_access_first(op), kept = 0;
     bool gathered = false;
     for (unsigned i = 0; i < access->count; i++) {
         switch (access->integers[i]) {
@@ -56,7 +54,7 @@ bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileVal
 
 unsigned tile_access_end(const TileOp *op) {
     const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = first_index(op);
+    unsigned operand = tile_access_first(op);
     for (unsigned i = 0; i < access->count; i++) operand += access->integers[i] == TILE_ACCESS_RANGE ? 4 : 1;
     return operand;
 }

@@ -14,7 +14,7 @@ typedef enum TileResult { TILE_RESULT_UNCHANGED, TILE_RESULT_CHANGED, TILE_RESUL
 /* What the user asked of the compiler, as far as passes care. */
 typedef struct TilePassSettings {
     bool no_contract; /* leave products and sums apart */
-    bool debug;       /* keep assertions; trap where release builds define a result */
+    bool debug;       /* keep assertions */
     bool split_loops; /* main and tail loops where a range may be ragged */
 } TilePassSettings;
 

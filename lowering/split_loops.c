@@ -157,8 +157,8 @@ static void examine(TileOp *op, void *state) {
     if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) split->unfit = true;
     bool is_cpu = !split->context->target || split->context->target->kind == TILE_TARGET_CPU;
     if (op->id == TILE_OP_DOT && is_cpu) split->unfit = true;
-    if (op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_STORE_TILE) {
-        const TileType *type = op->id == TILE_OP_LOAD_TILE ? op->results[0].type : tile_op_operand(op, 1)->type;
+    if (tile_op_get(op, TILE_ATTRIBUTE_ACCESS)) {
+        const TileType *type = op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type : op->results[0].type;
         for (unsigned axis = 0; axis < type->rank; axis++)
             if (tile_access_bounds(op, axis, &lo, &hi)) note_bounds(split, lo, hi, type->extent[axis]);
     } else if (op->id == TILE_OP_FILL) {

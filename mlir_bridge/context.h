@@ -13,6 +13,10 @@
 /* X(ID, text): the attribute names in use. */
 #define TILE_BRIDGE_NAMES(X)                                                                                           \
     X(VALUE, "value")                                                                                                  \
+    X(BIN_OP, "bin_op")                                                                                                \
+    X(ORDERING, "ordering")                                                                                            \
+    X(SUCCESS_ORDERING, "success_ordering")                                                                            \
+    X(FAILURE_ORDERING, "failure_ordering")                                                                            \
     X(PREDICATE, "predicate")                                                                                          \
     X(ALIGNMENT, "alignment")                                                                                          \
     X(NONTEMPORAL, "nontemporal")                                                                                      \

@@ -202,3 +202,58 @@ void export_prefetch(Exporter *exporter, const TileOp *op) {
                             named(exporter, NAME_LOCALITY, export_integer(exporter, TILE_I32, locality)),
                             named(exporter, NAME_CACHE, export_integer(exporter, TILE_I32, DATA_CACHE))));
 }
+
+/* ---- atomics ---- */
+
+/* LLVM's numbers. An update both publishes what its program wrote before and sees what others published. */
+enum { ORDER_MONOTONIC = 2, ORDER_ACQUIRE_RELEASE = 6 };
+enum { UPDATE_ADD = 1, UPDATE_MAX = 7, UPDATE_MIN = 8, UPDATE_UMAX = 9, UPDATE_UMIN = 10 };
+
+static MlirNamedAttribute ordering(const Exporter *exporter, BridgeName name, int64_t order) {
+    return named(exporter, name, export_integer(exporter, TILE_I64, order));
+}
+
+static MlirValue build_swap(Exporter *exporter, const TileOp *op, MlirType type, MlirNamedAttribute align) {
+    MlirType parts[] = {type, scalar_of(exporter, TILE_BOOL)};
+    MlirType pair = mlirLLVMStructTypeLiteralGet(exporter->mlir, 2, parts, false);
+    MlirValue swapped =
+        export_build(exporter, "llvm.cmpxchg", pair,
+                     VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 2), operand_of(exporter, op, 1)),
+                     ATTRIBUTES(ordering(exporter, NAME_SUCCESS_ORDERING, ORDER_ACQUIRE_RELEASE),
+                                ordering(exporter, NAME_FAILURE_ORDERING, ORDER_MONOTONIC), align));
+    int64_t first = 0;
+    return export_build(exporter, "llvm.extractvalue", type, VALUES(swapped),
+                        ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &first))));
+}
+
+/* Of scalar integers, without a mask: cpu-atomic has seen to the others. */
+void export_atomic(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    MlirType result = export_type(exporter, type);
+    MlirNamedAttribute align =
+        named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, tile_scalar_bytes(type->scalar)));
+    if (tile_op_get(op, TILE_ATTRIBUTE_PARTS) || !tile_scalar_is_int(type->scalar)) {
+        export_fail(exporter, TILE_INTERNAL, op, "the pass cpu-atomic had to expand it");
+        return;
+    }
+    if (update == TILE_UPDATE_CAS) {
+        set_result(exporter, op, 0, build_swap(exporter, op, result, align));
+        return;
+    }
+    if (update == TILE_UPDATE_READ) {
+        set_result(exporter, op, 0,
+                   export_build(exporter, "llvm.load", result, VALUES(operand_of(exporter, op, 0)),
+                                ATTRIBUTES(align, ordering(exporter, NAME_ORDERING, ORDER_MONOTONIC))));
+        return;
+    }
+    bool is_signed = tile_scalar_class(type->scalar) == TILE_CLASS_SIGNED;
+    int64_t what = update == TILE_UPDATE_ADD   ? UPDATE_ADD
+                   : update == TILE_UPDATE_MAX ? (is_signed ? UPDATE_MAX : UPDATE_UMAX)
+                                               : (is_signed ? UPDATE_MIN : UPDATE_UMIN);
+    set_result(exporter, op, 0,
+               export_build(exporter, "llvm.atomicrmw", result,
+                            VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1)),
+                            ATTRIBUTES(ordering(exporter, NAME_BIN_OP, what),
+                                       ordering(exporter, NAME_ORDERING, ORDER_ACQUIRE_RELEASE), align)));
+}

@@ -410,7 +410,7 @@ void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, con
 
 /* check_range.c */
 TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
-                             TileSpan span);
+                             const TileExpr *expr);
 TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileExpr *expr);
 /* tiles(..) in grid and for: start, limit, size. False when reported. */
 typedef struct TileTiles {
@@ -457,10 +457,17 @@ TileMeaning tile_check_fold(TileChecker *c, const TileExpr *call, const TileBuil
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
                            TileSpan span);
+/* check_index.c */
+TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 /* check_join.c */
 TileMeaning tile_check_join(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_cat(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+/* check_debug.c: `x op y` is about to be emitted. */
+void tile_check_traps(TileChecker *c, TileTokenKind op, const TileMeaning *x, const TileMeaning *y,
+                      const TileExpr *expr);
+/* f8 is stored, moved, chosen and converted; nothing is computed in it. False when reported. */
+bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *expr);
 TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes);
 /* Another shape with the same elements; map says where each old axis goes. */
 TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,

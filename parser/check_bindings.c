@@ -42,7 +42,9 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
         if (!(types >> scalar & 1u))
             return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
     } else if (c->representative || (types & (types - 1)) == 0) {
-        scalar = types >> TILE_F32 & 1u && !c->second ? TILE_F32 : (TileScalar)__builtin_ctz(types);
+        uint32_t computed = types & ~(1u << TILE_F8E4M3 | 1u << TILE_F8E5M2);
+        scalar =
+            types >> TILE_F32 & 1u && !c->second ? TILE_F32 : (TileScalar)__builtin_ctz(computed ? computed : types);
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a type"), false;
     }

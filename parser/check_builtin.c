@@ -112,6 +112,8 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
         return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, wanted,
                          tile_meaning_words(c, &operands[0]));
     }
+    for (unsigned i = 0; i < count; i++)
+        if (!tile_check_computes(c, &operands[i], call->arguments.items[i].value)) return tile_error_meaning();
     bool sums = count == 2 && operands[0].sum && operands[1].sum;
     if (sums && (builtin->op == TILE_OP_MIN || builtin->op == TILE_OP_MAX)) return apply_sums(c, builtin->op, operands);
     if (!tile_unify_shapes(c, operands, count, call->span)) return tile_error_meaning();
@@ -143,6 +145,7 @@ static TileMeaning check_clamp(TileChecker *c, const TileExpr *call, const TileB
     TileMeaning v[3];
     if (!check_operands(c, call, 3, v)) return tile_error_meaning();
     if (v[0].scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
+    if (!tile_check_computes(c, &v[0], call->arguments.items[0].value)) return tile_error_meaning();
     const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
     if (v[0].sum && v[1].sum && v[2].sum) {
         TileMeaning result = tile_sum_meaning(tile_sum_clamp(&c->sums, v[0].sum, v[1].sum, v[2].sum));
@@ -438,10 +441,10 @@ static const TileBuiltin builtins[] = {
     {"join", tile_check_join, TILE_OP_CAT, 2, TAKES_NUMBER, 0},
     {"cat", tile_check_cat, TILE_OP_CAT, 2, TAKES_NUMBER, 0},
     {"rand", check_rand, TILE_OP_RAND, 2, TAKES_INTEGER, 0},
-    {"atomic_add", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
-    {"atomic_max", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
-    {"atomic_min", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
-    {"atomic_cas", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
+    {"atomic_add", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_ADD},
+    {"atomic_max", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_MAX},
+    {"atomic_min", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_MIN},
+    {"atomic_cas", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_CAS},
     {"print", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
 };
 

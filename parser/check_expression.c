@@ -147,11 +147,27 @@ static bool takes(TileTokenKind op, TileScalar scalar) {
     }
 }
 
+/* Both sides at once, so that what is proposed has one type. */
+static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *operands, const TileExpr *expr) {
+    TileScalar scalar = (TileScalar)operands[0].scalar;
+    if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
+                                      tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
+    if (expr->kind == TILE_EXPR_BINARY && expr->b)
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s(f32(%s) %s f32(%s))",
+                             is_comparison(op) ? "" : tile_scalar_name(scalar), tile_span_text(c, expr->a->span),
+                             tile_token_text(op), tile_span_text(c, expr->b->span));
+    tile_report(c, d);
+    return false;
+}
+
 static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *operands, const TileExpr *expr) {
     TileMeaning result;
     const TileValidity *valid;
     if (!takes(op, (TileScalar)operands[0].scalar))
         return tile_fail(c, BAD_OPERAND, expr->op_span, tile_token_text(op), tile_meaning_words(c, &operands[0]));
+    if (!check_float8(c, op, operands, expr)) return tile_error_meaning();
+    if (operands[0].sum && operands[1].sum) tile_check_traps(c, op, &operands[0], &operands[1], expr);
     if (operands[0].sum && operands[1].sum && apply_sums(c, op, &operands[0], &operands[1], &result)) {
         result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
         return result;
@@ -164,6 +180,7 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     }
     tile_emit_at(c, expr->span);
     if (!tile_unify_shapes(c, operands, 2, expr->span)) return tile_error_meaning();
+    tile_check_traps(c, op, &operands[0], &operands[1], expr);
     valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
     TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);
     tile_emit_at(c, expr->span);
@@ -184,8 +201,7 @@ static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning
 
 TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
     if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
-    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE)
-        return tile_shift_range(c, op, &a, &b, expr->span);
+    if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr);
     if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, expr->span);
     if (folds(op, &a, &b))
         return fold_literals(c, op, &a, &b, tile_literal_is_integer(&a) && tile_literal_is_integer(&b), expr);
@@ -255,6 +271,7 @@ TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
     bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
     if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
     if (is_bool && m.constant) return tile_bool_meaning(!m.bits);
+    if (!tile_check_computes(c, &m, expr->a)) return tile_error_meaning();
     if (m.sum && op == TILE_TOKEN_MINUS) {
         m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, 0), m.sum);
         m.value = NULL;

@@ -415,10 +415,12 @@ static void emit_store(TileChecker *c, const Access *access, const TileMeaning *
     tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
 }
 
-static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
-    if (!fit_value(c, access, &value, expr->span)) return;
+/* Is the value valid wherever the destination is? Else `valid` becomes where both are, if that is what `skip` asks
+ * for. */
+static bool check_covers(TileChecker *c, const Access *access, const TileMeaning *value, const TileExpr *expr,
+                         bool skip, const TileValidity **valid) {
     const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
-    const TileValidEntry *missing = tile_valid_missing(value.valid, within);
+    const TileValidEntry *missing = tile_valid_missing(value->valid, within);
     if (missing && !skip) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
                                           access->tensor->name, missing->atom->words);
@@ -427,9 +429,16 @@ static void store(TileChecker *c, const Access *access, TileMeaning value, const
         TileSpan place = missing->where.file ? missing->where : expr->span;
         tile_diagnostic_edit(c->diagnostics, d, place, "(%s else 0)", tile_span_text(c, place));
         tile_report(c, d);
-        return;
+        return false;
     }
-    emit_store(c, access, &value, missing ? tile_valid_union(c, access->valid, value.valid) : access->valid);
+    if (missing) *valid = tile_valid_union(c, *valid, value->valid);
+    return true;
+}
+
+static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
+    const TileValidity *valid = access->valid;
+    if (!fit_value(c, access, &value, expr->span)) return;
+    if (check_covers(c, access, &value, expr, skip, &valid)) emit_store(c, access, &value, valid);
 }
 
 static bool target_access(TileChecker *c, const TileExpr *target, Access *access) {
@@ -551,4 +560,50 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
 void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr) {
     Access access = {.tensor = tensor, .span = expr->span};
     if (check_entries(c, whole_index(c, tensor->rank, expr->span), &access)) store(c, &access, value, expr, false);
+}
+
+/* ---- atomics ---- */
+
+/* f8 is not computed with, and a bool is no number. */
+static bool takes_atomics(TileScalar scalar) {
+    return scalar != TILE_BOOL && !(tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) < 16);
+}
+
+/* A value of an atomic op: as a store's, `else skip` included. */
+static bool check_update(TileChecker *c, const Access *access, const TileExpr *expr, TileMeaning *value,
+                         const TileValidity **valid) {
+    bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
+    if (skip) expr = expr->a;
+    *value = tile_check_value(c, expr);
+    if (tile_is_error(value) || !fit_value(c, access, value, expr->span)) return false;
+    return check_covers(c, access, value, expr, skip, valid);
+}
+
+TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned count = builtin->kind == TILE_UPDATE_CAS ? 3 : 2;
+    if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
+    const TileExpr *target = call->arguments.items[0].value;
+    Access access;
+    if (!target_access(c, target, &access) || !may_read(c, access.tensor, target->span)) return tile_error_meaning();
+    if (!takes_atomics(access.tensor->scalar))
+        return tile_fail(c, BAD_ARGUMENT, target->span, builtin->name,
+                         "elements that are integers or floats of 16 bits and more",
+                         tile_scalar_name(access.tensor->scalar));
+    const TileValidity *valid = access.valid;
+    TileMeaning values[2]; /* the new one last in the text, first in the op */
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (!check_update(c, &access, call->arguments.items[1 + i].value, &values[i], &valid))
+            return tile_error_meaning();
+    Operands operands = {0};
+    TileAttribute attributes[3];
+    tile_emit_at(c, call->span);
+    push(&operands, access.tensor->value);
+    for (unsigned i = count - 1; i-- > 0;) push(&operands, tile_emit_value(c, &values[i]));
+    add_operands(c, &access, valid, &operands);
+    unsigned attribute_count = access_attributes(&access, &operands, attributes);
+    attributes[attribute_count++] = (TileAttribute){.key = TILE_ATTRIBUTE_UPDATE, .integer = builtin->kind};
+    tile_emit_at(c, call->span);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_ATOMIC_TILE, operands.items, operands.count, attributes,
+                               attribute_count, NULL, 1);
+    return tile_value_meaning(c, tile_op_result(op, 0), access.extent, valid);
 }

@@ -138,8 +138,21 @@ static TileMeaning scale_range(TileChecker *c, const TileRange *range, int64_t b
     return range_meaning(scaled);
 }
 
+/* An index tile takes any stride: where its sign is not known, neither is which lanes lie inside, but for each lane. */
+static TileMeaning fail_stride(TileChecker *c, const TileExpr *expr, bool left, bool known) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_STRIDE, expr->span);
+    if (!known && expr->kind == TILE_EXPR_BINARY) {
+        const char *a = tile_span_text(c, expr->a->span), *b = tile_span_text(c, expr->b->span);
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the indices as a tile take any stride");
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, left ? "(%s.idx * %s)" : "(%s * %s.idx)", a, b);
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
-                             TileSpan span) {
+                             const TileExpr *expr) {
+    TileSpan span = expr->span;
     bool left = a->kind == TILE_MEANING_RANGE, both = left && b->kind == TILE_MEANING_RANGE;
     const TileRange *range = left ? a->range : b->range;
     const TileMeaning *other = left ? b : a;
@@ -155,8 +168,8 @@ TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning
     if (!by) return tile_error_meaning();
     if (op == TILE_TOKEN_STAR) {
         int64_t factor;
-        if (!tile_sum_known(&c->sums, by, &factor) || factor == 0 || factor == INT64_MIN)
-            return tile_fail(c, BAD_STRIDE, span);
+        bool known = tile_sum_known(&c->sums, by, &factor);
+        if (!known || factor == 0 || factor == INT64_MIN) return fail_stride(c, expr, left, known);
         return scale_range(c, range, factor, span);
     }
     if (op == TILE_TOKEN_PLUS) return add_to_range(c, range, by, span);

@@ -82,6 +82,7 @@ TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char 
     if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
         return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction",
                          "at least 1", tile_meaning_words(c, &m));
+    if (!tile_check_computes(c, &m, expr)) return tile_error_meaning();
     tile_emit_at(c, call->span);
     return m;
 }

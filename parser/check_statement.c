@@ -104,7 +104,8 @@ static TileMeaning still_here(TileChecker *c, TileSpan span) {
 static void run_value_statement(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
     if (expr->kind == TILE_EXPR_RUN) return; /* for what it may complain about */
-    bool used = tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
+    bool acts = m.kind == TILE_MEANING_VALUE && m.value && tile_op_is(m.value->op, TILE_OP_ATOMIC_TILE);
+    bool used = acts || tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
     if (!used)
         tile_report(
             c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));

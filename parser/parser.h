@@ -132,6 +132,7 @@ typedef struct TileLowerOptions {
     const char *target;
     const TileBinding *bindings;
     size_t binding_count;
+    bool debug; /* integer division by zero and shifts past the width are assertions */
 } TileLowerOptions;
 tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
                                   const char *kernel, const TileLowerOptions *options,

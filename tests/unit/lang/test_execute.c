@@ -128,21 +128,6 @@ Test(execute, accesses_outside_of_a_tensor) {
                 "writes to memory that is only read");
 }
 
-Test(execute, traps_of_debug_builds) {
-    const char *source = "func device tile @f(%a: i32, %b: i32) -> i32 {\n  %c = div %a, %b : i32\n  return %c\n}\n";
-    for (int debug = 0; debug < 2; debug++) {
-        TileExecutor *e = tile_executor_create(read_func(source, "f"), &(TileExecutorOptions){.debug = debug});
-        tile_executor_bind_scalar(e, 0, 5);
-        tile_executor_bind_scalar(e, 1, 0);
-        cr_expect_eq(tile_executor_run(e, 0), debug ? TILE_EXECUTION_FAULT : TILE_EXECUTION_DONE);
-        if (debug)
-            cr_expect(strstr(tile_executor_message(e), "divides by zero"));
-        else
-            cr_expect_eq(tile_executor_result(e, 0, NULL)[0], 0);
-        tile_executor_destroy(e);
-    }
-}
-
 Test(execute, sums_have_a_fixed_order) {
     enum { N = 200 };
     TileFunc *func = read_func("func device tile @f(%x: f32[2, 200]) -> f32[2], f32[200] {\n"

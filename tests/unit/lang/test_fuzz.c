@@ -133,7 +133,7 @@ static void execute(TileModule *module) {
     for (TileFunc *func = module->first; func; func = func->next) {
         uint64_t lanes = 0;
         if (!is_small(&func->body, &lanes)) continue;
-        TileExecutorOptions options = {.seed = below(2), .debug = below(2), .most_bytes = 1 << 22};
+        TileExecutorOptions options = {.seed = below(2), .most_bytes = 1 << 22};
         TileExecutor *e = tile_executor_create(func, &options);
         if (!e) continue;
         bind(e, func, memory, sizeof memory);

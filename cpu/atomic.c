@@ -1,0 +1,115 @@
+/* Purpose: leave only atomic ops that machines have: on integers, without a mask. One on floats becomes a loop around a
+ * compare-and-swap of their bits, a masked one stands in a branch.
+ *
+ * Before:
+ *     %old = atomic %p, %v {update = add} : f32
+ * After:
+ *     %first = atomic %p {update = read} : u32
+ *     %bits = while %first : u32 (%seen: u32) {
+ *       %x = bitcast %seen : f32
+ *       %next = add %x, %v : f32
+ *       %want = bitcast %next : u32
+ *       %now = atomic %p, %want, %seen {update = cas} : u32
+ *       %again = ne %now, %seen : bool
+ *       condition %again, %now
+ *     } (%last: u32) {
+ *       yield %last
+ *     }
+ *     %old = bitcast %bits : f32
+ * Comparing bits ends the loop for NaN too, and tells -0 from 0.
+ *
+ * Needs: atomic ops on scalars; cpu-machine behind it, which expands the arithmetic. Keeps: machine form, the order of
+ * accesses. Cost: linear; a few ops for each atomic op on floats. */
+#include "cpu/emit.h"
+#include "cpu/passes.h"
+#include "lang/scalar.h"
+
+static TileValue *build_atomic(TileBuilder *b, TileName update, TileValue *const *operands, unsigned count,
+                               TileScalar scalar) {
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_UPDATE, .integer = update};
+    const TileType *type = tile_type_scalar(b->module->context, scalar);
+    return tile_op_result(tile_build_op(b, TILE_OP_ATOMIC, operands, count, &attribute, 1, &type, 1), 0);
+}
+
+static TileScalar bits_of(TileScalar scalar) {
+    switch (tile_scalar_bits(scalar)) {
+    case 8: return TILE_U8;
+    case 16: return TILE_U16;
+    case 32: return TILE_U32;
+    default: return TILE_U64;
+    }
+}
+
+static TileOpId combiner(TileName update) {
+    return update == TILE_UPDATE_ADD ? TILE_OP_ADD : update == TILE_UPDATE_MIN ? TILE_OP_MIN : TILE_OP_MAX;
+}
+
+static TileValue *swap_bits(TileBuilder *b, const TileOp *op, TileScalar bits) {
+    TileValue *operands[] = {tile_op_operand(op, 0), tile_build_bitcast(b, tile_op_operand(op, 1), bits),
+                             tile_build_bitcast(b, tile_op_operand(op, 2), bits)};
+    return build_atomic(b, TILE_UPDATE_CAS, operands, 3, bits);
+}
+
+/* Computes the new value from what was seen until nothing else has come in between. */
+static TileValue *swap_until_unchanged(TileBuilder *b, const TileOp *op, TileName update, TileScalar bits) {
+    TileValue *pointer = tile_op_operand(op, 0), *value = tile_op_operand(op, 1);
+    TileValue *first = build_atomic(b, TILE_UPDATE_READ, &pointer, 1, bits);
+    TileOp *loop = tile_build_while(b, &first, 1);
+    TileBuilder inner = tile_builder_at_end(b->module, &loop->regions[0]);
+    inner.location = b->location;
+    TileValue *seen = loop->regions[0].arguments[0];
+    TileValue *next =
+        tile_build_binary(&inner, combiner(update), tile_build_bitcast(&inner, seen, value->type->scalar), value);
+    TileValue *operands[] = {pointer, tile_build_bitcast(&inner, next, bits), seen};
+    TileValue *now = build_atomic(&inner, TILE_UPDATE_CAS, operands, 3, bits);
+    TileValue *carried[] = {tile_build_binary(&inner, TILE_OP_NE, now, seen), now};
+    tile_build_end(&inner, TILE_OP_CONDITION, carried, 2);
+    inner = tile_builder_at_end(b->module, &loop->regions[1]);
+    inner.location = b->location;
+    tile_build_end(&inner, TILE_OP_YIELD, &loop->regions[1].arguments[0], 1);
+    return tile_op_result(loop, 0);
+}
+
+/* The op at the builder's place, whatever its mask. */
+static TileValue *expand_unmasked(TileBuilder *b, const TileOp *op) {
+    TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    TileScalar scalar = op->results[0].type->scalar;
+    if (tile_scalar_is_float(scalar)) {
+        TileScalar bits = bits_of(scalar);
+        TileValue *old = update == TILE_UPDATE_CAS ? swap_bits(b, op, bits) : swap_until_unchanged(b, op, update, bits);
+        return tile_build_bitcast(b, old, scalar);
+    }
+    TileValue *operands[3];
+    unsigned count = update == TILE_UPDATE_CAS ? 3 : 2;
+    for (unsigned i = 0; i < count; i++) operands[i] = tile_op_operand(op, i);
+    return build_atomic(b, update, operands, count, scalar);
+}
+
+static TileValue *expand_masked(TileBuilder *b, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    TileOp *branch = tile_build_if(b, tile_op_operand(op, op->operand_count - 1), &type, 1);
+    TileBuilder inner = tile_builder_at_end(b->module, &branch->regions[0]);
+    inner.location = b->location;
+    TileValue *old = expand_unmasked(&inner, op);
+    tile_build_end(&inner, TILE_OP_YIELD, &old, 1);
+    inner = tile_builder_at_end(b->module, &branch->regions[1]);
+    inner.location = b->location;
+    TileValue *none = tile_build_bits(&inner, type, 0);
+    tile_build_end(&inner, TILE_OP_YIELD, &none, 1);
+    return tile_op_result(branch, 0);
+}
+
+static void visit(TileOp *op, void *state) {
+    TileEmitter *e = state;
+    if (op->id != TILE_OP_ATOMIC || tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_READ) return;
+    bool masked = tile_op_get(op, TILE_ATTRIBUTE_PARTS) != NULL;
+    if (!masked && !tile_scalar_is_float(op->results[0].type->scalar)) return;
+    tile_emit_before(e, op);
+    tile_emit_replace(e, op, masked ? expand_masked(&e->builder, op) : expand_unmasked(&e->builder, op));
+}
+
+TileResult tile_pass_cpu_atomic(TilePassContext *context, TileFunc *func) {
+    TileEmitter emitter = tile_emitter_create(context, func);
+    tile_block_walk(&func->body, visit, &emitter);
+    return tile_emit_finish(&emitter, context);
+}

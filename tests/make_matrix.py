@@ -69,6 +69,10 @@ PARTS = {"-": {"M": [0, 1, 63, 64, 65, 130], "N": [1, 511, 512, 513]},
          "BM=5 BN=36 BP=3": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
 WHOLE = {"-": {"M": [0, 1, 15, 16, 17, 69], "N": [0, 1, 1023, 1024, 1025]},
          "BM=4 BN=36 BP=5": {"M": [0, 1, 3, 4, 5, 27], "N": around(36)}}
+TAKE = {"-": {"K": [0, 1, 9], "N": [0, 1, 70], "D": [1, 1023, 1024, 1025]},
+        "BD=36": {"K": [1, 9], "N": [1, 9, 70], "D": around(36)}}
+HEAD = {"E": lambda sizes: 2 * sizes["D"]}
+ROTARY = [("x", FEW_VIEWS), ("cosine", FEW_VIEWS), ("sine", ["contiguous"]), ("y", FEW_VIEWS)]
 VOCABULARY = {"-": {"M": [0, 1, 3], "V": around(4096)}, "BV=100": {"M": [1, 5], "V": around(100)}}
 MATMUL_TUNES = {
     "BM=8 BN=24 BK=16": {"M": around(8), "N": around(24), "K": around(16)},
@@ -83,6 +87,10 @@ ATTENTION_TUNES = {
                     "D": [8, 5, 16]},
     "-": {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [63, 64, 65, 129], "D": [16, 40]},
 }
+
+
+def rotary(tunes):
+    return {tune: {"B": [1, 2], "S": [1, 0, 3], "H": [1, 2, 3, 4, 5, 9], "D": halves} for tune, halves in tunes.items()}
 
 
 def causal(sizes):
@@ -175,6 +183,27 @@ KERNELS = [
     Kernel("reduce:mean_all", [("x", "in")], WHOLE),
     Kernel("reduce:max_all", [("x", "in")], WHOLE),
     Kernel("reduce:norm_all", [("x", "in")], WHOLE),
+    Kernel("cumsum:cumsum_rows", XY, rank2(1024, 100)),
+    Kernel("cumsum:cumsum_columns", XY, {"-": {"M": around(16), "N": [0, 1, 255, 256, 257]},
+                                         "BM=5 BN=36": {"M": around(5), "N": around(36)}}),
+    Kernel("index:take_rows", [("x", "in"), ("at", FEW_VIEWS), ("y", FEW_VIEWS)], TAKE, types=INDEXED,
+           data=WIDE_HOSTILE),
+    Kernel("index:embedding", [("table", "in"), ("token", FEW_VIEWS), ("y", FEW_VIEWS)],
+           {"-": {"B": [1, 2], "S": [0, 1, 5], "V": [0, 1, 9, 70], "D": [1, 1023, 1024, 1025]},
+            "BD=36": {"B": [0, 1, 3], "S": [1, 7], "V": [1, 9, 70], "D": around(36)}}, types=INDEXED, data=WIDE_HOSTILE),
+    Kernel("index:embedding_backward", [("dy", "in"), ("token", FEW_VIEWS), ("dtable", "out")],
+           {"-": {"K": [0, 1, 9], "V": [0, 1, 5], "D": [1, 255, 256, 257]},
+            "BD=36": {"K": [1, 9, 33], "V": [1, 5, 70], "D": around(36)}}, types=INDEXED, data=WIDE_HOSTILE),
+    Kernel("index:take_along_rows", [("x", "in"), ("at", FEW_VIEWS), ("y", FEW_VIEWS)],
+           {"-": {"M": [0, 1, 3], "N": [0, 1, 9, 300], "K": [0, 1, 255, 256, 257]},
+            "BK=36": {"M": [1, 3], "N": [1, 9, 300], "K": around(36)}}, types=INDEXED, data=WIDE_HOSTILE),
+    Kernel("index:one_hot", [("at", FEW_VIEWS), ("y", "out")],
+           {"-": {"K": [0, 1, 3], "N": [0, 1, 1023, 1024, 1025]}, "BN=36": {"K": [1, 9], "N": around(36)}},
+           types=INDEXED, data=("normal", "hostile")),
+    Kernel("index:masked_fill", [("x", FEW_VIEWS), ("mask", "in"), ("y", FEW_VIEWS)], rank2(4096, 100)),
+    Kernel("rotary:rotary_halves", ROTARY, rotary({"-": [1, 63, 64, 65], "BH=3 BD=20": [1, 19, 20, 21, 77]}), derive=HEAD),
+    Kernel("rotary:rotary_pairs", ROTARY, rotary({"-": [1, 16, 64], "BH=3": [5, 20, 33]}), derive=HEAD),
+    Kernel("dropout:dropout", FEW_XY, rank2(1024, 100)),
     Kernel("reduce:sum_rows", XY, rank2(4096, 100)),
     Kernel("reduce:sum_columns", XY, {"-": {"M": around(16), "N": around(1024)},
                                       "BM=5 BN=36": {"M": around(5), "N": around(36)}}),

@@ -23,6 +23,18 @@
             {"correction", ROLE_INTEGER, NULL, KIND_I64, SPECIAL_NONE}                                                 \
         }                                                                                                              \
     }
+#define INDICES(name, dimensions, limit)                                                                               \
+    { name, ROLE_IN, dimensions, KIND_U, SPECIAL_NONE, limit }
+/* A head is 2 * D wide: the tests give that width as E. */
+#define ROTARY(which, reference_of)                                                                                    \
+    {                                                                                                                  \
+        .name = "rotary:" which, .reference = reference_of, .parameters = {                                            \
+            {"x", ROLE_IN, "BSHE", KIND_T, SPECIAL_ALL},                                                               \
+            {"cosine", ROLE_IN, "SD", KIND_F32, SPECIAL_FINITE},                                                       \
+            {"sine", ROLE_IN, "SD", KIND_F32, SPECIAL_FINITE},                                                         \
+            {"y", ROLE_OUT, "BSHE", KIND_T, SPECIAL_NONE}                                                              \
+        }                                                                                                              \
+    }
 /* The map of a function of one number. */
 #define MAP(function)                                                                                                  \
     {                                                                                                                  \
@@ -185,6 +197,50 @@ static const Case cases[] = {
     {.name = "reduce:mean_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_mean_all},
     {.name = "reduce:max_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_max_all},
     {.name = "reduce:norm_all", .parameters = {X_ROWS, NORM_RESULT("s", "")}, .reference = reference_norm_all},
+    {.name = "cumsum:cumsum_rows", .parameters = {X_ROWS, Y_SAME}, .reference = reference_cumsum_rows},
+    {.name = "cumsum:cumsum_columns", .parameters = {X_ROWS, Y_SAME}, .reference = reference_cumsum_columns},
+    {.name = "index:take_rows",
+     .parameters = {{"x", ROLE_IN, "ND", KIND_T, SPECIAL_ALL},
+                    INDICES("at", "K", 'N'),
+                    {"y", ROLE_OUT, "KD", KIND_T, SPECIAL_NONE}},
+     .reference = reference_take_rows,
+     .elementwise = true},
+    {.name = "index:embedding",
+     .parameters = {{"table", ROLE_IN, "VD", KIND_T, SPECIAL_ALL},
+                    INDICES("token", "BS", 'V'),
+                    {"y", ROLE_OUT, "BSD", KIND_T, SPECIAL_NONE}},
+     .reference = reference_embedding,
+     .elementwise = true},
+    {.name = "index:embedding_backward",
+     .parameters = {{"dy", ROLE_IN, "KD", KIND_T, SPECIAL_ALL},
+                    INDICES("token", "K", 'V'),
+                    {"dtable", ROLE_INOUT, "VD", KIND_F32, SPECIAL_ALL}},
+     .reference = reference_embedding_backward},
+    {.name = "index:take_along_rows",
+     .parameters = {X_ROWS, INDICES("at", "MK", 'N'), {"y", ROLE_OUT, "MK", KIND_T, SPECIAL_NONE}},
+     .reference = reference_take_along_rows,
+     .elementwise = true},
+    {.name = "index:one_hot",
+     .parameters = {INDICES("at", "K", 'N'), {"y", ROLE_OUT, "KN", KIND_T, SPECIAL_NONE}},
+     .reference = reference_one_hot},
+    {.name = "index:masked_fill",
+     .parameters = {X_ROWS,
+                    {"mask", ROLE_IN, "MN", KIND_BOOL, SPECIAL_NONE},
+                    Y_SAME,
+                    {"value", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE}},
+     .scalar = {-10000},
+     .reference = reference_masked_fill,
+     .elementwise = true},
+    ROTARY("rotary_halves", reference_rotary_halves),
+    ROTARY("rotary_pairs", reference_rotary_pairs),
+    {.name = "dropout:dropout",
+     .parameters = {X_ROWS,
+                    Y_SAME,
+                    {"p", ROLE_NUMBER, NULL, KIND_F32, SPECIAL_NONE},
+                    {"seed", ROLE_INTEGER, NULL, KIND_I64, SPECIAL_NONE}},
+     .scalar = {0.3, 0x123456789abcd},
+     .reference = reference_dropout,
+     .elementwise = true},
     {.name = "reduce:sum_rows",
      .parameters = {X_ROWS, {"y", ROLE_OUT, "M", KIND_T, SPECIAL_NONE}},
      .reference = reference_sum_rows},

@@ -57,6 +57,12 @@ Reference reference_layernorm_forward, reference_layernorm_backward, reference_l
     reference_rmsnorm_forward, reference_rmsnorm_backward, reference_rmsnorm_backward_params, reference_group_norm;
 Reference reference_variance_rows, reference_sum_all, reference_mean_all, reference_max_all, reference_norm_all;
 
+/* reference_index.c */
+Reference reference_cumsum_rows, reference_cumsum_columns;
+Reference reference_take_rows, reference_embedding, reference_embedding_backward, reference_take_along_rows,
+    reference_one_hot, reference_masked_fill;
+Reference reference_rotary_halves, reference_rotary_pairs, reference_dropout;
+
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
 

@@ -155,6 +155,7 @@ static void fill_array(const Run *run, int index, Random *random) {
     double wild = run->kernel->elementwise ? 0.25 : 0.5 / (double)(last + 1);
     for (int64_t i = 0; i < array->count; i++) {
         double value = 1.5 * random_normal(random);
+        if (array->type == TYPE_BOOL) value = random_unit(random) < 0.5;
         if (wide) value = ldexp(value, (int)(random_next(random) % 20) - 12);
         if (special && random_unit(random) < 0.06) value = random_special(random, array->type, SPECIAL_FINITE);
         if (special && parameter->special == SPECIAL_ALL && random_unit(random) < wild)

@@ -14,10 +14,11 @@
 #include "bench/bench.h"
 #include "bench/peers.h"
 
-enum { ROUNDS = 11, MAX_TENSORS = 4 };
+enum { ROUNDS = 11, MAX_TENSORS = 6 };
 static const double sample_seconds = 0.004;
 
-/* What to measure: tensors by their dimensions (R rows, C columns) in the order of the kernel, then a scalar. */
+/* What to measure: tensors by their dimensions (R rows, C columns, E elements; r and c are as many as there are rows,
+ * of i64 below R and below C) in the order of the kernel, then a scalar. */
 typedef struct Entry {
     const char *name, *file, *kernel, *function; /* function: the value of setting f, or NULL */
     const char *tensors[MAX_TENSORS];
@@ -43,6 +44,65 @@ static const Entry entries[] = {
     {"sum_rows", "reduce", "sum_rows", NULL, {"RC", "R"}, 0, -1, -1, 1, false, false, 0, 4},
     {"sum_columns", "reduce", "sum_columns", NULL, {"RC", "C"}, 0, -1, -1, 1, false, false, 0, 4},
     {"argmax_rows", "reduce", "argmax_rows", NULL, {"RC", "R"}, 0, -1, -1, 1, true, false, 0, 4},
+    {"logsumexp", "softmax", "logsumexp", NULL, {"RC", "R"}, 0, -1, -1, 1, false, false, 0, 4},
+    {"cross_entropy", "loss", "cross_entropy", NULL, {"RC", "c", "R", "R"}, 0, -1, -1, 2, false, false, 0, 4},
+    {"cross_entropy_backward",
+     "loss",
+     "cross_entropy_backward",
+     NULL,
+     {"RC", "c", "R", "R", "RC"},
+     0,
+     -1,
+     -1,
+     4,
+     false,
+     false,
+     0,
+     8},
+    {"layernorm_backward",
+     "norm",
+     "layernorm_backward",
+     NULL,
+     {"RC", "RC", "C", "R", "R", "RC"},
+     0,
+     1,
+     2,
+     5,
+     false,
+     false,
+     0,
+     12},
+    {"layernorm_backward_params",
+     "norm",
+     "layernorm_backward_params",
+     NULL,
+     {"RC", "RC", "R", "R", "C", "C"},
+     0,
+     1,
+     -1,
+     4,
+     false,
+     false,
+     0,
+     8},
+    {"rmsnorm_backward",
+     "norm",
+     "rmsnorm_backward",
+     NULL,
+     {"RC", "RC", "C", "R", "RC"},
+     0,
+     1,
+     2,
+     4,
+     false,
+     false,
+     0,
+     12},
+    {"sum_all", "reduce", "sum_all", NULL, {"RC", ""}, 0, -1, -1, 1, false, false, 0, 4},
+    {"norm_all", "reduce", "norm_all", NULL, {"RC", ""}, 0, -1, -1, 1, false, false, 0, 4},
+    {"cumsum_rows", "cumsum", "cumsum_rows", NULL, {"RC", "RC"}, 0, -1, -1, 1, false, false, 0, 8},
+    {"cumsum_columns", "cumsum", "cumsum_columns", NULL, {"RC", "RC"}, 0, -1, -1, 1, false, false, 0, 8},
+    {"take_rows", "index", "take_rows", NULL, {"RC", "r", "RC"}, 0, -1, -1, 2, false, false, 0, 8},
     {"transpose", "transpose", "transpose", NULL, {"RC", "CR"}, 0, -1, -1, 1, false, false, 0, 8},
 };
 
@@ -72,7 +132,9 @@ static bool run_tile(void *state) {
 
 static bool run_peer(void *state) {
     Work *work = state;
-    work->peer(work->x, work->w, work->b, work->y, work->rows, work->columns);
+    void *all[MAX_TENSORS];
+    for (int i = 0; i < MAX_TENSORS; i++) all[i] = work->tensors[i].data;
+    work->peer(work->x, work->w, work->b, work->y, work->rows, work->columns, all);
     return true;
 }
 
@@ -114,6 +176,13 @@ static bool make_tensor(Work *work, int index, const int64_t *shape, int rank, b
     return true;
 }
 
+/* Scattered numbers below `limit`. */
+static void fill_indices(Work *work, int index, long limit) {
+    int64_t *data = work->tensors[index].data;
+    for (int64_t i = 0; i < work->shapes[index][0]; i++)
+        data[i] = (int64_t)((uint64_t)i * 2654435761u % (uint64_t)limit);
+}
+
 static void close_work(Work *work) {
     for (int i = 0; i < MAX_TENSORS; i++) free(work->tensors[i].data);
     tile_library_destroy(work->library);
@@ -127,8 +196,10 @@ static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, lo
         int64_t shape[2];
         int rank = 0;
         for (const char *letter = entry->tensors[i]; *letter; letter++)
-            shape[rank++] = *letter == 'R' ? rows : *letter == 'C' ? columns : rows * columns;
-        if (!make_tensor(work, i, shape, rank, entry->index && i == entry->y)) return false;
+            shape[rank++] = strchr("Rrc", *letter) ? rows : *letter == 'C' ? columns : rows * columns;
+        bool indices = strcmp(entry->tensors[i], "r") == 0 || strcmp(entry->tensors[i], "c") == 0;
+        if (!make_tensor(work, i, shape, rank, indices || (entry->index && i == entry->y))) return false;
+        if (indices) fill_indices(work, i, *entry->tensors[i] == 'r' ? rows : columns);
     }
     if (entry->has_scalar) work->arguments[work->count++] = TILE_NUMBER(entry->scalar);
     char symbol[64];

@@ -104,6 +104,96 @@ void peer_transpose(PEER_ARGUMENTS) {
         for (long c = 0; c < columns; c++) y[c * rows + r] = x[r * columns + c];
 }
 
+static inline float row_logsumexp(const float *x, long columns) {
+    float top = x[0], sum = 0;
+    for (long c = 0; c < columns; c++) top = x[c] > top ? x[c] : top;
+    for (long c = 0; c < columns; c++) sum += expf(x[c] - top);
+    return top + logf(sum);
+}
+
+void peer_logsumexp(PEER_ARGUMENTS) {
+    for (long r = 0; r < rows; r++, x += columns) y[r] = row_logsumexp(x, columns);
+}
+
+void peer_cross_entropy(PEER_ARGUMENTS) {
+    const long *target = all[1];
+    float *loss = all[2], *lse = all[3];
+    for (long r = 0; r < rows; r++, x += columns) {
+        lse[r] = row_logsumexp(x, columns);
+        loss[r] = lse[r] - x[target[r]];
+    }
+}
+
+void peer_cross_entropy_backward(PEER_ARGUMENTS) {
+    const long *target = all[1];
+    const float *lse = all[2], *dloss = all[3];
+    ROWS(float scale = dloss[r], shift = lse[r]; for (long c = 0; c < columns; c++) y[c] = expf(x[c] - shift) * scale;
+         y[target[r]] -= scale;)
+}
+
+/* x is dy here, w is x, b gamma. */
+void peer_layernorm_backward(PEER_ARGUMENTS) {
+    const float *mean = all[3], *rstd = all[4];
+    for (long r = 0; r < rows; r++, x += columns, w += columns, y += columns) {
+        float sum = 0, along = 0, mu = mean[r], scale = rstd[r];
+        for (long c = 0; c < columns; c++) {
+            float g = x[c] * b[c];
+            sum += g;
+            along += g * (w[c] - mu) * scale;
+        }
+        sum /= columns;
+        along /= columns;
+        for (long c = 0; c < columns; c++) y[c] = (x[c] * b[c] - sum - (w[c] - mu) * scale * along) * scale;
+    }
+}
+
+void peer_rmsnorm_backward(PEER_ARGUMENTS) {
+    const float *rstd = all[3];
+    for (long r = 0; r < rows; r++, x += columns, w += columns, y += columns) {
+        float along = 0, scale = rstd[r];
+        for (long c = 0; c < columns; c++) along += x[c] * b[c] * w[c] * scale;
+        along /= columns;
+        for (long c = 0; c < columns; c++) y[c] = (x[c] * b[c] - w[c] * scale * along) * scale;
+    }
+}
+
+void peer_layernorm_backward_params(PEER_ARGUMENTS) {
+    const float *mean = all[2], *rstd = all[3];
+    float *restrict dgamma = all[4], *restrict dbeta = all[5];
+    for (long c = 0; c < columns; c++) dgamma[c] = dbeta[c] = 0;
+    for (long r = 0; r < rows; r++, x += columns, w += columns)
+        for (long c = 0; c < columns; c++) {
+            dgamma[c] += x[c] * (w[c] - mean[r]) * rstd[r];
+            dbeta[c] += x[c];
+        }
+}
+
+void peer_sum_all(PEER_ARGUMENTS) {
+    float sum = 0;
+    for (long i = 0; i < rows * columns; i++) sum += x[i];
+    y[0] = sum;
+}
+
+void peer_norm_all(PEER_ARGUMENTS) {
+    float sum = 0;
+    for (long i = 0; i < rows * columns; i++) sum += x[i] * x[i];
+    y[0] = sqrtf(sum);
+}
+
+void peer_cumsum_rows(PEER_ARGUMENTS) { ROWS(float sum = 0; for (long c = 0; c < columns; c++) y[c] = sum += x[c];) }
+
+void peer_cumsum_columns(PEER_ARGUMENTS) {
+    for (long c = 0; c < columns; c++) y[c] = x[c];
+    for (long r = 1; r < rows; r++)
+        for (long c = 0; c < columns; c++) y[r * columns + c] = y[(r - 1) * columns + c] + x[r * columns + c];
+}
+
+void peer_take_rows(PEER_ARGUMENTS) {
+    const long *at = all[1];
+    for (long r = 0; r < rows; r++)
+        for (long c = 0; c < columns; c++) y[r * columns + c] = x[at[r] * columns + c];
+}
+
 /* Sixteen independent chains of the widest vectors: more than latency times throughput of any machine so far. */
 #if defined(__AVX512F__)
 enum { LANES = 16 };

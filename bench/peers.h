@@ -2,14 +2,17 @@
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
 
-/* x, w, y: [rows, columns] or a row or column of it, as the kernel has it; b: [columns]. */
+/* x, w, y: [rows, columns] or a row or column of it, as the kernel has it; b: [columns]; all: every tensor of the
+ * kernel, in its order. */
 #define PEER_ARGUMENTS                                                                                                 \
     const float *restrict x, const float *restrict w, const float *restrict b, float *restrict y, long rows,           \
-        long columns
+        long columns, void *const *all
 typedef void Peer(PEER_ARGUMENTS);
 
 Peer peer_add, peer_axpy, peer_relu, peer_gelu_tanh, peer_silu, peer_chain, peer_softmax, peer_layernorm, peer_rmsnorm,
-    peer_sum_rows, peer_sum_columns, peer_argmax_rows, peer_transpose;
+    peer_sum_rows, peer_sum_columns, peer_argmax_rows, peer_transpose, peer_logsumexp, peer_cross_entropy,
+    peer_cross_entropy_backward, peer_layernorm_backward, peer_layernorm_backward_params, peer_rmsnorm_backward,
+    peer_sum_all, peer_norm_all, peer_cumsum_rows, peer_cumsum_columns, peer_take_rows;
 
 /* Multiplies and adds `rounds` times sixteen vectors, and returns the number of floating-point operations. */
 double peer_fma_flops(long rounds);

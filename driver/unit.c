@@ -10,9 +10,14 @@
 static tile_status parse(TileUnit *unit) {
     const TileInput *input = unit->input;
     unit->diagnostics = tile_diagnostics_create(unit->arena);
-    TILE_TRY(tile_parse_file(unit->arena, unit->diagnostics, input->file, input->text, input->length, &unit->ast));
+    tile_status status =
+        tile_parse_file(unit->arena, unit->diagnostics, input->file, input->text, input->length, &unit->ast);
+    if (status != TILE_OK && status != TILE_INVALID_SOURCE) return status;
     TileImporter importer = tile_unit_importer(unit);
     TILE_TRY(tile_resolve_imports(unit->diagnostics, unit->ast, &importer));
+    /* What is wrong with items that could be read is said too. */
+    tile_status rest = status == TILE_OK ? TILE_OK : tile_check_module(unit->context, unit->diagnostics, unit->ast);
+    if (status != TILE_OK) return rest == TILE_OK ? status : rest;
     tile_input_step(unit->input, TILE_STEP_PARSE, &unit->clock);
     return TILE_OK;
 }

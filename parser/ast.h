@@ -152,6 +152,7 @@ typedef enum TileItemKind {
 
 struct TileItem {
     uint8_t kind;     /* TileItemKind */
+    bool broken;      /* it has syntax errors, and so no meaning; what uses it stays silent */
     bool is_path;     /* IMPORT: "path" and not a module's name */
     const char *name; /* IMPORT: module or path; TEST: its text */
     const char *doc;  /* text of the `///` lines before it, or NULL */
@@ -207,6 +208,7 @@ struct TileAst {
     TileInterner *names;
     uint32_t file; /* in the list of diagnostics */
     TILE_LIST(TileItem *) items;
+    bool lost;                    /* an item is so broken that its name is not known */
     TileMap named;                /* constants, functions and kernels by name: the first of each */
     TILE_LIST(TileAst *) imports; /* of the import items, in order; filled by tile_resolve_imports */
 };

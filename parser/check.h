@@ -184,11 +184,10 @@ typedef struct TileCacheEntry {
 } TileCacheEntry;
 typedef TILE_LIST(TileCacheEntry) TileCache;
 
-typedef struct TileGlobal {
+typedef struct TileConstant {
     const TileItem *item;
-    const TileAst *ast;
-    bool busy; /* a constant that is being evaluated */
-} TileGlobal;
+    TileMeaning value;
+} TileConstant;
 
 struct TileChecker {
     TileContext *context;
@@ -206,6 +205,7 @@ struct TileChecker {
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
     TileCache cache;
+    TILE_LIST(TileConstant) constants; /* evaluated so far */
     TileFrame *frame;
     size_t scope_start;    /* first binding of the innermost scope */
     const char *fill_word; /* what `else` would be proposed with */

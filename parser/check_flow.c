@@ -373,7 +373,7 @@ static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
     TileNameRef name = loop->statement->names.items[0];
     TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, value);
     const TileSum *last = tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1));
-    tile_symbol_bound(symbol, loop->lo, last);
+    tile_symbol_bound(&c->sums, symbol, loop->lo, last);
     tile_sum_assume(&c->sums, tile_sum_subtract(&c->sums, last, loop->lo));
     const TileSum *first = tile_sum_symbol(&c->sums, symbol);
     if (!value->name) value->name = tile_intern_string(c->context->strings, name.name);

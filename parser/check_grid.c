@@ -54,7 +54,7 @@ static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
         number->name = tile_intern_string(c->context->strings, name.name);
         TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, number);
         const TileSum *zero = tile_sum_integer(&c->sums, 0), *one = tile_sum_integer(&c->sums, 1);
-        tile_symbol_bound(symbol, zero, tile_sum_subtract(&c->sums, grid->extents[i], one));
+        tile_symbol_bound(&c->sums, symbol, zero, tile_sum_subtract(&c->sums, grid->extents[i], one));
         const TileSum *at = tile_sum_symbol(&c->sums, symbol);
         TileMeaning m = tile_sum_meaning(at);
         if (grid->over_tiles[i]) {

@@ -143,7 +143,7 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
         extent->name = tile_intern_string(c->context->strings, expr->name);
         TileSymbol *symbol = tile_symbol_value(&c->sums, expr->name, extent);
         symbol->host = true;
-        tile_symbol_bound(symbol, tile_sum_integer(&c->sums, 0), NULL);
+        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), NULL);
         m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
     }
     tensor->dims[d] = m.sum ? m.sum : tile_sum_integer(&c->sums, 1);

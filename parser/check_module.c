@@ -39,6 +39,44 @@ static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const
     return status;
 }
 
+/* A file on the way from the first one. */
+typedef struct Way {
+    const struct Way *back;
+    const TileAst *file;
+} Way;
+
+static bool report_cycle(TileDiagnostics *diagnostics, const TileItem *item, const TileAst *target, const Way *way) {
+    for (const Way *at = way; at; at = at->back) {
+        if (at->file != target) continue;
+        TileDiagnostic *d = tile_diagnose(diagnostics, TILE_DIAGNOSTIC_IMPORT_CYCLE, item->name_span,
+                                          diagnostics->files.items[target->file].name);
+        for (const Way *by = way; by != at; by = by->back)
+            tile_diagnostic_note(diagnostics, d, (TileSpan){0}, "by way of %s",
+                                 diagnostics->files.items[by->file->file].name);
+        return true;
+    }
+    return false;
+}
+
+/* Files whose imports lead back to them. Each file is entered once. */
+static bool find_cycles(TileDiagnostics *diagnostics, const TileAst *file, const Way *back, TileMap *done) {
+    Way way = {back, file};
+    bool found = false;
+    size_t next = 0;
+    tile_map_set(done, file, (void *)file);
+    for (size_t i = 0; i < file->items.count && next < file->imports.count; i++) {
+        const TileItem *item = file->items.items[i];
+        if (item->kind != TILE_ITEM_IMPORT) continue;
+        const TileAst *target = file->imports.items[next++];
+        if (!target) continue;
+        if (report_cycle(diagnostics, item, target, &way))
+            found = true;
+        else if (!tile_map_get(done, target))
+            found = find_cycles(diagnostics, target, &way, done) || found;
+    }
+    return found;
+}
+
 tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, const TileImporter *importer) {
     tile_status result = TILE_OK;
     Loaded loaded = {0};
@@ -52,7 +90,9 @@ tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, con
             if (status != TILE_OK) result = status;
         }
     }
-    return result;
+    TileMap done;
+    tile_map_init(&done, ast->arena);
+    return find_cycles(diagnostics, ast, NULL, &done) ? TILE_INVALID_SOURCE : result;
 }
 
 /* ---- the checker ---- */
@@ -203,7 +243,7 @@ static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const Ti
         symbol = tile_symbol_known(&c->sums, expr->name, EXTENT);
     } else {
         symbol = tile_symbol_value(&c->sums, expr->name, tile_build_i64(tile_emitter(c), EXTENT));
-        tile_symbol_bound(symbol, tile_sum_integer(&c->sums, 0), NULL);
+        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), NULL);
     }
     sum = tile_sum_symbol(&c->sums, symbol);
     tile_map_set(extents, expr->name, (void *)sum);
@@ -359,6 +399,7 @@ static tile_status check_exports(ModuleCheck *check) {
 }
 
 static tile_status check_item(ModuleCheck *check, const TileItem *item) {
+    if (item->broken) return TILE_INVALID_SOURCE;
     switch ((TileItemKind)item->kind) {
     case TILE_ITEM_CONST:
     case TILE_ITEM_STATIC_ASSERT: return check_constant_item(check, item);

@@ -34,6 +34,7 @@ static bool find_kernel(TileChecker *c, Run *run) {
     const TileExport *export = callee->kind == TILE_EXPR_NAME ? find_export(c->ast, callee->name) : NULL;
     const char *name = export ? export->kernel.name : callee->name;
     const TileItem *item = callee->kind == TILE_EXPR_NAME ? tile_map_get(&c->ast->named, name) : NULL;
+    if (item && item->broken) return false;
     if (!item || item->kind != TILE_ITEM_KERNEL)
         return tile_fail(c, NO_KERNEL, callee->span, tile_span_text(c, callee->span)), false;
     run->kernel = item;

@@ -417,6 +417,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
         [TILE_STATEMENT_GRID] = "`grid`",         [TILE_STATEMENT_TEMP] = "`temp`"};
     c->fill_word = "0";
     tile_emit_at(c, statement->span);
+    tile_spend(c, 1); /* a loop that is unrolled may emit nothing and take long */
     if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
         tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
         return;

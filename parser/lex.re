@@ -63,8 +63,20 @@ static void follow_brackets(Lexer *lexer, uint8_t kind) {
     }
 }
 
+/* An item at the beginning of a line ends every bracket that was left open before it. */
+static bool begins_item(const Lexer *lexer, uint8_t kind, const unsigned char *begin, const unsigned char *end) {
+    if (begin != lexer->start && begin[-1] != '\n') return false;
+    if (kind == TILE_TOKEN_FN) return end < lexer->limit && *end == ' '; /* and not a type, fn(..) */
+    return kind == TILE_TOKEN_KERNEL || kind == TILE_TOKEN_IMPORT || kind == TILE_TOKEN_EXPORT ||
+           kind == TILE_TOKEN_TEST;
+}
+
 static void add_token(Lexer *lexer, uint8_t kind, const unsigned char *begin, const unsigned char *end) {
     TileSpan span = span_of(lexer, begin, end);
+    if (lexer->brackets.count && begins_item(lexer, kind, begin, end)) {
+        lexer->brackets.count = 0;
+        lexer->newline = true;
+    }
     tile_list_push(lexer->arena, &lexer->tokens->list,
                    (TileToken){kind, lexer->newline, lexer->line_break, span.begin, span.end});
     lexer->newline = lexer->line_break = false;

@@ -57,15 +57,26 @@ static TileSpan failure_span(const TileParser *parser) {
     return (TileSpan){parser->file, end, end};
 }
 
+/* What is found, in words. */
+static const char *found_words(TileParser *parser) {
+    TileTokenKind found = tile_parse_peek(parser);
+    TileSpan span = tile_parse_span(parser);
+    if (found != TILE_TOKEN_NAME) return tile_token_words(found);
+    return tile_arena_format(parser->arena, "the name `%.*s`", (int)(span.end - span.begin), parser->text + span.begin);
+}
+
+void tile_parse_fail_item(TileParser *parser) {
+    parser->panic = true;
+    tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, tile_parse_span(parser),
+                  "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
+}
+
 void tile_parse_fail(TileParser *parser, const char *expected) {
     if (parser->panic) return;
     parser->panic = true;
     TileTokenKind found = tile_parse_peek(parser);
-    const char *words = tile_token_words(found);
+    const char *words = found_words(parser);
     TileSpan span = tile_parse_span(parser);
-    if (found == TILE_TOKEN_NAME)
-        words = tile_arena_format(parser->arena, "the name `%.*s`", (int)(span.end - span.begin),
-                                  parser->text + span.begin);
     if (current(parser)->line_break && found != TILE_TOKEN_END) {
         span = failure_span(parser);
         if (parser->header == false) words = "the end of the line";
@@ -186,7 +197,7 @@ static void add_item(TileParser *parser, TileItem *item) {
     TileAst *ast = parser->ast;
     tile_list_push(parser->arena, &ast->items, item);
     bool named = item->kind == TILE_ITEM_CONST || item->kind == TILE_ITEM_FN || item->kind == TILE_ITEM_KERNEL;
-    if (named && !tile_map_find(&ast->named, item->name)) tile_map_set(&ast->named, item->name, item);
+    if (named && *item->name && !tile_map_find(&ast->named, item->name)) tile_map_set(&ast->named, item->name, item);
 }
 
 static void parse_items(TileParser *parser) {
@@ -194,11 +205,14 @@ static void parse_items(TileParser *parser) {
         skip_separators(parser);
         if (tile_parse_peek(parser) == TILE_TOKEN_END) return;
         size_t begin = parser->position;
+        uint32_t errors = parser->diagnostics->error_count;
         TileItem *item = tile_parse_item(parser);
-        if (parser->panic)
-            tile_parse_resume_item(parser, begin);
-        else if (item)
-            add_item(parser, item);
+        if (parser->panic) tile_parse_resume_item(parser, begin);
+        bool whole = parser->diagnostics->error_count == errors;
+        if (item) item->broken = !whole;
+        bool named = item && item->name && *item->name;
+        if (whole || named) add_item(parser, item);
+        if (!whole && !named) parser->ast->lost = true;
     }
 }
 

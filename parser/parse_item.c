@@ -356,7 +356,7 @@ TileItem *tile_parse_item(TileParser *parser) {
         item->arguments.count = call.arguments.count;
         break;
     }
-    default: tile_parse_fail(parser, "`kernel`, `fn`, `const`, `import`, `export` or `test`"); return NULL;
+    default: tile_parse_fail_item(parser); return NULL;
     }
     item->span = tile_parse_span_from(parser, begin);
     TileTokenKind next = tile_parse_peek(parser);

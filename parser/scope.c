@@ -92,7 +92,7 @@ bool tile_is_constant(const TileAst *ast, const char *name) {
     return item && item->kind == TILE_ITEM_CONST;
 }
 
-static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
+static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
     if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, item->name);
     TileFrame frame = {.parent = c->frame, .item = item, .ast = ast, .scope_base = c->bounds.count, .call = span};
     TileFrame *caller = c->frame;
@@ -110,12 +110,23 @@ static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const 
                 tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
     }
     bool known = (tile_is_literal(&value) && value.kind != TILE_MEANING_CHOICE) || value.constant;
-    int64_t number;
+    int64_t number = 0;
     if (value.kind == TILE_MEANING_VALUE && value.sum) known = tile_sum_known(&c->sums, value.sum, &number);
     if (!known && !tile_is_error(&value))
         value = tile_fail(c, NOT_CONSTANT, item->value->span, "the value of a `const`");
+    if (value.kind == TILE_MEANING_VALUE && value.sum) value = tile_sum_meaning(tile_sum_integer(&c->sums, number));
     c->depth--;
     c->frame = caller;
+    return value;
+}
+
+/* Each constant is evaluated once: one that uses another twice would double the work with each step. */
+static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
+    for (size_t i = 0; i < c->constants.count; i++)
+        if (c->constants.items[i].item == item) return c->constants.items[i].value;
+    TileMeaning value = evaluate_constant(c, item, ast, span);
+    value.value = NULL; /* which stands where it was evaluated */
+    tile_list_push(c->arena, &c->constants, (TileConstant){item, value});
     return value;
 }
 
@@ -153,9 +164,11 @@ static unsigned distance(const char *a, const char *b) {
 
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
     if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
+    if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
     const char *best = NULL;
-    unsigned least = __builtin_strlen(name) > 3 ? 3 : 2;
+    size_t length = __builtin_strlen(name);
+    unsigned least = length > 3 ? 3 : length > 1 ? 2 : 1;
     for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) {
         unsigned far = distance(name, c->bounds.items[i].name);
         if (far < least) best = c->bounds.items[i].name, least = far;
@@ -191,6 +204,7 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
     if (bound) return bound->var ? bound->var->now : bound->meaning;
     const TileAst *ast = NULL;
     const TileItem *item = tile_find_item(c->frame->ast, name, true, &ast);
+    if (item && item->broken) return tile_error_meaning();
     if (item && ast != c->frame->ast && is_ambiguous(c, item, span)) return tile_error_meaning();
     if (item && item->kind == TILE_ITEM_CONST) return constant_meaning(c, item, ast, span);
     if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};

@@ -19,7 +19,8 @@ static uint64_t hash_sum(int64_t constant, const TileProduct *products, uint32_t
         hash = (hash ^ (uint64_t)products[i].factor) * 0x100000001b3u;
         for (uint32_t k = 0; k < products[i].degree; k++) hash = (hash ^ products[i].symbols[k]->id) * 0x100000001b3u;
     }
-    return hash ^ hash >> 29;
+    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93u; /* a mixer of Stafford's kind: the low bits are used */
+    return hash ^ hash >> 32;
 }
 
 static bool equals(const TileSum *sum, int64_t constant, const TileProduct *products, uint32_t count) {
@@ -81,7 +82,8 @@ TileSymbol *tile_symbol_known(TileSumTable *table, const char *name, int64_t val
     return symbol;
 }
 
-void tile_symbol_bound(TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
+void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
+    table->bound_count++;
     if (lower && symbol->lower_count < TILE_MAX_BOUNDS) symbol->lower[symbol->lower_count++] = lower;
     if (upper && symbol->upper_count < TILE_MAX_BOUNDS) symbol->upper[symbol->upper_count++] = upper;
 }
@@ -222,7 +224,7 @@ static const TileSum *clamp_symbol(TileSumTable *table, const TileSum *bounded, 
     bool made = symbol && result == tile_sum_symbol(table, symbol) && symbol->kind == TILE_SYMBOL_MIN &&
                 symbol->a == bounded && symbol->b == high;
     if (!made || symbol->lower_count) return result;
-    tile_symbol_bound(symbol, low, NULL);
+    tile_symbol_bound(table, symbol, low, NULL);
     symbol->needs = needs;
     return result;
 }
@@ -384,8 +386,6 @@ static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const 
 
 /* The newest symbol is replaced by its bounds, which speak of older ones; so this ends. */
 static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
-    sum = tile_sum_resolve(table, sum);
-    if (sum->count == 0) return sum->constant >= 0;
     const TileSymbol *symbol = newest_symbol(sum);
     const TileSum *coefficient, *rest;
     if (fuel == 0 || !take_apart(table, sum, symbol, &coefficient, &rest)) return false;
@@ -410,12 +410,30 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     return prove_by_facts(table, symbol, &goal);
 }
 
-/* What an attempt that failed would have needed is not needed. */
-static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
+/* Differs wherever other bounds hold. */
+static uint64_t epoch(const TileSumTable *table) {
+    enum { MOST_FACTS = 4096 };
+    return (table->bound_count + 1) * MOST_FACTS + table->facts.count % MOST_FACTS;
+}
+
+/* What was tried under the same bounds is not tried again. What an attempt that failed would have needed is not
+ * needed. */
+static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *needs, unsigned fuel) {
+    TileSum *sum = (TileSum *)tile_sum_resolve(table, question);
+    if (sum->count == 0) return sum->constant >= 0;
+    uint64_t now = epoch(table);
+    int kind = needs != NULL;
+    if (sum->proven == now) return true;
+    if (sum->failed[kind] == now && sum->failed_fuel[kind] >= fuel) return false;
     unsigned had = needs ? needs->count : 0;
-    bool proven = prove_by_newest(table, sum, needs, fuel);
-    if (!proven && needs) needs->count = had;
-    return proven;
+    if (prove_by_newest(table, sum, needs, fuel)) {
+        if (!needs || needs->count == had) sum->proven = now;
+        return true;
+    }
+    if (needs) needs->count = had;
+    sum->failed[kind] = now;
+    sum->failed_fuel[kind] = (uint8_t)fuel;
+    return false;
 }
 
 bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
@@ -426,6 +444,7 @@ bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds 
 /* ---- facts ---- */
 
 static void add_fact(TileSumTable *table, const TileSymbol *symbol, const TileSum *bound, bool upper) {
+    table->bound_count++;
     tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, upper});
 }
 

@@ -48,8 +48,10 @@ struct TileSum {
     int64_t constant;
     uint32_t count;
     const TileProduct *products;
-    const TileSum *resolved; /* known symbols replaced by their values; NULL until asked for */
-    size_t cache;            /* the emitter's */
+    const TileSum *resolved;    /* known symbols replaced by their values; NULL until asked for */
+    uint64_t proven, failed[2]; /* when (an epoch of the table) it was; failed: without and with needs, */
+    uint8_t failed_fuel[2];     /* and with how much fuel */
+    size_t cache;               /* the emitter's */
 };
 
 /* A bound of a symbol that holds in some scopes only. */
@@ -62,6 +64,7 @@ typedef struct TileFact {
 typedef struct TileSumTable {
     TileArena *arena;
     TILE_LIST(TileFact) facts; /* cut back to their old count where a scope ends */
+    uint64_t bound_count;      /* bounds and facts ever added */
     TileSum **slots;
     size_t capacity, count;
     TILE_LIST(TileSymbol *) symbols;
@@ -72,7 +75,7 @@ void tile_sum_table_init(TileSumTable *table, TileArena *arena);
 
 TileSymbol *tile_symbol_value(TileSumTable *table, const char *name, TileValue *value);
 TileSymbol *tile_symbol_known(TileSumTable *table, const char *name, int64_t value);
-void tile_symbol_bound(TileSymbol *symbol, const TileSum *lower, const TileSum *upper);
+void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *lower, const TileSum *upper);
 
 const TileSum *tile_sum_integer(TileSumTable *table, int64_t value);
 const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol);

@@ -124,10 +124,10 @@ static unsigned run_case(const char *path, const char *name, bool *codes) {
     TileAst *ast;
     read_directives(&test, text);
     tile_status status = tile_parse_file(arena, test.diagnostics, name, text, length, &ast);
-    if (status == TILE_OK) status = tile_resolve_imports(test.diagnostics, ast, &importer);
-    if (status == TILE_OK && test.lower)
+    tile_status imported = tile_resolve_imports(test.diagnostics, ast, &importer);
+    if (status == TILE_OK && imported == TILE_OK && test.lower)
         lower_instance(&test, context, ast);
-    else if (status == TILE_OK)
+    else if (imported == TILE_OK) /* items without syntax errors are checked */
         status = tile_check_module(context, test.diagnostics, ast);
     cr_expect_neq(status, TILE_INTERNAL, "%s", name);
     for (size_t i = 0; i < test.diagnostics->list.count; i++) {

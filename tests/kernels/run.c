@@ -9,14 +9,17 @@
 #include "array.h"
 #include "states.h"
 
-enum { MAX_CHECKED = 64, ALL_SETTINGS = MAX_SETTINGS + 4 };
+enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
 
 struct Session {
     const char *stdlib;
     TileCompiler *compiler;
-    /* The last library, and what it was made from. */
-    TileLibrary *library;
-    char library_key[512];
+    /* The last libraries, each with the text of what it was made from; `oldest` is the next to go. */
+    struct {
+        TileLibrary *library;
+        char key[512];
+    } opened[MAX_OPENED];
+    size_t oldest;
     /* The bits of the last output, and the configuration that gave them. */
     uint64_t *bits;
     int64_t bit_count;
@@ -64,7 +67,7 @@ Session *session_create(const char *stdlib) {
 
 void session_destroy(Session *session) {
     if (!session) return;
-    tile_library_destroy(session->library);
+    for (size_t i = 0; i < MAX_OPENED; i++) tile_library_destroy(session->opened[i].library);
     tile_compiler_destroy(session->compiler);
     for (size_t i = 0; i < session->checked_count; i++) free(session->checked[i]);
     free(session->bits);
@@ -276,14 +279,8 @@ static void kernel_name(const Row *row, char *name, size_t size) {
     snprintf(name, size, "%.*s", (int)strcspn(after, "/"), after);
 }
 
-static bool open_library(Session *session, const Run *run) {
+static TileLibrary *compile(Session *session, const Run *run) {
     const Row *row = run->row;
-    char key[sizeof session->library_key];
-    snprintf(key, sizeof key, "%s %s %s", row->kernel, row->target, row->tune);
-    if (session->library && strcmp(key, session->library_key) == 0) return true;
-    tile_library_destroy(session->library);
-    session->library = NULL;
-
     char tune[128], path[4096];
     TileSetting settings[ALL_SETTINGS];
     snprintf(tune, sizeof tune, "%s", row->tune);
@@ -295,22 +292,39 @@ static bool open_library(Session *session, const Run *run) {
         .setting_count = collect_settings(run->kernel, tune, settings, ALL_SETTINGS),
         .flags = is_emulated(row) ? TILE_COMPILE_EMULATE : 0,
     };
+    TileLibrary *library = NULL;
     TileReport *report = NULL;
-    tile_status status = tile_compile_file(session->compiler, path, &options, &session->library, &report);
+    tile_status status = tile_compile_file(session->compiler, path, &options, &library, &report);
     if (status != TILE_OK)
         fail(run->reason, "does not compile (%s): %s", tile_status_text(status),
              report ? tile_report_text(report, false) : "no report");
     tile_report_destroy(report);
-    if (status == TILE_OK) snprintf(session->library_key, sizeof session->library_key, "%s", key);
-    return status == TILE_OK;
+    return status == TILE_OK ? library : NULL;
+}
+
+/* The session's; NULL, with the reason, when it cannot be compiled. The targets of a configuration take turns, so that
+ * more than the last is kept. */
+static TileLibrary *open_library(Session *session, const Run *run) {
+    char key[sizeof session->opened[0].key];
+    snprintf(key, sizeof key, "%s %s %s", run->row->kernel, run->row->target, run->row->tune);
+    for (size_t i = 0; i < MAX_OPENED; i++)
+        if (session->opened[i].library && strcmp(key, session->opened[i].key) == 0) return session->opened[i].library;
+    TileLibrary *library = compile(session, run);
+    if (!library) return NULL;
+    size_t at = session->oldest++ % MAX_OPENED;
+    tile_library_destroy(session->opened[at].library);
+    session->opened[at].library = library;
+    snprintf(session->opened[at].key, sizeof key, "%s", key);
+    return library;
 }
 
 static bool launch(Session *session, const Run *run) {
-    if (!open_library(session, run)) return false;
+    TileLibrary *library = open_library(session, run);
+    if (!library) return false;
     char name[128];
     kernel_name(run->row, name, sizeof name);
     TileKernel *kernel;
-    if (tile_library_kernel(session->library, name, &kernel) != TILE_OK)
+    if (tile_library_kernel(library, name, &kernel) != TILE_OK)
         return fail(run->reason, "the library has no kernel %s", name);
     TileError error = {.message = ""};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};

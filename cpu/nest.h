@@ -69,7 +69,8 @@ typedef enum NestStatementKind {
     NEST_PART, /* a further result of a fold or scan, whose statement computes it */
     NEST_KEEP, /* a value that is computed once and read later */
     NEST_COPY, /* values into buffers, all read before any is written */
-    NEST_DOT
+    NEST_DOT,
+    NEST_PRINT
 } NestStatementKind;
 
 typedef struct NestStatement NestStatement;

@@ -97,6 +97,33 @@ static void emit_contribution(Nest *n, NestStatement *s, Carried *carried) {
         tile_list_push(n->arena, &carried->values, nest_pull(n, tile_op_operand(s->op, i), index));
 }
 
+static TileValue *new_buffer(Nest *n, int64_t words) {
+    TileBuilder b = tile_builder_at_end(n->module, &n->entry);
+    return tile_build_buffer(&b, 8 * words, 64);
+}
+
+/* Tiles are in the buffers of the copies in front; scalars get places of their own. */
+static void emit_print(Nest *n, NestStatement *s) {
+    const TileOp *op = s->op;
+    const NestStatement *copy = tile_map_get(&n->statements, op);
+    TileValue **operands = TILE_NEW_ARRAY(n->arena, TileValue *, op->operand_count + 1);
+    operands[0] = new_buffer(n, op->operand_count + 1);
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileValue *value = tile_op_operand(op, i);
+        if (tile_type_is_tile(value->type)) {
+            operands[1 + i] = nest_buffer_pointer(n, copy->copies->to);
+            copy = copy->next;
+        } else {
+            operands[1 + i] = new_buffer(n, 1);
+            nest_store(n, nest_scalar(n, value), operands[1 + i], NULL, op);
+        }
+    }
+    TileBuilder b = tile_builder_at_end(n->module, n->open[n->open_count - 1].block);
+    b.location = op->location;
+    tile_build_op(&b, TILE_OP_PRINT_ITEMS, operands, op->operand_count + 1, op->attributes, op->attribute_count, NULL,
+                  0);
+}
+
 void nest_emit_statement(Nest *n, NestStatement *s) {
     n->current = s;
     switch (s->kind) {
@@ -106,6 +133,7 @@ void nest_emit_statement(Nest *n, NestStatement *s) {
     case NEST_KEEP: emit_keep(n, s); break;
     case NEST_COPY: emit_copy(n, s); break;
     case NEST_DOT: nest_emit_dot(n, s); break;
+    case NEST_PRINT: emit_print(n, s); break;
     case NEST_READ:
     case NEST_REDUCE:
     case NEST_ARG_REDUCE:

@@ -550,5 +550,9 @@ void nest_collect_leaves(Nest *n, NestStatement *s) {
         }
         break;
     case NEST_DOT: walk_dot(n, s); break;
+    case NEST_PRINT:
+        for (unsigned i = 0; i < op->operand_count; i++)
+            if (!tile_type_is_tile(tile_op_operand(op, i)->type)) walk_scalar(n, s, tile_op_operand(op, i));
+        break;
     }
 }

@@ -128,6 +128,19 @@ static void plan_copies(Nest *n, TileOp *at, unsigned first, const TileOp *owner
     }
 }
 
+/* Tiles are copied to memory as they stand in the text. */
+static void plan_print(Nest *n, TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileValue *value = tile_op_operand(op, i);
+        if (!tile_type_is_tile(value->type)) continue;
+        NestStatement *copy = nest_statement(n, NEST_COPY, op, NULL);
+        copy->copies = TILE_NEW(n->arena, NestCopy);
+        *copy->copies = (NestCopy){value, nest_buffer(n, value->type, 0)};
+        copy->copy_count = 1;
+    }
+    nest_statement(n, NEST_PRINT, op, NULL);
+}
+
 static void plan_region_op(Nest *n, TileOp *op) {
     plan_reads(n, op);
     if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) plan_copies(n, op, op->id == TILE_OP_FOR ? 3 : 0, op);
@@ -154,6 +167,7 @@ static void plan_block(Nest *n, TileBlock *block) {
         if (op->id == TILE_OP_ARG_REDUCE) nest_statement(n, NEST_ARG_REDUCE, op, result);
         if (tile_op_combiner(op)) plan_fold(n, op);
         if (op->id == TILE_OP_DOT) nest_plan_dot(n, op);
+        if (op->id == TILE_OP_PRINT) plan_print(n, op);
         if (op->id == TILE_OP_RESHAPE && !tile_type_is_tile(result->type)) nest_statement(n, NEST_SCALAR, op, result);
         if (nest_has_blocks(op)) plan_region_op(n, op);
         for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) plan_block(n, &op->regions[i]);
@@ -193,6 +207,8 @@ static void mark_operands(Nest *n, const TileOp *op, NestStatement *puller, bool
 static void mark_statement(Nest *n, NestStatement *s) {
     if (s->kind == NEST_COPY) {
         for (unsigned i = 0; i < s->copy_count; i++) mark(n, s->copies[i].value, s, false);
+    } else if (s->kind == NEST_PRINT) {
+        return;
     } else if (s->kind == NEST_DOT) {
         mark(n, s->a.value, s, false);
         mark(n, s->b.value, s, false);
@@ -329,7 +345,8 @@ static void set_levels(Nest *n, NestStatement *s) {
     switch (s->kind) {
     case NEST_SCALAR:
     case NEST_READ:
-    case NEST_DOT: break;
+    case NEST_DOT:
+    case NEST_PRINT: break;
     case NEST_STORE:
     case NEST_ATOMIC: nest_store_levels(s); break;
     case NEST_KEEP: nest_levels(s, s->value->type, nest_atoms(n, s->value), -1); break;

@@ -80,6 +80,7 @@ static Conflict conflict_with(Nest *n, const NestStatement *s, const NestNode *n
         return conflict;
     }
     const NestStatement *before = node->statement;
+    if (s->kind == NEST_PRINT || before->kind == NEST_PRINT) return BLOCKED;
     if (s->kind == NEST_ATOMIC || before->kind == NEST_ATOMIC) return BLOCKED; /* would keep others from vectors */
     if (same_buffer(s, before) || tensor_conflict(n, s, before) || tensor_conflict(n, before, s)) return BLOCKED;
     return worse(read_after_write(n, s, before, level), write_after_read(n, s, before, level));

@@ -59,7 +59,8 @@ TileResult tile_pass_cpu_scratch(TilePassContext *context, TileFunc *func) {
     Layout layout = {.module = context->module, .scratch = func->body.arguments[count - 1]};
     if (layout.scratch->type->kind != TILE_TYPE_POINTER || layout.scratch->type->space != TILE_SPACE_SCRATCH)
         return TILE_RESULT_UNCHANGED;
-    if (tile_func_assertions(func, context->scratch).count) layout.bytes = LINE;
+    if (tile_func_assertions(func, context->scratch).count || tile_func_prints(func, context->scratch).count)
+        layout.bytes = LINE;
     uint64_t reserved = layout.bytes;
     tile_block_walk(&func->body, place_buffer, &layout);
     if (!layout.found && func->scratch_bytes >= reserved) return TILE_RESULT_UNCHANGED;

@@ -213,6 +213,8 @@ static void add_grids(TileText *text, const TileAheadCode *made) {
         add_indices(text, phase->extents, phase->rank);
         tile_text_add(text, ", \"assertions\": ");
         add_strings(text, phase->assertions, phase->assertion_count);
+        tile_text_add(text, ", \"prints\": ");
+        add_strings(text, phase->prints, phase->print_count);
         tile_text_add_char(text, '}');
     }
     tile_text_add_char(text, ']');

@@ -64,6 +64,18 @@ static void keep_assertions(TileUnit *unit, TileFunc *func, TileArena *arena, Ti
     phase->assertion_count = (uint32_t)found.count;
 }
 
+/* The templates of what it prints. */
+static void keep_prints(TileUnit *unit, TileFunc *func, TileArena *arena, TileImagePhase *phase) {
+    TileAssertions found = tile_func_prints(func, unit->arena);
+    const char **texts = TILE_NEW_ARRAY(arena, const char *, found.count);
+    for (size_t k = 0; k < found.count; k++) {
+        const char *text = tile_op_get(found.items[k], TILE_ATTRIBUTE_TEXT)->text;
+        texts[k] = tile_arena_string(arena, text, strlen(text));
+    }
+    phase->prints = texts;
+    phase->print_count = (uint32_t)found.count;
+}
+
 tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code) {
     TileImagePhase *phases = (TileImagePhase *)code->phases;
     for (uint32_t i = 0; i < code->phase_count; i++) {
@@ -71,6 +83,7 @@ tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, T
         if (!func) return refuse_phase(unit, kernel, i);
         phases[i].scratch_bytes = func->scratch_bytes;
         keep_assertions(unit, func, arena, &phases[i]);
+        keep_prints(unit, func, arena, &phases[i]);
     }
     return TILE_OK;
 }
@@ -132,14 +145,18 @@ static void read_arguments(const TileFunc *kernel, const uint64_t *slots, TileEx
     }
 }
 
-static tile_status execute(const BuiltCode *built, TileArena *arena, const uint64_t *slots, TileError *error) {
+static tile_status execute(const BuiltCode *built, TileArena *arena, const uint64_t *slots, TilePrintLine print,
+                           void *print_host, TileError *error) {
     jmp_buf guard;
     if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
     tile_arena_set_guard(arena, &guard);
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     read_arguments(built->kernel, slots, arguments);
     const TileOp *assertion = NULL;
-    TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL, .assertion = &assertion};
+    TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
+                                   .print = print,
+                                   .print_host = print_host,
+                                   .assertion = &assertion};
     TileText message = {.arena = arena};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     tile_status status = execution_status(execution);
@@ -151,12 +168,13 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     return status;
 }
 
-static tile_status interpret(const TileImageCode *code, const uint64_t *slots, TileError *error) {
+static tile_status interpret(const TileImageCode *code, const uint64_t *slots, TilePrintLine print, void *print_host,
+                             TileError *error) {
     BuiltCode *built = (BuiltCode *)code;
     TileArena *arena = tile_arena_create(NULL);
     if (!arena) return TILE_OUT_OF_MEMORY;
     pthread_mutex_lock(&built->mutex);
-    tile_status status = execute(built, arena, slots, error);
+    tile_status status = execute(built, arena, slots, print, print_host, error);
     pthread_mutex_unlock(&built->mutex);
     tile_arena_destroy(arena);
     return status;

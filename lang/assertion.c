@@ -2,16 +2,23 @@
 
 typedef struct Collection {
     TileArena *arena;
+    TileOpId id;
     TileAssertions found;
 } Collection;
 
 static void collect(TileOp *op, void *state) {
     Collection *collection = state;
-    if (op->id == TILE_OP_ASSERT) tile_list_push(collection->arena, &collection->found, op);
+    if (op->id == collection->id) tile_list_push(collection->arena, &collection->found, op);
 }
 
 TileAssertions tile_func_assertions(TileFunc *func, TileArena *arena) {
-    Collection collection = {.arena = arena};
+    Collection collection = {.arena = arena, .id = TILE_OP_ASSERT};
+    tile_block_walk(&func->body, collect, &collection);
+    return collection.found;
+}
+
+TileAssertions tile_func_prints(TileFunc *func, TileArena *arena) {
+    Collection collection = {.arena = arena, .id = TILE_OP_PRINT_ITEMS};
     tile_block_walk(&func->body, collect, &collection);
     return collection.found;
 }

@@ -10,6 +10,8 @@ typedef TILE_LIST(const TileOp *) TileAssertions;
 
 /* In the order of tile_block_walk: assertion number i + 1 is items[i]. */
 TileAssertions tile_func_assertions(TileFunc *func, TileArena *arena);
+/* Likewise its print_items. Machine code calls what it finds in its scratch (TILE_SCRATCH_..) with the number. */
+TileAssertions tile_func_prints(TileFunc *func, TileArena *arena);
 /* file:line:column: assertion failed: text */
 void tile_assertion_describe(TileText *text, const TileOp *op);
 

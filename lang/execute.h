@@ -8,6 +8,7 @@
 #ifndef TILE_LANG_EXECUTE_H
 #define TILE_LANG_EXECUTE_H
 
+#include "base/print_line.h"
 #include "lang/ir.h"
 
 typedef enum TileExecution {
@@ -29,6 +30,8 @@ typedef struct TileExecutorOptions {
     unsigned chunks;
     uint64_t most_bytes;      /* of memory for values, temps and buffers; 0: no limit */
     unsigned vector_scale;    /* scalable vectors are this many times as long as they say; 0: 1 */
+    TilePrintLine print; /* takes what `print` writes; NULL: nobody does */
+    void *print_host;
     const TileOp **assertion; /* set to the assert that is false; may be NULL */
 } TileExecutorOptions;
 

@@ -287,3 +287,54 @@ bool tile_exec_require(TileExecutor *e, const ExecInstruction *in) {
     return tile_exec_stop(e, in, asserts ? TILE_EXECUTION_ASSERT : TILE_EXECUTION_REQUIRE, "%s",
                           tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text);
 }
+
+/* ---- print ---- */
+
+static void print_items(TileExecutor *e, const ExecInstruction *in, const uint64_t *const *items) {
+    const char *text = tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text;
+    if (e->options.print) tile_print_line(text, items, e->options.print, e->options.print_host);
+}
+
+/* Registers hold a lane in a word, as the line wants it. */
+bool tile_exec_print(TileExecutor *e, const ExecInstruction *in) {
+    const uint64_t **items = tile_exec_scratch(e, (in->operand_count + 1) * sizeof *items);
+    if (!items) return false;
+    for (unsigned i = 0; i < in->operand_count; i++) {
+        ExecValue value = tile_exec_operand(e, in, i);
+        for (uint32_t l = 0; l < value.count; l++)
+            if (tile_exec_poisoned(value, l)) return tile_exec_fault(e, in, "prints a lane that is poison");
+        items[i] = value.lanes;
+    }
+    print_items(e, in, items);
+    return true;
+}
+
+/* The words of operand `operand`, read from memory to `words`. */
+static bool read_words(TileExecutor *e, const ExecInstruction *in, unsigned operand, uint64_t *words, size_t lanes) {
+    ExecValue pointer = tile_exec_operand(e, in, operand);
+    for (size_t l = 0; l < lanes; l++) {
+        bool poison;
+        int64_t offset = (int64_t)pointer.lanes[1] + 8 * (int64_t)l;
+        if (!tile_exec_load_element(e, in, pointer.lanes[0], offset, TILE_U64, &words[l], &poison)) return false;
+        if (poison) return tile_exec_fault(e, in, "prints a lane that is poison");
+    }
+    return true;
+}
+
+bool tile_exec_print_items(TileExecutor *e, const ExecInstruction *in) {
+    const char *text = tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text, *rest = text;
+    TilePrintPlace place;
+    size_t lanes = 0, count = tile_print_count(text);
+    while (tile_print_next(&rest, &place)) lanes += place.lanes * (1u + place.masked);
+    const uint64_t **items = tile_exec_scratch(e, count * sizeof *items + (lanes + 1) * sizeof **items);
+    if (!items) return false;
+    uint64_t *words = (uint64_t *)(items + count);
+    unsigned next = 0;
+    for (rest = text; tile_print_next(&rest, &place);)
+        for (unsigned i = 0; i < 1u + place.masked; i++, words += place.lanes) {
+            items[next] = words;
+            if (!read_words(e, in, 1 + next++, words, place.lanes)) return false;
+        }
+    print_items(e, in, items);
+    return true;
+}

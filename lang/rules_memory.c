@@ -1,6 +1,8 @@
 /* Type rules of tensors, memory and vectors. */
 #include "lang/rules.h"
 
+#include "base/print_line.h"
+
 static unsigned part_count(const TileOp *op) {
     const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
     return parts ? parts->count : 0;
@@ -85,6 +87,19 @@ static const char *check_expected(const TileRule *r, unsigned value, const char 
     if (compares && tile_rule_operand(r, value) != tile_rule_operand(r, value + 1))
         return "the expected value is not of the value's type";
     return NULL;
+}
+
+const char *tile_rule_print(const TileRule *r) {
+    bool words = r->op->id == TILE_OP_PRINT;
+    unsigned first = words ? 0 : 1;
+    for (unsigned i = 0; i < r->op->operand_count; i++) {
+        const TileType *type = tile_rule_operand(r, i);
+        bool value = tile_type_is_scalar(type) || tile_type_is_tile(type);
+        if (!words && type->kind != TILE_TYPE_POINTER) return "an operand is no pointer";
+        if (words && (!value || tile_scalar_bits(type->scalar) != 64)) return "a value is not of 64 bits";
+    }
+    bool fits = r->op->operand_count == first + tile_print_count(tile_op_get(r->op, TILE_ATTRIBUTE_TEXT)->text);
+    return fits ? NULL : "the text has another number of places";
 }
 
 static bool is_number(TileScalar scalar) { return scalar != TILE_BOOL; }

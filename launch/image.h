@@ -7,6 +7,7 @@
 #ifndef TILE_LAUNCH_IMAGE_H
 #define TILE_LAUNCH_IMAGE_H
 
+#include "base/print_line.h"
 #include "tile/launch.h"
 
 enum {
@@ -174,7 +175,9 @@ typedef struct TileImageTemp {
 /* slots: one 8-byte word for each of: the code's tensors (address, extents, strides in bytes) and scalars (in the
  * low bytes) in order, then its temporaries (as tensors). Runs programs begin .. end-1, numbered row-major over the
  * grid. scratch: 64-byte aligned, of the phase's scratch_bytes, this thread's alone. A phase with assertions takes its
- * first 8 bytes as an int64_t that is 0, and leaves there the number (1, 2, ..) of the first that failed. */
+ * first 8 bytes as an int64_t that is 0, and leaves there the number (1, 2, ..) of the first that failed. One that
+ * prints finds a TilePhasePrint in the next 8 bytes, and its first argument in the 8 behind. */
+typedef void (*TilePhasePrint)(void *context, int64_t number, const uint64_t *const *items);
 typedef void (*TilePhaseEntry)(const uint64_t *slots, int64_t begin, int64_t end, void *scratch);
 
 typedef struct TileImagePhase {
@@ -184,6 +187,8 @@ typedef struct TileImagePhase {
     uint32_t extents[TILE_MAX_GRID_RANK];
     const char *const *assertions; /* "file:line:column: assertion failed: text", by number less 1 */
     uint32_t assertion_count;
+    const char *const *prints; /* templates of base/print_line.h, by number less 1 */
+    uint32_t print_count;
 } TileImagePhase;
 
 typedef struct TileImageCode TileImageCode;
@@ -197,7 +202,8 @@ struct TileImageCode {
     uint32_t host_count, dimension_count, require_count, temp_count, phase_count, order_count;
     uint64_t need[TILE_MAX_PARAMETERS]; /* bits of the tensors' words (guard.h) that the code relies on */
     /* For code that is not native, else NULL: runs the whole kernel, instead of the phases' entries. Thread safe. */
-    tile_status (*interpret)(const TileImageCode *code, const uint64_t *slots, TileError *error);
+    tile_status (*interpret)(const TileImageCode *code, const uint64_t *slots, TilePrintLine print, void *print_host,
+                             TileError *error);
     void (*destroy)(TileImageCode *code);
 };
 

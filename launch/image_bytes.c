@@ -166,6 +166,8 @@ static void pass_phase(Stream *s, TileImagePhase *phase) {
     for (unsigned i = 0; i < phase->rank && !s->damaged; i++) NUMBER(s, phase->extents[i]);
     phase->assertion_count = pass_count(s, phase->assertion_count, ANY_COUNT);
     pass_texts(s, &phase->assertions, phase->assertion_count);
+    phase->print_count = pass_count(s, phase->print_count, ANY_COUNT);
+    pass_texts(s, &phase->prints, phase->print_count);
     if (s->out) return;
     s->damaged |= s->next_entry >= s->entry_count;
     if (!s->damaged) phase->entry = s->entries[s->next_entry++];

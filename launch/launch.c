@@ -1,6 +1,8 @@
 /* One launch: read the arguments, find the code, check, run. */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -22,6 +24,9 @@ typedef struct Launch {
     const TileImageCode *code;
     TileThreadPool *pool;
     TileError *error;
+    TilePrintLine print;
+    void *print_host;
+    pthread_mutex_t printing; /* held while a line is handed over */
     TileView views[TILE_MAX_PARAMETERS];
     TileHostValue *values;
     uint64_t *slots;
@@ -116,17 +121,42 @@ static tile_status make_slots(Launch *launch) {
 /* ---- running ---- */
 
 typedef struct PhaseRun {
-    const Launch *launch;
+    Launch *launch;
     const TileImagePhase *phase;
     int64_t first;             /* program that range number 0 stands for */
     _Atomic bool failed;       /* no memory for some thread's scratch */
     _Atomic int64_t assertion; /* number of the one that failed, or 0; of several the first that came to be known */
 } PhaseRun;
 
+static void print_to_stderr(void *host, const char *line, size_t length) {
+    (void)host;
+    fwrite(line, 1, length, stderr);
+}
+
+/* Called by the phase's code, on any thread. */
+static void print_items(void *context, int64_t number, const uint64_t *const *items) {
+    PhaseRun *run = context;
+    Launch *launch = run->launch;
+    pthread_mutex_lock(&launch->printing);
+    tile_print_line(run->phase->prints[number - 1], items, launch->print, launch->print_host);
+    pthread_mutex_unlock(&launch->printing);
+}
+
+static void prepare_scratch(PhaseRun *run, unsigned char *scratch) {
+    const TileImagePhase *phase = run->phase;
+    int64_t none = 0;
+    TilePhasePrint print = print_items;
+    void *context = run;
+    if (phase->assertion_count) memcpy(scratch, &none, sizeof none);
+    if (!phase->print_count) return;
+    memcpy(scratch + 8, &print, sizeof print);
+    memcpy(scratch + 16, &context, sizeof context);
+}
+
 static void run_entry(PhaseRun *run, int64_t begin, int64_t end, void *scratch) {
     const TileImagePhase *phase = run->phase;
     int64_t number = 0, none = 0;
-    if (phase->assertion_count) memcpy(scratch, &number, sizeof number);
+    if (scratch) prepare_scratch(run, scratch);
     phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch);
     if (!phase->assertion_count) return;
     memcpy(&number, scratch, sizeof number);
@@ -228,7 +258,7 @@ static tile_status run_phases(Launch *launch) {
     int64_t programs;
     for (uint32_t i = 0; i < code->phase_count; i++) TILE_TRY(count_programs(launch, &code->phases[i], &programs));
     atomic_fetch_add_explicit(&launch->kernel->launches, 1, memory_order_relaxed);
-    if (code->interpret) return code->interpret(code, launch->slots, launch->error);
+    if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
     for (uint32_t i = 0; i < code->phase_count; i++) {
         TILE_TRY(count_programs(launch, &code->phases[i], &programs));
         if (programs == 0) continue;
@@ -249,7 +279,9 @@ static tile_status check_and_run(Launch *launch, bool run) {
     TILE_TRY(tile_check_overlap(signature, launch->views, launch->error));
     if (!run) return TILE_OK;
     tile_status status = make_slots(launch);
+    pthread_mutex_init(&launch->printing, NULL);
     if (status == TILE_OK) status = run_phases(launch);
+    pthread_mutex_destroy(&launch->printing);
     if (launch->memory) tile_scratch_give(tile_thread_pool_scratch(launch->pool), launch->memory);
     return status;
 }
@@ -260,6 +292,8 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     TileImageRequest request;
     launch.kernel = kernel;
     launch.error = options->error;
+    launch.print = options->print ? options->print : print_to_stderr;
+    launch.print_host = options->print_host;
     launch.memory = NULL;
     launch.pool = options->threads ? options->threads : tile_thread_pool_default();
     if (!launch.pool) return out_of_memory(&launch);

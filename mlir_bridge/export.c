@@ -274,6 +274,9 @@ static void number_assertions(Exporter *exporter, TileFunc *func) {
     tile_map_init(&exporter->assertions, arena);
     for (size_t i = 0; i < assertions.count; i++)
         tile_map_set(&exporter->assertions, assertions.items[i], (void *)(uintptr_t)(i + 1));
+    TileAssertions prints = tile_func_prints(func, arena);
+    for (size_t i = 0; i < prints.count; i++)
+        tile_map_set(&exporter->assertions, prints.items[i], (void *)(uintptr_t)(i + 1));
 }
 
 static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) {

@@ -16,7 +16,7 @@ typedef struct Exporter {
     MlirValue *values;          /* by the number of a value of the IR */
     TileMap vector_types;       /* TileType to MlirType.ptr */
     MlirValue lane_numbers[64]; /* i64 constants, null until asked for */
-    TileMap assertions;         /* ASSERT op to its number */
+    TileMap assertions;         /* ASSERT and PRINT_ITEMS ops to their numbers */
     bool lines;
     bool streams; /* a store went past the caches and has to be fenced */
     tile_status status;

@@ -128,3 +128,38 @@ void export_assert(Exporter *exporter, const TileOp *op) {
     export_choice(exporter, operand_of(exporter, op, 0), no_type(), passes,
                   export_simple_region(exporter, otherwise, none));
 }
+
+/* Bytes of the scratch at which the launcher leaves whom to call, and with what first argument (launch/image.h). */
+enum { PRINT_FUNCTION = 8, PRINT_CONTEXT = 16 };
+
+static MlirValue offset_by(Exporter *exporter, MlirValue pointer, int32_t bytes) {
+    return export_build(
+        exporter, "llvm.getelementptr", exporter->bridge->pointer, VALUES(pointer),
+        ATTRIBUTES(named(exporter, NAME_CONSTANT_INDICES, mlirDenseI32ArrayGet(exporter->mlir, 1, &bytes)),
+                   named(exporter, NAME_ELEMENT_TYPE, mlirTypeAttrGet(scalar_of(exporter, TILE_I8))),
+                   named(exporter, NAME_NO_WRAP, export_integer(exporter, TILE_I32, 0))));
+}
+
+/* The library that prints is the launcher: code that is loaded sees nothing of the process by name. */
+void export_print_items(Exporter *exporter, const TileOp *op) {
+    const TileBlock *body = &exporter->func->body;
+    MlirValue scratch = value_of(exporter, body->arguments[body->argument_count - 1]);
+    MlirValue items = operand_of(exporter, op, 0);
+    MlirType pointer = exporter->bridge->pointer;
+    MlirNamedAttribute align = named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8));
+    for (unsigned i = 1; i < op->operand_count; i++)
+        export_build(exporter, "llvm.store", no_type(),
+                     VALUES(operand_of(exporter, op, i), offset_by(exporter, items, 8 * (int32_t)(i - 1))),
+                     ATTRIBUTES(align));
+    MlirValue function = export_build(exporter, "llvm.load", pointer,
+                                      VALUES(offset_by(exporter, scratch, PRINT_FUNCTION)), ATTRIBUTES(align));
+    MlirValue context = export_build(exporter, "llvm.load", pointer,
+                                     VALUES(offset_by(exporter, scratch, PRINT_CONTEXT)), ATTRIBUTES(align));
+    int64_t number = (int64_t)(uintptr_t)tile_map_get(&exporter->assertions, op);
+    MlirValue which =
+        export_constant(exporter, scalar_of(exporter, TILE_I64), export_integer(exporter, TILE_I64, number));
+    int32_t segments[2] = {4, 0};
+    export_build(exporter, "llvm.call", no_type(), VALUES(function, context, which, items),
+                 ATTRIBUTES(named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(exporter->mlir, 2, segments)),
+                            named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(exporter->mlir, 0, NULL))));
+}

@@ -217,6 +217,7 @@ struct TileChecker {
     size_t op_count;
     bool in_grid;
     bool in_combiner;    /* ops go to the combiner of a fold or scan, which has no control flow */
+    TileOp *grid;        /* that is being checked */
     bool representative; /* a generic check: types and values that are not bound have stand-ins */
     bool second;         /* the other stand-ins: another type, the opposite of each bool */
     unsigned grid_count;
@@ -459,6 +460,8 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
                            TileSpan span);
 /* check_index.c */
 TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+/* check_print.c */
+TileMeaning tile_check_print(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 /* check_join.c */
 TileMeaning tile_check_join(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);

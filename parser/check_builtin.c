@@ -445,7 +445,7 @@ static const TileBuiltin builtins[] = {
     {"atomic_max", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_MAX},
     {"atomic_min", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_MIN},
     {"atomic_cas", tile_check_atomic, TILE_OP_ATOMIC_TILE, 2, TAKES_NUMBER, TILE_UPDATE_CAS},
-    {"print", refuse, TILE_OP_COUNT, 0, TAKES_NUMBER, 0},
+    {"print", tile_check_print, TILE_OP_PRINT, 0, TAKES_NUMBER, 0},
 };
 
 /* The elementwise operations, of which those with the trait are functions by their own name. */

@@ -103,6 +103,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     TileBlock *outer = c->builder.block;
     c->builder.block = &op->regions[0];
     c->in_grid = true;
+    c->grid = op;
     c->needs.count = 0;
     TileFrame *frame = c->frame;
     frame->has_flags = tile_sequence_returns(statement->body);
@@ -113,6 +114,7 @@ void tile_check_grid(TileChecker *c, const TileStatement *statement) {
     tile_build_end(tile_emitter(c), TILE_OP_YIELD, NULL, 0);
     frame->returned = NULL;
     c->in_grid = false;
+    c->grid = NULL;
     c->builder.block = outer;
     tile_scope_close(c, before);
     c->grid_facts = 0;

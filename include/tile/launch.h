@@ -98,12 +98,17 @@ static inline TileArg tile_arg_bool(bool truth) {
 
 /* ---- launching ---- */
 
+/* Takes a line that a kernel prints, its newline included; not terminated. Never two at once of one launch. */
+typedef void (*TilePrint)(void *host, const char *line, size_t length);
+
 /* Members after struct_size may be left zero. */
 typedef struct TileLaunchOptions {
     size_t struct_size;      /* sizeof(TileLaunchOptions) */
     void *stream;            /* the device's stream; a CPU has none: must be NULL */
     TileError *error;        /* filled when the launch fails; may be NULL */
     TileThreadPool *threads; /* runs the programs; NULL: the process's own pool (see tile_thread_pool_create) */
+    TilePrint print;         /* called with what kernels print; NULL: written to standard error */
+    void *print_host;        /* its first argument */
 } TileLaunchOptions;
 
 /* Runs the kernel once, and returns when all of it is done.

@@ -1,0 +1,150 @@
+#include "base/print_line.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tiles of more elements show the first and last few of each axis. */
+enum { MOST_ELEMENTS = 1000, EDGE = 3 };
+
+static const char *read_extents(const char *at, TilePrintPlace *place) {
+    while (place->rank < TILE_PRINT_RANK) {
+        char *end;
+        int64_t extent = strtoll(at, &end, 10);
+        place->extent[place->rank++] = extent;
+        place->lanes *= (size_t)extent;
+        at = end;
+        if (*at != 'x') break;
+        at++;
+    }
+    return at;
+}
+
+bool tile_print_next(const char **template, TilePrintPlace *place) {
+    const char *at = *template;
+    for (; *at; at++) {
+        if (*at != '{') continue;
+        if (*++at != '{') break;
+    }
+    if (!*at) return false;
+    *place = (TilePrintPlace){.kind = *at++, .lanes = 1};
+    if (*at == ':') at = read_extents(at + 1, place);
+    if (*at == '?') {
+        place->masked = true;
+        at++;
+    }
+    *template = *at == '}' ? at + 1 : at;
+    return true;
+}
+
+unsigned tile_print_count(const char *template) {
+    unsigned count = 0;
+    TilePrintPlace place;
+    while (tile_print_next(&template, &place)) count += 1u + place.masked;
+    return count;
+}
+
+/* ---- text ---- */
+
+typedef struct Line {
+    char *text;
+    size_t length, capacity;
+} Line;
+
+static void add(Line *line, const char *text, size_t length) {
+    if (line->length + length > line->capacity) {
+        size_t capacity = 2 * (line->length + length) + 256;
+        char *larger = realloc(line->text, capacity);
+        if (!larger) return;
+        line->text = larger;
+        line->capacity = capacity;
+    }
+    memcpy(line->text + line->length, text, length);
+    line->length += length;
+}
+
+static void add_text(Line *line, const char *text) { add(line, text, strlen(text)); }
+
+/* The fewest digits that read back to the same number; a point, whatever the locale has. */
+static void add_float(Line *line, double number, bool single) {
+    char digits[40], *from = digits, *to = digits;
+    if (isnan(number)) {
+        add_text(line, "nan");
+        return;
+    }
+    bool whole = fabs(number) < 1e15 && number == floor(number);
+    if (whole) snprintf(digits, sizeof digits, "%.0f", number);
+    for (int precision = 1; !whole && precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, number);
+        double back = strtod(digits, NULL);
+        if (single ? (float)back == (float)number : back == number) break;
+    }
+    for (bool inside = false; *from; from++) {
+        bool plain = strchr("0123456789+-einf", *from) != NULL;
+        if (plain) *to++ = *from;
+        if (!plain && !inside) *to++ = '.';
+        inside = !plain;
+    }
+    add(line, digits, (size_t)(to - digits));
+}
+
+static void add_number(Line *line, char kind, uint64_t bits) {
+    char digits[24];
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    switch (kind) {
+    case 'b': add_text(line, bits ? "true" : "false"); return;
+    case 'f':
+    case 'd': add_float(line, number, kind == 'f'); return;
+    case 'u': snprintf(digits, sizeof digits, "%llu", (unsigned long long)bits); break;
+    default: snprintf(digits, sizeof digits, "%lld", (long long)bits); break;
+    }
+    add_text(line, digits);
+}
+
+static void add_elements(Line *line, const TilePrintPlace *place, const uint64_t *items, const uint64_t *mask,
+                         unsigned axis, size_t first, size_t lanes) {
+    if (axis == place->rank) {
+        if (mask && !mask[first])
+            add_text(line, "_");
+        else
+            add_number(line, place->kind, items[first]);
+        return;
+    }
+    int64_t extent = place->extent[axis];
+    size_t each = lanes / (size_t)extent;
+    bool cut = place->lanes > MOST_ELEMENTS && extent > 2 * EDGE;
+    add_text(line, "[");
+    for (int64_t i = 0; i < extent; i++) {
+        if (i) add_text(line, ", ");
+        if (cut && i == EDGE) {
+            add_text(line, "..., ");
+            i = extent - EDGE;
+        }
+        add_elements(line, place, items, mask, axis + 1, first + (size_t)i * each, each);
+    }
+    add_text(line, "]");
+}
+
+/* Up to the next place, {{ being one brace. */
+static void add_words(Line *line, const char *from) {
+    for (; *from; from++) {
+        if (*from == '{' && *++from != '{') return;
+        add(line, from, 1);
+    }
+}
+
+void tile_print_line(const char *template, const uint64_t *const *items, TilePrintLine print, void *host) {
+    Line line = {0};
+    TilePrintPlace place;
+    for (;;) {
+        add_words(&line, template);
+        if (!tile_print_next(&template, &place)) break;
+        add_elements(&line, &place, items[0], place.masked ? items[1] : NULL, 0, 0, place.lanes);
+        items += 1 + place.masked;
+    }
+    add_text(&line, "\n");
+    if (line.text) print(host, line.text, line.length);
+    free(line.text);
+}

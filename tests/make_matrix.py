@@ -65,8 +65,8 @@ NN = "relu6 leaky_relu elu selu softplus logsigmoid mish hardsigmoid hardswish s
 WIDE_HOSTILE = ("normal", "hostile", "special")
 INDEXED = ["f32:i64", "f32:i32", "f16:i32", "bf16:i64"]
 BACKWARD = [("dy", FEW_VIEWS), ("x", "in")]
-PARTS = {"-": {"M": [0, 1, 63, 64, 65, 130], "N": [1, 511, 512, 513]},
-         "BM=5 BN=36 BP=3": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
+GAMMA_PARTS = {"-": {"M": [0, 1, 255, 256, 257], "N": [1, 1023, 1024, 1025]},
+               "BM=5 BR=2 BN=36 BP=3": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
 WHOLE = {"-": {"M": [0, 1, 15, 16, 17, 69], "N": [0, 1, 1023, 1024, 1025]},
          "BM=4 BN=36 BP=5": {"M": [0, 1, 3, 4, 5, 27], "N": around(36)}}
 TAKE = {"-": {"K": [0, 1, 9], "N": [0, 1, 70], "D": [1, 1023, 1024, 1025]},
@@ -170,10 +170,10 @@ KERNELS = [
     Kernel("norm:rmsnorm", [("x", "in"), ("gamma", "in"), ("y", "out")], rank2(1024, 100)),
     Kernel("norm:layernorm_forward", XY + [("mean", FEW_VIEWS), ("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
     Kernel("norm:layernorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
-    Kernel("norm:layernorm_backward_params", BACKWARD + [("dgamma", FEW_VIEWS)], PARTS),
+    Kernel("norm:layernorm_backward_params", BACKWARD + [("dgamma", FEW_VIEWS)], GAMMA_PARTS),
     Kernel("norm:rmsnorm_forward", FEW_XY + [("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
     Kernel("norm:rmsnorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
-    Kernel("norm:rmsnorm_backward_params", BACKWARD, PARTS),
+    Kernel("norm:rmsnorm_backward_params", BACKWARD, GAMMA_PARTS),
     Kernel("norm:group_norm", XY, {"-": {"B": [1, 2], "C": [2, 6, 8, 10], "P": [1, 1023, 1024, 1025]},
                                    "BC=3 BP=100": {"B": [0, 1, 3], "C": [0, 2, 4, 6, 14], "P": around(100)}}),
     Kernel("reduce:variance_rows", [("x", "in"), ("y", FEW_VIEWS), ("mean", FEW_VIEWS)], rank2(4096, 100)),
@@ -184,8 +184,8 @@ KERNELS = [
     Kernel("reduce:max_all", [("x", "in")], WHOLE),
     Kernel("reduce:norm_all", [("x", "in")], WHOLE),
     Kernel("cumsum:cumsum_rows", XY, rank2(1024, 100)),
-    Kernel("cumsum:cumsum_columns", XY, {"-": {"M": around(16), "N": [0, 1, 255, 256, 257]},
-                                         "BM=5 BN=36": {"M": around(5), "N": around(36)}}),
+    Kernel("cumsum:cumsum_columns", XY, {"-": {"M": [0, 1, 2, 9], "N": [0, 1, 1023, 1024, 1025]},
+                                         "BN=36": {"M": [1, 5, 37], "N": around(36)}}),
     Kernel("index:take_rows", [("x", "in"), ("at", FEW_VIEWS), ("y", FEW_VIEWS)], TAKE, types=INDEXED,
            data=WIDE_HOSTILE),
     Kernel("index:embedding", [("table", "in"), ("token", FEW_VIEWS), ("y", FEW_VIEWS)],
@@ -202,7 +202,7 @@ KERNELS = [
            types=INDEXED, data=("normal", "hostile")),
     Kernel("index:masked_fill", [("x", FEW_VIEWS), ("mask", "in"), ("y", FEW_VIEWS)], rank2(4096, 100)),
     Kernel("rotary:rotary_halves", ROTARY, rotary({"-": [1, 63, 64, 65], "BH=3 BD=20": [1, 19, 20, 21, 77]}), derive=HEAD),
-    Kernel("rotary:rotary_pairs", ROTARY, rotary({"-": [1, 16, 64], "BH=3": [5, 20, 33]}), derive=HEAD),
+    Kernel("rotary:rotary_pairs", ROTARY, rotary({"-": [1, 63, 64, 65], "BH=3 BD=20": [1, 19, 20, 21, 77]}), derive=HEAD),
     Kernel("dropout:dropout", FEW_XY, rank2(1024, 100)),
     Kernel("reduce:sum_rows", XY, rank2(4096, 100)),
     Kernel("reduce:sum_columns", XY, {"-": {"M": around(16), "N": around(1024)},

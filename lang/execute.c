@@ -285,7 +285,7 @@ static bool start(TileExecutor *e) {
     return true;
 }
 
-static TileExecution run(TileExecutor *e, uint64_t limit) {
+TileExecution tile_exec_run(TileExecutor *e, uint64_t limit) {
     while (e->depth) {
         ExecFrame *frame = tile_exec_frame(e);
         if (!frame->code) {
@@ -309,7 +309,7 @@ TileExecution tile_executor_run(TileExecutor *e, uint64_t max_steps) {
     }
     tile_arena_set_guard(e->arena, &guard);
     if (!e->started && !start(e)) return e->state;
-    return run(e, max_steps ? e->steps + max_steps : UINT64_MAX);
+    return tile_exec_run(e, max_steps ? e->steps + max_steps : UINT64_MAX);
 }
 
 const char *tile_executor_message(const TileExecutor *e) {

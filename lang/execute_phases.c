@@ -88,6 +88,7 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
     bind_integer(b, end);
     if (b->failed || b->next == func->body.argument_count) return;
     uint32_t scratch;
+    if (func->threads) return; /* each block has its own */
     if (tile_exec_allocate(b->e, func->scratch_bytes, 64, true, &scratch))
         bind_pointer(b, scratch, 0);
     else
@@ -101,6 +102,11 @@ static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
     int64_t chunks = e->options.chunks ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);
     if (e->options.seed && chunks > 1) size = 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(2 * size));
     return size < programs - begin ? begin + size : programs;
+}
+
+/* A launch may have fewer blocks than programs, or more: with a seed, any number. */
+static int64_t block_count(TileExecutor *e, int64_t programs) {
+    return e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(programs + 1)) : programs;
 }
 
 bool tile_exec_next_phase(TileExecutor *e) {
@@ -119,6 +125,11 @@ bool tile_exec_next_phase(TileExecutor *e) {
     if (!phase) return false;
     Binder binder = {.e = e, .grid = grid, .phase = phase};
     bind_parameters(&binder, begin, end);
+    if (!binder.failed && func->threads) {
+        bool done = tile_exec_blocks(e, grid, phase, block_count(e, end - begin));
+        tile_exec_deactivate(e, phase);
+        return done;
+    }
     if (!binder.failed &&
         tile_exec_push(e, &(ExecFrame){.activation = phase, .code = &phase->program->body, .active = frame->active}))
         return true;

@@ -7,6 +7,7 @@
  *   execute_memory.c   objects, tensors, accesses of both forms
  *   execute_control.c  regions, loops, calls
  *   execute_phases.c   grids run by phase functions
+ *   execute_block.c    phases of GPUs: blocks of threads
  *
  * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
  * the number of a memory object and the offset in it; a tensor one, the number of its descriptor. */
@@ -118,6 +119,10 @@ struct TileExecutor {
     TileExecution state;
     bool started;
     TileText message;
+    /* Of one thread of a block; elsewhere a block of one. */
+    uint32_t thread, thread_count;
+    int64_t block, block_count;
+    const ExecInstruction *meeting; /* what the thread waits at for others; NULL: it can go on */
 };
 
 /* ---- registers ---- */
@@ -195,8 +200,16 @@ bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64
 
 /* ---- execute_phases.c ---- */
 
+/* Runs the instructions of the innermost frame and what they enter, up to `limit` steps in all. */
+TileExecution tile_exec_run(TileExecutor *e, uint64_t limit);
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs);
 bool tile_exec_next_phase(TileExecutor *e);
+
+/* ---- execute_block.c ---- */
+
+/* Runs a phase whose activation has its parameters, but for the shared memory that is its last: `block_count` blocks of
+ * func->threads threads. */
+bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count);
 
 /* ---- handlers ---- */
 

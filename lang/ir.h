@@ -35,7 +35,8 @@ typedef enum TileOpClass {
     TILE_CLASS_CONTROL,
     TILE_CLASS_HOST,
     TILE_CLASS_NEST,
-    TILE_CLASS_VECTOR
+    TILE_CLASS_VECTOR,
+    TILE_CLASS_BLOCK
 } TileOpClass;
 
 enum { TILE_FORM_TILE = 1, TILE_FORM_MACHINE = 2 };
@@ -78,6 +79,9 @@ typedef enum TileName {
 #undef ATTRIBUTE
     TILE_NAME_COUNT
 } TileName;
+
+/* Threads of a GPU's block at most, and of a warp. */
+enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32 };
 
 /* Stripes of a reduction along the last axis (see REDUCE in ops.def). */
 enum { TILE_STRIPES = 64 };
@@ -199,7 +203,8 @@ struct TileFunc {
     TileParameter *parameters; /* one per body argument */
     const TileType **result_types;
     uint32_t result_count;
-    uint64_t scratch_bytes; /* phases: scratch that one thread needs */
+    uint64_t scratch_bytes; /* phases: scratch that one thread needs; on a GPU, shared memory of one block */
+    uint32_t threads;       /* phases of a GPU: threads of one block; 0 on a CPU */
     TileLocation location;
 };
 

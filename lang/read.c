@@ -607,6 +607,12 @@ static void read_func_types(Reader *r) {
     }
     r->func->result_count = (uint32_t)r->types.count;
     r->func->result_types = tile_arena_copy(r->module->arena, r->types.items, r->types.count * sizeof *r->types.items);
+    if (accept_word(r, "threads")) {
+        expect(r, "=");
+        int64_t threads = read_integer(r);
+        if (threads < 1 || threads > TILE_MAX_THREADS) fail(r, "a block has 1 to 1024 threads");
+        r->func->threads = (uint32_t)threads;
+    }
     if (!accept_word(r, "scratch_bytes")) return;
     expect(r, "=");
     int64_t bytes = read_integer(r);

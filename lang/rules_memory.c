@@ -158,6 +158,8 @@ const char *tile_rule_buffer(const TileRule *r) {
     int64_t align = tile_op_integer(r->op, TILE_ATTRIBUTE_ALIGN, 0);
     if (tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0) <= 0) return "bytes is not positive";
     if (align <= 0 || (align & (align - 1))) return "align is no power of two";
+    const TileType *shared = tile_type_pointer(r->module->context, TILE_SPACE_SHARED);
+    if (r->result[0] == shared) return NULL;
     return tile_rule_result(r, 0, tile_type_pointer(r->module->context, TILE_SPACE_SCRATCH));
 }
 
@@ -277,4 +279,21 @@ const char *tile_rule_any_lane(const TileRule *r) {
     const TileType *type = tile_rule_operand(r, 0);
     if (type->kind == TILE_TYPE_POINTER || type->scalar != TILE_BOOL) return "the operand is no bool";
     return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL));
+}
+
+/* ---- blocks of threads ---- */
+
+const char *tile_rule_thread(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I32));
+}
+
+const char *tile_rule_block(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I64));
+}
+
+const char *tile_rule_exchange(const TileRule *r) {
+    const TileType *value = tile_rule_operand(r, 0), *lane = tile_rule_operand(r, 1);
+    if (!tile_type_is_scalar(value) || tile_scalar_bits(value->scalar) != 32) return "the value is no scalar of 32 bits";
+    if (!tile_type_is_scalar(lane) || lane->scalar != TILE_I32) return "the lane is not i32";
+    return tile_rule_result(r, 0, value);
 }

@@ -47,7 +47,7 @@ bool tile_layout_equal(const TileLayout *a, const TileLayout *b) {
     return same_shape(a, b) && memcmp(a->bits, b->bits, sizeof a->bits) == 0 && tile_linear_equal(&a->map, &b->map);
 }
 
-static TileLayout without_copies(const TileLayout *layout) {
+TileLayout tile_layout_without_copies(const TileLayout *layout) {
     TileLayout result = *layout;
     result.map = tile_linear_zero(0, layout->map.outputs);
     for (unsigned i = 0; i < layout->map.inputs; i++) {
@@ -60,7 +60,7 @@ static TileLayout without_copies(const TileLayout *layout) {
 }
 
 bool tile_layout_same_elements(const TileLayout *a, const TileLayout *b) {
-    TileLayout x = without_copies(a), y = without_copies(b);
+    TileLayout x = tile_layout_without_copies(a), y = tile_layout_without_copies(b);
     return tile_layout_equal(&x, &y);
 }
 

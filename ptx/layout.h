@@ -60,6 +60,8 @@ void tile_layout_apply(const TileLayout *layout, TileLayoutPlace place, int64_t 
 bool tile_layout_equal(const TileLayout *a, const TileLayout *b);
 /* Equal when copies of the same element in other registers of a thread are left out. */
 bool tile_layout_same_elements(const TileLayout *a, const TileLayout *b);
+/* The same layout with each element at most once among the registers of a thread. */
+TileLayout tile_layout_without_copies(const TileLayout *layout);
 /* Does every element of the tile lie somewhere? What verification of a layout asks beside its sizes. */
 bool tile_layout_is_surjective(const TileLayout *layout);
 /* Input bits of a dimension on which nothing depends. */

@@ -18,6 +18,7 @@ static const struct {
     {TILE_CLASS_CONTROL, "Control"},
     {TILE_CLASS_NEST, "Loop nests"},
     {TILE_CLASS_VECTOR, "Vectors"},
+    {TILE_CLASS_BLOCK, "Blocks of threads"},
 };
 
 static const char *form_text(unsigned forms) {

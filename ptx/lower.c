@@ -1,0 +1,233 @@
+/* Purpose: spread the tiles of a phase over the threads of a block. A tensor parameter becomes a pointer, extents and strides
+ * in bytes; `shared`, the block's shared memory, is the last parameter. Tiles become vectors of registers, laid out as
+ * ptx/layout.h says; scalars are computed by every thread alike, so control flow is the same for all.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
+ *       %four = const {value = 4} : i64
+ *       %v = splat %four : i64[32]
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64, %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
+ *       %0 = thread : i32
+ *       %1 = convert %0 : i64
+ *       %four = const {value = 4} : i64
+ *       return
+ *     }
+ * Needs: cpu-programs, gpu-blocks. Keeps: the order of memory accesses to each tensor, as the threads of a block see it.
+ * Cost: linear in the registers of all tiles. */
+#include "ptx/lower.h"
+
+#include <string.h>
+
+TileValue *gpu_value(Gpu *gpu, const TileValue *old) {
+    TileValue *value = tile_map_get(&gpu->values, old);
+    return value ? value : tile_build_bool(&gpu->b, false); /* after a refusal only */
+}
+
+void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why) {
+    if (gpu->refused) return;
+    gpu->refused = op;
+    gpu->why = why;
+}
+
+/* ---- parameters ---- */
+
+static TileValue *add_parameter(Gpu *gpu, const char *name, const TileType *type) {
+    tile_func_add_parameter(gpu->func, name, type);
+    return gpu->func->body.arguments[gpu->func->body.argument_count - 1];
+}
+
+static TileValue *add_part(Gpu *gpu, const char *tensor, const char *part, unsigned dimension) {
+    const char *name = tile_arena_format(gpu->arena, "%s.%s%u", tensor, part, dimension);
+    return add_parameter(gpu, name, tile_type_scalar(gpu->module->context, TILE_I64));
+}
+
+static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter) {
+    GpuTensor *tensor = TILE_NEW(gpu->arena, GpuTensor);
+    tensor->pointer = add_parameter(gpu, parameter->name, tile_type_pointer(gpu->module->context, TILE_SPACE_GLOBAL));
+    TileParameter *added = &gpu->func->parameters[tensor->pointer->index];
+    added->facts = parameter->facts;
+    added->noalias = parameter->noalias;
+    added->readonly = parameter->readonly;
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter->name, "dim", d);
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter->name, "stride", d);
+    tile_map_set(&gpu->tensors, old, tensor);
+}
+
+/* Strides and extents that a variant may assume are constants from here on. */
+static void use_facts(Gpu *gpu, const TileBlock *old) {
+    for (uint32_t i = 0; i < old->argument_count; i++) {
+        GpuTensor *tensor = tile_map_get(&gpu->tensors, old->arguments[i]);
+        if (!tensor) continue;
+        tensor->parameter = &gpu->func->parameters[tensor->pointer->index];
+        for (unsigned d = 0; d < old->arguments[i]->type->rank; d++) {
+            int64_t stride = tensor->parameter->facts.stride[d];
+            if (stride == TILE_UNKNOWN) continue;
+            tensor->stride[d] = gpu_i64(gpu, stride);
+            tensor->parameter->used_stride |= 1u << d;
+        }
+    }
+}
+
+/* The old body moves to `old`. */
+static void replace_signature(Gpu *gpu, TileBlock *old) {
+    TileFunc *func = gpu->func;
+    TileParameter *parameters = func->parameters;
+    *old = (TileBlock){.func = func, .arguments = func->body.arguments, .argument_count = func->body.argument_count};
+    tile_block_splice(old, &func->body);
+    func->body.arguments = NULL;
+    func->body.argument_count = func->body.argument_capacity = 0;
+    func->parameters = NULL;
+    for (uint32_t i = 0; i < old->argument_count; i++) {
+        if (old->arguments[i]->type->kind == TILE_TYPE_TENSOR)
+            add_tensor(gpu, old->arguments[i], &parameters[i]);
+        else
+            tile_map_set(&gpu->values, old->arguments[i],
+                         add_parameter(gpu, parameters[i].name, old->arguments[i]->type));
+    }
+    gpu->shared = add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
+}
+
+/* The kernel's parameters learn what was relied on. */
+static void report_uses(const Gpu *gpu) {
+    const char *dot = strrchr(gpu->func->name, '.');
+    if (!dot) return;
+    const char *name = tile_arena_string(gpu->arena, gpu->func->name, (size_t)(dot - gpu->func->name));
+    TileFunc *kernel = tile_func_find(gpu->module, tile_intern_string(gpu->module->context->strings, name));
+    for (uint32_t i = 0; kernel && i < kernel->body.argument_count; i++) {
+        for (uint32_t k = 0; k < gpu->func->body.argument_count; k++) {
+            const TileParameter *own = &gpu->func->parameters[k];
+            TileParameter *parameter = &kernel->parameters[i];
+            if (own->name != parameter->name) continue;
+            parameter->used_stride |= own->used_stride;
+            if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
+            break;
+        }
+    }
+}
+
+/* ---- control ---- */
+
+static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block);
+
+static const TileType *new_type(Gpu *gpu, const TileType *old) {
+    if (!tile_type_is_tile(old)) return old;
+    TileLayout layout = gpu_layout(gpu, old);
+    return gpu_type(gpu, &layout, old->scalar);
+}
+
+static void lower_region(Gpu *gpu, const TileBlock *old, TileBlock *block) {
+    TileBuilder outer = gpu->b;
+    if (!block->argument_count) /* tile_build_op leaves regions empty */
+        for (uint32_t i = 0; i < old->argument_count; i++)
+            tile_block_add_argument(gpu->module, block, new_type(gpu, old->arguments[i]->type), old->arguments[i]->name);
+    for (uint32_t i = 0; i < old->argument_count; i++) tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
+    lower_block(gpu, old, block);
+    gpu->b = outer;
+}
+
+static void lower_control(Gpu *gpu, const TileOp *op) {
+    TileValue **operands = TILE_NEW_ARRAY(gpu->arena, TileValue *, op->operand_count + 1);
+    const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, op->result_count + 1);
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
+    for (unsigned i = 0; i < op->result_count; i++) types[i] = new_type(gpu, op->results[i].type);
+    TileOp *made = tile_op_create(gpu->module, (TileOpId)op->id, op->location, operands, op->operand_count, types,
+                                  op->result_count);
+    for (unsigned i = 0; i < op->attribute_count; i++) tile_op_set(gpu->module, made, op->attributes[i]);
+    tile_builder_insert(&gpu->b, made);
+    for (unsigned i = 0; i < op->region_count; i++) lower_region(gpu, &op->regions[i], &made->regions[i]);
+    for (unsigned i = 0; i < op->result_count; i++) {
+        made->results[i].name = op->results[i].name;
+        tile_map_set(&gpu->values, &op->results[i], &made->results[i]);
+    }
+}
+
+/* ---- ops ---- */
+
+/* Threads of a block see one another's stores behind a barrier: where a phase both reads and writes a tensor, stores
+ * stand between two. */
+static bool is_read_back(const TileOp *store) {
+    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_LOAD_TILE) return true;
+    return false;
+}
+
+static void lower_store(Gpu *gpu, TileOp *op) {
+    bool ordered = is_read_back(op);
+    if (ordered) gpu_barrier(gpu);
+    gpu_lower_store(gpu, op);
+    if (ordered) gpu_barrier(gpu);
+}
+
+static void lower_dim(Gpu *gpu, const TileOp *op) {
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
+    tile_map_set(&gpu->values, &op->results[0], tensor->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)]);
+}
+
+static void lower_op(Gpu *gpu, TileOp *op) {
+    gpu->b.location = op->location;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_LOAD_TILE: gpu_lower_load(gpu, op); return;
+    case TILE_OP_STORE_TILE: lower_store(gpu, op); return;
+    case TILE_OP_REDUCE: gpu_lower_reduce(gpu, op); return;
+    case TILE_OP_ARG_REDUCE: gpu_lower_arg_reduce(gpu, op); return;
+    case TILE_OP_DOT: gpu_lower_dot(gpu, op); return;
+    case TILE_OP_DIM: lower_dim(gpu, op); return;
+    case TILE_OP_CONST:
+    case TILE_OP_FOR:
+    case TILE_OP_WHILE:
+    case TILE_OP_IF:
+    case TILE_OP_YIELD:
+    case TILE_OP_CONDITION:
+    case TILE_OP_RETURN:
+    case TILE_OP_BLOCK:
+    case TILE_OP_BLOCK_COUNT:
+        if (!gpu_lower_value(gpu, op)) lower_control(gpu, op);
+        return;
+    default:
+        if (!gpu_lower_value(gpu, op)) gpu_refuse(gpu, op, "is not supported on GPUs yet");
+    }
+}
+
+static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    for (TileOp *op = old->first; op && !gpu->refused; op = op->next) lower_op(gpu, op);
+}
+
+/* ---- the pass ---- */
+
+static void number_threads(Gpu *gpu) {
+    TileOp *thread = tile_build_op(&gpu->b, TILE_OP_THREAD, NULL, 0, NULL, 0, NULL, 1);
+    gpu->thread = tile_build_convert(&gpu->b, tile_op_result(thread, 0), TILE_I64);
+}
+
+static void drop_block(TileBlock *block) {
+    while (block->last) tile_op_erase(block->last);
+}
+
+TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
+    tile_map_init(&gpu.values, gpu.arena);
+    tile_map_init(&gpu.tensors, gpu.arena);
+    TileBlock old;
+    replace_signature(&gpu, &old);
+    gpu_choose_layouts(&gpu, &old);
+    gpu.b = tile_builder_at_end(gpu.module, &func->body);
+    number_threads(&gpu);
+    use_facts(&gpu, &old);
+    lower_block(&gpu, &old, &func->body);
+    func->form = TILE_FORM_MACHINE;
+    func->threads = TILE_WARP_THREADS << gpu.log_warps;
+    func->scratch_bytes = (gpu.shared_bytes + 15) / 16 * 16;
+    report_uses(&gpu);
+    if (gpu.refused)
+        return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",
+                              tile_op_info(gpu.refused->id)->mnemonic, gpu.why);
+    drop_block(&old);
+    if (gpu.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-machine: %s", gpu.b.error);
+    return TILE_RESULT_CHANGED;
+}

@@ -1,0 +1,106 @@
+/* Internals of gpu-machine, shared by its files:
+ *   lower.c          the pass: parameters, blocks, control
+ *   lower_layout.c   which layout the tiles of a function have
+ *   lower_values.c   elementwise ops, constants, indices, shapes
+ *   lower_access.c   load_tile and store_tile
+ *   lower_move.c     a tile from one layout to another
+ *   lower_reduce.c   reductions
+ *   lower_dot.c      products
+ *
+ * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed by
+ * every thread. Private to ptx/. */
+#ifndef TILE_PTX_LOWER_H
+#define TILE_PTX_LOWER_H
+
+#include "lang/build.h"
+#include "ptx/layout.h"
+#include "ptx/passes.h"
+
+/* A tensor parameter as machine form has it; extents and strides in bytes by dimension. */
+typedef struct GpuTensor {
+    TileValue *pointer, *extent[TILE_MAX_TENSOR_RANK], *stride[TILE_MAX_TENSOR_RANK];
+    TileParameter *parameter;
+} GpuTensor;
+
+typedef struct Gpu {
+    TilePassContext *context;
+    TileModule *module;
+    TileArena *arena;
+    TileFunc *func;
+    TileBuilder b;
+    TileMap values;  /* old TileValue to new */
+    TileMap tensors; /* old TileValue to GpuTensor */
+    TileLayoutShape main_shape;
+    TileLayout main; /* the layout that the others are derived from */
+    unsigned log_warps;
+    TileValue *thread; /* i64 */
+    TileValue *shared; /* ptr<shared>: the function's last parameter */
+    uint64_t shared_bytes;
+    const TileOp *refused; /* what this back end cannot do yet, and why */
+    const char *why;
+} Gpu;
+
+/* ---- lower.c ---- */
+TileValue *gpu_value(Gpu *gpu, const TileValue *old);
+/* The first one counts; lowering goes on with anything. */
+void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why);
+
+/* ---- lower_layout.c ---- */
+void gpu_choose_layouts(Gpu *gpu, const TileBlock *body);
+TileLayout gpu_layout(const Gpu *gpu, const TileType *tile);
+TileLayoutShape gpu_shape(const TileType *tile);
+/* The type of a tile's registers. */
+const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar);
+
+/* ---- lower_values.c ---- */
+static inline TileValue *gpu_i64(Gpu *gpu, int64_t number) { return tile_build_i64(&gpu->b, number); }
+static inline TileValue *gpu_binary(Gpu *gpu, TileOpId id, TileValue *x, TileValue *y) {
+    return tile_build_binary(&gpu->b, id, x, y);
+}
+TileValue *gpu_bool(Gpu *gpu, bool truth);
+TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y); /* either may be NULL: true */
+/* One register of many, and many put together. */
+TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg);
+TileValue *gpu_join(Gpu *gpu, TileValue *const *registers, uint32_t count);
+/* Indices along an axis: what the thread adds (i64), and what a register adds. Their sum is the index. */
+TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis);
+int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg);
+/* The same for all registers at once, as i64. */
+TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis);
+/* Is this thread the one with the lowest number among those that hold the same elements? NULL: every thread is. */
+TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout);
+bool gpu_lower_value(Gpu *gpu, TileOp *op);
+
+/* ---- lower_access.c ---- */
+void gpu_lower_load(Gpu *gpu, TileOp *op);
+void gpu_lower_store(Gpu *gpu, TileOp *op);
+
+/* ---- lower_move.c ---- */
+/* The tile `value` of layout `from` in layout `to`, both of the same shape. */
+TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to);
+/* Where elements lie in shared memory: bytes for axis index i are i * bytes, and indices from `extent` on have no
+ * place. */
+typedef struct GpuStrides {
+    int64_t bytes[TILE_MAX_TILE_RANK], extent[TILE_MAX_TILE_RANK];
+} GpuStrides;
+/* Through shared memory: elements of `from` are written by `write`, and those of `to` read by `read`. */
+TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                                   const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
+                                   int64_t elements);
+GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes);
+/* A place in shared memory. */
+TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides);
+int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg);
+void gpu_reserve_shared(Gpu *gpu, uint64_t bytes);
+void gpu_barrier(Gpu *gpu);
+/* exchange for a value of any scalar type. */
+TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
+
+/* ---- lower_reduce.c ---- */
+void gpu_lower_reduce(Gpu *gpu, TileOp *op);
+void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op);
+
+/* ---- lower_dot.c ---- */
+void gpu_lower_dot(Gpu *gpu, TileOp *op);
+
+#endif

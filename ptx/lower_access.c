@@ -1,0 +1,337 @@
+/* load_tile and store_tile. Where all lanes of a tile exist, which the whole block finds out at once, a thread moves vectors
+ * of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
+#include "ptx/lower.h"
+
+enum { ACCESS_BYTES = 16 };
+
+typedef struct Dimension {
+    TileName kind;
+    int axis;                           /* of the tile; -1 for an index */
+    TileValue *first, *step, *lo, *hi;  /* ranges; an index is `first` */
+    TileValue *gather;                  /* indices in the registers of the tile */
+    TileValue *extent, *stride;         /* of the tensor */
+    TileValue *thread;                  /* bytes that the thread adds: ranges */
+    TileValue *per_lane;                /* bytes from one lane to the next: ranges */
+} Dimension;
+
+typedef struct Access {
+    const TileOp *op;
+    const TileType *type;
+    TileLayout layout;
+    const GpuTensor *tensor;
+    Dimension dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned rank;
+    TileValue *mask, *fill; /* NULL where absent */
+    TileValue *base;        /* address without gathers, of register 0 */
+    TileValue *inside;      /* what must hold whatever the lane: indices; NULL: nothing */
+    bool gathers;
+} Access;
+
+/* ---- reading the op ---- */
+
+static TileValue *part(Gpu *gpu, const TileOp *op, TileName name) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; parts && i < parts->count; i++)
+        if (parts->integers[i] == (int64_t)name)
+            return gpu_value(gpu, tile_op_operand(op, op->operand_count - parts->count + i));
+    return NULL;
+}
+
+/* The index tile in the registers of the tile: moved to the slice of its layout along the shared axis, then repeated. */
+static TileValue *spread_gather(Gpu *gpu, const Access *access, const TileValue *index, unsigned axis) {
+    TileLayout have = gpu_layout(gpu, index->type), want = access->layout;
+    for (unsigned a = access->type->rank; a-- > 0;)
+        if (a != axis) want = tile_layout_slice(&want, a);
+    TileLayout reduced = tile_layout_without_copies(&want);
+    TileValue *moved = gpu_move(gpu, gpu_value(gpu, index), TILE_I64, &have, &reduced);
+    uint32_t count = tile_layout_registers(&access->layout), distinct = tile_layout_registers(&reduced);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t source = 0;
+        for (uint32_t s = 0; s < distinct; s++)
+            if (gpu_register_index(&reduced, 0, s) == gpu_register_index(&access->layout, axis, r)) source = s;
+        registers[r] = gpu_register(gpu, moved, source);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+static void read_range(Gpu *gpu, Access *access, Dimension *dimension, unsigned operand) {
+    dimension->first = gpu_value(gpu, tile_op_operand(access->op, operand));
+    dimension->step = gpu_value(gpu, tile_op_operand(access->op, operand + 1));
+    dimension->lo = gpu_value(gpu, tile_op_operand(access->op, operand + 2));
+    dimension->hi = gpu_value(gpu, tile_op_operand(access->op, operand + 3));
+    dimension->per_lane = gpu_binary(gpu, TILE_OP_MUL, dimension->step, dimension->stride);
+    TileValue *index = gpu_thread_index(gpu, &access->layout, (unsigned)dimension->axis);
+    dimension->thread = gpu_binary(gpu, TILE_OP_MUL, index, dimension->per_lane);
+}
+
+static TileValue *is_in_range(Gpu *gpu, TileValue *index, TileValue *extent) {
+    TileValue *zero = gpu_i64(gpu, 0);
+    if (index->type->kind == TILE_TYPE_VECTOR) {
+        zero = tile_build_splat(&gpu->b, zero, index->type);
+        extent = tile_build_splat(&gpu->b, extent, index->type);
+    }
+    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, index, zero), gpu_binary(gpu, TILE_OP_LT, index, extent));
+}
+
+/* An integer index outside makes the whole tile invalid. Its address is then never used. */
+static void read_dimension(Gpu *gpu, Access *access, unsigned d, unsigned *operand, int *axis, int *gathered) {
+    Dimension *dimension = &access->dimensions[d];
+    const TileAttribute *kinds = tile_op_get(access->op, TILE_ATTRIBUTE_ACCESS);
+    *dimension = (Dimension){.kind = (TileName)kinds->integers[d],
+                             .axis = -1,
+                             .extent = access->tensor->extent[d],
+                             .stride = access->tensor->stride[d]};
+    TileValue *index = tile_op_operand(access->op, *operand);
+    if (dimension->kind == TILE_ACCESS_RANGE) {
+        dimension->axis = (*axis)++;
+        read_range(gpu, access, dimension, *operand);
+        *operand += 4;
+        return;
+    }
+    (*operand)++;
+    if (dimension->kind == TILE_ACCESS_GATHER) {
+        if (*gathered < 0) *gathered = (*axis)++;
+        dimension->axis = *gathered;
+        dimension->gather = spread_gather(gpu, access, index, (unsigned)*gathered);
+        access->gathers = true;
+        return;
+    }
+    dimension->first = gpu_value(gpu, index);
+    access->inside = gpu_and(gpu, access->inside, is_in_range(gpu, dimension->first, dimension->extent));
+}
+
+static void read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, Access *access) {
+    *access = (Access){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
+    const TileType *tensor = tile_op_operand(op, 0)->type;
+    if (tile_type_is_tile(type)) access->layout = gpu_layout(gpu, type);
+    access->rank = tensor->rank;
+    int axis = 0, gathered = -1;
+    for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &first, &axis, &gathered);
+    access->mask = part(gpu, op, TILE_PARTS_MASK);
+    access->fill = part(gpu, op, TILE_PARTS_FILL);
+    TileValue *offset = NULL;
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        const Dimension *dimension = &access->dimensions[d];
+        if (!dimension->first) continue;
+        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
+        offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, bytes) : bytes;
+    }
+    access->base = offset ? tile_build_ptr_add(&gpu->b, access->tensor->pointer, offset) : access->tensor->pointer;
+    for (unsigned d = 0; d < tensor->rank; d++)
+        if (access->dimensions[d].thread)
+            access->base = tile_build_ptr_add(&gpu->b, access->base, access->dimensions[d].thread);
+}
+
+/* ---- one register ---- */
+
+static TileValue *register_address(Gpu *gpu, const Access *access, uint32_t reg) {
+    TileValue *address = access->base;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const Dimension *dimension = &access->dimensions[d];
+        TileValue *bytes = NULL;
+        if (dimension->kind == TILE_ACCESS_RANGE) {
+            int64_t lane = gpu_register_index(&access->layout, (unsigned)dimension->axis, reg);
+            if (lane) bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->per_lane, gpu_i64(gpu, lane));
+        } else if (dimension->kind == TILE_ACCESS_GATHER) {
+            bytes = gpu_binary(gpu, TILE_OP_MUL, gpu_register(gpu, dimension->gather, reg), dimension->stride);
+        }
+        if (bytes) address = tile_build_ptr_add(&gpu->b, address, bytes);
+    }
+    return address;
+}
+
+/* Lanes of a range are inside of the tensor where lo <= lane < hi; lanes past the tile are past hi. */
+static TileValue *register_mask(Gpu *gpu, const Access *access, uint32_t reg) {
+    TileValue *mask = access->inside;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const Dimension *dimension = &access->dimensions[d];
+        if (dimension->kind == TILE_ACCESS_GATHER)
+            mask = gpu_and(gpu, mask, is_in_range(gpu, gpu_register(gpu, dimension->gather, reg), dimension->extent));
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        unsigned axis = (unsigned)dimension->axis;
+        TileValue *lane = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &access->layout, axis),
+                                     gpu_i64(gpu, gpu_register_index(&access->layout, axis, reg)));
+        mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo));
+        mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
+    }
+    /* A gathered axis that was rounded up has lanes that no limit speaks of. */
+    for (unsigned a = 0; access->gathers && a < access->type->rank; a++) {
+        if (tile_layout_extent(&access->layout, a) == access->type->extent[a]) continue;
+        TileValue *lane = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &access->layout, a),
+                                     gpu_i64(gpu, gpu_register_index(&access->layout, a, reg)));
+        mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_LT, lane, gpu_i64(gpu, access->type->extent[a])));
+    }
+    if (access->mask) mask = gpu_and(gpu, mask, gpu_register(gpu, access->mask, reg));
+    return mask;
+}
+
+/* ---- whole vectors ---- */
+
+/* The dimension whose elements lie one after the other, and run along the tile's last axis. */
+static const Dimension *unit_dimension(const Access *access) {
+    const Dimension *last = &access->dimensions[access->rank - 1];
+    bool along = last->kind == TILE_ACCESS_RANGE && (unsigned)last->axis + 1 == access->type->rank;
+    return along ? last : NULL;
+}
+
+static unsigned vector_width(const Access *access) {
+    if (access->gathers || access->mask || !access->rank || !unit_dimension(access)) return 1;
+    unsigned limit = ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
+    return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
+}
+
+/* Does every lane exist, and do vectors lie on multiples of their size? One answer for the whole block. */
+static TileValue *is_whole(Gpu *gpu, const Access *access, unsigned width) {
+    unsigned size = tile_scalar_bytes(access->type->scalar);
+    const Dimension *unit = unit_dimension(access);
+    TileValue *whole = gpu_and(gpu, access->inside,
+                               gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size)));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
+    for (unsigned d = 0; d < access->rank; d++) {
+        const Dimension *dimension = &access->dimensions[d];
+        if (dimension != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, dimension->stride);
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis);
+        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, dimension->lo, gpu_i64(gpu, 0)));
+        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, dimension->hi, gpu_i64(gpu, extent)));
+    }
+    if (width == 1) return whole;
+    TileValue *low = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, (int64_t)width * size - 1));
+    return gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0)));
+}
+
+/* The base has to be aligned too; what the function may assume of it is a fact of the parameter. */
+static unsigned aligned_width(Access *access, unsigned width) {
+    unsigned size = tile_scalar_bytes(access->type->scalar), align = access->tensor->parameter->facts.align;
+    if (align < size) align = size;
+    while (width > 1 && width * size > align) width /= 2;
+    if (width > 1 && access->tensor->parameter->used_align < width * size)
+        access->tensor->parameter->used_align = width * size;
+    return width;
+}
+
+static TileValue *load_elements(Gpu *gpu, const Access *access) {
+    uint32_t count = tile_layout_registers(&access->layout);
+    const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *mask = register_mask(gpu, access, r), *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
+        registers[r] = tile_build_load(&gpu->b, type, register_address(gpu, access, r), mask, mask ? fill : NULL, 0);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+static TileValue *load_vectors(Gpu *gpu, const Access *access, unsigned width) {
+    uint32_t count = tile_layout_registers(&access->layout);
+    const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r += width) {
+        int64_t align = (int64_t)width * tile_scalar_bytes(access->type->scalar);
+        TileValue *loaded = tile_build_load(&gpu->b, type, register_address(gpu, access, r), NULL, NULL, align);
+        if (count == width) return loaded;
+        for (uint32_t i = 0; i < width; i++) registers[r + i] = gpu_register(gpu, loaded, i);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+static void enter(Gpu *gpu, TileBlock *block) {
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+}
+
+static void end_region(Gpu *gpu, TileValue *value) {
+    tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0);
+}
+
+static TileValue *lower_tile_load(Gpu *gpu, Access *access) {
+    unsigned width = aligned_width(access, vector_width(access));
+    bool simple = access->gathers || access->mask || !unit_dimension(access);
+    if (simple) return load_elements(gpu, access);
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, is_whole(gpu, access, width), &type, 1);
+    enter(gpu, &choice->regions[0]);
+    end_region(gpu, load_vectors(gpu, access, width));
+    enter(gpu, &choice->regions[1]);
+    end_region(gpu, load_elements(gpu, access));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
+void gpu_lower_load(Gpu *gpu, TileOp *op) {
+    Access access;
+    read_access(gpu, op, 1, op->results[0].type, &access);
+    TileValue *value;
+    if (tile_type_is_tile(access.type)) {
+        value = lower_tile_load(gpu, &access);
+    } else {
+        TileValue *mask = gpu_and(gpu, access.inside, access.mask), *fill = access.fill;
+        if (mask && !fill) fill = tile_build_bits(&gpu->b, access.type, 0);
+        value = tile_build_load(&gpu->b, access.type, access.base, mask, mask ? fill : NULL, 0);
+    }
+    tile_map_set(&gpu->values, &op->results[0], value);
+}
+
+/* ---- stores ---- */
+
+static void store_elements(Gpu *gpu, const Access *access, TileValue *value, TileValue *first) {
+    for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
+        TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), register_address(gpu, access, r), mask, 0);
+    }
+}
+
+static void store_vectors(Gpu *gpu, const Access *access, TileValue *value, TileValue *first, unsigned width) {
+    uint32_t count = tile_layout_registers(&access->layout);
+    TileOp *choice = NULL;
+    TileBuilder outer = gpu->b;
+    if (first) {
+        choice = tile_build_if(&outer, first, NULL, 0);
+        enter(gpu, &choice->regions[0]);
+    }
+    for (uint32_t r = 0; r < count; r += width) {
+        TileValue *registers[ACCESS_BYTES], *whole = value;
+        for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, r + i);
+        if (count != width) whole = gpu_join(gpu, registers, width);
+        tile_build_store(&gpu->b, whole, register_address(gpu, access, r), NULL,
+                         (int64_t)width * tile_scalar_bytes(access->type->scalar));
+    }
+    if (!choice) return;
+    end_region(gpu, NULL);
+    enter(gpu, &choice->regions[1]);
+    end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
+static void lower_tile_store(Gpu *gpu, Access *access, TileValue *value) {
+    TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
+    if (access->gathers || access->mask || !unit_dimension(access)) {
+        store_elements(gpu, access, value, first);
+        return;
+    }
+    unsigned width = aligned_width(access, vector_width(access));
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, is_whole(gpu, access, width), NULL, 0);
+    enter(gpu, &choice->regions[0]);
+    store_vectors(gpu, access, value, first, width);
+    end_region(gpu, NULL);
+    enter(gpu, &choice->regions[1]);
+    store_elements(gpu, access, value, first);
+    end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
+/* A scalar is stored by one thread. Later loads of the block see it: the barrier orders them. */
+void gpu_lower_store(Gpu *gpu, TileOp *op) {
+    Access access;
+    read_access(gpu, op, 2, tile_op_operand(op, 1)->type, &access);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
+    if (tile_type_is_tile(access.type)) {
+        lower_tile_store(gpu, &access, value);
+        return;
+    }
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
+    TileValue *mask = gpu_and(gpu, first, gpu_and(gpu, access.inside, access.mask));
+    tile_build_store(&gpu->b, value, access.base, mask, 0);
+}

@@ -1,0 +1,112 @@
+/* One blocked layout for the largest tile of a function; those of the others follow from it, so that a row's statistics
+ * lie where the row does and elementwise ops need no movement. */
+#include "ptx/lower.h"
+
+#include <string.h>
+
+enum { ACCESS_BYTES = 16, LOG_ELEMENTS_OF_A_THREAD = 4, MOST_LOG_WARPS = 5 };
+
+typedef struct Survey {
+    const TileType *largest;
+    unsigned least_bytes; /* of an element that is loaded or stored */
+} Survey;
+
+static void look_at(Survey *survey, const TileType *type) {
+    if (!tile_type_is_tile(type)) return;
+    const TileType *best = survey->largest;
+    int64_t lanes = tile_type_lanes(type), most = best ? tile_type_lanes(best) : 0;
+    if (lanes > most || (lanes == most && type->rank > best->rank)) survey->largest = type;
+}
+
+static void survey_block(Survey *survey, const TileBlock *block) {
+    for (uint32_t i = 0; i < block->argument_count; i++) look_at(survey, block->arguments[i]->type);
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->result_count; i++) look_at(survey, op->results[i].type);
+        const TileType *moved = op->id == TILE_OP_LOAD_TILE    ? op->results[0].type
+                                : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
+                                                               : NULL;
+        if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)
+            survey->least_bytes = tile_scalar_bytes(moved->scalar);
+        for (unsigned i = 0; i < op->region_count; i++) survey_block(survey, &op->regions[i]);
+    }
+}
+
+static unsigned floor_log2(int64_t value) { return 63u - (unsigned)__builtin_clzll((unsigned long long)value); }
+static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+
+TileLayoutShape gpu_shape(const TileType *tile) {
+    TileLayoutShape shape = {.rank = tile->rank};
+    memcpy(shape.extent, tile->extent, sizeof shape.extent);
+    return shape;
+}
+
+/* Vectors and lanes along the last axis, warps along the first ones. */
+static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_warps) {
+    TileLayoutBlocked blocked = {0};
+    unsigned left[TILE_MAX_TILE_RANK], lanes = TILE_LANE_BITS, warps = log_warps, last = shape->rank - 1u;
+    for (unsigned a = 0; a < shape->rank; a++) {
+        left[a] = floor_log2(shape->extent[a]);
+        blocked.order[a] = (uint8_t)(last - a);
+    }
+    blocked.elements[last] = (uint8_t)least(log_vector, left[last]);
+    left[last] -= blocked.elements[last];
+    for (unsigned a = shape->rank; a-- > 0;) {
+        blocked.lanes[a] = (uint8_t)least(lanes, left[a]);
+        lanes -= blocked.lanes[a];
+        left[a] -= blocked.lanes[a];
+    }
+    blocked.lanes[0] = (uint8_t)(blocked.lanes[0] + lanes);
+    for (unsigned a = 0; a < shape->rank; a++) {
+        blocked.warps[a] = (uint8_t)least(warps, left[a]);
+        warps -= blocked.warps[a];
+    }
+    blocked.warps[last] = (uint8_t)(blocked.warps[last] + warps);
+    return tile_layout_blocked(shape, &blocked);
+}
+
+void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
+    Survey survey = {.least_bytes = 8};
+    survey_block(&survey, body);
+    if (!survey.largest) return; /* scalars only: one warp */
+    gpu->main_shape = gpu_shape(survey.largest);
+    unsigned log_vector = floor_log2(ACCESS_BYTES / survey.least_bytes), log = floor_log2(tile_type_lanes(survey.largest));
+    unsigned of_a_warp = TILE_LANE_BITS + (log_vector > LOG_ELEMENTS_OF_A_THREAD ? log_vector : LOG_ELEMENTS_OF_A_THREAD);
+    gpu->log_warps = log > of_a_warp ? least(log - of_a_warp, MOST_LOG_WARPS) : 0;
+    if (gpu->log_warps < 2 && log >= TILE_LANE_BITS + log_vector)
+        gpu->log_warps = least(log - TILE_LANE_BITS - log_vector, 2);
+    gpu->main = spread(&gpu->main_shape, log_vector, gpu->log_warps);
+}
+
+/* Axes of extent 1 take the place of axes of the main tile. */
+static bool fits(const TileLayoutShape *shape, const TileType *tile, unsigned without) {
+    unsigned axis = 0;
+    for (unsigned a = 0; a < shape->rank; a++) {
+        if (a == without) continue;
+        if (tile->extent[axis] != shape->extent[a] && tile->extent[axis] != 1) return false;
+        axis++;
+    }
+    return true;
+}
+
+static TileLayout flatten_ones(TileLayout layout, const TileType *tile) {
+    for (unsigned a = 0; a < tile->rank; a++) {
+        if (tile->extent[a] != 1 || tile_layout_extent(&layout, a) == 1) continue;
+        TileLayout without = tile_layout_slice(&layout, a);
+        layout = tile->rank == 1 ? without : tile_layout_expand(&without, a);
+    }
+    return tile_layout_without_copies(&layout);
+}
+
+TileLayout gpu_layout(const Gpu *gpu, const TileType *tile) {
+    const TileLayoutShape *shape = &gpu->main_shape;
+    if (tile->rank == shape->rank && fits(shape, tile, shape->rank)) return flatten_ones(gpu->main, tile);
+    if (tile->rank + 1 == shape->rank)
+        for (unsigned a = shape->rank; a-- > 0;)
+            if (fits(shape, tile, a)) return flatten_ones(tile_layout_slice(&gpu->main, a), tile);
+    TileLayoutShape own = gpu_shape(tile);
+    return spread(&own, 0, gpu->log_warps);
+}
+
+const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) {
+    return tile_type_vector(gpu->module->context, scalar, tile_layout_registers(layout), false);
+}

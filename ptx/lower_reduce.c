@@ -1,0 +1,249 @@
+/* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared memory. The
+ * order is fixed by the layout, so results are the same from run to run. */
+#include "lang/scalar.h"
+#include "ptx/lower.h"
+
+/* One or two values that are reduced together: a value, or a value and its index. */
+typedef struct Pair {
+    TileValue *value, *index; /* index NULL: a plain reduction */
+} Pair;
+
+typedef struct Reduction {
+    Gpu *gpu;
+    const TileOp *op;
+    TileName kind;
+    unsigned axis;
+    TileLayout layout, result; /* of the operand; of what is left, without copies in registers */
+    uint32_t registers;        /* of the result */
+    Pair *parts;               /* one for each of them */
+} Reduction;
+
+/* ---- combining ---- */
+
+static TileOpId combiner(TileName kind) {
+    switch (kind) {
+    case TILE_KIND_SUM: return TILE_OP_ADD;
+    case TILE_KIND_PROD: return TILE_OP_MUL;
+    case TILE_KIND_MIN: return TILE_OP_MIN;
+    case TILE_KIND_MAX: return TILE_OP_MAX;
+    case TILE_KIND_ANY: return TILE_OP_OR;
+    case TILE_KIND_ALL: return TILE_OP_AND;
+    default: return TILE_OP_COUNT;
+    }
+}
+
+/* A NaN before all, then the greater (or lesser) value, then the lower index. */
+static TileValue *is_better(Gpu *gpu, TileName kind, Pair a, Pair b) {
+    TileOpId compare = kind == TILE_KIND_MAX ? TILE_OP_GT : TILE_OP_LT;
+    TileValue *better = gpu_binary(gpu, compare, b.value, a.value), *equal = gpu_binary(gpu, TILE_OP_EQ, b.value, a.value);
+    if (tile_scalar_is_float(a.value->type->scalar)) {
+        TileValue *nan_a = tile_build_unary(&gpu->b, TILE_OP_ISNAN, a.value),
+                  *nan_b = tile_build_unary(&gpu->b, TILE_OP_ISNAN, b.value);
+        TileValue *only_b = gpu_and(gpu, nan_b, tile_build_unary(&gpu->b, TILE_OP_NOT, nan_a));
+        better = gpu_binary(gpu, TILE_OP_OR, better, only_b);
+        equal = gpu_binary(gpu, TILE_OP_OR, equal, gpu_and(gpu, nan_a, nan_b));
+    }
+    TileValue *lower = gpu_binary(gpu, TILE_OP_LT, b.index, a.index);
+    return gpu_binary(gpu, TILE_OP_OR, better, gpu_and(gpu, equal, lower));
+}
+
+static Pair combine(const Reduction *r, Pair a, Pair b) {
+    Gpu *gpu = r->gpu;
+    if (!a.index) return (Pair){gpu_binary(gpu, combiner(r->kind), a.value, b.value), NULL};
+    TileValue *better = is_better(gpu, r->kind, a, b);
+    return (Pair){tile_build_ternary(&gpu->b, TILE_OP_SELECT, better, b.value, a.value),
+                  tile_build_ternary(&gpu->b, TILE_OP_SELECT, better, b.index, a.index)};
+}
+
+static uint64_t identity(TileName kind, TileScalar scalar) {
+    switch (kind) {
+    case TILE_KIND_PROD: return tile_scalar_from_integer(scalar, 1);
+    case TILE_KIND_ALL: return 1;
+    case TILE_KIND_MIN: return tile_scalar_greatest(scalar);
+    case TILE_KIND_MAX: return tile_scalar_least(scalar);
+    default: return 0;
+    }
+}
+
+/* ---- registers ---- */
+
+/* Lanes past the tile, where its extent was rounded up, count for nothing. */
+static Pair without_padding(const Reduction *r, Pair pair) {
+    Gpu *gpu = r->gpu;
+    int64_t extent = tile_op_operand(r->op, 0)->type->extent[r->axis];
+    if (tile_layout_extent(&r->layout, r->axis) == extent) return pair;
+    TileValue *index = gpu_indices(gpu, &r->layout, r->axis);
+    TileValue *inside = gpu_binary(gpu, TILE_OP_LT, index, tile_build_integer(&gpu->b, index->type, extent));
+    const TileType *type = pair.value->type;
+    TileValue *nothing = tile_build_bits(&gpu->b, type, identity(r->kind, type->scalar));
+    pair.value = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.value, nothing);
+    if (pair.index) {
+        TileValue *last = tile_build_integer(&gpu->b, pair.index->type, INT64_MAX);
+        pair.index = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.index, last);
+    }
+    return pair;
+}
+
+/* Registers of the operand and of the result that have the same index on every other axis. */
+static bool belongs(const Reduction *r, uint32_t from, uint32_t to) {
+    for (unsigned a = 0, left = 0; a < r->layout.rank; a++) {
+        if (a == r->axis) continue;
+        if (gpu_register_index(&r->layout, a, from) != gpu_register_index(&r->result, left, to)) return false;
+        left++;
+    }
+    return true;
+}
+
+/* A tree, so that chains stay short. */
+static void reduce_registers(Reduction *r, Pair whole) {
+    Gpu *gpu = r->gpu;
+    uint32_t count = tile_layout_registers(&r->layout), found;
+    Pair *mine = TILE_NEW_ARRAY(gpu->arena, Pair, count);
+    for (uint32_t to = 0; to < r->registers; to++) {
+        found = 0;
+        for (uint32_t from = 0; from < count; from++)
+            if (belongs(r, from, to))
+                mine[found++] = (Pair){gpu_register(gpu, whole.value, from),
+                                       whole.index ? gpu_register(gpu, whole.index, from) : NULL};
+        for (uint32_t width = found; width > 1; width = (width + 1) / 2)
+            for (uint32_t i = 0; i + (width + 1) / 2 < width; i++) mine[i] = combine(r, mine[i], mine[i + (width + 1) / 2]);
+        r->parts[to] = mine[0];
+    }
+}
+
+/* ---- lanes and warps ---- */
+
+static uint32_t bits_on_axis(const Reduction *r, TileLayoutDim dim) {
+    unsigned first = tile_layout_first_bit(&r->layout, dim), low = tile_layout_axis_bit(&r->layout, r->axis);
+    uint32_t mask = ((UINT32_C(1) << r->layout.log_extent[r->axis]) - 1) << low, bits = 0;
+    for (unsigned i = 0; i < r->layout.bits[dim]; i++)
+        if (r->layout.map.column[first + i] & mask) bits |= UINT32_C(1) << i;
+    return bits;
+}
+
+static void reduce_lanes(Reduction *r) {
+    uint32_t bits = bits_on_axis(r, TILE_LAYOUT_LANE);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
+        if (!(bits >> i & 1)) continue;
+        for (uint32_t to = 0; to < r->registers; to++) {
+            Pair mine = r->parts[to], other = {gpu_exchange(r->gpu, mine.value, 1u << i), NULL};
+            if (mine.index) other.index = gpu_exchange(r->gpu, mine.index, 1u << i);
+            r->parts[to] = combine(r, mine, other);
+        }
+    }
+}
+
+/* The number of the warp among those that share a line, counted by the bits that are set in `bits`. */
+static TileValue *rank_of_warp(Gpu *gpu, uint32_t bits) {
+    TileValue *rank = NULL;
+    for (unsigned i = 0, at = 0; bits >> i; i++) {
+        if (!(bits >> i & 1)) continue;
+        TileValue *bit = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, TILE_LANE_BITS + i));
+        bit = gpu_binary(gpu, TILE_OP_AND, bit, gpu_i64(gpu, 1));
+        if (at) bit = gpu_binary(gpu, TILE_OP_SHL, bit, gpu_i64(gpu, at));
+        rank = rank ? gpu_binary(gpu, TILE_OP_OR, rank, bit) : bit;
+        at++;
+    }
+    return rank;
+}
+
+static int64_t elements_of(const TileLayout *layout) {
+    int64_t count = 1;
+    for (unsigned a = 0; a < layout->rank; a++) count *= tile_layout_extent(layout, a);
+    return count;
+}
+
+/* The values of every warp's lines, one array after the other; then each thread combines those of its own lines, in the
+ * order of the warps. */
+static void exchange_warps(Reduction *r, bool indices, uint32_t warps, TileValue *rank, TileValue *writes,
+                           TileValue **gathered) {
+    Gpu *gpu = r->gpu;
+    TileScalar scalar = indices ? r->parts[0].index->type->scalar : r->parts[0].value->type->scalar;
+    TileLayoutShape shape = {.rank = r->result.rank};
+    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(&r->result, a);
+    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
+    int64_t line = elements_of(&r->result) * tile_scalar_bytes(scalar);
+    gpu_reserve_shared(gpu, (uint64_t)line * warps);
+    TileValue *base = gpu_shared_address(gpu, &r->result, &strides);
+    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, line)));
+    for (uint32_t to = 0; to < r->registers; to++) {
+        int64_t offset = gpu_shared_register_offset(&r->result, &strides, to);
+        tile_build_store(&gpu->b, indices ? r->parts[to].index : r->parts[to].value,
+                         tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
+    }
+    gpu_barrier(gpu);
+    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t w = 0; w < warps; w++)
+        for (uint32_t to = 0; to < r->registers; to++) {
+            int64_t offset = w * line + gpu_shared_register_offset(&r->result, &strides, to);
+            TileValue *address = tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset));
+            gathered[w * r->registers + to] = tile_build_load(&gpu->b, type, address, NULL, NULL, 0);
+        }
+    gpu_barrier(gpu);
+}
+
+/* One lane of those that share a line writes for its warp, and of the warps that hold the same lines the first. */
+static TileValue *writes_line(const Reduction *r, uint32_t lane_bits, uint32_t warp_bits) {
+    Gpu *gpu = r->gpu;
+    uint32_t lanes = tile_layout_free_bits(&r->layout, TILE_LAYOUT_LANE) | lane_bits;
+    uint32_t warps = tile_layout_free_bits(&r->layout, TILE_LAYOUT_WARP) & ~warp_bits;
+    uint32_t bits = lanes | warps << TILE_LANE_BITS;
+    if (!bits) return NULL;
+    TileValue *low = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, bits));
+    return gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0));
+}
+
+static void reduce_warps(Reduction *r) {
+    Gpu *gpu = r->gpu;
+    uint32_t bits = bits_on_axis(r, TILE_LAYOUT_WARP), warps = 1u << __builtin_popcount(bits);
+    if (!bits) return;
+    TileValue *rank = rank_of_warp(gpu, bits), *writes = writes_line(r, bits_on_axis(r, TILE_LAYOUT_LANE), bits);
+    TileValue **values = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * r->registers), **indices = NULL;
+    exchange_warps(r, false, warps, rank, writes, values);
+    if (r->parts[0].index) {
+        indices = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * r->registers);
+        exchange_warps(r, true, warps, rank, writes, indices);
+    }
+    for (uint32_t to = 0; to < r->registers; to++) {
+        r->parts[to] = (Pair){values[to], indices ? indices[to] : NULL};
+        for (uint32_t w = 1; w < warps; w++) {
+            uint32_t at = w * r->registers + to;
+            r->parts[to] = combine(r, r->parts[to], (Pair){values[at], indices ? indices[at] : NULL});
+        }
+    }
+}
+
+/* ---- the op ---- */
+
+static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    Reduction r = {.gpu = gpu,
+                   .op = op,
+                   .kind = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM),
+                   .axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
+                   .layout = gpu_layout(gpu, from)};
+    TileLayout slice = tile_layout_slice(&r.layout, r.axis);
+    r.result = tile_layout_without_copies(&slice);
+    r.registers = tile_layout_registers(&r.result);
+    r.parts = TILE_NEW_ARRAY(gpu->arena, Pair, r.registers);
+    reduce_registers(&r, without_padding(&r, whole));
+    reduce_lanes(&r);
+    reduce_warps(&r);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, r.registers);
+    for (uint32_t i = 0; i < r.registers; i++) registers[i] = wants_index ? r.parts[i].index : r.parts[i].value;
+    TileValue *value = gpu_join(gpu, registers, r.registers);
+    if (tile_type_is_tile(to)) {
+        TileLayout want = gpu_layout(gpu, to);
+        value = gpu_move(gpu, value, to->scalar, &r.result, &want);
+    }
+    tile_map_set(&gpu->values, &op->results[0], value);
+}
+
+void gpu_lower_reduce(Gpu *gpu, TileOp *op) {
+    reduce(gpu, op, (Pair){gpu_value(gpu, tile_op_operand(op, 0)), NULL}, false);
+}
+
+void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op) {
+    Pair whole = {gpu_value(gpu, tile_op_operand(op, 0)), gpu_value(gpu, tile_op_operand(op, 1))};
+    reduce(gpu, op, whole, true);
+}

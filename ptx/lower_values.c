@@ -1,0 +1,246 @@
+/* Elementwise ops, constants, indices and shapes. */
+#include <string.h>
+
+#include "ptx/lower.h"
+
+/* ---- registers ---- */
+
+TileValue *gpu_bool(Gpu *gpu, bool truth) { return tile_build_bool(&gpu->b, truth); }
+
+TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y) {
+    if (!x || !y) return x ? x : y;
+    return gpu_binary(gpu, TILE_OP_AND, x, y);
+}
+
+TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg) {
+    return value->type->kind == TILE_TYPE_VECTOR ? tile_build_extract(&gpu->b, value, reg) : value;
+}
+
+TileValue *gpu_join(Gpu *gpu, TileValue *const *registers, uint32_t count) {
+    if (count == 1) return registers[0];
+    const TileType *type = tile_type_vector(gpu->module->context, registers[0]->type->scalar, count, false);
+    TileValue *value = tile_build_splat(&gpu->b, registers[0], type);
+    for (uint32_t i = 1; i < count; i++)
+        if (registers[i] != registers[0]) value = tile_build_insert(&gpu->b, value, registers[i], i);
+    return value;
+}
+
+static TileValue *spread_scalar(Gpu *gpu, TileValue *scalar, const TileType *type) {
+    return type->kind == TILE_TYPE_VECTOR ? tile_build_splat(&gpu->b, scalar, type) : scalar;
+}
+
+/* ---- indices ---- */
+
+/* Bits of the thread's number that follow one another, as do the bits of the index that they are. */
+typedef struct Run {
+    unsigned from, to, count;
+} Run;
+
+/* The next run of thread bits from bit `at` on that lie on the axis; false when there is none. */
+static bool next_run(const TileLayout *layout, unsigned axis, unsigned *at, Run *run) {
+    unsigned first = layout->bits[TILE_LAYOUT_REGISTER], low = tile_layout_axis_bit(layout, axis);
+    unsigned threads = (unsigned)layout->bits[TILE_LAYOUT_LANE] + layout->bits[TILE_LAYOUT_WARP];
+    uint32_t mask = ((UINT32_C(1) << layout->log_extent[axis]) - 1) << low;
+    for (; *at < threads; (*at)++) {
+        uint32_t column = layout->map.column[first + *at] & mask;
+        if (!column) continue;
+        *run = (Run){*at, (unsigned)__builtin_ctz(column) - low, 0};
+        while (*at < threads && (layout->map.column[first + *at] & mask) == column) {
+            run->count++;
+            (*at)++;
+            column <<= 1;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Each bit of a thread's number is one bit of one axis in the layouts that this pass chooses, and of another one than any
+ * register's; so parts are added where they would be exclusive-ored in general. */
+TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis) {
+    TileValue *index = NULL;
+    Run run;
+    for (unsigned at = 0; next_run(layout, axis, &at, &run);) {
+        TileValue *bits = gpu->thread;
+        if (run.from) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, run.from));
+        bits = gpu_binary(gpu, TILE_OP_AND, bits, gpu_i64(gpu, (INT64_C(1) << run.count) - 1));
+        if (run.to) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, run.to));
+        index = index ? gpu_binary(gpu, TILE_OP_ADD, index, bits) : bits;
+    }
+    return index ? index : gpu_i64(gpu, 0);
+}
+
+int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg) {
+    int64_t index[TILE_MAX_TILE_RANK];
+    tile_layout_apply(layout, (TileLayoutPlace){.reg = reg}, index);
+    return index[axis];
+}
+
+TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
+    uint32_t count = tile_layout_registers(layout);
+    TileValue *own = gpu_thread_index(gpu, layout, axis);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        int64_t more = gpu_register_index(layout, axis, r);
+        registers[r] = more ? gpu_binary(gpu, TILE_OP_ADD, own, gpu_i64(gpu, more)) : own;
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
+    uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) |
+                    tile_layout_free_bits(layout, TILE_LAYOUT_WARP) << layout->bits[TILE_LAYOUT_LANE];
+    if (!free) return NULL;
+    TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, free));
+    return gpu_binary(gpu, TILE_OP_EQ, bits, gpu_i64(gpu, 0));
+}
+
+/* ---- ops ---- */
+
+static TileValue *like(Gpu *gpu, const TileOp *op, TileOpId id, TileValue *const *operands, unsigned count,
+                       const TileType *type) {
+    return tile_op_result(
+        tile_build_op(&gpu->b, id, operands, count, op->attributes, op->attribute_count, &type, 1), 0);
+}
+
+/* The condition of a select may be a scalar beside tiles; all else has one shape. */
+static TileValue *lower_elementwise(Gpu *gpu, const TileOp *op) {
+    TileValue *operands[3];
+    const TileType *old = op->results[0].type, *type = old;
+    if (tile_type_is_tile(old)) {
+        TileLayout layout = gpu_layout(gpu, old);
+        type = gpu_type(gpu, &layout, old->scalar);
+    }
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
+    return like(gpu, op, (TileOpId)op->id, operands, op->operand_count, type);
+}
+
+static TileValue *lower_const(Gpu *gpu, const TileOp *op) {
+    TileLayout layout = gpu_layout(gpu, op->results[0].type);
+    const TileType *type = gpu_type(gpu, &layout, op->results[0].type->scalar);
+    return tile_build_bits(&gpu->b, type, tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
+}
+
+static TileValue *lower_splat(Gpu *gpu, const TileOp *op) {
+    TileLayout layout = gpu_layout(gpu, op->results[0].type);
+    const TileType *type = gpu_type(gpu, &layout, op->results[0].type->scalar);
+    return spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 0)), type);
+}
+
+static TileValue *lower_iota(Gpu *gpu, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    TileLayout layout = gpu_layout(gpu, type);
+    TileValue *index = gpu_indices(gpu, &layout, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+    return type->scalar == TILE_I64 ? index : tile_build_convert(&gpu->b, index, type->scalar);
+}
+
+/* The operand in the layout of the result, less the axes that it stretches along: then each register is already there. */
+static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to);
+    for (unsigned a = 0; a < to->rank; a++) {
+        if (from->extent[a] == to->extent[a]) continue;
+        TileLayout without = tile_layout_slice(&want, a);
+        want = to->rank == 1 ? without : tile_layout_expand(&without, a);
+    }
+    TileLayout reduced = tile_layout_without_copies(&want);
+    TileValue *moved = gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, &have, &reduced);
+    /* Register r of the result has the element of which register r of `want` is a copy. */
+    TileLayout result = gpu_layout(gpu, to);
+    uint32_t count = tile_layout_registers(&result), distinct = tile_layout_registers(&reduced);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t source = 0;
+        for (uint32_t s = 0; s < distinct; s++) {
+            bool same = true;
+            for (unsigned a = 0; a < to->rank; a++)
+                same &= gpu_register_index(&reduced, a, s) ==
+                        (from->extent[a] == to->extent[a] ? gpu_register_index(&result, a, r) : 0);
+            if (same) source = s;
+        }
+        registers[r] = gpu_register(gpu, moved, source);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* Axes of extent 1 come and go without cost; all other reshapes and all permutes pass through shared memory in row-major
+ * order, unless the layouts happen to agree. */
+static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    if (!tile_type_is_tile(from)) {
+        if (!tile_type_is_tile(to)) return value;
+        TileLayout layout = gpu_layout(gpu, to);
+        return spread_scalar(gpu, value, gpu_type(gpu, &layout, to->scalar));
+    }
+    TileLayout have = gpu_layout(gpu, from);
+    if (!tile_type_is_tile(to)) return gpu_register(gpu, value, 0); /* one element: every thread has it */
+    TileLayout want = gpu_layout(gpu, to), same;
+    TileLayoutShape shape = gpu_shape(to), old = gpu_shape(from);
+    if (tile_layout_reshape(&have, &shape, &same)) return gpu_move(gpu, value, to->scalar, &same, &want);
+    GpuStrides write = gpu_row_major(&old, tile_scalar_bytes(to->scalar)),
+               read = gpu_row_major(&shape, tile_scalar_bytes(to->scalar));
+    return gpu_move_through_shared(gpu, value, to->scalar, &have, &write, &want, &read, tile_type_lanes(to));
+}
+
+static TileValue *lower_permute(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    unsigned order[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < axes->count; i++) order[i] = (unsigned)axes->integers[i];
+    TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to), turned = tile_layout_permute(&have, order);
+    /* Pieces are numbered in the order of the axes, which has changed. */
+    bool whole = true;
+    for (unsigned a = 0; a < from->rank; a++) whole &= have.pieces[a] == 1;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    if (whole) return gpu_move(gpu, value, to->scalar, &turned, &want);
+    TileLayoutShape shape = gpu_shape(from);
+    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = {{0}, {0}};
+    for (unsigned i = 0; i < axes->count; i++) {
+        read.bytes[i] = write.bytes[order[i]];
+        read.extent[i] = write.extent[order[i]];
+    }
+    return gpu_move_through_shared(gpu, value, to->scalar, &have, &write, &want, &read, tile_type_lanes(to));
+}
+
+static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    TileLayout layout = gpu_layout(gpu, type);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0)), *inside = NULL;
+    for (unsigned i = 0; i < axes->count; i++) {
+        TileValue *index = gpu_indices(gpu, &layout, (unsigned)axes->integers[i]);
+        TileValue *lo = spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)), index->type),
+                  *hi = spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 3 + 2 * i)), index->type);
+        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_GE, index, lo));
+        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, index, hi));
+    }
+    TileValue *fill = spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 1)), value->type);
+    return inside ? tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, value, fill) : value;
+}
+
+bool gpu_lower_value(Gpu *gpu, TileOp *op) {
+    TileValue *value = NULL;
+    bool tile = op->result_count == 1 && tile_type_is_tile(op->results[0].type);
+    if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE)
+        value = lower_elementwise(gpu, op);
+    else if (tile && op->id == TILE_OP_CONST)
+        value = lower_const(gpu, op);
+    else if (tile && op->id == TILE_OP_SPLAT)
+        value = lower_splat(gpu, op);
+    else if (tile && op->id == TILE_OP_IOTA)
+        value = lower_iota(gpu, op);
+    else if (op->id == TILE_OP_BROADCAST)
+        value = lower_broadcast(gpu, op);
+    else if (op->id == TILE_OP_RESHAPE)
+        value = lower_reshape(gpu, op);
+    else if (op->id == TILE_OP_PERMUTE)
+        value = lower_permute(gpu, op);
+    else if (op->id == TILE_OP_FILL)
+        value = lower_fill(gpu, op);
+    else
+        return false;
+    if (!value->name) value->name = op->results[0].name;
+    tile_map_set(&gpu->values, &op->results[0], value);
+    return true;
+}

@@ -1,0 +1,22 @@
+/* The table of the GPU passes and the order in which they run. */
+#include "ptx/passes.h"
+
+enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
+
+static const TilePassInfo passes[] = {
+#define PASS(id, name, input, output, doc) {name, "ptx", doc, input, output, tile_pass_##id},
+#include "ptx/passes.def"
+#undef PASS
+};
+
+static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
+
+const TilePassTable *tile_ptx_passes(void) { return &table; }
+
+const char *tile_ptx_pipeline(void) {
+    return "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
+           "cpu-programs,gpu-blocks,canonicalise,cse,dce,"
+           "gpu-machine,canonicalise,cse,licm,dce,"
+           "cpu-math,cse,licm,dce,"
+           "cpu-machine,dce";
+}

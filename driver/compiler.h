@@ -56,5 +56,7 @@ void tile_input_step(TileInput *input, TileStep step, uint64_t *clock);
 /* The target of this name (NULL: "cpu"), which must be usable here; *target is NULL for the interpreter. Otherwise
  * `why` says why not. */
 tile_status tile_target_choose(const char *name, const TileTarget **target, TileText *why);
+/* Why code for the target cannot run here, NULL when it can. The text is static. */
+const char *tile_target_obstacle(const TileTarget *target);
 
 #endif

@@ -15,7 +15,8 @@ typedef struct Emission {
 } Emission;
 
 const char *tile_stage_name(TileStage stage) {
-    static const char *const names[TILE_STAGE_COUNT] = {"tokens", "ast", "tile", "machine", "mlir", "llvm", "asm"};
+    static const char *const names[TILE_STAGE_COUNT] = {"tokens", "ast",  "tile", "machine",
+                                                        "mlir",   "llvm", "asm",  "ptx"};
     return (unsigned)stage < TILE_STAGE_COUNT ? names[stage] : NULL;
 }
 
@@ -79,8 +80,10 @@ static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, 
 }
 
 static tile_status emit_code(TileUnit *unit, Emission *emission) {
-    static const TileCodeKind kinds[TILE_STAGE_COUNT] = {
-        [TILE_STAGE_MLIR] = TILE_CODE_MLIR, [TILE_STAGE_LLVM] = TILE_CODE_LLVM, [TILE_STAGE_ASM] = TILE_CODE_ASSEMBLY};
+    static const TileCodeKind kinds[TILE_STAGE_COUNT] = {[TILE_STAGE_MLIR] = TILE_CODE_MLIR,
+                                                         [TILE_STAGE_LLVM] = TILE_CODE_LLVM,
+                                                         [TILE_STAGE_ASM] = TILE_CODE_ASSEMBLY,
+                                                         [TILE_STAGE_PTX] = TILE_CODE_ASSEMBLY};
     TILE_TRY(tile_unit_emit(unit, kinds[emission->options.stage]));
     return finish(emission, unit->code.data);
 }
@@ -102,17 +105,26 @@ static tile_status emit_ir(TileUnit *unit, Emission *emission, TileFunc *kernel,
 
 /* ---- all stages ---- */
 
+/* The interpreter has no machine form, and each kind of machine its own assembly. */
+static tile_status check_stage(TileUnit *unit, TileStage stage) {
+    const TileTarget *target = unit->input->target;
+    bool gpu = target && target->kind == TILE_TARGET_GPU;
+    if (stage <= TILE_STAGE_TILE) return TILE_OK;
+    if (target && (stage != TILE_STAGE_ASM || !gpu) && (stage != TILE_STAGE_PTX || gpu)) return TILE_OK;
+    tile_text_format(&unit->message, "the target '%s' has no stage '%s'", target ? target->name : "interp",
+                     tile_stage_name(stage));
+    if (stage == TILE_STAGE_PTX) tile_text_add(&unit->message, "; name a GPU, as in --target=sm_80");
+    if (stage == TILE_STAGE_ASM && gpu) tile_text_add(&unit->message, "; its assembly is the stage 'ptx'");
+    return TILE_INVALID_ARGUMENT;
+}
+
 static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
     TileProgramInfo program = {0};
     const TileKernelInfo *kernel;
     uint32_t count;
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
     TILE_TRY(find_kernel(unit, &program, emission->options.kernel, &kernel));
-    if (emission->options.stage > TILE_STAGE_TILE && !unit->input->target) {
-        tile_text_format(&unit->message, "the target 'interp' has no stage '%s'",
-                         tile_stage_name(emission->options.stage));
-        return TILE_INVALID_ARGUMENT;
-    }
+    TILE_TRY(check_stage(unit, emission->options.stage));
     TILE_TRY(tile_signatures_create(unit, &program, &count));
     TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
     const TileImageSignature *signature = &unit->input->signatures[kernel - program.kernels.items];
@@ -133,7 +145,8 @@ static tile_status emit_stage(TileUnit *unit, void *state) {
     case TILE_STAGE_MACHINE:
     case TILE_STAGE_MLIR:
     case TILE_STAGE_LLVM:
-    case TILE_STAGE_ASM: return emit_kernel(unit, emission);
+    case TILE_STAGE_ASM:
+    case TILE_STAGE_PTX: return emit_kernel(unit, emission);
     case TILE_STAGE_COUNT: break;
     }
     tile_text_add(&unit->message, "there is no such stage");

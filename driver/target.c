@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "cpu/target.h"
 #include "driver/compiler.h"
+#include "ptx/target.h"
 
 static const struct {
     const char *name, *description;
@@ -12,22 +13,36 @@ static const struct {
     {"avx2", "x86-64 with AVX2 and FMA (x86-64-v3)"},
     {"avx512", "x86-64 with AVX-512 (x86-64-v4)"},
     {"avx512bf16", "x86-64 with AVX-512, bf16 and VNNI"},
+    {"sm_80", "NVIDIA Ampere (A100): compute capability 8.0"},
+    {"sm_86", "NVIDIA Ampere (RTX 30): compute capability 8.6"},
+    {"sm_89", "NVIDIA Ada: compute capability 8.9"},
+    {"sm_90a", "NVIDIA Hopper (H100, H200): compute capability 9.0"},
     {"interp", "the reference interpreter"},
 };
 
 enum { KNOWN_COUNT = sizeof known / sizeof *known };
 
-/* NULL: it can. */
-static const char *why_not(const char *name) {
+static const TileTarget *find(const char *name) {
+    const TilePtxTarget *gpu = tile_ptx_target_find(name);
+    return gpu ? &gpu->target : tile_cpu_target_find(name);
+}
+
+const char *tile_target_obstacle(const TileTarget *target) {
+    if (target->kind == TILE_TARGET_GPU)
+        return "the launcher does not reach GPUs yet; its code can be emitted and emulated";
+    return tile_cpu_why_not(target->name);
+}
+
+static const char *obstacle(const char *name) {
     if (strcmp(name, "interp") == 0) return NULL;
-    if (strcmp(name, "cpu") != 0) return tile_cpu_why_not(name);
-    return tile_cpu_target_native() ? NULL : tile_cpu_why_not("avx2");
+    const TileTarget *target = strcmp(name, "cpu") == 0 ? tile_cpu_target_native() : find(name);
+    return target ? tile_target_obstacle(target) : tile_cpu_why_not("avx2");
 }
 
 bool tile_target_at(size_t index, TileTargetInfo *info) {
     if (index >= KNOWN_COUNT) return false;
-    const char *why = why_not(known[index].name);
-    *info = (TileTargetInfo){known[index].name, known[index].description, !why, why};
+    const char *why_not = obstacle(known[index].name);
+    *info = (TileTargetInfo){known[index].name, known[index].description, !why_not, why_not};
     return true;
 }
 
@@ -35,7 +50,7 @@ tile_status tile_target_choose(const char *name, const TileTarget **target, Tile
     *target = NULL;
     if (!name) name = "cpu";
     if (strcmp(name, "interp") == 0) return TILE_OK;
-    *target = strcmp(name, "cpu") == 0 ? tile_cpu_target_native() : tile_cpu_target_find(name);
+    *target = strcmp(name, "cpu") == 0 ? tile_cpu_target_native() : find(name);
     if (*target) return TILE_OK;
     if (strcmp(name, "cpu") == 0) {
         tile_text_add(why, "no CPU target runs on this machine: all need at least AVX2 and FMA");

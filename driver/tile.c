@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/target.h"
 #include "driver/image.h"
 #include "launch/clock.h"
 #include "launch/options.h"
@@ -103,10 +102,11 @@ static tile_status check_program(TileUnit *unit, void *state) {
 }
 
 static tile_status check_target(const TileInput *input, TileReport **report) {
-    if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || tile_cpu_target_usable(input->target))
-        return TILE_OK;
-    char text[128];
-    snprintf(text, sizeof text, "this machine cannot run code for the target '%s'", input->target->name);
+    if (!input->target || (input->flags & TILE_COMPILE_EMULATE)) return TILE_OK;
+    const char *obstacle = tile_target_obstacle(input->target);
+    if (!obstacle) return TILE_OK;
+    char text[256];
+    snprintf(text, sizeof text, "the target '%s' cannot run here: %s", input->target->name, obstacle);
     *report = tile_report_from_text(text);
     return TILE_UNAVAILABLE;
 }

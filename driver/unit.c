@@ -6,6 +6,7 @@
 
 #include "cpu/passes.h"
 #include "launch/clock.h"
+#include "ptx/passes.h"
 
 static tile_status parse(TileUnit *unit) {
     const TileInput *input = unit->input;
@@ -109,7 +110,14 @@ TileFunc *tile_unit_kernel(const TileUnit *unit, const char *name) {
 
 /* ---- passes ---- */
 
+static tile_status gpu_pipeline(TileUnit *unit, TilePipeline *pipeline) {
+    const TilePassTable *tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
+    tile_status status = tile_pipeline_read(pipeline, unit->arena, tables, 3, tile_ptx_pipeline(), &unit->message);
+    return status == TILE_OK ? TILE_OK : TILE_INTERNAL;
+}
+
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
+    if (unit->input->target && unit->input->target->kind == TILE_TARGET_GPU) return gpu_pipeline(unit, pipeline);
     TILE_TRY(tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
     if (unit->input->target) return TILE_OK;
     /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */

@@ -1,6 +1,6 @@
 /* Blocks of threads: each thread runs the phase as an executor of its own, with registers and frames of its own and the
- * memory objects of all. The scheduler lets one of them go on at a time, at random where there is a seed, until it meets
- * an op at which threads wait for others. */
+ * memory objects of all. The scheduler lets one of them go on at a time, at random where there is a seed, until it
+ * meets an op at which threads wait for others. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -293,7 +293,8 @@ const char *tile_rule_block(const TileRule *r) {
 
 const char *tile_rule_exchange(const TileRule *r) {
     const TileType *value = tile_rule_operand(r, 0), *lane = tile_rule_operand(r, 1);
-    if (!tile_type_is_scalar(value) || tile_scalar_bits(value->scalar) != 32) return "the value is no scalar of 32 bits";
+    if (!tile_type_is_scalar(value) || tile_scalar_bits(value->scalar) != 32)
+        return "the value is no scalar of 32 bits";
     if (!tile_type_is_scalar(lane) || lane->scalar != TILE_I32) return "the lane is not i32";
     return tile_rule_result(r, 0, value);
 }

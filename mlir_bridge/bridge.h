@@ -5,7 +5,8 @@
  *
  * The native entry of a phase function is
  *     void NAME(const uint64_t *slots, int64_t begin, int64_t end, void *scratch)
- * with one 8-byte slot for each parameter before begin: a pointer, an i64, or a scalar in its low bytes. */
+ * with one 8-byte slot for each parameter before begin: a pointer, an i64, or a scalar in its low bytes. On a GPU it is a
+ * kernel with these parameters one by one, begin and end after them. */
 #ifndef TILE_MLIR_BRIDGE_BRIDGE_H
 #define TILE_MLIR_BRIDGE_BRIDGE_H
 
@@ -38,6 +39,9 @@ typedef struct TileCode {
     char *data;
     size_t size;
 } TileCode;
+
+/* The name of a phase's entry in the code: the function's, with `$` for what PTX allows in no name. */
+void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size);
 
 tile_status tile_bridge_create(TileBridge **bridge);
 void tile_bridge_destroy(TileBridge *bridge);

@@ -72,6 +72,7 @@ static void cache_types(TileBridge *bridge) {
     bridge->unknown = mlirLocationUnknownGet(bridge->mlir);
     bridge->nothing = mlirLLVMVoidTypeGet(bridge->mlir);
     bridge->pointer = mlirLLVMPointerTypeGet(bridge->mlir, 0);
+    for (unsigned i = 0; i < BRIDGE_SPACES; i++) bridge->gpu_pointers[i] = mlirLLVMPointerTypeGet(bridge->mlir, i);
     bridge->unit = mlirUnitAttrGet(bridge->mlir);
 }
 

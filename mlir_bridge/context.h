@@ -43,6 +43,9 @@
     X(POSITION, "position")                                                                                            \
     X(CALLEE, "callee")                                                                                                \
     X(INTRINSIC, "intrin")                                                                                             \
+    X(GLOBAL_TYPE, "global_type")                                                                                      \
+    X(GLOBAL_NAME, "global_name")                                                                                      \
+    X(ADDRESS_SPACE, "addr_space")                                                                                     \
     X(LOOP_ANNOTATION, "loop_annotation")                                                                              \
     X(LOOP_HINT, "llvm.loop_annotation")
 
@@ -53,10 +56,14 @@ typedef enum BridgeName {
         NAME_COUNT
 } BridgeName;
 
+/* Address spaces of NVPTX. */
+enum { BRIDGE_GENERIC = 0, BRIDGE_GLOBAL = 1, BRIDGE_SHARED = 3, BRIDGE_SPACES };
+
 struct TileBridge {
     MlirContext mlir;
     MlirLocation unknown;
     MlirType nothing, pointer;
+    MlirType gpu_pointers[BRIDGE_SPACES]; /* by address space of a GPU */
     MlirType scalars[TILE_SCALAR_COUNT]; /* a value's type; bf16 and f8 travel as integers of their width */
     MlirAttribute unit;
     MlirIdentifier names[NAME_COUNT];

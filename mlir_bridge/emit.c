@@ -38,6 +38,10 @@ static void initialise_llvm(void) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
 }
 
 void bridge_initialise_llvm(void) { pthread_once(&initialised, initialise_llvm); }

@@ -49,9 +49,20 @@ static MlirType vector_type(Exporter *exporter, TileScalar scalar, int64_t lanes
     return mlirVectorTypeGetScalable(1, &lanes, &scalable, scalar_of(exporter, scalar));
 }
 
+/* A CPU has one address space. */
+static MlirType pointer_type(const Exporter *exporter, const TileType *type) {
+    if (exporter->target->kind == TILE_TARGET_CPU) return exporter->bridge->pointer;
+    switch ((TileSpace)type->space) {
+    case TILE_SPACE_GLOBAL: return exporter->bridge->gpu_pointers[BRIDGE_GLOBAL];
+    case TILE_SPACE_SHARED: return exporter->bridge->gpu_pointers[BRIDGE_SHARED];
+    case TILE_SPACE_SCRATCH: break;
+    }
+    return exporter->bridge->gpu_pointers[BRIDGE_GENERIC];
+}
+
 MlirType export_type(Exporter *exporter, const TileType *type) {
     if (type->kind == TILE_TYPE_SCALAR) return scalar_of(exporter, type->scalar);
-    if (type->kind == TILE_TYPE_POINTER) return exporter->bridge->pointer;
+    if (type->kind == TILE_TYPE_POINTER) return pointer_type(exporter, type);
     if (type->kind != TILE_TYPE_VECTOR) {
         export_fail(exporter, TILE_INTERNAL, NULL, "a type of tile form is left in machine form");
         return scalar_of(exporter, TILE_I64);
@@ -162,8 +173,7 @@ static MlirAttribute parameter_attributes(Exporter *exporter, const TileParamete
     return mlirDictionaryAttrGet(exporter->mlir, count, attributes);
 }
 
-/* llvm.func with one block; the exporter goes on in it. */
-static MlirBlock begin_function(Exporter *exporter, MlirModule module, const char *symbol, bool internal,
+MlirBlock export_begin_function(Exporter *exporter, MlirModule module, const char *symbol, bool internal,
                                 unsigned parameter_count, const MlirType *types, const MlirAttribute *arguments) {
     TileBridge *bridge = exporter->bridge;
     MlirType type = mlirLLVMFunctionTypeGet(bridge->nothing, parameter_count, types, false);
@@ -197,12 +207,10 @@ static bool is_phase_signature(const TileFunc *func) {
            scratch->kind == TILE_TYPE_POINTER && scratch->space == TILE_SPACE_SCRATCH;
 }
 
-static void export_body(Exporter *exporter, TileFunc *func, MlirModule module, const char *symbol, MlirType *types) {
+static void export_body(Exporter *exporter, TileFunc *func, MlirModule module, const char *symbol,
+                        const MlirType *types, const MlirAttribute *arguments) {
     unsigned count = func->body.argument_count;
-    MlirAttribute *arguments = TILE_NEW_ARRAY(exporter->bridge->arena, MlirAttribute, count);
-    for (unsigned i = 0; i < count; i++)
-        arguments[i] = parameter_attributes(exporter, &func->parameters[i], func->body.arguments[i]->type);
-    MlirBlock block = begin_function(exporter, module, symbol, true, count, types, arguments);
+    MlirBlock block = export_begin_function(exporter, module, symbol, true, count, types, arguments);
     for (unsigned i = 0; i < count; i++)
         exporter->values[func->body.arguments[i]->number] = mlirBlockGetArgument(block, i);
     export_block(exporter, &func->body);
@@ -229,7 +237,7 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
     MlirType types[4] = {bridge->pointer, scalar_of(exporter, TILE_I64), scalar_of(exporter, TILE_I64),
                          bridge->pointer};
     MlirAttribute none = mlirDictionaryAttrGet(exporter->mlir, 0, NULL), arguments[4] = {none, none, none, none};
-    MlirBlock block = begin_function(exporter, module, func->name, false, 4, types, arguments);
+    MlirBlock block = export_begin_function(exporter, module, func->name, false, 4, types, arguments);
     unsigned count = func->body.argument_count;
     MlirValue *values = TILE_NEW_ARRAY(bridge->arena, MlirValue, count);
     for (unsigned i = 0; i + 3 < count; i++)
@@ -281,7 +289,7 @@ static void number_assertions(Exporter *exporter, TileFunc *func) {
 
 static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) {
     TileArena *arena = exporter->bridge->arena;
-    if (!is_phase_signature(func)) {
+    if (!func->threads && !is_phase_signature(func)) {
         export_fail(exporter, TILE_INTERNAL, NULL, "a phase's last parameters are begin, end (i64) and scratch");
         return;
     }
@@ -291,11 +299,17 @@ static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) 
     unsigned count = func->body.argument_count;
     MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);
     for (unsigned i = 0; i < count; i++) types[i] = export_type(exporter, func->body.arguments[i]->type);
-    if (exporter->lines) exporter->scope = debug_scope(exporter, body);
-    export_body(exporter, func, module, body, types);
+    if (exporter->lines) exporter->scope = debug_scope(exporter, func->threads ? func->name : body);
+    MlirAttribute *arguments = TILE_NEW_ARRAY(arena, MlirAttribute, count);
+    for (unsigned i = 0; i < count; i++)
+        arguments[i] = parameter_attributes(exporter, &func->parameters[i], func->body.arguments[i]->type);
+    if (func->threads)
+        export_kernel(exporter, func, module, types, arguments);
+    else
+        export_body(exporter, func, module, body, types, arguments);
     exporter->scope = (MlirAttribute){NULL};
     exporter->location = exporter->bridge->unknown;
-    if (exporter->status == TILE_OK) export_entry(exporter, func, module, body);
+    if (exporter->status == TILE_OK && !func->threads) export_entry(exporter, func, module, body);
 }
 
 tile_status bridge_export(TileBridge *bridge, TileModule *source, const TileTarget *target, bool lines,

@@ -29,6 +29,13 @@ tile_status bridge_export(TileBridge *bridge, TileModule *source, const TileTarg
 /* The first complaint sets the status; `op` is named in it. */
 void export_fail(Exporter *exporter, tile_status status, const TileOp *op, const char *format, ...) TILE_PRINTF(4, 5);
 
+/* llvm.func with one block; the exporter goes on in it. */
+MlirBlock export_begin_function(Exporter *exporter, MlirModule module, const char *symbol, bool internal,
+                                unsigned parameter_count, const MlirType *types, const MlirAttribute *arguments);
+/* export_gpu.c: the whole function of a phase that has threads. */
+void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const MlirType *types,
+                   const MlirAttribute *attributes);
+
 /* An op at the end of the current block; the result is null where `result` is. */
 MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
                        const MlirValue *operands, unsigned attribute_count, const MlirNamedAttribute *attributes);

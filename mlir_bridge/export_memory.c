@@ -64,7 +64,7 @@ static MlirValue offset_pointer(Exporter *exporter, MlirType result, MlirValue p
 void export_ptr_add(Exporter *exporter, const TileOp *op) {
     set_result(
         exporter, op, 0,
-        offset_pointer(exporter, exporter->bridge->pointer, operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
+        offset_pointer(exporter, export_type(exporter, tile_op_result(op, 0)->type), operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
 }
 
 /* ---- loads ---- */

@@ -250,6 +250,10 @@ static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, Mli
 void export_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     MlirValue x = operand_of(exporter, op, 0);
+    if (exporter->target->kind == TILE_TARGET_GPU) { /* lanes are threads: there is nothing to keep in step */
+        set_result(exporter, op, 0, x);
+        return;
+    }
     uint64_t width = exporter->target->vector_bytes * 8u, count = 1;
     bool vector = type->kind == TILE_TYPE_VECTOR, fits = type->scalar != TILE_BOOL && type->scalar != TILE_F16;
     if (vector) {

@@ -1,22 +1,46 @@
-/* Purpose: spread the tiles of a phase over the threads of a block. A tensor parameter becomes a pointer, extents and strides
- * in bytes; `shared`, the block's shared memory, is the last parameter. Tiles become vectors of registers, laid out as
- * ptx/layout.h says; scalars are computed by every thread alike, so control flow is the same for all.
+/* Purpose: spread the tiles of a phase over the threads of a block. A tensor parameter becomes a pointer, extents and
+ * strides in bytes; `shared`, the block's shared memory, is the last parameter. Tiles become vectors of registers, laid
+ * out as ptx/layout.h says; scalars are computed by every thread alike, so control flow is the same for all.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
- *       %four = const {value = 4} : i64
- *       %v = splat %four : i64[32]
+ *       %v = load_tile %x, %begin {access = [index]} : f32
+ *       %two = const {value = 2.0} : f32
+ *       %w = mul %v, %two : f32
+ *       store_tile %x, %w, %begin {access = [index]}
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64, %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
+ *     func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64, %begin: i64, %end: i64,
+ *                             %shared: ptr<shared>) threads = 32 {
  *       %0 = thread : i32
  *       %1 = convert %0 : i64
- *       %four = const {value = 4} : i64
+ *       %2 = const {value = 0} : i64
+ *       %3 = lt %begin, %x.dim0 : bool
+ *       %4 = ge %begin, %2 : bool
+ *       %5 = and %4, %3 : bool
+ *       %6 = mul %begin, %x.stride0 : i64
+ *       %7 = ptr_add %x, %6 : ptr<global>
+ *       %8 = const {value = 0.0} : f32
+ *       %9 = load %7, %5, %8 {parts = [mask, fill]} : f32
+ *       %two = const {value = 2.0} : f32
+ *       %w = mul %9, %two : f32
+ *       barrier
+ *       %10 = const {value = 0} : i64
+ *       %11 = lt %begin, %x.dim0 : bool
+ *       %12 = ge %begin, %10 : bool
+ *       %13 = and %12, %11 : bool
+ *       %14 = mul %begin, %x.stride0 : i64
+ *       %15 = ptr_add %x, %14 : ptr<global>
+ *       %16 = const {value = 0} : i64
+ *       %17 = eq %1, %16 : bool
+ *       %18 = and %17, %13 : bool
+ *       store %w, %15, %18 {parts = [mask]}
+ *       barrier
  *       return
  *     }
- * Needs: cpu-programs, gpu-blocks. Keeps: the order of memory accesses to each tensor, as the threads of a block see it.
- * Cost: linear in the registers of all tiles. */
+ * Needs: cpu-programs, gpu-blocks. Keeps: the order of memory accesses to each tensor, as the threads of a block see
+ * it. Cost: linear in the registers of all tiles. */
 #include "ptx/lower.h"
 
 #include <string.h>
@@ -122,8 +146,10 @@ static void lower_region(Gpu *gpu, const TileBlock *old, TileBlock *block) {
     TileBuilder outer = gpu->b;
     if (!block->argument_count) /* tile_build_op leaves regions empty */
         for (uint32_t i = 0; i < old->argument_count; i++)
-            tile_block_add_argument(gpu->module, block, new_type(gpu, old->arguments[i]->type), old->arguments[i]->name);
-    for (uint32_t i = 0; i < old->argument_count; i++) tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
+            tile_block_add_argument(gpu->module, block, new_type(gpu, old->arguments[i]->type),
+                                    old->arguments[i]->name);
+    for (uint32_t i = 0; i < old->argument_count; i++)
+        tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
     lower_block(gpu, old, block);
     gpu->b = outer;
 }

@@ -7,8 +7,8 @@
  *   lower_reduce.c   reductions
  *   lower_dot.c      products
  *
- * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed by
- * every thread. Private to ptx/. */
+ * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed
+ * by every thread. Private to ptx/. */
 #ifndef TILE_PTX_LOWER_H
 #define TILE_PTX_LOWER_H
 

@@ -1,17 +1,17 @@
-/* load_tile and store_tile. Where all lanes of a tile exist, which the whole block finds out at once, a thread moves vectors
- * of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
+/* load_tile and store_tile. Where all lanes of a tile exist, which the whole block finds out at once, a thread moves
+ * vectors of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
 #include "ptx/lower.h"
 
 enum { ACCESS_BYTES = 16 };
 
 typedef struct Dimension {
     TileName kind;
-    int axis;                           /* of the tile; -1 for an index */
-    TileValue *first, *step, *lo, *hi;  /* ranges; an index is `first` */
-    TileValue *gather;                  /* indices in the registers of the tile */
-    TileValue *extent, *stride;         /* of the tensor */
-    TileValue *thread;                  /* bytes that the thread adds: ranges */
-    TileValue *per_lane;                /* bytes from one lane to the next: ranges */
+    int axis;                          /* of the tile; -1 for an index */
+    TileValue *first, *step, *lo, *hi; /* ranges; an index is `first` */
+    TileValue *gather;                 /* indices in the registers of the tile */
+    TileValue *extent, *stride;        /* of the tensor */
+    TileValue *thread;                 /* bytes that the thread adds: ranges */
+    TileValue *per_lane;               /* bytes from one lane to the next: ranges */
 } Dimension;
 
 typedef struct Access {
@@ -37,7 +37,8 @@ static TileValue *part(Gpu *gpu, const TileOp *op, TileName name) {
     return NULL;
 }
 
-/* The index tile in the registers of the tile: moved to the slice of its layout along the shared axis, then repeated. */
+/* The index tile in the registers of the tile: moved to the slice of its layout along the shared axis, then repeated.
+ */
 static TileValue *spread_gather(Gpu *gpu, const Access *access, const TileValue *index, unsigned axis) {
     TileLayout have = gpu_layout(gpu, index->type), want = access->layout;
     for (unsigned a = access->type->rank; a-- > 0;)
@@ -185,8 +186,7 @@ static unsigned vector_width(const Access *access) {
 static TileValue *is_whole(Gpu *gpu, const Access *access, unsigned width) {
     unsigned size = tile_scalar_bytes(access->type->scalar);
     const Dimension *unit = unit_dimension(access);
-    TileValue *whole = gpu_and(gpu, access->inside,
-                               gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size)));
+    TileValue *whole = gpu_and(gpu, access->inside, gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size)));
     TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
     for (unsigned d = 0; d < access->rank; d++) {
         const Dimension *dimension = &access->dimensions[d];
@@ -216,7 +216,8 @@ static TileValue *load_elements(Gpu *gpu, const Access *access) {
     const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
     for (uint32_t r = 0; r < count; r++) {
-        TileValue *mask = register_mask(gpu, access, r), *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
+        TileValue *mask = register_mask(gpu, access, r),
+                  *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
         registers[r] = tile_build_load(&gpu->b, type, register_address(gpu, access, r), mask, mask ? fill : NULL, 0);
     }
     return gpu_join(gpu, registers, count);
@@ -240,9 +241,7 @@ static void enter(Gpu *gpu, TileBlock *block) {
     gpu->b.before = NULL;
 }
 
-static void end_region(Gpu *gpu, TileValue *value) {
-    tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0);
-}
+static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
 
 static TileValue *lower_tile_load(Gpu *gpu, Access *access) {
     unsigned width = aligned_width(access, vector_width(access));

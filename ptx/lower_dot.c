@@ -1,5 +1,5 @@
-/* Products: both operands go to shared memory, and each thread adds up its own elements of the result, one step of k after
- * the other with one rounding each. */
+/* Products: both operands go to shared memory, and each thread adds up its own elements of the result, one step of k
+ * after the other with one rounding each. */
 #include "ptx/lower.h"
 
 typedef struct Operand {

@@ -69,8 +69,10 @@ void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
     survey_block(&survey, body);
     if (!survey.largest) return; /* scalars only: one warp */
     gpu->main_shape = gpu_shape(survey.largest);
-    unsigned log_vector = floor_log2(ACCESS_BYTES / survey.least_bytes), log = floor_log2(tile_type_lanes(survey.largest));
-    unsigned of_a_warp = TILE_LANE_BITS + (log_vector > LOG_ELEMENTS_OF_A_THREAD ? log_vector : LOG_ELEMENTS_OF_A_THREAD);
+    unsigned log_vector = floor_log2(ACCESS_BYTES / survey.least_bytes),
+             log = floor_log2(tile_type_lanes(survey.largest));
+    unsigned of_a_warp =
+        TILE_LANE_BITS + (log_vector > LOG_ELEMENTS_OF_A_THREAD ? log_vector : LOG_ELEMENTS_OF_A_THREAD);
     gpu->log_warps = log > of_a_warp ? least(log - of_a_warp, MOST_LOG_WARPS) : 0;
     if (gpu->log_warps < 2 && log >= TILE_LANE_BITS + log_vector)
         gpu->log_warps = least(log - TILE_LANE_BITS - log_vector, 2);

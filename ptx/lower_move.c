@@ -63,7 +63,8 @@ TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrid
     TileValue *offset = NULL;
     for (unsigned a = 0; a < layout->rank; a++) {
         if (!strides->bytes[a] || tile_layout_extent(layout, a) == 1) continue;
-        TileValue *part = gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, layout, a), gpu_i64(gpu, strides->bytes[a]));
+        TileValue *part =
+            gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, layout, a), gpu_i64(gpu, strides->bytes[a]));
         offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, part) : part;
     }
     return offset ? tile_build_ptr_add(&gpu->b, gpu->shared, offset) : gpu->shared;
@@ -79,8 +80,8 @@ static TileValue *register_address(Gpu *gpu, TileValue *base, int64_t offset) {
     return offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base;
 }
 
-/* Elements past the tile, where an extent was rounded up, have no place: they are not stored, and read from a place that
- * exists. Extents are checked register by register only where some element can be outside. */
+/* Elements past the tile, where an extent was rounded up, have no place: they are not stored, and read from a place
+ * that exists. Extents are checked register by register only where some element can be outside. */
 static TileValue *is_inside(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
     TileValue *inside = NULL;
     for (unsigned a = 0; a < layout->rank; a++) {
@@ -127,8 +128,8 @@ TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar
 
 /* ---- moving ---- */
 
-/* Registers of the same thread, or lanes of the same warp that differ by one and the same pattern for all of them: those
- * that `source` maps to an exclusive or of the lane's own number. */
+/* Registers of the same thread, or lanes of the same warp that differ by one and the same pattern for all of them:
+ * those that `source` maps to an exclusive or of the lane's own number. */
 static bool is_exchange(const TileLayout *from, const TileLayout *to, const TileLinear *source) {
     unsigned a = tile_layout_first_bit(from, TILE_LAYOUT_LANE), b = tile_layout_first_bit(to, TILE_LAYOUT_LANE);
     for (unsigned i = b; i < to->map.inputs; i++)

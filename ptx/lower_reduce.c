@@ -1,5 +1,5 @@
-/* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared memory. The
- * order is fixed by the layout, so results are the same from run to run. */
+/* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared memory.
+ * The order is fixed by the layout, so results are the same from run to run. */
 #include "lang/scalar.h"
 #include "ptx/lower.h"
 
@@ -35,7 +35,8 @@ static TileOpId combiner(TileName kind) {
 /* A NaN before all, then the greater (or lesser) value, then the lower index. */
 static TileValue *is_better(Gpu *gpu, TileName kind, Pair a, Pair b) {
     TileOpId compare = kind == TILE_KIND_MAX ? TILE_OP_GT : TILE_OP_LT;
-    TileValue *better = gpu_binary(gpu, compare, b.value, a.value), *equal = gpu_binary(gpu, TILE_OP_EQ, b.value, a.value);
+    TileValue *better = gpu_binary(gpu, compare, b.value, a.value),
+              *equal = gpu_binary(gpu, TILE_OP_EQ, b.value, a.value);
     if (tile_scalar_is_float(a.value->type->scalar)) {
         TileValue *nan_a = tile_build_unary(&gpu->b, TILE_OP_ISNAN, a.value),
                   *nan_b = tile_build_unary(&gpu->b, TILE_OP_ISNAN, b.value);
@@ -106,7 +107,8 @@ static void reduce_registers(Reduction *r, Pair whole) {
                 mine[found++] = (Pair){gpu_register(gpu, whole.value, from),
                                        whole.index ? gpu_register(gpu, whole.index, from) : NULL};
         for (uint32_t width = found; width > 1; width = (width + 1) / 2)
-            for (uint32_t i = 0; i + (width + 1) / 2 < width; i++) mine[i] = combine(r, mine[i], mine[i + (width + 1) / 2]);
+            for (uint32_t i = 0; i + (width + 1) / 2 < width; i++)
+                mine[i] = combine(r, mine[i], mine[i + (width + 1) / 2]);
         r->parts[to] = mine[0];
     }
 }

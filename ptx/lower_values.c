@@ -55,8 +55,8 @@ static bool next_run(const TileLayout *layout, unsigned axis, unsigned *at, Run 
     return false;
 }
 
-/* Each bit of a thread's number is one bit of one axis in the layouts that this pass chooses, and of another one than any
- * register's; so parts are added where they would be exclusive-ored in general. */
+/* Each bit of a thread's number is one bit of one axis in the layouts that this pass chooses, and of another one than
+ * any register's; so parts are added where they would be exclusive-ored in general. */
 TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis) {
     TileValue *index = NULL;
     Run run;
@@ -88,8 +88,8 @@ TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
 }
 
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
-    uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) |
-                    tile_layout_free_bits(layout, TILE_LAYOUT_WARP) << layout->bits[TILE_LAYOUT_LANE];
+    uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | tile_layout_free_bits(layout, TILE_LAYOUT_WARP)
+                                                                          << layout->bits[TILE_LAYOUT_LANE];
     if (!free) return NULL;
     TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, free));
     return gpu_binary(gpu, TILE_OP_EQ, bits, gpu_i64(gpu, 0));
@@ -99,8 +99,8 @@ TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
 
 static TileValue *like(Gpu *gpu, const TileOp *op, TileOpId id, TileValue *const *operands, unsigned count,
                        const TileType *type) {
-    return tile_op_result(
-        tile_build_op(&gpu->b, id, operands, count, op->attributes, op->attribute_count, &type, 1), 0);
+    return tile_op_result(tile_build_op(&gpu->b, id, operands, count, op->attributes, op->attribute_count, &type, 1),
+                          0);
 }
 
 /* The condition of a select may be a scalar beside tiles; all else has one shape. */
@@ -134,7 +134,8 @@ static TileValue *lower_iota(Gpu *gpu, const TileOp *op) {
     return type->scalar == TILE_I64 ? index : tile_build_convert(&gpu->b, index, type->scalar);
 }
 
-/* The operand in the layout of the result, less the axes that it stretches along: then each register is already there. */
+/* The operand in the layout of the result, less the axes that it stretches along: then each register is already there.
+ */
 static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to);
@@ -163,8 +164,8 @@ static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
     return gpu_join(gpu, registers, count);
 }
 
-/* Axes of extent 1 come and go without cost; all other reshapes and all permutes pass through shared memory in row-major
- * order, unless the layouts happen to agree. */
+/* Axes of extent 1 come and go without cost; all other reshapes and all permutes pass through shared memory in
+ * row-major order, unless the layouts happen to agree. */
 static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));

@@ -17,7 +17,7 @@ part() {
         $0 == from { on = 1 }' "$1"
 }
 
-for folder in lowering cpu; do
+for folder in lowering cpu ptx; do
     for file in "$TILE_SOURCE_DIR/$folder"/*.c; do
         id=$(sed -n 's/^TileResult tile_pass_\([a-z_0-9]*\)(.*/\1/p' "$file" | head -n 1)
         [ -n "$id" ] || continue

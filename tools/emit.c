@@ -16,9 +16,6 @@ static bool find_stage(const char *name, TileStage *stage) {
 }
 
 static int unknown_stage(TileSession *session, const char *name) {
-    if (strcmp(name, "ptx") == 0 || strcmp(name, "cubin") == 0)
-        return tile_session_fail(session, TILE_UNSUPPORTED, "%s is not supported by this build: it has no GPU back end",
-                                 name);
     TileText text = {.arena = session->arena};
     for (int i = 0; i < TILE_STAGE_COUNT; i++)
         tile_text_format(&text, "%s%s", i ? ", " : "", tile_stage_name((TileStage)i));

@@ -26,6 +26,8 @@ int tile_program_word(TileProgram *program, char *word, bool *taken) {
         program->options.target = target;
     else if (strcmp(word, "--debug") == 0)
         program->options.flags |= TILE_COMPILE_DEBUG;
+    else if (strcmp(word, "--emulate") == 0)
+        program->options.flags |= TILE_COMPILE_EMULATE;
     else if (strcmp(word, "--no-contract") == 0)
         program->options.flags |= TILE_COMPILE_NO_CONTRACT;
     else if (*word == '-')

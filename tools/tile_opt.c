@@ -7,13 +7,16 @@
 
 #include "cpu/passes.h"
 #include "cpu/target.h"
+#include "ptx/passes.h"
+#include "ptx/target.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 #include "tools/tile_run.h"
 #include "lowering/pipeline.h"
 
 static const char usage[] =
-    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu] [--target=NAME] [--verify-only] [--locations]\n"
+    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu|gpu] [--target=NAME] [--verify-only] "
+    "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
     "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
@@ -88,6 +91,11 @@ static bool read_switch(Request *request, const char *argument) {
     }
 }
 
+static const TileTarget *find_target(const char *name) {
+    const TilePtxTarget *gpu = tile_ptx_target_find(name);
+    return gpu ? &gpu->target : tile_cpu_target_find(name);
+}
+
 static bool read_argument(Request *request, const char *argument) {
     const char *value;
     if ((value = option(argument, "--passes="))) {
@@ -95,7 +103,7 @@ static bool read_argument(Request *request, const char *argument) {
     } else if ((value = option(argument, "--pipeline="))) {
         request->pipeline = value;
     } else if ((value = option(argument, "--target="))) {
-        request->target = tile_cpu_target_find(value);
+        request->target = find_target(value);
         return request->target != NULL;
     } else if ((value = option(argument, "--dump-after="))) {
         request->options.dump_after = value;
@@ -129,8 +137,13 @@ static bool read_arguments(Request *request, int count, const char *const *argum
 
 /* ---- work ---- */
 
-static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const char *name, TileText *message) {
+enum { TABLE_COUNT = 3 };
+
+static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const TilePassTable *const *tables,
+                                const char *name, TileText *message) {
     if (strcmp(name, "cpu") == 0) return tile_cpu_pipeline(pipeline, arena, message);
+    if (strcmp(name, "gpu") == 0)
+        return tile_pipeline_read(pipeline, arena, tables, TABLE_COUNT, tile_ptx_pipeline(), message);
     if (strcmp(name, "shared") == 0) {
         tile_lowering_pipeline(pipeline, arena);
         return TILE_OK;
@@ -140,12 +153,13 @@ static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const 
 }
 
 static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
-    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes()};
+    const TilePassTable *const tables[TABLE_COUNT] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
     TileText message = {.arena = request->arena};
     tile_status status = TILE_OK;
-    if (request->passes) status = tile_pipeline_read(pipeline, request->arena, tables, 2, request->passes, &message);
+    if (request->passes)
+        status = tile_pipeline_read(pipeline, request->arena, tables, TABLE_COUNT, request->passes, &message);
     if (status == TILE_OK && request->pipeline)
-        status = add_pipeline(pipeline, request->arena, request->pipeline, &message);
+        status = add_pipeline(pipeline, request->arena, tables, request->pipeline, &message);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&message));
     return status;
 }

@@ -27,6 +27,7 @@ static const TileCommand commands[] = {
      "  --repeat=N              runs N times more and prints the median time\n"
      "  --seed=N                seed of rand, randn and randint (default 0)\n"
      "  --out NAME=FILE         writes an inout argument to FILE instead of in place\n"
+     "  --emulate               runs the target's machine form on the executor: any target, also one that is not here\n"
      "  --debug, --no-contract  a build that checks assertions; a * b + c rounds twice\n",
      tile_command_run},
     {"build", "FILE.. -o OUT [--header H] [options]", "compile kernels ahead of time, for linking",
@@ -48,7 +49,7 @@ static const TileCommand commands[] = {
      "  --debug, --no-contract, NAME=value   as for `tilec run`\n",
      tile_command_build},
     {"emit", "KIND FILE[:KERNEL] [NAME=value..] [options]", "print a stage of the compilation",
-     "KIND is tokens, ast, tile, machine, mlir, llvm or asm. From tile on, type parameters and static dimensions\n"
+     "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and static dimensions\n"
      "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n"
      "Options:\n"
      "  --target=T     see `tilec backends`\n"

@@ -5,6 +5,7 @@
 
 #include "cpu/passes.h"
 #include "lowering/pipeline.h"
+#include "ptx/passes.h"
 
 static const struct {
     TileOpClass class;
@@ -82,18 +83,22 @@ static void print_pipeline(const char *name, const TilePipeline *pipeline) {
 static int print_passes(void) {
     TileArena *arena = tile_arena_create(NULL);
     if (!arena) return 2;
-    TilePipeline shared = {0}, cpu = {0};
+    TilePipeline shared = {0}, cpu = {0}, gpu = {0};
+    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
     TileText message = {.arena = arena};
     tile_lowering_pipeline(&shared, arena);
     tile_status status = tile_cpu_pipeline(&cpu, arena, &message);
-    printf("# Passes\n\nMade from `lowering/passes.def` and `cpu/passes.def` by `tile-write-docs passes`; a test keeps "
+    if (status == TILE_OK) status = tile_pipeline_read(&gpu, arena, tables, 3, tile_ptx_pipeline(), &message);
+    printf("# Passes\n\nMade from `lowering/passes.def`, `cpu/passes.def` and `ptx/passes.def` by `tile-write-docs passes`; a test keeps "
            "it up to date. The opening comment of a pass's file shows a function before and after it, and a test holds "
-           "it to that. `tile-opt FILE --passes=a,b` runs passes on IR text, `--pipeline=shared` or `--pipeline=cpu` "
+           "it to that. `tile-opt FILE --passes=a,b` runs passes on IR text, `--pipeline=shared`, `cpu` or `gpu` "
            "all of them.\n");
     print_passes_of(tile_lowering_passes(), "lowering");
     print_passes_of(tile_cpu_passes(), "cpu");
+    print_passes_of(tile_ptx_passes(), "ptx");
     print_pipeline("shared", &shared);
     print_pipeline("CPU", &cpu);
+    print_pipeline("GPU", &gpu);
     tile_arena_destroy(arena);
     return tile_status_exit_code(status);
 }

@@ -94,6 +94,7 @@ typedef enum TileStage {
     TILE_STAGE_MLIR,
     TILE_STAGE_LLVM,
     TILE_STAGE_ASM,
+    TILE_STAGE_PTX, /* of GPU targets */
     TILE_STAGE_COUNT
 } TileStage;
 

@@ -479,11 +479,12 @@ Test(tile, standard_library_is_inside) {
 
 /* ---- stages ---- */
 
-static char *emit(TileCompiler *compiler, TileStage stage, const char *after, tile_status expected) {
+static char *emit(TileCompiler *compiler, const char *target, TileStage stage, const char *after,
+                  tile_status expected) {
     char *output = NULL;
     TileSetting type = {"T", "f32"};
     TileCompileOptions options = {
-        .struct_size = sizeof options, .target = "avx2", .settings = &type, .setting_count = 1};
+        .struct_size = sizeof options, .target = target, .settings = &type, .setting_count = 1};
     TileEmitOptions what = {.struct_size = sizeof what, .stage = stage, .after = after};
     TileReport *report = NULL;
     tile_status status = tile_emit_stage(compiler, add_text, strlen(add_text), &options, &what, &output, &report);
@@ -499,17 +500,21 @@ Test(tile, stages) {
                                                         "func phase machine @add.0",
                                                         "llvm.func",
                                                         "define ",
-                                                        "vaddps"};
+                                                        "vaddps",
+                                                        ".visible .entry add$0"};
     TileCompiler *compiler = make_compiler();
     for (int stage = 0; stage < TILE_STAGE_COUNT; stage++) {
-        char *output = emit(compiler, (TileStage)stage, NULL, TILE_OK);
+        char *output = emit(compiler, stage == TILE_STAGE_PTX ? "sm_80" : "avx2", (TileStage)stage, NULL, TILE_OK);
         cr_assert(strstr(output, marks[stage]), "%s:\n%s", tile_stage_name((TileStage)stage), output);
         tile_string_destroy(output);
     }
-    char *output = emit(compiler, TILE_STAGE_MACHINE, "cpu-programs", TILE_OK);
+    char *output = emit(compiler, "avx2", TILE_STAGE_MACHINE, "cpu-programs", TILE_OK);
     cr_assert(strstr(output, "func phase tile @add.0"), "%s", output);
     tile_string_destroy(output);
-    cr_assert_null(emit(compiler, TILE_STAGE_MACHINE, "cpu-magic", TILE_INVALID_ARGUMENT));
+    cr_assert_null(emit(compiler, "avx2", TILE_STAGE_MACHINE, "cpu-magic", TILE_INVALID_ARGUMENT));
+    cr_assert_null(emit(compiler, "avx2", TILE_STAGE_PTX, NULL, TILE_INVALID_ARGUMENT));
+    cr_assert_null(emit(compiler, "sm_80", TILE_STAGE_ASM, NULL, TILE_INVALID_ARGUMENT));
+    cr_assert_null(emit(compiler, "interp", TILE_STAGE_MACHINE, NULL, TILE_INVALID_ARGUMENT));
     tile_compiler_destroy(compiler);
 }
 

@@ -9,7 +9,7 @@ expect 0 'load_tile' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=bf16
 expect 0 'vec<' "$tilec" emit machine "$stdlib/softmax.tile:softmax" T=f32 --target=avx512
 expect 0 'zmm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx512
 expect 0 'ymm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx2 --general
-expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile" T=f32 U=f32 --target=avx2
+expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=avx2
 # Rows past the end are left out of a sum over both axes when their axis goes: no row is read through a mask of its own.
 expect 1 '' sh -c '"$0" emit machine "$1" T=f32 --target=avx512 | grep "splat .*x bool>"' "$tilec" "$stdlib/reduce.tile:sum_all"
 expect 1 'T' "$tilec" emit tile "$stdlib/softmax.tile:softmax"

@@ -1,5 +1,5 @@
 /* One description of the bytes serves both ways: each function below visits the members of one struct, and the stream
- * either takes a value from the struct or puts one there. */
+ * either takes a value from the struct, which then is not written to, or puts one there. */
 #include "launch/image_bytes.h"
 
 #include <string.h>
@@ -66,7 +66,13 @@ static void pass_text(Stream *s, const char **text) {
 static void pass_texts(Stream *s, const char *const **texts, uint32_t count) {
     const char **list = s->out ? (const char **)*texts : TILE_NEW_ARRAY(s->arena, const char *, count);
     for (uint32_t i = 0; i < count && !s->damaged; i++) pass_text(s, &list[i]);
-    *texts = list;
+    if (!s->out) *texts = list;
+}
+
+static void pass_text_list(Stream *s, const char *const **texts, uint32_t *count) {
+    uint32_t passed = pass_count(s, *count, ANY_COUNT);
+    pass_texts(s, texts, passed);
+    if (!s->out) *count = passed;
 }
 
 /* ---- signature ---- */
@@ -164,10 +170,8 @@ static void pass_phase(Stream *s, TileImagePhase *phase) {
     NUMBER(s, phase->rank);
     s->damaged |= phase->rank > TILE_MAX_GRID_RANK;
     for (unsigned i = 0; i < phase->rank && !s->damaged; i++) NUMBER(s, phase->extents[i]);
-    phase->assertion_count = pass_count(s, phase->assertion_count, ANY_COUNT);
-    pass_texts(s, &phase->assertions, phase->assertion_count);
-    phase->print_count = pass_count(s, phase->print_count, ANY_COUNT);
-    pass_texts(s, &phase->prints, phase->print_count);
+    pass_text_list(s, &phase->assertions, &phase->assertion_count);
+    pass_text_list(s, &phase->prints, &phase->print_count);
     if (s->out) return;
     s->damaged |= s->next_entry >= s->entry_count;
     if (!s->damaged) phase->entry = s->entries[s->next_entry++];
@@ -209,8 +213,7 @@ static void pass_kernel(Stream *s, TileImageKernel *kernel) {
 }
 
 static void pass_image(Stream *s, TileImage *image) {
-    image->target_count = pass_count(s, image->target_count, ANY_COUNT);
-    pass_texts(s, &image->targets, image->target_count);
+    pass_text_list(s, &image->targets, &image->target_count);
     LIST(s, image->kernels, image->kernel_count, ANY_COUNT);
     for (uint32_t i = 0; i < image->kernel_count && !s->damaged; i++)
         pass_kernel(s, (TileImageKernel *)&image->kernels[i]);
@@ -218,8 +221,7 @@ static void pass_image(Stream *s, TileImage *image) {
 
 void tile_image_write(const TileImage *image, TileText *bytes) {
     Stream stream = {.out = bytes};
-    TileImage copy = *image;
-    pass_image(&stream, &copy);
+    pass_image(&stream, (TileImage *)image); /* which is only read */
 }
 
 tile_status tile_image_read(TileArena *arena, const void *bytes, size_t size, const TilePhaseEntry *entries,

@@ -216,6 +216,44 @@ expect 1 'unknown-name' "$tilec" build k.tile --variant 'Q % 16 == 0' -o no.o
 expect 1 'says nothing' "$tilec" build k.tile --variant 'contiguous,' -o no.o
 expect 1 "a condition is written 'N == 4'" "$tilec" build k.tile --export 'scale[f32]' --variant 'N = 4' -o no.o
 
+# The variant that holds is chosen, and without a general one the rest is refused.
+cat >choose.c <<'TEXT'
+#include <stdio.h>
+#include "v.h"
+int main(void) {
+    static float x[64], y[64];
+    TileError error = {TILE_OK, ""};
+    TileLaunchOptions options = {sizeof options, NULL, &error, NULL};
+    for (int64_t n = 15; n <= 17; n++) {
+        int64_t shape[2] = {2, n};
+        DLTensor tx = {x, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, NULL, 0}, ty = tx;
+        for (int i = 0; i < 64; i++) x[i] = (float)i;
+        ty.data = y;
+        ty.ndim = RANK;
+        error.message[0] = 0;
+        tile_status status = CALL(&options, &tx, &ty);
+        printf("%d: %d %s\n", (int)n, status, status ? error.message : y[1] == WANTED ? "right" : "wrong");
+    }
+    return 0;
+}
+TEXT
+rows='-DRANK=1 -DCALL(o,x,y)=rows(o,x,y) -DWANTED=(float)((3*n-1)*n/2)'
+scale='-DRANK=2 -DCALL(o,x,y)=scale_f32(o,x,y,1,true,5) -DWANTED=7'
+expect 0 '' "$tilec" build k.tile --export rows --variant 'N = 16' --variant 'contiguous, N = 17' -o v.o --header v.h
+# shellcheck disable=SC2086
+expect 0 '' link_c choose $rows choose.c v.o
+expect 0 '15: 3 rows: the linked object has no variant that serves these arguments; it has: ' ./choose
+expect 0 '16: 0 right' ./choose
+expect 0 '17: 0 right' ./choose
+expect 1 "needs a value for 'N'" "$tilec" build k.tile --export rows --variant 'N = 16' --variant general -o no.o
+expect 1 "needs a value of type i64" "$tilec" build k.tile --export rows --variant 'N = f32' -o no.o
+expect 0 '' "$tilec" build k.tile --export 'scale[f32]' --variant 'contiguous, N % 16 == 0' --no-general -o v.o --header v.h
+# shellcheck disable=SC2086
+expect 0 '' link_c choose $scale choose.c v.o
+expect 0 '15: 3 scale: the linked object has no variant' ./choose
+expect 0 'it has: contiguous, N % 16 == 0' ./choose
+expect 0 '16: 0 right' ./choose
+
 # ---- targets, outputs ----
 expect 1 "there is no target 'avx9'" "$tilec" build k.tile --target=avx9 -o no.o
 expect 1 "has no code to link" "$tilec" build k.tile --target=interp -o no.o

@@ -32,6 +32,7 @@ void plain_register(PlainTest *test);
         }                                                                                                              \
     } while (0)
 #define cr_assert_eq(a, b, ...) cr_assert((a) == (b))
+#define cr_assert_neq(a, b, ...) cr_assert((a) != (b))
 #define cr_assert_geq(a, b, ...) cr_assert((a) >= (b))
 #define cr_assert_gt(a, b, ...) cr_assert((a) > (b))
 #define cr_assert_null(a, ...) cr_assert((a) == NULL)

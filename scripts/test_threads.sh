@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 echo "building the launcher with ThreadSanitizer"
 "$compiler" -std=gnu17 -O1 -g -fsanitize=thread -ffp-contract=off -fno-math-errno -Wall -Wextra -Wno-unused-parameter \
-    -I. -Iinclude -Itests/plain launch/*.c base/arena.c base/cpu.c base/string.c base/status.c tests/plain/main.c \
+    -I. -Iinclude -Itests/plain launch/*.c base/*.c tests/plain/main.c \
     tests/unit/launch/fixture.c tests/unit/launch/test_threads.c tests/unit/launch/test_variants.c \
     tests/unit/launch/test_linked.c \
     -o "$folder/test_threads" -lm -lpthread

@@ -71,7 +71,7 @@ static int run(int64_t stride, int64_t step) {
     int64_t shape[2] = {M, N}, strides[2] = {stride, step};
     DLTensor tx = tensor(x, shape, strides), ty = tensor(y, shape, strides);
     TileError error = {TILE_OK, ""};
-    TileLaunchOptions options = {sizeof options, NULL, &error, NULL};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     for (int i = 0; i < M * (N + 3); i++) x[i] = (float)((i * 37) % 101) / 8;
     if (scale_f32(&options, &tx, &ty, 1.5f, true, -3)) return printf("%s\n", error.message), 1;
     for (int m = 0; m < M; m++)
@@ -94,7 +94,7 @@ static void mistakes(void) {
     int64_t shape[2] = {M, N}, other[2] = {M, N - 1}, none[2] = {0, N};
     DLTensor tx = tensor(x, shape, NULL), ty = tensor(y, shape, NULL);
     TileError error = {TILE_OK, ""};
-    TileLaunchOptions options = {sizeof options, NULL, &error, NULL};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     ty.shape = other;
     refused(scale_f32(&options, &tx, &ty, 1, false, 0), &error);
     ty.shape = shape;
@@ -223,7 +223,7 @@ cat >choose.c <<'TEXT'
 int main(void) {
     static float x[64], y[64];
     TileError error = {TILE_OK, ""};
-    TileLaunchOptions options = {sizeof options, NULL, &error, NULL};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
     for (int64_t n = 15; n <= 17; n++) {
         int64_t shape[2] = {2, n};
         DLTensor tx = {x, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape, NULL, 0}, ty = tx;

@@ -65,14 +65,15 @@ Reference reference_rotary_halves, reference_rotary_pairs, reference_dropout;
 
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
+#define F32_STEP 0x1p-150 /* half the least denormal: a product, or a step of a fused chain, may be off by it */
 
 /* Error of a sum of n numbers whose magnitudes add up to `magnitude`: added up in at least 16 parallel lanes (kernels
  * of this library use 64 and tiles of at least 16), or one after the other. */
 static inline double reference_lanes_slack(int64_t n, double magnitude) {
-    return F32_ROUNDOFF * magnitude * ((double)n / 16 + 16);
+    return F32_ROUNDOFF * magnitude * ((double)n / 16 + 16) + F32_STEP * (double)n;
 }
 static inline double reference_serial_slack(int64_t n, double magnitude) {
-    return F32_ROUNDOFF * magnitude * ((double)n + 2);
+    return F32_ROUNDOFF * magnitude * ((double)n + 2) + F32_STEP * (double)n;
 }
 
 /* Mean and variance of numbers, and the errors of an f32 computation of them in two passes; that of the variance is

@@ -332,10 +332,21 @@ static void start_accumulators(FoldLoop *f, TileBuilder *b) {
     if (!init) f->acc.full = tile_build_bool(b, false);
 }
 
+/* No loops inside. Stores may all go to one place, which only an array of one element or none has: the last lane wins.
+ */
+static bool is_straight(const TileBlock *block) {
+    for (const TileOp *op = block->first; op != block->last; op = op->next) {
+        bool memory = op->id == TILE_OP_PTR_ADD || op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;
+        if (!memory && op->id != TILE_OP_CONST && tile_op_info((TileOpId)op->id)->class != TILE_CLASS_ELEMENTWISE)
+            return false;
+    }
+    return true;
+}
+
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop) {
     FoldLoop f = {.context = context, .module = context->module, .loop = loop, .combiner = &loop->regions[1]};
     tile_strides_init(&f.strides, loop, context->scratch);
-    if (!tile_lanes_can(&f.strides, &loop->regions[0]) || !tile_lanes_can(&f.strides, &loop->regions[2])) return false;
+    if (!is_straight(&loop->regions[0]) || !is_straight(&loop->regions[2])) return false;
     f.count = f.combiner->argument_count / 2;
     f.prefix = tile_op_integer(loop, TILE_ATTRIBUTE_ORDER, 0) == TILE_ORDER_PREFIX;
     f.reverse = tile_op_integer(loop, TILE_ATTRIBUTE_REVERSE, 0) != 0;

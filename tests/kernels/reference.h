@@ -46,6 +46,9 @@ Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, refere
 Reference reference_attention, reference_attention_causal, reference_attention_window, reference_attention_varlen,
     reference_attention_varlen_causal, reference_attention_paged;
 
+/* reference_scan.c */
+Reference reference_variance_rows, reference_linear_recurrence, reference_segmented_cumsum;
+
 /* reference_nn.c */
 Reference reference_relu6, reference_leaky_relu, reference_elu, reference_selu, reference_softplus,
     reference_logsigmoid, reference_mish, reference_hardsigmoid, reference_hardswish, reference_softsign,

@@ -204,6 +204,35 @@ Test(execute, scans_and_positions) {
                  1);
 }
 
+/* Subtraction is not associative: it tells in which order elements were taken. */
+Test(execute, folds_keep_the_order) {
+    static const char line[] =
+        "func device tile @f() -> i32 {\n  %%x = iota {axis = 0} : i32[%d]\n  %%start = const {value = 100} : i32\n"
+        "  %%true = const {value = true} : bool[%d]\n  %%false = const {value = false} : bool\n"
+        "  %%lo = const {value = 2} : i64\n  %%hi = const {value = %d} : i64\n"
+        "  %%m = fill %%true, %%false, %%lo, %%hi {axes = [0]} : bool[%d]\n"
+        "  %%s = fold %%x%s {axis = 0%s} : i32 (%%a: i32, %%b: i32) {\n    %%c = sub %%a, %%b : i32\n    yield %%c\n"
+        "  }\n  return %%s\n}\n";
+#define FOLD(extent, hi, operands, parts)                                                                              \
+    tile_arena_format(executing.arena, line, extent, extent, hi, extent, operands, parts)
+    EXPECT_LANES(FOLD(4, 4, "", ""), (0 - 1) - (2 - 3));
+    EXPECT_LANES(FOLD(5, 5, "", ""), ((0 - 1) - (2 - 3)) - 4);
+    EXPECT_LANES(FOLD(4, 4, ", %m", ", parts = [mask]"), 2 - 3);
+    EXPECT_LANES(FOLD(5, 4, ", %m, %start", ", parts = [mask, init]"), 100 - (2 - 3));
+    EXPECT_LANES(FOLD(5, 2, ", %m, %start", ", parts = [mask, init]"), 100);
+    EXPECT_LANES(FOLD(66, 66, ", %start", ", parts = [init]"), 100 - 0 - (64 - 65));
+    static const char columns[] =
+        "func device tile @f() -> i32[2, 3] {\n  %%x = iota {axis = %d} : i32[2, 3]\n"
+        "  %%z = const {value = 10} : i32[%d]\n"
+        "  %%p, %%s = scan %%x, %%x, %%z, %%z {axis = %d, parts = [init]%s} : i32[2, 3], i32[2, 3] "
+        "(%%a: i32, %%b: i32, %%c: i32, %%d: i32) {\n    %%e = sub %%a, %%c : i32\n    %%g = add %%b, %%e : i32\n"
+        "    yield %%e, %%g\n  }\n  return %%s\n}\n";
+#define COLUMNS(axis, lines, flags) tile_arena_format(executing.arena, columns, axis, lines, axis, flags)
+    EXPECT_LANES(COLUMNS(0, 3, ""), 20, 20, 20, 29, 29, 29);
+    EXPECT_LANES(COLUMNS(0, 3, ", reverse = 1"), 28, 28, 28, 19, 19, 19);
+    EXPECT_LANES(COLUMNS(0, 3, ", exclusive = 1"), 10, 10, 10, 20, 20, 20);
+}
+
 Test(execute, products) {
     EXPECT_LANES("func device tile @f() -> f32[2, 2] {\n  %a = iota {axis = 1} : i32[2, 3]\n"
                  "  %b = iota {axis = 0} : i32[3, 2]\n  %fa = convert %a : f16[2, 3]\n  %fb = convert %b : f16[3, 2]\n"

@@ -53,6 +53,22 @@ Test(verify, tile_form) {
         {"%r = fill %t, %a, %i {axes = [0]} : f32[2, 3]", "two bounds for each axis"},
         {"%r = reduce %t {kind = any, axis = 0} : f32[3]", "any and all reduce bool"},
         {"%r = reduce %t {kind = sum, axis = 2} : f32[3]", "no such axis"},
+        {"%r = fold %t {axis = 2} : f32[2] (%p: f32, %q: f32) {\n  yield %p\n}", "no such axis"},
+        {"%r = fold %t {axis = 1} : f32[3] (%p: f32, %q: f32) {\n  yield %p\n}", "where the rule gives f32[2]"},
+        {"%r = fold %t {axis = 1} : f32[2] (%p: f32) {\n  yield %p\n}", "takes two scalars for each value"},
+        {"%r = fold %t {axis = 1} : f32[2] (%p: f64, %q: f64) {\n  yield %p\n}", "takes other scalars"},
+        {"%r = fold %t {axis = 1} : f32[2] (%p: f32, %q: f32) {\n  yield\n}", "carries 0 values where 1 are expected"},
+        {"%r = fold %t {axis = 1} : f32[2] (%p: f32, %q: f32) {\n  yield %a\n}", "from outside of its combiner"},
+        {"%r = fold %t {axis = 1} : f32[2] (%p: f32, %q: f32) {\n  %l = load_tile %x, %i, %i {access = [index, index]} "
+         ": "
+         "f32\n  yield %l\n}",
+         "stands in a combiner"},
+        {"%r = fold %t, %t {axis = 1, parts = [mask]} : f32[2] (%p: f32, %q: f32) {\n  yield %p\n}",
+         "the mask is no bool tile"},
+        {"%r = fold %t, %a {axis = 1, parts = [init]} : f32[2] (%p: f32, %q: f32) {\n  yield %p\n}",
+         "an init has the wrong type"},
+        {"%r = scan %t, %t {axis = 1} : f32[2, 3] (%p: f32, %q: f32) {\n  yield %p\n}",
+         "the number of operands is not what parts says"},
         {"%r = dot %t, %t, %t : f32[2, 3]", "the extents do not fit"},
         {"%r = load_tile %x, %i {access = [index]} : f32", "one entry for each dimension"},
         {"%r = load_tile %x, %i, %i {access = [index, index]} : f16", "element type is not the tensor's"},
@@ -75,6 +91,15 @@ Test(verify, tile_form) {
 
 Test(verify, machine_form) {
     static const char *const cases[][2] = {
+        {"fold_loop %i, %i {extent = 0, order = prefix} (%j: i64) {\n  yield %a\n} (%b: f32, %d: f32) {\n  yield %b\n} "
+         "(%k: i64, %r: f32) {\n  yield\n}",
+         "the extent has to be known"},
+        {"fold_loop %i, %i {extent = 4, order = prefix} (%j: i64) {\n  yield %a\n} (%b: f32, %d: f32) {\n  yield %b\n} "
+         "(%k: i64) {\n  yield\n}",
+         "the last region takes index and results"},
+        {"%r = fold_loop %i, %i {extent = 4, order = neighbours, parts = [mask]} : f32 (%j: i64) {\n  yield %a\n} (%b: "
+         "f32, %d: f32) {\n  yield %b\n} {\n  yield\n}",
+         "carries 1 values where 2 are expected"},
         {"%r = ptr_add %i, %i : ptr<global>", "needs a pointer and i64 bytes"},
         {"%r = buffer {bytes = 0, align = 4} : ptr<scratch>", "bytes is not positive"},
         {"%r = buffer {bytes = 4, align = 3} : ptr<scratch>", "align is no power of two"},

@@ -211,7 +211,7 @@ KERNELS = [
     Kernel("reduce:mean_columns", XY, {"-": {"M": around(16), "N": around(1024)},
                                        "BM=5 BN=36": {"M": around(5), "N": around(36)}}),
     Kernel("reduce:argmax_rows", XY, rank2(1024, 100)),
-    Kernel("scan:variance_rows", [("x", "in"), ("v", "out")], rank2(1024, 100), budget=40),
+    Kernel("scan:welford_rows", [("x", "in"), ("v", "out")], rank2(1024, 100), budget=40),
     Kernel("scan:linear_recurrence", [("a", "in"), ("x", "in"), ("h", "out")], rank2(1024, 100, rows=(0, 1, 2)),
            budget=40),
     Kernel("scan:segmented_cumsum", [("begins", "in"), ("x", "in"), ("y", "out")], rank2(1024, 100, rows=(0, 1, 2)),

@@ -47,7 +47,7 @@ Reference reference_attention, reference_attention_causal, reference_attention_w
     reference_attention_varlen_causal, reference_attention_paged;
 
 /* reference_scan.c */
-Reference reference_variance_rows, reference_linear_recurrence, reference_segmented_cumsum;
+Reference reference_welford_rows, reference_linear_recurrence, reference_segmented_cumsum;
 
 /* reference_nn.c */
 Reference reference_relu6, reference_leaky_relu, reference_elu, reference_selu, reference_softplus,

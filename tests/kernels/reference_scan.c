@@ -7,7 +7,7 @@
 static double steps(int64_t count) { return (double)count / 8 + 32; }
 
 /* Means of parts are off by a few roundings of the largest element, and their differences so, too. */
-void reference_variance_rows(const Problem *problem) {
+void reference_welford_rows(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N');
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
         const double *x = problem->input[0] + m * columns;

@@ -57,7 +57,9 @@ const char *tile_cpu_why_not(const char *target) {
     const char *most = getenv("TILE_CPU_CAPABILITY");
     size_t level = find_level(target);
     if (level == LEVEL_COUNT || (levels[level].needs & ~machine_features()))
-        return "this CPU lacks instructions that the target uses";
+        return level < LEVEL_COUNT && levels[level].needs == ARM_SVE
+                   ? "this CPU is no AArch64 with SVE"
+                   : "this CPU lacks instructions that the target uses";
     if (!most || !*most) return NULL;
     size_t limit = find_level(most);
     if (limit == LEVEL_COUNT) return "TILE_CPU_CAPABILITY is not the name of a CPU target";

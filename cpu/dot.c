@@ -27,7 +27,8 @@ enum {
     SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
     PANEL_PAD_BYTES = 64,     /* keeps rows of a's panel off one another's cache sets */
     PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
-    ALIGN = 64
+    ALIGN = 64,
+    MOST_SCALE = 16 /* SVE's vectors have 2,048 bits at most */
 };
 
 /* ---- small ops ---- */
@@ -43,6 +44,8 @@ TileValue *dot_add(Dot *dot, TileValue *x, TileValue *y) {
 TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y) {
     if (tile_value_is_integer(x, 0) || tile_value_is_integer(y, 1)) return x;
     if (tile_value_is_integer(y, 0) || tile_value_is_integer(x, 1)) return y;
+    int64_t first, second;
+    if (tile_value_integer(x, &first) && tile_value_integer(y, &second)) return dot_i64(dot, first * second);
     return tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y);
 }
 
@@ -56,8 +59,18 @@ TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes) {
     return tile_value_is_integer(bytes, 0) ? pointer : tile_build_ptr_add(dot->builder, pointer, bytes);
 }
 
+TileValue *dot_lanes(Dot *dot, int64_t vectors) {
+    TileValue *lanes = dot_i64(dot, vectors * dot->lanes);
+    return dot->scale && vectors ? dot_multiply(dot, dot->scale, lanes) : lanes;
+}
+
+TileValue *dot_vector_bytes(Dot *dot, int64_t vectors) {
+    TileValue *bytes = dot_i64(dot, vectors * dot->lanes * dot->bytes);
+    return dot->scale && vectors ? dot_multiply(dot, dot->scale, bytes) : bytes;
+}
+
 const TileType *dot_vector(Dot *dot, TileScalar scalar) {
-    return tile_type_vector(dot->builder->module->context, scalar, dot->lanes, false);
+    return tile_type_vector(dot->builder->module->context, scalar, dot->lanes, dot->scale != NULL);
 }
 
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit) {
@@ -86,8 +99,8 @@ static void enter(Dot *dot, TileBlock *block) {
     dot->builder->before = NULL;
 }
 
-TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, int64_t step) {
-    TileOp *loop = tile_build_for(dot->builder, lo, hi, dot_i64(dot, step), NULL, 0);
+TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, TileValue *step) {
+    TileOp *loop = tile_build_for(dot->builder, lo, hi, step, NULL, 0);
     enter(dot, &loop->regions[0]);
     return loop->regions[0].arguments[0];
 }
@@ -114,16 +127,17 @@ void dot_end(Dot *dot) {
 static int64_t at_most(int64_t x, int64_t limit) { return x < limit ? x : limit; }
 static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
-/* All registers but those for b's vectors and a's element hold accumulators: 14 x 2 of 32, 6 x 2 of 16. Few rows
- * take more vectors instead. Within a third of the greatest number of rows, the one that leaves least over. */
+/* All registers but those for b's vectors and a's element hold accumulators: 14 x 2 of 32, 6 x 2 of 16. SVE spreads an
+ * element of a by its load, into a register of its own: 10 x 2. Few rows take more vectors instead. Within a third of
+ * the greatest number of rows, the one that leaves least over. */
 static void choose_block(Dot *dot, const TileTarget *target) {
-    int64_t accumulators = target->vector_registers >= 32 ? 28 : 12, most = accumulators / 2;
+    int64_t accumulators = target->scalable ? 20 : target->vector_registers >= 32 ? 28 : 12, most = accumulators / 2;
     int64_t vectors = blocks(dot->n_max, dot->lanes), rows = at_most(dot->m_max, most), best = rows;
     for (int64_t r = rows; r >= 1 && 3 * r >= 2 * most; r--)
         if (blocks(dot->m_max, r) * r < blocks(dot->m_max, best) * best) best = r;
     dot->block_rows = best;
     dot->block_vectors = at_most(at_most(vectors, 8), accumulators / best);
-    dot->block_columns = dot->block_vectors * dot->lanes;
+    dot->block_columns = dot_lanes(dot, dot->block_vectors);
 }
 
 /* Few rows: one block holds them all. */
@@ -131,21 +145,36 @@ static bool has_single_row(const Dot *dot) { return dot->m_max <= dot->block_row
 
 static int64_t round_up(int64_t x, int64_t unit) { return blocks(x, unit) * unit; }
 
+/* All columns at once, or whole blocks of them. Scalable blocks are the fewer the longer vectors are. */
+static void choose_width(Dot *dot) {
+    int64_t block = dot->block_vectors * dot->lanes, count = blocks(at_most(dot->n_max, PANEL_WIDTH), block);
+    dot->wide = !has_single_row(dot) && dot->n_max > (dot->scale ? PANEL_WIDTH : count * block);
+    if (!dot->wide) return;
+    TileValue *whole = dot_i64(dot, count);
+    if (dot->scale) {
+        whole = tile_emit_binary(dot->emitter, TILE_OP_DIV, dot_i64(dot, PANEL_WIDTH / block), dot->scale);
+        whole = tile_emit_with_bits(dot->emitter, TILE_OP_MAX, whole, 1);
+    }
+    dot->width = dot_multiply(dot, dot->block_columns, whole);
+}
+
 static void choose_panels(Dot *dot) {
     int64_t deepest = has_single_row(dot) ? SINGLE_ROW_DEPTH : PANEL_DEPTH_BYTES / dot->bytes;
+    int64_t longest = dot->lanes * dot->most_scale;
+    int64_t columns = dot->block_vectors * longest; /* of the widest block that there can be */
     dot->depth = at_most(round_up(dot->k_max, dot->lanes), deepest);
-    dot->panel_row = dot->depth + PANEL_PAD_BYTES / dot->bytes;
-    dot->width = at_most(dot->n_max, PANEL_WIDTH);
-    dot->width = has_single_row(dot) ? dot->block_columns : round_up(dot->width, dot->block_columns);
+    dot->panel_row = round_up(dot->depth, longest) + PANEL_PAD_BYTES / dot->bytes;
+    choose_width(dot);
+    int64_t width = has_single_row(dot) ? columns : round_up(at_most(dot->n_max, PANEL_WIDTH), columns);
     dot->a_panel = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes, ALIGN);
-    dot->b_panel = tile_build_buffer(&dot->emitter->front, dot->width * dot->depth * dot->bytes, ALIGN);
-    dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->block_columns * dot->bytes, ALIGN);
+    dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
+    dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * columns * dot->bytes, ALIGN);
 }
 
 /* ---- loops ---- */
 
 static DotPanel packed_panel(Dot *dot, TileValue *pointer) {
-    return (DotPanel){pointer, dot_i64(dot, dot->block_columns * dot->bytes), false};
+    return (DotPanel){pointer, dot_vector_bytes(dot, dot->block_vectors), false};
 }
 
 /* b as it lies in memory, from (k0, j) on. */
@@ -159,20 +188,20 @@ static DotPanel direct_panel(Dot *dot, TileValue *k0, TileValue *j) {
 static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     TileEmitter *e = dot->emitter;
     TileValue *zero = dot_i64(dot, 0);
-    TileValue *i = dot_for(dot, zero, dot->m, dot->block_rows); /* once, or not at all */
+    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)); /* once, or not at all */
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_add(dot, j0, dot_for(dot, zero, columns, dot->block_columns));
     bool in_place = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
     if (in_place) {
         TileValue *adjacent = tile_emit_binary(e, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
-        TileValue *end = dot_add(dot, j, dot_i64(dot, dot->block_columns));
+        TileValue *end = dot_add(dot, j, dot->block_columns);
         dot_if(dot, tile_emit_binary(e, TILE_OP_AND, adjacent, tile_emit_binary(e, TILE_OP_LE, end, dot->n)));
         DotPanel direct = direct_panel(dot, k0, j);
         dot_block(dot, &direct, i, j, kc);
         dot_else(dot);
     }
     TileValue *own = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
-    dot_pack_b(dot, j, dot_minimum(dot, own, dot_i64(dot, dot->block_columns)), k0, kc);
+    dot_pack_b(dot, j, dot_minimum(dot, own, dot->block_columns), k0, kc);
     DotPanel packed = packed_panel(dot, dot->b_panel);
     dot_block(dot, &packed, i, j, kc);
     if (in_place) dot_end(dot);
@@ -185,7 +214,7 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     int64_t panel_bytes = dot->depth * dot->bytes;
     TileValue *zero = dot_i64(dot, 0);
     dot_pack_b(dot, j0, columns, k0, kc);
-    TileValue *i = dot_for(dot, zero, dot->m, dot->block_rows);
+    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows));
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_for(dot, zero, columns, dot->block_columns);
     DotPanel panel = packed_panel(dot, dot_offset(dot, dot->b_panel, dot_scale(dot, j, panel_bytes)));
@@ -196,15 +225,15 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
 
 /* Loops only where the extents do not rule them out. */
 static void emit_loops(Dot *dot) {
-    bool wide = dot->n_max > dot->width && !has_single_row(dot), deep = dot->k_max > dot->depth;
+    bool wide = dot->wide, deep = dot->k_max > dot->depth;
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;
     if (wide) {
         j0 = dot_for(dot, j0, dot->n, dot->width);
         columns = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, j0);
-        columns = dot_minimum(dot, columns, dot_i64(dot, dot->width));
+        columns = dot_minimum(dot, columns, dot->width);
     }
     if (deep) {
-        k0 = dot_for(dot, k0, dot->k, dot->depth);
+        k0 = dot_for(dot, k0, dot->k, dot_i64(dot, dot->depth));
         kc = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->k, k0);
         kc = dot_minimum(dot, kc, dot_i64(dot, dot->depth));
     }
@@ -249,6 +278,9 @@ static void expand(TileEmitter *emitter, const TileTarget *target, TileOp *op) {
     tile_emit_before(emitter, op);
     read_operands(&dot, op);
     dot.lanes = target->vector_bytes / dot.bytes;
+    dot.most_scale = target->scalable ? MOST_SCALE : 1;
+    if (target->scalable)
+        dot.scale = tile_op_result(tile_build_op(dot.builder, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1), 0);
     choose_block(&dot, target);
     choose_panels(&dot);
     emit_loops(&dot);

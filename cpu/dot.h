@@ -22,11 +22,15 @@ typedef struct Dot {
     TileScalar scalar;  /* of accumulators and panels */
     TileName precision; /* TILE_PRECISION_*, where that is f32 */
     int64_t bytes;      /* of one such element */
-    int64_t lanes;      /* of one vector */
+    int64_t lanes;      /* of one vector; of 128 bits of it where vectors are scalable */
+    TileValue *scale;   /* how many 128 bits a scalable vector has; NULL: vectors are fixed */
+    int64_t most_scale; /* the greatest that it can be; 1 for fixed vectors */
     /* The micro-kernel's block of c: block_rows by block_columns, the latter in block_vectors vectors. */
-    int64_t block_rows, block_vectors, block_columns;
+    int64_t block_rows, block_vectors;
+    TileValue *block_columns;
     int64_t depth;      /* of the panels: greatest number of k packed at a time */
-    int64_t width;      /* columns of b packed at a time, whole blocks */
+    bool wide;          /* more columns than are packed at a time */
+    TileValue *width;   /* where it is wide: columns of b packed at a time, whole blocks */
     int64_t panel_row;  /* elements from one row of a's panel to the next */
     TileValue *a_panel; /* block_rows rows of a */
     TileValue *b_panel; /* blocks of columns one after the other; in each, row by row, block_columns elements */
@@ -47,6 +51,9 @@ TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor);
 TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
+/* How many elements so many vectors have, and bytes of the accumulators' type. */
+TileValue *dot_lanes(Dot *dot, int64_t vectors);
+TileValue *dot_vector_bytes(Dot *dot, int64_t vectors);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);
 /* An f32 vector rounded to tf32, as tile_eval_tf32 does it. */
 TileValue *dot_tf32(Dot *dot, TileValue *x);
@@ -56,7 +63,7 @@ void dot_prefetch(Dot *dot, TileValue *pointer);
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 
 /* Ops go into the body until the matching end; the loop's variable is its argument 0. */
-TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, int64_t step);
+TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, TileValue *step);
 void dot_if(Dot *dot, TileValue *condition);
 void dot_else(Dot *dot);
 /* Ends the innermost for, or the innermost if with or without else. */

@@ -30,8 +30,7 @@ static TileValue *multiply_add(Dot *dot, const Factor *x, const Factor *y, TileV
 /* Pointers to the vectors of a block of c. */
 static void point_at_block(Dot *dot, TileValue *block, TileValue *row, TileValue **pointers) {
     for (int64_t r = 0; r < dot->block_rows; r++) {
-        for (int64_t v = 0; v < dot->block_vectors; v++)
-            *pointers++ = dot_offset(dot, block, dot_i64(dot, v * dot->lanes * dot->bytes));
+        for (int64_t v = 0; v < dot->block_vectors; v++) *pointers++ = dot_offset(dot, block, dot_vector_bytes(dot, v));
         block = dot_offset(dot, block, row);
     }
 }
@@ -43,9 +42,9 @@ static void step(Dot *dot, const DotPanel *panel, TileValue *k, TileValue *const
     Factor b[8];
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < dot->block_vectors; v++) {
-        TileValue *at = dot_offset(dot, row, dot_i64(dot, v * dot->lanes * dot->bytes));
+        TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
         /* What the next block of columns needs of the row: rows are too many for the hardware to follow each. */
-        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_i64(dot, dot->block_columns * dot->bytes)));
+        if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)));
         b[v] = make_factor(
             dot, tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes));
     }
@@ -86,8 +85,8 @@ typedef struct Edge {
 static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *outside, bool back) {
     const TileType *type = dot_vector(dot, dot->scalar);
     for (int64_t v = 0; v < dot->block_vectors; v++) {
-        TileValue *bytes = dot_i64(dot, v * dot->lanes * dot->bytes);
-        TileValue *mask = dot_mask(dot, dot_i64(dot, v * dot->lanes), edge->columns);
+        TileValue *bytes = dot_vector_bytes(dot, v);
+        TileValue *mask = dot_mask(dot, dot_lanes(dot, v), edge->columns);
         TileValue *in = dot_offset(dot, inside, bytes), *out = dot_offset(dot, outside, bytes);
         if (back) {
             tile_build_store(dot->builder, tile_build_load(dot->builder, type, out, NULL, NULL, 0), in, mask, 0);
@@ -100,11 +99,11 @@ static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *o
 
 /* Copying out fills all rows of the spill block, the last of c's again and again. */
 static void copy_block(Dot *dot, const Edge *edge, bool back) {
-    TileValue *row = dot_for(dot, dot_i64(dot, 0), back ? edge->rows : dot_i64(dot, dot->block_rows), 1);
+    TileValue *row = dot_for(dot, dot_i64(dot, 0), back ? edge->rows : dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = row;
     if (!back) source = dot_minimum(dot, row, tile_emit_binary(dot->emitter, TILE_OP_SUB, edge->rows, dot_i64(dot, 1)));
     TileValue *inside = dot_offset(dot, edge->block, dot_multiply(dot, source, dot->c.row));
-    TileValue *outside = dot_offset(dot, dot->spill, dot_scale(dot, row, dot->block_columns * dot->bytes));
+    TileValue *outside = dot_offset(dot, dot->spill, dot_multiply(dot, row, dot_vector_bytes(dot, dot->block_vectors)));
     copy_row(dot, edge, inside, outside, back);
     dot_end(dot);
 }
@@ -115,7 +114,7 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
                  .columns = tile_emit_binary(e, TILE_OP_SUB, dot->n, j)};
     TileValue *partial =
         tile_emit_binary(e, TILE_OP_OR, tile_emit_binary(e, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows)),
-                         tile_emit_binary(e, TILE_OP_LT, edge.columns, dot_i64(dot, dot->block_columns)));
+                         tile_emit_binary(e, TILE_OP_LT, edge.columns, dot->block_columns));
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
@@ -123,7 +122,7 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
     copy_block(dot, &edge, false);
     dot_end(dot);
     TileValue *block = tile_emit_select(e, partial, dot->spill, edge.block);
-    TileValue *row = tile_emit_select(e, partial, dot_i64(dot, dot->block_columns * dot->bytes), dot->c.row);
+    TileValue *row = tile_emit_select(e, partial, dot_vector_bytes(dot, dot->block_vectors), dot->c.row);
     run_kernel(dot, panel, block, row, kc);
     dot_if(dot, partial);
     copy_block(dot, &edge, true);

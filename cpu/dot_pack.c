@@ -7,16 +7,17 @@ typedef struct Run {
     TileScalar scalar;
     TileValue *stride;  /* bytes */
     TileValue *offsets; /* of the lanes of a vector, in bytes; NULL: next to one another */
+    bool square;        /* read by vectors of 128 bits where others are scalable */
 } Run;
 
 static Run adjacent_run(Dot *dot, TileScalar scalar) {
-    return (Run){scalar, dot_i64(dot, tile_scalar_bytes(scalar)), NULL};
+    return (Run){scalar, dot_i64(dot, tile_scalar_bytes(scalar)), NULL, false};
 }
 
 static Run strided_run(Dot *dot, TileScalar scalar, TileValue *stride) {
     const TileType *type = dot_vector(dot, TILE_I64);
     TileValue *lanes = tile_build_iota(dot->builder, type, 0), *step = tile_build_splat(dot->builder, stride, type);
-    return (Run){scalar, stride, tile_emit_binary(dot->emitter, TILE_OP_MUL, lanes, step)};
+    return (Run){scalar, stride, tile_emit_binary(dot->emitter, TILE_OP_MUL, lanes, step), false};
 }
 
 static TileValue *gather(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask, TileValue *zero) {
@@ -31,6 +32,7 @@ static TileValue *gather(Dot *dot, const Run *run, TileValue *pointer, TileValue
 /* A vector of the panels' type; lanes out of the mask (NULL: none) are zero. */
 static TileValue *load_run(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask) {
     const TileType *type = dot_vector(dot, run->scalar);
+    if (run->square) type = tile_type_vector(dot->builder->module->context, run->scalar, dot->lanes, false);
     TileValue *zero = mask ? tile_emit_bits(dot->emitter, type, 0) : NULL;
     TileValue *value = run->offsets ? gather(dot, run, pointer, mask, zero)
                                     : tile_build_load(dot->builder, type, pointer, mask, zero, 0);
@@ -90,11 +92,20 @@ static void copy_vector(Dot *dot, const Run *run, TileValue *from, TileValue *to
     tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, k, dot->bytes)), NULL, 0);
 }
 
+/* The greatest multiple of a vector's lanes, which are a power of two. */
+static TileValue *whole_vectors(Dot *dot, TileValue *count) {
+    TileValue *lanes = dot_lanes(dot, 1);
+    int64_t known;
+    TileValue *mask =
+        tile_value_integer(lanes, &known) ? dot_i64(dot, -known) : tile_build_unary(dot->builder, TILE_OP_NEG, lanes);
+    return tile_emit_binary(dot->emitter, TILE_OP_AND, count, mask);
+}
+
 /* Whole vectors, then one under a mask; strided rows are all under masks, which cost a gather nothing. */
 static void copy_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *kc) {
     TileValue *whole = kc;
-    if (!run->offsets) whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, kc, (uint64_t)-dot->lanes);
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot->lanes);
+    if (!run->offsets) whole = whole_vectors(dot, kc);
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot_lanes(dot, 1));
     copy_vector(dot, run, from, to, k, run->offsets ? kc : NULL);
     dot_end(dot);
     if (run->offsets) return;
@@ -107,7 +118,7 @@ static void pack_rows(Dot *dot, const Run *run, void *state) {
     const PackA *pack = state;
     TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->m, dot_i64(dot, 1));
     TileValue *column = dot_offset(dot, dot->a.pointer, dot_multiply(dot, pack->k0, run->stride));
-    TileValue *row = dot_for(dot, dot_i64(dot, 0), dot_i64(dot, dot->block_rows), 1);
+    TileValue *row = dot_for(dot, dot_i64(dot, 0), dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = dot_minimum(dot, dot_add(dot, pack->i, row), last);
     TileValue *from = dot_offset(dot, column, dot_multiply(dot, source, dot->a.row));
     TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, row, dot->panel_row * dot->bytes));
@@ -115,13 +126,20 @@ static void pack_rows(Dot *dot, const Run *run, void *state) {
     dot_end(dot);
 }
 
-/* As many k from `k` on as a vector has lanes, of as many rows from `row` of the block on, which are adjacent: loaded k
+static TileValue *square_mask(Dot *dot, TileValue *first, TileValue *limit) {
+    TileValue *operands[] = {first, limit};
+    const TileType *type = tile_type_vector(dot->builder->module->context, TILE_BOOL, dot->lanes, false);
+    return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
+}
+
+/* As many k from `k` on as a vector (a scalable one: 128 bits of it) has lanes, of as many rows from `row` of the block on, which are adjacent: loaded k
  * by k, stored row by row. The k past the last are that one again and rows past the last are zero; neither counts. */
 static void pack_row_square(Dot *dot, const PackA *pack, TileValue *k, int64_t row) {
     Run run = adjacent_run(dot, dot->a.scalar);
+    run.square = true;
     TileValue *rows[MOST_LANES], *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->kc, dot_i64(dot, 1));
     TileValue *first = dot_add(dot, pack->i, dot_i64(dot, row));
-    TileValue *mask = dot_mask(dot, first, dot->m);
+    TileValue *mask = square_mask(dot, first, dot->m);
     TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, first, dot->a.row));
     for (int64_t l = 0; l < dot->lanes; l++) {
         TileValue *source = dot_minimum(dot, dot_add(dot, k, dot_i64(dot, l)), last);
@@ -147,7 +165,7 @@ static void pack_any_rows(Dot *dot, const Run *run, void *state) {
         pack_rows(dot, run, state);
         return;
     }
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot->lanes);
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, dot->lanes));
     for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) pack_row_square(dot, pack, k, row);
     dot_end(dot);
 }
@@ -171,12 +189,12 @@ static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValu
     TileValue *from = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
     from = dot_offset(dot, from, dot_multiply(dot, dot_add(dot, pack->j0, j), run->stride));
     TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, j, dot->depth * dot->bytes));
-    to = dot_offset(dot, to, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    to = dot_offset(dot, to, dot_multiply(dot, k, dot_vector_bytes(dot, dot->block_vectors)));
     if (!run->offsets) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, ROWS_AHEAD)));
     for (int64_t v = 0; v < dot->block_vectors; v++) {
-        TileValue *at = dot_offset(dot, from, dot_scale(dot, run->stride, v * dot->lanes));
+        TileValue *at = dot_offset(dot, from, dot_multiply(dot, run->stride, dot_lanes(dot, v)));
         TileValue *value = load_run(dot, run, at, masks ? masks[v] : NULL);
-        tile_build_store(dot->builder, value, dot_offset(dot, to, dot_i64(dot, v * dot->lanes * dot->bytes)), NULL, 0);
+        tile_build_store(dot->builder, value, dot_offset(dot, to, dot_vector_bytes(dot, v)), NULL, 0);
     }
 }
 
@@ -184,16 +202,16 @@ static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValu
 static void pack_block(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j) {
     TileValue *masks[8];
     for (int64_t v = 0; v < dot->block_vectors; v++)
-        masks[v] = dot_mask(dot, dot_add(dot, j, dot_i64(dot, v * dot->lanes)), pack->columns);
-    copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, 1), j, masks);
+        masks[v] = dot_mask(dot, dot_add(dot, j, dot_lanes(dot, v)), pack->columns);
+    copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, dot_i64(dot, 1)), j, masks);
     dot_end(dot);
 }
 
 /* Whole blocks row by row, as they lie in memory, then the last one under masks. */
 static void pack_adjacent(Dot *dot, const Run *run, const PackB *pack) {
-    TileValue *rest = tile_emit_with_bits(dot->emitter, TILE_OP_REM, pack->columns, (uint64_t)dot->block_columns);
+    TileValue *rest = tile_emit_binary(dot->emitter, TILE_OP_REM, pack->columns, dot->block_columns);
     TileValue *whole = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, rest);
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, 1);
+    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, 1));
     copy_block_row(dot, run, pack, k, dot_for(dot, dot_i64(dot, 0), whole, dot->block_columns), NULL);
     dot_end(dot);
     dot_end(dot);
@@ -202,9 +220,11 @@ static void pack_adjacent(Dot *dot, const Run *run, const PackB *pack) {
     dot_end(dot);
 }
 
-/* As many columns of b as a vector has lanes, as many k of each; columns past the last are that one again. */
+/* As many columns of b as a vector (a scalable one: 128 bits of it) has lanes, as many k of each; columns past the last
+ * are that one again. */
 static void load_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j, TileValue **rows) {
     Run run = adjacent_run(dot, dot->b.scalar);
+    run.square = true;
     TileValue *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->n, dot_i64(dot, 1));
     TileValue *first = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
     for (int64_t l = 0; l < dot->lanes; l++) {
@@ -217,13 +237,14 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
     TileValue *rows[MOST_LANES];
     load_square(dot, pack, k, j, rows);
     transpose(dot, rows);
-    TileValue *inside = tile_emit_with_bits(dot->emitter, TILE_OP_REM, j, (uint64_t)dot->block_columns);
+    TileValue *inside = tile_emit_binary(dot->emitter, TILE_OP_REM, j, dot->block_columns);
     TileValue *begin = tile_emit_binary(dot->emitter, TILE_OP_SUB, j, inside);
     TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
-    to = dot_offset(dot, to, dot_scale(dot, k, dot->block_columns * dot->bytes));
+    TileValue *row_bytes = dot_vector_bytes(dot, dot->block_vectors);
+    to = dot_offset(dot, to, dot_multiply(dot, k, row_bytes));
     to = dot_offset(dot, to, dot_scale(dot, inside, dot->bytes));
     for (int64_t l = 0; l < dot->lanes; l++) {
-        TileValue *row = dot_offset(dot, to, dot_i64(dot, l * dot->block_columns * dot->bytes));
+        TileValue *row = dot_offset(dot, to, dot_scale(dot, row_bytes, l));
         tile_build_store(dot->builder, rows[l], row, NULL, 0);
     }
 }
@@ -233,16 +254,16 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
 static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
     TileEmitter *e = dot->emitter;
     TileValue *zero = tile_emit_bits(e, dot_vector(dot, dot->scalar), 0);
-    TileValue *rest = tile_emit_with_bits(e, TILE_OP_REM, pack->columns, (uint64_t)dot->block_columns);
+    TileValue *rest = tile_emit_binary(e, TILE_OP_REM, pack->columns, dot->block_columns);
     TileValue *begin = tile_emit_binary(e, TILE_OP_SUB, pack->columns, rest);
     TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, begin, dot->depth * dot->bytes));
     for (int64_t v = 1; v < dot->block_vectors; v++) {
-        TileValue *reached = tile_emit_binary(e, TILE_OP_LT, dot_i64(dot, v * dot->lanes), rest);
+        TileValue *reached = tile_emit_binary(e, TILE_OP_LT, dot_lanes(dot, v), rest);
         TileValue *missing = tile_emit_select(e, reached, dot_i64(dot, 0), rows);
         missing = tile_emit_select(e, tile_emit_binary(e, TILE_OP_EQ, rest, dot_i64(dot, 0)), dot_i64(dot, 0), missing);
-        TileValue *k = dot_for(dot, dot_i64(dot, 0), missing, 1);
-        TileValue *at = dot_offset(dot, to, dot_scale(dot, k, dot->block_columns * dot->bytes));
-        tile_build_store(dot->builder, zero, dot_offset(dot, at, dot_i64(dot, v * dot->lanes * dot->bytes)), NULL, 0);
+        TileValue *k = dot_for(dot, dot_i64(dot, 0), missing, dot_i64(dot, 1));
+        TileValue *at = dot_offset(dot, to, dot_multiply(dot, k, dot_vector_bytes(dot, dot->block_vectors)));
+        tile_build_store(dot->builder, zero, dot_offset(dot, at, dot_vector_bytes(dot, v)), NULL, 0);
         dot_end(dot);
     }
 }
@@ -251,8 +272,8 @@ static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
 static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     TileValue *zero = dot_i64(dot, 0);
     TileValue *whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, pack->kc, (uint64_t)-dot->lanes);
-    TileValue *j = dot_for(dot, zero, pack->columns, dot->lanes);
-    pack_square(dot, pack, dot_for(dot, zero, whole, dot->lanes), j);
+    TileValue *j = dot_for(dot, zero, pack->columns, dot_i64(dot, dot->lanes));
+    pack_square(dot, pack, dot_for(dot, zero, whole, dot_i64(dot, dot->lanes)), j);
     dot_end(dot);
     dot_end(dot);
     clear_rest(dot, pack, whole);

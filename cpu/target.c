@@ -18,6 +18,18 @@ static const TileTarget targets[] = {
     {X86_COMMON, .name = "avx512bf16", .llvm_cpu = "x86-64-v4",
      .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni", .vector_bytes = 64, .vector_registers = 32,
      .has_masks = true, .has_bf16 = true, .has_vnni = true, .l2_bytes = 1 * MIB},
+    {.name = "sve",
+     .kind = TILE_TARGET_CPU,
+     .triple = "aarch64-unknown-linux-gnu",
+     .llvm_cpu = "generic",
+     .llvm_features = "+v8.2a,+sve",
+     .vector_bytes = 16,
+     .vector_registers = 32,
+     .scalable = true,
+     .has_fma = true,
+     .has_masks = true,
+     .l1_bytes = 64 * KIB,
+     .l2_bytes = 1 * MIB},
 };
 
 const TileTarget *tile_cpu_targets(unsigned *count) {

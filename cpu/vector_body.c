@@ -12,7 +12,7 @@ void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *st
 }
 
 static const TileType *vector_type(TileLanes *lanes, TileScalar scalar) {
-    return tile_type_vector(lanes->context->module->context, scalar, lanes->width, false);
+    return tile_type_vector(lanes->context->module->context, scalar, lanes->width, lanes->scalable);
 }
 
 /* Lane 0's value. */

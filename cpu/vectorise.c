@@ -158,6 +158,10 @@ static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop, i
     *register_lanes = (int64_t)v->context->target->vector_bytes / bytes;
     int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, (far ? 1 : VECTORS_AT_A_TIME) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
+    if (v->context->target->scalable) {
+        while (width > *register_lanes && width > extent_of(loop)) width /= 2;
+        return width;
+    }
     int64_t extent = next_power(extent_of(loop));
     if (extent < 2) extent = 2;
     return extent < width ? extent : width;
@@ -172,6 +176,7 @@ typedef struct Chunk {
     TileOp *loop;
     int64_t width, groups;
     int64_t register_lanes;   /* of the widest type */
+    TileValue *scale;         /* both are times this where the target's vectors are scalable; otherwise NULL */
     TileValue **accumulators; /* groups x carried */
 } Chunk;
 
@@ -179,8 +184,18 @@ static TileValue *binary(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y
     return tile_build_binary(b, id, x, y);
 }
 
+static const TileType *vector_type(const Chunk *c, TileScalar scalar) {
+    return tile_type_vector(c->v->module->context, scalar, c->width, c->scale != NULL);
+}
+
+/* How many lanes so many groups have. */
+static TileValue *lanes_of(const Chunk *c, TileBuilder *b, int64_t groups) {
+    TileValue *lanes = tile_build_i64(b, groups * c->width);
+    return c->scale ? binary(b, TILE_OP_MUL, c->scale, lanes) : lanes;
+}
+
 static TileValue *mask_below(Chunk *c, TileBuilder *b, TileValue *base, TileValue *limit) {
-    const TileType *type = tile_type_vector(c->v->module->context, TILE_BOOL, c->width, false);
+    const TileType *type = vector_type(c, TILE_BOOL);
     TileValue *operands[] = {base, limit};
     return &tile_build_op(b, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1)->results[0];
 }
@@ -191,6 +206,7 @@ static void emit_group(Chunk *c, TileBuilder *b, int64_t group, TileValue *base,
     TileBlock *body = &c->loop->regions[0];
     unsigned carried = c->loop->result_count;
     tile_lanes_init(&lanes, c->v->context, c->strides, *b, c->width, base, mask, count);
+    lanes.scalable = c->scale != NULL;
     tile_lanes_block(&lanes, body);
     const TileAttribute *combine = tile_op_get(c->loop, TILE_ATTRIBUTE_COMBINE);
     TileValue **acc = c->accumulators + group * carried, *old[2];
@@ -212,14 +228,14 @@ static void emit_group(Chunk *c, TileBuilder *b, int64_t group, TileValue *base,
  * such bound). */
 static void emit_chunk(Chunk *c, TileBuilder *b, TileValue *base, TileValue *start, TileValue *limit) {
     for (int64_t g = 0; g < c->groups; g++) {
-        TileValue *first = g ? binary(b, TILE_OP_ADD, base, tile_build_i64(b, g * c->width)) : base;
+        TileValue *first = g ? binary(b, TILE_OP_ADD, base, lanes_of(c, b, g)) : base;
         TileValue *mask = limit ? mask_below(c, b, first, limit) : NULL, *count = NULL;
         if (start) {
             TileValue *before = tile_build_unary(b, TILE_OP_NOT, mask_below(c, b, first, start));
             mask = binary(b, TILE_OP_AND, mask, before);
         } else if (limit) {
             count = binary(b, TILE_OP_SUB, limit, first);
-            count = binary(b, TILE_OP_MIN, count, tile_build_i64(b, c->width));
+            count = binary(b, TILE_OP_MIN, count, lanes_of(c, b, 1));
         }
         emit_group(c, b, g, first, mask, count);
     }
@@ -229,8 +245,7 @@ static void emit_chunk(Chunk *c, TileBuilder *b, TileValue *base, TileValue *sta
 static void emit_chunk_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *start,
                             TileValue *limit) {
     unsigned count = (unsigned)c->groups * c->loop->result_count;
-    int64_t step = c->groups * c->width;
-    TileOp *made = tile_build_for(b, lo, hi, tile_build_i64(b, step), c->accumulators, count);
+    TileOp *made = tile_build_for(b, lo, hi, lanes_of(c, b, c->groups), c->accumulators, count);
     TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
     inner.location = b->location;
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = made->regions[0].arguments[1 + i];
@@ -351,7 +366,7 @@ static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
 }
 
 /* Main part and tail. Stripes count from lane 0 of the tile, so a reduction that does not begin there masks every
- * chunk instead of shifting its lanes. */
+ * chunk instead of shifting its lanes. A scalable vector has a power of two of lanes. */
 static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     int64_t step = c->groups * c->width, first, last;
     bool constant = tile_value_integer(lo, &first) && tile_value_integer(hi, &last);
@@ -361,7 +376,7 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
         emit_chunk_loop(c, b, aligned, end, lo, hi);
         return;
     }
-    if (constant && last > first && last - first == step) {
+    if (constant && last > first && last - first == step && !c->scale) {
         emit_chunk(c, b, lo, NULL, NULL);
         return;
     }
@@ -370,9 +385,10 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
         return;
     }
     TileValue *end = hi;
-    if (!constant || (last - first) % step) {
+    if (!constant || (last - first) % step || c->scale) {
         TileValue *zero = tile_build_i64(b, 0), *length = binary(b, TILE_OP_MAX, binary(b, TILE_OP_SUB, hi, lo), zero);
-        end = binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, tile_build_i64(b, -step)));
+        TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(c, b, c->groups));
+        end = binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, whole));
     }
     emit_chunk_loop(c, b, lo, end, NULL, NULL);
     if (end != hi) emit_rest(c, b, end, hi);
@@ -405,16 +421,135 @@ static void halve(Chunk *c, TileBuilder *b, unsigned first, unsigned used, TileN
     }
 }
 
-static void emit_reduction(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    TileModule *module = c->v->module;
+/* ---- reductions in stripes, scalable vectors ---- */
+
+/* How many registers the 64 stripes take is known when the program runs. So the loop over the elements stands inside
+ * of one over the stripes, as many at a time as a few registers hold; what they come to is kept in memory, and halved
+ * from there by vectors of 128 bits. */
+typedef struct Stripes {
+    int64_t count;
+    TileValue **buffers; /* by carried value */
+    TileValue *lo, *hi;  /* of the elements */
+} Stripes;
+
+/* Whole rows of stripes from `from` to `to`, of which the chunk takes those from `stripe` on. `clip`: the last group
+ * may reach past the last stripe. */
+static void emit_rows(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *stripe, TileValue *from,
+                      TileValue *to, bool whole, bool clip) {
+    unsigned count = (unsigned)c->groups * c->loop->result_count;
+    TileValue *row = tile_build_i64(b, stripes->count);
+    TileOp *made = tile_build_for(b, from, to, row, c->accumulators, count);
+    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
+    inner.location = b->location;
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = made->regions[0].arguments[1 + i];
+    TileValue *base = made->regions[0].arguments[0], *limit = whole ? NULL : stripes->hi;
+    TileValue *start = tile_value_is_integer(stripes->lo, 0) ? NULL : stripes->lo;
+    if (clip) {
+        TileValue *end = binary(&inner, TILE_OP_ADD, base, row);
+        limit = limit ? binary(&inner, TILE_OP_MIN, limit, end) : end;
+    }
+    emit_chunk(c, &inner, binary(&inner, TILE_OP_ADD, base, stripe), start, limit);
+    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
+}
+
+static void keep_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *stripe, bool clip) {
+    unsigned carried = c->loop->result_count;
+    for (int64_t g = 0; g < c->groups; g++) {
+        TileValue *first = g ? binary(b, TILE_OP_ADD, stripe, lanes_of(c, b, g)) : stripe;
+        TileValue *mask = clip ? mask_below(c, b, first, tile_build_i64(b, stripes->count)) : NULL;
+        for (unsigned i = 0; i < carried; i++) {
+            TileValue *acc = c->accumulators[g * carried + i];
+            TileValue *bytes = binary(b, TILE_OP_MUL, first, tile_build_i64(b, tile_scalar_bytes(acc->type->scalar)));
+            tile_build_store(b, acc, tile_build_ptr_add(b, stripes->buffers[i], bytes), mask, 0);
+        }
+    }
+}
+
+static void start_accumulators(Chunk *c, TileBuilder *b) {
     unsigned carried = c->loop->result_count;
     for (unsigned i = 0; i < carried; i++) {
         TileValue *init = tile_op_operand(c->loop, 2 + i);
-        const TileType *type = tile_type_vector(module->context, init->type->scalar, c->width, false);
-        TileValue *start = tile_build_splat(b, init, type);
+        TileValue *start = tile_build_splat(b, init, vector_type(c, init->type->scalar));
         for (int64_t g = 0; g < c->groups; g++) c->accumulators[g * carried + i] = start;
     }
-    emit_parts(c, b, lo, hi);
+}
+
+/* The stripes from `from` to `to`, a chunk at a time. */
+static void emit_stripe_chunks(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *from, TileValue *to,
+                               bool clip) {
+    TileOp *made = tile_build_for(b, from, to, lanes_of(c, b, c->groups), NULL, 0);
+    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
+    inner.location = b->location;
+    TileValue *stripe = made->regions[0].arguments[0], *row = tile_build_i64(&inner, -stripes->count);
+    start_accumulators(c, &inner);
+    if (tile_value_is_integer(stripes->lo, 0) && !clip) {
+        TileValue *zero = tile_build_i64(&inner, 0), *length = binary(&inner, TILE_OP_MAX, stripes->hi, zero);
+        TileValue *end = binary(&inner, TILE_OP_AND, length, row);
+        emit_rows(c, &inner, stripes, stripe, zero, end, true, false);
+        emit_rows(c, &inner, stripes, stripe, end, stripes->hi, false, false);
+    } else {
+        TileValue *aligned = binary(&inner, TILE_OP_AND, stripes->lo, row);
+        TileValue *some = binary(&inner, TILE_OP_LT, stripes->lo, stripes->hi);
+        TileValue *end = tile_build_ternary(&inner, TILE_OP_SELECT, some, stripes->hi, aligned);
+        emit_rows(c, &inner, stripes, stripe, aligned, end, false, clip);
+    }
+    keep_stripes(c, &inner, stripes, stripe, clip);
+    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
+}
+
+/* The stripes as vectors of 128 bits, for halving. */
+static void load_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes) {
+    unsigned carried = c->loop->result_count;
+    c->scale = NULL;
+    c->width = c->register_lanes < stripes->count ? c->register_lanes : stripes->count;
+    c->groups = stripes->count / c->width;
+    c->accumulators = TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, c->groups * carried);
+    for (int64_t g = 0; g < c->groups; g++) {
+        for (unsigned i = 0; i < carried; i++) {
+            TileScalar scalar = tile_op_operand(c->loop, 2 + i)->type->scalar;
+            TileValue *bytes = tile_build_i64(b, g * c->width * (int64_t)tile_scalar_bytes(scalar));
+            TileValue *place = tile_build_ptr_add(b, stripes->buffers[i], bytes);
+            c->accumulators[g * carried + i] = tile_build_load(b, vector_type(c, scalar), place, NULL, NULL, 0);
+        }
+    }
+}
+
+/* First as many stripes as whole chunks hold; vectors so long that there are none take what is left under masks. */
+static void emit_scalable_stripes(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    Stripes stripes = {.count = next_power(extent_of(c->loop)), .lo = lo, .hi = hi};
+    if (stripes.count > TILE_STRIPES) stripes.count = TILE_STRIPES;
+    TileBuilder start = tile_builder_before(c->v->module, b->block->func->body.first);
+    stripes.buffers = TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, c->loop->result_count);
+    for (unsigned i = 0; i < c->loop->result_count; i++) {
+        TileScalar scalar = tile_op_operand(c->loop, 2 + i)->type->scalar;
+        stripes.buffers[i] = tile_build_buffer(&start, TILE_STRIPES * (int64_t)tile_scalar_bytes(scalar), 64);
+    }
+    TileValue *done = tile_build_i64(b, 0), *count = tile_build_i64(b, stripes.count);
+    Chunk narrow = *c;
+    narrow.groups = c->width / c->register_lanes;
+    narrow.width = c->register_lanes;
+    while (narrow.groups > 1 && narrow.groups * narrow.width > stripes.count) narrow.groups /= 2;
+    narrow.accumulators =
+        TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, narrow.groups * (int64_t)c->loop->result_count);
+    if (narrow.groups * narrow.width <= stripes.count) {
+        TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(&narrow, b, narrow.groups)), *zero = done;
+        done = binary(b, TILE_OP_AND, count, whole);
+        emit_stripe_chunks(&narrow, b, &stripes, zero, done, false);
+    }
+    narrow.groups = 1;
+    emit_stripe_chunks(&narrow, b, &stripes, done, count, true);
+    load_stripes(c, b, &stripes);
+}
+
+static void emit_reduction(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    unsigned carried = c->loop->result_count;
+    if (c->scale) {
+        emit_scalable_stripes(c, b, lo, hi);
+    } else {
+        start_accumulators(c, b);
+        emit_parts(c, b, lo, hi);
+    }
     const TileAttribute *combine = tile_op_get(c->loop, TILE_ATTRIBUTE_COMBINE);
     for (unsigned i = 0; i < carried;) {
         TileName how = (TileName)combine->integers[i];
@@ -430,8 +565,10 @@ static void vectorise_loop(Vectoriser *v, TileOp *loop) {
     TileBuilder b = tile_builder_before(v->module, loop);
     Chunk chunk = {.v = v, .strides = &strides, .loop = loop, .groups = 1};
     chunk.width = choose_width(v, &strides, loop, &chunk.register_lanes);
+    if (v->context->target->scalable)
+        chunk.scale = &tile_build_op(&b, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1)->results[0];
     TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
-    if (in_stripes(loop)) {
+    if (in_stripes(loop) && !chunk.scale) {
         int64_t stripes = next_power(extent_of(loop));
         if (stripes > TILE_STRIPES) stripes = TILE_STRIPES;
         if (stripes > chunk.width) chunk.groups = stripes / chunk.width;

@@ -37,6 +37,7 @@ typedef struct TileLanes {
     TileStrides *strides;
     TileBuilder builder;
     int64_t width;
+    bool scalable;    /* `width` is times vscale; false at first */
     TileValue *mask;  /* active lanes, or NULL: all */
     TileValue *count; /* i64, with a mask: the active lanes are the first `count`; NULL where they are not the first */
     TileMap scalars;  /* value of the body to its value in lane 0, where it is uniform or affine */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/target.h"
 #include "driver/image.h"
 #include "lang/assertion.h"
 #include "lang/execute.h"
@@ -88,9 +89,27 @@ tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, T
     return TILE_OK;
 }
 
-static tile_status build_native(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+/* Code for another machine goes there, and entries that call it come back. */
+static tile_status link_foreign(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
+                                const TileImageRequest *request, BuiltCode *built) {
+    TileImagePhase *phases = (TileImagePhase *)built->code.phases;
+    uint32_t count = built->code.phase_count;
+    const char **symbols = TILE_NEW_ARRAY(built->arena, const char *, count);
+    TilePhaseEntry *entries = TILE_NEW_ARRAY(built->arena, TilePhaseEntry, count);
+    for (uint32_t i = 0; i < count; i++) symbols[i] = find_phase(unit, kernel, i)->name;
+    TileForeignObject object = {unit->code.data, unit->code.size, symbols, &built->code, signature, request, entries};
+    const TileForeign *foreign = unit->input->foreign;
+    TILE_TRY(foreign->load(foreign->state, &object));
+    for (uint32_t i = 0; i < count; i++) phases[i].entry = entries[i];
+    return TILE_OK;
+}
+
+static tile_status build_native(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
+                                const TileImageRequest *request, BuiltCode *built) {
     TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
+    if (unit->input->foreign && !tile_cpu_target_usable(unit->input->target))
+        return link_foreign(unit, kernel, signature, request, built);
     tile_status status = tile_object_load(unit->code.data, unit->code.size, &built->loaded, &unit->message);
     if (status == TILE_OK) status = link_phases(unit, kernel, built);
     tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
@@ -154,6 +173,7 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     read_arguments(built->kernel, slots, arguments);
     const TileOp *assertion = NULL;
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
+                                   .vector_scale = built->unit->input->vector_scale,
                                    .print = print,
                                    .print_host = print_host,
                                    .assertion = &assertion};
@@ -214,7 +234,8 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
                          const TileImageRequest *request, BuiltCode *built) {
     const TileInput *input = unit->input;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
-    if (input->target && !(input->flags & TILE_COMPILE_EMULATE)) return build_native(unit, kernel, built);
+    if (input->target && !(input->flags & TILE_COMPILE_EMULATE))
+        return build_native(unit, kernel, signature, request, built);
     built->unit = unit;
     built->kernel = kernel;
     built->machine = input->target != NULL;

@@ -3,6 +3,7 @@
 #ifndef TILE_DRIVER_COMPILE_H
 #define TILE_DRIVER_COMPILE_H
 
+#include "launch/image.h"
 #include "tile/tile.h"
 
 /* The steps of a compilation, in order. */
@@ -30,5 +31,29 @@ TileStepTimes tile_library_times(const TileLibrary *library);
 /* Does a kernel of the library have a generic, const, static or tune parameter of this name? Yes where
  * memory does not suffice for the answer. */
 bool tile_library_has_setting(const TileLibrary *library, const char *name);
+
+/* ---- other machines, for tests ---- */
+
+/* An object with the code of a kernel's grids. */
+typedef struct TileForeignObject {
+    const void *data;
+    size_t size;
+    const char *const *symbols; /* of the phases, TilePhaseEntry each */
+    const TileImageCode *code;
+    const TileImageSignature *signature;
+    const TileImageRequest *request;
+    TilePhaseEntry *entries; /* for each phase: what the launcher is to call here */
+} TileForeignObject;
+
+/* Runs code that this machine cannot run elsewhere: under an emulator. */
+typedef struct TileForeign {
+    tile_status (*load)(void *state, const TileForeignObject *object);
+    void *state;
+} TileForeign;
+
+/* For libraries that are compiled from now on: where code of targets goes that cannot run here (NULL: nowhere, such
+ * targets are refused), and how many times 128 bits the scalable vectors have that the executor emulates (0: 1).
+ * `foreign` is borrowed. Not while another thread compiles. */
+void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale);
 
 #endif

@@ -34,6 +34,11 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     return TILE_OK;
 }
 
+void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale) {
+    compiler->foreign = foreign;
+    compiler->vector_scale = vector_scale;
+}
+
 void tile_compiler_retain(TileCompiler *compiler) { atomic_fetch_add(&compiler->references, 1); }
 
 void tile_compiler_destroy(TileCompiler *compiler) {
@@ -89,6 +94,8 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->text = tile_arena_string(input->arena, text, length);
     input->length = length;
     input->flags = options->flags;
+    input->foreign = input->compiler->foreign;
+    input->vector_scale = input->compiler->vector_scale;
     copy_settings(input, options);
     tile_arena_set_guard(input->arena, NULL);
     return TILE_OK;

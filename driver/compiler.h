@@ -21,6 +21,8 @@ struct TileCompiler {
     pthread_mutex_t mutex;
     TileBridge *idle[TILE_IDLE_BRIDGES]; /* bridges at rest, each with an MLIR context that is ready */
     int idle_count;
+    const TileForeign *foreign; /* see tile_compiler_emulate */
+    unsigned vector_scale;
 };
 
 void tile_compiler_retain(TileCompiler *compiler);
@@ -40,6 +42,8 @@ typedef struct TileInput {
     const TileTarget *target; /* NULL: the reference interpreter */
     uint32_t flags;           /* TILE_COMPILE_* */
     bool lines;               /* native code with line tables */
+    const TileForeign *foreign;
+    unsigned vector_scale;
     const TileImageSignature *signatures;
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];
 } TileInput;

@@ -13,6 +13,7 @@ static const struct {
     {"avx2", "x86-64 with AVX2 and FMA (x86-64-v3)"},
     {"avx512", "x86-64 with AVX-512 (x86-64-v4)"},
     {"avx512bf16", "x86-64 with AVX-512, bf16 and VNNI"},
+    {"sve", "AArch64 with SVE, vectors of any length"},
     {"sm_80", "NVIDIA Ampere (A100): compute capability 8.0"},
     {"sm_86", "NVIDIA Ampere (RTX 30): compute capability 8.6"},
     {"sm_89", "NVIDIA Ada: compute capability 8.9"},

@@ -102,7 +102,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
 }
 
 static tile_status check_target(const TileInput *input, TileReport **report) {
-    if (!input->target || (input->flags & TILE_COMPILE_EMULATE)) return TILE_OK;
+    if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || input->foreign) return TILE_OK;
     const char *obstacle = tile_target_obstacle(input->target);
     if (!obstacle) return TILE_OK;
     char text[256];

@@ -103,7 +103,7 @@ static const ExecHandler handlers[TILE_OP_COUNT] = {
 #undef EXECUTE
 };
 
-static bool is_constant(TileOpId id) { return id == TILE_OP_CONST || id == TILE_OP_IOTA; }
+static bool is_constant(TileOpId id) { return id == TILE_OP_CONST || id == TILE_OP_IOTA || id == TILE_OP_VSCALE; }
 
 bool tile_executor_knows(TileOpId id) {
     return handlers[id] || is_constant(id) || tile_op_info(id)->class == TILE_CLASS_ELEMENTWISE;
@@ -242,7 +242,7 @@ ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func) {
     for (ExecProgram *program = e->programs; program; program = program->next)
         if (program->func == func) return program;
     ExecProgram *program = TILE_NEW(e->arena, ExecProgram);
-    *program = (ExecProgram){.func = func, .next = e->programs};
+    *program = (ExecProgram){.func = func, .next = e->programs, .vector_scale = e->options.vector_scale};
     e->programs = program;
     Decoder d = {.e = e, .program = program};
     uint32_t values = tile_func_number(func);
@@ -270,7 +270,9 @@ void tile_exec_set_constants(ExecActivation *activation) {
             set_iota(op, value);
             continue;
         }
-        uint64_t bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits & tile_scalar_mask(op->results[0].type->scalar);
+        uint64_t bits = activation->program->vector_scale;
+        if (op->id == TILE_OP_CONST)
+            bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits & tile_scalar_mask(op->results[0].type->scalar);
         for (uint32_t i = 0; i < value.count; i++) value.lanes[i] = bits;
     }
 }

@@ -58,7 +58,7 @@ struct ExecProgram {
     TileFunc *func;
     ExecProgram *next;
     ExecRegister *registers;
-    uint32_t register_count;
+    uint32_t register_count, vector_scale;
     size_t lane_count;
     TILE_LIST(const TileOp *) constants;
     ExecCode body;

@@ -275,6 +275,10 @@ const char *tile_rule_mask_lt(const TileRule *r) {
     return NULL;
 }
 
+const char *tile_rule_vscale(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I64));
+}
+
 const char *tile_rule_any_lane(const TileRule *r) {
     const TileType *type = tile_rule_operand(r, 0);
     if (type->kind == TILE_TYPE_POINTER || type->scalar != TILE_BOOL) return "the operand is no bool";

@@ -375,6 +375,18 @@ static TileScalar mask_integer(const TileValue *mask) {
     return TILE_I32;
 }
 
+/* How many lanes there are is known when the program runs. A limit below the base leaves no lane, and the intrinsic
+ * compares without sign. */
+static MlirValue build_scalable_mask(Exporter *exporter, const TileOp *op) {
+    MlirType i64 = scalar_of(exporter, TILE_I64);
+    MlirValue zero = export_lane_number(exporter, 0);
+    MlirValue left = export_build(exporter, "llvm.sub", i64,
+                                  VALUES(operand_of(exporter, op, 1), operand_of(exporter, op, 0)), NO_ATTRIBUTES);
+    left = export_build(exporter, "llvm.intr.smax", i64, VALUES(left, zero), NO_ATTRIBUTES);
+    return export_build(exporter, "llvm.intr.get.active.lane.mask", result_type(exporter, op), VALUES(zero, left),
+                        NO_ATTRIBUTES);
+}
+
 /* Lane numbers compared with limit - base, clamped to the number of lanes. Both are positions in tensors, far from
  * where the difference would wrap. */
 void export_mask_lt(Exporter *exporter, const TileOp *op) {
@@ -383,7 +395,7 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
     TileScalar narrow = mask_integer(tile_op_result(op, 0));
     MlirType i64 = scalar_of(exporter, TILE_I64);
     if (type->scalable) {
-        export_fail(exporter, TILE_UNSUPPORTED, op, "masks of scalable vectors");
+        set_result(exporter, op, 0, build_scalable_mask(exporter, op));
         return;
     }
     MlirValue base = operand_of(exporter, op, 0), limit = operand_of(exporter, op, 1);
@@ -396,6 +408,11 @@ void export_mask_lt(Exporter *exporter, const TileOp *op) {
     MlirValue bound = export_broadcast(exporter, left, export_type_like(exporter, type, narrow), lanes);
     MlirValue numbers = build_iota(exporter, type, narrow);
     set_result(exporter, op, 0, export_compare(exporter, false, ICMP_SLT, export_type(exporter, type), numbers, bound));
+}
+
+void export_vscale(Exporter *exporter, const TileOp *op) {
+    set_result(exporter, op, 0,
+               export_build(exporter, "llvm.intr.vscale", result_type(exporter, op), NO_VALUES, NO_ATTRIBUTES));
 }
 
 /* Frozen: the result decides a branch, which must not depend on lanes that are poison. */

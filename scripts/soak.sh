@@ -17,7 +17,7 @@ round=0
 while [ "$(date +%s)" -lt "$end" ]; do
     round=$((round + 1))
     echo "round $round: the kernel matrix with other pairs (seed $round)"
-    python3 tests/make_matrix.py $round >"$work/matrix.tsv"
+    python3 tests/make_matrix.py $round 3 >"$work/matrix.tsv"
     build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
     echo "round $round: unit tests with sanitizers"
     TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Writes matrix.tsv: for each kernel a set of configurations in which every pair of values of two factors occurs
-(types, sizes, views, data, placement, tune constants), and each configuration on every target.
+(types, sizes, views, data, placement, tune constants), and each configuration on every target. Machine code for SVE
+runs under an emulator, which is slow: every eighth configuration.
 
-usage: make_matrix.py [SEED] > matrix.tsv     with a seed, other configurations
+usage: make_matrix.py [SEED [EVERY]] > matrix.tsv     with a seed, other configurations; SVE code for every EVERYth
 """
 import itertools
 import random
 import sys
 
 TYPES = ["f32", "f16", "bf16"]
+VECTOR_BITS = [128, 256, 512, 2048]
 IN_VIEWS = ["contiguous", "rows", "transposed", "strided", "negative", "broadcast", "repeated"]
 OUT_VIEWS = ["contiguous", "rows", "transposed", "strided", "negative"]
 VIEWS = {"in": IN_VIEWS, "out": OUT_VIEWS}
@@ -290,7 +292,7 @@ def configurations(kernel, rng):
         yield best
 
 
-def rows(kernel, seed):
+def rows(kernel, seed, guest_every):
     rng = random.Random(kernel.name + seed)
     chosen = {}
     for configuration in configurations(kernel, rng):
@@ -298,10 +300,15 @@ def rows(kernel, seed):
         views = " ".join(f"{tensor}={configuration['view ' + tensor]}" for tensor, _ in kernel.tensors)
         chosen.setdefault(configuration["types"], []).append(
             (sizes, views, configuration["data"], configuration["placement"], configuration["tune"]))
+    guests = len(kernel.name)  # vector lengths in turn, beginning with another one for each kernel
     for types in kernel.types:
         for number, (sizes, views, data, placement, tune) in enumerate(dict.fromkeys(chosen[types])):
-            machine = ["machine.avx2", "machine.avx512"][number % 2]
-            for target in ["interp", machine, "avx2", "avx512"]:
+            targets = ["interp", ["machine.avx2", "machine.avx512"][number % 2], "avx2", "avx512"]
+            targets.append(f"machine.sve.{VECTOR_BITS[number % 4]}")
+            if number % guest_every == guest_every - 1:
+                targets.append(f"sve.{VECTOR_BITS[guests % 4]}")
+                guests += 1
+            for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])
 
 
@@ -309,8 +316,9 @@ def main():
     print("# Made by make_matrix.py; fields are separated by tabs.")
     print("# kernel\ttypes\ttarget\tsizes\tviews\tdata\tplacement\ttune")
     seed = sys.argv[1] if len(sys.argv) > 1 else ""
+    guest_every = int(sys.argv[2]) if len(sys.argv) > 2 else 8
     for kernel in KERNELS:
-        for row in rows(kernel, seed):
+        for row in rows(kernel, seed, guest_every):
             print(row)
 
 

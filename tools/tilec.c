@@ -22,7 +22,7 @@ static const TileCommand commands[] = {
      "  scale=0.5 causal=true   scalars\n"
      "  T=bf16 BM=128           type, constant, function and tune parameters (const.NAME=.. where a name is both)\n"
      "Options:\n"
-     "  --target=T              cpu (default), avx2, avx512, interp; see `tilec backends`\n"
+     "  --target=T              cpu (default), avx2, avx512, sve, interp; see `tilec backends`\n"
      "  --check                 compares the results with the reference interpreter's\n"
      "  --repeat=N              runs N times more and prints the median time\n"
      "  --seed=N                seed of rand, randn and randint (default 0)\n"

@@ -17,7 +17,10 @@ expect 1 'goes with the stages tile and machine' "$tilec" emit mlir "$stdlib/sof
 expect 1 'nonesuch' "$tilec" emit nonesuch "$stdlib/softmax.tile:softmax" T=f32
 expect 1 'nonesuch' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --after=nonesuch
 for file in "$stdlib"/*.tile "$source_directory"/examples/*/*.tile; do expect 0 '' "$tilec" check "$file"; done
+expect 0 'whilelo' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=bf16 --target=sve
+expect 0 'vec<[4] x f32>' "$tilec" emit machine "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sve
 expect 0 'avx512' "$tilec" backends
+expect 0 'no AArch64 with SVE' "$tilec" backends
 expect 0 'tilec run' "$tilec" help run
 expect 0 'run' "$tilec" help
 finish

@@ -58,7 +58,7 @@ static void run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
         const Row *row = &plan->matrix.rows[i];
         if (!is_wanted(plan, row)) continue;
         progress->current = i;
-        if (!session_can_run(row, reason)) {
+        if (!session_can_run(session, row, reason)) {
             if (!progress->told) printf("SKIP rows: %s\n", reason);
             progress->told = true;
             progress->skipped++;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "guest.h"
 #include "states.h"
 
 enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
@@ -14,6 +15,7 @@ enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
 struct Session {
     const char *stdlib;
     TileCompiler *compiler;
+    Guest *guest; /* made for the first row that needs it */
     /* The last libraries, each with the text of what it was made from; `oldest` is the next to go. */
     struct {
         TileLibrary *library;
@@ -69,6 +71,7 @@ void session_destroy(Session *session) {
     if (!session) return;
     for (size_t i = 0; i < MAX_OPENED; i++) tile_library_destroy(session->opened[i].library);
     tile_compiler_destroy(session->compiler);
+    guest_destroy(session->guest);
     for (size_t i = 0; i < session->checked_count; i++) free(session->checked[i]);
     free(session->bits);
     free(session);
@@ -244,14 +247,32 @@ static const char machine_prefix[] = "machine.";
 /* The executor on machine form has a target's name behind a prefix. */
 static bool is_emulated(const Row *row) { return strncmp(row->target, machine_prefix, sizeof machine_prefix - 1) == 0; }
 
-static const char *target_name(const Row *row) {
-    return row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0);
+/* "sve" of "machine.sve.256"; what is behind it is a vector length. */
+static void target_name(const Row *row, char *name, size_t size) {
+    const char *begin = row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0);
+    snprintf(name, size, "%.*s", (int)strcspn(begin, "."), begin);
 }
 
-bool session_can_run(const Row *row, char *reason) {
+/* In bits; 0 where the target's vectors have one length. */
+static unsigned vector_length(const Row *row) {
+    const char *begin = row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0), *dot = strchr(begin, '.');
+    return dot ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
+}
+
+static bool is_foreign(const Row *row) { return !is_emulated(row) && vector_length(row); }
+
+bool session_can_run(Session *session, const Row *row, char *reason) {
     TileTargetInfo info;
+    char name[32];
+    const char *why;
+    if (is_emulated(row)) return true;
+    if (is_foreign(row)) {
+        if (!session->guest) session->guest = guest_create(&why);
+        return session->guest || fail(reason, "%s cannot run here: %s", row->target, why);
+    }
+    target_name(row, name, sizeof name);
     for (size_t i = 0; tile_target_at(i, &info); i++)
-        if (strcmp(info.name, target_name(row)) == 0)
+        if (strcmp(info.name, name) == 0)
             return info.usable || fail(reason, "%s cannot run here: %s", info.name, info.why_not);
     return true;
 }
@@ -281,13 +302,16 @@ static void kernel_name(const Row *row, char *name, size_t size) {
 
 static TileLibrary *compile(Session *session, const Run *run) {
     const Row *row = run->row;
-    char tune[128], path[4096];
+    char tune[128], path[4096], target[32];
     TileSetting settings[ALL_SETTINGS];
+    target_name(row, target, sizeof target);
+    tile_compiler_emulate(session->compiler, is_foreign(row) ? guest_start(session->guest, vector_length(row)) : NULL,
+                          vector_length(row) / 128);
     snprintf(tune, sizeof tune, "%s", row->tune);
     source_path(session, row, path, sizeof path);
     TileCompileOptions options = {
         .struct_size = sizeof options,
-        .target = target_name(row),
+        .target = target,
         .settings = settings,
         .setting_count = collect_settings(run->kernel, tune, settings, ALL_SETTINGS),
         .flags = is_emulated(row) ? TILE_COMPILE_EMULATE : 0,
@@ -318,9 +342,7 @@ static TileLibrary *open_library(Session *session, const Run *run) {
     return library;
 }
 
-static bool launch(Session *session, const Run *run) {
-    TileLibrary *library = open_library(session, run);
-    if (!library) return false;
+static bool launch_with(Session *session, TileLibrary *library, const Run *run) {
     char name[128];
     kernel_name(run->row, name, sizeof name);
     TileKernel *kernel;
@@ -328,8 +350,19 @@ static bool launch(Session *session, const Run *run) {
         return fail(run->reason, "the library has no kernel %s", name);
     TileError error = {.message = ""};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    if (is_foreign(run->row)) options.threads = guest_prepare(session->guest);
     tile_status status = tile_launch(kernel, run->arguments, (size_t)run->parameter_count, &options);
+    if (is_foreign(run->row) && guest_error(session->guest))
+        return fail(run->reason, "%s", guest_error(session->guest));
     return status == TILE_OK || fail(run->reason, "launch: %s: %s", tile_status_text(status), error.message);
+}
+
+/* The guest holds one library at a time. */
+static bool launch(Session *session, const Run *run) {
+    TileLibrary *library = is_foreign(run->row) ? compile(session, run) : open_library(session, run);
+    bool good = library && launch_with(session, library, run);
+    if (is_foreign(run->row)) tile_library_destroy(library);
+    return good;
 }
 
 /* ---- the IR's states ---- */
@@ -364,8 +397,10 @@ static void append_scalars(const Run *run, char *text, size_t size) {
 static bool check_states(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[512], path[4096], name[128], text[512];
+    char target[32];
     snprintf(key, sizeof key, "%s %s %s %s", row->kernel, row->types, row->tune, row->target);
-    if (strncmp(row->target, "avx", 3) != 0 || !is_new(session, key)) return true;
+    target_name(row, target, sizeof target);
+    if (is_emulated(row) || strcmp(target, "interp") == 0 || !is_new(session, key)) return true;
     source_path(session, row, path, sizeof path);
     kernel_name(row, name, sizeof name);
     snprintf(text, sizeof text, "T=%s U=%s I=%s %s %s", type_name(run->type), type_name(run->output_type),
@@ -374,8 +409,7 @@ static bool check_states(Session *session, const Run *run) {
     TileSetting settings[ALL_SETTINGS + 24];
     size_t count = collect_settings(run->kernel, text, settings, ALL_SETTINGS + 24);
     for (int specialised = 0; specialised < 2; specialised++)
-        if (!states_check(session->compiler, path, name, row->target, settings, count, specialised, run->reason,
-                          MAX_REASON))
+        if (!states_check(session->compiler, path, name, target, settings, count, specialised, run->reason, MAX_REASON))
             return false;
     return true;
 }

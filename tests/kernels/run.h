@@ -13,7 +13,7 @@ Session *session_create(const char *stdlib);
 void session_destroy(Session *session);
 
 /* Can the row's target run on this machine? Otherwise `reason` says why not. */
-bool session_can_run(const Row *row, char *reason);
+bool session_can_run(Session *session, const Row *row, char *reason);
 
 /* False, with the reason (terminated), when the row fails. Rows that differ in the target alone must come one after
  * the other: their results have to be the same bits. */

@@ -42,6 +42,14 @@ Test(execute_machine, masked_accesses) {
                 data, 16, TILE_EXECUTION_FAULT, "accesses bytes 16 .. 20");
 }
 
+Test(execute_machine, scalable_vectors) {
+    int64_t data[4] = {0};
+    expect_body("%s = vscale : i64\n%v = splat %s : vec<[2] x i64>\n%i = iota : vec<[2] x i64>\n"
+                "%w = mul %v, %i : vec<[2] x i64>\nstore %w, %p\n",
+                data, sizeof data, TILE_EXECUTION_DONE, "");
+    for (int i = 0; i < 4; i++) cr_expect_eq(data[i], 2 * i);
+}
+
 Test(execute_machine, vectors) {
     int64_t data[4] = {10, 20, 30, 40};
     expect_body("%v = load %p : vec<4 x i64>\n%s = shuffle %v, %v {axes = [3, 6]} : vec<2 x i64>\n"

@@ -25,6 +25,30 @@ Test(emit, every_kind_of_text) {
     expect_words(TILE_CODE_ASSEMBLY, (const char *[]){"vaddps", "add.0:", NULL});
 }
 
+/* Scalable vectors, for a machine that this one need not be. */
+Test(emit, sve) {
+    static const TileTarget sve = {.name = "sve",
+                                   .triple = "aarch64-unknown-linux-gnu",
+                                   .llvm_cpu = "generic",
+                                   .llvm_features = "+v8.2a,+sve",
+                                   .vector_bytes = 16,
+                                   .scalable = true};
+    static const char text[] = "func phase machine @\"scale.0\"(%x: ptr<global>, %n: i64, " PARAMETERS ") {\n"
+                               "  %zero = const {value = 0} : i64\n  %four = const {value = 4} : i64\n"
+                               "  %scale = vscale : i64\n  %step = mul %scale, %four : i64\n"
+                               "  for %zero, %n, %step (%i: i64) {\n"
+                               "    %m = mask_lt %i, %n : vec<[4] x bool>\n    %o = mul %i, %four : i64\n"
+                               "    %p = ptr_add %x, %o : ptr<global>\n"
+                               "    %v = load %p, %m {parts = [mask]} : vec<[4] x f32>\n"
+                               "    %w = mul %v, %v : vec<[4] x f32>\n"
+                               "    store %w, %p, %m {parts = [mask]}\n    yield\n  }\n  return\n}\n";
+    static const char *const words[] = {"whilelo", "ld1w", "fmul", "st1w", "cntw", NULL};
+    TileCode code = emit_text(text, &sve, NULL, TILE_CODE_ASSEMBLY);
+    for (const char *const *word = words; *word; word++)
+        cr_expect(strstr(code.data, *word), "no %s in %s", *word, code.data);
+    tile_code_release(&code);
+}
+
 Test(emit, no_fast_math) {
     TileCode code = emit_text(add_text, &avx512, NULL, TILE_CODE_LLVM);
     cr_expect_null(strstr(code.data, "fast"));

@@ -19,6 +19,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
     echo "round $round: the kernel matrix with other pairs (seed $round)"
     python3 tests/make_matrix.py $round 3 >"$work/matrix.tsv"
     build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
+    echo "round $round: 5000 random kernels"
+    (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" 5000 $round)
     echo "round $round: unit tests with sanitizers"
     TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
 done

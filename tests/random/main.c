@@ -1,0 +1,298 @@
+/* Random kernels, each on the interpreter, on the executor in every CPU target's machine form, and as machine code: all
+ * must give the same bits (any NaN counting as one). A kernel that fails is cut down and written out.
+ *
+ * usage: tile_random_tests COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
+ *
+ * Every run is a child process, so that a crash is a failure like any other. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kernels/array.h"
+#include "driver/compile.h"
+#include "generate.h"
+
+enum { ARGUMENTS = 10, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600 };
+
+typedef enum Outcome { OUTCOME_SAME, OUTCOME_REFUSED, OUTCOME_DIFFERENT } Outcome;
+
+/* What the child has to tell. */
+typedef struct Verdict {
+    Outcome outcome;
+    int target; /* that differs */
+    char reason[2000];
+} Verdict;
+
+typedef struct Target {
+    const char *label, *name;
+    uint32_t flags;
+    unsigned scale;
+} Target;
+
+static const Target targets[] = {
+    {"interp", "interp", 0, 0},
+    {"machine.avx2", "avx2", TILE_COMPILE_EMULATE, 0},
+    {"machine.avx512", "avx512", TILE_COMPILE_EMULATE, 0},
+    {"machine.sve.256", "sve", TILE_COMPILE_EMULATE, 2},
+    {"machine.sve.2048", "sve", TILE_COMPILE_EMULATE, 16},
+    {"avx2", "avx2", 0, 0},
+    {"avx512", "avx512", 0, 0},
+};
+
+enum { TARGET_COUNT = sizeof targets / sizeof *targets };
+
+/* ---- one kernel on one target ---- */
+
+typedef struct Memory {
+    Array arrays[ARGUMENTS];
+    TileArg arguments[ARGUMENTS];
+} Memory;
+
+static void fill(Array *array, Random *random, bool index, int64_t limit) {
+    for (int64_t i = 0; i < array->count; i++) {
+        double value = 1.5 * random_normal(random);
+        if (index)
+            value = (double)(int64_t)(random_next(random) % (uint64_t)(limit + 4)) - 2;
+        else if (array->type == TYPE_I32)
+            value = (double)(int64_t)(random_next(random) % 200) - 100;
+        else if (random_unit(random) < 0.05)
+            value = random_special(random, array->type, SPECIAL_ALL);
+        value_store(array->type, array_at(array, i), value);
+    }
+}
+
+static bool make_memory(Memory *memory, const Sizes *sizes, Type narrow, uint64_t seed) {
+    const int64_t m = sizes->m, n = sizes->n, k = sizes->k;
+    const struct {
+        Type type;
+        int rank;
+        int64_t extent[2];
+    } shapes[ARGUMENTS] = {{TYPE_F32, 2, {m, n}}, {narrow, 2, {m, n}},   {TYPE_I32, 2, {m, n}}, {TYPE_F32, 1, {n}},
+                           {TYPE_F32, 2, {m, k}}, {TYPE_F32, 2, {k, n}}, {TYPE_I64, 1, {n}},    {TYPE_F32, 2, {m, n}},
+                           {TYPE_I32, 2, {m, n}}, {TYPE_F32, 1, {m}}};
+    Random random = random_create(seed);
+    for (int i = 0; i < ARGUMENTS; i++) {
+        Array *array = &memory->arrays[i];
+        View view = i < ARGUMENTS - OUTPUTS && random_next(&random) % 3 == 0 ? VIEW_ROWS : VIEW_CONTIGUOUS;
+        Placement placement = random_next(&random) % 2 ? PLACEMENT_BEGIN : PLACEMENT_END;
+        if (!array_create(array, shapes[i].type, shapes[i].rank, shapes[i].extent, view, placement)) return false;
+        if (i < ARGUMENTS - OUTPUTS) fill(array, &random, shapes[i].type == TYPE_I64, n);
+        array_save(array);
+        memory->arguments[i] = TILE_TENSOR(&array->tensor);
+    }
+    return true;
+}
+
+static Outcome different(Verdict *verdict, const Target *target, const char *what) {
+    snprintf(verdict->reason, sizeof verdict->reason, "%s: %s", target->label, what);
+    verdict->target = (int)(target - targets);
+    return verdict->outcome = OUTCOME_DIFFERENT;
+}
+
+static Outcome run(TileCompiler *compiler, const char *text, const Target *target, Memory *memory, Verdict *verdict) {
+    TileLibrary *library = NULL;
+    TileKernel *kernel;
+    TileReport *report = NULL;
+    TileError error = {.message = ""};
+    TileCompileOptions options = {.struct_size = sizeof options, .target = target->name, .flags = target->flags};
+    TileLaunchOptions launch = {.struct_size = sizeof launch, .error = &error};
+    tile_compiler_emulate(compiler, NULL, target->scale);
+    tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
+    if (status == TILE_OK) status = tile_library_kernel(library, "k", &kernel);
+    const char *words = report ? tile_report_text(report, false) : "";
+    bool first = target == targets;
+    if (status == TILE_OK) {
+        status = tile_launch(kernel, memory->arguments, ARGUMENTS, &launch);
+        words = error.message;
+    }
+    Outcome outcome = OUTCOME_SAME;
+    if (status == TILE_INVALID_SOURCE && first) {
+        snprintf(verdict->reason, sizeof verdict->reason, "%s", words);
+        outcome = verdict->outcome = OUTCOME_REFUSED;
+    } else if (status == TILE_INVALID_ARGUMENT && first) {
+        snprintf(verdict->reason, sizeof verdict->reason, "%s", words);
+        outcome = verdict->outcome = OUTCOME_REFUSED;
+    } else if (status != TILE_OK) {
+        outcome = different(verdict, target, *words ? words : tile_status_text(status));
+    }
+    tile_report_destroy(report);
+    tile_library_destroy(library);
+    return outcome;
+}
+
+static Outcome compare(const Memory *memory, const Memory *with, const Target *target, Verdict *verdict) {
+    static const char *const names[ARGUMENTS] = {"x", "h", "v", "b", "a", "w", "ix", "y", "q", "s"};
+    char words[200];
+    for (int i = 0; i < ARGUMENTS; i++) {
+        const Array *array = &memory->arrays[i];
+        bool output = i >= ARGUMENTS - OUTPUTS;
+        if (array_check((Array *)array, output)) {
+            snprintf(words, sizeof words, "bytes of %s that are not its to write have changed", names[i]);
+            return different(verdict, target, words);
+        }
+        for (int64_t e = 0; output && with && e < array->count; e++) {
+            uint64_t bits = value_bits(array->type, array_at(array, e));
+            uint64_t wanted = value_bits(array->type, array_at(&with->arrays[i], e));
+            if (bits == wanted) continue;
+            snprintf(words, sizeof words, "%s[%lld] has bits %#llx, on the interpreter %#llx", names[i], (long long)e,
+                     (unsigned long long)bits, (unsigned long long)wanted);
+            return different(verdict, target, words);
+        }
+    }
+    return OUTCOME_SAME;
+}
+
+static bool is_usable(const Target *target) {
+    TileTargetInfo info;
+    if (target->flags & TILE_COMPILE_EMULATE) return true;
+    for (size_t i = 0; tile_target_at(i, &info); i++)
+        if (strcmp(info.name, target->name) == 0) return info.usable;
+    return false;
+}
+
+/* In the child: on the interpreter and on target number `only`, or (0) on all. */
+static void judge(const Choices *choices, uint64_t seed, int only, Verdict *verdict) {
+    static char text[MAX_TEXT];
+    static Memory first, other;
+    Sizes sizes;
+    TileCompiler *compiler;
+    generate_kernel(choices, text, sizeof text, &sizes);
+    Type narrow = strstr(text, "h: in bf16") ? TYPE_BF16 : TYPE_F16;
+    if (tile_compiler_create(NULL, &compiler) != TILE_OK) _exit(2);
+    for (int i = 0; i < TARGET_COUNT; i++) {
+        Memory *memory = i ? &other : &first;
+        if (!is_usable(&targets[i]) || (only && i && i != only)) continue;
+        verdict->target = i;
+        if (!make_memory(memory, &sizes, narrow, seed)) _exit(2);
+        alarm(SECONDS);
+        if (run(compiler, text, &targets[i], memory, verdict) != OUTCOME_SAME) break;
+        if (compare(memory, i ? &first : NULL, &targets[i], verdict) != OUTCOME_SAME) break;
+        for (int k = 0; i && k < ARGUMENTS; k++) array_destroy(&other.arrays[k]);
+    }
+    _exit(0);
+}
+
+static Outcome try_kernel(const Choices *choices, uint64_t seed, int only, Verdict *shared, Verdict *verdict) {
+    int status = 0;
+    *shared = (Verdict){OUTCOME_SAME, 0, ""};
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) judge(choices, seed, only, shared);
+    waitpid(child, &status, 0);
+    *verdict = *shared;
+    if (WIFSIGNALED(status)) {
+        verdict->outcome = OUTCOME_DIFFERENT;
+        snprintf(verdict->reason, sizeof verdict->reason, "%s: ended by signal %d", targets[shared->target].label,
+                 WTERMSIG(status));
+    }
+    return verdict->outcome;
+}
+
+/* ---- shrinking ---- */
+
+typedef struct Shrinker {
+    Choices best;
+    uint64_t seed;
+    unsigned trials;
+    Verdict *shared, verdict;
+} Shrinker;
+
+static bool still_fails(Shrinker *s, const Choices *choices) {
+    Verdict verdict;
+    if (s->trials++ >= MOST_TRIALS ||
+        try_kernel(choices, s->seed, s->verdict.target, s->shared, &verdict) != OUTCOME_DIFFERENT)
+        return false;
+    s->best = *choices;
+    s->verdict = verdict;
+    return true;
+}
+
+static bool remove_block(Shrinker *s, size_t begin, size_t length) {
+    Choices shorter = s->best;
+    if (begin + length > shorter.count) return false;
+    memmove(shorter.items + begin, shorter.items + begin + length, shorter.count - begin - length);
+    shorter.count -= length;
+    return still_fails(s, &shorter);
+}
+
+static bool clear_block(Shrinker *s, size_t begin, size_t length) {
+    Choices simpler = s->best;
+    if (begin + length > simpler.count) return false;
+    memset(simpler.items + begin, 0, length);
+    return memcmp(simpler.items, s->best.items, simpler.count) != 0 && still_fails(s, &simpler);
+}
+
+/* Leaves out choices, then makes them simple, in blocks of halving length, until nothing more goes. */
+static void shrink(Shrinker *s) {
+    static char text[MAX_TEXT];
+    Sizes sizes;
+    bool changed = true;
+    size_t used = generate_kernel(&s->best, text, sizeof text, &sizes);
+    if (used < s->best.count) s->best.count = used;
+    while (changed && s->trials < MOST_TRIALS) {
+        changed = false;
+        for (size_t length = 64; length >= 1; length /= 2) {
+            for (size_t begin = 0; begin < s->best.count;) {
+                bool removed = remove_block(s, begin, length);
+                changed |= removed;
+                if (removed) continue;
+                changed |= clear_block(s, begin, length);
+                begin += length;
+            }
+        }
+    }
+}
+
+static void write_out(const Shrinker *s, uint64_t number) {
+    static char text[MAX_TEXT];
+    Sizes sizes;
+    char path[64];
+    generate_kernel(&s->best, text, sizeof text, &sizes);
+    snprintf(path, sizeof path, "random-%llu.tile", (unsigned long long)number);
+    FILE *file = fopen(path, "w");
+    if (file) {
+        fprintf(file, "// M=%lld N=%lld K=%lld: %s\n%s", (long long)sizes.m, (long long)sizes.n, (long long)sizes.k,
+                s->verdict.reason, text);
+        fclose(file);
+    }
+    printf("FAIL kernel %llu, M=%lld N=%lld K=%lld, cut down to %zu choices and written to %s\n     %s\n%s",
+           (unsigned long long)number, (long long)sizes.m, (long long)sizes.n, (long long)sizes.k, s->best.count, path,
+           s->verdict.reason, text);
+}
+
+static Choices make_choices(uint64_t seed, uint64_t number) {
+    Random random = random_create(seed * 1000003 + number);
+    Choices choices = {.count = 40 + random_next(&random) % (MAX_CHOICES - 40)};
+    for (size_t i = 0; i < choices.count; i++) choices.items[i] = (uint8_t)(random_next(&random) >> 24);
+    return choices;
+}
+
+int main(int count, char **arguments) {
+    if (count < 2) {
+        fprintf(stderr, "usage: tile_random_tests COUNT [SEED] [FIRST]\n");
+        return 2;
+    }
+    uint64_t kernels = strtoull(arguments[1], NULL, 10), seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
+    uint64_t first = count > 3 ? strtoull(arguments[3], NULL, 10) : 0, refused = 0, failed = 0;
+    Verdict *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), verdict;
+    if (shared == MAP_FAILED) return 2;
+    for (uint64_t i = first; i < first + kernels; i++) {
+        Choices choices = make_choices(seed, i);
+        Outcome outcome = try_kernel(&choices, i, 0, shared, &verdict);
+        if (outcome == OUTCOME_REFUSED && getenv("TILE_RANDOM_VERBOSE")) printf("refused %s\n", verdict.reason);
+        refused += outcome == OUTCOME_REFUSED;
+        if (outcome != OUTCOME_DIFFERENT) continue;
+        Shrinker shrinker = {.best = choices, .seed = i, .shared = shared, .verdict = verdict};
+        shrink(&shrinker);
+        write_out(&shrinker, i);
+        failed++;
+    }
+    printf("random kernels: %llu ran, %llu failed, %llu refused by the checker\n",
+           (unsigned long long)(kernels - refused), (unsigned long long)failed, (unsigned long long)refused);
+    /* Well typed is what the generator promises. */
+    return failed == 0 && refused * 10 <= kernels ? 0 : 1;
+}

@@ -248,7 +248,7 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
                  ATTRIBUTES(named(exporter, NAME_CALLEE, mlirFlatSymbolRefAttrGet(exporter->mlir, text_ref(body))),
                             named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(exporter->mlir, 2, segments)),
                             named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(exporter->mlir, 0, NULL))));
-    if (exporter->streams && strncmp(exporter->target->triple, "x86_64", 6) == 0) {
+    if (exporter->streams && is_x86(exporter)) {
         /* Streaming stores of x86 are not ordered by the lock that hands the results to another thread; those of
          * AArch64 are. */
         export_intrinsic(exporter, "llvm.x86.sse.sfence", no_type(), NO_VALUES);

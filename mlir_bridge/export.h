@@ -2,6 +2,8 @@
 #ifndef TILE_MLIR_BRIDGE_EXPORT_H
 #define TILE_MLIR_BRIDGE_EXPORT_H
 
+#include <string.h>
+
 #include "mlir_bridge/context.h"
 
 typedef struct Exporter {
@@ -57,6 +59,7 @@ static inline MlirNamedAttribute named(const Exporter *exporter, BridgeName name
 static inline MlirType scalar_of(const Exporter *exporter, TileScalar scalar) {
     return exporter->bridge->scalars[scalar];
 }
+static inline bool is_x86(const Exporter *exporter) { return strncmp(exporter->target->triple, "x86_64", 6) == 0; }
 /* The MLIR type of a value. */
 MlirType export_type(Exporter *exporter, const TileType *type);
 /* A vector (or scalar) of the shape of `type`. */

@@ -205,6 +205,8 @@ static MlirValue take_lanes(Exporter *exporter, MlirType type, MlirValue a, Mlir
                         ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, count, mask))));
 }
 
+static const char *vector_constraint(const Exporter *exporter) { return is_x86(exporter) ? "v" : "w"; }
+
 /* An empty asm that reads and writes `count` registers: the optimiser neither looks through it nor moves another
  * one past it, so that groups of vectors stay in lockstep. */
 static void build_empty_asm(Exporter *exporter, const char *constraint, MlirType type, unsigned count,
@@ -236,7 +238,7 @@ static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, Mli
     MlirType register_type = export_type_like(exporter, &part, type->scalar);
     MlirValue parts[MAX_ASM_REGISTERS];
     for (unsigned i = 0; i < count; i++) parts[i] = take_lanes(exporter, register_type, x, x, i * lanes, lanes);
-    build_empty_asm(exporter, "v", register_type, count, parts);
+    build_empty_asm(exporter, vector_constraint(exporter), register_type, count, parts);
     for (; count > 1; count /= 2) {
         lanes *= 2;
         part.extent[0] = lanes;
@@ -269,8 +271,8 @@ void export_opaque(Exporter *exporter, const TileOp *op) {
     if (count > 1)
         x = build_wide_opaque(exporter, type, x, (unsigned)count);
     else
-        build_empty_asm(exporter, vector || tile_scalar_is_float(type->scalar) ? "v" : "r", result_type(exporter, op),
-                        1, &x);
+        build_empty_asm(exporter, vector || tile_scalar_is_float(type->scalar) ? vector_constraint(exporter) : "r",
+                        result_type(exporter, op), 1, &x);
     set_result(exporter, op, 0, x);
 }
 
@@ -279,8 +281,7 @@ void export_opaque(Exporter *exporter, const TileOp *op) {
  * and more are no integers that were narrowed. */
 MlirValue export_store_mask(Exporter *exporter, const TileType *type, MlirValue mask) {
     bool wide = tile_scalar_bytes(type->scalar) == 8 || type->scalar == TILE_F32;
-    if (!exporter->target->has_masks || exporter->target->kind != TILE_TARGET_CPU || type->scalable || wide)
-        return mask;
+    if (!exporter->target->has_masks || !is_x86(exporter) || wide) return mask;
     int64_t lanes = type->extent[0];
     MlirType bits = mlirIntegerTypeGet(exporter->mlir, (unsigned)lanes),
              byte = mlirIntegerTypeGet(exporter->mlir, CHAR_BIT);

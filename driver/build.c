@@ -7,6 +7,7 @@
 #include "lang/assertion.h"
 #include "lang/execute.h"
 #include "launch/clock.h"
+#include "launch/cuda.h"
 #include "mlir_bridge/load.h"
 
 /* Code and all that it needs. `code` is the first member: the launcher's pointer is the whole. */
@@ -23,6 +24,7 @@ typedef struct BuiltCode {
 static void destroy_code(TileImageCode *code) {
     BuiltCode *built = (BuiltCode *)code;
     tile_loaded_release(built->loaded);
+    tile_cuda_module_destroy(built->code.gpu);
     if (built->unit) tile_unit_destroy(built->unit);
     tile_arena_destroy(built->arena);
     pthread_mutex_destroy(&built->mutex);
@@ -114,6 +116,22 @@ static tile_status build_native(TileUnit *unit, const TileFunc *kernel, const Ti
     if (status == TILE_OK) status = link_phases(unit, kernel, built);
     tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
     return status;
+}
+
+static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+    uint32_t count = built->code.phase_count;
+    TileCudaPhase *phases = TILE_NEW_ARRAY(unit->arena, TileCudaPhase, count);
+    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
+    for (uint32_t i = 0; i < count; i++) {
+        enum { SYMBOL_BYTES = 512 };
+        const TileFunc *func = find_phase(unit, kernel, i);
+        char *symbol = tile_arena_alloc(unit->arena, SYMBOL_BYTES);
+        tile_bridge_symbol(func, symbol, SYMBOL_BYTES);
+        phases[i] = (TileCudaPhase){symbol, func->threads, func->scratch_bytes};
+    }
+    TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
+    built->code.gpu = tile_cuda_module_create(unit->code.data, unit->code.size, phases, count);
+    return built->code.gpu ? TILE_OK : TILE_OUT_OF_MEMORY;
 }
 
 /* ---- code for the executor ---- */
@@ -235,7 +253,12 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     const TileInput *input = unit->input;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
     if (input->target && !(input->flags & TILE_COMPILE_EMULATE))
+<<<<<<< HEAD
         return build_native(unit, kernel, signature, request, built);
+=======
+        return input->target->kind == TILE_TARGET_GPU ? build_gpu(unit, kernel, built)
+                                                      : build_native(unit, kernel, built);
+>>>>>>> 2e4be15 (Kernels run on NVIDIA GPUs through the CUDA driver, opened when it is first asked for; tilec run --target=cuda moves data there and back)
     built->unit = unit;
     built->kernel = kernel;
     built->machine = input->target != NULL;

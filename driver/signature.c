@@ -230,6 +230,9 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
         unit->message = (TileText){.arena = unit->arena};
     }
     tile_arena_set_guard(arena, NULL);
+    const TileTarget *target = unit->input->target;
+    bool gpu = target && target->kind == TILE_TARGET_GPU && !(unit->input->flags & TILE_COMPILE_EMULATE);
+    for (size_t i = 0; i < program->kernels.count; i++) signatures[i].gpu = gpu;
     unit->input->signatures = signatures;
     *count = (uint32_t)program->kernels.count;
     return TILE_OK;

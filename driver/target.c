@@ -1,9 +1,11 @@
 /* The targets that can be asked for, and whether they can run here. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
 #include "cpu/target.h"
 #include "driver/compiler.h"
+#include "launch/cuda.h"
 #include "ptx/target.h"
 
 static const struct {
@@ -14,6 +16,7 @@ static const struct {
     {"avx512", "x86-64 with AVX-512 (x86-64-v4)"},
     {"avx512bf16", "x86-64 with AVX-512, bf16 and VNNI"},
     {"sve", "AArch64 with SVE, vectors of any length"},
+    {"cuda", "the best GPU target for the NVIDIA GPU of this machine"},
     {"sm_80", "NVIDIA Ampere (A100): compute capability 8.0"},
     {"sm_86", "NVIDIA Ampere (RTX 30): compute capability 8.6"},
     {"sm_89", "NVIDIA Ada: compute capability 8.9"},
@@ -28,14 +31,33 @@ static const TileTarget *find(const char *name) {
     return gpu ? &gpu->target : tile_cpu_target_find(name);
 }
 
+/* Code for plain capabilities runs on later GPUs too; `a` means that one alone. */
+static const char *gpu_obstacle(const TileTarget *target) {
+    const char *why_not = tile_cuda_why_not(), *digits = target->name + 3;
+    if (why_not) return why_not;
+    int wanted = atoi(digits), there = tile_cuda_capability(0);
+    bool alone = digits[strlen(digits) - 1] == 'a';
+    if (alone ? there == wanted : there >= wanted) return NULL;
+    return "the GPU has another compute capability";
+}
+
+/* The best for the GPU that is there; NULL where there is none. */
+static const TileTarget *gpu_that_is_there(void) {
+    const TileTarget *best = NULL;
+    unsigned count;
+    const TilePtxTarget *targets = tile_ptx_targets(&count);
+    for (unsigned i = 0; i < count; i++)
+        if (!gpu_obstacle(&targets[i].target)) best = &targets[i].target;
+    return best;
+}
+
 const char *tile_target_obstacle(const TileTarget *target) {
-    if (target->kind == TILE_TARGET_GPU)
-        return "the launcher does not reach GPUs yet; its code can be emitted and emulated";
-    return tile_cpu_why_not(target->name);
+    return target->kind == TILE_TARGET_GPU ? gpu_obstacle(target) : tile_cpu_why_not(target->name);
 }
 
 static const char *obstacle(const char *name) {
     if (strcmp(name, "interp") == 0) return NULL;
+    if (strcmp(name, "cuda") == 0) return tile_cuda_why_not();
     const TileTarget *target = strcmp(name, "cpu") == 0 ? tile_cpu_target_native() : find(name);
     return target ? tile_target_obstacle(target) : tile_cpu_why_not("avx2");
 }
@@ -47,10 +69,19 @@ bool tile_target_at(size_t index, TileTargetInfo *info) {
     return true;
 }
 
+static tile_status choose_gpu(const TileTarget **target, TileText *why) {
+    *target = gpu_that_is_there();
+    if (*target) return TILE_OK;
+    const char *why_not = tile_cuda_why_not();
+    tile_text_add(why, why_not ? why_not : "the GPU is older than compute capability 8.0");
+    return TILE_UNAVAILABLE;
+}
+
 tile_status tile_target_choose(const char *name, const TileTarget **target, TileText *why) {
     *target = NULL;
     if (!name) name = "cpu";
     if (strcmp(name, "interp") == 0) return TILE_OK;
+    if (strcmp(name, "cuda") == 0) return choose_gpu(target, why);
     *target = strcmp(name, "cpu") == 0 ? tile_cpu_target_native() : find(name);
     if (*target) return TILE_OK;
     if (strcmp(name, "cpu") == 0) {

@@ -122,26 +122,36 @@ static const char *device_name(DLDeviceType type) {
     case kDLMetal: return "metal";
     case kDLROCM: return "rocm";
     case kDLOneAPI: return "oneapi";
-    default: return "DLPack device type";
+    case kDLCUDAHost: return "cuda's host memory";
+    case kDLROCMHost: return "rocm's host memory";
+    default: return NULL;
     }
 }
 
+static const char *expected_device(const Reader *reader) { return reader->signature->gpu ? "cuda" : "cpu"; }
+
+/* Memory that both sides reach will do for either. */
 static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
+    bool gpu = reader->signature->gpu;
     switch ((int)tensor->device.device_type) {
+    case kDLCUDAManaged: return TILE_OK;
     case kDLCPU:
+        if (!gpu) return TILE_OK;
+        return refuse(reader, "device is cpu, expected cuda");
     case kDLCUDAHost:
     case kDLROCMHost:
-    case kDLCUDAManaged: return TILE_OK;
+        if (!gpu) return TILE_OK;
+        break;
     case kDLCUDA:
-    case kDLOpenCL:
-    case kDLVulkan:
-    case kDLMetal:
-    case kDLROCM:
-    case kDLOneAPI:
-        return refuse(reader, "device is %s:%d, expected cpu", device_name(tensor->device.device_type),
-                      (int)tensor->device.device_id);
-    default: return refuse(reader, "device is DLPack type %d, expected cpu", (int)tensor->device.device_type);
+        if (gpu) return TILE_OK;
+        break;
+    default: break;
     }
+    const char *name = device_name(tensor->device.device_type);
+    if (!name)
+        return refuse(reader, "device is DLPack type %d, expected %s", (int)tensor->device.device_type,
+                      expected_device(reader));
+    return refuse(reader, "device is %s:%d, expected %s", name, (int)tensor->device.device_id, expected_device(reader));
 }
 
 /* Strides in elements of a row-major tensor without gaps. False where they leave 63 bits, which only a tensor
@@ -204,6 +214,7 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
     TILE_TRY(check_device(reader, tensor));
     view->type = (uint8_t)type;
     view->rank = parameter->rank;
+    view->device = tensor->device.device_id;
     view->data = (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
     unsigned bytes = tile_host_type_bytes(type);
     TILE_TRY(read_layout(reader, tensor, bytes, view));
@@ -274,6 +285,20 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     return read_tensor(reader, argument, view->type, view);
 }
 
+/* A launch runs on one GPU. */
+static tile_status check_one_device(Reader *reader, const TileView *views) {
+    int device = -1;
+    for (uint32_t i = 0; i < reader->signature->parameter_count; i++) {
+        if (!views[i].tensor || !views[i].known) continue;
+        reader->parameter = &reader->signature->parameters[i];
+        if (device >= 0 && views[i].device != device)
+            return refuse(reader, "device is cuda:%d, but an earlier argument lies on cuda:%d", views[i].device,
+                          device);
+        device = views[i].device;
+    }
+    return TILE_OK;
+}
+
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
                                 bool partial, TileView *views, TileImageRequest *request, TileError *error) {
     Reader reader = {signature, NULL, error};
@@ -286,5 +311,5 @@ tile_status tile_arguments_read(const TileImageSignature *signature, const TileA
         reader.parameter = &signature->parameters[i];
         TILE_TRY(read_argument(&reader, &arguments[i], partial, request, &views[i]));
     }
-    return TILE_OK;
+    return signature->gpu ? check_one_device(&reader, views) : TILE_OK;
 }

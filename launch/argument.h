@@ -15,6 +15,7 @@ typedef struct TileView {
     uint8_t rank;
     bool known; /* false: TILE_ARG_NONE, allowed by tile_kernel_infer only */
     bool tensor;
+    int device; /* of a tensor on a GPU: its number */
 } TileView;
 
 /* Fills views (one per parameter) and request->generics. `partial` allows TILE_ARG_NONE; type parameters that no

@@ -143,6 +143,7 @@ typedef struct TileImageSignature {
     const TileImageStatic *statics;
     uint32_t parameter_count, generic_count, static_count;
     uint64_t overlap; /* parameters (bit set) that may share memory with one another */
+    bool gpu;         /* its tensors lie on an NVIDIA GPU, and its code runs there */
 } TileImageSignature;
 
 /* ---- code ---- */
@@ -192,6 +193,7 @@ typedef struct TileImagePhase {
 } TileImagePhase;
 
 typedef struct TileImageCode TileImageCode;
+typedef struct TileCudaModule TileCudaModule; /* launch/cuda.h */
 struct TileImageCode {
     const TileHostInstruction *host;
     const TileImageDimension *dimensions;
@@ -204,6 +206,8 @@ struct TileImageCode {
     /* For code that is not native, else NULL: runs the whole kernel, instead of the phases' entries. Thread safe. */
     tile_status (*interpret)(const TileImageCode *code, const uint64_t *slots, TilePrintLine print, void *print_host,
                              TileError *error);
+    /* Code for GPUs, instead of the phases' entries; else NULL. */
+    TileCudaModule *gpu;
     void (*destroy)(TileImageCode *code);
 };
 

@@ -106,6 +106,7 @@ static void pass_signature(Stream *s, TileImageSignature *signature) {
     pass_text(s, &signature->text);
     pass_text(s, &signature->refused);
     NUMBER(s, signature->overlap);
+    NUMBER(s, signature->gpu);
     LIST(s, signature->parameters, signature->parameter_count, TILE_MAX_PARAMETERS);
     for (uint32_t i = 0; i < signature->parameter_count; i++)
         pass_parameter(s, (TileImageParameter *)&signature->parameters[i]);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "launch/check.h"
 #include "launch/clock.h"
+#include "launch/cuda.h"
 #include "launch/options.h"
 #include "launch/threads.h"
 #include "launch/variants.h"
@@ -30,6 +31,9 @@ typedef struct Launch {
     TileView views[TILE_MAX_PARAMETERS];
     TileHostValue *values;
     uint64_t *slots;
+    uint32_t slot_count;
+    TileCudaStream on;   /* GPUs */
+    void *device_temps;  /* GPUs: memory of the temporaries */
     TileScratch *memory; /* temporaries, and values and slots that are too many for the stack */
     TileHostValue local_values[LOCAL_VALUES];
     uint64_t local_slots[LOCAL_SLOTS];
@@ -89,18 +93,24 @@ static uint32_t count_slots(const Launch *launch) {
 /* Takes memory for temporaries and, where they are many, slots; fills the slots. */
 static tile_status make_slots(Launch *launch) {
     const TileImageCode *code = launch->code;
-    uint32_t count = count_slots(launch);
+    uint32_t count = launch->slot_count = count_slots(launch);
     size_t slot_bytes = count > LOCAL_SLOTS ? round_up(count * sizeof(uint64_t)) : 0, total = slot_bytes;
     for (uint32_t i = 0; i < code->temp_count; i++) {
         size_t bytes = 0;
         TILE_TRY(temp_bytes(launch, &code->temps[i], &bytes));
         if (__builtin_add_overflow(total, bytes, &total)) return out_of_memory(launch);
     }
-    if (total && !(launch->memory = tile_scratch_take(tile_thread_pool_scratch(launch->pool), total)))
+    bool on_gpu = launch->kernel->signature->gpu;
+    size_t here = on_gpu ? slot_bytes : total;
+    if (here && !(launch->memory = tile_scratch_take(tile_thread_pool_scratch(launch->pool), here)))
         return out_of_memory(launch);
     char *next = launch->memory ? launch->memory->memory : NULL;
     launch->slots = slot_bytes ? (uint64_t *)(void *)next : launch->local_slots;
     next += slot_bytes;
+    if (on_gpu && total > slot_bytes) {
+        TILE_TRY(tile_cuda_allocate(&launch->on, total - slot_bytes, &launch->device_temps, launch->error));
+        next = launch->device_temps;
+    }
     uint64_t *slot = launch->slots;
     for (uint32_t i = 0; i < code->order_count; i++) {
         const TileView *view = &launch->views[code->order[i]];
@@ -253,11 +263,25 @@ static tile_status count_programs(const Launch *launch, const TileImagePhase *ph
     return TILE_OK;
 }
 
+/* Phases of one stream run in order; nobody waits for them here. */
+static tile_status run_on_gpu(Launch *launch) {
+    const TileImageCode *code = launch->code;
+    int64_t programs;
+    for (uint32_t i = 0; i < code->phase_count; i++) {
+        TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+        if (programs == 0) continue;
+        TILE_TRY(tile_cuda_launch(code->gpu, i, &launch->on, launch->slots, launch->slot_count, programs,
+                                  kernel_name(launch), launch->error));
+    }
+    return TILE_OK;
+}
+
 static tile_status run_phases(Launch *launch) {
     const TileImageCode *code = launch->code;
     int64_t programs;
     for (uint32_t i = 0; i < code->phase_count; i++) TILE_TRY(count_programs(launch, &code->phases[i], &programs));
     atomic_fetch_add_explicit(&launch->kernel->launches, 1, memory_order_relaxed);
+    if (code->gpu) return run_on_gpu(launch);
     if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
     for (uint32_t i = 0; i < code->phase_count; i++) {
         TILE_TRY(count_programs(launch, &code->phases[i], &programs));
@@ -282,6 +306,7 @@ static tile_status check_and_run(Launch *launch, bool run) {
     pthread_mutex_init(&launch->printing, NULL);
     if (status == TILE_OK) status = run_phases(launch);
     pthread_mutex_destroy(&launch->printing);
+    tile_cuda_free(&launch->on, launch->device_temps);
     if (launch->memory) tile_scratch_give(tile_thread_pool_scratch(launch->pool), launch->memory);
     return status;
 }
@@ -297,9 +322,13 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     launch.memory = NULL;
     launch.pool = options->threads ? options->threads : tile_thread_pool_default();
     if (!launch.pool) return out_of_memory(&launch);
-    if (options->stream)
+    launch.device_temps = NULL;
+    launch.on = (TileCudaStream){0, options->stream};
+    if (options->stream && !kernel->signature->gpu)
         return tile_error_set(launch.error, TILE_INVALID_ARGUMENT, "%s: a CPU has no streams", kernel_name(&launch));
     TILE_TRY(tile_arguments_read(kernel->signature, arguments, count, false, launch.views, &request, launch.error));
+    for (uint32_t i = 0; i < kernel->signature->parameter_count && kernel->signature->gpu; i++)
+        if (launch.views[i].tensor) launch.on.device = launch.views[i].device;
     TILE_TRY(tile_variant_get(kernel, launch.views, &request, &launch.variant, launch.error));
     launch.code = launch.variant->code;
     if (launch.code->host_count <= LOCAL_VALUES) {

@@ -87,3 +87,5 @@ void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
                                .variants = atomic_load(&kernel->compiled),
                                .compile_ns = atomic_load(&kernel->compile_ns)};
 }
+
+bool tile_kernel_is_gpu(const TileKernel *kernel) { return kernel->signature->gpu; }

@@ -17,6 +17,7 @@ typedef struct TileProgramArgument {
     TileSource source;
     bool has_data;        /* tensors: view is set */
     TileArray base, view; /* tensors */
+    void *on_device;      /* tensors of GPU kernels: a copy of the base's storage */
     DLTensor tensor;
     int64_t shape[TILE_MAX_RANK], strides[TILE_MAX_RANK]; /* in elements, behind `tensor` */
     TileArg arg;
@@ -51,6 +52,12 @@ void tile_program_bind(TileProgramArgument *argument, const TileArray *view);
 /* Fails with the message; a mistake in the arguments is shown with the signature. */
 int tile_program_refuse(TileProgram *program, tile_status status, const char *message);
 void tile_program_close(TileProgram *program);
+
+/* device.c, for GPU kernels: gives the arguments copies on the GPU, which the kernel then takes; brings back what it
+ * wrote; lets go of the copies, also after a failure. */
+tile_status tile_program_send(TileProgram *program, TileProgramArgument *arguments, TileError *error);
+tile_status tile_program_fetch(TileProgram *program, TileProgramArgument *arguments, TileError *error);
+void tile_program_forget(TileProgram *program, TileProgramArgument *arguments);
 
 static inline bool tile_argument_is_written(const TileProgramArgument *argument) {
     return argument->info.kind == TILE_PARAMETER_TENSOR && argument->info.access != TILE_PARAMETER_IN;

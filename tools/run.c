@@ -95,13 +95,24 @@ static void release_copies(TileArray *copies, size_t count) {
         if (copies[i].storage) tile_array_release(&copies[i]);
 }
 
-static int launch(TileProgram *program, TileKernel *kernel, const TileProgramArgument *arguments) {
+/* Runs and waits. */
+static tile_status run_once(const TileProgram *program, TileKernel *kernel, const TileProgramArgument *arguments,
+                            TileError *error) {
     size_t count = program->argument_count;
-    TileError error = {0};
-    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = error};
     TileArg *args = TILE_NEW_ARRAY(program->session->arena, TileArg, count);
     for (size_t i = 0; i < count; i++) args[i] = arguments[i].arg;
-    tile_status status = tile_launch(kernel, args, count, &options);
+    TILE_TRY(tile_launch(kernel, args, count, &options));
+    return tile_kernel_is_gpu(kernel) ? tile_device_synchronize(0, NULL, error) : TILE_OK;
+}
+
+static int launch(TileProgram *program, TileKernel *kernel, TileProgramArgument *arguments) {
+    TileError error = {0};
+    bool gpu = tile_kernel_is_gpu(kernel);
+    tile_status status = gpu ? tile_program_send(program, arguments, &error) : TILE_OK;
+    if (status == TILE_OK) status = run_once(program, kernel, arguments, &error);
+    if (status == TILE_OK && gpu) status = tile_program_fetch(program, arguments, &error);
+    tile_program_forget(program, arguments);
     if (status == TILE_OK) return 0;
     return tile_program_refuse(program, status, *error.message ? error.message : tile_status_text(status));
 }
@@ -185,12 +196,17 @@ static int compare_doubles(const void *a, const void *b) {
 
 static int time_repeats(TileProgram *program, TileProgramArgument *twin, long repeat) {
     double *seconds = TILE_NEW_ARRAY(program->session->arena, double, repeat);
-    for (long i = 0; i < repeat; i++) {
+    TileError error = {0};
+    tile_status status = TILE_OK;
+    if (tile_kernel_is_gpu(program->kernel)) status = tile_program_send(program, twin, &error);
+    for (long i = 0; i < repeat && status == TILE_OK; i++) {
         double start = now();
-        int failed = launch(program, program->kernel, twin);
-        if (failed) return failed;
+        status = run_once(program, program->kernel, twin, &error);
         seconds[i] = now() - start;
     }
+    tile_program_forget(program, twin);
+    if (status != TILE_OK)
+        return tile_program_refuse(program, status, *error.message ? error.message : tile_status_text(status));
     qsort(seconds, (size_t)repeat, sizeof *seconds, compare_doubles);
     printf("median %.3f us, least %.3f us of %ld runs\n", 1e6 * seconds[repeat / 2], 1e6 * seconds[0], repeat);
     return 0;

@@ -104,14 +104,14 @@ typedef void (*TilePrint)(void *host, const char *line, size_t length);
 /* Members after struct_size may be left zero. */
 typedef struct TileLaunchOptions {
     size_t struct_size;      /* sizeof(TileLaunchOptions) */
-    void *stream;            /* the device's stream; a CPU has none: must be NULL */
+    void *stream;            /* GPU: a CUstream, NULL the default one; a CPU has none: must be NULL */
     TileError *error;        /* filled when the launch fails; may be NULL */
     TileThreadPool *threads; /* runs the programs; NULL: the process's own pool (see tile_thread_pool_create) */
     TilePrint print;         /* called with what kernels print; NULL: written to standard error */
     void *print_host;        /* its first argument */
 } TileLaunchOptions;
 
-/* Runs the kernel once, and returns when all of it is done.
+/* Runs the kernel once, and returns when all of it is done; on a GPU, when all of it is queued on the stream.
  *
  * `arguments` has one entry per parameter, in the order of the kernel's text. Tensors: shape in elements, strides in
  * elements (any sign, zero too for `in`; NULL means row-major without gaps), data + byte_offset the address of
@@ -134,6 +134,25 @@ TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, s
 /* As tile_launch up to, but without, running: checks the arguments and compiles what they need. */
 TILE_API tile_status tile_prepare(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                   const TileLaunchOptions *options) TILE_MUST_CHECK;
+
+/* Do the kernel's tensors lie on an NVIDIA GPU (kDLCUDA)? Otherwise in host memory. */
+TILE_API bool tile_kernel_is_gpu(const TileKernel *kernel);
+
+/* ---- GPU memory, for programs that have no other source of it ---- */
+
+/* device: the number of an NVIDIA GPU, as in a DLTensor's device_id with kDLCUDA. Sizes in bytes; `memory` is a device
+ * address. Reads and writes return when they are done; write and read see what was queued on the default stream before.
+ * TILE_UNAVAILABLE: no GPU, or no driver, and `error`, which may be NULL, says why; TILE_OUT_OF_MEMORY; TILE_BACKEND.
+ */
+TILE_API tile_status tile_device_allocate(int device, size_t bytes, void **memory, TileError *error) TILE_MUST_CHECK;
+/* NULL is allowed. */
+TILE_API void tile_device_release(int device, void *memory);
+TILE_API tile_status tile_device_write(int device, void *memory, const void *host, size_t bytes,
+                                       TileError *error) TILE_MUST_CHECK;
+TILE_API tile_status tile_device_read(int device, void *host, const void *memory, size_t bytes,
+                                      TileError *error) TILE_MUST_CHECK;
+/* Waits for all that was queued on the stream (NULL: the default one). */
+TILE_API tile_status tile_device_synchronize(int device, void *stream, TileError *error) TILE_MUST_CHECK;
 
 /* ---- libraries and what their kernels look like ---- */
 

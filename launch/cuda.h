@@ -1,0 +1,39 @@
+/* NVIDIA GPUs through the CUDA driver, which is opened when it is first asked for: nothing of CUDA is needed to build,
+ * nor on a machine without a GPU. All functions may be called from any thread. */
+#ifndef TILE_LAUNCH_CUDA_H
+#define TILE_LAUNCH_CUDA_H
+
+#include "launch/image.h"
+
+/* A TileCudaModule is the code of one kernel, for every device; it is loaded on its first launch. */
+typedef struct TileCudaPhase {
+    const char *symbol;    /* of the entry; copied */
+    uint32_t threads;      /* of a block */
+    uint64_t shared_bytes; /* of a block */
+} TileCudaPhase;
+
+/* ptx: text, copied. NULL if out of memory. */
+TileCudaModule *tile_cuda_module_create(const char *ptx, size_t length, const TileCudaPhase *phases, uint32_t count);
+void tile_cuda_module_destroy(TileCudaModule *module);
+
+/* What a launch runs on, from its arguments and options. */
+typedef struct TileCudaStream {
+    int device;
+    void *stream; /* CUstream; NULL: the default stream */
+} TileCudaStream;
+
+/* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin
+ * and end. Returns without waiting. */
+tile_status tile_cuda_launch(TileCudaModule *module, uint32_t phase, const TileCudaStream *on, const uint64_t *slots,
+                             uint32_t slot_count, int64_t programs, const char *kernel, TileError *error);
+
+/* Memory that lives from here on in the order of the stream. */
+tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, void **memory, TileError *error);
+void tile_cuda_free(const TileCudaStream *on, void *memory);
+
+/* Compute capability of a device as 10 * major + minor; 0 where there is none. */
+int tile_cuda_capability(int device);
+/* NULL: the driver is there and has a device. Else why not; static. */
+const char *tile_cuda_why_not(void);
+
+#endif

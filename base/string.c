@@ -108,3 +108,23 @@ const char *tile_intern(TileInterner *interner, const char *text, size_t length)
 const char *tile_intern_string(TileInterner *interner, const char *text) {
     return tile_intern(interner, text, strlen(text));
 }
+
+unsigned tile_edit_distance(const char *a, const char *b) {
+    enum { LONGEST = 31 };
+    unsigned row[LONGEST + 1];
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > LONGEST || lb > LONGEST || la > lb + 2 || lb > la + 2) return 3;
+    for (size_t k = 0; k <= lb; k++) row[k] = (unsigned)k;
+    for (size_t i = 1; i <= la; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t k = 1; k <= lb; k++) {
+            unsigned cost = diagonal + (a[i - 1] != b[k - 1]);
+            diagonal = row[k];
+            if (row[k - 1] + 1 < cost) cost = row[k - 1] + 1;
+            if (row[k] + 1 < cost) cost = row[k] + 1;
+            row[k] = cost;
+        }
+    }
+    return row[lb];
+}

@@ -28,6 +28,9 @@ TileInterner *tile_interner_create(TileArena *arena);
 const char *tile_intern(TileInterner *interner, const char *text, size_t length);
 const char *tile_intern_string(TileInterner *interner, const char *text);
 
+/* How many characters to insert, delete or replace, up to 3: for proposals of what was meant. */
+unsigned tile_edit_distance(const char *a, const char *b);
+
 /* FNV-1a, for hash tables of the compiler. */
 uint64_t tile_hash_bytes(const void *data, size_t size, uint64_t seed);
 

@@ -253,12 +253,8 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     const TileInput *input = unit->input;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
     if (input->target && !(input->flags & TILE_COMPILE_EMULATE))
-<<<<<<< HEAD
-        return build_native(unit, kernel, signature, request, built);
-=======
         return input->target->kind == TILE_TARGET_GPU ? build_gpu(unit, kernel, built)
-                                                      : build_native(unit, kernel, built);
->>>>>>> 2e4be15 (Kernels run on NVIDIA GPUs through the CUDA driver, opened when it is first asked for; tilec run --target=cuda moves data there and back)
+                                                      : build_native(unit, kernel, signature, request, built);
     built->unit = unit;
     built->kernel = kernel;
     built->machine = input->target != NULL;

@@ -141,27 +141,6 @@ static const TileAst *find_module(const TileAst *ast, const char *name) {
     return NULL;
 }
 
-/* Edit distance, up to 3: for proposals. */
-static unsigned distance(const char *a, const char *b) {
-    enum { LONGEST = 31 };
-    unsigned row[LONGEST + 1];
-    size_t la = __builtin_strlen(a), lb = __builtin_strlen(b);
-    if (la > LONGEST || lb > LONGEST || la > lb + 2 || lb > la + 2) return 3;
-    for (size_t k = 0; k <= lb; k++) row[k] = (unsigned)k;
-    for (size_t i = 1; i <= la; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t k = 1; k <= lb; k++) {
-            unsigned cost = diagonal + (a[i - 1] != b[k - 1]);
-            diagonal = row[k];
-            if (row[k - 1] + 1 < cost) cost = row[k - 1] + 1;
-            if (row[k] + 1 < cost) cost = row[k] + 1;
-            row[k] = cost;
-        }
-    }
-    return row[lb];
-}
-
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
     if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
     if (c->frame->ast->lost) return tile_error_meaning();
@@ -170,12 +149,12 @@ static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span)
     size_t length = __builtin_strlen(name);
     unsigned least = length > 3 ? 3 : length > 1 ? 2 : 1;
     for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) {
-        unsigned far = distance(name, c->bounds.items[i].name);
+        unsigned far = tile_edit_distance(name, c->bounds.items[i].name);
         if (far < least) best = c->bounds.items[i].name, least = far;
     }
     for (size_t i = 0; i < c->frame->ast->items.count; i++) {
         const TileItem *item = c->frame->ast->items.items[i];
-        unsigned far = item->name ? distance(name, item->name) : 3;
+        unsigned far = item->name ? tile_edit_distance(name, item->name) : 3;
         if (far < least) best = item->name, least = far;
     }
     if (best) tile_diagnostic_edit(c->diagnostics, d, span, "%s", best);

@@ -10,16 +10,40 @@
 static int help_all(TileSession *session) {
     size_t count;
     const TileCommand *commands = tile_commands(&count);
-    printf("tilec compiles and runs .tile kernels.\n\n");
-    for (size_t i = 0; i < count; i++) printf("  %-9s %s\n", commands[i].name, commands[i].summary);
-    printf("\n`tilec help COMMAND` tells more. Every command takes -q (less), -v (more) and --error-format=json.\n"
+    printf("tilec compiles, runs and looks after .tile kernels.\n\nUsage: tilec COMMAND ..\n\n");
+    for (size_t i = 0; i < count; i++) printf("  %-12s %s\n", commands[i].name, commands[i].summary);
+    printf("\n`tilec help COMMAND` tells more. First steps:\n"
+           "  tilec check softmax.tile\n"
+           "  tilec run softmax.tile x=rand:f32[4096,1000] y=@ --check\n"
            "Exit status: 0, 1 (a mistake in the source or arguments), 2 (the environment), 3 (a bug of tilec).\n");
     return tile_session_finish(session);
 }
 
+static size_t option_width(const TileOption *option) {
+    return strlen(option->name) + (option->value ? strlen(option->value) + (*option->value != ' ') : 0);
+}
+
+static void print_options(const char *title, const TileOption *options, size_t width) {
+    printf("\n%s:\n", title);
+    for (; options->name; options++) {
+        const char *value = options->value ? options->value : "";
+        const char *between = !option->value || *value == ' ' ? "" : "=";
+        printf("  %s%s%s%*s  %s\n", options->name, between, value, (int)(width - option_width(options)), "",
+               options->help);
+    }
+}
+
 static int help_command(TileSession *session, const TileCommand *command) {
-    printf("tilec %s %s\n\n%s.\n", command->name, command->arguments, command->summary);
+    size_t width = 0;
+    const TileOption *lists[] = {command->options, tile_session_options()};
+    for (int i = 0; i < 2; i++)
+        for (const TileOption *option = lists[i]; option && option->name; option++)
+            if (option_width(option) > width) width = option_width(option);
+    printf("tilec %s%s%s%s\n\n%s.\n", command->name, *command->arguments ? " " : "", command->arguments,
+           command->options ? " [OPTIONS]" : "", command->summary);
     if (*command->help) printf("\n%s", command->help);
+    if (command->options) print_options("Options", command->options, width);
+    print_options("Options of every command", tile_session_options(), width);
     return tile_session_finish(session);
 }
 
@@ -42,12 +66,14 @@ static int help_ops(TileSession *session) {
 }
 
 int tile_command_help(TileSession *session, char **words, int count) {
-    size_t command_count;
-    const TileCommand *commands = tile_commands(&command_count);
     if (count == 0) return help_all(session);
     if (strcmp(words[0], "passes") == 0) return help_passes(session);
     if (strcmp(words[0], "ops") == 0) return help_ops(session);
-    for (size_t i = 0; i < command_count; i++)
-        if (strcmp(words[0], commands[i].name) == 0) return help_command(session, &commands[i]);
+    const TileCommand *command = tile_command_find(words[0]);
+    if (command) return help_command(session, command);
+    command = tile_command_guess(words[0]);
+    if (command)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no help for '%s'; is it `tilec help %s`?", words[0],
+                                 command->name);
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no help for '%s'; see `tilec help`", words[0]);
 }

@@ -297,31 +297,9 @@ static bool write_contents(FILE *file, const TileArray *array, TileArena *arena)
     return !ferror(file) && fflush(file) == 0 && (fsync(fileno(file)) == 0 || errno == EINVAL);
 }
 
-/* Opens what the contents go to: a temporary file beside the final one (behind a link: beside its target), or a
- * device or pipe itself, which a rename would replace. */
-static int open_output(TileNpyWriter *writer, const char *path, TileArena *arena) {
-    struct stat info;
-    bool exists = stat(path, &info) == 0;
-    if (exists && !S_ISREG(info.st_mode)) return open(path, O_WRONLY | O_CLOEXEC);
-    if (exists && access(path, W_OK) != 0) return -1; /* the rename would not ask */
-    char *target = exists ? realpath(path, NULL) : NULL;
-    writer->path = tile_arena_format(arena, "%s", target ? target : path);
-    free(target);
-    writer->temporary = tile_arena_format(arena, "%s.XXXXXX", writer->path);
-    int descriptor = mkstemp(writer->temporary);
-    if (descriptor < 0) {
-        writer->temporary = NULL;
-        return -1;
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    return fchmod(descriptor, exists ? info.st_mode & 0777 : 0666 & ~mask) == 0 ? descriptor : -1;
-}
-
-tile_status tile_npy_write(TileNpyWriter *writer, const char *path, const TileArray *array, TileText *error) {
-    *writer = (TileNpyWriter){0};
+tile_status tile_npy_write(TileReplacement *writer, const char *path, const TileArray *array, TileText *error) {
     errno = 0;
-    int descriptor = open_output(writer, path, error->arena);
+    int descriptor = tile_replacement_open(writer, path, error->arena);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
     bool good = file && write_contents(file, array, error->arena);
     int reason = errno;
@@ -332,22 +310,6 @@ tile_status tile_npy_write(TileNpyWriter *writer, const char *path, const TileAr
     if (good) return TILE_OK;
     errno = reason;
     fail_errno(error, path, "cannot write");
-    tile_npy_abandon(writer);
+    tile_replacement_abandon(writer);
     return TILE_IO;
-}
-
-tile_status tile_npy_commit(TileNpyWriter *writer, TileText *error) {
-    if (!writer->temporary) return TILE_OK; /* a device or pipe has its contents already */
-    if (rename(writer->temporary, writer->path) == 0) {
-        writer->temporary = NULL;
-        return TILE_OK;
-    }
-    fail_errno(error, writer->path, "cannot write");
-    tile_npy_abandon(writer);
-    return TILE_IO;
-}
-
-void tile_npy_abandon(TileNpyWriter *writer) {
-    if (writer->temporary) unlink(writer->temporary);
-    writer->temporary = NULL;
 }

@@ -3,21 +3,14 @@
 #define TILE_TOOLS_NPY_H
 
 #include "tools/array.h"
+#include "tools/replace.h"
 
 /* Maps the file copy-on-write (`writable`: a private copy that the caller may change) and describes it as an
  * array; Fortran order becomes strides. `named` (or TILE_SCALAR_COUNT) is the element type that the user gave:
  * it has to be the file's, or bf16 and f8 for files of 2 and 1 bytes. Every size is checked against the file's. */
 tile_status tile_npy_read(const char *path, TileScalar named, TileArray *array, TileText *error);
 
-/* An output under way: its temporary name beside the final one. */
-typedef struct TileNpyWriter {
-    char *path, *temporary; /* in the text's arena */
-} TileNpyWriter;
-
 /* Writes the array to a temporary name, flushed to the disk. On failure nothing is left behind. */
-tile_status tile_npy_write(TileNpyWriter *writer, const char *path, const TileArray *array, TileText *error);
-/* Gives the file its name; on failure, and when abandoned, the temporary file goes. */
-tile_status tile_npy_commit(TileNpyWriter *writer, TileText *error);
-void tile_npy_abandon(TileNpyWriter *writer);
+tile_status tile_npy_write(TileReplacement *writer, const char *path, const TileArray *array, TileText *error);
 
 #endif

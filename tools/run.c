@@ -225,7 +225,7 @@ static const char *output_path(const TileProgramArgument *argument, const RunOpt
  * view of a file is written as the whole file. */
 static int write_results(TileProgram *program, const RunOptions *options) {
     TileText error = {.arena = program->session->arena};
-    TileNpyWriter *writers = TILE_NEW_ARRAY(program->session->arena, TileNpyWriter, program->argument_count);
+    TileReplacement *writers = TILE_NEW_ARRAY(program->session->arena, TileReplacement, program->argument_count);
     tile_status status = TILE_OK;
     for (size_t i = 0; i < program->argument_count && status == TILE_OK; i++) {
         TileProgramArgument *argument = &program->arguments[i];
@@ -233,8 +233,8 @@ static int write_results(TileProgram *program, const RunOptions *options) {
         if (path) status = tile_npy_write(&writers[i], path, &argument->base, &error);
     }
     for (size_t i = 0; i < program->argument_count; i++) {
-        if (status == TILE_OK && writers[i].path) status = tile_npy_commit(&writers[i], &error);
-        if (status != TILE_OK) tile_npy_abandon(&writers[i]);
+        if (status == TILE_OK && writers[i].path) status = tile_replacement_commit(&writers[i], &error);
+        if (status != TILE_OK) tile_replacement_abandon(&writers[i]);
     }
     return status == TILE_OK ? 0 : tile_session_fail(program->session, status, "%s", tile_text_get(&error));
 }

@@ -60,13 +60,39 @@ const char *tile_option_value(const char *word, const char *name) {
     return word + length + 1;
 }
 
+static const TileOption *find_option(const TileOption *options, const char *word, size_t length) {
+    for (; options && options->name; options++)
+        if (strlen(options->name) == length && memcmp(options->name, word, length) == 0) return options;
+    return NULL;
+}
+
+static void guess_option(const TileOption *options, const char *name, unsigned *least, const char **best) {
+    for (; options && options->name; options++) {
+        unsigned far = tile_edit_distance(name, options->name);
+        if (far < *least) *least = far, *best = options->name;
+    }
+}
+
 int tile_session_unknown(TileSession *session, const char *word) {
-    static const char *const valued[] = {"--target", "--repeat", "--seed", "--after", "--error-format"};
-    for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
-        if (strcmp(word, valued[i]) == 0)
-            return tile_session_fail(session, TILE_INVALID_ARGUMENT,
-                                     "%s needs a value: write %s=..; see `tilec help %s`", word, word,
-                                     session->command);
+    const TileCommand *command = tile_command_find(session->command);
+    const TileOption *options = command ? command->options : NULL;
+    size_t length = strcspn(word, "=");
+    const TileOption *known = find_option(options, word, length);
+    if (!known) known = find_option(tile_session_options(), word, length);
+    if (known && known->value && !word[length])
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "%s needs a value: write %s%s%s; see `tilec help %s`",
+                                 word, word, *known->value == ' ' ? "" : "=", known->value, session->command);
+    if (known)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "%s takes %s%s; see `tilec help %s`", known->name,
+                                 known->value ? "one of " : "no value", known->value ? known->value : "",
+                                 session->command);
+    const char *name = tile_arena_string(session->arena, word, length), *best = NULL;
+    unsigned least = 3;
+    guess_option(options, name, &least, &best);
+    guess_option(tile_session_options(), name, &least, &best);
+    if (best)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'; is it %s? See `tilec help %s`",
+                                 word, best, session->command);
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown option '%s'; see `tilec help %s`", word,
                              session->command);
 }

@@ -14,15 +14,29 @@ typedef struct TileSession {
     const char *command; /* name of the command that runs */
 } TileSession;
 
-/* One command of the table in tilec.c. `words` are the words behind the command's name, those of the session taken
- * out; the result is the program's exit status. */
+/* An option of a command. `value` is what stands behind `=`: NULL for a flag, TARGET, FILE, FOLDER, PASS, N, NAME=FILE,
+ * or the words to choose from, as in "md|html". One that begins with a blank is a word of its own. */
+typedef struct TileOption {
+    const char *name, *value, *help;
+} TileOption;
+
+/* One command of the table in tilec.c, from which help, man page and completions are made. `words` are the words behind
+ * the command's name, those of the session taken out; the result is the program's exit status. */
 typedef struct TileCommand {
-    const char *name, *arguments, *summary, *help;
+    const char *name, *arguments, *summary;
+    const char *help; /* what the user has to know beside the options; "" for nothing */
     int (*run)(TileSession *session, char **words, int count);
+    const TileOption *options; /* ends in an option without a name; NULL for none */
 } TileCommand;
 
 /* All commands; *count is how many. */
 const TileCommand *tile_commands(size_t *count);
+/* The options that every command takes. */
+const TileOption *tile_session_options(void);
+/* The command of this name, or NULL. */
+const TileCommand *tile_command_find(const char *name);
+/* The command whose name comes next to `name`, or NULL where none is near. */
+const TileCommand *tile_command_guess(const char *name);
 
 /* Shows an error on the error stream, as text or JSON, and returns the exit status for it. */
 int tile_session_fail(TileSession *session, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
@@ -37,7 +51,7 @@ void tile_print_json_string(FILE *file, const char *text);
 
 /* If `word` is `--name=value`, the value; else NULL. */
 const char *tile_option_value(const char *word, const char *name);
-/* Unknown options are errors that name the command. */
+/* An unknown option is an error that proposes the nearest of the command, one without its value another. */
 int tile_session_unknown(TileSession *session, const char *word);
 
 int tile_command_run(TileSession *session, char **words, int count);
@@ -45,6 +59,7 @@ int tile_command_build(TileSession *session, char **words, int count);
 int tile_command_emit(TileSession *session, char **words, int count);
 int tile_command_test(TileSession *session, char **words, int count);
 int tile_command_check(TileSession *session, char **words, int count);
+int tile_command_fmt(TileSession *session, char **words, int count);
 int tile_command_backends(TileSession *session, char **words, int count);
 int tile_command_help(TileSession *session, char **words, int count);
 

@@ -10,64 +10,124 @@
 #define VERSION_TEXT(version) VERSION_WORDS(version)
 #define VERSION_WORDS(version) #version
 
+static const TileOption session_options[] = {
+    {"-q", NULL, "prints less"},
+    {"-v", NULL, "prints more"},
+    {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
+    {NULL, NULL, NULL},
+};
+
+#define TARGET_OPTION                                                                                                  \
+    { "--target", "TARGET", "what to compile for: cpu (the default), .. ; `tilec backends` lists them" }
+#define BUILD_OPTIONS                                                                                                  \
+    {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "a * b + c rounds twice" }
+
+static const TileOption run_options[] = {
+    TARGET_OPTION,
+    {"--check", NULL, "compares the results with the reference interpreter's, bit for bit"},
+    {"--repeat", "N", "runs N times more, on copies of what is written, and prints the median time"},
+    {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
+    {"--out", " NAME=FILE", "writes the inout argument NAME to FILE instead of in place"},
+    {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
+static const TileOption emit_options[] = {
+    TARGET_OPTION,
+    {"--after", "PASS", "tile and machine: the state after this pass; `tilec help passes` lists them"},
+    {"--general", NULL, "code for any strides instead of for contiguous tensors"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
+static const TileOption build_options[] = {
+    {"-o", " FILE", "the object; without it, the file's name with the ending .o"},
+    {"--header", " FILE", "the C header to write"},
+    {"--export", " 'k[f32]'", "what to build instead of the files' export items; also `as NAME`, `k[f32, BM = 4]`"},
+    {"--variant", " TEXT",
+     "arguments to have code for: general, contiguous, x: align 16, N % 16 == 0, D = 64, joined by `,`"},
+    {"--no-general", NULL, "only the variants asked for"},
+    {"--target", "LIST", "CPU targets with commas between; avx2,avx512 if not given"},
+    {"-shared", NULL, "a shared object, to be loaded as a plugin"},
+    {"--bare", NULL, "only the code of the grids, for those who launch by themselves; see docs/abi.md"},
+    {"--emit", "json", "describes the exports on the standard output"},
+    {"-g", NULL, "line tables for debuggers"},
+    {"-MD", NULL, "a make file of what was read, beside the object"},
+    {"-MF", " FILE", "the make file goes to FILE"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
+static const TileOption test_options[] = {
+    {"--target", "LIST", "targets with commas between; interp,cpu if not given"},
+    {"--filter", "TEXT", "only tests whose names contain the text"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
+static const TileOption fmt_options[] = {
+    {"--check", NULL, "changes nothing, lists the files that are not in the house style, and ends with 1 if there are"},
+    {NULL, NULL, NULL},
+};
+
+/* What `run` and the commands that measure take behind the file. */
+#define ARGUMENT_HELP                                                                                                  \
+    "Arguments stand behind the file, by parameter name and in any order:\n"                                           \
+    "  x=a.npy                a NumPy file (v1 to v3); y=out.npy for a result, whose shape and type are inferred\n"    \
+    "  x=a.npy[::2, ::-1]     a view; also a.npy.T, and b.npy*[64,:] for a broadcast\n"                                \
+    "  x=a.npy:bf16           names the element type of a u2 or u1 file\n"                                             \
+    "  y=out.npy:f32[10,10]   a result whose type or shape nothing else decides\n"                                     \
+    "  x=rand:f32[4096,1000]  made-up data: rand randn zeros ones arange, randint:i32[9](lo,hi)\n"                     \
+    "  y=@                    a result that is not kept\n"                                                             \
+    "  scale=0.5 causal=true  scalars\n"                                                                               \
+    "  T=bf16 BM=128          type, constant, function and tune parameters (const.NAME=.. where a name is both)\n"
+
 static const TileCommand commands[] = {
-    {"run", "FILE[:KERNEL] ARG=.. [options]", "compile a kernel and run it on data",
-     "Arguments, by parameter name and in any order:\n"
-     "  x=a.npy                 a NumPy file (v1 to v3); y=out.npy for a result, whose shape and type are inferred\n"
-     "  x=a.npy[::2, ::-1]      a view; also a.npy.T, and b.npy*[64,:] for a broadcast\n"
-     "  x=a.npy:bf16            names the element type of a u2 or u1 file\n"
-     "  y=out.npy:f32[10,10]    a result whose type or shape nothing else decides\n"
-     "  x=rand:f32[4096,1000]   made-up data: rand randn zeros ones arange, randint:i32[9](lo,hi)\n"
-     "  y=@                     a result that is not kept\n"
-     "  scale=0.5 causal=true   scalars\n"
-     "  T=bf16 BM=128           type, constant, function and tune parameters (const.NAME=.. where a name is both)\n"
-     "Options:\n"
-     "  --target=T              cpu (default), avx2, avx512, sve, interp; see `tilec backends`\n"
-     "  --check                 compares the results with the reference interpreter's\n"
-     "  --repeat=N              runs N times more and prints the median time\n"
-     "  --seed=N                seed of rand, randn and randint (default 0)\n"
-     "  --out NAME=FILE         writes an inout argument to FILE instead of in place\n"
-     "  --emulate               runs the target's machine form on the executor: any target, also one that is not here\n"
-     "  --debug, --no-contract  a build that checks assertions; a * b + c rounds twice\n",
-     tile_command_run},
-    {"build", "FILE.. -o OUT [--header H] [options]", "compile kernels ahead of time, for linking",
+    {"run", "FILE[:KERNEL] ARG=..", "compile a kernel and run it on data",
+     ARGUMENT_HELP "A file with one kernel needs no :KERNEL. Results are written whole or not at all.\n"
+                   "Example: tilec run stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@ --check\n",
+     tile_command_run, run_options},
+    {"check", "FILE..", "report errors and warnings only", "Prints nothing where all is well.\n", tile_command_check,
+     NULL},
+    {"test", "FILE..", "run the test blocks of files",
+     "Prints a line for each test and what does not hold, with the values.\n", tile_command_test, test_options},
+    {"build", "FILE.. -o OUT [--header H] [NAME=value..]", "compile kernels ahead of time, for linking",
      "Makes one object with code for several CPU targets, chosen when it runs, and a C header with a function for "
      "each\n"
-     "export. It links with libtile_launch alone. See docs/linking.md.\n"
-     "Options:\n"
-     "  -o OUT               the object (default: FILE with the ending .o)\n"
-     "  --header H           the C header\n"
-     "  --export 'k[f32]'    what to build, instead of the files' export items; `as NAME`, `k[f32, BM = 4]`\n"
-     "  --variant TEXT       code for arguments that are: general; contiguous; x: align 16; N % 16 == 0; D = 64;\n"
-     "                       several joined by commas (default: contiguous, and general)\n"
-     "  --no-general         only the variants asked for\n"
-     "  --target=LIST        CPU targets (default avx2,avx512)\n"
-     "  -shared              a shared object, to be loaded as a plugin\n"
-     "  --bare               only the code of the grids, for those who launch by themselves; see docs/abi.md\n"
-     "  --emit=json          describes the exports on standard output\n"
-     "  -g, -MD, -MF FILE    line tables; a make file of what was read, beside OUT or in FILE\n"
-     "  --debug, --no-contract, NAME=value   as for `tilec run`\n",
-     tile_command_build},
-    {"emit", "KIND FILE[:KERNEL] [NAME=value..] [options]", "print a stage of the compilation",
+     "export. It links with libtile_launch alone. See docs/linking.md.\n",
+     tile_command_build, build_options},
+    {"fmt", "FILE..", "write files in the house style",
+     "Spaces, indentation, braces, clauses and blank lines follow the style; comments stay where they are, and lines\n"
+     "of more than 120 columns are broken. Formatting twice changes nothing more. A file with errors of syntax is\n"
+     "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n",
+     tile_command_fmt, fmt_options},
+    {"emit", "KIND FILE[:KERNEL] [NAME=value..]", "print a stage of the compilation",
      "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and static dimensions\n"
-     "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n"
-     "Options:\n"
-     "  --target=T     see `tilec backends`\n"
-     "  --after=PASS   tile and machine: the state after this pass; see `tilec help passes`\n"
-     "  --general      code for any strides instead of for contiguous tensors\n"
-     "  --debug, --no-contract\n",
-     tile_command_emit},
-    {"check", "FILE..", "report errors and warnings only", "Prints nothing where all is well.\n", tile_command_check},
-    {"test", "FILE.. [options]", "run the test blocks of files",
-     "Prints a line for each test and what does not hold, with the values.\n"
-     "Options:\n"
-     "  --target=LIST  targets with commas between (default interp,cpu); see `tilec backends`\n"
-     "  --filter=TEXT  only tests whose names contain the text\n"
-     "  --debug, --no-contract\n",
-     tile_command_test},
-    {"backends", "", "list what can run here, and why not", "", tile_command_backends},
-    {"help", "[COMMAND | passes | ops]", "explain a command, list the passes or the operations", "", tile_command_help},
+     "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n",
+     tile_command_emit, emit_options},
+    {"backends", "", "list what can run here, and why not", "", tile_command_backends, NULL},
+    {"help", "[COMMAND|passes|ops]", "explain a command, list the passes or the operations", "", tile_command_help,
+     NULL},
 };
+
+const TileOption *tile_session_options(void) { return session_options; }
+
+const TileCommand *tile_command_find(const char *name) {
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(name, commands[i].name) == 0) return &commands[i];
+    return NULL;
+}
+
+const TileCommand *tile_command_guess(const char *name) {
+    const TileCommand *best = NULL;
+    unsigned least = 3;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        unsigned far = tile_edit_distance(name, commands[i].name);
+        if (far < least) least = far, best = &commands[i];
+    }
+    return best;
+}
 
 const TileCommand *tile_commands(size_t *count) {
     *count = sizeof commands / sizeof *commands;
@@ -99,12 +159,17 @@ static int run_command(TileSession *session, char **words, int count) {
         printf("tilec " VERSION_TEXT(TILE_VERSION) "\n");
         return tile_session_finish(session);
     }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(words[0], commands[i].name) != 0) continue;
-        session->command = commands[i].name;
-        if (count > 1 && strcmp(words[1], "--help") == 0) return tile_command_help(session, words, 1);
-        return commands[i].run(session, words + 1, count - 1);
+    const TileCommand *command = tile_command_find(words[0]);
+    if (command) {
+        session->command = command->name;
+        if (count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0))
+            return tile_command_help(session, words, 1);
+        return command->run(session, words + 1, count - 1);
     }
+    command = tile_command_guess(words[0]);
+    if (command)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown command '%s'; is it `tilec %s`?", words[0],
+                                 command->name);
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown command '%s'; see `tilec help`", words[0]);
 }
 

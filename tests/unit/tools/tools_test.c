@@ -99,10 +99,10 @@ Test(npy, what_is_written_reads_back) {
     TileText error = words();
     TileArray array = counting(7, 5), view = array, back;
     cr_assert_eq(tile_array_view(&view, ".T[::-1]", &error), TILE_OK);
-    TileNpyWriter writer;
+    TileReplacement writer;
     cr_assert_eq(tile_npy_write(&writer, path_in(directory, "a.npy"), &view, &error), TILE_OK);
     cr_assert_neq(access(path_in(directory, "a.npy"), F_OK), 0, "it has no name before it is committed");
-    cr_assert_eq(tile_npy_commit(&writer, &error), TILE_OK);
+    cr_assert_eq(tile_replacement_commit(&writer, &error), TILE_OK);
     cr_assert_eq(tile_npy_read(path_in(directory, "a.npy"), TILE_SCALAR_COUNT, &back, &error), TILE_OK, "%s",
                  tile_text_get(&error));
     cr_assert_eq(back.rank, 2);
@@ -233,7 +233,7 @@ Test(npy, cut_and_changed_files) {
 Test(npy, a_failed_write_leaves_nothing) {
     TileText error = words();
     TileArray array = counting(2, 2);
-    TileNpyWriter writer;
+    TileReplacement writer;
     cr_assert_eq(tile_npy_write(&writer, "/no/such/folder/a.npy", &array, &error), TILE_IO);
     cr_assert_eq(tile_npy_write(&writer, "/dev/full", &array, &error), TILE_IO);
     struct stat info;

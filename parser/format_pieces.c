@@ -234,17 +234,16 @@ static uint32_t enclosing_block(Structure *s) {
 
 static void open_bracket(Structure *s, uint32_t index, const TilePiece *last) {
     TilePiece *pieces = s->pieces->list.items, *piece = &pieces[index];
-    bool body = opens_body(s, piece, last);
     if (piece->role == TILE_ROLE_OPEN_BLOCK) {
         piece->inline_block = true;
         piece->around = enclosing_block(s);
         piece->before = top(s)->block;
         if (piece->before) pieces[piece->before].after = index;
-        piece->body = body;
+        piece->body = opens_body(s, piece, last);
         s->header = false;
         if (!s->stack.count && s->ifs && last->token != TILE_TOKEN_ELSE) s->ifs--;
     }
-    tile_list_push(s->pieces->arena, &s->stack, (Open){.index = index, .header = piece->header && !body});
+    tile_list_push(s->pieces->arena, &s->stack, (Open){.index = index, .header = piece->header && !piece->body});
 }
 
 static void close_bracket(Structure *s, uint32_t index) {

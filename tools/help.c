@@ -27,7 +27,7 @@ static void print_options(const char *title, const TileOption *options, size_t w
     printf("\n%s:\n", title);
     for (; options->name; options++) {
         const char *value = options->value ? options->value : "";
-        const char *between = !option->value || *value == ' ' ? "" : "=";
+        const char *between = !*value || *value == ' ' ? "" : "=";
         printf("  %s%s%s%*s  %s\n", options->name, between, value, (int)(width - option_width(options)), "",
                options->help);
     }

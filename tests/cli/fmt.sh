@@ -11,7 +11,7 @@ while read -r name; do
 done <"$work/names"
 cd "$work/copies" || exit 2
 xargs "$tilec" fmt <"$work/names" >"$work/messages" 2>&1
-[ $? -le 1 ] || { cat "$work/messages"; failed=1; }
+case $? in 0 | 123) ;; *) cat "$work/messages"; failed=1 ;; esac # xargs: some were refused
 grep -E '^(tilec|\./(stdlib|examples|tests/programs))' "$work/messages" >"$work/output" && complain 'these should be formatted without a word'
 while read -r name; do
     checks=$((checks + 1))

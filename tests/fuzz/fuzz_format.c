@@ -102,7 +102,7 @@ static void argument(Maker *m) {
 
 static void atom(Maker *m) {
     static const char *const literals[] = {"1", "0xff", "1_000", "2.5", "1e-3", "inf", "nan", "true", "false"};
-    if (m->depth > 5 || chance(m, 40)) {
+    if (m->depth > 4 || chance(m, 55)) {
         if (chance(m, 50))
             token(m, literals[below(m, 9)], false);
         else
@@ -124,7 +124,7 @@ static void atom(Maker *m) {
 
 static void postfix(Maker *m) {
     atom(m);
-    for (unsigned i = below(m, 3); i > 0 && m->depth < 6; i--) {
+    for (unsigned i = below(m, 3); i > 0 && m->depth < 5; i--) {
         switch (below(m, 3)) {
         case 0:
             token(m, ".", true);
@@ -158,7 +158,7 @@ static void expression(Maker *m) {
                                             ">>", "&", "|", "^", "&&", "||", "else"};
     m->depth++;
     unary(m);
-    for (unsigned i = below(m, m->depth < 4 ? 5 : 2); i > 0; i--) {
+    for (unsigned i = below(m, m->depth < 3 ? 4 : 2); i > 0; i--) {
         token(m, operators[below(m, 14)], true);
         unary(m);
     }

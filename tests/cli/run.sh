@@ -14,11 +14,11 @@ expect 0 'y: f32[3] = 3 5 7' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=z.n
 expect 0 'y: f32[2, 3] = 0 0 0 0 0 0' "$tilec" run "$stdlib/elementwise.tile:map" x=zeros:f32[2,3] f=relu y=@
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[7,1030] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:bf16[7,1030] y=@ --check
-expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \
+expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile:matmul" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \
     --target=avx2 BM=16 BN=32 BK=32
 expect 0 'median' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[4,64] y=@ --repeat=3
-expect 0 'c: f32[0, 3]' "$tilec" run "$stdlib/matmul.tile" a=zeros:f32[0,5] b=zeros:f32[5,3] c=@:f32
-expect 0 'c: f32[2, 2] = 0 0 0 0' "$tilec" run "$stdlib/matmul.tile" a=zeros:f32[2,0] b=zeros:f32[0,2] c=@:f32
+expect 0 'c: f32[0, 3]' "$tilec" run "$stdlib/matmul.tile:matmul" a=zeros:f32[0,5] b=zeros:f32[5,3] c=@:f32
+expect 0 'c: f32[2, 2] = 0 0 0 0' "$tilec" run "$stdlib/matmul.tile:matmul" a=zeros:f32[2,0] b=zeros:f32[0,2] c=@:f32
 
 # An inout file is rewritten in place, or elsewhere.
 cp z.npy w.npy
@@ -35,6 +35,23 @@ expect 1 'f: f.tile:3:9: assertion failed: small' "$tilec" run f.tile x=arange:f
 expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.npy[0]" a=1 --out y=@
 expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
 expect 1 '' test -e @
+
+# So is what debug builds stop at; others define it.
+printf 'kernel k(x: in i32[N], z: out i32[N]) { grid n in tiles(N, 4) { z[n] = 7 / x[n] } }\n' >divide.tile
+expect 0 'z: i32[3] = 0 7 3' "$tilec" run divide.tile x=arange:i32[3] z=@
+for target in interp avx2; do
+    expect 1 'divide.tile:1:72: assertion failed: `7 / x[n]` divides by zero' "$tilec" run divide.tile x=arange:i32[3] z=@ \
+        --debug --target=$target
+done
+
+# An index tile takes a stride that is known at run time only, of any sign.
+printf 'kernel k(x: in f32[N], y: out f32[M], s: i64, first: i64) tune B in {4} {\n    grid m in tiles(M, B) {' >stride.tile
+printf ' y[m] = x[first + m.idx * s] else -1 }\n}\n' >>stride.tile
+for target in interp avx2; do
+    expect 0 'y: f32[6] = 0 2 4 6 8 -1' "$tilec" run stride.tile x=arange:f32[9] y=@:f32[6] s=2 first=0 --target=$target
+    expect 0 'y: f32[6] = 8 5 2 -1 -1 -1' "$tilec" run stride.tile x=arange:f32[9] y=@:f32[6] s=-3 first=8 --target=$target
+    expect 0 'y: f32[6] = 8 8 8 8 8 8' "$tilec" run stride.tile x=arange:f32[9] y=@:f32[6] s=0 first=8 --target=$target
+done
 
 # The sign of a NaN is not shown.
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = -(x[n] / x[n]) } }\n' >nan.tile

@@ -70,6 +70,48 @@ static void mark_known(const TileImageCode *code, const TileView *views, const u
     }
 }
 
+/* What an argument's dimension is expected to be, as a function of one that is not known. */
+typedef struct Unknown {
+    const TileImageCode *code;
+    TileView *views;
+    const TileImageDimension *check;
+    int64_t *extent;
+} Unknown;
+
+static int64_t expected_at(const Unknown *unknown, int64_t extent) {
+    TileHostValue values[MAX_VALUES];
+    *unknown->extent = extent;
+    tile_host_run(unknown->code->host, unknown->code->host_count, unknown->views, values);
+    return values[unknown->check->expected].integer;
+}
+
+/* Linear expressions, such as 2 * N, have one solution or none; it is tried. */
+static bool solve(const Unknown *unknown, int64_t wanted) {
+    int64_t at[3], slope, distance;
+    for (int i = 0; i < 3; i++) at[i] = expected_at(unknown, i);
+    bool linear = !__builtin_sub_overflow(at[1], at[0], &slope) && slope != 0 && at[2] - at[1] == slope &&
+                  !__builtin_sub_overflow(wanted, at[0], &distance) && distance % slope == 0 && distance / slope >= 0;
+    return linear && expected_at(unknown, distance / slope) == wanted;
+}
+
+/* A dimension that a known argument's depends on, and on nothing else that is unknown. */
+static bool solve_dimension(const TileImageCode *code, TileView *views, size_t parameter, unsigned axis,
+                            uint32_t *known) {
+    bool before[MAX_VALUES], after[MAX_VALUES];
+    mark_known(code, views, known, before);
+    known[parameter] |= 1u << axis;
+    mark_known(code, views, known, after);
+    for (uint32_t i = 0; i < code->dimension_count; i++) {
+        const TileImageDimension *check = &code->dimensions[i];
+        Unknown unknown = {code, views, check, &views[parameter].extent[axis]};
+        bool says = views[check->parameter].known && after[check->expected] && !before[check->expected];
+        if (says && solve(&unknown, views[check->parameter].extent[check->axis])) return true;
+    }
+    known[parameter] &= ~(1u << axis);
+    views[parameter].extent[axis] = 2; /* as fill_extents leaves what is unknown */
+    return false;
+}
+
 /* The dimensions that are written as expressions, from the expectations of the kernel's code. */
 static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImageRequest *request, size_t parameter,
                                    uint32_t *known, TileError *error) {
@@ -79,6 +121,8 @@ static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImag
     TILE_TRY(tile_variant_get(kernel, views, request, &variant, error));
     const TileImageCode *code = variant->code;
     if (code->host_count > MAX_VALUES) return TILE_OK;
+    for (unsigned k = 0; k < views[parameter].rank; k++)
+        if (!(known[parameter] >> k & 1u)) solve_dimension(code, views, parameter, k, known);
     tile_host_run(code->host, code->host_count, views, values);
     mark_known(code, views, known, value_known);
     for (uint32_t i = 0; i < code->dimension_count; i++) {

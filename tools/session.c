@@ -40,6 +40,8 @@ int tile_session_fail(TileSession *session, tile_status status, const char *form
 
 int tile_session_report(TileSession *session, tile_status status, TileReport *report) {
     if (report) {
+        bool placed = strncmp(tile_report_text(report, false), "error: ", 7) != 0;
+        if (!session->json && !placed) fputs("tilec: ", stderr); /* as all that has no place in a file */
         fputs(session->json ? tile_report_json(report) : tile_report_text(report, isatty(STDERR_FILENO)), stderr);
         tile_report_destroy(report);
     } else if (status != TILE_OK) {

@@ -58,4 +58,15 @@ printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = -
 expect 0 'y: f32[2] = nan nan' "$tilec" run nan.tile x=zeros:f32[2] y=@
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = x[n] / x[n] } }\n' >nan.tile
 expect 0 'y: f32[2] = nan nan' "$tilec" run nan.tile x=zeros:f32[2] y=@
+
+# A dimension that only an expression knows.
+cat >halves.tile <<'END'
+kernel halves(x: in f32[M, 2 * N - 1], y: out f32[M, N], z: out f32[N + M]) {
+    grid (m, n) in (M, tiles(N, 8)) { y[m, n] = x[m, n] }
+    grid k in tiles(N + M, 8) { z[k] = 1 }
+}
+END
+expect 0 'y: f32[2, 3] = 0 1 2 5 6 7' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
+expect 0 'z: f32[5] = 1 1 1 1 1' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
+expect 1 'nothing decides the shape' "$tilec" run halves.tile x=arange:f32[2,4] y=@ z=@
 finish

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char shared_symbol[] = "tile_shared";
+enum { SYMBOL_BYTES = 512 };
 
 /* ---- threads ---- */
 
@@ -61,13 +61,13 @@ void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {
 }
 
 /* extern shared memory: as much as the launch asks for. */
-static void declare_shared(Exporter *exporter, MlirModule module) {
+static void declare_shared(Exporter *exporter, MlirModule module, const char *symbol) {
     MlirContext mlir = exporter->mlir;
     MlirOperationState state = mlirOperationStateGet(text_ref("llvm.mlir.global"), exporter->location);
     MlirType bytes = mlirLLVMArrayTypeGet(scalar_of(exporter, TILE_I8), 0);
     MlirNamedAttribute attributes[] = {
         named(exporter, NAME_GLOBAL_TYPE, mlirTypeAttrGet(bytes)),
-        named(exporter, NAME_SYMBOL, mlirStringAttrGet(mlir, text_ref(shared_symbol))),
+        named(exporter, NAME_SYMBOL, mlirStringAttrGet(mlir, text_ref(symbol))),
         named(exporter, NAME_LINKAGE, mlirLLVMLinkageAttrGet(mlir, MlirLLVMLinkageExternal)),
         named(exporter, NAME_ADDRESS_SPACE, export_integer(exporter, TILE_I32, BRIDGE_SHARED)),
         named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 1024))};
@@ -97,14 +97,15 @@ void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const 
         export_fail(exporter, TILE_INTERNAL, NULL, "a GPU phase's last parameter is its shared memory");
         return;
     }
-    char symbol[512];
+    char symbol[SYMBOL_BYTES], shared[SYMBOL_BYTES + sizeof "$shared"];
     tile_bridge_symbol(func, symbol, sizeof symbol);
-    declare_shared(exporter, module);
+    snprintf(shared, sizeof shared, "%s$shared", symbol);
+    declare_shared(exporter, module, shared);
     MlirBlock block = export_begin_function(exporter, module, symbol, false, count - 1, types, attributes);
     mark_kernel(exporter, mlirBlockGetParentOperation(block), func);
     for (unsigned i = 0; i + 1 < count; i++)
         exporter->values[func->body.arguments[i]->number] = mlirBlockGetArgument(block, i);
-    MlirAttribute global = mlirFlatSymbolRefAttrGet(exporter->mlir, text_ref(shared_symbol));
+    MlirAttribute global = mlirFlatSymbolRefAttrGet(exporter->mlir, text_ref(shared));
     exporter->values[func->body.arguments[count - 1]->number] =
         export_build(exporter, "llvm.mlir.addressof", types[count - 1], NO_VALUES,
                      ATTRIBUTES(named(exporter, NAME_GLOBAL_NAME, global)));

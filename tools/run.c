@@ -84,6 +84,7 @@ static bool make_twin(const TileProgram *program, TileProgramArgument *twin, Til
         if (tile_argument_is_written(&twin[i])) {
             if (!copy_argument(&twin[i], &copies[i], error)) return false;
             view.data = copies[i].data + (view.data - (char *)twin[i].base.storage);
+            twin[i].base.storage = copies[i].storage;
         }
         tile_program_bind(&twin[i], &view);
     }

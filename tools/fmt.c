@@ -1,22 +1,11 @@
 /* tilec fmt: the house style of .tile files. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "parser/format.h"
 #include "tools/file.h"
 #include "tools/replace.h"
 #include "tools/session.h"
-
-static int show_errors(TileSession *session, TileArena *arena, TileDiagnostics *diagnostics) {
-    TileText text = {.arena = arena};
-    if (session->json)
-        tile_diagnostics_render_json(diagnostics, &text);
-    else
-        tile_diagnostics_render(diagnostics, &text, isatty(STDERR_FILENO));
-    fputs(tile_text_get(&text), stderr);
-    return tile_status_exit_code(TILE_INVALID_SOURCE);
-}
 
 /* What to do with the result: `-` goes to the output, a file is replaced where it changed. */
 static int deliver(TileSession *session, const char *path, bool check, bool changed, const TileText *formatted) {
@@ -45,7 +34,7 @@ static int format_file(TileSession *session, TileArena *arena, const char *path,
     tile_status status = tile_file_read(arena, path, &text, &length, &error);
     if (status != TILE_OK) return tile_session_fail(session, status, "%s", tile_text_get(&error));
     status = tile_format(arena, diagnostics, strcmp(path, "-") == 0 ? "<stdin>" : path, text, length, &formatted);
-    if (status == TILE_INVALID_SOURCE) return show_errors(session, arena, diagnostics);
+    if (status == TILE_INVALID_SOURCE) return tile_session_diagnostics(session, status, arena, diagnostics);
     if (status != TILE_OK)
         return tile_session_fail(session, status,
                                  "%s: formatted, it would mean something else, so it is left as it is; please report "

@@ -50,6 +50,16 @@ int tile_session_report(TileSession *session, tile_status status, TileReport *re
     return tile_status_exit_code(status);
 }
 
+int tile_session_diagnostics(TileSession *session, tile_status status, TileArena *arena, TileDiagnostics *diagnostics) {
+    TileText text = {.arena = arena};
+    if (session->json)
+        tile_diagnostics_render_json(diagnostics, &text);
+    else
+        tile_diagnostics_render(diagnostics, &text, isatty(STDERR_FILENO));
+    fputs(tile_text_get(&text), stderr);
+    return tile_status_exit_code(status);
+}
+
 int tile_session_finish(TileSession *session) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
     if (errno == EPIPE) return tile_status_exit_code(TILE_IO); /* a reader that has seen enough needs no words */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/diagnostic.h"
 #include "base/string.h"
 #include "tile/tile.h"
 
@@ -29,6 +30,9 @@ typedef struct TileCommand {
     const TileOption *options; /* ends in an option without a name; NULL for none */
 } TileCommand;
 
+/* "0.1.0" */
+const char *tile_version(void);
+
 /* All commands; *count is how many. */
 const TileCommand *tile_commands(size_t *count);
 /* The options that every command takes. */
@@ -43,6 +47,8 @@ int tile_session_fail(TileSession *session, tile_status status, const char *form
 /* Shows what a compilation has to say (report may be NULL) and releases it. A failure without a report is shown
  * by its status. Returns the exit status. */
 int tile_session_report(TileSession *session, tile_status status, TileReport *report);
+/* The same for diagnostics that a command found by itself, which lie in the arena. */
+int tile_session_diagnostics(TileSession *session, tile_status status, TileArena *arena, TileDiagnostics *diagnostics);
 /* Flushes the output stream: a full disk behind it is an error. Returns the exit status. */
 int tile_session_finish(TileSession *session);
 
@@ -60,6 +66,9 @@ int tile_command_emit(TileSession *session, char **words, int count);
 int tile_command_test(TileSession *session, char **words, int count);
 int tile_command_check(TileSession *session, char **words, int count);
 int tile_command_fmt(TileSession *session, char **words, int count);
+int tile_command_doc(TileSession *session, char **words, int count);
+int tile_command_completions(TileSession *session, char **words, int count);
+int tile_command_man(TileSession *session, char **words, int count);
 int tile_command_backends(TileSession *session, char **words, int count);
 int tile_command_help(TileSession *session, char **words, int count);
 

@@ -71,6 +71,12 @@ static const TileOption fmt_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const TileOption doc_options[] = {
+    {"-o", " FILE", "where the page goes, instead of the standard output; a folder gets a page for each file, and index.md"},
+    {"--title", "TEXT", "the page's heading; `Reference` if not given, of one file its name"},
+    {NULL, NULL, NULL},
+};
+
 /* What `run` and the commands that measure take behind the file. */
 #define ARGUMENT_HELP                                                                                                  \
     "Arguments stand behind the file, by parameter name and in any order:\n"                                           \
@@ -102,14 +108,26 @@ static const TileCommand commands[] = {
      "of more than 120 columns are broken. Formatting twice changes nothing more. A file with errors of syntax is\n"
      "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n",
      tile_command_fmt, fmt_options},
+    {"doc", "FILE..", "write reference pages from /// comments",
+     "The page is Markdown: an index, and each kernel, function and constant in the order of the text, with its header,\n"
+     "its /// comment, and what the header says of types, dimensions, requirements, tuning and exports. The /// lines\n"
+     "at the top of a file are about all of it where a blank line stands behind them. Comments are Markdown too.\n"
+     "Example: tilec doc stdlib/*.tile --title='The standard library' -o stdlib.md\n",
+     tile_command_doc, doc_options},
     {"emit", "KIND FILE[:KERNEL] [NAME=value..]", "print a stage of the compilation",
      "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and static dimensions\n"
      "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n",
      tile_command_emit, emit_options},
     {"backends", "", "list what can run here, and why not", "", tile_command_backends, NULL},
+    {"completions", "bash|zsh|fish", "print a shell's completions of tilec",
+     "For this session: source <(tilec completions bash). Installed packages have them already.\n",
+     tile_command_completions, NULL},
+    {"man", "", "print the manual page", "To read it: tilec man | man -l -\n", tile_command_man, NULL},
     {"help", "[COMMAND|passes|ops]", "explain a command, list the passes or the operations", "", tile_command_help,
      NULL},
 };
+
+const char *tile_version(void) { return VERSION_TEXT(TILE_VERSION); }
 
 const TileOption *tile_session_options(void) { return session_options; }
 
@@ -156,7 +174,7 @@ static int run_command(TileSession *session, char **words, int count) {
     if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
         return tile_command_help(session, words, 0) | (count == 0);
     if (strcmp(words[0], "--version") == 0) {
-        printf("tilec " VERSION_TEXT(TILE_VERSION) "\n");
+        printf("tilec %s\n", tile_version());
         return tile_session_finish(session);
     }
     const TileCommand *command = tile_command_find(words[0]);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every f32 argument of every transcendental function against the C library in double, one function at a time: about
 # two minutes each on one core. Prints the table of docs/math.md. A step other than 1 takes a sample.
-# usage: soak_math.sh [STEP]
+# Then `pow` on ten million pairs. usage: soak_math.sh [STEP]
 set -eu
 cd "$(dirname "$0")/.."
 step=${1:-1}
@@ -16,4 +16,5 @@ done
 for name in exp exp2 log log2 sin cos tanh sigmoid; do
     "$work/soak_math" "$name" approx "$step" || status=1
 done
+"$work/soak_math" pow 10000000 || status=1
 exit $status

@@ -1,6 +1,8 @@
 /* Every f32 argument of one transcendental function against the C library in double: the greatest error in units of
  * the last place, and how many results are wrong in kind (NaN, infinity, sign of zero).
- * usage: soak_math FUNCTION [approx] [STEP] */
+ * usage: soak_math FUNCTION [approx] [STEP]
+ *        soak_math pow PAIRS       pairs of random bits, half of them near 1, where the result is neither 0 nor
+ * infinite */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +68,41 @@ static bool is_beyond_approx(TileOpId id, float x, double exact) {
     return fabs(exact) < 0x1p-125;
 }
 
+static uint64_t next_random(uint64_t *state) {
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static float from_bits(uint64_t bits) {
+    uint32_t low = (uint32_t)bits;
+    float x;
+    memcpy(&x, &low, sizeof x);
+    return x;
+}
+
+static int check_pow(uint64_t pairs) {
+    Worst worst = {0};
+    uint64_t state = 1;
+    float other = 0;
+    for (uint64_t i = 0; i < pairs; i++) {
+        uint64_t random = next_random(&state);
+        /* 1/4 to 4 to a power of up to 64: results over the whole range of f32. */
+        float x =
+            i & 1 ? ldexpf(1 + (float)(random & 0xffffff) * 0x1p-24f, (int)(random >> 24 & 3) - 2) : from_bits(random);
+        float y = i & 1 ? (float)(int32_t)(random >> 32) * 0x1p-25f : from_bits(random >> 32);
+        double before = worst.ulps;
+        compare(&worst, x, tile_math_f32(TILE_OP_POW, false, x, y), pow(x, y));
+        if (worst.ulps > before) other = y;
+    }
+    printf("pow: at most %.3f ulp, at %a, %a; %lu of the wrong kind (%a)\n", worst.ulps, worst.at, other, worst.kinds,
+           worst.kind_at);
+    return worst.kinds || worst.ulps > 2;
+}
+
 int main(int count, char **arguments) {
+    if (count == 3 && strcmp(arguments[1], "pow") == 0) return check_pow(strtoull(arguments[2], NULL, 10));
     bool approx = count > 2 && strcmp(arguments[2], "approx") == 0;
     uint64_t step = count > 2 + approx ? strtoull(arguments[2 + approx], NULL, 10) : 1;
     for (size_t f = 0; count > 1 && step && f < sizeof functions / sizeof *functions; f++) {

@@ -9,12 +9,21 @@
 
 /* ---- stopping ---- */
 
-static void say_where(TileExecutor *e, const TileOp *op) {
+static void print_place(const TileExecutor *e, const TileOp *op, TileText *text) {
     TileLocation at = op->location;
     const TileContext *context = e->func->module->context;
     if (at.line && at.file && at.file < context->files.count)
-        tile_text_format(&e->message, "%s:", context->files.items[at.file]);
-    if (at.line) tile_text_format(&e->message, "%u:%u: ", at.line, at.column);
+        tile_text_format(text, "%s:", context->files.items[at.file]);
+    if (at.line) tile_text_format(text, "%u:%u: ", at.line, at.column);
+}
+
+void tile_exec_print_op(const TileExecutor *e, const TileOp *op, TileText *text) {
+    print_place(e, op, text);
+    tile_op_print(text, op, TILE_PRINT_NO_REGIONS);
+}
+
+static void say_where(TileExecutor *e, const TileOp *op) {
+    print_place(e, op, &e->message);
     tile_text_add(&e->message, tile_op_func(op)->name);
     for (size_t i = 0; i < e->depth; i++) {
         const ExecFrame *frame = &e->frames[i];
@@ -94,7 +103,18 @@ ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame) {
     return &e->frames[e->depth++];
 }
 
-/* One block of memory for the activation and its registers. Parameters are poison until they are bound. */
+/* Parameters are poison until they are bound. */
+static void set_up(ExecActivation *activation) {
+    const ExecProgram *program = activation->program;
+    tile_exec_set_constants(activation);
+    for (uint32_t i = 0; i < program->body.argument_count; i++) {
+        ExecValue value = tile_exec_register(activation, program->body.first_argument + i);
+        memset(value.poison, 1, value.count);
+        *value.any = 1;
+    }
+}
+
+/* One block of memory for the activation and its registers. */
 ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
     size_t lanes = program->lane_count, registers = program->register_count;
     size_t bytes = sizeof(ExecActivation) + lanes * 9 + registers;
@@ -109,13 +129,13 @@ ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
     activation->poison = (uint8_t *)(activation->lanes + lanes);
     activation->any = activation->poison + lanes;
     activation->first_object = e->object_count;
-    tile_exec_set_constants(activation);
-    for (uint32_t i = 0; i < program->body.argument_count; i++) {
-        ExecValue value = tile_exec_register(activation, program->body.first_argument + i);
-        memset(value.poison, 1, value.count);
-        *value.any = 1;
-    }
+    set_up(activation);
     return activation;
+}
+
+void tile_exec_reset(ExecActivation *activation) {
+    memset(activation->lanes, 0, activation->program->lane_count * 9 + activation->program->register_count);
+    set_up(activation);
 }
 
 void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation) {

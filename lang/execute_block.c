@@ -1,18 +1,37 @@
 /* Blocks of threads: each thread runs the phase as an executor of its own, with registers and frames of its own and the
- * memory objects of all. The scheduler lets one of them go on at a time, at random where there is a seed, until it
- * meets an op at which threads wait for others. */
+ * memory objects of all. The scheduler lets one of them go on at a time until it meets an op at which threads wait for
+ * others: in turn, or, where there is a seed, at random and with a bias that changes, since what goes wrong seldom goes
+ * wrong where all threads are about equally fast. Blocks run one after the other; with a seed, in any order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lang/execute_state.h"
 
+typedef enum Bias {
+    BIAS_NONE,
+    BIAS_AHEAD,    /* one thread runs as far as it can, then its neighbour */
+    BIAS_STARVED,  /* one thread runs only when no other can */
+    BIAS_BACKWARD, /* the last thread that can */
+    BIAS_LOCKSTEP, /* each thread one step */
+    BIAS_COUNT
+} Bias;
+
+typedef struct Schedule {
+    Bias bias;
+    uint64_t turns;  /* for which it holds */
+    uint32_t thread; /* the one that it is about; without a seed, the last one that ran */
+} Schedule;
+
 typedef struct Block {
     TileExecutor *host;
-    const ExecInstruction *grid;
     const ExecActivation *phase; /* holds the parameters */
     TileExecutor *threads;
-    uint32_t count;
+    uint32_t count, shared; /* threads; the object */
     int64_t number, blocks;
+    uint32_t waiting; /* threads at a barrier */
+    uint32_t *lanes;  /* for each warp: threads at an exchange */
+    ExecRaces *races;
+    Schedule schedule;
 } Block;
 
 /* ---- what threads do alone ---- */
@@ -41,11 +60,21 @@ bool tile_exec_meet(TileExecutor *e, const ExecInstruction *in) {
 
 /* ---- what they do together ---- */
 
+static bool take_over(TileExecutor *host, const TileExecutor *thread) {
+    host->state = thread->state;
+    host->message = thread->message;
+    return false;
+}
+
+static uint32_t warp_size(const Block *block, uint32_t first) {
+    return block->count - first < TILE_WARP_THREADS ? block->count - first : TILE_WARP_THREADS;
+}
+
 /* Lane values pass between warps' registers; a lane that does not exist gives poison. */
 static bool exchange(Block *block, uint32_t first) {
     uint64_t bits[TILE_WARP_THREADS];
     bool poison[TILE_WARP_THREADS];
-    uint32_t count = block->count - first < TILE_WARP_THREADS ? block->count - first : TILE_WARP_THREADS;
+    uint32_t count = warp_size(block, first);
     for (uint32_t lane = 0; lane < count; lane++) {
         TileExecutor *e = &block->threads[first + lane];
         ExecValue value = tile_exec_operand(e, e->meeting, 0);
@@ -55,10 +84,13 @@ static bool exchange(Block *block, uint32_t first) {
     for (uint32_t lane = 0; lane < count; lane++) {
         TileExecutor *e = &block->threads[first + lane];
         int64_t mask;
-        if (!tile_exec_integer(e, e->meeting, 1, "the lane", &mask)) return false;
+        if (!tile_exec_integer(e, e->meeting, 1, "the lane", &mask)) return take_over(block->host, e);
         int64_t from = (int64_t)lane ^ mask;
         ExecValue result = tile_exec_result(e, e->meeting);
-        if (from < 0 || from >= TILE_WARP_THREADS) return tile_exec_fault(e, e->meeting, "no lane of a warp");
+        if (from < 0 || from >= TILE_WARP_THREADS) {
+            tile_exec_fault(e, e->meeting, "no lane of a warp");
+            return take_over(block->host, e);
+        }
         tile_exec_set_scalar(result, from < count ? bits[from] : 0);
         if (from >= count || poison[from]) tile_exec_set_poison(e, result, 0);
         e->meeting = NULL;
@@ -66,137 +98,167 @@ static bool exchange(Block *block, uint32_t first) {
     return true;
 }
 
-/* Have the threads first .. first + count all come to one and the same op? Those that have ended are not waited for at
- * a barrier. */
+/* Do the threads first .. first + count all wait at one and the same op? */
 static bool have_come(const Block *block, uint32_t first, uint32_t count) {
-    const ExecInstruction *at = NULL;
-    for (uint32_t i = first; i < first + count; i++) {
-        const TileExecutor *e = &block->threads[i];
-        if (e->state == TILE_EXECUTION_DONE) continue;
-        if (!e->meeting || (at && e->meeting != at)) return false;
-        at = e->meeting;
-    }
+    const ExecInstruction *at = block->threads[first].meeting;
+    for (uint32_t i = first; i < first + count; i++)
+        if (block->threads[i].meeting != at) return false;
     return at != NULL;
 }
 
-/* The threads from `first` on that take part in an op; false where one of them has not come. */
-static bool meet_warp(Block *block, uint32_t first, bool *moved) {
-    uint32_t left = block->count - first, count = left < TILE_WARP_THREADS ? left : TILE_WARP_THREADS;
-    const TileExecutor *e = &block->threads[first];
-    if (!e->meeting || e->meeting->op->id != TILE_OP_EXCHANGE || !have_come(block, first, count)) return true;
-    for (uint32_t i = first; i < first + count; i++)
-        if (!block->threads[i].meeting) return true; /* one has ended: this is a deadlock, found by the caller */
-    *moved = true;
-    return exchange(block, first);
-}
-
-static bool meet(Block *block, bool *moved) {
-    *moved = false;
-    for (uint32_t first = 0; first < block->count; first += TILE_WARP_THREADS)
-        if (!meet_warp(block, first, moved)) return false;
-    if (*moved || !have_come(block, 0, block->count)) return true;
-    for (uint32_t i = 0; i < block->count; i++) {
-        TileExecutor *e = &block->threads[i];
-        if (e->meeting && e->meeting->op->id != TILE_OP_BARRIER) return true;
-        *moved |= e->meeting != NULL;
-        e->meeting = NULL;
+/* The thread waits; where it is the last one that the others wait for, all go on. */
+static bool arrive(Block *block, uint32_t thread) {
+    uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
+    if (block->threads[thread].meeting->op->id == TILE_OP_EXCHANGE) {
+        uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
+        if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
+        *lanes = 0;
+        return exchange(block, first);
     }
+    if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
+    block->waiting = 0;
+    for (uint32_t i = 0; i < block->count; i++) block->threads[i].meeting = NULL;
+    tile_exec_next_era(block->races);
     return true;
 }
 
 /* ---- the scheduler ---- */
 
-static bool take_over(TileExecutor *host, const TileExecutor *thread) {
-    host->state = thread->state;
-    host->message = thread->message;
-    return false;
-}
-
 static bool can_run(const TileExecutor *e) { return e->state == TILE_EXECUTION_PAUSED && !e->meeting; }
 
-/* The thread that goes on, from a random one on where there is a seed; count when none can. */
-static uint32_t choose(Block *block, uint32_t last) {
-    uint32_t start = block->host->options.seed ? (uint32_t)(tile_exec_random(block->host) % block->count) : last;
-    for (uint32_t i = 0; i < block->count; i++) {
-        uint32_t thread = (start + i) % block->count;
+static uint64_t random_below(Block *block, uint64_t end) { return tile_exec_random(block->host) % end; }
+
+/* The first thread that can run from `start` on, in steps of `step` threads; count: none can. */
+static uint32_t find_thread(const Block *block, uint32_t start, uint32_t step) {
+    for (uint32_t i = 0, thread = start % block->count; i < block->count; i++, thread = (thread + step) % block->count)
         if (can_run(&block->threads[thread])) return thread;
-    }
     return block->count;
 }
 
-static bool deadlock(Block *block) {
-    for (uint32_t i = 0; i < block->count; i++) {
-        TileExecutor *e = &block->threads[i];
-        if (!e->meeting) continue;
-        tile_exec_fault(e, e->meeting, "thread %u of block %lld waits here for ever", i, (long long)block->number);
-        return take_over(block->host, e);
+/* Which thread goes on, and for how many steps at most. */
+static uint32_t choose(Block *block, uint64_t *steps) {
+    Schedule *schedule = &block->schedule;
+    *steps = UINT32_MAX;
+    if (!block->host->options.seed) return find_thread(block, schedule->thread, 1);
+    if (!schedule->turns--)
+        *schedule = (Schedule){.bias = (Bias)random_below(block, BIAS_COUNT),
+                               .turns = random_below(block, 4 * (uint64_t)block->count),
+                               .thread = (uint32_t)random_below(block, block->count)};
+    *steps = 1 + random_below(block, 64);
+    switch (schedule->bias) {
+    case BIAS_AHEAD: return find_thread(block, schedule->thread, 1);
+    case BIAS_STARVED: return find_thread(block, schedule->thread + 1, 1);
+    case BIAS_BACKWARD: return find_thread(block, block->count - 1, block->count - 1);
+    case BIAS_LOCKSTEP: *steps = 1; return schedule->thread = find_thread(block, schedule->thread + 1, 1);
+    case BIAS_NONE:
+    case BIAS_COUNT: break;
     }
-    return true; /* all have ended */
+    return find_thread(block, (uint32_t)random_below(block, block->count), 1);
 }
 
-static bool schedule(Block *block) {
-    for (uint32_t last = 0;;) {
-        uint32_t thread = choose(block, last);
-        if (thread < block->count) {
-            TileExecutor *e = &block->threads[thread];
-            uint64_t steps = block->host->options.seed ? 1 + tile_exec_random(block->host) % 64 : UINT32_MAX;
-            uint64_t before = e->steps;
-            tile_exec_run(e, e->steps + steps);
-            block->host->steps += e->steps - before;
-            if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
-            last = thread;
+/* Threads that wait at the same op, or have all ended, as ranges. */
+static void print_group(const Block *block, const ExecInstruction *at, TileText *text) {
+    const char *separator = text->length ? "; " : "";
+    for (uint32_t i = 0, end; i < block->count; i = end) {
+        for (end = i; end < block->count && block->threads[end].meeting == at; end++) continue;
+        if (end == i) {
+            end++;
             continue;
         }
-        bool moved;
-        if (!meet(block, &moved)) {
-            for (uint32_t i = 0; i < block->count; i++)
-                if (block->threads[i].state == TILE_EXECUTION_FAULT) return take_over(block->host, &block->threads[i]);
-        }
-        if (!moved) return deadlock(block);
+        tile_text_format(text, end - i > 1 ? "%s%u .. %u" : "%s%u", separator, i, end - 1);
+        separator = ", ";
     }
+    tile_text_add(text, at ? " at `" : " at the end");
+    if (!at) return;
+    tile_exec_print_op(block->host, at->op, text);
+    tile_text_add(text, "`");
+}
+
+/* No thread can run: all have ended, or some wait for what does not come. */
+static bool end_block(Block *block) {
+    uint32_t waits = 0;
+    TileText groups = {.arena = block->host->arena};
+    while (waits < block->count && !block->threads[waits].meeting) waits++;
+    if (waits == block->count) return true;
+    TileExecutor *e = &block->threads[waits];
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint32_t first = 0;
+        while (block->threads[first].meeting != block->threads[i].meeting) first++;
+        if (first == i) print_group(block, block->threads[i].meeting, &groups);
+    }
+    const char *what = e->meeting->op->id == TILE_OP_BARRIER ? "threads of the block" : "lanes of the warp";
+    tile_exec_fault(e, e->meeting, "a deadlock: not all %s come here; threads of block %lld: %s", what,
+                    (long long)block->number, tile_text_get(&groups));
+    return take_over(block->host, e);
+}
+
+static bool run_threads(Block *block) {
+    uint64_t steps;
+    for (uint32_t thread; (thread = choose(block, &steps)) < block->count;) {
+        TileExecutor *e = &block->threads[thread];
+        uint64_t before = e->steps;
+        tile_exec_run(e, before + steps);
+        block->host->steps += e->steps - before;
+        if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
+        if (e->meeting && !arrive(block, thread)) return false;
+        if (!block->host->options.seed) block->schedule.thread = thread;
+    }
+    return end_block(block);
 }
 
 /* ---- one block ---- */
 
-/* The parameters that the host has bound, and the objects that they lie in, by the same numbers. */
-static bool start_thread(Block *block, uint32_t number, uint32_t shared) {
+/* The objects are those of the host, by the same numbers. */
+static bool create_thread(Block *block, uint32_t number) {
     TileExecutor *host = block->host, *e = &block->threads[number];
-    const ExecProgram *program = block->phase->program;
     *e = (TileExecutor){.arena = host->arena,
-                        .func = program->func,
+                        .func = block->phase->program->func,
                         .options = host->options,
                         .programs = host->programs,
-                        .message = {.arena = host->arena},
-                        .state = TILE_EXECUTION_PAUSED,
-                        .started = true,
                         .thread = number,
                         .thread_count = block->count,
-                        .block = block->number,
                         .block_count = block->blocks};
     e->objects = malloc(host->object_count * sizeof *e->objects);
     if (!e->objects) return tile_exec_out_of_memory(host);
     e->object_count = e->object_capacity = host->object_count;
     memcpy(e->objects, host->objects, host->object_count * sizeof *e->objects);
     for (size_t i = 0; i < e->object_count; i++) e->objects[i].owned = NULL;
-    e->root = tile_exec_activate(e, (ExecProgram *)program);
-    if (!e->root) return tile_exec_out_of_memory(host);
-    uint32_t count = program->body.argument_count;
-    for (uint32_t i = 0; i + 1 < count; i++)
-        tile_exec_copy(tile_exec_register(block->phase, program->body.first_argument + i),
-                       tile_exec_register(e->root, program->body.first_argument + i));
-    ExecValue scratch = tile_exec_register(e->root, program->body.first_argument + count - 1);
-    scratch.lanes[0] = shared;
-    scratch.lanes[1] = 0;
-    *scratch.any = 0;
-    return tile_exec_push(e, &(ExecFrame){.activation = e->root, .code = &program->body, .active = 1}) != NULL ||
-           tile_exec_out_of_memory(host);
+    e->root = tile_exec_activate(e, block->phase->program);
+    return e->root || tile_exec_out_of_memory(host);
 }
 
-static void end_thread(TileExecutor *e) {
-    for (size_t i = e->root ? e->root->first_object : e->object_count; i < e->object_count; i++)
-        free(e->objects[i].owned);
+/* What the thread has made itself: buffers, activations of functions that it has called. */
+static void drop_own(TileExecutor *e) {
+    if (e->root) tile_exec_release(e, e->root->first_object);
     for (size_t i = 0; i < e->depth; i++)
         if (e->frames[i].owner && e->frames[i].owner->op->id == TILE_OP_CALL) free(e->frames[i].activation);
+    e->depth = 0;
+}
+
+static bool start_thread(Block *block, uint32_t number) {
+    TileExecutor *e = &block->threads[number];
+    drop_own(e);
+    e->object_count = e->root->first_object; /* nothing points to the others any more */
+    e->state = TILE_EXECUTION_PAUSED;
+    e->started = true;
+    e->message = (TileText){.arena = e->arena};
+    e->block = block->number;
+    e->meeting = NULL;
+    tile_exec_reset(e->root);
+    const ExecProgram *program = e->root->program;
+    uint32_t last = program->body.first_argument + program->body.argument_count - 1;
+    for (uint32_t i = program->body.first_argument; i < last; i++)
+        tile_exec_copy(tile_exec_register(block->phase, i), tile_exec_register(e->root, i));
+    ExecValue shared = tile_exec_register(e->root, last);
+    shared.lanes[0] = block->shared;
+    shared.lanes[1] = 0;
+    *shared.any = 0;
+    return tile_exec_push(e, &(ExecFrame){.activation = e->root, .code = &program->body, .active = 1}) != NULL ||
+           tile_exec_out_of_memory(block->host);
+}
+
+static void destroy_thread(TileExecutor *e) {
+    drop_own(e);
     free(e->root);
     free(e->frames);
     free(e->objects);
@@ -204,18 +266,51 @@ static void end_thread(TileExecutor *e) {
     free(e->scratch);
 }
 
-static bool run_block(Block *block) {
+static bool run_block(Block *block, int64_t number) {
+    const ExecObject *shared = &block->host->objects[block->shared];
+    block->number = number;
+    block->waiting = 0;
+    memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
+    if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);
+    if (shared->poison) memset(shared->poison, 1, (size_t)shared->size);
+    if (!tile_exec_begin_block(block->host, block->races, number, shared)) return false;
+    for (uint32_t i = 0; i < block->count; i++)
+        if (!start_thread(block, i)) return false;
+    return run_threads(block);
+}
+
+/* ---- all blocks ---- */
+
+/* Their numbers in the order in which they run; NULL: in turn. False where there is no memory. */
+static bool choose_order(Block *block, int64_t **order) {
+    *order = NULL;
+    if (!block->host->options.seed) return true;
+    *order = malloc((size_t)block->blocks * sizeof **order);
+    if (!*order) return tile_exec_out_of_memory(block->host);
+    for (int64_t i = 0; i < block->blocks; i++) {
+        int64_t at = (int64_t)random_below(block, (uint64_t)i + 1);
+        (*order)[i] = (*order)[at];
+        (*order)[at] = i;
+    }
+    return true;
+}
+
+static bool run_blocks(Block *block) {
+    TileExecutor *host = block->host;
     const TileFunc *func = block->phase->program->func;
-    size_t first_object = block->host->object_count;
-    uint32_t shared;
-    if (!tile_exec_allocate(block->host, func->scratch_bytes, 1024, true, &shared)) return false;
-    bool going = true;
-    for (uint32_t i = 0; i < block->count; i++) block->threads[i] = (TileExecutor){0};
-    for (uint32_t i = 0; i < block->count && going; i++) going = start_thread(block, i, shared);
-    going = going && schedule(block);
-    for (uint32_t i = 0; i < block->count; i++) end_thread(&block->threads[i]);
-    tile_exec_release(block->host, first_object);
-    block->host->object_count = first_object; /* nothing points to it any more */
+    int64_t *order = NULL;
+    block->threads = calloc(block->count, sizeof *block->threads);
+    block->lanes = calloc(block->count, sizeof *block->lanes);
+    if (!block->threads || !block->lanes) return tile_exec_out_of_memory(host);
+    if (!tile_exec_allocate(host, func->scratch_bytes, 1024, true, &block->shared) || !choose_order(block, &order))
+        return false;
+    block->races = tile_exec_watch(host);
+    bool going = block->races != NULL;
+    for (uint32_t i = 0; i < block->count && going; i++) going = create_thread(block, i);
+    for (int64_t i = 0; i < block->blocks && going; i++) going = run_block(block, order ? order[i] : i);
+    for (uint32_t i = 0; i < block->count; i++) destroy_thread(&block->threads[i]);
+    tile_exec_unwatch(host, block->races);
+    free(order);
     return going;
 }
 
@@ -225,14 +320,12 @@ bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecAc
     if (!parameters || func->body.arguments[parameters - 1]->type->kind != TILE_TYPE_POINTER ||
         func->body.arguments[parameters - 1]->type->space != TILE_SPACE_SHARED)
         return tile_exec_fault(e, grid, "the last parameter of %s is not its shared memory", func->name);
-    Block block = {.host = e, .grid = grid, .phase = phase, .count = func->threads, .blocks = block_count};
-    block.threads = calloc(func->threads, sizeof *block.threads);
-    if (!block.threads) return tile_exec_out_of_memory(e);
-    bool going = true;
-    for (int64_t i = 0; i < block_count && going; i++) {
-        block.number = i;
-        going = run_block(&block);
-    }
+    Block block = {.host = e, .phase = phase, .count = func->threads, .blocks = block_count};
+    size_t first_object = e->object_count;
+    bool done = run_blocks(&block);
+    tile_exec_release(e, first_object);
+    e->object_count = first_object; /* nothing points to it any more */
     free(block.threads);
-    return going;
+    free(block.lanes);
+    return done;
 }

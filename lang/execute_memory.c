@@ -113,7 +113,7 @@ bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t
                             TileScalar scalar, uint64_t *bits, bool *poison) {
     int64_t size = tile_scalar_bytes(scalar);
     const ExecObject *object = reach(e, in, number, offset, size, false);
-    if (!object) return false;
+    if (!object || (object->shadow && !tile_exec_share(e, in, number, offset, size, false))) return false;
     *bits = read_bits(object->base + offset, scalar);
     *poison = object->poison && memchr(object->poison + offset, 1, (size_t)size);
     return true;
@@ -125,12 +125,13 @@ bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_
     ExecObject *object = reach(e, in, number, offset, size, true);
     if (!object) return false;
     if (poison && !object->keeps_poison) return tile_exec_fault(e, in, "stores a lane that is poison");
+    if (object->shadow && !tile_exec_share(e, in, number, offset, size, true)) return false;
     write_bits(object->base + offset, scalar, bits);
     if (object->poison) memset(object->poison + offset, poison, (size_t)size);
     return true;
 }
 
-/* Programs run one after the other here, so that nothing can come in between. */
+/* Threads and programs take turns between ops only, so that nothing can come in between. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first) {
     int64_t update = tile_op_integer(in->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
@@ -244,6 +245,7 @@ static bool load_all(TileExecutor *e, const ExecInstruction *in, const Lanes *la
     int64_t offset = (int64_t)lanes->pointer.lanes[1], size = result.count * lanes->bytes;
     const ExecObject *object = reach_all(e, in, lanes, result.count, false);
     if (!object || (object->poison && memchr(object->poison + offset, 1, (size_t)size))) return false;
+    if (object->shadow && !tile_exec_share(e, in, lanes->pointer.lanes[0], offset, size, false)) return false;
     for (uint32_t i = 0; i < result.count; i++)
         result.lanes[i] = read_bits(object->base + offset + i * lanes->bytes, lanes->scalar);
     return true;
@@ -252,7 +254,8 @@ static bool load_all(TileExecutor *e, const ExecInstruction *in, const Lanes *la
 static bool store_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, ExecValue value) {
     int64_t offset = (int64_t)lanes->pointer.lanes[1], size = value.count * lanes->bytes;
     ExecObject *object = *value.any ? NULL : reach_all(e, in, lanes, value.count, true);
-    if (!object) return false;
+    if (!object || (object->shadow && !tile_exec_share(e, in, lanes->pointer.lanes[0], offset, size, true)))
+        return false;
     for (uint32_t i = 0; i < value.count; i++)
         write_bits(object->base + offset + i * lanes->bytes, lanes->scalar, value.lanes[i]);
     if (object->poison) memset(object->poison + offset, 0, (size_t)size);

@@ -7,7 +7,8 @@
  *   execute_memory.c   objects, tensors, accesses of both forms
  *   execute_control.c  regions, loops, calls
  *   execute_phases.c   grids run by phase functions
- *   execute_block.c    phases of GPUs: blocks of threads
+ *   execute_block.c    phases of GPUs: blocks of threads, and their scheduler
+ *   execute_race.c     accesses of several threads to the same memory
  *
  * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
  * the number of a memory object and the offset in it; a tensor one, the number of its descriptor. */
@@ -19,6 +20,8 @@
 
 typedef struct ExecInstruction ExecInstruction;
 typedef struct ExecProgram ExecProgram;
+typedef struct ExecShadow ExecShadow;
+typedef struct ExecRaces ExecRaces;
 
 /* False: the executor stops, for the reason noted in it. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -92,6 +95,7 @@ typedef struct ExecObject {
     bool dead;
     void *owned; /* freed with the object */
     uint64_t owned_bytes;
+    ExecShadow *shadow; /* of memory that threads share; NULL elsewhere */
 } ExecObject;
 
 typedef struct ExecTensor {
@@ -162,6 +166,8 @@ void tile_exec_copy(ExecValue from, ExecValue to);
 bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...)
     TILE_PRINTF(4, 5);
 bool tile_exec_out_of_memory(TileExecutor *e);
+/* The op and where it stands. */
+void tile_exec_print_op(const TileExecutor *e, const TileOp *op, TileText *text);
 /* Counts memory that is about to be allocated; false, and the executor stops, beyond the limit. */
 bool tile_exec_count_bytes(TileExecutor *e, uint64_t bytes);
 #define tile_exec_fault(e, in, ...) tile_exec_stop((e), (in), TILE_EXECUTION_FAULT, __VA_ARGS__)
@@ -171,6 +177,8 @@ uint64_t tile_exec_random(TileExecutor *e);
 /* NULL, and the executor stops, where there is no memory. */
 ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame);
 ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program);
+/* As it was when it was made. */
+void tile_exec_reset(ExecActivation *activation);
 void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation);
 /* The operand's only lane, which must not be poison; `what` says what it is for. */
 bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value);
@@ -210,6 +218,20 @@ bool tile_exec_next_phase(TileExecutor *e);
 /* Runs a phase whose activation has its parameters, but for the shared memory that is its last: `block_count` blocks of
  * func->threads threads. */
 bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count);
+
+/* ---- execute_race.c ---- */
+
+/* From now on all objects are shared by threads; NULL, and the executor stops, where there is no memory. */
+ExecRaces *tile_exec_watch(TileExecutor *e);
+void tile_exec_unwatch(TileExecutor *e, ExecRaces *races);
+/* A block begins, with shared memory that nobody has touched. */
+bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared);
+/* The block's threads have all come to a barrier. */
+void tile_exec_next_era(ExecRaces *races);
+/* The thread accesses bytes of an object that has a shadow; false, and it stops, where another thread's access to one
+ * of them is not ordered with this one. */
+bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
+                     bool write);
 
 /* ---- handlers ---- */
 

@@ -1,0 +1,171 @@
+/* Blocks of threads: races of each kind, meetings that fail, and that what is right is not reported. */
+#include <criterion/criterion.h>
+
+#include "tests/unit/lang/executing.h"
+
+TestSuite(execute_block, .init = executing_set_up, .fini = executing_tear_down);
+
+enum { THREADS = 64, PROGRAMS = 3 };
+
+/* A launch of PROGRAMS blocks of THREADS threads. %t is the thread's number, %own its 4 bytes of shared memory, %next
+ * those of the next thread, the last one's being the first's; %at and %mine are 4 bytes of x of each thread of each
+ * block. */
+static const char head[] =
+    "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 3} : i64\n"
+    "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
+    "func phase machine @k.0(%%x: ptr<global>, %%x.dim0: i64, %%x.stride0: i64, %%begin: i64, %%end: i64, "
+    "%%shared: ptr<shared>) threads = 64 scratch_bytes = 1024 {\n"
+    "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%zero = const {value = 0} : i64\n"
+    "  %%one = const {value = 1} : i64\n  %%four = const {value = 4} : i64\n  %%mask = const {value = 63} : i64\n"
+    "  %%warp = const {value = 32} : i64\n  %%o = mul %%t, %%four : i64\n  %%own = ptr_add %%shared, %%o : "
+    "ptr<shared>\n"
+    "  %%t1 = add %%t, %%one : i64\n  %%n1 = and %%t1, %%mask : i64\n  %%no = mul %%n1, %%four : i64\n"
+    "  %%next = ptr_add %%shared, %%no : ptr<shared>\n"
+    "  %%block = block : i64\n  %%blocks = block_count : i64\n  %%row = const {value = 256} : i64\n"
+    "  %%bo = mul %%block, %%row : i64\n  %%line = ptr_add %%x, %%bo : ptr<global>\n"
+    "  %%mine = ptr_add %%line, %%o : ptr<global>\n  %%first = lt %%t, %%warp : bool\n  %%is0 = eq %%t, %%zero : bool\n"
+    "%s  return\n}\n";
+
+static int32_t data[(PROGRAMS + 1) * THREADS];
+
+static TileExecution run(const char *body, uint64_t seed, TileText *message) {
+    memset(data, 0, sizeof data);
+    TileExecutorArgument argument = {
+        .tensor = {.data = data, .above = sizeof data, .extent = {(PROGRAMS + 1) * THREADS}, .stride = {sizeof *data}}};
+    TileFunc *kernel = read_func(tile_arena_format(executing.arena, head, body), "k");
+    return tile_execute_kernel(kernel, &argument, &(TileExecutorOptions){.seed = seed, .phases = executing.module},
+                               message);
+}
+
+enum { SEEDS = 6 }; /* 0: in turn */
+
+static void expect_good(const char *body) {
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        TileText message = {.arena = executing.arena};
+        cr_expect_eq(run(body, seed, &message), TILE_EXECUTION_DONE, "seed %u: %s", (unsigned)seed,
+                     tile_text_get(&message));
+    }
+}
+
+/* Under every seed, whoever comes first. */
+static void expect_fault(const char *body, const char *wanted) {
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        TileText message = {.arena = executing.arena};
+        cr_expect_eq(run(body, seed, &message), TILE_EXECUTION_FAULT, "seed %u", (unsigned)seed);
+        cr_expect(strstr(tile_text_get(&message), wanted), "seed %u, wanted `%s`, got: %s", (unsigned)seed, wanted,
+                  tile_text_get(&message));
+    }
+}
+
+/* ---- races ---- */
+
+Test(execute_block, barriers_order_shared_memory) {
+    expect_good("store %thread, %own\nbarrier\n%v = load %next : i32\nbarrier\nstore %v, %own\n"
+                "%w = load %own : i32\nstore %w, %mine\n");
+    cr_expect_eq(data[5], 6);
+    cr_expect_eq(data[THREADS - 1], 0);
+    expect_fault("store %thread, %own\n%v = load %next : i32\n", "of %shared, which thread");
+    expect_fault("store %thread, %own\nbarrier\n%v = load %next : i32\nstore %v, %own\n", "no barrier stands between");
+    expect_fault("store %thread, %own\nstore %thread, %next\n", "wrote at `store %thread");
+}
+
+/* The report names both ops with their places, the threads and the bytes. */
+Test(execute_block, both_sides_of_a_race_are_named) {
+    TileText message = {.arena = executing.arena};
+    run("store %thread, %own @7:3\nbarrier\n%v = load %next : i32 @8:5\n"
+        "store %v, %own @9:1\n",
+        0, &message);
+    const char *text = tile_text_get(&message);
+    cr_expect(strstr(text,
+                     "9:1: k.0: store %v, %own: a race: thread 0 of block 0 writes bytes 0 .. 4 of %shared, which "
+                     "thread 63 of the same block 0 read at `8:5: %v = load %next : i32`; no barrier stands "
+                     "between"),
+              "%s", text);
+}
+
+/* The same value is no excuse; one writer is. */
+Test(execute_block, equal_values_race_too) {
+    expect_fault("store %thread, %shared\n", "writes bytes 0 .. 4 of %shared");
+    expect_fault("%c = const {value = 1} : i32\nstore %c, %shared\n", "writes bytes 0 .. 4 of %shared");
+    expect_good("store %thread, %shared, %is0 {parts = [mask]}\nbarrier\n%v = load %shared : i32\nstore %v, %mine\n");
+}
+
+Test(execute_block, accesses_of_other_sizes_overlap) {
+    expect_fault("%b = convert %thread : u8\n%q = ptr_add %own, %one : ptr<shared>\nstore %b, %q\n"
+                 "%v = load %next : i32\n",
+                 "a race: ");
+    expect_fault("%v = load %own : vec<2 x i32>\nstore %thread, %own\n", "a race: ");
+    expect_good("%b = convert %thread : u8\n%q = ptr_add %shared, %t : ptr<shared>\nstore %b, %q\nbarrier\n"
+                "%v = load %shared : vec<64 x u8>\n");
+    expect_good("%v = load %mine : i32\nstore %thread, %mine\n%w = load %mine : vec<4 x u8>\nstore %w, %mine\n");
+}
+
+/* Values that lanes exchange order nothing. */
+Test(execute_block, exchanges_order_no_memory) {
+    expect_fault("store %thread, %own\n%c = const {value = 1} : i32\n%v = exchange %thread, %c : i32\n"
+                 "%w = load %next : i32\n",
+                 "a race: ");
+}
+
+Test(execute_block, nothing_orders_blocks) {
+    expect_good("store %thread, %mine\nbarrier\n%v = load %line : i32\nstore %v, %own\n");
+    TileText message = {.arena = executing.arena};
+    static const char *const bodies[] = {
+        "store %thread, %x, %is0 {parts = [mask]}\n",
+        "%v = load %x : i32\nbarrier\nstore %thread, %line, %is0 {parts = [mask]}\n",
+        "store %thread, %line, %is0 {parts = [mask]}\nbarrier\n%v = load %x : i32\n",
+    };
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        message.length = 0;
+        cr_expect_eq(run(bodies[i], 0, &message), TILE_EXECUTION_FAULT);
+        cr_expect(strstr(tile_text_get(&message), "nothing orders the blocks of a launch"), "%s",
+                  tile_text_get(&message));
+    }
+}
+
+Test(execute_block, atomic_updates_race_with_other_accesses_only) {
+    expect_good("%a = atomic %x, %thread {update = add} : i32\n");
+    expect_good("%a = atomic %shared, %is0 {update = read, parts = [mask]} : i32\n");
+    expect_good("%a = atomic %line, %thread {update = add} : i32\nbarrier\n%v = load %line : i32\nstore %v, %own\n");
+    cr_expect_eq(data[0], THREADS * (THREADS - 1) / 2);
+    expect_fault("%a = atomic %line, %thread {update = add} : i32\n%v = load %line : i32\n", "a race: ");
+    expect_fault("%a = atomic %line, %thread {update = add} : i32\nstore %thread, %line, %is0 {parts = [mask]}\n",
+                 "a race: ");
+}
+
+Test(execute_block, shared_memory_is_new_in_each_block) {
+    expect_fault("%v = load %own : i32\nstore %v, %mine\nstore %thread, %own\n", "stores a lane that is poison");
+    expect_fault("%again = lt %zero, %block : bool\n%c = const {value = 0} : i32\nif %again {\n"
+                 "%v = load %own : i32\nstore %v, %mine\nyield\n} {\nstore %c, %mine\nyield\n}\nstore %thread, %own\n",
+                 "stores a lane that is poison");
+}
+
+/* ---- meetings ---- */
+
+Test(execute_block, barriers_in_branches) {
+    expect_good("%yes = lt %zero, %four : bool\nif %yes {\nbarrier\nyield\n} {\nyield\n}\n");
+    expect_fault("if %first {\nbarrier\nyield\n} {\nyield\n}\n",
+                 "a deadlock: not all threads of the block come here; threads of block");
+    expect_fault("if %first {\nbarrier\nyield\n} {\nyield\n}\n", ": 0 .. 31 at `barrier`; 32 .. 63 at the end");
+    expect_fault("if %first {\nbarrier @1:2\nyield\n} {\nbarrier @3:4\nyield\n}\n",
+                 ": 0 .. 31 at `1:2: barrier`; 32 .. 63 at `3:4: barrier`");
+    expect_fault("for %zero, %t, %one (%i: i64) {\nbarrier\nyield\n}\n", ": 0 at the end; 1 .. 63 at `barrier`");
+}
+
+Test(execute_block, exchanges) {
+    expect_good("%c = const {value = 1} : i32\n%v = exchange %thread, %c : i32\nstore %v, %mine\n");
+    cr_expect_eq(data[6], 7);
+    expect_good("%c = const {value = 31} : i32\nif %first {\n%v = exchange %thread, %c : i32\nstore %v, %mine\nyield\n"
+                "} {\nyield\n}\n");
+    cr_expect_eq(data[0], 31);
+    expect_fault("%c = const {value = 1} : i32\nif %is0 {\nyield\n} {\n%v = exchange %thread, %c : i32\nyield\n}\n",
+                 "a deadlock: not all lanes of the warp come here");
+    expect_fault("%c = const {value = 32} : i32\n%v = exchange %thread, %c : i32\n", "no lane of a warp");
+}
+
+/* A warp may go on while others have not begun: the schedule under a seed does that too, and no result changes. */
+Test(execute_block, warps_meet_alone) {
+    expect_fault("%c = const {value = 1} : i32\nif %first {\n%v = exchange %thread, %c : i32\nstore %v, %own\nbarrier\n"
+                 "yield\n} {\n%v = exchange %thread, %c : i32\nyield\n}\n",
+                 "32 .. 63 at the end");
+}

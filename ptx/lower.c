@@ -176,14 +176,17 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
  * stand between two. */
 static bool is_read_back(const TileOp *store) {
     for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
-        if (use->user->id == TILE_OP_LOAD_TILE) return true;
+        if (use->user->id == TILE_OP_LOAD_TILE || use->user->id == TILE_OP_ATOMIC_TILE) return true;
     return false;
 }
 
 static void lower_store(Gpu *gpu, TileOp *op) {
     bool ordered = is_read_back(op);
     if (ordered) gpu_barrier(gpu);
-    gpu_lower_store(gpu, op);
+    if (op->id == TILE_OP_ATOMIC_TILE)
+        gpu_lower_atomic(gpu, op);
+    else
+        gpu_lower_store(gpu, op);
     if (ordered) gpu_barrier(gpu);
 }
 
@@ -196,9 +199,12 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     gpu->b.location = op->location;
     switch ((TileOpId)op->id) {
     case TILE_OP_LOAD_TILE: gpu_lower_load(gpu, op); return;
-    case TILE_OP_STORE_TILE: lower_store(gpu, op); return;
+    case TILE_OP_STORE_TILE:
+    case TILE_OP_ATOMIC_TILE: lower_store(gpu, op); return;
     case TILE_OP_REDUCE: gpu_lower_reduce(gpu, op); return;
     case TILE_OP_ARG_REDUCE: gpu_lower_arg_reduce(gpu, op); return;
+    case TILE_OP_FOLD:
+    case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
     case TILE_OP_DOT: gpu_lower_dot(gpu, op); return;
     case TILE_OP_DIM: lower_dim(gpu, op); return;
     case TILE_OP_CONST:

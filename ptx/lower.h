@@ -2,9 +2,10 @@
  *   lower.c          the pass: parameters, blocks, control
  *   lower_layout.c   which layout the tiles of a function have
  *   lower_values.c   elementwise ops, constants, indices, shapes
- *   lower_access.c   load_tile and store_tile
+ *   lower_access.c   load_tile, store_tile and atomic_tile
  *   lower_move.c     a tile from one layout to another
  *   lower_reduce.c   reductions
+ *   lower_fold.c     folds and scans by a combiner
  *   lower_dot.c      products
  *
  * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed
@@ -74,19 +75,25 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op);
 /* ---- lower_access.c ---- */
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
+void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
 /* ---- lower_move.c ---- */
 /* The tile `value` of layout `from` in layout `to`, both of the same shape. */
 TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to);
-/* Where elements lie in shared memory: bytes for axis index i are i * bytes, and indices from `extent` on have no
- * place. */
+/* Where elements lie in shared memory: bytes for axis index i are i * bytes, behind the first `offset` bytes, and
+ * indices from `extent` on have no place. */
 typedef struct GpuStrides {
-    int64_t bytes[TILE_MAX_TILE_RANK], extent[TILE_MAX_TILE_RANK];
+    int64_t bytes[TILE_MAX_TILE_RANK], extent[TILE_MAX_TILE_RANK], offset;
 } GpuStrides;
 /* Through shared memory: elements of `from` are written by `write`, and those of `to` read by `read`. */
 TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
                                    const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
                                    int64_t elements);
+/* Its halves; behind each stands a barrier of the caller's. */
+void gpu_write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides);
+TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides);
+/* A scalar that one thread has, for all. */
+TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has);
 GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes);
 /* A place in shared memory. */
 TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides);
@@ -99,6 +106,24 @@ TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
 /* ---- lower_reduce.c ---- */
 void gpu_lower_reduce(Gpu *gpu, TileOp *op);
 void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op);
+/* Which bits of a thread's lane or warp number lie on the axis. */
+uint32_t gpu_axis_bits(const TileLayout *layout, TileLayoutDim dim, unsigned axis);
+/* The number of the warp among those that share a line, counted by the bits that are set in `bits`, not 0. */
+TileValue *gpu_warp_rank(Gpu *gpu, uint32_t bits);
+/* Lines along an axis, of which the lanes of a warp all have one value for each register of `result`. */
+typedef struct GpuLines {
+    Gpu *gpu;
+    TileLayout layout, result; /* of the tile; of a value of each line, without copies in registers */
+    unsigned axis;
+} GpuLines;
+/* How many warps share a line. */
+uint32_t gpu_line_warps(const GpuLines *lines);
+/* The values of all warps that share the thread's lines: number w * registers + r is warp w's for register r. */
+TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values);
+
+/* ---- lower_fold.c ---- */
+/* A fold or a scan. */
+void gpu_lower_fold(Gpu *gpu, TileOp *op);
 
 /* ---- lower_dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);

@@ -1,5 +1,5 @@
-/* load_tile and store_tile. Where all lanes of a tile exist, which the whole block finds out at once, a thread moves
- * vectors of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
+/* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist, which the whole block finds out at once, a
+ * thread moves vectors of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
 #include "ptx/lower.h"
 
 enum { ACCESS_BYTES = 16 };
@@ -333,4 +333,57 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
     TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
     TileValue *mask = gpu_and(gpu, first, gpu_and(gpu, access.inside, access.mask));
     tile_build_store(&gpu->b, value, access.base, mask, 0);
+}
+
+/* ---- atomics ---- */
+
+static TileValue *update_element(Gpu *gpu, const Access *access, TileValue *const *parts, unsigned count,
+                                 TileValue *address, TileValue *mask) {
+    int64_t part = TILE_PARTS_MASK;
+    TileAttribute attributes[] = {*tile_op_get(access->op, TILE_ATTRIBUTE_UPDATE),
+                                  {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
+    TileValue *operands[4] = {address};
+    unsigned operand_count = 1;
+    for (unsigned i = 0; i < count; i++) operands[operand_count++] = parts[i];
+    if (mask) operands[operand_count++] = mask;
+    const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
+    return tile_op_result(
+        tile_build_op(&gpu->b, TILE_OP_ATOMIC, operands, operand_count, attributes, mask ? 2 : 1, &type, 1), 0);
+}
+
+/* Of the threads that hold an element one updates it, and lets the others know what was there. */
+static TileValue *update_tile(Gpu *gpu, const Access *access, TileValue *const *parts, unsigned count) {
+    const TileLayout *layout = &access->layout;
+    TileValue *first = gpu_holds_first_copy(gpu, layout);
+    uint32_t registers = tile_layout_registers(layout);
+    TileValue **old = TILE_NEW_ARRAY(gpu->arena, TileValue *, registers);
+    for (uint32_t r = 0; r < registers; r++) {
+        TileValue *own[2];
+        for (unsigned i = 0; i < count; i++) own[i] = gpu_register(gpu, parts[i], r);
+        TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
+        old[r] = update_element(gpu, access, own, count, register_address(gpu, access, r), mask);
+    }
+    TileValue *value = gpu_join(gpu, old, registers);
+    if (!first || !access->op->results[0].first_use) return value;
+    TileLayoutShape shape = gpu_shape(access->type);
+    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(access->type->scalar));
+    return gpu_move_through_shared(gpu, value, access->type->scalar, layout, &strides, layout, &strides,
+                                   tile_type_lanes(access->type));
+}
+
+void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
+    Access access;
+    unsigned count = tile_access_first(op) - 1;
+    read_access(gpu, op, count + 1, op->results[0].type, &access);
+    TileValue *parts[2], *value;
+    for (unsigned i = 0; i < count; i++) parts[i] = gpu_value(gpu, tile_op_operand(op, i + 1));
+    if (tile_type_is_tile(access.type)) {
+        value = update_tile(gpu, &access, parts, count);
+    } else {
+        TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
+        TileValue *mask = gpu_and(gpu, first, gpu_and(gpu, access.inside, access.mask));
+        value = update_element(gpu, &access, parts, count, access.base, mask);
+        if (op->results[0].first_use) value = gpu_share_scalar(gpu, value, first);
+    }
+    tile_map_set(&gpu->values, &op->results[0], value);
 }

@@ -43,7 +43,8 @@ TileLayoutShape gpu_shape(const TileType *tile) {
 /* Vectors and lanes along the last axis, warps along the first ones. */
 static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_warps) {
     TileLayoutBlocked blocked = {0};
-    unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = log_warps, last = (shape->rank - 1u) % TILE_MAX_TILE_RANK;
+    unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = log_warps,
+             last = (shape->rank - 1u) % TILE_MAX_TILE_RANK;
     for (unsigned a = 0; a < shape->rank; a++) {
         left[a] = floor_log2(shape->extent[a]);
         blocked.order[a] = (uint8_t)(last - a);

@@ -49,7 +49,7 @@ TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
 /* ---- shared memory ---- */
 
 GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes) {
-    GpuStrides strides = {{0}, {0}};
+    GpuStrides strides = {{0}, {0}, 0};
     int64_t bytes = scalar_bytes;
     for (unsigned a = shape->rank; a-- > 0;) {
         strides.bytes[a] = bytes;
@@ -71,7 +71,7 @@ TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrid
 }
 
 int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
-    int64_t offset = 0;
+    int64_t offset = strides->offset;
     for (unsigned a = 0; a < layout->rank; a++) offset += gpu_register_index(layout, a, reg) * strides->bytes[a];
     return offset;
 }
@@ -93,7 +93,7 @@ static TileValue *is_inside(Gpu *gpu, const TileLayout *layout, const GpuStrides
     return inside;
 }
 
-static void write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides) {
+void gpu_write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides) {
     TileValue *base = gpu_shared_address(gpu, layout, strides), *first = gpu_holds_first_copy(gpu, layout);
     for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
         TileValue *mask = gpu_and(gpu, first, is_inside(gpu, layout, strides, r));
@@ -102,7 +102,7 @@ static void write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, c
     }
 }
 
-static TileValue *read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides) {
+TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides) {
     uint32_t count = tile_layout_registers(layout);
     const TileType *type = tile_type_scalar(gpu->module->context, scalar);
     TileValue *base = gpu_shared_address(gpu, layout, strides), *zero = tile_build_bits(&gpu->b, type, 0);
@@ -119,11 +119,20 @@ TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar
                                    const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
                                    int64_t elements) {
     gpu_reserve_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar));
-    write_shared(gpu, value, from, write);
+    gpu_write_shared(gpu, value, from, write);
     gpu_barrier(gpu);
-    TileValue *result = read_shared(gpu, scalar, to, read);
+    TileValue *result = gpu_read_shared(gpu, scalar, to, read);
     gpu_barrier(gpu); /* what comes next in shared memory waits for the slowest reader */
     return result;
+}
+
+TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has) {
+    gpu_reserve_shared(gpu, tile_scalar_bytes(scalar->type->scalar));
+    tile_build_store(&gpu->b, scalar, gpu->shared, has, 0);
+    gpu_barrier(gpu);
+    TileValue *shared = tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
+    gpu_barrier(gpu);
+    return shared;
 }
 
 /* ---- moving ---- */

@@ -115,16 +115,16 @@ static void reduce_registers(Reduction *r, Pair whole) {
 
 /* ---- lanes and warps ---- */
 
-static uint32_t bits_on_axis(const Reduction *r, TileLayoutDim dim) {
-    unsigned first = tile_layout_first_bit(&r->layout, dim), low = tile_layout_axis_bit(&r->layout, r->axis);
-    uint32_t mask = ((UINT32_C(1) << r->layout.log_extent[r->axis]) - 1) << low, bits = 0;
-    for (unsigned i = 0; i < r->layout.bits[dim]; i++)
-        if (r->layout.map.column[first + i] & mask) bits |= UINT32_C(1) << i;
+uint32_t gpu_axis_bits(const TileLayout *layout, TileLayoutDim dim, unsigned axis) {
+    unsigned first = tile_layout_first_bit(layout, dim), low = tile_layout_axis_bit(layout, axis);
+    uint32_t mask = ((UINT32_C(1) << layout->log_extent[axis]) - 1) << low, bits = 0;
+    for (unsigned i = 0; i < layout->bits[dim]; i++)
+        if (layout->map.column[first + i] & mask) bits |= UINT32_C(1) << i;
     return bits;
 }
 
 static void reduce_lanes(Reduction *r) {
-    uint32_t bits = bits_on_axis(r, TILE_LAYOUT_LANE);
+    uint32_t bits = gpu_axis_bits(&r->layout, TILE_LAYOUT_LANE, r->axis);
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
         if (!(bits >> i & 1)) continue;
         for (uint32_t to = 0; to < r->registers; to++) {
@@ -135,8 +135,7 @@ static void reduce_lanes(Reduction *r) {
     }
 }
 
-/* The number of the warp among those that share a line, counted by the bits that are set in `bits`. */
-static TileValue *rank_of_warp(Gpu *gpu, uint32_t bits) {
+TileValue *gpu_warp_rank(Gpu *gpu, uint32_t bits) {
     TileValue *rank = NULL;
     for (unsigned i = 0, at = 0; bits >> i; i++) {
         if (!(bits >> i & 1)) continue;
@@ -155,57 +154,67 @@ static int64_t elements_of(const TileLayout *layout) {
     return count;
 }
 
-/* The values of every warp's lines, one array after the other; then each thread combines those of its own lines, in the
- * order of the warps. */
-static void exchange_warps(Reduction *r, bool indices, uint32_t warps, TileValue *rank, TileValue *writes,
-                           TileValue **gathered) {
-    Gpu *gpu = r->gpu;
-    TileScalar scalar = indices ? r->parts[0].index->type->scalar : r->parts[0].value->type->scalar;
-    TileLayoutShape shape = {.rank = r->result.rank};
-    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(&r->result, a);
-    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
-    int64_t line = elements_of(&r->result) * tile_scalar_bytes(scalar);
-    gpu_reserve_shared(gpu, (uint64_t)line * warps);
-    TileValue *base = gpu_shared_address(gpu, &r->result, &strides);
-    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, line)));
-    for (uint32_t to = 0; to < r->registers; to++) {
-        int64_t offset = gpu_shared_register_offset(&r->result, &strides, to);
-        tile_build_store(&gpu->b, indices ? r->parts[to].index : r->parts[to].value,
-                         tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
-    }
-    gpu_barrier(gpu);
-    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
-    for (uint32_t w = 0; w < warps; w++)
-        for (uint32_t to = 0; to < r->registers; to++) {
-            int64_t offset = w * line + gpu_shared_register_offset(&r->result, &strides, to);
-            TileValue *address = tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset));
-            gathered[w * r->registers + to] = tile_build_load(&gpu->b, type, address, NULL, NULL, 0);
-        }
-    gpu_barrier(gpu);
-}
-
 /* One lane of those that share a line writes for its warp, and of the warps that hold the same lines the first. */
-static TileValue *writes_line(const Reduction *r, uint32_t lane_bits, uint32_t warp_bits) {
-    Gpu *gpu = r->gpu;
-    uint32_t lanes = tile_layout_free_bits(&r->layout, TILE_LAYOUT_LANE) | lane_bits;
-    uint32_t warps = tile_layout_free_bits(&r->layout, TILE_LAYOUT_WARP) & ~warp_bits;
+static TileValue *writes_line(const GpuLines *lines) {
+    Gpu *gpu = lines->gpu;
+    const TileLayout *layout = &lines->layout;
+    uint32_t lanes =
+        tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | gpu_axis_bits(layout, TILE_LAYOUT_LANE, lines->axis);
+    uint32_t warps =
+        tile_layout_free_bits(layout, TILE_LAYOUT_WARP) & ~gpu_axis_bits(layout, TILE_LAYOUT_WARP, lines->axis);
     uint32_t bits = lanes | warps << TILE_LANE_BITS;
     if (!bits) return NULL;
     TileValue *low = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, bits));
     return gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0));
 }
 
-static void reduce_warps(Reduction *r) {
-    Gpu *gpu = r->gpu;
-    uint32_t bits = bits_on_axis(r, TILE_LAYOUT_WARP), warps = 1u << __builtin_popcount(bits);
-    if (!bits) return;
-    TileValue *rank = rank_of_warp(gpu, bits), *writes = writes_line(r, bits_on_axis(r, TILE_LAYOUT_LANE), bits);
-    TileValue **values = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * r->registers), **indices = NULL;
-    exchange_warps(r, false, warps, rank, writes, values);
-    if (r->parts[0].index) {
-        indices = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * r->registers);
-        exchange_warps(r, true, warps, rank, writes, indices);
+uint32_t gpu_line_warps(const GpuLines *lines) {
+    return 1u << __builtin_popcount(gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
+}
+
+/* The values of every warp's lines lie one array after the other. */
+TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
+    Gpu *gpu = lines->gpu;
+    const TileLayout *result = &lines->result;
+    TileScalar scalar = values[0]->type->scalar;
+    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(result);
+    TileLayoutShape shape = {.rank = result->rank};
+    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
+    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
+    int64_t line = elements_of(result) * tile_scalar_bytes(scalar);
+    gpu_reserve_shared(gpu, (uint64_t)line * warps);
+    TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
+    TileValue *writes = writes_line(lines), *base = gpu_shared_address(gpu, result, &strides);
+    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, line)));
+    for (uint32_t to = 0; to < count; to++) {
+        int64_t offset = gpu_shared_register_offset(result, &strides, to);
+        tile_build_store(&gpu->b, values[to], tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
     }
+    gpu_barrier(gpu);
+    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
+    TileValue **gathered = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * count);
+    for (uint32_t w = 0; w < warps; w++)
+        for (uint32_t to = 0; to < count; to++) {
+            int64_t offset = w * line + gpu_shared_register_offset(result, &strides, to);
+            TileValue *address = tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset));
+            gathered[w * count + to] = tile_build_load(&gpu->b, type, address, NULL, NULL, 0);
+        }
+    gpu_barrier(gpu);
+    return gathered;
+}
+
+static TileValue **gather_parts(const Reduction *r, bool indices) {
+    GpuLines lines = {r->gpu, r->layout, r->result, r->axis};
+    TileValue **own = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
+    for (uint32_t i = 0; i < r->registers; i++) own[i] = indices ? r->parts[i].index : r->parts[i].value;
+    return gpu_gather_lines(&lines, own);
+}
+
+/* Each thread combines those of its own lines, in the order of the warps. */
+static void reduce_warps(Reduction *r) {
+    uint32_t warps = 1u << __builtin_popcount(gpu_axis_bits(&r->layout, TILE_LAYOUT_WARP, r->axis));
+    if (warps == 1) return;
+    TileValue **values = gather_parts(r, false), **indices = r->parts[0].index ? gather_parts(r, true) : NULL;
     for (uint32_t to = 0; to < r->registers; to++) {
         r->parts[to] = (Pair){values[to], indices ? indices[to] : NULL};
         for (uint32_t w = 1; w < warps; w++) {

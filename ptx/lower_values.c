@@ -196,12 +196,45 @@ static TileValue *lower_permute(Gpu *gpu, const TileOp *op) {
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
     if (whole) return gpu_move(gpu, value, to->scalar, &turned, &want);
     TileLayoutShape shape = gpu_shape(from);
-    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = {{0}, {0}};
+    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = {{0}, {0}, 0};
     for (unsigned i = 0; i < axes->count; i++) {
         read.bytes[i] = write.bytes[order[i]];
         read.extent[i] = write.extent[order[i]];
     }
     return gpu_move_through_shared(gpu, value, to->scalar, &have, &write, &want, &read, tile_type_lanes(to));
+}
+
+/* The whole goes to shared memory, the part comes back. */
+static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to);
+    TileLayoutShape shape = gpu_shape(from);
+    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = write;
+    for (unsigned a = 0; a < to->rank; a++) read.extent[a] = to->extent[a];
+    read.offset =
+        tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) * read.bytes[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)];
+    return gpu_move_through_shared(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, &have, &write, &want, &read,
+                                   tile_type_lanes(from));
+}
+
+static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
+    const TileType *to = op->results[0].type;
+    TileLayout want = gpu_layout(gpu, to);
+    TileLayoutShape shape = gpu_shape(to);
+    GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    gpu_reserve_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar));
+    for (unsigned i = 0; i < 2; i++) {
+        TileValue *old = tile_op_operand(op, i);
+        TileLayout have = gpu_layout(gpu, old->type);
+        part.extent[axis] = old->type->extent[axis];
+        gpu_write_shared(gpu, gpu_value(gpu, old), &have, &part);
+        part.offset = part.extent[axis] * part.bytes[axis];
+    }
+    gpu_barrier(gpu);
+    TileValue *value = gpu_read_shared(gpu, to->scalar, &want, &whole);
+    gpu_barrier(gpu);
+    return value;
 }
 
 static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
@@ -237,6 +270,10 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op) {
         value = lower_reshape(gpu, op);
     else if (op->id == TILE_OP_PERMUTE)
         value = lower_permute(gpu, op);
+    else if (op->id == TILE_OP_SLICE)
+        value = lower_slice(gpu, op);
+    else if (op->id == TILE_OP_CAT)
+        value = lower_cat(gpu, op);
     else if (op->id == TILE_OP_FILL)
         value = lower_fill(gpu, op);
     else

@@ -17,6 +17,6 @@ const char *tile_ptx_pipeline(void) {
     return "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
            "cpu-programs,gpu-blocks,canonicalise,cse,dce,"
            "gpu-machine,canonicalise,cse,licm,dce,"
-           "cpu-math,cse,licm,dce,"
+           "cpu-math,cpu-atomic,cse,licm,dce,"
            "cpu-machine,dce";
 }

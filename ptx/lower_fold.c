@@ -1,0 +1,305 @@
+/* Folds and scans by a combiner, which is associative and not commutative: the order of the elements is kept. The tile
+ * is moved to a layout in which each thread has neighbours along the axis and the lanes and then the warps follow one
+ * another. Each thread folds its own elements in turn. Lanes exchange the folds of ever larger groups: of two groups
+ * that meet, the later one learns what was before it. Warps do so through shared memory, in turn. A scan then goes once
+ * more over the thread's own elements, with what was before them. The order is fixed by the layout. */
+#include "ptx/lower.h"
+
+/* What is folded, or nothing: no element has come yet. */
+typedef struct Cell {
+    TileValue *values[TILE_MAX_FOLD];
+    TileValue *full; /* NULL: certainly; else false where no element has come */
+    bool empty;      /* certainly */
+} Cell;
+
+typedef struct Fold {
+    Gpu *gpu;
+    const TileOp *op;
+    unsigned count, axis;
+    bool scan, reverse, exclusive;
+    GpuLines lines;
+    uint32_t registers, line_count; /* of the tile; of the result of a fold */
+    uint32_t *order;                /* of each line, the registers in the order of the fold */
+    uint32_t length;                /* how many each line has */
+    Cell *elements, *totals, *before;
+} Fold;
+
+/* ---- combining ---- */
+
+static TileValue *choose(Gpu *gpu, TileValue *condition, TileValue *x, TileValue *y) {
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, condition, x, y);
+}
+
+/* Left combined with right; where one of them is empty, the other. */
+static Cell combine(const Fold *f, const Cell *left, const Cell *right) {
+    if (left->empty) return *right;
+    if (right->empty) return *left;
+    Gpu *gpu = f->gpu;
+    Cell result = {0};
+    tile_build_combined(&gpu->b, &f->op->regions[0], left->values, right->values, result.values);
+    for (unsigned k = 0; k < f->count; k++) {
+        if (right->full) result.values[k] = choose(gpu, right->full, result.values[k], left->values[k]);
+        if (left->full) result.values[k] = choose(gpu, left->full, result.values[k], right->values[k]);
+    }
+    if (left->full && right->full) result.full = gpu_binary(gpu, TILE_OP_OR, left->full, right->full);
+    return result;
+}
+
+/* The cell where the condition holds, else nothing. */
+static Cell only_where(const Fold *f, const Cell *cell, TileValue *condition) {
+    Cell result = *cell;
+    result.full = gpu_and(f->gpu, cell->full, condition);
+    return result;
+}
+
+/* ---- the layout ---- */
+
+static uint8_t take(unsigned *left, unsigned at_most) {
+    unsigned taken = *left < at_most ? *left : at_most;
+    *left -= taken;
+    return (uint8_t)taken;
+}
+
+/* As many bits as there are, from the last axis on; what is too much holds copies. */
+static void take_all(uint8_t *taken, unsigned *left, unsigned rank, unsigned bits) {
+    for (unsigned a = rank; a-- > 0;) {
+        taken[a] = take(&left[a], bits);
+        bits -= taken[a];
+    }
+    unsigned last = (rank - 1) % TILE_MAX_TILE_RANK;
+    taken[last] = (uint8_t)(taken[last] + bits);
+}
+
+/* Each thread has so many elements along the axis that lanes and warps suffice for the rest: no register bit of the
+ * axis stands above a lane's. */
+static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned axis) {
+    TileLayoutShape shape = gpu_shape(tile);
+    while (shape.extent[axis] & (shape.extent[axis] - 1))
+        shape.extent[axis] += shape.extent[axis] & -shape.extent[axis];
+    TileLayoutBlocked blocked = {0};
+    for (unsigned a = 0; a < tile->rank; a++) blocked.order[a] = (uint8_t)(tile->rank - 1u - a);
+    TileLayout plain = tile_layout_blocked(&shape, &blocked);
+    unsigned left[TILE_MAX_TILE_RANK], sum = 0, threads = TILE_LANE_BITS + gpu->log_warps;
+    for (unsigned a = 0; a < tile->rank; a++) sum += left[a] = plain.log_extent[a];
+    blocked.elements[axis] = take(&left[axis], sum > threads ? sum - threads : 0);
+    take_all(blocked.lanes, left, tile->rank, TILE_LANE_BITS);
+    take_all(blocked.warps, left, tile->rank, gpu->log_warps);
+    return tile_layout_blocked(&shape, &blocked);
+}
+
+/* The registers of the line that register `line` of the result stands for, in the order of the fold. */
+static void order_line(Fold *f, uint32_t line) {
+    const TileLayout *layout = &f->lines.layout, *result = &f->lines.result;
+    uint32_t *order = f->order + (size_t)line * f->length, found = 0;
+    for (uint32_t r = 0; r < f->registers && found < f->length; r++) {
+        bool same = true;
+        for (unsigned a = 0, left = 0; a < layout->rank; a++)
+            if (a != f->axis) same &= gpu_register_index(layout, a, r) == gpu_register_index(result, left++, line);
+        if (!same) continue;
+        uint32_t at = found++;
+        for (; at && gpu_register_index(layout, f->axis, order[at - 1]) > gpu_register_index(layout, f->axis, r); at--)
+            order[at] = order[at - 1];
+        order[at] = r;
+    }
+    for (uint32_t i = 0; f->reverse && i < f->length / 2; i++) {
+        uint32_t other = order[f->length - 1 - i];
+        order[f->length - 1 - i] = order[i];
+        order[i] = other;
+    }
+}
+
+/* ---- operands ---- */
+
+static TileValue *operand_in_order(const Fold *f, unsigned number) {
+    TileValue *old = tile_op_operand(f->op, number);
+    TileLayout have = gpu_layout(f->gpu, old->type);
+    return gpu_move(f->gpu, gpu_value(f->gpu, old), old->type->scalar, &have, &f->lines.layout);
+}
+
+/* Is the register's element one of the tile's, and not left out by the mask? NULL: certainly. */
+static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
+    Gpu *gpu = f->gpu;
+    int64_t extent = tile_op_operand(f->op, 0)->type->extent[f->axis];
+    TileValue *full = mask ? gpu_register(gpu, mask, reg) : NULL;
+    if (tile_layout_extent(&f->lines.layout, f->axis) == extent) return full;
+    TileValue *index = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &f->lines.layout, f->axis),
+                                  gpu_i64(gpu, gpu_register_index(&f->lines.layout, f->axis, reg)));
+    return gpu_and(gpu, full, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)));
+}
+
+static void take_elements(Fold *f) {
+    TileValue *values[TILE_MAX_FOLD], *mask = NULL;
+    for (unsigned k = 0; k < f->count; k++) values[k] = operand_in_order(f, k);
+    if (tile_op_has_part(f->op, TILE_PARTS_MASK)) mask = operand_in_order(f, f->count);
+    for (uint32_t r = 0; r < f->registers; r++) {
+        for (unsigned k = 0; k < f->count; k++) f->elements[r].values[k] = gpu_register(f->gpu, values[k], r);
+        f->elements[r].full = counts(f, mask, r);
+    }
+}
+
+/* What stands before the first element of each line. */
+static void take_init(const Fold *f, Cell *init) {
+    Gpu *gpu = f->gpu;
+    bool has_init = tile_op_has_part(f->op, TILE_PARTS_INIT);
+    for (uint32_t line = 0; line < f->line_count; line++) init[line] = (Cell){.empty = !has_init};
+    unsigned first = f->count + tile_op_has_part(f->op, TILE_PARTS_MASK);
+    for (unsigned k = 0; has_init && k < f->count; k++) {
+        const TileValue *old = tile_op_operand(f->op, first + k);
+        TileValue *value = gpu_value(gpu, old);
+        if (tile_type_is_tile(old->type)) {
+            TileLayout have = gpu_layout(gpu, old->type);
+            value = gpu_move(gpu, value, old->type->scalar, &have, &f->lines.result);
+        }
+        for (uint32_t line = 0; line < f->line_count; line++) init[line].values[k] = gpu_register(gpu, value, line);
+    }
+}
+
+/* ---- from threads to blocks ---- */
+
+static void fold_registers(Fold *f) {
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        const uint32_t *order = f->order + (size_t)line * f->length;
+        f->totals[line] = f->elements[order[0]];
+        for (uint32_t i = 1; i < f->length; i++) f->totals[line] = combine(f, &f->totals[line], &f->elements[order[i]]);
+    }
+}
+
+/* Groups of lanes that differ in one bit of their number: `later` holds in the one that comes later. */
+static void meet_lanes(Fold *f, uint32_t lanes, TileValue *later) {
+    Gpu *gpu = f->gpu;
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell mine = f->totals[line], other = mine, left = mine, right = mine;
+        for (unsigned k = 0; k < f->count; k++) {
+            other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
+            left.values[k] = choose(gpu, later, other.values[k], mine.values[k]);
+            right.values[k] = choose(gpu, later, mine.values[k], other.values[k]);
+        }
+        if (mine.full) {
+            other.full = gpu_exchange(gpu, mine.full, lanes);
+            left.full = choose(gpu, later, other.full, mine.full);
+            right.full = choose(gpu, later, mine.full, other.full);
+        }
+        f->totals[line] = combine(f, &left, &right);
+        Cell learnt = only_where(f, &other, later);
+        if (f->scan) f->before[line] = combine(f, &learnt, &f->before[line]);
+    }
+}
+
+static void fold_lanes(Fold *f) {
+    Gpu *gpu = f->gpu;
+    uint32_t bits = gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_LANE, f->axis);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
+        if (!(bits >> i & 1)) continue;
+        TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << i));
+        meet_lanes(f, 1u << i, gpu_binary(gpu, f->reverse ? TILE_OP_EQ : TILE_OP_NE, bit, gpu_i64(gpu, 0)));
+    }
+}
+
+/* Totals of all warps that share a line: number w * line_count + line. */
+static Cell *gather_totals(const Fold *f, uint32_t warps) {
+    TileArena *arena = f->gpu->arena;
+    Cell *gathered = TILE_NEW_ARRAY(arena, Cell, (size_t)warps * f->line_count);
+    TileValue **own = TILE_NEW_ARRAY(arena, TileValue *, f->line_count);
+    bool has_full = f->totals[0].full != NULL;
+    for (unsigned k = 0; k < f->count + has_full; k++) {
+        for (uint32_t line = 0; line < f->line_count; line++)
+            own[line] = k < f->count ? f->totals[line].values[k] : f->totals[line].full;
+        TileValue **all = gpu_gather_lines(&f->lines, own);
+        for (uint32_t i = 0; i < warps * f->line_count; i++)
+            *(k < f->count ? &gathered[i].values[k] : &gathered[i].full) = all[i];
+    }
+    return gathered;
+}
+
+static void fold_warps(Fold *f) {
+    Gpu *gpu = f->gpu;
+    uint32_t warps = gpu_line_warps(&f->lines);
+    if (warps == 1) return;
+    TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_WARP, f->axis));
+    const Cell *gathered = gather_totals(f, warps);
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell sum = {.empty = true};
+        for (uint32_t i = 0; i < warps; i++) {
+            uint32_t w = f->reverse ? warps - 1 - i : i;
+            if (f->scan && i + 1 == warps) break; /* nobody comes after it */
+            Cell next = gathered[w * f->line_count + line];
+            TileOpId earlier = f->reverse ? TILE_OP_GT : TILE_OP_LT;
+            if (f->scan) next = only_where(f, &next, gpu_binary(gpu, earlier, gpu_i64(gpu, w), rank));
+            sum = combine(f, &sum, &next);
+        }
+        if (f->scan)
+            f->before[line] = combine(f, &sum, &f->before[line]);
+        else
+            f->totals[line] = sum;
+    }
+}
+
+/* ---- results ---- */
+
+/* Each element becomes the fold of all up to it. What has nothing before it is no number that counts. */
+static void scan_registers(Fold *f) {
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell sum = f->before[line];
+        for (uint32_t i = 0; i < f->length; i++) {
+            Cell *element = &f->elements[f->order[(size_t)line * f->length + i]];
+            Cell next = combine(f, &sum, element);
+            if (!f->exclusive)
+                *element = next;
+            else if (!sum.empty)
+                *element = sum;
+            sum = next;
+        }
+    }
+}
+
+static void give_results(const Fold *f) {
+    Gpu *gpu = f->gpu;
+    uint32_t count = f->scan ? f->registers : f->line_count;
+    const Cell *cells = f->scan ? f->elements : f->totals;
+    const TileLayout *have = f->scan ? &f->lines.layout : &f->lines.result;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (unsigned k = 0; k < f->count; k++) {
+        const TileType *type = f->op->results[k].type;
+        for (uint32_t i = 0; i < count; i++) registers[i] = cells[i].values[k];
+        TileValue *value = gpu_join(gpu, registers, count);
+        if (tile_type_is_tile(type)) {
+            TileLayout want = gpu_layout(gpu, type);
+            value = gpu_move(gpu, value, type->scalar, have, &want);
+        }
+        tile_map_set(&gpu->values, &f->op->results[k], value);
+    }
+}
+
+void gpu_lower_fold(Gpu *gpu, TileOp *op) {
+    const TileType *tile = tile_op_operand(op, 0)->type;
+    Fold f = {.gpu = gpu,
+              .op = op,
+              .count = op->result_count,
+              .axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
+              .scan = op->id == TILE_OP_SCAN,
+              .reverse = tile_op_integer(op, TILE_ATTRIBUTE_REVERSE, 0) != 0,
+              .exclusive = tile_op_integer(op, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0};
+    TileLayout layout = layout_in_order(gpu, tile, f.axis), slice = tile_layout_slice(&layout, f.axis);
+    f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
+    f.registers = tile_layout_registers(&layout);
+    f.line_count = tile_layout_registers(&f.lines.result);
+    f.length = f.registers / f.line_count;
+    f.order = TILE_NEW_ARRAY(gpu->arena, uint32_t, f.registers);
+    f.elements = TILE_NEW_ARRAY(gpu->arena, Cell, f.registers);
+    f.totals = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
+    f.before = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
+    Cell *init = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
+    for (uint32_t line = 0; line < f.line_count; line++) {
+        order_line(&f, line);
+        f.before[line] = (Cell){.empty = true};
+    }
+    take_elements(&f);
+    take_init(&f, init);
+    fold_registers(&f);
+    fold_lanes(&f);
+    fold_warps(&f);
+    Cell *first = f.scan ? f.before : f.totals;
+    for (uint32_t line = 0; line < f.line_count; line++) first[line] = combine(&f, &init[line], &first[line]);
+    if (f.scan) scan_registers(&f);
+    give_results(&f);
+}

@@ -46,6 +46,11 @@ Reference reference_conv1d, reference_conv1d_depthwise, reference_conv2d, refere
 Reference reference_attention, reference_attention_causal, reference_attention_window, reference_attention_varlen,
     reference_attention_varlen_causal, reference_attention_paged;
 
+Reference reference_function_exp, reference_function_exp2, reference_function_expm1, reference_function_log,
+    reference_function_log2, reference_function_log1p, reference_function_sin, reference_function_cos,
+    reference_function_tan, reference_function_tanh, reference_function_erf, reference_function_sigmoid,
+    reference_function_rsqrt;
+
 /* reference_scan.c */
 Reference reference_welford_rows, reference_linear_recurrence, reference_segmented_cumsum;
 

@@ -65,6 +65,28 @@ void reference_gelu(const Problem *problem) { map(problem, gelu_of); }
 void reference_gelu_tanh(const Problem *problem) { map(problem, reference_gelu_tanh_of); }
 void reference_silu(const Problem *problem) { map(problem, reference_silu_of); }
 
+/* The language's functions: at most 2 units of the last place, and 1 of the smallest. */
+static Approximate within_two_units(double value) {
+    return (Approximate){value, 4 * F32_ROUNDOFF * fabs(value) + 0x1p-148};
+}
+
+#define REFERENCE_FUNCTION(name, expression)                                                                           \
+    static Approximate name##_of(double x) { return within_two_units(expression); }                                    \
+    void reference_function_##name(const Problem *problem) { map(problem, name##_of); }
+REFERENCE_FUNCTION(exp, exp(x))
+REFERENCE_FUNCTION(exp2, exp2(x))
+REFERENCE_FUNCTION(expm1, expm1(x))
+REFERENCE_FUNCTION(log, log(x))
+REFERENCE_FUNCTION(log2, log2(x))
+REFERENCE_FUNCTION(log1p, log1p(x))
+REFERENCE_FUNCTION(sin, sin(x))
+REFERENCE_FUNCTION(cos, cos(x))
+REFERENCE_FUNCTION(tan, tan(x))
+REFERENCE_FUNCTION(tanh, tanh(x))
+REFERENCE_FUNCTION(erf, erf(x))
+REFERENCE_FUNCTION(sigmoid, 1 / (1 + exp(-x)))
+REFERENCE_FUNCTION(rsqrt, 1 / sqrt(x))
+
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double relu(double x) { return x < 0 ? 0 : x; }
 static double chain_head(double x) { return relu(cos(sin(x + 0.1) * 1.1) + 0.2); }

@@ -69,6 +69,8 @@ struct TileBridge {
     MlirIdentifier names[NAME_COUNT];
     LLVMTargetMachineRef machine; /* for the target below */
     char *triple, *cpu, *features;
+    uint32_t vector_bytes;
+    bool has_masks;
     TileArena *arena; /* of the last emission: message, exporter's tables */
     TileText message;
     TileBridgeTimes times;
@@ -96,6 +98,10 @@ tile_status bridge_generate(TileBridge *bridge, MlirModule module, TileCodeKind 
 /* The same for a module that `make` fills: run inside of LLVM's guard, with nothing optimised. */
 tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef module, const void *state),
                                  const void *state, TileCode *code);
+/* Empty asm touches no memory; LLVM assumes the worst unless told, and would then move no load across it. */
+void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call);
+/* masks.c: after the optimiser, before code is generated. */
+void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module);
 /* context.c: forgets the last emission; false where there is no memory. */
 bool bridge_begin(TileBridge *bridge);
 

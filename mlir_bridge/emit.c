@@ -77,15 +77,16 @@ static LLVMAttributeRef enum_attribute(LLVMContextRef context, const char *name,
     return LLVMCreateEnumAttribute(context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
 }
 
-/* Empty asm touches no memory; LLVM assumes the worst unless told, and would then move no load across it. */
-static void mark_asm(LLVMContextRef context, LLVMValueRef function) {
+void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call) {
     enum { MEMORY_NONE = 0 };
+    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, enum_attribute(context, "memory", MEMORY_NONE));
+    LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, enum_attribute(context, "nounwind", 0));
+}
+
+static void mark_asm(LLVMContextRef context, LLVMValueRef function) {
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
-            if (!LLVMIsACallInst(i) || !LLVMIsAInlineAsm(LLVMGetCalledValue(i))) continue;
-            LLVMAddCallSiteAttribute(i, LLVMAttributeFunctionIndex, enum_attribute(context, "memory", MEMORY_NONE));
-            LLVMAddCallSiteAttribute(i, LLVMAttributeFunctionIndex, enum_attribute(context, "nounwind", 0));
-        }
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
+            if (LLVMIsACallInst(i) && LLVMIsAInlineAsm(LLVMGetCalledValue(i))) bridge_mark_asm(context, i);
 }
 
 static void mark_functions(Emission *emission) {
@@ -190,6 +191,7 @@ static tile_status run_emission(Emission *emission) {
     times->translate = translated - start;
     if (!run_llvm_passes(emission, pipeline)) return TILE_BACKEND;
     if (emission->bridge->unrolls && !run_llvm_passes(emission, unrolling)) return TILE_BACKEND;
+    bridge_harden_masks(emission->bridge, emission->module);
     double optimised = bridge_milliseconds();
     times->optimise = optimised - translated;
     tile_status status = write_code(emission);
@@ -290,6 +292,8 @@ tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target) {
         bridge_complain(bridge, "LLVM failed fatally earlier in this process and cannot be used again");
         return TILE_BACKEND;
     }
+    bridge->vector_bytes = target->vector_bytes;
+    bridge->has_masks = target->has_masks;
     if (is_current_target(bridge, target)) return TILE_OK;
     bridge_drop_target(bridge);
     bridge->triple = strdup(target->triple);

@@ -85,8 +85,6 @@ MlirValue export_constant(Exporter *exporter, MlirType type, MlirAttribute value
 MlirValue export_splat_integer(Exporter *exporter, const TileType *type, TileScalar scalar, int64_t value);
 MlirValue export_compare(Exporter *exporter, bool is_float, int64_t predicate, MlirType result, MlirValue x,
                          MlirValue y);
-/* The mask of a store, hidden from LLVM where need be. */
-MlirValue export_store_mask(Exporter *exporter, const TileType *type, MlirValue mask);
 /* An i64 constant below 64, or any other. */
 MlirValue export_lane_number(Exporter *exporter, int64_t lane);
 MlirValue export_broadcast(Exporter *exporter, MlirValue scalar, MlirType vector, int64_t lanes);

@@ -173,7 +173,7 @@ void export_store(Exporter *exporter, const TileOp *op) {
     } else {
         MlirAttribute align = export_integer(exporter, TILE_I32, alignment_of(op, type));
         export_build(exporter, "llvm.intr.masked.store", no_type(),
-                     VALUES(value, operand_of(exporter, op, 1), export_store_mask(exporter, type, parts.mask)),
+                     VALUES(value, operand_of(exporter, op, 1), parts.mask),
                      ATTRIBUTES(named(exporter, NAME_ALIGNMENT, align)));
     }
 }

@@ -1,5 +1,4 @@
 /* Elementwise and vector ops that take more than one MLIR op, or attributes. */
-#include <limits.h>
 #include <string.h>
 
 #include "lang/build.h"
@@ -274,23 +273,6 @@ void export_opaque(Exporter *exporter, const TileOp *op) {
         build_empty_asm(exporter, vector || tile_scalar_is_float(type->scalar) ? vector_constraint(exporter) : "r",
                         result_type(exporter, op), 1, &x);
     set_result(exporter, op, 0, x);
-}
-
-/* LLVM 22 narrows integers as AVX-512 stores them (vpmovdw). Where it then learns that just one lane of such a store is
- * left, it stores that lane as wide as it was, over what lies behind it; so it may not learn that. Floats of 32 bits
- * and more are no integers that were narrowed. */
-MlirValue export_store_mask(Exporter *exporter, const TileType *type, MlirValue mask) {
-    bool wide = tile_scalar_bytes(type->scalar) == 8 || type->scalar == TILE_F32;
-    if (!exporter->target->has_masks || !is_x86(exporter) || wide) return mask;
-    int64_t lanes = type->extent[0];
-    MlirType bits = mlirIntegerTypeGet(exporter->mlir, (unsigned)lanes),
-             byte = mlirIntegerTypeGet(exporter->mlir, CHAR_BIT);
-    MlirValue value = export_build(exporter, "llvm.bitcast", bits, VALUES(mask), NO_ATTRIBUTES);
-    if (lanes < CHAR_BIT) value = export_build(exporter, "llvm.zext", byte, VALUES(value), NO_ATTRIBUTES);
-    build_empty_asm(exporter, "k", lanes < CHAR_BIT ? byte : bits, 1, &value);
-    if (lanes < CHAR_BIT) value = export_build(exporter, "llvm.trunc", bits, VALUES(value), NO_ATTRIBUTES);
-    return export_build(exporter, "llvm.bitcast", export_type_like(exporter, type, TILE_BOOL), VALUES(value),
-                        NO_ATTRIBUTES);
 }
 
 /* ---- making and reshaping vectors ---- */

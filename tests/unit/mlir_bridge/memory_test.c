@@ -68,6 +68,71 @@ Test(memory, one_lane_of_a_narrowed_vector_is_stored_narrow) {
             }
 }
 
+/* A mask of which LLVM can tell some lanes, for a load with a fill, one without, and a store, of whole registers and
+ * of more. What they touch ends where a page begins that nobody may touch. */
+typedef struct PartlyKnown {
+    const char *type;
+    unsigned bytes, lanes;
+} PartlyKnown;
+
+static const char *partly_known_text(const PartlyKnown *shape, unsigned known) {
+    static char text[2048];
+    snprintf(text, sizeof text,
+             "func phase machine @part(%%x: ptr<global>, %%y: ptr<global>, %%z: ptr<global>, %%n: i64, %4$s) {\n"
+             "  %%zero = const {value = 0} : i64\n  %%known = const {value = %1$u} : i64\n"
+             "  %%first = mask_lt %%zero, %%known : vec<%2$u x bool>\n"
+             "  %%lane = iota {axis = 0} : vec<%2$u x i64>\n  %%limit = splat %%n : vec<%2$u x i64>\n"
+             "  %%below = lt %%lane, %%limit : vec<%2$u x bool>\n"
+             "  %%none = const {value = false} : vec<%2$u x bool>\n"
+             "  %%m = select %%first, %%below, %%none : vec<%2$u x bool>\n"
+             "  %%fill = splat %%zero : vec<%2$u x i64>\n  %%filled = convert %%fill : vec<%2$u x %3$s>\n"
+             "  %%p = load %%x, %%m {parts = [mask]} : vec<%2$u x %3$s>\n"
+             "  %%q = load %%x, %%m, %%filled {parts = [mask, fill]} : vec<%2$u x %3$s>\n"
+             "  %%same = eq %%p, %%q : vec<%2$u x bool>\n"
+             "  %%w = select %%same, %%p, %%q : vec<%2$u x %3$s>\n"
+             "  store %%q, %%y\n  store %%w, %%z, %%m {parts = [mask]}\n  return\n}\n",
+             known, shape->lanes, shape->type, PARAMETERS);
+    return text;
+}
+
+/* `ends`: where x and z have to end. */
+static void check_partly_known(const PartlyKnown *shape, unsigned known, const TileTarget *target,
+                               char *const ends[2]) {
+    enum { MOST_LANES = 64, MOST_BYTES = MOST_LANES * 8 };
+    static const unsigned char zeros[MOST_BYTES];
+    Compiled compiled = compile_text(partly_known_text(shape, known), target);
+    Entry entry = find_entry(&compiled, "part");
+    for (unsigned n = 0; n <= shape->lanes; n++) {
+        unsigned live = (n < known ? n : known) * shape->bytes, all = shape->lanes * shape->bytes;
+        unsigned char y[MOST_BYTES];
+        char *x = ends[0] - live, *z = ends[1] - live;
+        memset(x, 0x3f, live);
+        memset(z, 0x55, live);
+        memset(y, 0x55, sizeof y);
+        entry((uint64_t[]){SLOT(x), SLOT(y), SLOT(z), n}, 0, 1, NULL);
+        bool right = memcmp(y, x, live) == 0 && memcmp(z, x, live) == 0 && memcmp(y + live, zeros, all - live) == 0;
+        cr_assert(right, "%s, %u x %s, %u known, n = %u", target->name, shape->lanes, shape->type, known, n);
+    }
+    release_compiled(&compiled);
+}
+
+Test(memory, masks_known_in_part_touch_only_their_lanes) {
+    static const PartlyKnown types[] = {{"i8", 1, 0}, {"f16", 2, 0}, {"i32", 4, 0}, {"f32", 4, 0}, {"f64", 8, 0}};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert_neq(pages, MAP_FAILED);
+    cr_assert_eq(mprotect(pages + page, page, PROT_NONE), 0);
+    cr_assert_eq(mprotect(pages + 3 * page, page, PROT_NONE), 0);
+    for (TARGETS(target))
+        for (unsigned t = 0; t < sizeof types / sizeof types[0]; t++)
+            for (unsigned lanes = 2; lanes <= 32; lanes *= 4)
+                for (unsigned known = 0; known <= lanes; known += lanes < 8 ? 1 : lanes / 4) {
+                    PartlyKnown shape = {types[t].type, types[t].bytes, lanes};
+                    check_partly_known(&shape, known, *target, (char *[]){pages + page, pages + 3 * page});
+                }
+    munmap(pages, 4 * page);
+}
+
 Test(memory, masks_of_every_width) {
     static const unsigned widths[] = {2, 4, 8, 16, 32, 64, 128};
     for (unsigned w = 0; w < sizeof widths / sizeof widths[0]; w++) {

@@ -88,7 +88,7 @@ struct TileTypeExpr {
     bool is_const;
     bool has_extents; /* NAME: brackets are there, maybe empty (a tensor of rank 0) */
     bool open;        /* FN: the parameters end in `...` */
-    TileSpan span;
+    TileSpan span, name_span;
     const char *name;                /* NAME */
     TILE_LIST(TileExpr *) extents;   /* NAME; RANGE: its size */
     TILE_LIST(TileTypeExpr *) items; /* TUPLE; FN: parameters */

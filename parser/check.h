@@ -272,6 +272,32 @@ const char *tile_meaning_words(TileChecker *c, const TileMeaning *meaning);
 const char *tile_sum_words(TileChecker *c, const TileSum *sum);
 const char *tile_span_text(TileChecker *c, TileSpan span);
 
+/* The name in scope, or of the file, that is written most like this one. */
+void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span);
+
+/* ---- propose.c: edits ---- */
+
+/* The candidate that is written most like `name`. */
+typedef struct TileNearest {
+    const char *name, *best; /* best: NULL while none is near */
+    unsigned distance;
+} TileNearest;
+TileNearest tile_nearest(const char *name);
+void tile_nearest_try(TileNearest *nearest, const char *candidate); /* which may be NULL */
+void tile_propose_nearest(TileChecker *c, TileDiagnostic *d, TileSpan span, const TileNearest *nearest);
+/* The clause `static NAME`, where the kernel's dimension or parameter of this name is not constant yet. */
+void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name);
+/* `inout` instead of the word, `in` or `out`, that stands behind the parameter's name. */
+void tile_propose_inout(TileChecker *c, TileDiagnostic *d, TileSpan name, const char *word);
+/* `var` instead of the `let` before the name. */
+void tile_propose_var(TileChecker *c, TileDiagnostic *d, TileSpan name);
+/* `v[_, :]` or `v[:, _]`, where only one of them gives a vector the shape of the matrix. */
+void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vector, const TileExpr *expr,
+                       const TileMeaning *matrix);
+/* The text of an operand, in parentheses where an operator behind it would take only a part of it. */
+const char *tile_operand_text(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m);
+
 /* ---- emit.c ---- */
 
 void tile_emit_at(TileChecker *c, TileSpan span);
@@ -328,6 +354,9 @@ bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *c
                         TileSpan span);
 /* Stretches all to their common shape. False when reported. */
 bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span);
+/* The same, with the expressions, to propose how they become of one rank. */
+bool tile_unify_shapes_of(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
+                          TileSpan span);
 /* In a lifted function: a scalar as a tile of the shape that the arguments have. */
 TileMeaning tile_lift(TileChecker *c, TileMeaning m);
 TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent);

@@ -56,7 +56,7 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
     const TileBinding *binding = tile_find_binding(c, generic->name);
     TileScalar scalar = TILE_I64;
     if (generic->type && !tile_find_type(c, generic->type->name, &scalar))
-        return tile_fail_type(c, generic->type->span, generic->type->name), false;
+        return tile_fail_type(c, generic->type->name_span, generic->type->name), false;
     TileMeaning m;
     int64_t value;
     if (binding || !generic->value) {

@@ -57,6 +57,9 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
         if (argument->name && !name_allowed(argument->name, names)) {
             TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span,
                                               callee_name(call), argument->name);
+            TileNearest nearest = tile_nearest(argument->name);
+            for (const char *const *name = names; name && *name; name++) tile_nearest_try(&nearest, *name);
+            tile_propose_nearest(c, d, argument->name_span, &nearest);
             add_forms(c, tile_report(c, d), callee_name(call));
             return false;
         }
@@ -196,13 +199,14 @@ static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileB
     TileMeaning v[3];
     const TileExpr *exprs[2];
     if (!tile_check_arguments(c, call, 3, 3, NULL)) return tile_error_meaning();
-    for (unsigned i = 0; i < 3; i++) v[i] = tile_check_value(c, call->arguments.items[i].value);
+    v[0] = tile_check_expr(c, call->arguments.items[0].value);
+    for (unsigned i = 1; i < 3; i++) v[i] = tile_check_value(c, call->arguments.items[i].value);
     exprs[0] = call->arguments.items[1].value;
     exprs[1] = call->arguments.items[2].value;
     for (unsigned i = 0; i < 3; i++)
         if (tile_is_error(&v[i])) return v[i];
     if (v[0].kind != TILE_MEANING_VALUE || v[0].scalar != TILE_BOOL)
-        return tile_fail(c, NOT_BOOL, call->arguments.items[0].value->span, tile_meaning_words(c, &v[0]));
+        return tile_fail_not_bool(c, call->arguments.items[0].value, &v[0]);
     bool known = v[0].constant && v[0].rank == 0;
     if (tile_is_literal(&v[1]) && tile_is_literal(&v[2]))
         return known ? v[0].bits ? v[1] : v[2] : tile_choice_meaning(c, v[0], v[1], v[2]);
@@ -218,8 +222,10 @@ static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBu
                         tile_check_value(c, call->arguments.items[1].value)};
     if (tile_is_error(&v[0]) || tile_is_error(&v[1])) return tile_error_meaning();
     v[0] = tile_as_value(c, v[0], call->span);
-    if (v[1].kind != TILE_MEANING_VALUE || v[1].scalar != TILE_BOOL || v[1].rank == 0)
-        return tile_fail(c, NOT_BOOL, call->arguments.items[1].value->span, tile_meaning_words(c, &v[1]));
+    const TileExpr *condition = call->arguments.items[1].value;
+    if (v[1].kind != TILE_MEANING_VALUE || v[1].scalar != TILE_BOOL) return tile_fail_not_bool(c, condition, &v[1]);
+    if (v[1].rank == 0)
+        return tile_fail(c, BAD_RANK, condition->span, "keep", "at least 1", tile_meaning_words(c, &v[1]));
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
     static const int8_t axes[] = {0, 1, 2, 3, 4};
@@ -389,7 +395,15 @@ static TileMeaning check_span(TileChecker *c, const TileExpr *call, const TileBu
 }
 
 static TileMeaning check_tiles(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    return tile_fail(c, TILES_PLACE, call->span);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILES_PLACE, call->span);
+    if (call->arguments.count == 2) {
+        const TileExpr *bounds = call->arguments.items[0].value, *size = call->arguments.items[1].value;
+        bool whole = bounds->kind != TILE_EXPR_BINARY || bounds->op != TILE_TOKEN_DOTS;
+        tile_diagnostic_edit(c->diagnostics, d, call->span, "span(%s%s, %s)", whole ? "0.." : "",
+                             tile_span_text(c, bounds->span), tile_span_text(c, size->span));
+    }
+    tile_report(c, d);
+    return tile_error_meaning();
 }
 
 static TileMeaning check_iota(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {

@@ -56,7 +56,7 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
     TileScalar wanted;
     if (generic && generic->kind == TILE_GENERIC_TYPE && !tile_scope_find(c, type->name))
         return bind_type(c, call, generic, scalar, span);
-    if (!tile_find_type(c, type->name, &wanted)) return tile_fail_type(c, type->span, type->name), false;
+    if (!tile_find_type(c, type->name, &wanted)) return tile_fail_type(c, type->name_span, type->name), false;
     if (wanted == scalar) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(wanted),
                                       tile_scalar_name(scalar));
@@ -96,6 +96,11 @@ static bool wrong_kind(TileChecker *c, const Call *call, const TileParam *param,
                                       tile_meaning_words(c, m));
     tile_diagnostic_note(c->diagnostics, d, param->span, "`%s` of `%s` is declared here", param->name,
                          call->item->name);
+    TileScalar scalar;
+    bool of_values = param->type->kind == TILE_TYPE_EXPR_NAME && !param->type->access;
+    bool indices = of_values && (!tile_find_type(c, param->type->name, &scalar) || scalar == TILE_I64);
+    if (indices && m->kind == TILE_MEANING_RANGE)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s.idx", tile_span_text(c, span));
     tile_report(c, d);
     return false;
 }
@@ -119,8 +124,16 @@ static bool unify_tensor(TileChecker *c, Call *call, const TileParam *param, Til
     if (m->kind != TILE_MEANING_TENSOR) return wrong_kind(c, call, param, "a tensor", m, span);
     TileTensor *tensor = m->tensor;
     bool reads = param->type->access != TILE_WORD_OUT, writes = param->type->access != TILE_WORD_IN;
-    if (reads && tensor->access == TILE_ACCESS_OUT) return tile_fail(c, WRITE_ONLY, span, tensor->name), false;
-    if (writes && tensor->access == TILE_ACCESS_IN) return tile_fail(c, READ_ONLY, span, tensor->name), false;
+    bool unreadable = reads && tensor->access == TILE_ACCESS_OUT;
+    if (unreadable || (writes && tensor->access == TILE_ACCESS_IN)) {
+        TileDiagnosticCode code = unreadable ? TILE_DIAGNOSTIC_WRITE_ONLY : TILE_DIAGNOSTIC_READ_ONLY;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, code, span, tensor->name);
+        tile_diagnostic_note(c->diagnostics, d, param->span, "`%s` of `%s` is declared here", param->name,
+                             call->item->name);
+        tile_propose_inout(c, d, tensor->span, unreadable ? "out" : "in");
+        tile_report(c, d);
+        return false;
+    }
     return unify_scalar(c, call, param->type, tensor->scalar, span) &&
            unify_extents(c, call, param->type, tensor->dims, tensor->rank, span);
 }
@@ -156,7 +169,7 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
         TileScalar natural = tile_literal_is_integer(m) && admits(generic, TILE_I64) ? TILE_I64 : TILE_F32;
         if (!bind_type(c, call, generic, natural, argument_span(call, i))) return false;
     }
-    if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->span, type->name), false;
+    if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->name_span, type->name), false;
     *m = tile_literal_as(c, m, scalar, argument_span(call, i));
     return !tile_is_error(m);
 }
@@ -202,9 +215,9 @@ static bool bind_defaults(TileChecker *c, const Call *call) {
 /* ---- results ---- */
 
 static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMeaning m, const TileTypeExpr *type,
-                                       TileSpan span) {
+                                       TileSpan span, bool whole) {
     TileScalar scalar;
-    if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->span, type->name);
+    if (!tile_find_type(c, type->name, &scalar)) return tile_fail_type(c, type->name_span, type->name);
     if (tile_is_literal(&m)) m = tile_literal_as(c, &m, scalar, span);
     if (tile_is_error(&m)) return m;
     bool fits = m.kind == TILE_MEANING_VALUE && m.scalar == scalar;
@@ -216,6 +229,9 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RESULT_TYPE, span, call->item->name,
                                           tile_span_text(c, type->span), tile_meaning_words(c, &m));
         tile_diagnostic_note(c->diagnostics, d, type->span, "the result is declared here");
+        bool converts = whole && m.kind == TILE_MEANING_VALUE && m.scalar != scalar &&
+                        (type->has_extents ? m.rank == type->extents.count : m.rank == 0 || call->lifted);
+        if (converts) tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", type->name, tile_span_text(c, span));
         tile_report(c, d);
         return tile_error_meaning();
     }
@@ -228,22 +244,34 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
     return m;
 }
 
+/* What the function returns at its end, NULL where that is not written in one place. */
+static const TileExpr *returned(const TileSequence *body) {
+    const TileStatement *last = body->statements.count ? body->statements.items[body->statements.count - 1] : NULL;
+    return last && last->kind == TILE_STATEMENT_RETURN ? last->value : NULL;
+}
+
 static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m) {
     const TileTypeExpr *type = call->item->type;
     TileSpan span = call->item->name_span;
     const TileSequence *body = call->item->body;
-    if (body->statements.count) span = body->statements.items[body->statements.count - 1]->span;
+    const TileExpr *expr = returned(body);
+    if (expr)
+        span = expr->span;
+    else if (body->statements.count)
+        span = body->statements.items[body->statements.count - 1]->span;
     if (tile_is_error(&m)) return m;
     if (!type && m.kind != TILE_MEANING_NOTHING)
         return tile_fail(c, RESULT_TYPE, span, call->item->name, "nothing", tile_meaning_words(c, &m));
     if (!type) return m;
     if (m.kind == TILE_MEANING_NOTHING) return tile_fail(c, NO_RESULT, call->item->name_span, call->item->name);
-    if (type->kind != TILE_TYPE_EXPR_TUPLE) return check_scalar_result(c, call, m, type, span);
+    if (type->kind != TILE_TYPE_EXPR_TUPLE) return check_scalar_result(c, call, m, type, span, expr);
     if (m.kind != TILE_MEANING_TUPLE || m.count != type->items.count)
         return tile_fail(c, RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span),
                          tile_meaning_words(c, &m));
     for (uint32_t i = 0; i < m.count; i++) {
-        m.items[i] = check_scalar_result(c, call, m.items[i], type->items.items[i], span);
+        bool written = expr && expr->kind == TILE_EXPR_TUPLE && expr->items.count == m.count;
+        TileSpan place = written ? expr->items.items[i]->span : span;
+        m.items[i] = check_scalar_result(c, call, m.items[i], type->items.items[i], place, written);
         if (tile_is_error(&m.items[i])) return m.items[i];
     }
     return m;
@@ -388,14 +416,23 @@ static TileMeaning spread_meaning(TileChecker *c, const TileExpr *expr) {
     return bound ? bound->meaning : tile_fail(c, SPREAD_PLACE, expr->span, expr->name);
 }
 
+static TileMeaning fail_named(TileChecker *c, const TileArgumentExpr *argument, const char *function) {
+    TileSpan name = {argument->name_span.file, argument->name_span.begin, argument->value->span.begin};
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span, function, argument->name);
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "only built-in functions have named arguments");
+    tile_diagnostic_edit(c->diagnostics, d, name, "%s", "");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function,
                                      const TileExpr *index) {
     TILE_LIST(TileMeaning) arguments = {0};
     TILE_LIST(const TileExpr *) exprs = {0};
     for (size_t i = 0; i < call->arguments.count; i++) {
         const TileArgumentExpr *argument = &call->arguments.items[i];
-        if (argument->name)
-            return tile_fail(c, ARGUMENT_NAME, argument->name_span, function->item->name, argument->name);
+        if (argument->name) return fail_named(c, argument, function->item->name);
         if (argument->value->kind != TILE_EXPR_SPREAD) {
             tile_list_push(c->arena, &arguments, tile_check_expr(c, argument->value));
             tile_list_push(c->arena, &exprs, argument->value);

@@ -153,9 +153,11 @@ static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *op
     if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
                                       tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
+    bool assigns = expr->kind == TILE_EXPR_BINARY && expr->op_span.begin == expr->span.begin; /* a += b */
+    const char *target = tile_span_text(c, expr->a->span);
     if (expr->kind == TILE_EXPR_BINARY && expr->b)
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s(f32(%s) %s f32(%s))",
-                             is_comparison(op) ? "" : tile_scalar_name(scalar), tile_span_text(c, expr->a->span),
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s%s%s(f32(%s) %s f32(%s))", assigns ? target : "",
+                             assigns ? " = " : "", is_comparison(op) ? "" : tile_scalar_name(scalar), target,
                              tile_token_text(op), tile_span_text(c, expr->b->span));
     tile_report(c, d);
     return false;
@@ -179,7 +181,8 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
         return tile_bool_meaning(op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND ? x && y : x || y);
     }
     tile_emit_at(c, expr->span);
-    if (!tile_unify_shapes(c, operands, 2, expr->span)) return tile_error_meaning();
+    const TileExpr *exprs[] = {expr->a, expr->b};
+    if (!tile_unify_shapes_of(c, operands, expr->b ? exprs : NULL, 2, expr->span)) return tile_error_meaning();
     tile_check_traps(c, op, &operands[0], &operands[1], expr);
     valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
     TileValue *x = tile_emit_value(c, &operands[0]), *y = tile_emit_value(c, &operands[1]);

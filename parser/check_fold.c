@@ -229,10 +229,8 @@ static bool fail_result(TileChecker *c, const Fold *fold, const TileMeaning *res
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_RESULT, fold->function->span, fold->name,
                                       wanted, function, result_words(c, result));
     TileMeaning m = tile_check_expr(c, name);
-    if (m.kind == TILE_MEANING_FUNCTION && m.item->type) {
+    if (m.kind == TILE_MEANING_FUNCTION && m.item->type)
         tile_diagnostic_note(c->diagnostics, d, m.item->type->span, "the result is declared here");
-        tile_diagnostic_edit(c->diagnostics, d, m.item->type->span, "%s", wanted);
-    }
     tile_report(c, d);
     return false;
 }

@@ -136,7 +136,7 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
         return;
     }
     if (!tile_find_type(c, type->name, &scalar)) {
-        tile_fail_type(c, type->span, type->name);
+        tile_fail_type(c, type->name_span, type->name);
         return;
     }
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);

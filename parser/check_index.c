@@ -151,6 +151,7 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
             tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span,
                                  "add the clause `static %s` to the kernel, or index with a range of tiles",
                                  tile_sum_words(c, dim));
+            tile_propose_static(c, diagnostic, tile_sum_words(c, dim));
             tile_report(c, diagnostic);
             return false;
         }
@@ -281,6 +282,7 @@ static bool may_read(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     if (tensor->access != TILE_ACCESS_OUT) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_WRITE_ONLY, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, tensor->span, "`inout` makes it readable");
+    tile_propose_inout(c, d, tensor->span, "out");
     tile_report(c, d);
     return false;
 }
@@ -376,6 +378,7 @@ static bool may_write(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     if (tensor->access != TILE_ACCESS_IN) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_READ_ONLY, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, tensor->span, "`out` or `inout` makes it writable");
+    tile_propose_inout(c, d, tensor->span, "in");
     tile_report(c, d);
     return false;
 }

@@ -81,7 +81,7 @@ static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param
     if (type->kind != TILE_TYPE_EXPR_NAME) {
         tile_fail(c, PARAMETER_TYPE, type->span);
     } else if (!tile_find_type(c, type->name, &scalar)) {
-        tile_fail_type(c, type->span, type->name);
+        tile_fail_type(c, type->name_span, type->name);
         bind_parameter(c, param, tile_error_meaning());
     } else if (type->access != TILE_WORD_NONE && type->has_extents) {
         add_tensor(c, kernel, param, scalar);
@@ -184,12 +184,18 @@ static void check_dimensions(TileChecker *c, const Kernel *kernel) {
 
 /* ---- clauses ---- */
 
+static void fail_clause_name(TileChecker *c, TileDiagnosticCode code, const TileNameRef *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, code, name->span, name->name);
+    tile_propose_visible(c, d, name->name, name->span);
+    tile_report(c, d);
+}
+
 static void check_statics(TileChecker *c, const TileItem *kernel) {
     for (size_t i = 0; i < kernel->statics.count; i++) {
         const TileNameRef *name = &kernel->statics.items[i];
         TileBound *bound = tile_scope_find(c, name->name);
         if (!bound || (!bound->meaning.sum && !bound->meaning.constant && !tile_is_error(&bound->meaning)))
-            tile_fail(c, STATIC_NAME, name->span, name->name);
+            fail_clause_name(c, TILE_DIAGNOSTIC_STATIC_NAME, name);
     }
 }
 
@@ -198,7 +204,7 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
         const TileNameRef *name = &kernel->overlaps.items[i];
         TileBound *bound = tile_scope_find(c, name->name);
         if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
-            tile_fail(c, OVERLAP_NAME, name->span, name->name);
+            fail_clause_name(c, TILE_DIAGNOSTIC_OVERLAP_NAME, name);
     }
     /* The launcher holds arguments apart unless the kernel allows otherwise. */
     for (uint32_t i = 0; i < c->func->body.argument_count; i++)

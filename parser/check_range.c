@@ -201,5 +201,14 @@ TileMeaning tile_range_field(TileChecker *c, const TileRange *range, const TileE
     if (strcmp(expr->name, "idx") == 0) return range_indices(c, range, expr->span);
     if (strcmp(expr->name, "end") == 0 && range->end) return tile_sum_meaning(range->end);
     if (strcmp(expr->name, "end") == 0) return tile_fail(c, NO_FIELD, expr->op_span, "a strided range", "end");
-    return tile_fail(c, NO_FIELD, expr->op_span, "a range (which has start, size, end and idx)", expr->name);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_FIELD, expr->op_span,
+                                      "a range (which has start, size, end and idx)", expr->name);
+    TileNearest nearest = tile_nearest(expr->name);
+    tile_nearest_try(&nearest, "start");
+    tile_nearest_try(&nearest, "size");
+    if (range->end) tile_nearest_try(&nearest, "end");
+    tile_nearest_try(&nearest, "idx");
+    tile_propose_nearest(c, d, expr->op_span, &nearest);
+    tile_report(c, d);
+    return tile_error_meaning();
 }

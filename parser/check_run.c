@@ -132,6 +132,16 @@ static bool list_params(TileChecker *c, Run *run) {
     return true;
 }
 
+static bool fail_unused(TileChecker *c, const Run *run, const TileArgumentExpr *argument) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span,
+                                      run->kernel->name, argument->name);
+    TileNearest nearest = tile_nearest(argument->name);
+    for (size_t i = 0; i < run->params.count; i++) tile_nearest_try(&nearest, run->params.items[i].param->name);
+    tile_propose_nearest(c, d, argument->name_span, &nearest);
+    tile_report(c, d);
+    return false;
+}
+
 static bool give_arguments(TileChecker *c, Run *run) {
     bool ok = true;
     for (size_t i = 0; i < run->params.count; i++) {
@@ -142,10 +152,7 @@ static bool give_arguments(TileChecker *c, Run *run) {
         ok = (tile_fail(c, RUN_MISSING, run->call->span, run->kernel->name, p->param->name), false);
     }
     for (size_t i = 0; i < run->call->arguments.count; i++)
-        if (!run->used[i])
-            ok = (tile_fail(c, ARGUMENT_NAME, run->call->arguments.items[i].name_span, run->kernel->name,
-                            run->call->arguments.items[i].name),
-                  false);
+        if (!run->used[i]) ok = fail_unused(c, run, &run->call->arguments.items[i]);
     return ok;
 }
 

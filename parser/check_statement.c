@@ -294,6 +294,7 @@ static void check_assignment(TileChecker *c, const TileStatement *statement) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);
     tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable",
                          target->name);
+    tile_propose_var(c, d, bound->span);
     tile_report(c, d);
 }
 
@@ -341,7 +342,10 @@ static void check_return(TileChecker *c, const TileStatement *statement) {
         return;
     }
     if (kernel && statement->value) {
-        tile_fail(c, KERNEL_RESULT, statement->value->span);
+        TileSpan from = {statement->span.file, statement->span.begin, statement->value->span.end};
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_KERNEL_RESULT, statement->value->span);
+        tile_diagnostic_edit(c->diagnostics, d, from, "return");
+        tile_report(c, d);
         return;
     }
     TileMeaning value = statement->value ? tile_check_expr(c, statement->value) : tile_nothing();

@@ -30,7 +30,14 @@ bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *e
 
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
-    return tile_fail(c, UNKNOWN_TYPE, span, name ? name : "?");
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_TYPE, span, name ? name : "?");
+    TileNearest nearest = tile_nearest(name ? name : "");
+    for (int s = 0; s < TILE_SCALAR_COUNT; s++) tile_nearest_try(&nearest, tile_scalar_name((TileScalar)s));
+    for (size_t i = 0; i < c->bounds.count; i++)
+        if (c->bounds.items[i].meaning.kind == TILE_MEANING_TYPE) tile_nearest_try(&nearest, c->bounds.items[i].name);
+    tile_propose_nearest(c, d, span, &nearest);
+    tile_report(c, d);
+    return tile_error_meaning();
 }
 
 bool tile_class_types(const char *class, uint32_t *types) {
@@ -135,33 +142,44 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
     return result;
 }
 
-static void report_shapes(TileChecker *c, const TileMeaning *a, const TileMeaning *b, TileSpan span) {
+static void report_shapes(TileChecker *c, const TileMeaning *a, const TileExpr *a_expr, const TileMeaning *b,
+                          const TileExpr *b_expr, TileSpan span) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span, tile_meaning_words(c, a),
                                       tile_meaning_words(c, b));
     if (a->rank != b->rank)
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                              "ranks are made equal by hand: `v[_, :]` adds an axis in front, `v[:, _]` behind");
+    tile_propose_axis(c, d, a, a_expr, b);
+    tile_propose_axis(c, d, b, b_expr, a);
     tile_report(c, d);
 }
 
 bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span) {
+    return tile_unify_shapes_of(c, operands, NULL, count, span);
+}
+
+bool tile_unify_shapes_of(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
+                          TileSpan span) {
     const TileMeaning *tile = NULL;
+    const TileExpr *tile_expr = NULL;
     const TileSum *extent[TILE_MAX_TILE_RANK] = {0};
     for (unsigned i = 0; i < count; i++) {
         if (operands[i].rank == 0) continue;
         if (tile && operands[i].rank != tile->rank) {
-            report_shapes(c, tile, &operands[i], span);
+            report_shapes(c, tile, tile_expr, &operands[i], exprs ? exprs[i] : NULL, span);
             return false;
         }
         for (unsigned k = 0; k < operands[i].rank; k++) {
             const TileSum *e = operands[i].extent[k];
             if (tile && !tile_extents_agree(extent[k], e)) {
-                report_shapes(c, tile, &operands[i], span);
+                report_shapes(c, tile, tile_expr, &operands[i], exprs ? exprs[i] : NULL, span);
                 return false;
             }
             if (!tile || tile_sum_is_literal(extent[k], 1)) extent[k] = e;
         }
-        if (!tile) tile = &operands[i];
+        if (tile) continue;
+        tile = &operands[i];
+        tile_expr = exprs ? exprs[i] : NULL;
     }
     if (!tile) return true;
     unsigned rank = tile->rank;
@@ -236,6 +254,7 @@ const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
         if (expr->kind == TILE_EXPR_NAME)
             tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                                  "a dimension becomes constant by the clause `static %s`", expr->name);
+        if (expr->kind == TILE_EXPR_NAME) tile_propose_static(c, d, expr->name);
         tile_report(c, d);
         return NULL;
     }
@@ -255,8 +274,7 @@ TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileS
 TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return m;
-    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
-        return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m));
+    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
     if (m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.valid && m.rank == 0) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");

@@ -71,8 +71,9 @@ void tile_parse_fail_item(TileParser *parser) {
                   "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
 }
 
-void tile_parse_fail(TileParser *parser, const char *expected) {
-    if (parser->panic) return;
+/* Reports; NULL while in panic, as after any report until tile_parse_resume_*. */
+static TileDiagnostic *fail(TileParser *parser, const char *expected) {
+    if (parser->panic) return NULL;
     parser->panic = true;
     TileTokenKind found = tile_parse_peek(parser);
     const char *words = found_words(parser);
@@ -81,13 +82,43 @@ void tile_parse_fail(TileParser *parser, const char *expected) {
         span = failure_span(parser);
         if (parser->header == false) words = "the end of the line";
     }
-    tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, expected, words);
+    return tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, expected, words);
+}
+
+void tile_parse_fail(TileParser *parser, const char *expected) { fail(parser, expected); }
+
+/* What closes is missing right behind the last token, unless what is found may belong inside. */
+static bool may_close(TileTokenKind wanted, TileTokenKind found) {
+    switch (found) {
+    case TILE_TOKEN_END:
+    case TILE_TOKEN_NEWLINE:
+    case TILE_TOKEN_LEFT_BRACE:
+    case TILE_TOKEN_RIGHT_BRACE:
+    case TILE_TOKEN_RIGHT_PAREN:
+    case TILE_TOKEN_RIGHT_BRACKET:
+    case TILE_TOKEN_ARROW:
+    case TILE_TOKEN_ASSIGN: return wanted == TILE_TOKEN_RIGHT_PAREN || wanted == TILE_TOKEN_RIGHT_BRACKET;
+    default: return false;
+    }
+}
+
+static const char *missing_token(const TileParser *parser, TileTokenKind wanted) {
+    TileTokenKind found = tile_parse_peek(parser);
+    bool operand = found == TILE_TOKEN_NAME || found == TILE_TOKEN_INTEGER || found == TILE_TOKEN_FLOAT;
+    bool closes = wanted == TILE_TOKEN_RIGHT_PAREN || wanted == TILE_TOKEN_RIGHT_BRACKET;
+    if (closes && operand && !current(parser)->line_break) return ",";
+    bool ends = found == TILE_TOKEN_END || tile_parse_at_item(parser);
+    if (wanted == TILE_TOKEN_RIGHT_BRACE && ends) return "\n}";
+    return may_close(wanted, found) ? tile_token_text(wanted) : NULL;
 }
 
 bool tile_parse_expect(TileParser *parser, TileTokenKind kind) {
     if (parser->panic) return false;
     if (tile_parse_accept(parser, kind)) return true;
-    tile_parse_fail(parser, tile_token_words(kind));
+    const char *missing = missing_token(parser, kind);
+    TileDiagnostic *d = fail(parser, tile_token_words(kind));
+    uint32_t end = tile_parse_last_end(parser);
+    if (missing) tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, end, end}, "%s", missing);
     return false;
 }
 
@@ -101,7 +132,9 @@ TileNameRef tile_parse_name(TileParser *parser) {
     }
     if (kind >= TILE_TOKEN_KERNEL && kind <= TILE_TOKEN_NAN && !parser->panic) {
         parser->panic = true;
-        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_RESERVED_WORD, span, tile_token_text(kind));
+        TileDiagnostic *d =
+            tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_RESERVED_WORD, span, tile_token_text(kind));
+        tile_diagnostic_edit(parser->diagnostics, d, span, "%s_", tile_token_text(kind));
     }
     tile_parse_fail(parser, "a name");
     return (TileNameRef){"", span};

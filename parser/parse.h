@@ -31,9 +31,9 @@ uint32_t tile_parse_last_end(const TileParser *parser);
 void tile_parse_advance(TileParser *parser);
 /* Takes the token if it is there. */
 bool tile_parse_accept(TileParser *parser, TileTokenKind kind);
-/* Takes it or reports that it is missing. */
 /* What stands here begins no item. */
 void tile_parse_fail_item(TileParser *parser);
+/* Takes it or reports that it is missing. */
 bool tile_parse_expect(TileParser *parser, TileTokenKind kind);
 void tile_parse_fail(TileParser *parser, const char *expected);
 TileNameRef tile_parse_name(TileParser *parser);

@@ -292,7 +292,11 @@ static int precedence(TileTokenKind kind) {
 static void check_chain(TileParser *parser, const TileExpr *left, int level, TileSpan op) {
     bool chained = left->kind == TILE_EXPR_BINARY && !left->parenthesised && level == COMPARISON &&
                    precedence((TileTokenKind)left->op) == COMPARISON;
-    if (chained) tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_CHAINED_COMPARISON, op);
+    if (!chained) return;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_CHAINED_COMPARISON, op);
+    TileSpan middle = left->b->span, behind = {op.file, middle.end, middle.end};
+    tile_diagnostic_edit(parser->diagnostics, d, behind, " && %.*s", (int)(middle.end - middle.begin),
+                         parser->text + middle.begin);
 }
 
 static TileExpr *parse_binary(TileParser *parser, int loosest) {

@@ -33,6 +33,7 @@ static void parse_extents(TileParser *parser, TileTypeExpr *type) {
 static void parse_named_type(TileParser *parser, TileTypeExpr *type) {
     TileNameRef ref = tile_parse_name(parser);
     type->name = ref.name;
+    type->name_span = ref.span;
     type->kind = strcmp(ref.name, "range") == 0 ? TILE_TYPE_EXPR_RANGE : TILE_TYPE_EXPR_NAME;
     if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
         parse_extents(parser, type);

@@ -102,7 +102,7 @@ static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const
     TileScalar scalar;
     if (item->type && !tile_is_error(&value)) {
         if (!tile_find_type(c, item->type->name, &scalar))
-            value = tile_fail_type(c, item->type->span, item->type->name);
+            value = tile_fail_type(c, item->type->name_span, item->type->name);
         else if (tile_is_literal(&value))
             value = tile_literal_as(c, &value, scalar, item->value->span);
         else if (value.scalar != scalar)
@@ -141,23 +141,19 @@ static const TileAst *find_module(const TileAst *ast, const char *name) {
     return NULL;
 }
 
+void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
+    TileNearest nearest = tile_nearest(name);
+    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i].name);
+    for (size_t i = 0; i < c->frame->ast->items.count; i++)
+        tile_nearest_try(&nearest, c->frame->ast->items.items[i]->name);
+    tile_propose_nearest(c, d, span, &nearest);
+}
+
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
     if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
     if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
-    const char *best = NULL;
-    size_t length = __builtin_strlen(name);
-    unsigned least = length > 3 ? 3 : length > 1 ? 2 : 1;
-    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) {
-        unsigned far = tile_edit_distance(name, c->bounds.items[i].name);
-        if (far < least) best = c->bounds.items[i].name, least = far;
-    }
-    for (size_t i = 0; i < c->frame->ast->items.count; i++) {
-        const TileItem *item = c->frame->ast->items.items[i];
-        unsigned far = item->name ? tile_edit_distance(name, item->name) : 3;
-        if (far < least) best = item->name, least = far;
-    }
-    if (best) tile_diagnostic_edit(c->diagnostics, d, span, "%s", best);
+    tile_propose_visible(c, d, name, span);
     tile_report(c, d);
     return tile_error_meaning();
 }

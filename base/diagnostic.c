@@ -162,6 +162,12 @@ static void add_visible(TileText *text, const char *bytes, uint32_t length) {
     }
 }
 
+/* Line breaks as they are written in a text. */
+static void add_one_line(TileText *text, const char *bytes, uint32_t length) {
+    for (uint32_t i = 0; i < length; i++)
+        bytes[i] == '\n' ? tile_text_add(text, "\\n") : add_visible(text, bytes + i, 1);
+}
+
 static void add_line_and_carets(TileDiagnostics *list, TileText *text, TileSpan span, bool colour) {
     TileSourceFile *file = &list->files.items[span.file];
     uint32_t begin = span.begin < file->length ? span.begin : (uint32_t)file->length;
@@ -216,12 +222,11 @@ void tile_diagnostic_render(TileDiagnostics *list, const TileDiagnostic *diagnos
     add_place(list, text, diagnostic->edit);
     const TileSourceFile *file = &list->files.items[diagnostic->edit.file];
     uint32_t length = diagnostic->edit.end - diagnostic->edit.begin;
-    if (length == 0)
-        tile_text_format(text, "edit: insert `%s`\n", diagnostic->replacement);
-    else if (diagnostic->replacement[0])
-        tile_text_format(text, "edit: write `%s`\n", diagnostic->replacement);
-    else
-        tile_text_format(text, "edit: remove `%.*s`\n", (int)length, file->text + diagnostic->edit.begin);
+    bool removes = diagnostic->replacement[0] == 0;
+    const char *shown = removes ? file->text + diagnostic->edit.begin : diagnostic->replacement;
+    tile_text_add(text, length == 0 ? "edit: insert `" : removes ? "edit: remove `" : "edit: write `");
+    add_one_line(text, shown, removes ? length : (uint32_t)strlen(shown));
+    tile_text_add(text, "`\n");
 }
 
 void tile_diagnostics_render(TileDiagnostics *list, TileText *text, bool colour) {

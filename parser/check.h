@@ -271,6 +271,8 @@ TileDiagnostic *tile_report_count(TileChecker *c, TileSpan span, const char *nam
 const char *tile_meaning_words(TileChecker *c, const TileMeaning *meaning);
 const char *tile_sum_words(TileChecker *c, const TileSum *sum);
 const char *tile_span_text(TileChecker *c, TileSpan span);
+/* "1 entry", "2 entries". */
+const char *tile_count_words(TileChecker *c, size_t count, const char *one, const char *more);
 
 /* The name in scope, or of the file, that is written most like this one. */
 void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span);
@@ -284,6 +286,7 @@ typedef struct TileNearest {
 } TileNearest;
 TileNearest tile_nearest(const char *name);
 void tile_nearest_try(TileNearest *nearest, const char *candidate); /* which may be NULL */
+void tile_nearest_builtin(TileNearest *nearest); /* tries the built-in functions with the same first letter */
 void tile_propose_nearest(TileChecker *c, TileDiagnostic *d, TileSpan span, const TileNearest *nearest);
 /* The clause `static NAME`, where the kernel's dimension or parameter of this name is not constant yet. */
 void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name);
@@ -294,8 +297,11 @@ void tile_propose_var(TileChecker *c, TileDiagnostic *d, TileSpan name);
 /* `v[_, :]` or `v[:, _]`, where only one of them gives a vector the shape of the matrix. */
 void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vector, const TileExpr *expr,
                        const TileMeaning *matrix);
+/* The text of an expression, without parentheses around the whole. */
+const char *tile_bare_text(TileChecker *c, TileSpan span);
 /* The text of an operand, in parentheses where an operator behind it would take only a part of it. */
 const char *tile_operand_text(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name);
 TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m);
 
 /* ---- emit.c ---- */

@@ -212,8 +212,12 @@ bool tile_bind_tunes(TileChecker *c, const TileItem *kernel) {
     for (size_t i = 0; i < kernel->tunes.count; i++) {
         const TileTune *tune = &kernel->tunes.items[i];
         for (size_t k = 0; k < tune->names.count; k++) {
+            bool twice = false;
             const TileBound *other = for_target(c, tune) ? tile_scope_find(c, tune->names.items[k].name) : NULL;
-            if (other) ok = (tile_fail(c, NAME_TAKEN, tune->names.items[k].span, tune->names.items[k].name), false);
+            for (size_t j = 0; j < k && for_target(c, tune); j++)
+                twice = twice || tune->names.items[j].name == tune->names.items[k].name;
+            if (other || twice)
+                ok = (tile_fail(c, NAME_TAKEN, tune->names.items[k].span, tune->names.items[k].name), false);
         }
         if (ok && for_target(c, tune)) ok = bind_tune(c, tune) && ok;
     }

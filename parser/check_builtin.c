@@ -472,6 +472,16 @@ static const TileBuiltin op_functions[TILE_OP_COUNT] = {
 #undef ANY
 };
 
+void tile_nearest_builtin(TileNearest *nearest) {
+    for (int op = 0; op < TILE_OP_COUNT; op++) {
+        const char *name = tile_op_info((TileOpId)op)->mnemonic;
+        bool function = tile_op_info((TileOpId)op)->traits & TILE_TRAIT_FUNCTION;
+        if (function && *name == *nearest->name) tile_nearest_try(nearest, name);
+    }
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+        if (*builtins[i].name == *nearest->name) tile_nearest_try(nearest, builtins[i].name);
+}
+
 const TileBuiltin *tile_find_builtin(const char *name) {
     TileOpId op = tile_op_find(name, strlen(name));
     if (op != TILE_OP_COUNT && (tile_op_info(op)->traits & TILE_TRAIT_FUNCTION)) return &op_functions[op];

@@ -38,7 +38,18 @@ static bool admits(const TileGeneric *generic, TileScalar scalar) {
     return types >> scalar & 1u;
 }
 
+/* A class that does not exist is wrong where it is written, not where the function is called. */
+static bool check_classes(TileChecker *c, const TileGeneric *generic) {
+    uint32_t types = 0;
+    for (size_t i = 0; i < generic->classes.count; i++) {
+        const TileNameRef *class = &generic->classes.items[i];
+        if (!tile_class_types(class->name, &types)) return tile_fail_type(c, class->span, class->name), false;
+    }
+    return true;
+}
+
 static bool bind_type(TileChecker *c, const Call *call, const TileGeneric *generic, TileScalar scalar, TileSpan span) {
+    if (!check_classes(c, generic)) return false;
     if (!admits(generic, scalar)) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_CLASS_MISMATCH, span,
                                           tile_scalar_name(scalar), generic->name, call->item->name);
@@ -61,6 +72,8 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(wanted),
                                       tile_scalar_name(scalar));
     tile_diagnostic_note(c->diagnostics, d, type->span, "the parameter of `%s` is declared here", call->item->name);
+    if (!type->access && call->exprs)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name(wanted), tile_bare_text(c, span));
     tile_report(c, d);
     return false;
 }
@@ -178,7 +191,9 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
 
 static bool bind_explicit(TileChecker *c, const Call *call, const TileMeaning *generics, unsigned count) {
     if (count > call->item->generics.count)
-        return tile_fail(c, GENERIC_COUNT, call->span, call->item->name, (unsigned)call->item->generics.count, count),
+        return tile_fail(c, GENERIC_COUNT, call->span, call->item->name,
+                         tile_count_words(c, call->item->generics.count, "generic", "generics"), count,
+                         count == 1 ? "is" : "are"),
                false;
     for (unsigned i = 0; i < count; i++) {
         const TileGeneric *generic = &call->item->generics.items[i];
@@ -231,7 +246,7 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
         tile_diagnostic_note(c->diagnostics, d, type->span, "the result is declared here");
         bool converts = whole && m.kind == TILE_MEANING_VALUE && m.scalar != scalar &&
                         (type->has_extents ? m.rank == type->extents.count : m.rank == 0 || call->lifted);
-        if (converts) tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", type->name, tile_span_text(c, span));
+        if (converts) tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", type->name, tile_bare_text(c, span));
         tile_report(c, d);
         return tile_error_meaning();
     }
@@ -250,6 +265,31 @@ static const TileExpr *returned(const TileSequence *body) {
     return last && last->kind == TILE_STATEMENT_RETURN ? last->value : NULL;
 }
 
+static bool sequence_returns(const TileSequence *sequence);
+
+/* Both branches of an `if`, and so whatever stands behind it is not reached. */
+static bool expr_returns(const TileExpr *expr) {
+    return expr && expr->kind == TILE_EXPR_IF && expr->otherwise && sequence_returns(expr->then) &&
+           sequence_returns(expr->otherwise);
+}
+
+static bool sequence_returns(const TileSequence *sequence) {
+    for (size_t i = 0; i < sequence->statements.count; i++) {
+        const TileStatement *statement = sequence->statements.items[i];
+        if (statement->kind == TILE_STATEMENT_RETURN) return true;
+        if (statement->kind == TILE_STATEMENT_EXPR && expr_returns(statement->value)) return true;
+    }
+    return expr_returns(sequence->value);
+}
+
+static TileMeaning fail_open_end(TileChecker *c, const TileItem *item) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_RESULT, item->name_span, item->name);
+    TileSpan end = {item->span.file, item->span.end ? item->span.end - 1 : 0, item->span.end};
+    tile_diagnostic_note(c->diagnostics, d, end, "this end can be reached without a `return`");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m) {
     const TileTypeExpr *type = call->item->type;
     TileSpan span = call->item->name_span;
@@ -264,6 +304,7 @@ static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m)
         return tile_fail(c, RESULT_TYPE, span, call->item->name, "nothing", tile_meaning_words(c, &m));
     if (!type) return m;
     if (m.kind == TILE_MEANING_NOTHING) return tile_fail(c, NO_RESULT, call->item->name_span, call->item->name);
+    if (!sequence_returns(body)) return fail_open_end(c, call->item);
     if (type->kind != TILE_TYPE_EXPR_TUPLE) return check_scalar_result(c, call, m, type, span, expr);
     if (m.kind != TILE_MEANING_TUPLE || m.count != type->items.count)
         return tile_fail(c, RESULT_TYPE, span, call->item->name, tile_span_text(c, type->span),

@@ -228,6 +228,7 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
     TileMeaning left = tile_check_value(c, expr->a);
     if (tile_is_error(&left)) return left;
+    if (left.kind != TILE_MEANING_VALUE || left.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->a, &left);
     bool is_or = op == TILE_TOKEN_OR;
     if (left.kind == TILE_MEANING_VALUE && left.scalar == TILE_BOOL && left.rank == 0 && left.constant)
         if (left.bits == is_or) return left;
@@ -334,6 +335,16 @@ static TileMeaning value_field(TileChecker *c, const TileMeaning *m, const TileE
     return tile_transpose(c, *m, (const int64_t[]){1, 0});
 }
 
+static TileMeaning unknown_member(TileChecker *c, const TileAst *module, const TileExpr *expr) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, expr->op_span, expr->name);
+    TileNearest nearest = tile_nearest(expr->name);
+    for (size_t i = 0; i < module->items.count; i++)
+        if (module->items.items[i]->kind != TILE_ITEM_KERNEL) tile_nearest_try(&nearest, module->items.items[i]->name);
+    tile_propose_nearest(c, d, expr->op_span, &nearest);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning check_field(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, expr->a);
     switch (m.kind) {
@@ -342,7 +353,7 @@ static TileMeaning check_field(TileChecker *c, const TileExpr *expr) {
     case TILE_MEANING_MODULE: {
         const TileAst *ast = NULL;
         const TileItem *item = tile_find_item(m.ast, expr->name, false, &ast);
-        if (!item || item->kind == TILE_ITEM_KERNEL) return tile_fail(c, UNKNOWN_NAME, expr->op_span, expr->name);
+        if (!item || item->kind == TILE_ITEM_KERNEL) return unknown_member(c, m.ast, expr);
         if (item->kind == TILE_ITEM_FN) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
         TileFrame frame = {
             .parent = c->frame, .item = item, .ast = m.ast, .scope_base = c->bounds.count, .call = expr->span};

@@ -627,7 +627,8 @@ static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *l
     const TileExpr *expr = statement->value;
     if (expr->kind != TILE_EXPR_BINARY || expr->op != TILE_TOKEN_DOTS) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ITERABLE, expr->span);
-        if (expr->kind == TILE_EXPR_NAME || expr->kind == TILE_EXPR_INTEGER)
+        const TileBound *bound = expr->kind == TILE_EXPR_NAME ? tile_scope_find(c, expr->name) : NULL;
+        if (expr->kind == TILE_EXPR_INTEGER || (bound && bound->meaning.sum))
             tile_diagnostic_edit(c->diagnostics, d, expr->span, "0..%s", tile_span_text(c, expr->span));
         tile_report(c, d);
         return false;

@@ -10,18 +10,31 @@ typedef struct Grid {
     unsigned rank;
 } Grid;
 
+/* `a..b` where the extents of a grid stand. */
+static bool fail_bounds(TileChecker *c, const TileExpr *entry) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, entry->span, "an extent of the grid",
+                                      "`a..b`, the bounds of a loop");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the integers of a grid count from 0");
+    if (entry->a->kind == TILE_EXPR_INTEGER && entry->a->integer == 0)
+        tile_diagnostic_edit(c->diagnostics, d, entry->span, "%s", tile_span_text(c, entry->b->span));
+    tile_report(c, d);
+    return false;
+}
+
 static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *grid) {
     const TileExpr *value = statement->value;
     bool tuple = value->kind == TILE_EXPR_TUPLE;
     size_t count = tuple ? value->items.count : 1;
     if (count != statement->names.count || count > TILE_MAX_TENSOR_RANK || tuple != statement->tuple) {
-        tile_fail(c, GRID_NAMES, value->span, (unsigned)statement->names.count, (unsigned)count);
+        tile_fail(c, GRID_NAMES, value->span, tile_count_words(c, statement->names.count, "name", "names"),
+                  tile_count_words(c, count, "extent", "extents"));
         return false;
     }
     grid->rank = (unsigned)count;
     for (unsigned i = 0; i < grid->rank; i++) {
         const TileExpr *entry = grid->entries[i] = tuple ? value->items.items[i] : value;
         grid->over_tiles[i] = tile_is_call_of(entry, "tiles");
+        if (entry->kind == TILE_EXPR_BINARY && entry->op == TILE_TOKEN_DOTS) return fail_bounds(c, entry);
         if (!grid->over_tiles[i]) {
             grid->extents[i] = tile_check_integer(c, entry, "an extent of the grid");
             if (!grid->extents[i]) return false;

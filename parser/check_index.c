@@ -171,7 +171,8 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
     bool tile = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_scalar_is_int((TileScalar)m.scalar);
     if (tile && m.rank == 1) return add_gather(c, access, d, m, entry->span);
     if (tile)
-        return tile_fail(c, BAD_RANK, entry->span, "an index tile", "1; see `gather`", tile_meaning_words(c, &m)),
+        return tile_fail(c, BAD_RANK, entry->span, tile_span_text(c, entry->span), "1 as an index (`gather` takes any)",
+                         tile_meaning_words(c, &m)),
                false;
     TileMeaning index = m;
     index.valid = NULL;
@@ -186,7 +187,9 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
 static bool check_entries(TileChecker *c, const TileExpr *expr, Access *access) {
     const TileTensor *tensor = access->tensor;
     if (expr->items.count != tensor->rank) {
-        tile_fail(c, ENTRY_COUNT, expr->span, tensor->name, tensor->rank, (unsigned)expr->items.count);
+        tile_fail(c, ENTRY_COUNT, expr->span, tensor->name,
+                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, expr->items.count, "entry", "entries"));
         return false;
     }
     bool ok = true;
@@ -317,7 +320,10 @@ static TileMeaning add_axes(TileChecker *c, const TileExpr *expr, const TileMean
             kept++;
         }
     }
-    if (kept != m->rank) return tile_fail(c, ENTRY_COUNT, expr->span, tile_meaning_words(c, m), m->rank, kept);
+    if (kept != m->rank)
+        return tile_fail(c, ENTRY_COUNT, expr->span, tile_meaning_words(c, m),
+                         tile_count_words(c, m->rank, "dimension", "dimensions"),
+                         tile_count_words(c, kept, "entry", "entries"));
     tile_emit_at(c, expr->span);
     return tile_reshape_to(c, *m, rank, extent, map);
 }
@@ -384,14 +390,15 @@ static bool may_write(TileChecker *c, const TileTensor *tensor, TileSpan span) {
 }
 
 /* The value as the tensor's element type and the access's shape. */
-static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, TileSpan span) {
+static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, const TileExpr *expr) {
+    TileSpan span = expr->span;
     TileScalar scalar = access->tensor->scalar;
     if (tile_is_literal(value)) *value = tile_literal_as(c, value, scalar, span);
     if (tile_is_error(value)) return false;
     if (value->scalar != scalar) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_STORE_TYPE, span,
                                           tile_meaning_words(c, value), access->tensor->name, tile_scalar_name(scalar));
-        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name(scalar), tile_span_text(c, span));
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name(scalar), tile_bare_text(c, span));
         tile_report(c, d);
         return false;
     }
@@ -400,8 +407,17 @@ static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, 
     bool fits = value->rank == 0 || value->rank == access->rank;
     for (unsigned i = 0; fits && i < value->rank; i++)
         fits = value->extent[i] == access->extent[i] || tile_sum_is_literal(value->extent[i], 1);
-    if (!fits)
-        return tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, &shape), tile_meaning_words(c, value)), false;
+    if (!fits) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
+                                          tile_meaning_words(c, &shape), tile_meaning_words(c, value));
+        tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
+        tile_propose_axis(c, d, value, expr, &shape);
+        bool turned = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
+                      value->extent[1] == shape.extent[0];
+        if (turned) tile_diagnostic_edit(c->diagnostics, d, span, "%s.T", tile_operand_text(c, expr));
+        tile_report(c, d);
+        return false;
+    }
     *value = tile_stretch(c, *value, access->rank, access->extent);
     return true;
 }
@@ -440,7 +456,7 @@ static bool check_covers(TileChecker *c, const Access *access, const TileMeaning
 
 static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
     const TileValidity *valid = access->valid;
-    if (!fit_value(c, access, &value, expr->span)) return;
+    if (!fit_value(c, access, &value, expr)) return;
     if (check_covers(c, access, &value, expr, skip, &valid)) emit_store(c, access, &value, valid);
 }
 
@@ -471,7 +487,9 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     const TileTensor *tensor = access->tensor;
     TileMeaning indices[TILE_MAX_TENSOR_RANK];
     if (call->arguments.count != first + tensor->rank) {
-        tile_fail(c, ENTRY_COUNT, call->span, tensor->name, tensor->rank, (unsigned)call->arguments.count - first);
+        tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
+                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, call->arguments.count - first, "entry", "entries"));
         return false;
     }
     for (unsigned d = 0; d < tensor->rank; d++) {
@@ -549,7 +567,7 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
     Access wide = access;
     wide.rank = shape.rank;
     memcpy(wide.extent, shape.extent, sizeof wide.extent);
-    if (!fit_value(c, &wide, &value, value_expr->span)) return;
+    if (!fit_value(c, &wide, &value, value_expr)) return;
     if (tile_valid_missing(value.valid, tile_valid_union(c, shape.valid, access.implied))) {
         tile_fail_invalid(c, &value, value_expr, "the value of a scatter");
         return;
@@ -578,7 +596,7 @@ static bool check_update(TileChecker *c, const Access *access, const TileExpr *e
     bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
     if (skip) expr = expr->a;
     *value = tile_check_value(c, expr);
-    if (tile_is_error(value) || !fit_value(c, access, value, expr->span)) return false;
+    if (tile_is_error(value) || !fit_value(c, access, value, expr)) return false;
     return check_covers(c, access, value, expr, skip, valid);
 }
 

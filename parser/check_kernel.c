@@ -258,7 +258,9 @@ void tile_check_kernel(TileChecker *c, const TileItem *item) {
     check_overlaps(c, item);
     check_requires(c, item);
     c->scope_start = c->bounds.count;
+    uint32_t before = c->diagnostics->error_count;
     tile_check_sequence(c, item->body);
-    if (!c->grid_count) tile_fail(c, NO_GRID, item->name_span, item->name);
+    bool errors = c->diagnostics->error_count > before;
+    if (!c->grid_count && !errors) tile_fail(c, NO_GRID, item->name_span, item->name);
     tile_build_end(tile_emitter(c), TILE_OP_RETURN, NULL, 0);
 }

@@ -36,7 +36,7 @@ static bool find_kernel(TileChecker *c, Run *run) {
     const TileItem *item = callee->kind == TILE_EXPR_NAME ? tile_map_get(&c->ast->named, name) : NULL;
     if (item && item->broken) return false;
     if (!item || item->kind != TILE_ITEM_KERNEL)
-        return tile_fail(c, NO_KERNEL, callee->span, tile_span_text(c, callee->span)), false;
+        return tile_fail_no_kernel(c, c->ast, callee->span, tile_span_text(c, callee->span)), false;
     run->kernel = item;
     run->ast = c->ast;
     run->plan.kernel = item->name;

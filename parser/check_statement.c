@@ -224,7 +224,7 @@ static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value,
         tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);
         if (value->kind == TILE_MEANING_VALUE && value->scalar != now->scalar && value->rank == now->rank)
             tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name((TileScalar)now->scalar),
-                                 tile_span_text(c, span));
+                                 tile_bare_text(c, span));
         tile_report(c, d);
         return false;
     }
@@ -289,6 +289,14 @@ static void check_assignment(TileChecker *c, const TileStatement *statement) {
     if (!bound) {
         TileMeaning m = tile_check_expr(c, target);
         if (!tile_is_error(&m)) tile_fail(c, NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
+        return;
+    }
+    if (bound->meaning.kind == TILE_MEANING_TENSOR) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span,
+                                          tile_meaning_words(c, &bound->meaning));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index says where it is stored: `%s[..] = ..`",
+                             target->name);
+        tile_report(c, d);
         return;
     }
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);

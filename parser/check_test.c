@@ -66,11 +66,18 @@ static int find_maker(const TileExpr *call) {
     return -1;
 }
 
+static bool names_type(const TileExpr *call, TileScalar *scalar) {
+    const TileExpr *type = call->arguments.count ? call->arguments.items[0].value : NULL;
+    return type && type->kind == TILE_EXPR_NAME && tile_scalar_find(type->name, strlen(type->name), scalar);
+}
+
 bool tile_is_maker(const TileChecker *c, const TileExpr *call) {
-    if (!c->test || c->frame->parent || find_maker(call) < 0 || !call->arguments.count) return false;
-    const TileExpr *type = call->arguments.items[0].value;
     TileScalar scalar;
-    return type->kind == TILE_EXPR_NAME && tile_scalar_find(type->name, strlen(type->name), &scalar);
+    const TileAst *where;
+    if (!c->test || c->frame->parent || find_maker(call) < 0) return false;
+    if (names_type(call, &scalar)) return true;
+    bool other = tile_find_builtin(call->a->name) || tile_find_item(c->frame->ast, call->a->name, true, &where);
+    return !other && call->arguments.count;
 }
 
 static bool read_numbers(TileChecker *c, const TileExpr *call, TileTestTensor *made, unsigned *next) {
@@ -94,9 +101,12 @@ static bool read_numbers(TileChecker *c, const TileExpr *call, TileTestTensor *m
 
 TileMeaning tile_check_maker(TileChecker *c, const TileExpr *call) {
     TileTestTensor made = {.source = (TileTestSource)find_maker(call)};
-    const char *type = call->arguments.items[0].value->name;
+    const TileExpr *type = call->arguments.items[0].value;
     unsigned numbers = made.source == TILE_TEST_RANDINT ? 2 : made.source == TILE_TEST_FULL;
-    tile_scalar_find(type, strlen(type), &made.scalar);
+    if (!names_type(call, &made.scalar)) {
+        TileMeaning m = tile_check_expr(c, type);
+        return tile_is_error(&m) ? m : tile_fail(c, NOT_TYPE, type->span, tile_meaning_words(c, &m));
+    }
     if (!tile_check_arguments(c, call, 1 + numbers, 1 + numbers + TILE_MAX_TENSOR_RANK, NULL))
         return tile_error_meaning();
     unsigned next = 1;

@@ -23,14 +23,30 @@ bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *e
     if (m->kind != TILE_MEANING_VALUE || !tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
                                       tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
-    tile_diagnostic_edit(c->diagnostics, d, expr->span, "f32(%s)", tile_span_text(c, expr->span));
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "f32(%s)", tile_bare_text(c, expr->span));
     tile_report(c, d);
+    return false;
+}
+
+/* float32, bfloat16, int64 and uint8, as other languages write them. */
+static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span, const char *name) {
+    static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}};
+    for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++) {
+        size_t length = strlen(forms[i][0]);
+        TileScalar scalar;
+        if (strncmp(name, forms[i][0], length) != 0) continue;
+        const char *own = tile_arena_format(c->arena, "%s%s", forms[i][1], name + length);
+        if (!tile_scalar_find(own, strlen(own), &scalar)) continue;
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s", own);
+        return true;
+    }
     return false;
 }
 
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_TYPE, span, name ? name : "?");
+    if (propose_short_type(c, d, span, name)) return tile_report(c, d), tile_error_meaning();
     TileNearest nearest = tile_nearest(name ? name : "");
     for (int s = 0; s < TILE_SCALAR_COUNT; s++) tile_nearest_try(&nearest, tile_scalar_name((TileScalar)s));
     for (size_t i = 0; i < c->bounds.count; i++)
@@ -82,7 +98,7 @@ static void report_mismatch(TileChecker *c, const TileMeaning *operands, const T
     bool convertible = exprs && operands[at].kind == TILE_MEANING_VALUE;
     if (convertible)
         tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)typed->scalar),
-                             tile_span_text(c, place));
+                             tile_bare_text(c, place));
     tile_report(c, d);
 }
 
@@ -274,8 +290,8 @@ TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileS
 TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return m;
+    if (m.kind == TILE_MEANING_VALUE && m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
-    if (m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.valid && m.rank == 0) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
         tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));

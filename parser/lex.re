@@ -118,8 +118,9 @@ static void report_character(Lexer *lexer, const unsigned char *begin, const uns
 
 static void report_number(Lexer *lexer, const unsigned char *begin, const unsigned char *end) {
     int shown = end - begin > 40 ? 40 : (int)(end - begin);
-    tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_NUMBER, span_of(lexer, begin, end), shown,
-                  (const char *)begin);
+    TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_NUMBER, span_of(lexer, begin, end), shown,
+                                      (const char *)begin);
+    if (end[-1] == '.') tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, end, end), "0");
 }
 
 /* The end of a comment that starts at `begin`; line breaks inside count. */
@@ -139,9 +140,10 @@ static const unsigned char *skip_string(Lexer *lexer, const unsigned char *begin
         if (*c == '"') return c + 1;
         if (*c != '\\' || c + 1 == lexer->limit || c[1] == '\n') continue;
         c++;
-        if (!strchr("nt\"\\", *c))
-            tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_ESCAPE, span_of(lexer, c - 1, c + 1),
-                          *c >= 0x20 && *c < 0x7f ? *c : '?');
+        if (strchr("nt\"\\", *c)) continue;
+        TileDiagnostic *d = tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_BAD_ESCAPE, span_of(lexer, c - 1, c + 1),
+                                          *c >= 0x20 && *c < 0x7f ? *c : '?');
+        tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, c, c), "\\");
     }
     tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_OPEN_STRING, span_of(lexer, begin, c));
     return c;
@@ -190,6 +192,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
 
         "0x" [0-9a-fA-F] [0-9a-fA-F_]* | "0b" [01] [01_]* | digits { TOKEN(INTEGER); }
         digits "." digits exponent? | digits exponent { TOKEN(FLOAT); }
+        digits "." / [^0-9a-zA-Z_.]               { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
         digit word*                               { report_number(lexer, begin, cursor); TOKEN(INTEGER); }
         digits "." digits word+ | digits ("." digits)? [eE] [+-] { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
         letter word*          { add_token(lexer, name_kind(begin, (size_t)(cursor - begin)), begin, cursor);

@@ -199,10 +199,11 @@ static bool check_export_name(Lister *l, const TileExportInfo *info, const TileP
 static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
     const TileKernelInfo *kernel = find_info(out, export->kernel.name);
     TileChecker *c = l->checker;
-    if (!kernel) return tile_fail(c, NO_KERNEL, export->kernel.span, export->kernel.name), false;
+    if (!kernel) return tile_fail_no_kernel(c, l->ast, export->kernel.span, export->kernel.name), false;
     if (export->arguments.count > kernel->generics.count)
-        return tile_fail(c, GENERIC_COUNT, export->span, kernel->name, (unsigned)kernel->generics.count,
-                         (unsigned)export->arguments.count),
+        return tile_fail(c, GENERIC_COUNT, export->span, kernel->name,
+                         tile_count_words(c, kernel->generics.count, "generic", "generics"),
+                         (unsigned)export->arguments.count, export->arguments.count == 1 ? "is" : "are"),
                false;
     TileExportInfo info = {.kernel = kernel->name, .span = export->span};
     TileText name = {.arena = l->arena};

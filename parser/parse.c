@@ -65,27 +65,38 @@ static const char *found_words(TileParser *parser) {
     return tile_arena_format(parser->arena, "the name `%.*s`", (int)(span.end - span.begin), parser->text + span.begin);
 }
 
+void tile_parse_propose_join(TileParser *parser, TileDiagnostic *d, TileSpan operator) {
+    const char *text = parser->text;
+    uint32_t end = operator.begin, line;
+    while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\n')) end--;
+    for (line = end; line > 0 && text[line - 1] != '\n'; line--)
+        if (line < end && text[line] == '/' && text[line - 1] == '/') return;
+    TileSpan gap = {parser->file, end, operator.end };
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){parser->file, end, end},
+                         "the statement before ends with its line; an operator at the end of a line continues it");
+    tile_diagnostic_edit(parser->diagnostics, d, gap, " %.*s", (int)(operator.end - operator.begin),
+                         text + operator.begin);
+}
+
 void tile_parse_fail_item(TileParser *parser) {
     parser->panic = true;
     tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, tile_parse_span(parser),
                   "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
 }
 
-/* Reports; NULL while in panic, as after any report until tile_parse_resume_*. */
-static TileDiagnostic *fail(TileParser *parser, const char *expected) {
+TileDiagnostic *tile_parse_fail(TileParser *parser, const char *expected) {
     if (parser->panic) return NULL;
     parser->panic = true;
     TileTokenKind found = tile_parse_peek(parser);
     const char *words = found_words(parser);
     TileSpan span = tile_parse_span(parser);
-    if (current(parser)->line_break && found != TILE_TOKEN_END) {
+    bool behind = !parser->newline_taken || tile_parse_at_item(parser);
+    if (current(parser)->line_break && behind && found != TILE_TOKEN_END) {
         span = failure_span(parser);
         if (parser->header == false) words = "the end of the line";
     }
     return tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, expected, words);
 }
-
-void tile_parse_fail(TileParser *parser, const char *expected) { fail(parser, expected); }
 
 /* What closes is missing right behind the last token, unless what is found may belong inside. */
 static bool may_close(TileTokenKind wanted, TileTokenKind found) {
@@ -116,8 +127,11 @@ bool tile_parse_expect(TileParser *parser, TileTokenKind kind) {
     if (parser->panic) return false;
     if (tile_parse_accept(parser, kind)) return true;
     const char *missing = missing_token(parser, kind);
-    TileDiagnostic *d = fail(parser, tile_token_words(kind));
+    bool equals = kind == TILE_TOKEN_IN && !parser->header && tile_parse_peek(parser) == TILE_TOKEN_ASSIGN;
+    TileSpan found = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(kind));
     uint32_t end = tile_parse_last_end(parser);
+    if (equals) tile_diagnostic_edit(parser->diagnostics, d, found, "in");
     if (missing) tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, end, end}, "%s", missing);
     return false;
 }

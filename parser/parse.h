@@ -35,7 +35,10 @@ bool tile_parse_accept(TileParser *parser, TileTokenKind kind);
 void tile_parse_fail_item(TileParser *parser);
 /* Takes it or reports that it is missing. */
 bool tile_parse_expect(TileParser *parser, TileTokenKind kind);
-void tile_parse_fail(TileParser *parser, const char *expected);
+/* Reports; NULL while in panic. */
+TileDiagnostic *tile_parse_fail(TileParser *parser, const char *expected);
+/* To join the line that begins with an operator to the one before, unless that ends in a comment. */
+void tile_parse_propose_join(TileParser *parser, TileDiagnostic *d, TileSpan operator);
 TileNameRef tile_parse_name(TileParser *parser);
 const char *tile_parse_string(TileParser *parser);
 TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin);

@@ -138,6 +138,46 @@ static TileExpr *parse_name_expression(TileParser *parser) {
     return expr;
 }
 
+enum { COMPARISON = 4, LOOSEST = 0 };
+
+/* How tightly a binary operator binds; -1 for other tokens. */
+static int precedence(TileTokenKind kind) {
+    switch (kind) {
+    case TILE_TOKEN_STAR:
+    case TILE_TOKEN_SLASH:
+    case TILE_TOKEN_PERCENT:
+    case TILE_TOKEN_AT: return 10;
+    case TILE_TOKEN_PLUS:
+    case TILE_TOKEN_MINUS: return 9;
+    case TILE_TOKEN_SHL:
+    case TILE_TOKEN_SHR: return 8;
+    case TILE_TOKEN_AMPERSAND: return 7;
+    case TILE_TOKEN_CARET: return 6;
+    case TILE_TOKEN_BAR: return 5;
+    case TILE_TOKEN_EQUAL:
+    case TILE_TOKEN_NOT_EQUAL:
+    case TILE_TOKEN_LESS:
+    case TILE_TOKEN_LESS_EQUAL:
+    case TILE_TOKEN_GREATER:
+    case TILE_TOKEN_GREATER_EQUAL: return COMPARISON;
+    case TILE_TOKEN_AND: return 3;
+    case TILE_TOKEN_OR: return 2;
+    case TILE_TOKEN_ELSE: return 1;
+    case TILE_TOKEN_DOTS: return LOOSEST;
+    default: return -1;
+    }
+}
+
+static void fail_expression(TileParser *parser) {
+    TileTokenKind found = tile_parse_peek(parser);
+    TileSpan span = tile_parse_span(parser), begin = {span.file, span.begin, span.begin};
+    bool digits = parser->text[span.end] >= '0' && parser->text[span.end] <= '9';
+    bool new_line = parser->newline_taken;
+    TileDiagnostic *d = tile_parse_fail(parser, "an expression");
+    if (found == TILE_TOKEN_DOT && digits) tile_diagnostic_edit(parser->diagnostics, d, begin, "0");
+    if (new_line && precedence(found) > LOOSEST) tile_parse_propose_join(parser, d, span);
+}
+
 static TileExpr *parse_primary(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
@@ -156,7 +196,7 @@ static TileExpr *parse_primary(TileParser *parser) {
     }
     case TILE_TOKEN_LEFT_PAREN: return parse_parenthesised(parser);
     case TILE_TOKEN_IF: return parse_if(parser);
-    default: tile_parse_fail(parser, "an expression"); return new_expr(parser, TILE_EXPR_TUPLE, span);
+    default: fail_expression(parser); return new_expr(parser, TILE_EXPR_TUPLE, span);
     }
 }
 
@@ -257,36 +297,6 @@ static TileExpr *parse_unary(TileParser *parser) {
     expr->span = tile_parse_span_from(parser, span);
     set_depth(parser, expr, expr->a->depth);
     return expr;
-}
-
-enum { COMPARISON = 4, LOOSEST = 0 };
-
-/* How tightly a binary operator binds; -1 for other tokens. */
-static int precedence(TileTokenKind kind) {
-    switch (kind) {
-    case TILE_TOKEN_STAR:
-    case TILE_TOKEN_SLASH:
-    case TILE_TOKEN_PERCENT:
-    case TILE_TOKEN_AT: return 10;
-    case TILE_TOKEN_PLUS:
-    case TILE_TOKEN_MINUS: return 9;
-    case TILE_TOKEN_SHL:
-    case TILE_TOKEN_SHR: return 8;
-    case TILE_TOKEN_AMPERSAND: return 7;
-    case TILE_TOKEN_CARET: return 6;
-    case TILE_TOKEN_BAR: return 5;
-    case TILE_TOKEN_EQUAL:
-    case TILE_TOKEN_NOT_EQUAL:
-    case TILE_TOKEN_LESS:
-    case TILE_TOKEN_LESS_EQUAL:
-    case TILE_TOKEN_GREATER:
-    case TILE_TOKEN_GREATER_EQUAL: return COMPARISON;
-    case TILE_TOKEN_AND: return 3;
-    case TILE_TOKEN_OR: return 2;
-    case TILE_TOKEN_ELSE: return 1;
-    case TILE_TOKEN_DOTS: return LOOSEST;
-    default: return -1;
-    }
 }
 
 static void check_chain(TileParser *parser, const TileExpr *left, int level, TileSpan op) {

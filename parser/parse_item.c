@@ -113,10 +113,11 @@ static void parse_generics(TileParser *parser, TileItem *item) {
 static void parse_params(TileParser *parser, TileItem *item) {
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
     while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
+        TileSpan begin = tile_parse_span(parser);
         TileParam param = {.spread = tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)};
         TileNameRef ref = tile_parse_name(parser);
         param.name = ref.name;
-        param.span = ref.span;
+        param.span = param.spread ? tile_parse_span_from(parser, begin) : ref.span;
         if (!param.spread && tile_parse_expect(parser, TILE_TOKEN_COLON)) param.type = tile_parse_type(parser);
         tile_list_push(parser->arena, &item->params, param);
         if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
@@ -219,6 +220,20 @@ static void parse_clauses(TileParser *parser, TileItem *item) {
 
 /* ---- items ---- */
 
+/* Neither the body nor what may stand before it. */
+static void fail_header(TileParser *parser, TileItemKind kind) {
+    TileTokenKind found = tile_parse_peek(parser);
+    TileSpan span = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, kind == TILE_ITEM_KERNEL ? "a clause or `{`" : "`->` or `{`");
+    if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
+    if (kind != TILE_ITEM_KERNEL || found != TILE_TOKEN_NAME) return;
+    static const char *const clauses[] = {"static", "require", "allow", "tune"};
+    const char *name = tile_arena_string(parser->arena, parser->text + span.begin, span.end - span.begin);
+    for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++)
+        if (tile_edit_distance(name, clauses[i]) < 3)
+            tile_diagnostic_edit(parser->diagnostics, d, span, "%s", clauses[i]);
+}
+
 static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind) {
     item->kind = kind;
     parser->header = true;
@@ -231,8 +246,7 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     item->signature = tile_parse_span_from(parser, ref.span);
     if (kind == TILE_ITEM_FN && tile_parse_accept(parser, TILE_TOKEN_ARROW)) item->type = tile_parse_type(parser);
     if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
-    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE)
-        tile_parse_fail(parser, kind == TILE_ITEM_KERNEL ? "a clause or `{`" : "`->` or `{`");
+    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
     item->body = tile_parse_sequence(parser);
     parser->header = false;
     if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);

@@ -5,7 +5,12 @@
 void tile_parse_check_effect(TileParser *parser, const TileExpr *expr) {
     if (expr->kind == TILE_EXPR_CALL || expr->kind == TILE_EXPR_RUN) return;
     if (expr->kind != TILE_EXPR_IF) {
-        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NO_EFFECT, expr->span);
+        TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NO_EFFECT, expr->span);
+        bool operator= expr->kind == TILE_EXPR_UNARY && parser->text[expr->span.begin] == '-';
+        TileSpan sign = {expr->span.file, expr->span.begin, expr->span.begin + 1};
+        if (operator) tile_parse_propose_join(parser, d, sign);
+        if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_EQUAL)
+            tile_diagnostic_edit(parser->diagnostics, d, expr->op_span, "=");
         return;
     }
     if (expr->then) tile_parse_check_sequence_effect(parser, expr->then);

@@ -10,7 +10,7 @@ TileNearest tile_nearest(const char *name) {
 }
 
 void tile_nearest_try(TileNearest *nearest, const char *candidate) {
-    if (!candidate) return;
+    if (!candidate || strcmp(candidate, nearest->name) == 0) return;
     unsigned far = tile_edit_distance(nearest->name, candidate);
     if (far < nearest->distance) nearest->best = candidate, nearest->distance = far;
 }
@@ -54,6 +54,19 @@ void tile_propose_var(TileChecker *c, TileDiagnostic *d, TileSpan name) {
     tile_diagnostic_edit(c->diagnostics, d, (TileSpan){name.file, end - 3, end}, "var");
 }
 
+const char *tile_bare_text(TileChecker *c, TileSpan span) {
+    char *text = tile_arena_string(c->arena, tile_span_text(c, span), span.end - span.begin);
+    size_t length = strlen(text);
+    int open = 0;
+    if (length < 2 || text[0] != '(') return text;
+    for (size_t i = 0; i + 1 < length; i++) {
+        open += (text[i] == '(') - (text[i] == ')');
+        if (open == 0) return text;
+    }
+    text[length - 1] = 0;
+    return text + 1;
+}
+
 /* Binds tighter than any operator that is put behind it. */
 static bool is_postfix(const TileExpr *expr) {
     return expr->parenthesised || (expr->kind != TILE_EXPR_BINARY && expr->kind != TILE_EXPR_UNARY &&
@@ -72,6 +85,16 @@ void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vec
     bool column = tile_extents_agree(vector->extent[0], matrix->extent[0]);
     if (row == column) return;
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[%s]", tile_operand_text(c, expr), row ? "_, :" : ":, _");
+}
+
+TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_KERNEL, span, name);
+    TileNearest nearest = tile_nearest(name);
+    for (size_t i = 0; i < ast->items.count; i++)
+        if (ast->items.items[i]->kind == TILE_ITEM_KERNEL) tile_nearest_try(&nearest, ast->items.items[i]->name);
+    tile_propose_nearest(c, d, span, &nearest);
+    tile_report(c, d);
+    return tile_error_meaning();
 }
 
 TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {

@@ -146,6 +146,7 @@ void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, T
     for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i].name);
     for (size_t i = 0; i < c->frame->ast->items.count; i++)
         tile_nearest_try(&nearest, c->frame->ast->items.items[i]->name);
+    tile_nearest_builtin(&nearest);
     tile_propose_nearest(c, d, span, &nearest);
 }
 
@@ -227,8 +228,11 @@ void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan s
 /* ---- reporting ---- */
 
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
+    enum { MOST_NOTES = 6 };
+    unsigned depth = 0;
     for (TileFrame *frame = c->frame; frame && frame->parent && frame->parent->item->name; frame = frame->parent)
-        tile_diagnostic_note(c->diagnostics, diagnostic, frame->call, "in `%s`, used here", frame->item->name);
+        if (depth++ < MOST_NOTES)
+            tile_diagnostic_note(c->diagnostics, diagnostic, frame->call, "in `%s`, used here", frame->item->name);
     return diagnostic;
 }
 
@@ -251,6 +255,10 @@ bool tile_may_act(TileChecker *c, TileSpan span, const char *what) {
 const char *tile_span_text(TileChecker *c, TileSpan span) {
     const TileSourceFile *file = &c->diagnostics->files.items[span.file];
     return tile_arena_string(c->arena, file->text + span.begin, span.end - span.begin);
+}
+
+const char *tile_count_words(TileChecker *c, size_t count, const char *one, const char *more) {
+    return tile_arena_format(c->arena, "%zu %s", count, count == 1 ? one : more);
 }
 
 const char *tile_sum_words(TileChecker *c, const TileSum *sum) {

@@ -31,7 +31,7 @@ TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSu
     *atom = (TileAtom){
         .kind = TILE_ATOM_CONDITION, .birth = tile_now(c), .index = index, .dim = dim, .guard = guard, .span = span};
     atom->words =
-        tile_arena_format(c->arena, "the index %s outside 0..%s", tile_sum_words(c, index), tile_sum_words(c, dim));
+        tile_arena_format(c->arena, "the index `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     tile_list_push(c->arena, &c->atoms, atom);
     return atom;
 }

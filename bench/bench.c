@@ -13,6 +13,7 @@
 
 #include "bench/bench.h"
 #include "bench/peers.h"
+#include "tools/limits.h"
 
 enum { ROUNDS = 11, MAX_TENSORS = 6 };
 static const double sample_seconds = 0.004;
@@ -217,9 +218,9 @@ bool bench_wanted(const Bench *bench, const char *name) { return !bench->pattern
 static bool bench_entry(const Bench *bench, const Entry *entry, const char *size, long rows, long columns, int rounds) {
     if (!bench_wanted(bench, entry->kernel) && !bench_wanted(bench, entry->name)) return true;
     Work work;
-    Candidate candidates[] = {{run_peer, &work, 0, 0}, {run_tile, &work, 0, 0}};
+    TileCandidate candidates[] = {{run_peer, &work, 0, 0}, {run_tile, &work, 0, 0}};
     bool good = prepare_entry(bench, entry, &work, rows, columns) &&
-                measure(candidates, 2, CLOCK_OF_THREAD, rounds, sample_seconds);
+                tile_measure(candidates, 2, TILE_CLOCK_OF_THREAD, rounds, sample_seconds);
     double elements = (double)rows * (double)columns;
     if (good)
         printf("| %s%s%s | %s | %.3f | %.3f | %.1f | %.2f |\n", entry->kernel, entry->function ? " " : "",
@@ -246,9 +247,7 @@ static bool bench_kernels(const Bench *bench) {
 
 /* ---- matrix products ---- */
 
-static double (*fma_flops)(long rounds);
-
-static bool run_peak(void *state) { return fma_flops(*(long *)state) > 0; }
+static bool run_peak(void *state) { return tile_fma_flops(*(long *)state) > 0; }
 
 typedef struct Gemm {
     Work *work;
@@ -284,10 +283,10 @@ static bool bench_matmul_size(const Bench *bench, Sgemm *openblas, int size) {
     bool good = bench_open(bench, &work.library, &work.kernel, "matmul", "matmul", &none);
     for (int i = 0; i < 3 && good; i++) good = make_tensor(&work, i, shape, 2, false);
     double flops = 2.0 * size * size * size;
-    long peak_rounds = (long)(flops / fma_flops(1)) + 1;
+    long peak_rounds = (long)(flops / tile_fma_flops(1)) + 1;
     Gemm gemm = {&work, openblas, size};
-    Candidate candidates[] = {{run_peak, &peak_rounds, 0, 0}, {run_tile, &work, 0, 0}, {run_sgemm, &gemm, 0, 0}};
-    good = good && measure(candidates, openblas ? 3 : 2, CLOCK_OF_THREAD, size > 1500 ? 5 : ROUNDS, sample_seconds);
+    TileCandidate candidates[] = {{run_peak, &peak_rounds, 0, 0}, {run_tile, &work, 0, 0}, {run_sgemm, &gemm, 0, 0}};
+    good = good && tile_measure(candidates, openblas ? 3 : 2, TILE_CLOCK_OF_THREAD, size > 1500 ? 5 : ROUNDS, sample_seconds);
     if (!good)
         printf("| %d | failed | | | |\n", size);
     else if (openblas)
@@ -304,8 +303,6 @@ static bool bench_matmul_size(const Bench *bench, Sgemm *openblas, int size) {
 
 static bool bench_matmul(const Bench *bench, Sgemm *openblas) {
     if (!bench_wanted(bench, "matmul")) return true;
-    *(void **)&fma_flops = dlsym(bench->peers, "peer_fma_flops");
-    if (!fma_flops) return false;
     printf(
         "\n## Matrix product, f32, square, one thread\n\n"
         "| size | Tile GFLOP/s | of the FMA peak | OpenBLAS GFLOP/s | Tile / OpenBLAS time |\n|---|---|---|---|---|\n");
@@ -341,9 +338,9 @@ static void print_compile_steps(const Bench *bench) {
         for (int step = 0; step < TILE_STEP_COUNT; step++) total[i] += steps[step][i] = 1e3 * times.seconds[step];
         close_work(&work);
     }
-    printf("| compile part of softmax, in a warm process | %.1f |\n", measure_median(total, COMPILES));
+    printf("| compile part of softmax, in a warm process | %.1f |\n", tile_median(total, COMPILES));
     for (int step = 0; step < TILE_STEP_COUNT; step++)
-        printf("| – %s | %.2f |\n", tile_step_name((TileStep)step), measure_median(steps[step], COMPILES));
+        printf("| – %s | %.2f |\n", tile_step_name((TileStep)step), tile_median(steps[step], COMPILES));
 }
 
 static bool bench_compile(const Bench *bench) {
@@ -353,9 +350,9 @@ static bool bench_compile(const Bench *bench) {
     char *tilec[] = {(char *)bench->tilec, "run", file, "x=rand:f32[64,1000]", "y=@", NULL};
     char *clang[] = {"clang-22", "-I.",  "-O3", "-march=native", "-ffast-math", "-DONLY_SOFTMAX",
                      "-c",       source, "-o",  object,          NULL};
-    Candidate candidates[] = {{run_command, clang, 0, 0}, {run_command, tilec, 0, 0}};
+    TileCandidate candidates[] = {{run_command, clang, 0, 0}, {run_command, tilec, 0, 0}};
     printf("\n## Compile time, ms\n\n| what | median |\n|---|---|\n");
-    if (!measure(candidates, 2, CLOCK_ON_WALL, 15, 0)) {
+    if (!tile_measure(candidates, 2, TILE_CLOCK_ON_WALL, 15, 0)) {
         printf("| failed | |\n");
         return false;
     }

@@ -2,7 +2,7 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
-#include "bench/measure.h"
+#include "tools/measure.h"
 #include "driver/compile.h"
 
 typedef struct Bench {

@@ -1,5 +1,5 @@
-/* The kernels of the table as plain C loops, for clang -O3 -march=native -ffast-math, and a loop that does nothing but
- * multiply and add. scripts/bench.sh compiles this file into a shared object, apart from everything else. */
+/* The kernels of the table as plain C loops, for clang -O3 -march=native -ffast-math. scripts/bench.sh compiles this file
+ * into a shared object, apart from everything else. */
 #include "bench/peers.h"
 
 #include <math.h>
@@ -192,28 +192,5 @@ void peer_take_rows(PEER_ARGUMENTS) {
     const long *at = all[1];
     for (long r = 0; r < rows; r++)
         for (long c = 0; c < columns; c++) y[r * columns + c] = x[at[r] * columns + c];
-}
-
-/* Sixteen independent chains of the widest vectors: more than latency times throughput of any machine so far. */
-#if defined(__AVX512F__)
-enum { LANES = 16 };
-#else
-enum { LANES = 8 };
-#endif
-typedef float Vector __attribute__((vector_size(LANES * 4)));
-
-double peer_fma_flops(long rounds) {
-    Vector sum[16], factor = (Vector){} + 0.999f, addend = (Vector){} + 0.001f;
-    for (int i = 0; i < 16; i++) sum[i] = addend * (float)i;
-    for (long round = 0; round < rounds; round++) {
-#pragma clang loop unroll(full)
-        for (int i = 0; i < 16; i++) {
-            sum[i] = sum[i] * factor + addend;
-            __asm__("" : "+v"(sum[i]));
-        }
-    }
-    float total = 0;
-    for (int i = 0; i < 16; i++) total += sum[i][0];
-    return total > 1e30f ? 0 : 2.0 * LANES * 16 * (double)rounds;
 }
 #endif

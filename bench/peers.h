@@ -14,7 +14,4 @@ Peer peer_add, peer_axpy, peer_relu, peer_gelu_tanh, peer_silu, peer_chain, peer
     peer_cross_entropy_backward, peer_layernorm_backward, peer_layernorm_backward_params, peer_rmsnorm_backward,
     peer_sum_all, peer_norm_all, peer_cumsum_rows, peer_cumsum_columns, peer_take_rows;
 
-/* Multiplies and adds `rounds` times sixteen vectors, and returns the number of floating-point operations. */
-double peer_fma_flops(long rounds);
-
 #endif

@@ -193,8 +193,8 @@ static bool prepare(Job *job, Sgemm *sgemm) {
 static bool bench_product(const Bench *bench, const Product *product, Sgemm *sgemm) {
     Job job = {.bench = bench, .product = product};
     bool has_peer = product->peer || sgemm, good = prepare(&job, sgemm);
-    Candidate candidates[] = {{run_kernel, &job, 0, 0}, {run_peer, &job, 0, 0}};
-    good = good && measure(candidates, has_peer ? 2 : 1, CLOCK_OF_THREAD, PRODUCT_ROUNDS, sample_seconds);
+    TileCandidate candidates[] = {{run_kernel, &job, 0, 0}, {run_peer, &job, 0, 0}};
+    good = good && tile_measure(candidates, has_peer ? 2 : 1, TILE_CLOCK_OF_THREAD, PRODUCT_ROUNDS, sample_seconds);
     if (!good)
         printf("| %s | failed | | | |\n", product->name);
     else if (has_peer)

@@ -89,6 +89,18 @@ static const TileOption doc_options[] = {
     "  scale=0.5 causal=true  scalars\n"                                                                               \
     "  T=bf16 BM=128          type, constant, function and tune parameters (const.NAME=.. where a name is both)\n"
 
+static const TileOption bench_options[] = {
+    TARGET_OPTION,
+    {"--against", "TARGET|FILE:KERNEL", "what to take turns with: another target, or another kernel on the same arguments"},
+    {"--seconds", "N", "how long to measure each size; 1 if not given"},
+    {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
+    {"--format", "text|json", "the form of the results"},
+    {"--plot", "FILE", "draws an SVG: a roofline for kernels with dots, and rates by size for what is swept"},
+    {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
 static const TileCommand commands[] = {
     {"run", "FILE[:KERNEL] ARG=..", "compile a kernel and run it on data",
      ARGUMENT_HELP "A file with one kernel needs no :KERNEL. Results are written whole or not at all.\n"
@@ -98,6 +110,18 @@ static const TileCommand commands[] = {
      NULL},
     {"test", "FILE..", "run the test blocks of files",
      "Prints a line for each test and what does not hold, with the values.\n", tile_command_test, test_options},
+    {"bench", "FILE[:KERNEL] ARG=..", "measure a kernel beside another and beside the machine's limits",
+     ARGUMENT_HELP
+     "  N=1024                 a name to use as a size in brackets: x=rand:f32[64,N]; or a parameter, as above\n"
+     "  N=1024,4096,16384      the same, measured with each value\n"
+     "Prints the median time of a launch; GB/s, each element of the tensors counted once, and twice if it is inout; for\n"
+     "kernels with dots GFLOP/s, 2 M N K for each dot over the lanes that exist and nothing for the other operations;\n"
+     "and the share of the limit: the time that copying as many bytes or, if that is longer, as many f32 multiply-adds\n"
+     "take on the same threads. All take turns, so that a slow spell of the machine meets all. Where caches serve a\n"
+     "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Of GPUs, limits are not\n"
+     "measured. Nothing is written to files of arguments; data that a kernel updates in place goes on from run to run.\n"
+     "Example: tilec bench stdlib/softmax.tile:softmax x=rand:f32[N,1000] y=@ N=16,256,4096 --plot=softmax.svg\n",
+     tile_command_bench, bench_options},
     {"build", "FILE.. -o OUT [--header H] [NAME=value..]", "compile kernels ahead of time, for linking",
      "Makes one object with code for several CPU targets, chosen when it runs, and a C header with a function for "
      "each\n"

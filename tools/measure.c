@@ -1,11 +1,11 @@
-#include "bench/measure.h"
+#include "tools/measure.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-static double now_by(Clock clock) {
+static double now_by(TileClock clock) {
     struct timespec now;
-    clock_gettime(clock == CLOCK_OF_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    clock_gettime(clock == TILE_CLOCK_OF_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -14,23 +14,23 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double measure_median(double *values, int count) {
+double tile_median(double *values, int count) {
     qsort(values, (size_t)count, sizeof *values, compare);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 /* Seconds of one run, or a negative number. */
-static double sample_once(Candidate *candidate, Clock clock, int repeats) {
+static double sample_once(TileCandidate *candidate, TileClock clock, int repeats) {
     double start = now_by(clock);
     for (int i = 0; i < repeats; i++)
         if (!candidate->run(candidate->state)) return -1;
     return (now_by(clock) - start) / repeats;
 }
 
-bool measure(Candidate *candidates, int count, Clock clock, int rounds, double sample) {
-    double times[MAX_CANDIDATES][MAX_ROUNDS], ratios[MAX_CANDIDATES][MAX_ROUNDS];
-    int repeats[MAX_CANDIDATES];
-    if (rounds > MAX_ROUNDS) rounds = MAX_ROUNDS;
+bool tile_measure(TileCandidate *candidates, int count, TileClock clock, int rounds, double sample) {
+    double times[TILE_MAX_CANDIDATES][TILE_MAX_ROUNDS], ratios[TILE_MAX_CANDIDATES][TILE_MAX_ROUNDS];
+    int repeats[TILE_MAX_CANDIDATES];
+    if (rounds > TILE_MAX_ROUNDS) rounds = TILE_MAX_ROUNDS;
     for (int i = 0; i < count; i++) {
         if (sample_once(&candidates[i], clock, 1) < 0) return false;
         double once = sample_once(&candidates[i], clock, 1);
@@ -44,8 +44,8 @@ bool measure(Candidate *candidates, int count, Clock clock, int rounds, double s
         }
     for (int i = 0; i < count; i++) {
         for (int round = 0; round < rounds; round++) ratios[i][round] = times[i][round] / times[0][round];
-        candidates[i].ratio = measure_median(ratios[i], rounds);
-        candidates[i].seconds = measure_median(times[i], rounds);
+        candidates[i].ratio = tile_median(ratios[i], rounds);
+        candidates[i].seconds = tile_median(times[i], rounds);
     }
     return true;
 }

@@ -1,26 +1,26 @@
 /* Timing by turns: every candidate once in each round, so that a slow spell of the machine meets all of them. */
-#ifndef BENCH_MEASURE_H
-#define BENCH_MEASURE_H
+#ifndef TILE_TOOLS_MEASURE_H
+#define TILE_TOOLS_MEASURE_H
 
 #include <stdbool.h>
 
-enum { MAX_CANDIDATES = 3, MAX_ROUNDS = 31 };
+enum { TILE_MAX_CANDIDATES = 4, TILE_MAX_ROUNDS = 31 };
 
-typedef struct Candidate {
+typedef struct TileCandidate {
     bool (*run)(void *state); /* does the work once; false when it fails */
     void *state;
     double seconds; /* median time of one run */
     double ratio;   /* median over the rounds of its time divided by the first candidate's */
-} Candidate;
+} TileCandidate;
 
 /* What a second is: of this thread's processor time, which other processes do not disturb; or by the clock on the
  * wall, which is right for work in several threads or processes. */
-typedef enum Clock { CLOCK_OF_THREAD, CLOCK_ON_WALL } Clock;
+typedef enum TileClock { TILE_CLOCK_OF_THREAD, TILE_CLOCK_ON_WALL } TileClock;
 
 /* Runs each candidate once untimed, then `rounds` rounds; a sample repeats the work for at least `sample` seconds.
  * False when a candidate fails. */
-bool measure(Candidate *candidates, int count, Clock clock, int rounds, double sample);
+bool tile_measure(TileCandidate *candidates, int count, TileClock clock, int rounds, double sample);
 
-double measure_median(double *values, int count);
+double tile_median(double *values, int count);
 
 #endif

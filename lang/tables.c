@@ -57,7 +57,7 @@ bool tile_op_allows(TileOpId id, TileAttributeKey key) {
 }
 
 static bool same_text(const char *name, const char *text, size_t length) {
-    return strncmp(name, text, length) == 0 && name[length] == 0;
+    return *name == *text && strncmp(name, text, length) == 0 && name[length] == 0;
 }
 
 TileOpId tile_op_find(const char *mnemonic, size_t length) {

@@ -562,6 +562,7 @@ void tile_check_kernel(TileChecker *c, const TileItem *kernel);
 /* check_bindings.c: generics, static values and tune names of a kernel, from the options. False when reported. */
 bool tile_bind_generics(TileChecker *c, const TileItem *kernel);
 bool tile_bind_tunes(TileChecker *c, const TileItem *kernel);
+TileScalar tile_stand_in_type(uint32_t types, bool second);
 const TileBinding *tile_find_binding(const TileChecker *c, const char *name);
 /* A static dimension or scalar of this name. */
 bool tile_is_static(const TileItem *kernel, const char *name);

@@ -28,6 +28,12 @@ static bool wrong_binding(TileChecker *c, const char *name, TileSpan span, const
 
 /* ---- generics ---- */
 
+/* What stands for a type that is not chosen: f32, or for a second look another one. */
+TileScalar tile_stand_in_type(uint32_t types, bool second) {
+    uint32_t computed = types & ~(1u << TILE_F8E4M3 | 1u << TILE_F8E5M2);
+    return types >> TILE_F32 & 1u && !second ? TILE_F32 : (TileScalar)__builtin_ctz(computed ? computed : types);
+}
+
 static bool bind_type(TileChecker *c, const TileGeneric *generic) {
     uint32_t types = 0;
     for (size_t i = 0; i < generic->classes.count; i++) {
@@ -42,9 +48,7 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
         if (!(types >> scalar & 1u))
             return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
     } else if (c->representative || (types & (types - 1)) == 0) {
-        uint32_t computed = types & ~(1u << TILE_F8E4M3 | 1u << TILE_F8E5M2);
-        scalar =
-            types >> TILE_F32 & 1u && !c->second ? TILE_F32 : (TileScalar)__builtin_ctz(computed ? computed : types);
+        scalar = tile_stand_in_type(types, c->second);
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a type"), false;
     }

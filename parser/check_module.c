@@ -192,7 +192,8 @@ typedef struct ModuleCheck {
     TileDiagnostics *diagnostics;
     const TileAst *ast;
     TileArena *arena;
-    bool spent; /* something became too large: the rest is not looked at, which might as well */
+    TileMap instances; /* the names of those that were checked */
+    bool spent;        /* something became too large: the rest is not looked at, which might as well */
 } ModuleCheck;
 
 static TileChecker begin_check(ModuleCheck *check, const TileLowerOptions *options) {
@@ -211,8 +212,57 @@ static bool differs_by_choice(const TileItem *kernel) {
     return false;
 }
 
+static void add_choice(TileText *text, const TileBinding *binding) {
+    switch (binding->kind) {
+    case TILE_BINDING_TYPE: tile_text_add(text, tile_scalar_name(binding->type)); break;
+    case TILE_BINDING_INTEGER: tile_text_format(text, "%lld", (long long)binding->integer); break;
+    case TILE_BINDING_FLOAT: tile_text_format(text, "%a", binding->number); break;
+    case TILE_BINDING_BOOL: tile_text_add(text, binding->truth ? "true" : "false"); break;
+    case TILE_BINDING_FUNCTION: tile_text_add(text, binding->function); break;
+    }
+}
+
+/* Instances of one name are one: an export is often what stood for the kernel already. */
+static const char *instance_name(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
+                                 bool second) {
+    TileText text = {.arena = check->arena};
+    bool only_types = true;
+    tile_text_add(&text, kernel->name);
+    for (size_t i = 0; i < options->binding_count; i++) {
+        if (options->bindings[i].kind == TILE_BINDING_TYPE) continue;
+        tile_text_format(&text, " %s=", options->bindings[i].name);
+        add_choice(&text, &options->bindings[i]);
+    }
+    for (size_t i = 0; i < kernel->generics.count; i++) {
+        const TileGeneric *generic = &kernel->generics.items[i];
+        uint32_t types = 0;
+        if (generic->kind != TILE_GENERIC_TYPE) {
+            only_types = only_types && generic->value;
+            continue;
+        }
+        for (size_t k = 0; k < generic->classes.count; k++) tile_class_types(generic->classes.items[k].name, &types);
+        TileBinding choice = {.kind = TILE_BINDING_TYPE, .type = types ? tile_stand_in_type(types, second) : TILE_F32};
+        for (size_t k = 0; k < options->binding_count; k++)
+            if (strcmp(options->bindings[k].name, generic->name) == 0) choice = options->bindings[k];
+        tile_text_add_char(&text, ' ');
+        add_choice(&text, &choice);
+    }
+    for (size_t i = 0; i < kernel->params.count; i++)
+        only_types = only_types && !(kernel->params.items[i].type && kernel->params.items[i].type->is_const);
+    if (second && !only_types) tile_text_add(&text, " second");
+    return tile_text_get(&text);
+}
+
+static bool is_checked(ModuleCheck *check, const char *instance) {
+    const char *name = tile_intern_string(check->context->strings, instance);
+    if (tile_map_get(&check->instances, name)) return true;
+    tile_map_set(&check->instances, name, (void *)name);
+    return false;
+}
+
 static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
                                   bool second) {
+    if (is_checked(check, instance_name(check, kernel, options, second))) return TILE_OK;
     uint32_t errors = check->diagnostics->error_count;
     TileChecker c = begin_check(check, options);
     if (!c.module) return TILE_OUT_OF_MEMORY;
@@ -416,6 +466,7 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     uint32_t errors = diagnostics->error_count;
     ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast};
     tile_status result = TILE_OK;
+    tile_map_init(&check.instances, context->arena);
     check.arena = tile_arena_create(context->arena);
     if (!check.arena) return TILE_OUT_OF_MEMORY;
     check_duplicates(&check);

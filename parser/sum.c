@@ -13,18 +13,18 @@ static bool same_product(const TileProduct *a, const TileProduct *b) {
     return a->degree == b->degree && memcmp(a->symbols, b->symbols, a->degree * sizeof *a->symbols) == 0;
 }
 
-static uint64_t hash_sum(int64_t constant, const TileProduct *products, uint32_t count) {
+static uint32_t hash_sum(int64_t constant, const TileProduct *products, uint32_t count) {
     uint64_t hash = (uint64_t)constant * 0x9e3779b97f4a7c15u;
     for (uint32_t i = 0; i < count; i++) {
         hash = (hash ^ (uint64_t)products[i].factor) * 0x100000001b3u;
         for (uint32_t k = 0; k < products[i].degree; k++) hash = (hash ^ products[i].symbols[k]->id) * 0x100000001b3u;
     }
     hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93u; /* a mixer of Stafford's kind: the low bits are used */
-    return hash ^ hash >> 32;
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool equals(const TileSum *sum, int64_t constant, const TileProduct *products, uint32_t count) {
-    if (sum->constant != constant || sum->count != count) return false;
+static bool equals(const TileSum *sum, uint32_t hash, int64_t constant, const TileProduct *products, uint32_t count) {
+    if (sum->hash != hash || sum->constant != constant || sum->count != count) return false;
     for (uint32_t i = 0; i < count; i++)
         if (sum->products[i].factor != products[i].factor || !same_product(&sum->products[i], &products[i]))
             return false;
@@ -38,7 +38,7 @@ static void grow_table(TileSumTable *table) {
     table->slots = TILE_NEW_ARRAY(table->arena, TileSum *, table->capacity);
     for (size_t i = 0; i < old_capacity; i++) {
         if (!old[i]) continue;
-        size_t slot = hash_sum(old[i]->constant, old[i]->products, old[i]->count) & (table->capacity - 1);
+        size_t slot = old[i]->hash & (table->capacity - 1);
         while (table->slots[slot]) slot = (slot + 1) & (table->capacity - 1);
         table->slots[slot] = old[i];
     }
@@ -46,12 +46,14 @@ static void grow_table(TileSumTable *table) {
 
 static const TileSum *intern(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count) {
     if (table->count * 2 >= table->capacity) grow_table(table);
-    size_t slot = hash_sum(constant, products, count) & (table->capacity - 1);
+    uint32_t hash = hash_sum(constant, products, count);
+    size_t slot = hash & (table->capacity - 1);
     for (; table->slots[slot]; slot = (slot + 1) & (table->capacity - 1))
-        if (equals(table->slots[slot], constant, products, count)) return table->slots[slot];
+        if (equals(table->slots[slot], hash, constant, products, count)) return table->slots[slot];
     TileSum *sum = TILE_NEW(table->arena, TileSum);
     sum->constant = constant;
     sum->count = count;
+    sum->hash = hash;
     sum->products = count ? tile_arena_copy(table->arena, products, count * sizeof *products) : NULL;
     table->slots[slot] = sum;
     table->count++;
@@ -128,6 +130,8 @@ static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const 
 }
 
 static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
+    if (tile_sum_is_literal(b, 0)) return a;
+    if (factor == 1 && tile_sum_is_literal(a, 0)) return b;
     if (a->count + b->count > TILE_MAX_PRODUCTS) {
         if (a->count > 1) a = as_symbol(table, TILE_SYMBOL_GROUP, a, NULL);
         if (b->count > 1) b = as_symbol(table, TILE_SYMBOL_GROUP, b, NULL);
@@ -172,6 +176,8 @@ static uint32_t degree_of(const TileSum *sum) {
 }
 
 const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    if (tile_sum_is_literal(b, 1)) return a;
+    if (tile_sum_is_literal(a, 1)) return b;
     const TileSum *zero = tile_sum_integer(table, 0);
     if (b->count == 0) return add_scaled(table, zero, a, b->constant);
     if (a->count == 0) return add_scaled(table, zero, b, a->constant);
@@ -266,9 +272,18 @@ static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
     return tile_sum_symbol(table, symbol);
 }
 
+/* Nothing in it has a value or operands that could have one. */
+static bool is_resolved(const TileSum *sum) {
+    for (uint32_t i = 0; i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++)
+            if (sum->products[i].symbols[k]->kind != TILE_SYMBOL_VALUE) return false;
+    return true;
+}
+
 /* Kept with the sum, so that only what holds everywhere may fold it. */
 const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
     if (sum->resolved) return sum->resolved;
+    if (is_resolved(sum)) return ((TileSum *)sum)->resolved = sum;
     size_t facts = table->facts.count;
     table->facts.count = 0;
     const TileSum *result = tile_sum_integer(table, sum->constant);

@@ -46,7 +46,7 @@ typedef struct TileProduct {
 
 struct TileSum {
     int64_t constant;
-    uint32_t count;
+    uint32_t count, hash;
     const TileProduct *products;
     const TileSum *resolved;    /* known symbols replaced by their values; NULL until asked for */
     uint64_t proven, failed[2]; /* when (an epoch of the table) it was; failed: without and with needs, */

@@ -3,6 +3,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "tools/session.h"
 
@@ -215,7 +218,17 @@ static int run_command(TileSession *session, char **words, int count) {
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown command '%s'; see `tilec help`", words[0]);
 }
 
+/* Arenas come and go with each instance of a kernel: their pages are kept rather than asked for again. */
+static void keep_pages(void) {
+#ifdef __GLIBC__
+    enum { KEPT = 64 << 20 };
+    mallopt(M_MMAP_THRESHOLD, KEPT / 2);
+    mallopt(M_TRIM_THRESHOLD, KEPT);
+#endif
+}
+
 int main(int argc, char **argv) {
+    keep_pages();
     /* A full or closed output is an error that write() reports, not a signal that ends us in the middle of a file. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

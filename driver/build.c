@@ -192,6 +192,7 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     const TileOp *assertion = NULL;
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
                                    .vector_scale = built->unit->input->vector_scale,
+                                   .seed = built->unit->input->schedule_seed,
                                    .print = print,
                                    .print_host = print_host,
                                    .assertion = &assertion};

@@ -55,5 +55,7 @@ typedef struct TileForeign {
  * targets are refused), and how many times 128 bits the scalable vectors have that the executor emulates (0: 1).
  * `foreign` is borrowed. Not while another thread compiles. */
 void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale);
+/* Likewise: the seed of the order in which the executor runs programs and threads; 0: in turn. */
+void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
 
 #endif

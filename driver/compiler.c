@@ -39,6 +39,8 @@ void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, u
     compiler->vector_scale = vector_scale;
 }
 
+void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->schedule_seed = seed; }
+
 void tile_compiler_retain(TileCompiler *compiler) { atomic_fetch_add(&compiler->references, 1); }
 
 void tile_compiler_destroy(TileCompiler *compiler) {
@@ -96,6 +98,7 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->flags = options->flags;
     input->foreign = input->compiler->foreign;
     input->vector_scale = input->compiler->vector_scale;
+    input->schedule_seed = input->compiler->schedule_seed;
     copy_settings(input, options);
     tile_arena_set_guard(input->arena, NULL);
     return TILE_OK;

@@ -23,6 +23,7 @@ struct TileCompiler {
     int idle_count;
     const TileForeign *foreign; /* see tile_compiler_emulate */
     unsigned vector_scale;
+    uint64_t schedule_seed;
 };
 
 void tile_compiler_retain(TileCompiler *compiler);
@@ -44,6 +45,7 @@ typedef struct TileInput {
     bool lines;               /* native code with line tables */
     const TileForeign *foreign;
     unsigned vector_scale;
+    uint64_t schedule_seed;
     const TileImageSignature *signatures;
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];
 } TileInput;

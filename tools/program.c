@@ -155,6 +155,7 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     program->options.struct_size = sizeof program->options;
     tile_status status = tile_compiler_create(NULL, &program->compiler);
     if (status != TILE_OK) return tile_session_report(session, status, NULL);
+    tile_compiler_schedule(program->compiler, program->schedule_seed);
     int exit_status = compile(program, NULL);
     if (exit_status) return exit_status;
     exit_status = sort_words(program, false);

@@ -27,6 +27,7 @@ typedef struct TileProgram {
     TileSession *session;
     const char *path, *kernel_name; /* kernel_name may be NULL */
     TileCompileOptions options;
+    uint64_t schedule_seed; /* of the executor: see tile_compiler_schedule */
     TILE_LIST(TileNamedValue) given; /* NAME=value words, not yet told apart */
     TILE_LIST(TileSetting) settings;
     TileCompiler *compiler;

@@ -14,7 +14,7 @@
 #include "tools/program.h"
 
 typedef struct RunOptions {
-    bool check;
+    bool check, scheduled;
     long repeat;
     uint64_t seed;
     TILE_LIST(TileNamedValue) outputs; /* --out NAME=FILE */
@@ -37,31 +37,55 @@ static int add_output(TileSession *session, RunOptions *options, char *word) {
     return 0;
 }
 
+/* The value of `--name=N` or `--name N`, which takes the word behind it; NULL: another word. */
+static const char *value_of(const char *name, char **words, int count, int *i) {
+    const char *value = tile_option_value(words[*i], name);
+    if (value || strcmp(words[*i], name) != 0 || *i + 1 >= count) return value;
+    return words[++*i];
+}
+
+static int read_seed(TileSession *session, const char *option, const char *text, uint64_t *seed) {
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 0);
+    if (end != text && !*end && !errno) return 0;
+    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "%s needs a number of 64 bits", option);
+}
+
+static int read_option(TileSession *session, TileProgram *program, RunOptions *options, char **words, int count,
+                       int *i) {
+    const char *value;
+    bool taken = true;
+    if (strcmp(words[*i], "--check") == 0) {
+        options->check = true;
+    } else if (strcmp(words[*i], "--out") == 0) {
+        char *word = *i + 1 < count ? words[++*i] : NULL;
+        return add_output(session, options, word);
+    } else if ((value = value_of("--seed", words, count, i))) {
+        return read_seed(session, "--seed", value, &options->seed);
+    } else if ((value = value_of("--schedule-seed", words, count, i))) {
+        options->scheduled = true;
+        return read_seed(session, "--schedule-seed", value, &program->schedule_seed);
+    } else if ((value = value_of("--repeat", words, count, i))) {
+        if (!read_count(value, 1, &options->repeat))
+            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--repeat needs a positive number");
+    } else {
+        int failed = tile_program_word(program, words[*i], &taken);
+        if (failed) return failed;
+    }
+    return taken ? 0 : tile_session_unknown(session, words[*i]);
+}
+
 static int read_options(TileSession *session, TileProgram *program, RunOptions *options, char **words, int count) {
     for (int i = 0; i < count; i++) {
-        const char *repeat = tile_option_value(words[i], "--repeat"), *seed = tile_option_value(words[i], "--seed");
-        char *end = NULL;
-        int failed = 0;
-        bool taken = true;
-        if (strcmp(words[i], "--check") == 0)
-            options->check = true;
-        else if (strcmp(words[i], "--repeat") == 0 && i + 1 < count)
-            repeat = words[++i];
-        else if (strcmp(words[i], "--seed") == 0 && i + 1 < count)
-            seed = words[++i];
-        else if (strcmp(words[i], "--out") == 0)
-            failed = add_output(session, options, i + 1 < count ? words[++i] : NULL);
-        else if (!repeat && !seed)
-            failed = tile_program_word(program, words[i], &taken);
+        int failed = read_option(session, program, options, words, count, &i);
         if (failed) return failed;
-        if (!taken) return tile_session_unknown(session, words[i]);
-        if (repeat && !read_count(repeat, 1, &options->repeat))
-            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--repeat needs a positive number");
-        errno = 0;
-        if (seed) options->seed = strtoull(seed, &end, 0);
-        if (seed && (end == seed || *end || errno))
-            return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--seed needs a number of 64 bits");
     }
+    bool executed = program->options.flags & TILE_COMPILE_EMULATE ||
+                    (program->options.target && strcmp(program->options.target, "interp") == 0);
+    if (options->scheduled && !executed)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT,
+                                 "--schedule-seed is for --emulate and --target=interp: native code has no schedule");
     return 0;
 }
 

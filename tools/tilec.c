@@ -32,6 +32,8 @@ static const TileOption run_options[] = {
     {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
     {"--out", " NAME=FILE", "writes the inout argument NAME to FILE instead of in place"},
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
+    {"--schedule-seed", "N",
+     "with --emulate: runs programs, blocks and threads in an order made from N instead of in turn, which 0 means too"},
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };

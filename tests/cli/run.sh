@@ -69,4 +69,18 @@ END
 expect 0 'y: f32[2, 3] = 0 1 2 5 6 7' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
 expect 0 'z: f32[5] = 1 1 1 1 1' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
 expect 1 'nothing decides the shape' "$tilec" run halves.tile x=arange:f32[2,4] y=@ z=@
+
+# The executor's schedule: the same results in any order, and a race that is there is found in each.
+for seed in 0 1 77; do
+    expect 0 's: f32[] = 3000' "$tilec" run "$stdlib/reduce.tile:sum_all" x=ones:f32[30,100] s=@ --target=sm_80 --emulate \
+        --schedule-seed=$seed
+done
+printf 'kernel last(x: in f32[N], y: inout f32[1]) {\n    grid i in N { y[0] = x[i] }\n}\n' >race.tile
+for seed in 0 5; do
+    expect 3 'nothing orders the blocks of a launch' "$tilec" run race.tile x=arange:f32[9] y=zeros:f32[1] --out y=@ \
+        --target=sm_80 --emulate --schedule-seed $seed
+done
+expect 1 'native code has no schedule' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[2,9] y=@ --schedule-seed=3
+expect 1 '--schedule-seed needs a number' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[2,9] y=@ --emulate \
+    --target=sm_80 --schedule-seed=x
 finish

@@ -226,7 +226,8 @@ enum { ROUNDS = 11 };
 
 /* The kernels, a copy and, where there are dots, the FMA peak take turns. */
 static bool measure_turns(const BenchOptions *options, Subject *subjects, unsigned count, TileBenchSize *size) {
-    bool dots = false;
+    bool dots = false, gpu = size->results[0].on_gpu;
+    TileClock clock = tile_thread_pool_size(NULL) == 1 && !gpu ? TILE_CLOCK_OF_THREAD : TILE_CLOCK_ON_WALL;
     double bytes = 0;
     TileCandidate candidates[TILE_MAX_CANDIDATES] = {{0}};
     int turns = 0;
@@ -237,10 +238,10 @@ static bool measure_turns(const BenchOptions *options, Subject *subjects, unsign
     }
     TileCopyWork copy;
     TileFmaWork fma = tile_fma_work();
-    bool limits = !size->results[0].on_gpu && tile_copy_create(&copy, bytes);
+    bool limits = !gpu && tile_copy_create(&copy, bytes);
     if (limits) candidates[turns++] = (TileCandidate){.run = tile_copy_run, .state = &copy};
     if (limits && dots) candidates[turns++] = (TileCandidate){.run = tile_fma_run, .state = &fma};
-    bool good = tile_measure(candidates, turns, TILE_CLOCK_ON_WALL, ROUNDS, options->seconds / (ROUNDS * turns));
+    bool good = tile_measure(candidates, turns, clock, ROUNDS, options->seconds / (ROUNDS * turns));
     for (unsigned i = 0; i < count; i++) {
         size->results[i].seconds = candidates[i].seconds;
         size->results[i].ratio = candidates[i].ratio;

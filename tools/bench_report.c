@@ -28,7 +28,7 @@ void tile_bench_print_head(const TileBench *bench) {
     for (unsigned i = 0; i < bench->subjects && bench->subjects > 1 && !same; i++)
         printf("%s: %s\n", bench->names[i], bench->kernels[i]);
     printf("medians, by turns, %d thread%s; limits are this machine's, measured in the same run\n", bench->threads,
-           bench->threads == 1 ? "" : "s");
+           bench->threads == 1 ? " (its processor time)" : "s");
 }
 
 static void print_result(const TileBench *bench, const TileBenchSize *size, unsigned index, int width) {

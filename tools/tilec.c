@@ -97,7 +97,7 @@ static const TileOption doc_options[] = {
 static const TileOption bench_options[] = {
     TARGET_OPTION,
     {"--against", "TARGET|FILE:KERNEL", "what to take turns with: another target, or another kernel on the same arguments"},
-    {"--seconds", "N", "how long to measure each size; 1 if not given"},
+    {"--seconds", "N", "how long to measure each size, in seconds; 1 if not given"},
     {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
     {"--format", "text|json", "the form of the results"},
     {"--plot", "FILE", "draws an SVG: a roofline for kernels with dots, and rates by size for what is swept"},
@@ -123,8 +123,9 @@ static const TileCommand commands[] = {
      "kernels with dots GFLOP/s, 2 M N K for each dot over the lanes that exist and nothing for the other operations;\n"
      "and the share of the limit: the time that copying as many bytes or, if that is longer, as many f32 multiply-adds\n"
      "take on the same threads. All take turns, so that a slow spell of the machine meets all. Where caches serve a\n"
-     "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Of GPUs, limits are not\n"
-     "measured. Nothing is written to files of arguments; data that a kernel updates in place goes on from run to run.\n"
+     "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Limits of GPUs are not\n"
+     "measured. With TILE_NUM_THREADS=1, time is the thread's processor time. Nothing is written to files of arguments;\n"
+     "data that a kernel updates in place goes on from run to run.\n"
      "Example: tilec bench stdlib/softmax.tile:softmax x=rand:f32[N,1000] y=@ N=16,256,4096 --plot=softmax.svg\n",
      tile_command_bench, bench_options},
     {"build", "FILE.. -o OUT [--header H] [NAME=value..]", "compile kernels ahead of time, for linking",

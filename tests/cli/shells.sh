@@ -19,6 +19,7 @@ for shell in bash zsh fish; do
 done
 while read -r name; do
     "$tilec" help "$name" >help
+    expect 0 '' grep -qx "## tilec $name" "$source_directory/docs/cli.md"
     for file in tilec.1 completions.bash completions.zsh completions.fish; do expect 0 '' grep -qw -e "$name" $file; done
     sed -n 's/^  \(-[-A-Za-z]*\).*/\1/p' help | while read -r option; do
         grep -qF -e "$option" completions.bash && grep -qF -e "$option" completions.zsh &&

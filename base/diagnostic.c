@@ -215,7 +215,7 @@ void tile_diagnostic_render(TileDiagnostics *list, const TileDiagnostic *diagnos
     for (size_t i = 0; i < diagnostic->notes.count; i++) {
         const TileNote *note = &diagnostic->notes.items[i];
         if (note->span.file) add_place(list, text, note->span);
-        tile_text_format(text, "note: %s\n", note->message);
+        tile_text_format(text, colour ? "\033[1;36mnote:\033[0m %s\n" : "note: %s\n", note->message);
         if (note->span.file) add_line_and_carets(list, text, note->span, colour);
     }
     if (!diagnostic->has_edit) return;
@@ -224,7 +224,8 @@ void tile_diagnostic_render(TileDiagnostics *list, const TileDiagnostic *diagnos
     uint32_t length = diagnostic->edit.end - diagnostic->edit.begin;
     bool removes = diagnostic->replacement[0] == 0;
     const char *shown = removes ? file->text + diagnostic->edit.begin : diagnostic->replacement;
-    tile_text_add(text, length == 0 ? "edit: insert `" : removes ? "edit: remove `" : "edit: write `");
+    tile_text_add(text, colour ? "\033[1;32medit:\033[0m " : "edit: ");
+    tile_text_add(text, length == 0 ? "insert `" : removes ? "remove `" : "write `");
     add_one_line(text, shown, removes ? length : (uint32_t)strlen(shown));
     tile_text_add(text, "`\n");
 }

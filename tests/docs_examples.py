@@ -1,4 +1,4 @@
-"""Holds the examples in docs/*.md to what tilec says and does.
+"""Holds the examples in docs/*.md and docs/errors/*.md to what tilec says and does.
 
     docs_examples.py [--update] TILEC PAGE.md..
 
@@ -6,7 +6,7 @@ A fenced block's first word is its language, the rest says what must hold. Block
 
     ```tile                  `tilec check` accepts it, without a warning
     ```tile softmax.tile     the same; the file keeps this name for the commands of the page
-    ```tile wrong CODE       it is refused, with this code and no other
+    ```tile wrong CODE       it is refused, with this code and no other; behind the code may stand a file name
     ```tile warns CODE       it is accepted with this warning
     ```sh                    each line `tilec ..` is run and succeeds; blocks run side by side, lines in turn
     ```sh fails              each line `tilec ..` is run and ends with status 1
@@ -68,23 +68,41 @@ def codes(text, severity):
     return set(re.findall(rf"^\S+: {severity}: .* \[([a-z0-9-]+)\]$", text, re.M))
 
 
+def read_words(block):
+    """What is expected ("wrong", "warns" or None), with which code, and the file's name, where the page gives one."""
+    words = block.words[1:]
+    expects = words[0] if words and words[0] in ("wrong", "warns") else None
+    code = words[1] if expects and len(words) > 1 else None
+    names = words[2:] if expects else words
+    understood = len(names) < 2 and (code or not expects)
+    return expects, code, names[0] if names else None, understood
+
+
+def write_file(block, directory):
+    """The files that have names, written before any is compiled, since they may import each other."""
+    name = read_words(block)[2]
+    if name:
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(block.text)
+
+
 def check_tile(tilec, block, directory):
     """What is wrong with a block of the language, or None."""
     words = block.words[1:]
-    expects = words[0] if words and words[0] in ("wrong", "warns") else None
-    if len(words) != (2 if expects else len(words[:1])):
+    expects, code, name, understood = read_words(block)
+    if not understood:
         return block.problem("the words of this fence are not understood")
-    name = "example.tile" if expects or not words else words[0]
-    if expects or not words:
+    if not name:
+        name = "example.tile"
         directory = tempfile.mkdtemp(dir=directory)
-    with open(os.path.join(directory, name), "w") as file:
-        file.write(block.text)
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(block.text)
     status, block.printed = run(tilec, ["check", name], directory)
     errors, warnings = codes(block.printed, "error"), codes(block.printed, "warning")
     if expects == "wrong":
-        held = status == 1 and errors == {words[1]}
+        held = status == 1 and errors == {code}
     else:
-        held = status == 0 and warnings == ({words[1]} if expects else set())
+        held = status == 0 and warnings == ({code} if expects else set())
     return None if held else block.problem(f"expected {' '.join(words) or 'no complaint'}, but tilec says (status {status})")
 
 
@@ -111,6 +129,8 @@ def check_page(tilec, page, update):
     blocks = read_blocks(page, lines)
     with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(4) as pool:
         texts = [block for block in blocks if block.words[0] == "tile"]
+        for block in texts:
+            write_file(block, directory)
         problems = list(pool.map(lambda block: check_tile(tilec, block, directory), texts))
         commands = [block for block in blocks if block.words[0] == "sh"]
         problems += pool.map(lambda block: check_commands(tilec, block, directory), commands)

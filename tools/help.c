@@ -1,10 +1,11 @@
-/* tilec help: commands, passes and operations, each from its table. */
+/* tilec help: commands, passes, operations and the codes of messages, each from its table. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/passes.h"
 #include "lang/ir.h"
 #include "lowering/pass.h"
+#include "tools/error_pages.h"
 #include "tools/session.h"
 
 static int help_all(TileSession *session) {
@@ -65,12 +66,45 @@ static int help_ops(TileSession *session) {
     return tile_session_finish(session);
 }
 
+/* The page as text: the heading and the marks of code go, code is set in. */
+static void print_page(const TileStandardFile *page) {
+    bool code = false;
+    const char *end = page->text + page->length;
+    for (const char *line = page->text, *next; line < end; line = next) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        next = stop ? stop + 1 : end;
+        int length = (int)((stop ? stop : end) - line);
+        if (length >= 3 && memcmp(line, "```", 3) == 0) {
+            code = !code;
+            continue;
+        }
+        if (length >= 2 && memcmp(line, "# ", 2) == 0) line += 2, length -= 2;
+        printf("%s%.*s\n", code && length ? "    " : "", length, line);
+    }
+}
+
+static const TileStandardFile *find_page(const char *code) {
+    size_t length = strlen(code);
+    for (const TileStandardFile *page = tile_error_pages; page->name; page++)
+        if (strncmp(page->name, code, length) == 0 && strcmp(page->name + length, ".md") == 0) return page;
+    return NULL;
+}
+
+static int help_codes(TileSession *session) {
+    for (int code = 0; code < TILE_DIAGNOSTIC_COUNT; code++)
+        printf("  %s\n", tile_diagnostic_name((TileDiagnosticCode)code));
+    return tile_session_finish(session);
+}
+
 int tile_command_help(TileSession *session, char **words, int count) {
     if (count == 0) return help_all(session);
     if (strcmp(words[0], "passes") == 0) return help_passes(session);
     if (strcmp(words[0], "ops") == 0) return help_ops(session);
+    if (strcmp(words[0], "codes") == 0) return help_codes(session);
     const TileCommand *command = tile_command_find(words[0]);
     if (command) return help_command(session, command);
+    const TileStandardFile *page = find_page(words[0]);
+    if (page) return print_page(page), tile_session_finish(session);
     command = tile_command_guess(words[0]);
     if (command)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no help for '%s'; is it `tilec help %s`?", words[0],

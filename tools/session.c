@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,13 +21,21 @@ void tile_print_json_string(FILE *file, const char *text) {
     fputc('"', file);
 }
 
+bool tile_session_colour(const TileSession *session) {
+    if (session->colour != TILE_COLOUR_AUTO) return session->colour == TILE_COLOUR_ALWAYS;
+    const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    bool refused = (none && *none) || (terminal && strcmp(terminal, "dumb") == 0);
+    return !refused && isatty(STDERR_FILENO);
+}
+
 static void show(TileSession *session, const char *text) {
     if (session->json) {
         fputs("[{\"severity\":\"error\",\"message\":", stderr);
         tile_print_json_string(stderr, text);
         fputs("}]\n", stderr);
     } else {
-        fprintf(stderr, isatty(STDERR_FILENO) ? "tilec: \033[1;31merror:\033[0m %s\n" : "tilec: error: %s\n", text);
+        fprintf(stderr, tile_session_colour(session) ? "tilec: \033[1;31merror:\033[0m %s\n" : "tilec: error: %s\n",
+                text);
     }
 }
 
@@ -42,7 +51,8 @@ int tile_session_report(TileSession *session, tile_status status, TileReport *re
     if (report) {
         bool placed = strncmp(tile_report_text(report, false), "error: ", 7) != 0;
         if (!session->json && !placed) fputs("tilec: ", stderr); /* as all that has no place in a file */
-        fputs(session->json ? tile_report_json(report) : tile_report_text(report, isatty(STDERR_FILENO)), stderr);
+        fputs(session->json ? tile_report_json(report) : tile_report_text(report, tile_session_colour(session)),
+              stderr);
         tile_report_destroy(report);
     } else if (status != TILE_OK) {
         show(session, tile_status_text(status));
@@ -55,7 +65,7 @@ int tile_session_diagnostics(TileSession *session, tile_status status, TileArena
     if (session->json)
         tile_diagnostics_render_json(diagnostics, &text);
     else
-        tile_diagnostics_render(diagnostics, &text, isatty(STDERR_FILENO));
+        tile_diagnostics_render(diagnostics, &text, tile_session_colour(session));
     fputs(tile_text_get(&text), stderr);
     return tile_status_exit_code(status);
 }

@@ -8,9 +8,12 @@
 #include "base/string.h"
 #include "tile/tile.h"
 
+typedef enum TileColour { TILE_COLOUR_AUTO, TILE_COLOUR_ALWAYS, TILE_COLOUR_NEVER } TileColour;
+
 typedef struct TileSession {
     TileArena *arena;
     bool json;           /* --error-format=json */
+    TileColour colour;   /* --color */
     bool quiet, verbose; /* -q, -v */
     const char *command; /* name of the command that runs */
 } TileSession;
@@ -42,6 +45,8 @@ const TileCommand *tile_command_find(const char *name);
 /* The command whose name comes next to `name`, or NULL where none is near. */
 const TileCommand *tile_command_guess(const char *name);
 
+/* Are messages on the error stream to have colours? */
+bool tile_session_colour(const TileSession *session);
 /* Shows an error on the error stream, as text or JSON, and returns the exit status for it. */
 int tile_session_fail(TileSession *session, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
 /* Shows what a compilation has to say (report may be NULL) and releases it. A failure without a report is shown

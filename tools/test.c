@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tools/file.h"
 #include "tools/session.h"
@@ -33,7 +32,7 @@ static bool show_failures(Testing *testing, TileDiagnostics *list, TileDiagnosti
             tile_diagnostic_render_json(list, list->list.items[i], &testing->json);
             continue;
         }
-        tile_diagnostic_render(list, list->list.items[i], &text, isatty(STDERR_FILENO));
+        tile_diagnostic_render(list, list->list.items[i], &text, tile_session_colour(testing->session));
         fflush(stdout);
         fputs(tile_text_get(&text), stderr);
     }

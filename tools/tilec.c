@@ -17,6 +17,7 @@ static const TileOption session_options[] = {
     {"-q", NULL, "prints less"},
     {"-v", NULL, "prints more"},
     {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
+    {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
     {NULL, NULL, NULL},
 };
 
@@ -77,7 +78,8 @@ static const TileOption fmt_options[] = {
 };
 
 static const TileOption doc_options[] = {
-    {"-o", " FILE", "where the page goes, instead of the standard output; a folder gets a page for each file, and index.md"},
+    {"-o", " FILE",
+     "where the page goes, instead of the standard output; a folder gets a page for each file, and index.md"},
     {"--title", "TEXT", "the page's heading; `Reference` if not given, of one file its name"},
     {NULL, NULL, NULL},
 };
@@ -139,13 +141,15 @@ static const TileCommand commands[] = {
      "left as it is. `-` formats the standard input to the standard output; -v lists the files that were changed.\n",
      tile_command_fmt, fmt_options},
     {"doc", "FILE..", "write reference pages from /// comments",
-     "The page is Markdown: an index, and each kernel, function and constant in the order of the text, with its header,\n"
+     "The page is Markdown: an index, and each kernel, function and constant in the order of the text, with its "
+     "header,\n"
      "its /// comment, and what the header says of types, dimensions, requirements, tuning and exports. The /// lines\n"
      "at the top of a file are about all of it where a blank line stands behind them. Comments are Markdown too.\n"
      "Example: tilec doc stdlib/*.tile --title='The standard library' -o stdlib.md\n",
      tile_command_doc, doc_options},
     {"emit", "KIND FILE[:KERNEL] [NAME=value..]", "print a stage of the compilation",
-     "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and static dimensions\n"
+     "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and "
+     "static dimensions\n"
      "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n",
      tile_command_emit, emit_options},
     {"backends", "", "list what can run here, and why not", "", tile_command_backends, NULL},
@@ -153,8 +157,8 @@ static const TileCommand commands[] = {
      "For this session: source <(tilec completions bash). Installed packages have them already.\n",
      tile_command_completions, NULL},
     {"man", "", "print the manual page", "To read it: tilec man | man -l -\n", tile_command_man, NULL},
-    {"help", "[COMMAND|passes|ops]", "explain a command, list the passes or the operations", "", tile_command_help,
-     NULL},
+    {"help", "[COMMAND|CODE|codes|passes|ops]", "explain a command or an error, list codes, passes or operations",
+     "CODE is what stands in brackets behind a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
 };
 
 const char *tile_version(void) { return VERSION_TEXT(TILE_VERSION); }
@@ -194,6 +198,12 @@ static int take_options(TileSession *session, char **words, int count) {
             session->json = true;
         else if (strcmp(words[i], "--error-format=text") == 0)
             session->json = false;
+        else if (strcmp(words[i], "--color=auto") == 0)
+            session->colour = TILE_COLOUR_AUTO;
+        else if (strcmp(words[i], "--color=always") == 0)
+            session->colour = TILE_COLOUR_ALWAYS;
+        else if (strcmp(words[i], "--color=never") == 0)
+            session->colour = TILE_COLOUR_NEVER;
         else
             words[kept++] = words[i];
     }

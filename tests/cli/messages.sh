@@ -1,0 +1,75 @@
+#!/bin/sh
+# The forms of messages: text, colour, JSON; places, notes and edits in each; the pages of the codes.
+. "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
+cd "$work" || exit 2
+cat >var.tile <<'TEXT'
+kernel k(x: in f32[N], y: out f32[N]) {
+    grid n in tiles(N, 4) {
+        var total = 0.5
+        total = i32(1)
+        y[n] = x[n]
+    }
+}
+TEXT
+escape=$(printf '\033')
+
+# Text: the place, the line, the mark, the other place, the edit.
+"$tilec" check var.tile >text 2>&1
+cat >wanted <<'TEXT'
+var.tile:4:17: error: `total` is f32, and this is i32 [var-type]
+    4 |         total = i32(1)
+      |                 ^~~~~~
+var.tile:3:13: note: `total` is declared here
+    3 |         var total = 0.5
+      |             ^~~~~
+var.tile:4:17: edit: write `f32(i32(1))`
+TEXT
+expect 0 '' diff wanted text
+
+# Colour: not where the output is no terminal, unless it is asked for; taken out, the text is the same.
+expect 1 "$escape[31merror: " "$tilec" check var.tile --color=always
+expect 1 "note:$escape" "$tilec" check --color=always var.tile
+"$tilec" check var.tile --color=always 2>&1 | sed "s/$escape\[[0-9;]*m//g" >plain
+expect 0 '' diff text plain
+for option in --color=auto --color=never --color=always; do
+    NO_COLOR=1 "$tilec" check var.tile $option >shown 2>&1
+    wanted=1
+    [ $option = --color=always ] && wanted=0
+    expect $wanted '' grep -q "$escape" shown
+done
+if command -v script >/dev/null; then # a terminal
+    script -qec "'$tilec' check var.tile" /dev/null >shown 2>&1 </dev/null
+    expect 0 '' grep -q "$escape" shown
+    NO_COLOR=1 script -qec "'$tilec' check var.tile" /dev/null >shown 2>&1 </dev/null
+    expect 1 '' grep -q "$escape" shown
+fi
+expect 1 "tilec: $escape" "$tilec" check --color=always --frobnicate
+expect 1 '--color' "$tilec" check var.tile --color=blue
+
+# JSON: one array with all of it, whatever the colour.
+"$tilec" check var.tile --error-format=json --color=always >json 2>&1
+cat >read.py <<'TEXT'
+import json
+[found] = json.load(open("json"))
+assert found["severity"] == "error" and found["code"] == "var-type", found
+assert found["message"] == "`total` is f32, and this is i32", found
+places = ("file", "line", "column", "end_line", "end_column")
+assert [found[p] for p in places] == ["var.tile", 4, 17, 4, 23], found
+[note] = found["notes"]
+assert [note[p] for p in places] == ["var.tile", 3, 13, 3, 18] and "declared here" in note["message"], note
+edit = found["edit"]
+text = open("var.tile").read()
+open("edited.tile", "w").write(text[:edit["begin"]] + edit["replacement"] + text[edit["end"]:])
+TEXT
+expect 0 '' python3 read.py
+expect 0 '' "$tilec" check edited.tile
+
+# Pages: each code has one, and it is shown without the marks of code.
+"$tilec" help codes | tr -d ' ' >codes
+expect 0 '' grep -qx invalid-store codes
+while read -r code; do expect 0 "$code" "$tilec" help "$code"; done <codes
+expect 0 '    example.tile:' "$tilec" help var-type
+"$tilec" help var-type >page
+expect 1 '' grep -q '```' page
+expect 1 "no help for 'var-typo'" "$tilec" help var-typo
+finish

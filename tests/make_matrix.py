@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes matrix.tsv: for each kernel a set of configurations in which every pair of values of two factors occurs
 (types, sizes, views, data, placement, tune constants), and each configuration on every target. Machine code for SVE
-runs under an emulator, which is slow: every eighth configuration.
+runs under an emulator, which is slow: every eighth configuration. So is the executor on the threads of a GPU's blocks:
+it gets small sizes. The target cuda, which needs a GPU, gets every third configuration.
 
 usage: make_matrix.py [SEED [EVERY]] > matrix.tsv     with a seed, other configurations; SVE code for every EVERYth
 """
@@ -294,6 +295,27 @@ def configurations(kernel, rng):
         yield best
 
 
+EMULATED = 5  # rows of each kernel and type
+EMULATED_ELEMENTS = 30000
+SLOW = ("matmul", "attention", "conv", "pool")  # what their default tiles cost does not depend on the sizes
+
+
+def is_emulated(kernel, sizes, tune):
+    """Is the executor done with the threads of all blocks in about a second?"""
+    elements = 1
+    for setting in sizes.split():
+        size = int(setting.split("=")[1])
+        elements *= size if 0 < size < LARGE else 1
+    return elements <= EMULATED_ELEMENTS and not (tune == "-" and kernel.name.split(":")[0] in SLOW)
+
+
+def emulated_numbers(kernel, chosen):
+    """Configurations for the executor, from all over the list."""
+    possible = [number for number, (sizes, _, _, _, tune) in enumerate(chosen) if is_emulated(kernel, sizes, tune)]
+    step = max(1, -(-len(possible) // EMULATED))
+    return set(possible[::step])
+
+
 def rows(kernel, seed, guest_every):
     rng = random.Random(kernel.name + seed)
     chosen = {}
@@ -304,12 +326,16 @@ def rows(kernel, seed, guest_every):
             (sizes, views, configuration["data"], configuration["placement"], configuration["tune"]))
     guests = len(kernel.name)  # vector lengths in turn, beginning with another one for each kernel
     for types in kernel.types:
-        for number, (sizes, views, data, placement, tune) in enumerate(dict.fromkeys(chosen[types])):
+        chosen[types] = list(dict.fromkeys(chosen[types]))
+        emulated = emulated_numbers(kernel, chosen[types])
+        for number, (sizes, views, data, placement, tune) in enumerate(chosen[types]):
             targets = ["interp", ["machine.avx2", "machine.avx512"][number % 2], "avx2", "avx512"]
             targets.append(f"machine.sve.{VECTOR_BITS[number % 4]}")
             if number % guest_every == guest_every - 1:
                 targets.append(f"sve.{VECTOR_BITS[guests % 4]}")
                 guests += 1
+            targets += ["machine.sm_80"] if number in emulated else []
+            targets += ["cuda"] if number % 3 == 0 else []
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])
 

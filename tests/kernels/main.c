@@ -1,6 +1,9 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests MATRIX STDLIB [PATTERN]     with PATTERN, only rows whose line contains it
+ * usage: tile_kernel_tests [--part] [--alone] MATRIX STDLIB [PATTERN]     with PATTERN, only rows whose line contains
+ * it
+ *   --part    MATRIX need not have a row for each kernel
+ *   --alone   all in this process, for tools that look at one
  *
  * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
  * failure. A child is given up after two minutes with one row. */
@@ -50,9 +53,9 @@ static void report(const Row *row, const char *reason) {
     fflush(stdout);
 }
 
-static void run_rows(const Plan *plan, size_t begin, size_t end, Progress *progress) {
+static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progress) {
     Session *session = session_create(plan->stdlib);
-    if (!session) _exit(2);
+    if (!session) return false;
     char *reason = malloc(MAX_REASON);
     for (size_t i = begin; i < end && reason; i++) {
         const Row *row = &plan->matrix.rows[i];
@@ -75,7 +78,7 @@ static void run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
     free(reason);
     session_destroy(session);
     fflush(stdout);
-    _exit(0);
+    return true;
 }
 
 static void start(const Plan *plan, Worker *worker, size_t begin, size_t end) {
@@ -83,7 +86,7 @@ static void start(const Plan *plan, Worker *worker, size_t begin, size_t end) {
     worker->end = end;
     worker->progress->current = begin;
     worker->process = fork();
-    if (worker->process == 0) run_rows(plan, begin, end, worker->progress);
+    if (worker->process == 0) _exit(run_rows(plan, begin, end, worker->progress) ? 0 : 2);
 }
 
 /* The rows of one kernel and type from `begin` on. */
@@ -137,21 +140,32 @@ static void run_all(Plan *plan, Worker *workers) {
             }
 }
 
+static bool take_option(const char *name, int *count, char ***arguments) {
+    if (*count < 2 || strcmp((*arguments)[1], name) != 0) return false;
+    (*count)--;
+    (*arguments)++;
+    return true;
+}
+
 int main(int count, char **arguments) {
+    bool part = take_option("--part", &count, &arguments), alone = take_option("--alone", &count, &arguments);
     if (count < 3 || count > 4) {
-        fprintf(stderr, "usage: tile_kernel_tests MATRIX STDLIB [PATTERN]\n");
+        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] MATRIX STDLIB [PATTERN]\n");
         return 2;
     }
     Plan plan = {.stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL};
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
-    bool covered = matrix_covers(&plan.matrix, plan.stdlib);
+    bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
 
     Progress *progress =
         mmap(NULL, sizeof(Progress) * WORKERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (progress == MAP_FAILED) return 2;
     Worker workers[WORKERS] = {0};
     for (int i = 0; i < WORKERS; i++) workers[i].progress = &progress[i];
-    run_all(&plan, workers);
+    if (!alone)
+        run_all(&plan, workers);
+    else if (!run_rows(&plan, 0, plan.matrix.count, &progress[0]))
+        return 2;
 
     size_t ran = 0, failed = 0, skipped = 0;
     for (int i = 0; i < WORKERS; i++) {

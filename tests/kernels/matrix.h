@@ -9,7 +9,7 @@ typedef struct Row {
     char *text;      /* the whole line, cut into the fields below */
     char *kernel;    /* a case's name */
     char *types;     /* T, or T:U where the output's type differs */
-    char *target;    /* interp, avx2, avx512, sve.256 (bits), machine.avx2, machine.sve.256 */
+    char *target;    /* interp, avx2, avx512, sve.256 (bits), machine.avx2, machine.sve.256, machine.sm_80, cuda */
     char *sizes;     /* M=3 N=1025 */
     char *views;     /* x=rows y=strided; contiguous where nothing is said */
     char *data;      /* normal, wide (many magnitudes), special (infinities, NaN, denormals), hostile (indices) */

@@ -95,7 +95,8 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
         if (tile_kernel_has_setting(kernel, input->bindings[i].name))
             tile_list_push(unit->arena, &all, input->bindings[i]);
     for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
-    TileLowerOptions options = {.target = "cpu",
+    bool gpu = input->target && input->target->kind == TILE_TARGET_GPU;
+    TileLowerOptions options = {.target = gpu ? "gpu" : "cpu",
                                 .bindings = all.items,
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG};

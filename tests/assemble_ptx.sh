@@ -1,0 +1,58 @@
+#!/bin/sh
+# Every kernel of the standard library as PTX for every GPU target, through ptxas: it assembles, and what does not fit into
+# registers is counted. Ends with 77, skipped, where there is no ptxas.
+#
+# usage: assemble_ptx.sh TILEC STDLIB [TARGET..]
+set -eu
+tilec=$1 stdlib=$2
+shift 2
+[ $# -gt 0 ] || set -- sm_80 sm_86 sm_89 sm_90a
+command -v ptxas >/dev/null || { echo "skipped: there is no ptxas"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What an instance of a kernel needs beside its types.
+settings() {
+    case $1 in
+    attention:attention_paged) echo D=64 C=16 ;;
+    attention:attention_window) echo D=64 ;;
+    attention:*) echo D=64 causal=true ;;
+    conv:*) echo stride=1 dilation=1 padding=1 R=3 S=3 ;;
+    pool:*) echo stride=2 padding=1 R=3 S=3 count_outside=false ;;
+    softmax:*_row) echo N=200 ;;
+    esac
+}
+
+# The types take turns over the targets.
+type_of() {
+    case $1 in
+    sm_86) echo f16 ;;
+    sm_89) echo bf16 ;;
+    *) echo f32 ;;
+    esac
+}
+
+failed=0 assembled=0 spilling=0
+for target; do
+    type=$(type_of "$target")
+    for file in "$stdlib"/*.tile; do
+        for kernel in $(sed -n 's/^kernel \([A-Za-z0-9_]*\).*/\1/p' "$file"); do
+            name=$(basename "$file" .tile):$kernel
+            # shellcheck disable=SC2046 # a word for each setting
+            if ! "$tilec" emit ptx "$file:$kernel" "T=$type" "U=$type" I=i64 $(settings "$name") --target="$target" \
+                >"$work/ptx" 2>"$work/said" || ! ptxas -v -arch="$target" "$work/ptx" -o /dev/null 2>"$work/said"; then
+                echo "FAIL $target $name $type"
+                sed 's/^/     /' "$work/said" | head -n 4
+                failed=$((failed + 1))
+                continue
+            fi
+            assembled=$((assembled + 1))
+            spilled=$(sed -n 's/.* \([0-9]*\) bytes spill stores.*/\1/p' "$work/said" | sort -n | tail -n 1)
+            [ "${spilled:-0}" = 0 ] && continue
+            spilling=$((spilling + 1))
+            echo "$target $name $type spills $spilled bytes a thread"
+        done
+    done
+done
+echo "$assembled kernels assemble, $failed do not, $spilling spill"
+[ $failed = 0 ]

@@ -209,8 +209,8 @@ typedef struct Operands {
 
 static void push(Operands *operands, TileValue *value) { operands->items[operands->count++] = value; }
 
-/* Conditions empty the first range; where none is left they join the mask. `valid` may hold more atoms than the
- * access brought: a store that skips. */
+/* Conditions empty the range of axis 0, as in a fill; where there is none they join the mask. `valid` may hold more
+ * atoms than the access brought: a store that skips. */
 static void add_operands(TileChecker *c, const Access *access, const TileValidity *valid, Operands *operands) {
     const TileSum *zero = tile_sum_integer(&c->sums, 0);
     TileValue *conditions = tile_emit_conditions(c, valid);
@@ -231,8 +231,10 @@ static void add_operands(TileChecker *c, const Access *access, const TileValidit
             push(operands, tile_emit_sum(c, tile_sum_integer(&c->sums, range->step)));
             push(operands, tile_emit_sum(c, lo ? lo : zero));
             TileValue *high = tile_emit_sum(c, hi ? hi : range->size);
-            if (pending) high = tile_emit_select(c, pending, high, tile_emit_sum(c, zero));
-            pending = NULL;
+            if (pending && access->axis_of[d] == 0) {
+                high = tile_emit_select(c, pending, high, tile_emit_sum(c, zero));
+                pending = NULL;
+            }
             push(operands, high);
         }
     }

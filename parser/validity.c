@@ -307,23 +307,25 @@ TileValue *tile_emit_valid(TileChecker *c, const TileValidity *valid, const Tile
     return all;
 }
 
-/* Intervals and conditions in one fill; a condition empties the interval of the first filled axis. */
+/* Intervals and conditions in one fill. A condition empties axis 0, as in a load; of what is computed from loads it
+ * empties all axes, since what moved them is not known here: lanes of an axis that a fill does not name may stay
+ * invalid. */
 static TileValue *emit_interval_fill(TileChecker *c, const TileMeaning *m, TileValue *x, const TileValidity *valid,
                                      TileValue *fill) {
     int64_t axes[TILE_MAX_TILE_RANK];
     TileValue *bounds[2 * TILE_MAX_TILE_RANK];
     unsigned count = 0;
     TileValue *conditions = tile_emit_conditions(c, valid);
+    bool loaded = tile_value_def(x, TILE_OP_LOAD_TILE) != NULL;
     for (unsigned axis = 0; axis < m->rank; axis++) {
         const TileSum *lo, *hi;
         tile_valid_bounds(c, valid, (int)axis, &lo, &hi);
-        bool last_chance = conditions && count == 0 && axis + 1u == m->rank;
-        if (!lo && !hi && !last_chance) continue;
+        bool empties = conditions && (axis == 0 || !loaded);
+        if (!lo && !hi && !empties) continue;
         axes[count] = axis;
         bounds[2 * count] = tile_emit_sum(c, lo ? lo : tile_sum_integer(&c->sums, 0));
         TileValue *high = tile_emit_sum(c, hi ? hi : m->extent[axis]);
-        if (conditions && count == 0)
-            high = tile_emit_select(c, conditions, high, tile_emit_sum(c, tile_sum_integer(&c->sums, 0)));
+        if (empties) high = tile_emit_select(c, conditions, high, tile_emit_sum(c, tile_sum_integer(&c->sums, 0)));
         bounds[2 * count + 1] = high;
         count++;
     }

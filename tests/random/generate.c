@@ -121,7 +121,7 @@ static void integer_tile(Generator *g) {
 }
 
 static void float_leaf(Generator *g) {
-    switch (choose(g, 11)) {
+    switch (choose(g, 16)) {
     case 0: put(g, "x[m, n]"); break;
     case 1: put(g, "full[BM, BN](%s)", literal(g)); break;
     case 2: put(g, "f32(h[m, n])"); break;
@@ -131,7 +131,12 @@ static void float_leaf(Generator *g) {
     case 6: put(g, "(x[m, n * %u] else %s)", 2 + choose(g, 2), literal(g)); break;
     case 7: put(g, "(x[m + %u, n] else 0)", choose(g, 3)); break;
     case 8: put(g, "(gather(x, m.idx[:, _], (ix[n] else 0)[_, :]) else %s)", literal(g)); break;
-    case 9:
+    case 9: put(g, "(c[%u, m, n] else %s)", choose(g, 5), literal(g)); break;
+    case 10: put(g, "(c[m.start %% 5, m, n + %u] else %s)", choose(g, 3), literal(g)); break;
+    case 11: put(g, "sum(c[span(0, 4), m, n], axis = 0)"); break;
+    case 12: put(g, "(gather(c, v[m, n], m.idx[:, _], (ix[n] else 0)[_, :]) else %s)", literal(g)); break;
+    case 13: put(g, "(x[m, n] * alpha + o[])"); break;
+    case 14:
         if (g->has_temp)
             put(g, "z[m, n]");
         else
@@ -143,6 +148,15 @@ static void float_leaf(Generator *g) {
         else
             put(g, "x[m, n]");
     }
+}
+
+/* By a function of the kernel's, which does not commute. */
+static void fold(Generator *g) {
+    bool columns = choose(g, 2), scan = choose(g, 2);
+    put(g, scan ? "scan(" : "(reduce(");
+    float_tile(g);
+    put(g, ", %d, join_sums, init = %s)", columns ? 0 : 1, literal(g));
+    if (!scan) put(g, columns ? "[_, :] + zeros[BM, BN](f32))" : "[:, _] + zeros[BM, BN](f32))");
 }
 
 static void reduction(Generator *g) {
@@ -170,7 +184,7 @@ static void float_tile(Generator *g) {
         return;
     }
     g->depth--;
-    switch (choose(g, 10)) {
+    switch (choose(g, 14)) {
     case 0: float_leaf(g); break;
     case 1:
     case 2: between(g, float_tile, operations[choose(g, 4)]); break;
@@ -184,6 +198,16 @@ static void float_tile(Generator *g) {
         put(g, "))");
         break;
     case 8: call(g, "fma", float_tile, 3); break;
+    case 9: fold(g); break;
+    case 10: call(g, "halve", float_tile, 1); break;
+    case 11: call(g, "square", float_tile, 1); break;
+    case 12:
+        put(g, "blend(");
+        float_tile(g);
+        put(g, ", %s(", narrow[choose(g, 5)]);
+        float_tile(g);
+        put(g, "))");
+        break;
     default: call(g, "f32", integer_tile, 1);
     }
     g->depth++;
@@ -221,9 +245,38 @@ static void branch(Generator *g) {
     g->names++;
 }
 
+static void turns(Generator *g) {
+    int name = g->names;
+    put(g,
+        "        var t%d = x[m, n]\n        var j%d = 0\n        while j%d < N %% 4 {\n            t%d = t%d * 0.7 + ",
+        name, name, name, name, name);
+    expression(g, 2);
+    put(g, "\n            j%d = j%d + 1\n        }\n", name, name);
+    g->names++;
+}
+
+static void pair(Generator *g) {
+    int name = g->names;
+    put(g, "        let (t%d, t%d) = split(join(", name, name + 1);
+    expression(g, 2);
+    put(g, ", ");
+    expression(g, 2);
+    put(g, "))\n");
+    g->names += 2;
+}
+
+static void row(Generator *g) {
+    put(g, "        let t%d = x[m, n] + sum(cat((x[m, n] + ", g->names);
+    expression(g, 2);
+    put(g, " else %s), (b[n][_, :] + ", literal(g));
+    expression(g, 2);
+    put(g, " else 0), axis = 1), axis = 1)[:, _]\n");
+    g->names++;
+}
+
 static void statements(Generator *g) {
-    for (unsigned count = choose(g, 4); count && g->names < MAX_NAMES; count--) {
-        switch (choose(g, 4)) {
+    for (unsigned count = choose(g, 4); count && g->names + 1 < MAX_NAMES; count--) {
+        switch (choose(g, 7)) {
         case 0:
             put(g, "        let t%d = ", g->names);
             expression(g, 3);
@@ -232,6 +285,9 @@ static void statements(Generator *g) {
             break;
         case 1: product(g); break;
         case 2: loop(g); break;
+        case 3: turns(g); break;
+        case 4: pair(g); break;
+        case 5: row(g); break;
         default: branch(g);
         }
     }
@@ -257,17 +313,25 @@ static void tile_grid(Generator *g, const char *output) {
     put(g, "\n    }\n");
 }
 
+static const char functions[] = "fn square[T: float](x: T) -> T { return x * x }\n"
+                                "fn blend[A: float, B: float](x: A, y: B) -> A { return x * 0.5 + A(y) }\n"
+                                "fn join_sums(a: f32, b: f32) -> f32 { return a + b * 0.5 }\n"
+                                "fn halve(v: f32) -> f32 {\n    var (r, i) = (v, 0)\n"
+                                "    while abs(r) > 1 && i < 20 {\n        r = r * 0.5\n        i = i + 1\n    }\n"
+                                "    return r\n}\n\n";
+
 size_t generate_kernel(const Choices *choices, char *text, size_t size, Sizes *sizes) {
     static const int64_t rows[] = {1, 3, 4, 8}, columns[] = {16, 5, 64, 100, 33}, depths[] = {8, 5, 33};
     Generator g = {.choices = choices, .text = text, .size = size};
     int64_t bm = rows[choose(&g, 4)], bn = columns[choose(&g, 5)], bk = depths[choose(&g, 3)];
-    *sizes = (Sizes){1 + choose(&g, 10), 1 + choose(&g, 140), choose(&g, 40)};
+    *sizes = (Sizes){1 + choose(&g, 10), 1 + choose(&g, 140), choose(&g, 40), 2 + choose(&g, 3)};
     const char *narrow = choose(&g, 2) ? "bf16" : "f16";
     bool staged = choose(&g, 2) == 1;
-    put(&g, "fn square[T: float](x: T) -> T { return x * x }\n\n");
+    put(&g, "%s", functions);
     put(&g,
         "kernel k(x: in f32[M, N], h: in %s[M, N], v: in i32[M, N], b: in f32[N], a: in f32[M, K], w: in f32[K, N],\n"
-        "         ix: in i64[N], y: out f32[M, N], q: out i32[M, N], s: out f32[M])\n"
+        "         ix: in i64[N], c: in f32[L, M, N], o: in f32[], y: out f32[M, N], q: out i32[M, N], s: out f32[M],\n"
+        "         alpha: f32)\n"
         "    tune BM in {%lld}, BN in {%lld}, BK in {%lld}\n{\n",
         narrow, (long long)bm, (long long)bn, (long long)bk);
     if (staged) {

@@ -16,7 +16,7 @@
 #include "driver/compile.h"
 #include "generate.h"
 
-enum { ARGUMENTS = 10, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600 };
+enum { TENSORS = 12, ARGUMENTS, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600 };
 
 typedef enum Outcome { OUTCOME_SAME, OUTCOME_REFUSED, OUTCOME_DIFFERENT } Outcome;
 
@@ -48,13 +48,18 @@ enum { TARGET_COUNT = sizeof targets / sizeof *targets };
 /* ---- one kernel on one target ---- */
 
 typedef struct Memory {
-    Array arrays[ARGUMENTS];
+    Array arrays[TENSORS];
     TileArg arguments[ARGUMENTS];
 } Memory;
 
 static void fill(Array *array, Random *random, bool index, int64_t limit) {
+    static const int64_t hostile[] = {INT64_MIN, INT64_MAX, -1, ((int64_t)1 << 62) + 1, (int64_t)1 << 32};
     for (int64_t i = 0; i < array->count; i++) {
         double value = 1.5 * random_normal(random);
+        if (index && random_unit(random) < 0.1) {
+            memcpy(array_at(array, i), &hostile[random_next(random) % 5], sizeof hostile[0]);
+            continue;
+        }
         if (index)
             value = (double)(int64_t)(random_next(random) % (uint64_t)(limit + 4)) - 2;
         else if (array->type == TYPE_I32)
@@ -66,24 +71,25 @@ static void fill(Array *array, Random *random, bool index, int64_t limit) {
 }
 
 static bool make_memory(Memory *memory, const Sizes *sizes, Type narrow, uint64_t seed) {
-    const int64_t m = sizes->m, n = sizes->n, k = sizes->k;
+    const int64_t m = sizes->m, n = sizes->n, k = sizes->k, l = sizes->l;
     const struct {
         Type type;
         int rank;
-        int64_t extent[2];
-    } shapes[ARGUMENTS] = {{TYPE_F32, 2, {m, n}}, {narrow, 2, {m, n}},   {TYPE_I32, 2, {m, n}}, {TYPE_F32, 1, {n}},
-                           {TYPE_F32, 2, {m, k}}, {TYPE_F32, 2, {k, n}}, {TYPE_I64, 1, {n}},    {TYPE_F32, 2, {m, n}},
-                           {TYPE_I32, 2, {m, n}}, {TYPE_F32, 1, {m}}};
+        int64_t extent[3];
+    } shapes[TENSORS] = {{TYPE_F32, 2, {m, n}}, {narrow, 2, {m, n}},   {TYPE_I32, 2, {m, n}}, {TYPE_F32, 1, {n}},
+                         {TYPE_F32, 2, {m, k}}, {TYPE_F32, 2, {k, n}}, {TYPE_I64, 1, {n}},    {TYPE_F32, 3, {l, m, n}},
+                         {TYPE_F32, 0, {0}},    {TYPE_F32, 2, {m, n}}, {TYPE_I32, 2, {m, n}}, {TYPE_F32, 1, {m}}};
     Random random = random_create(seed);
-    for (int i = 0; i < ARGUMENTS; i++) {
+    for (int i = 0; i < TENSORS; i++) {
         Array *array = &memory->arrays[i];
-        View view = i < ARGUMENTS - OUTPUTS && random_next(&random) % 3 == 0 ? VIEW_ROWS : VIEW_CONTIGUOUS;
+        View view = i < TENSORS - OUTPUTS && random_next(&random) % 3 == 0 ? VIEW_ROWS : VIEW_CONTIGUOUS;
         Placement placement = random_next(&random) % 2 ? PLACEMENT_BEGIN : PLACEMENT_END;
         if (!array_create(array, shapes[i].type, shapes[i].rank, shapes[i].extent, view, placement)) return false;
-        if (i < ARGUMENTS - OUTPUTS) fill(array, &random, shapes[i].type == TYPE_I64, n);
+        if (i < TENSORS - OUTPUTS) fill(array, &random, shapes[i].type == TYPE_I64, n);
         array_save(array);
         memory->arguments[i] = TILE_TENSOR(&array->tensor);
     }
+    memory->arguments[TENSORS] = TILE_NUMBER(1.5 * random_normal(&random));
     return true;
 }
 
@@ -125,11 +131,11 @@ static Outcome run(TileCompiler *compiler, const char *text, const Target *targe
 }
 
 static Outcome compare(const Memory *memory, const Memory *with, const Target *target, Verdict *verdict) {
-    static const char *const names[ARGUMENTS] = {"x", "h", "v", "b", "a", "w", "ix", "y", "q", "s"};
+    static const char *const names[TENSORS] = {"x", "h", "v", "b", "a", "w", "ix", "c", "o", "y", "q", "s"};
     char words[200];
-    for (int i = 0; i < ARGUMENTS; i++) {
+    for (int i = 0; i < TENSORS; i++) {
         const Array *array = &memory->arrays[i];
-        bool output = i >= ARGUMENTS - OUTPUTS;
+        bool output = i >= TENSORS - OUTPUTS;
         if (array_check((Array *)array, output)) {
             snprintf(words, sizeof words, "bytes of %s that are not its to write have changed", names[i]);
             return different(verdict, target, words);
@@ -171,7 +177,7 @@ static void judge(const Choices *choices, uint64_t seed, int only, Verdict *verd
         alarm(SECONDS);
         if (run(compiler, text, &targets[i], memory, verdict) != OUTCOME_SAME) break;
         if (compare(memory, i ? &first : NULL, &targets[i], verdict) != OUTCOME_SAME) break;
-        for (int k = 0; i && k < ARGUMENTS; k++) array_destroy(&other.arrays[k]);
+        for (int k = 0; i && k < TENSORS; k++) array_destroy(&other.arrays[k]);
     }
     _exit(0);
 }
@@ -255,8 +261,8 @@ static void write_out(const Shrinker *s, uint64_t number) {
     snprintf(path, sizeof path, "random-%llu.tile", (unsigned long long)number);
     FILE *file = fopen(path, "w");
     if (file) {
-        fprintf(file, "// M=%lld N=%lld K=%lld: %s\n%s", (long long)sizes.m, (long long)sizes.n, (long long)sizes.k,
-                s->verdict.reason, text);
+        fprintf(file, "// M=%lld N=%lld K=%lld L=%lld: %s\n%s", (long long)sizes.m, (long long)sizes.n,
+                (long long)sizes.k, (long long)sizes.l, s->verdict.reason, text);
         fclose(file);
     }
     printf("FAIL kernel %llu, M=%lld N=%lld K=%lld, cut down to %zu choices and written to %s\n     %s\n%s",

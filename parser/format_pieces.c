@@ -382,7 +382,8 @@ bool tile_pieces_space(const TilePieces *pieces, uint32_t index) {
     if (piece->role == TILE_ROLE_CLOSE || piece->role == TILE_ROLE_COMMA) return false;
     if (last->kind != TILE_PIECE_TOKEN) return true;
     if (last->role == TILE_ROLE_UNARY || last->token == TILE_TOKEN_ELLIPSIS) return false;
-    if (piece->token == TILE_TOKEN_DOT || piece->token == TILE_TOKEN_DOTS) return false;
+    if (piece->token == TILE_TOKEN_DOT) return last->token == TILE_TOKEN_INTEGER; /* `1.` is no number */
+    if (piece->token == TILE_TOKEN_DOTS) return false;
     if (last->token == TILE_TOKEN_DOT || last->token == TILE_TOKEN_DOTS) return false;
     if (piece->token == TILE_TOKEN_COLON) return last->role == TILE_ROLE_COMMA;
     if (piece->role == TILE_ROLE_OPEN) return space_before_bracket(last, piece);

@@ -35,21 +35,52 @@ static bool already_there(const TileDiagnostics *list, TileDiagnosticCode code, 
     return false;
 }
 
+/* The bytes of the UTF-8 character at the start; 0 where there is none, or one that a terminal would obey. */
+static unsigned visible_bytes(const char *text, size_t length) {
+    const unsigned char *byte = (const unsigned char *)text;
+    if (byte[0] < 0x80) return byte[0] >= 0x20 && byte[0] != 0x7f;
+    unsigned count = byte[0] >= 0xf0 ? 4 : byte[0] >= 0xe0 ? 3 : 2;
+    if (byte[0] < 0xc2 || byte[0] > 0xf4 || count > length) return 0;
+    for (unsigned i = 1; i < count; i++)
+        if ((byte[i] & 0xc0) != 0x80) return 0;
+    bool control = byte[0] == 0xc2 && byte[1] < 0xa0, overlong = byte[0] == 0xe0 && byte[1] < 0xa0;
+    bool surrogate = byte[0] == 0xed && byte[1] > 0x9f;
+    bool range = (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f);
+    return control || overlong || surrogate || range ? 0 : count;
+}
+
+/* What the text of a program brings into a message may be anything: what nobody can see is written as \x1b. */
+static const char *escape_message(TileArena *arena, const char *message) {
+    TileText text = {.arena = arena};
+    size_t length = strlen(message), at = 0;
+    while (at < length) {
+        bool space = message[at] == '\n' || message[at] == '\t';
+        unsigned count = space ? 1 : visible_bytes(message + at, length - at);
+        if (count)
+            tile_text_add_bytes(&text, message + at, count);
+        else
+            tile_text_format(&text, "\\x%02x", (unsigned char)message[at]);
+        at += count ? count : 1;
+    }
+    return tile_text_get(&text);
+}
+
 /* A name in a message may be as long as the file; nobody reads that. */
 enum { LONGEST_MESSAGE = 1000 };
 
 static const char *format_message(TileArena *arena, const char *format, va_list arguments) {
     const char *message = tile_arena_format_list(arena, format, arguments);
     size_t length = strnlen(message, LONGEST_MESSAGE + 1);
-    if (length <= LONGEST_MESSAGE) return message;
+    if (length <= LONGEST_MESSAGE) return escape_message(arena, message);
     while (((unsigned char)message[--length] & 0xc0) == 0x80) continue;
-    return tile_arena_format(arena, "%.*s...", (int)length, message);
+    return escape_message(arena, tile_arena_format(arena, "%.*s...", (int)length, message));
 }
 
 TileDiagnostic *tile_diagnose(TileDiagnostics *list, TileDiagnosticCode code, TileSpan span, ...) {
     TileSourceFile *file = &list->files.items[span.file];
     TileSeverity severity = codes[code].severity;
     uint32_t *count = severity == TILE_SEVERITY_ERROR ? &file->errors : &file->warnings;
+    if (severity == TILE_SEVERITY_ERROR) list->error_count++;
     if (*count >= TILE_MAX_FILE_ERRORS) return NULL;
     if (already_there(list, code, span)) return NULL;
     TileDiagnostic *diagnostic = TILE_NEW(list->arena, TileDiagnostic);
@@ -62,7 +93,6 @@ TileDiagnostic *tile_diagnose(TileDiagnostics *list, TileDiagnosticCode code, Ti
     va_end(arguments);
     tile_list_push(list->arena, &list->list, diagnostic);
     (*count)++;
-    if (severity == TILE_SEVERITY_ERROR) list->error_count++;
     return diagnostic;
 }
 
@@ -154,11 +184,16 @@ static uint32_t line_end(const TileSourceFile *file, uint32_t index) {
     return end;
 }
 
-/* Bytes that a terminal would obey rather than show become '?'. */
+/* Bytes that a terminal would obey rather than show become '?'. Of a broken character the first does, since columns
+ * count bytes that begin one. */
 static void add_visible(TileText *text, const char *bytes, uint32_t length) {
-    for (uint32_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        tile_text_add_char(text, (byte < 0x20 && byte != '\t') || byte == 0x7f ? '?' : bytes[i]);
+    for (uint32_t i = 0; i < length;) {
+        unsigned count = bytes[i] == '\t' ? 1 : visible_bytes(bytes + i, length - i);
+        if (count)
+            tile_text_add_bytes(text, bytes + i, count);
+        else if (((unsigned char)bytes[i] & 0xc0) != 0x80)
+            tile_text_add_char(text, '?');
+        i += count ? count : 1;
     }
 }
 

@@ -55,7 +55,7 @@ typedef struct TileDiagnostics {
     TileArena *arena;
     TILE_LIST(TileSourceFile) files; /* items[0] is unused */
     TILE_LIST(TileDiagnostic *) list;
-    uint32_t error_count;
+    uint32_t error_count; /* also those that are not in the list, being too many or there already */
 } TileDiagnostics;
 
 TileDiagnostics *tile_diagnostics_create(TileArena *arena);

@@ -31,9 +31,11 @@ static tile_status finish(Emission *emission, const char *text) {
 
 static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, const char *name,
                                const TileKernelInfo **kernel) {
+    size_t own = 0;
     *kernel = NULL;
+    while (own < program->kernels.count && !program->kernels.items[own].is_export) own++;
     for (size_t i = 0; i < program->kernels.count; i++)
-        if (name ? strcmp(program->kernels.items[i].name, name) == 0 : program->kernels.count == 1)
+        if (name ? strcmp(program->kernels.items[i].name, name) == 0 : own == 1 && i == 0)
             *kernel = &program->kernels.items[i];
     if (*kernel) return TILE_OK;
     if (name)
@@ -123,12 +125,17 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
     const TileKernelInfo *kernel;
     uint32_t count;
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    tile_list_exported(unit->arena, &program);
     TILE_TRY(find_kernel(unit, &program, emission->options.kernel, &kernel));
     TILE_TRY(check_stage(unit, emission->options.stage));
     TILE_TRY(tile_signatures_create(unit, &program, &count));
-    TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
     const TileImageSignature *signature = &unit->input->signatures[kernel - program.kernels.items];
-    return emit_ir(unit, emission, tile_unit_kernel(unit, kernel->name), signature);
+    if (kernel->is_export && signature->refused) {
+        tile_text_add(&unit->message, signature->refused);
+        return TILE_INVALID_ARGUMENT;
+    }
+    TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
+    return emit_ir(unit, emission, tile_unit_kernel(unit, kernel->item->name), signature);
 }
 
 static tile_status emit_stage(TileUnit *unit, void *state) {

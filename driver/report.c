@@ -45,7 +45,9 @@ static void render(TileArena *arena, TileDiagnostics *list, const char *message,
 TileReport *tile_report_from_unit(TileUnit *unit) {
     TileText texts[3];
     const char *message = tile_text_get(&unit->message);
-    size_t errors = unit->diagnostics ? unit->diagnostics->error_count : 0;
+    size_t errors = 0;
+    for (size_t i = 0; unit->diagnostics && i < unit->diagnostics->list.count; i++)
+        errors += unit->diagnostics->list.items[i]->severity == TILE_SEVERITY_ERROR;
     bool silent = !*message && (!unit->diagnostics || !unit->diagnostics->list.count);
     if (silent) return NULL;
     render(unit->arena, unit->diagnostics, message, texts);

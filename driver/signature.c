@@ -16,6 +16,8 @@ static const char *keep(Builder *b, const char *text) { return tile_arena_string
 
 static const TileBinding *find_binding(const Builder *b, const char *name) {
     const TileInput *input = b->unit->input;
+    for (size_t i = 0; i < b->kernel->chosen.count; i++)
+        if (strcmp(b->kernel->chosen.items[i].name, name) == 0) return &b->kernel->chosen.items[i];
     for (size_t i = input->binding_count; i-- > 0;)
         if (strcmp(input->bindings[i].name, name) == 0) return &input->bindings[i];
     return NULL;
@@ -187,8 +189,29 @@ static void add_statics(Builder *b) {
     }
 }
 
+/* A setting that says otherwise than the export. */
+static tile_status check_chosen(Builder *b) {
+    const TileInput *input = b->unit->input;
+    for (size_t i = 0; i < b->kernel->chosen.count; i++) {
+        const TileBinding *chosen = &b->kernel->chosen.items[i];
+        TileText ours = {.arena = b->unit->arena}, given = {.arena = b->unit->arena};
+        tile_binding_print(&ours, chosen);
+        for (size_t k = 0; k < input->binding_count; k++) {
+            if (strcmp(input->bindings[k].name, chosen->name)) continue;
+            given.length = 0;
+            tile_binding_print(&given, &input->bindings[k]);
+            if (strcmp(tile_text_get(&given), tile_text_get(&ours)) == 0) continue;
+            tile_text_format(&b->unit->message, "%s: %s is %s, as exported, and cannot be set to %s", b->kernel->name,
+                             chosen->name, tile_text_get(&ours), tile_text_get(&given));
+            return TILE_INVALID_ARGUMENT;
+        }
+    }
+    return TILE_OK;
+}
+
 static tile_status build_signature(TileUnit *unit, const TileKernelInfo *kernel, TileImageSignature *signature) {
     Builder b = {.unit = unit, .arena = unit->input->arena, .kernel = kernel};
+    TILE_TRY(check_chosen(&b));
     TILE_TRY(add_generics(&b));
     TILE_TRY(add_parameters(&b));
     add_statics(&b);
@@ -232,7 +255,10 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
     tile_arena_set_guard(arena, NULL);
     const TileTarget *target = unit->input->target;
     bool gpu = target && target->kind == TILE_TARGET_GPU && !(unit->input->flags & TILE_COMPILE_EMULATE);
-    for (size_t i = 0; i < program->kernels.count; i++) signatures[i].gpu = gpu;
+    for (size_t i = 0; i < program->kernels.count; i++) {
+        signatures[i].gpu = gpu;
+        signatures[i].exported = program->kernels.items[i].is_export;
+    }
     unit->input->signatures = signatures;
     *count = (uint32_t)program->kernels.count;
     return TILE_OK;

@@ -39,6 +39,7 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     if (demand->code) demand->code->destroy(demand->code);
     demand->code = NULL;
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    tile_list_exported(unit->arena, &program);
     const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
     TILE_LIST(TileBinding) bindings = {0};
     for (uint32_t i = 0; i < signature->generic_count; i++) {
@@ -50,7 +51,8 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     for (uint32_t i = 0; i < signature->static_count; i++)
         tile_list_push(unit->arena, &bindings, static_binding(signature, i, demand->request->statics[i]));
     TILE_TRY(tile_unit_lower(unit, kernel, bindings.items, bindings.count));
-    return tile_image_build(unit, tile_unit_kernel(unit, kernel->name), signature, demand->request, &demand->code);
+    return tile_image_build(unit, tile_unit_kernel(unit, kernel->item->name), signature, demand->request,
+                            &demand->code);
 }
 
 static tile_status compile_on_demand(void *state, uint32_t kernel, const TileImageRequest *request,
@@ -95,6 +97,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
     TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast));
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    tile_list_exported(unit->arena, &program);
     TILE_TRY(check_settings(unit, &program));
     TILE_TRY(tile_signatures_create(unit, &program, state));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);

@@ -91,6 +91,7 @@ void tile_unit_destroy(TileUnit *unit) {
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
     const TileInput *input = unit->input;
     TILE_LIST(TileBinding) all = {0};
+    for (size_t i = 0; i < kernel->chosen.count; i++) tile_list_push(unit->arena, &all, kernel->chosen.items[i]);
     for (size_t i = 0; i < input->binding_count; i++)
         if (tile_kernel_has_setting(kernel, input->bindings[i].name))
             tile_list_push(unit->arena, &all, input->bindings[i]);
@@ -100,7 +101,8 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
                                 .bindings = all.items,
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG};
-    TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->name, &options, &unit->module));
+    TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
+                                   &unit->module));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
     return TILE_OK;
 }

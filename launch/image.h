@@ -143,6 +143,7 @@ typedef struct TileImageSignature {
     const TileImageStatic *statics;
     uint32_t parameter_count, generic_count, static_count;
     uint64_t overlap; /* parameters (bit set) that may share memory with one another */
+    bool exported;    /* an export item's instance of another kernel of the library */
     bool gpu;         /* its tensors lie on an NVIDIA GPU, and its code runs there */
 } TileImageSignature;
 

@@ -55,8 +55,10 @@ TileKernel *tile_library_kernel_at(const TileLibrary *library, size_t index) {
 }
 
 tile_status tile_library_kernel(const TileLibrary *library, const char *name, TileKernel **kernel) {
-    if (!name && library->kernel_count != 1) return TILE_NOT_FOUND;
-    for (uint32_t i = 0; i < library->kernel_count; i++) {
+    uint32_t count = library->kernel_count;
+    while (!name && count && library->kernels[count - 1].signature->exported) count--;
+    if (!name && count != 1) return TILE_NOT_FOUND;
+    for (uint32_t i = 0; i < count; i++) {
         if (name && strcmp(name, library->kernels[i].signature->name)) continue;
         *kernel = (TileKernel *)&library->kernels[i];
         return TILE_OK;

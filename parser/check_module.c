@@ -212,16 +212,6 @@ static bool differs_by_choice(const TileItem *kernel) {
     return false;
 }
 
-static void add_choice(TileText *text, const TileBinding *binding) {
-    switch (binding->kind) {
-    case TILE_BINDING_TYPE: tile_text_add(text, tile_scalar_name(binding->type)); break;
-    case TILE_BINDING_INTEGER: tile_text_format(text, "%lld", (long long)binding->integer); break;
-    case TILE_BINDING_FLOAT: tile_text_format(text, "%a", binding->number); break;
-    case TILE_BINDING_BOOL: tile_text_add(text, binding->truth ? "true" : "false"); break;
-    case TILE_BINDING_FUNCTION: tile_text_add(text, binding->function); break;
-    }
-}
-
 /* Instances of one name are one: an export is often what stood for the kernel already. */
 static const char *instance_name(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
                                  bool second) {
@@ -231,7 +221,7 @@ static const char *instance_name(ModuleCheck *check, const TileItem *kernel, con
     for (size_t i = 0; i < options->binding_count; i++) {
         if (options->bindings[i].kind == TILE_BINDING_TYPE) continue;
         tile_text_format(&text, " %s=", options->bindings[i].name);
-        add_choice(&text, &options->bindings[i]);
+        tile_binding_print(&text, &options->bindings[i]);
     }
     for (size_t i = 0; i < kernel->generics.count; i++) {
         const TileGeneric *generic = &kernel->generics.items[i];
@@ -245,7 +235,7 @@ static const char *instance_name(ModuleCheck *check, const TileItem *kernel, con
         for (size_t k = 0; k < options->binding_count; k++)
             if (strcmp(options->bindings[k].name, generic->name) == 0) choice = options->bindings[k];
         tile_text_add_char(&text, ' ');
-        add_choice(&text, &choice);
+        tile_binding_print(&text, &choice);
     }
     for (size_t i = 0; i < kernel->params.count; i++)
         only_types = only_types && !(kernel->params.items[i].type && kernel->params.items[i].type->is_const);

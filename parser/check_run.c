@@ -45,6 +45,11 @@ static bool find_kernel(TileChecker *c, Run *run) {
         TileBinding binding = tile_binding_read(item->generics.items[i].name, tile_intern_string(c->names, text));
         tile_list_push(c->test->arena, &run->plan.bindings, binding);
     }
+    for (size_t i = 0; export && i < export->settings.count; i++) {
+        const char *text = tile_span_text(c, export->settings.items[i].value->span);
+        TileBinding binding = tile_binding_read(export->settings.items[i].name, tile_intern_string(c->names, text));
+        tile_list_push(c->test->arena, &run->plan.bindings, binding);
+    }
     return true;
 }
 

@@ -35,6 +35,16 @@ TileBinding tile_binding_read(const char *name, const char *text) {
     return binding;
 }
 
+void tile_binding_print(TileText *text, const TileBinding *binding) {
+    switch (binding->kind) {
+    case TILE_BINDING_TYPE: tile_text_add(text, tile_scalar_name(binding->type)); break;
+    case TILE_BINDING_INTEGER: tile_text_format(text, "%lld", (long long)binding->integer); break;
+    case TILE_BINDING_FLOAT: tile_text_format(text, "%.17g", binding->number); break;
+    case TILE_BINDING_BOOL: tile_text_add(text, binding->truth ? "true" : "false"); break;
+    case TILE_BINDING_FUNCTION: tile_text_add(text, binding->function); break;
+    }
+}
+
 /* ---- listing ---- */
 
 typedef struct Lister {
@@ -225,6 +235,29 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
     if (!check_export_name(l, &info, out)) return false;
     tile_list_push(l->arena, &out->exports, info);
     return true;
+}
+
+void tile_list_exported(TileArena *arena, TileProgramInfo *program) {
+    for (size_t i = 0; i < program->exports.count; i++) {
+        const TileExportInfo *export = &program->exports.items[i];
+        const TileKernelInfo *kernel = find_info(program, export->kernel);
+        TileKernelInfo info = *kernel;
+        TileText text = {.arena = arena};
+        bool taken = false;
+        for (size_t k = 0; k < program->kernels.count; k++)
+            taken = taken || strcmp(program->kernels.items[k].name, export->name) == 0;
+        if (taken) continue;
+        tile_text_format(&text, "%s: %s", export->name, kernel->signature);
+        for (size_t k = 0; k < export->bindings.count; k++) {
+            tile_text_format(&text, "%s%s = ", k ? ", " : " with ", export->bindings.items[k].name);
+            tile_binding_print(&text, &export->bindings.items[k]);
+            tile_list_push(arena, &info.chosen, export->bindings.items[k]);
+        }
+        info.name = export->name;
+        info.signature = tile_text_get(&text);
+        info.is_export = true;
+        tile_list_push(arena, &program->kernels, info);
+    }
 }
 
 tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) {

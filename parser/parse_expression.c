@@ -122,12 +122,14 @@ static TileSequence *parse_otherwise(TileParser *parser) {
     return sequence;
 }
 
+static TileExpr *parse_postfix(TileParser *parser, bool to_call);
+
 static TileExpr *parse_name_expression(TileParser *parser) {
     TileNameRef ref = tile_parse_name(parser);
     TileTokenKind next = tile_parse_peek(parser);
     if (next == TILE_TOKEN_NAME && strcmp(ref.name, "run") == 0 && tile_parse_enter(parser)) {
         TileExpr *run = new_expr(parser, TILE_EXPR_RUN, ref.span);
-        run->a = tile_parse_expression(parser);
+        run->a = parse_postfix(parser, true);
         tile_parse_leave(parser);
         run->span = tile_parse_span_from(parser, ref.span);
         set_depth(parser, run, depth_of(run->a));
@@ -254,9 +256,10 @@ void tile_parse_arguments(TileParser *parser, TileExpr *call) {
     tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
 }
 
-static TileExpr *parse_postfix(TileParser *parser) {
+/* `to_call`: up to the first call. What follows `run k(..)` is applied to its result. */
+static TileExpr *parse_postfix(TileParser *parser, bool to_call) {
     TileExpr *expr = parse_primary(parser);
-    while (!parser->panic) {
+    while (!parser->panic && !(to_call && expr->kind == TILE_EXPR_CALL)) {
         TileTokenKind kind = tile_parse_peek(parser);
         TileExpr *next = NULL;
         if (kind == TILE_TOKEN_DOT) {
@@ -287,7 +290,8 @@ static TileExpr *parse_postfix(TileParser *parser) {
 static TileExpr *parse_unary(TileParser *parser) {
     TileTokenKind kind = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
-    if (kind != TILE_TOKEN_MINUS && kind != TILE_TOKEN_BANG && kind != TILE_TOKEN_TILDE) return parse_postfix(parser);
+    if (kind != TILE_TOKEN_MINUS && kind != TILE_TOKEN_BANG && kind != TILE_TOKEN_TILDE)
+        return parse_postfix(parser, false);
     TileExpr *expr = new_expr(parser, TILE_EXPR_UNARY, span);
     expr->op = (uint8_t)kind;
     tile_parse_advance(parser);

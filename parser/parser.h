@@ -61,6 +61,8 @@ typedef struct TileBinding {
 
 /* Reads "bf16", "128", "0.5", "true" or a function's name as a binding. */
 TileBinding tile_binding_read(const char *name, const char *text);
+/* Its value, as it is written. */
+void tile_binding_print(TileText *text, const TileBinding *binding);
 
 /* ---- what a kernel asks for ---- */
 
@@ -100,6 +102,8 @@ typedef struct TileKernelInfo {
     TILE_LIST(const char *) statics;
     TILE_LIST(const char *) overlaps;
     const TileItem *item;
+    bool is_export;                /* of `item` with what the export chose */
+    TILE_LIST(TileBinding) chosen; /* by the export */
 } TileKernelInfo;
 
 typedef struct TileExportInfo {
@@ -116,6 +120,10 @@ typedef struct TileProgramInfo {
 
 /* In the arena of the tree. */
 tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) TILE_MUST_CHECK;
+
+/* Adds the exports to the kernels, each under its own name with what it chooses; not those that have the name of a
+ * kernel. */
+void tile_list_exported(TileArena *arena, TileProgramInfo *program);
 
 /* A word of C or C++, or `main`: no name for a function that they are to call. */
 bool tile_is_reserved_in_c(const char *name);

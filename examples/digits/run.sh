@@ -22,7 +22,7 @@ numbers() { tail -c "$2" "$1"; }
 images=597
 echo "Reading $images held-out images, layer by layer:"
 layer pixels image="$here/images.npy[1200:]" x="$work/x.npy" "$@"
-layer dense act=relu x="$work/x.npy" weight="$here/w1.npy" bias="$here/b1.npy" y="$work/hidden.npy" "$@"
+layer hidden_layer x="$work/x.npy" weight="$here/w1.npy" bias="$here/b1.npy" y="$work/hidden.npy" "$@"
 layer dense x="$work/hidden.npy" weight="$here/w2.npy" bias="$here/b2.npy" y="$work/score.npy" "$@"
 layer softmax x="$work/score.npy" y="$work/probability.npy" "$@"
 layer argmax_rows x="$work/probability.npy" digit="$work/digit.npy" "$@"

@@ -161,8 +161,8 @@ TILE_API void tile_library_destroy(TileLibrary *library);
 TILE_API size_t tile_library_kernel_count(const TileLibrary *library);
 /* Borrowed from the library; NULL past the end. */
 TILE_API TileKernel *tile_library_kernel_at(const TileLibrary *library, size_t index);
-/* The kernel of this name, borrowed from the library; name NULL: its only kernel. TILE_NOT_FOUND leaves *kernel
- * alone. */
+/* The kernel of this name, or the export (`export softmax[bf16] as softmax_bf16`), borrowed from the library; name
+ * NULL: its only kernel. TILE_NOT_FOUND leaves *kernel alone. */
 TILE_API tile_status tile_library_kernel(const TileLibrary *library, const char *name,
                                          TileKernel **kernel) TILE_MUST_CHECK;
 

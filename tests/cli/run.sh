@@ -83,4 +83,30 @@ done
 expect 1 'native code has no schedule' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[2,9] y=@ --schedule-seed=3
 expect 1 '--schedule-seed needs a number' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[2,9] y=@ --emulate \
     --target=sm_80 --schedule-seed=x
+
+# An export is a kernel under its name; what it chose stays chosen. A file of one kernel needs no name.
+printf '%s\n' 'fn twice(x: f32) -> f32 { return 2 * x }' 'kernel m[T: float, f: fn(f32) -> f32 = twice, B: const = 8](x: in T[N], y: out T[N]) {' \
+    '    grid n in tiles(N, B) { y[n] = T(f(f32(x[n]))) }' '}' 'export m[bf16] as half, m[f32, abs, B = 4] as size' >exports.tile
+expect 0 'y: f32[3] = 0 2 4' "$tilec" run exports.tile x=arange:f32[3] y=@
+expect 0 'y: f32[2] = 1 1' "$tilec" run exports.tile:size x=ones:f32[2] y=@
+expect 0 'y: bf16[2] = 2 2' "$tilec" run exports.tile:half x=ones:bf16[2] y=@
+expect 0 'y: bf16[2] = 2 2' "$tilec" run exports.tile:half x=ones:bf16[2] y=@ T=bf16 B=16
+expect 1 'half: T is bf16, as exported, and cannot be set to f32' "$tilec" run exports.tile:half x=ones:f32[2] y=@ T=f32
+expect 1 'size: B is 4, as exported, and cannot be set to 8' "$tilec" run exports.tile:size x=ones:f32[2] y=@ B=8
+expect 1 '' "$tilec" run exports.tile:half x=ones:f32[2] y=@
+expect 0 'bf16' "$tilec" emit tile exports.tile:half
+expect 1 'T is bf16, as exported, and cannot be set to f32' "$tilec" emit tile exports.tile:half T=f32
+expect 0 '"name": "half"' "$tilec" emit json exports.tile
+
+# What a terminal would obey is shown and not sent.
+printf 'static_assert(1 == 2, "a\033[31m")\n' >bytes.tile
+expect 1 'a\x1b[31m' "$tilec" check bytes.tile
+expect 1 'a\\x1b[31m' "$tilec" check bytes.tile --error-format=json
+
+# What is wrong in several instances is said once.
+printf '%s\n' 'kernel q[B: const = 64](y: out f32[N]) { grid n in tiles(N, 8) { y[n] = sum(zeros[B - 8](f32)) } }' \
+    'export q[8] as a, q[4] as b, q[2] as c' >repeated.tile
+expect 0 '1' sh -c '"$0" check repeated.tile 2>&1 | grep -c "error: "' "$tilec"
+expect 1 '' sh -c '"$0" check repeated.tile 2>&1 | grep internal' "$tilec"
+
 finish

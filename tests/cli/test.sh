@@ -36,4 +36,12 @@ expect 1 'no file' "$tilec" test
 expect 2 'missing.tile' "$tilec" test missing.tile
 printf 'test "open" { let y = run }\n' >broken.tile
 expect 1 'broken.tile:1' "$tilec" test broken.tile
+
+# `run` is a value like any other: what follows it is applied to its result, and an export brings its settings.
+printf '%s\n' 'kernel twice[B: const = 8](x: in f32[N], y: out f32[N]) { grid n in tiles(N, B) { y[n] = 2 * x[n] } }' \
+    'export twice[4] as by_four' 'test "inside" {' '    let x = zeros[6](f32) + 1' \
+    '    assert(all(abs(run twice(x = x) - 2 * x) < 1e-6), "minus")' \
+    '    assert(sum(run by_four(x = x)) == 12, "sum")' '}' >inside.tile
+expect 0 '1 test, 0 failed' "$tilec" test inside.tile
+
 finish

@@ -254,8 +254,9 @@ static void parse_items(TileParser *parser) {
         size_t begin = parser->position;
         uint32_t errors = parser->diagnostics->error_count;
         TileItem *item = tile_parse_item(parser);
-        if (parser->panic) tile_parse_resume_item(parser, begin);
-        bool whole = parser->diagnostics->error_count == errors;
+        bool panic = parser->panic; /* errors past the limit are not counted */
+        if (panic) tile_parse_resume_item(parser, begin);
+        bool whole = !panic && parser->diagnostics->error_count == errors;
         if (item) item->broken = !whole;
         bool named = item && item->name && *item->name;
         if (whole || named) add_item(parser, item);

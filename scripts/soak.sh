@@ -21,6 +21,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
     build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
     echo "round $round: 5000 random kernels"
     (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" 5000 $round)
+    echo "round $round: a million inputs for lexer, parser and IR text"
+    sh tests/fuzz/libfuzzer.sh build/dev 333334 $round
     echo "round $round: unit tests with sanitizers"
     TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
 done

@@ -93,6 +93,18 @@ Test(text, at_most_twenty_errors) {
     tile_arena_destroy(arena);
 }
 
+/* Found by libFuzzer: an item without a name behind the last error that is counted. */
+Test(text, items_behind_the_last_error) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileText text = {.arena = arena};
+    tile_status status;
+    for (int i = 0; i < 25; i++) tile_text_format(&text, "const a%d = )\nlet b\n", i);
+    const char *source = tile_text_get(&text);
+    check_text(arena, "k.tile", source, strlen(source), &status);
+    cr_expect_eq(status, TILE_INVALID_SOURCE);
+    tile_arena_destroy(arena);
+}
+
 Test(text, what_a_message_looks_like) {
     TileArena *arena = tile_arena_create(NULL);
     const char *text = "kernel k(y: out f32[N]) {\n\tgrid n in tiles(N, 4) { y[n] = zé1 }\n\tgrid n in tiles(N, 4) { "

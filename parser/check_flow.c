@@ -403,9 +403,10 @@ static Attempt begin_attempt(TileChecker *c, const Carried *carried) {
 }
 
 /* A body is right once it was checked under all that its variables may lack in the end. */
-static bool has_grown(const Carried *carried, const Attempt *attempt) {
+static bool has_grown(TileChecker *c, const Carried *carried, const Attempt *attempt) {
+    if (c->diagnostics->error_count > attempt->diagnostics.error_count) return false; /* more lacking, more errors */
     for (size_t i = 0; i < carried->vars.count; i++)
-        if (carried->vars.items[i]->now.valid != attempt->valid[i]) return true;
+        if (tile_valid_missing(carried->vars.items[i]->now.valid, attempt->valid[i])) return true;
     return false;
 }
 
@@ -430,7 +431,7 @@ static void run_for(TileChecker *c, Loop *loop) {
                        (unsigned)loop->carried.values.count);
         tile_scope_close(c, mark);
         c->builder.block = outer;
-        if (!has_grown(&loop->carried, &attempt)) break;
+        if (!has_grown(c, &loop->carried, &attempt)) break;
         tile_discard_block(body);
         tile_diagnostics_rewind(c->diagnostics, attempt.diagnostics);
         restore(c, attempt.before, count);
@@ -516,7 +517,7 @@ static void run_while(TileChecker *c, Loop *loop) {
         emit_condition_region(c, loop, &op->regions[0]);
         emit_body_region(c, loop, &op->regions[1]);
         c->builder.block = outer;
-        if (!has_grown(&loop->carried, &attempt)) break;
+        if (!has_grown(c, &loop->carried, &attempt)) break;
         tile_discard_block(&op->regions[0]);
         tile_discard_block(&op->regions[1]);
         tile_diagnostics_rewind(c->diagnostics, attempt.diagnostics);

@@ -173,7 +173,7 @@ static int precedence(TileTokenKind kind) {
 static void fail_expression(TileParser *parser) {
     TileTokenKind found = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser), begin = {span.file, span.begin, span.begin};
-    bool digits = parser->text[span.end] >= '0' && parser->text[span.end] <= '9';
+    bool digits = tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_INTEGER;
     bool new_line = parser->newline_taken;
     TileDiagnostic *d = tile_parse_fail(parser, "an expression");
     if (found == TILE_TOKEN_DOT && digits) tile_diagnostic_edit(parser->diagnostics, d, begin, "0");

@@ -20,6 +20,7 @@ struct Example {
     TileLibrary *library;
     Tensor *tensors[MOST_TENSORS];
     int count;
+    double seconds; /* of launches */
 };
 
 static void fail(const char *format, ...) {
@@ -67,7 +68,7 @@ static size_t size_of(const DLTensor *tensor) {
     return size;
 }
 
-DLTensor *example_make(Example *example, DLDataType type, int rank, const int64_t *shape) {
+static DLTensor *make_tensor(Example *example, DLDataType type, int rank, const int64_t *shape) {
     if (example->count == MOST_TENSORS || rank > MOST_AXES) fail("an example has at most %d tensors", MOST_TENSORS);
     Tensor *made = example->tensors[example->count++] = allocate(1, sizeof *made);
     memcpy(made->shape, shape, (size_t)rank * sizeof *shape);
@@ -106,7 +107,7 @@ DLTensor *example_load(Example *example, const char *name, int64_t first) {
     DLDataType type = read_description(path, text, &rank, shape);
     if (first > 0 && (rank == 0 || first > shape[0])) fail("%s has fewer than %lld rows", path, (long long)first);
     if (rank) shape[0] -= first;
-    DLTensor *tensor = example_make(example, type, rank, shape);
+    DLTensor *tensor = make_tensor(example, type, rank, shape);
     size_t size = size_of(tensor), row = rank && shape[0] ? size / (size_t)shape[0] : 0;
     if (fseek(file, (long)((size_t)first * row), SEEK_CUR) != 0 || fread(tensor->data, 1, size, file) != size)
         fail("%s is cut short", path);
@@ -114,20 +115,44 @@ DLTensor *example_load(Example *example, const char *name, int64_t first) {
     return tensor;
 }
 
-void example_run(Example *example, const char *name, DLTensor *const *tensors, size_t count) {
-    TileKernel *kernel;
-    TileArg arguments[MOST_ARGUMENTS];
-    TileError error = {.message = "no such kernel"};
-    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
-    for (size_t i = 0; i < count && i < MOST_ARGUMENTS; i++) arguments[i] = TILE_TENSOR(tensors[i]);
-    if (count <= MOST_ARGUMENTS && tile_library_kernel(example->library, name, &kernel) == TILE_OK &&
-        tile_launch(kernel, arguments, count, &options) == TILE_OK)
-        return;
-    fail("%s: %s", name, error.message);
-}
-
-double example_seconds(void) {
+static double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
+
+/* The last argument: what the others say of it has to be all of it. */
+static DLTensor *make_result(Example *example, TileKernel *kernel, const TileArg *arguments, size_t count,
+                             TileError *error) {
+    TileParameterInfo info;
+    DLDataType type;
+    int64_t shape[TILE_MAX_RANK];
+    uint32_t known;
+    if (!tile_kernel_parameter(kernel, count - 1, &info))
+        fail("%s takes other arguments", tile_kernel_signature(kernel));
+    if (tile_kernel_infer(kernel, arguments, count, count - 1, &type, shape, &known, error) != TILE_OK)
+        fail("%s", error->message);
+    if (!type.bits || known != (1u << info.rank) - 1)
+        fail("%s: nothing says what its result is", tile_kernel_signature(kernel));
+    return make_tensor(example, type, info.rank, shape);
+}
+
+DLTensor *example_run(Example *example, const char *name, DLTensor *const *tensors, size_t count) {
+    TileKernel *kernel;
+    TileArg arguments[MOST_ARGUMENTS + 1] = {{0}};
+    TileError error = {.message = "no such kernel"};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    if (count > MOST_ARGUMENTS || tile_library_kernel(example->library, name, &kernel) != TILE_OK)
+        fail("there is no kernel '%s' for %zu tensors", name, count);
+    for (size_t i = 0; i < count; i++) arguments[i] = TILE_TENSOR(tensors[i]);
+    DLTensor *result = make_result(example, kernel, arguments, count + 1, &error);
+    arguments[count] = TILE_TENSOR(result);
+    tile_status status = tile_prepare(kernel, arguments, count + 1, &options);
+    double start = now();
+    if (status == TILE_OK) status = tile_launch(kernel, arguments, count + 1, &options);
+    example->seconds += now() - start;
+    if (status != TILE_OK) fail("%s", error.message);
+    return result;
+}
+
+double example_seconds(const Example *example) { return example->seconds; }

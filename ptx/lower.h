@@ -58,7 +58,6 @@ static inline TileValue *gpu_i64(Gpu *gpu, int64_t number) { return tile_build_i
 static inline TileValue *gpu_binary(Gpu *gpu, TileOpId id, TileValue *x, TileValue *y) {
     return tile_build_binary(&gpu->b, id, x, y);
 }
-TileValue *gpu_bool(Gpu *gpu, bool truth);
 TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y); /* either may be NULL: true */
 /* One register of many, and many put together. */
 TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "ptx/lower.h"
-#include "ptx/swizzle.h"
 
 void gpu_reserve_shared(Gpu *gpu, uint64_t bytes) {
     if (bytes > gpu->shared_bytes) gpu->shared_bytes = bytes;

@@ -5,8 +5,6 @@
 
 /* ---- registers ---- */
 
-TileValue *gpu_bool(Gpu *gpu, bool truth) { return tile_build_bool(&gpu->b, truth); }
-
 TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y) {
     if (!x || !y) return x ? x : y;
     return gpu_binary(gpu, TILE_OP_AND, x, y);

@@ -174,6 +174,19 @@ Test(layout, accumulator_repacks_to_operand) {
     cr_expect(kind == TILE_CONVERSION_NONE || kind == TILE_CONVERSION_REGISTERS);
 }
 
+/* Copies in registers do not matter; copies in other lanes do. */
+Test(layout, same_elements_leaves_copies_in_registers_out) {
+    TileLayout plain, copied, lanes;
+    cr_assert(tile_layout_read("[8, 4] register 1 2 lane 4 8 16 0 0 warp block", &plain));
+    cr_assert(tile_layout_read("[8, 4] register 0 1 0 2 lane 4 8 16 0 0 warp block", &copied));
+    cr_assert(tile_layout_read("[8, 4] register 1 2 lane 4 8 0 16 0 warp block", &lanes));
+    cr_expect_not(tile_layout_equal(&plain, &copied));
+    cr_expect(tile_layout_same_elements(&plain, &copied));
+    cr_expect_not(tile_layout_same_elements(&plain, &lanes));
+    TileLayout without = tile_layout_without_copies(&copied);
+    cr_expect(tile_layout_equal(&plain, &without));
+}
+
 /* ---- conversions, results, swizzles ---- */
 
 Test(layout, conversions_find_the_element) {

@@ -148,15 +148,28 @@ static int64_t next_power(int64_t value) {
     return power;
 }
 
-/* Lanes that are emitted together: a few registers of the widest type, so that their latencies overlap; one where
- * elements are gathered, which takes an access for each lane whatever the width. */
+/* Is the body so long that a quarter of its code is worth more than a few accesses to memory? */
+static bool is_long(const TileOp *loop) {
+    unsigned ops = 0;
+    for (const TileOp *op = loop->regions[0].first; op; op = op->next, ops++)
+        if (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) return true;
+    return ops > LONG_BODY;
+}
+
+/* Registers of the widest type that are emitted together, so that their latencies overlap: one where elements are
+ * gathered, which takes an access for each lane whatever the width, and where the body is long and carries nothing,
+ * so that the processor overlaps the iterations and four copies would only be longer to compile. */
+static int64_t vectors_at_a_time(const TileOp *loop, bool far) {
+    return far || (loop->result_count == 0 && is_long(loop)) ? 1 : VECTORS_AT_A_TIME;
+}
+
 static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop, int64_t *register_lanes) {
     unsigned bytes = 1;
     bool far = false;
     widest_in(strides, &loop->regions[0], &bytes);
     access_cost(strides, &loop->regions[0], &far);
     *register_lanes = (int64_t)v->context->target->vector_bytes / bytes;
-    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, (far ? 1 : VECTORS_AT_A_TIME) * *register_lanes);
+    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(loop, far) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
     if (v->context->target->scalable) {
         while (width > *register_lanes && width > extent_of(loop)) width /= 2;
@@ -268,14 +281,6 @@ static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     emit_chunk(c, &inner, lo, NULL, hi);
     tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
-}
-
-/* Is the body so long that a quarter of its code is worth more than a few accesses to memory? */
-static bool is_long(const TileOp *loop) {
-    unsigned ops = 0;
-    for (const TileOp *op = loop->regions[0].first; op; op = op->next, ops++)
-        if (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) return true;
-    return ops > LONG_BODY;
 }
 
 /* In memory a bool is a byte, and vectors of them are not. */

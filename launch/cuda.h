@@ -3,7 +3,8 @@
 #ifndef TILE_LAUNCH_CUDA_H
 #define TILE_LAUNCH_CUDA_H
 
-#include "launch/image.h"
+#include "launch/argument.h"
+#include "launch/cuda_driver.h"
 
 /* A TileCudaModule is the code of one kernel, for every device; it is loaded on its first launch. */
 typedef struct TileCudaPhase {
@@ -20,7 +21,14 @@ void tile_cuda_module_destroy(TileCudaModule *module);
 typedef struct TileCudaStream {
     int device;
     void *stream; /* CUstream; NULL: the default stream */
+    TileCudaScope scope;
 } TileCudaStream;
+
+/* Between begin and end a context of the device is current, and the module's code is there: loaded, its shared memory
+ * allowed, and the tensors' memory that of the device. Nothing has to be ended where begin fails. */
+tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
+                            const TileView *views, TileError *error);
+void tile_cuda_end(TileCudaStream *on);
 
 /* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin
  * and end. Returns without waiting. */
@@ -28,7 +36,8 @@ tile_status tile_cuda_launch(TileCudaModule *module, uint32_t phase, const TileC
                              uint32_t slot_count, int64_t programs, const char *kernel, TileError *error);
 
 /* Memory that lives from here on in the order of the stream. */
-tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, void **memory, TileError *error);
+tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, const char *kernel, void **memory,
+                               TileError *error);
 void tile_cuda_free(const TileCudaStream *on, void *memory);
 
 /* Compute capability of a device as 10 * major + minor; 0 where there is none. */

@@ -108,7 +108,8 @@ static tile_status make_slots(Launch *launch) {
     launch->slots = slot_bytes ? (uint64_t *)(void *)next : launch->local_slots;
     next += slot_bytes;
     if (on_gpu && total > slot_bytes) {
-        TILE_TRY(tile_cuda_allocate(&launch->on, total - slot_bytes, &launch->device_temps, launch->error));
+        TILE_TRY(tile_cuda_allocate(&launch->on, total - slot_bytes, kernel_name(launch), &launch->device_temps,
+                                    launch->error));
         next = launch->device_temps;
     }
     uint64_t *slot = launch->slots;
@@ -301,12 +302,14 @@ static tile_status check_and_run(Launch *launch, bool run) {
     TILE_TRY(tile_check_dimensions(signature, launch->code, launch->views, launch->values, launch->error));
     TILE_TRY(tile_check_requires(signature, launch->code, launch->values, launch->error));
     TILE_TRY(tile_check_overlap(signature, launch->views, launch->error));
-    if (!run) return TILE_OK;
-    tile_status status = make_slots(launch);
+    TileCudaModule *gpu = launch->code->gpu;
+    if (gpu) TILE_TRY(tile_cuda_begin(gpu, &launch->on, signature, launch->views, launch->error));
+    tile_status status = run ? make_slots(launch) : TILE_OK;
     pthread_mutex_init(&launch->printing, NULL);
-    if (status == TILE_OK) status = run_phases(launch);
+    if (status == TILE_OK && run) status = run_phases(launch);
     pthread_mutex_destroy(&launch->printing);
     tile_cuda_free(&launch->on, launch->device_temps);
+    if (gpu) tile_cuda_end(&launch->on);
     if (launch->memory) tile_scratch_give(tile_thread_pool_scratch(launch->pool), launch->memory);
     return status;
 }
@@ -323,7 +326,7 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     launch.pool = options->threads ? options->threads : tile_thread_pool_default();
     if (!launch.pool) return out_of_memory(&launch);
     launch.device_temps = NULL;
-    launch.on = (TileCudaStream){0, options->stream};
+    launch.on = (TileCudaStream){.stream = options->stream};
     if (options->stream && !kernel->signature->gpu)
         return tile_error_set(launch.error, TILE_INVALID_ARGUMENT, "%s: a CPU has no streams", kernel_name(&launch));
     TILE_TRY(tile_arguments_read(kernel->signature, arguments, count, false, launch.views, &request, launch.error));

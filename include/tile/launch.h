@@ -127,11 +127,16 @@ typedef struct TileLaunchOptions {
  * "kernel: file:line:column: assertion failed: text", of the first that came to be known where several fail. Programs
  * of its grid may go on and no later grid begins, so `out` and `inout` tensors may have been written.
  * TILE_INVALID_SOURCE: this instance of a generic kernel has errors. TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL.
- */
+ *
+ * On a GPU the thread's current context is what it was when the call returns; a stream may be capturing a graph. An
+ * address that is not the device's, its kernel never having seen it before, is TILE_INVALID_ARGUMENT, a block that
+ * needs more shared memory than there is TILE_UNAVAILABLE, an error of the driver TILE_DRIVER with the driver's name
+ * for it. */
 TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                  const TileLaunchOptions *options) TILE_MUST_CHECK;
 
-/* As tile_launch up to, but without, running: checks the arguments and compiles what they need. */
+/* As tile_launch up to, but without, running: checks the arguments and compiles what they need. Code for a GPU is
+ * brought there, so that the first launch takes no longer than the next. */
 TILE_API tile_status tile_prepare(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                   const TileLaunchOptions *options) TILE_MUST_CHECK;
 
@@ -142,8 +147,7 @@ TILE_API bool tile_kernel_is_gpu(const TileKernel *kernel);
 
 /* device: the number of an NVIDIA GPU, as in a DLTensor's device_id with kDLCUDA. Sizes in bytes; `memory` is a device
  * address. Reads and writes return when they are done; write and read see what was queued on the default stream before.
- * TILE_UNAVAILABLE: no GPU, or no driver, and `error`, which may be NULL, says why; TILE_OUT_OF_MEMORY; TILE_BACKEND.
- */
+ * TILE_UNAVAILABLE: no GPU, or no driver, and `error`, which may be NULL, says why; TILE_OUT_OF_MEMORY; TILE_DRIVER. */
 TILE_API tile_status tile_device_allocate(int device, size_t bytes, void **memory, TileError *error) TILE_MUST_CHECK;
 /* NULL is allowed. */
 TILE_API void tile_device_release(int device, void *memory);
@@ -156,7 +160,7 @@ TILE_API tile_status tile_device_synchronize(int device, void *stream, TileError
 
 /* ---- libraries and what their kernels look like ---- */
 
-/* Releases the library and its kernels. No launch may be running. NULL is allowed. */
+/* Releases the library and its kernels. No launch may be running, nor queued on a GPU. NULL is allowed. */
 TILE_API void tile_library_destroy(TileLibrary *library);
 TILE_API size_t tile_library_kernel_count(const TileLibrary *library);
 /* Borrowed from the library; NULL past the end. */

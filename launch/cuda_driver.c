@@ -1,0 +1,236 @@
+#include "launch/cuda_driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/cuda.h"
+
+static const struct {
+    const char *name;
+    size_t offset;
+} symbols[] = {
+    {"cuDriverGetVersion", offsetof(TileCudaDriver, version)},
+    {"cuInit", offsetof(TileCudaDriver, init)},
+    {"cuDeviceGetCount", offsetof(TileCudaDriver, device_count)},
+    {"cuDeviceGet", offsetof(TileCudaDriver, device_get)},
+    {"cuDeviceGetAttribute", offsetof(TileCudaDriver, device_attribute)},
+    {"cuCtxGetDevice", offsetof(TileCudaDriver, context_device)},
+    {"cuCtxPushCurrent_v2", offsetof(TileCudaDriver, context_push)},
+    {"cuCtxPopCurrent_v2", offsetof(TileCudaDriver, context_pop)},
+    {"cuDevicePrimaryCtxRetain", offsetof(TileCudaDriver, primary_retain)},
+    {"cuStreamGetCtx", offsetof(TileCudaDriver, stream_context)},
+    {"cuThreadExchangeStreamCaptureMode", offsetof(TileCudaDriver, exchange_capture_mode)},
+    {"cuPointerGetAttributes", offsetof(TileCudaDriver, pointer_attributes)},
+    {"cuLibraryLoadData", offsetof(TileCudaDriver, library_load)},
+    {"cuLibraryUnload", offsetof(TileCudaDriver, library_unload)},
+    {"cuLibraryGetKernel", offsetof(TileCudaDriver, library_kernel)},
+    {"cuKernelGetFunction", offsetof(TileCudaDriver, kernel_function)},
+    {"cuKernelSetAttribute", offsetof(TileCudaDriver, kernel_set)},
+    {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
+    {"cuMemAlloc_v2", offsetof(TileCudaDriver, allocate)},
+    {"cuMemFree_v2", offsetof(TileCudaDriver, free)},
+    {"cuMemAllocAsync", offsetof(TileCudaDriver, allocate_async)},
+    {"cuMemFreeAsync", offsetof(TileCudaDriver, free_async)},
+    {"cuMemcpyHtoD_v2", offsetof(TileCudaDriver, copy_to)},
+    {"cuMemcpyDtoH_v2", offsetof(TileCudaDriver, copy_from)},
+    {"cuStreamSynchronize", offsetof(TileCudaDriver, synchronize)},
+    {"cuGetErrorName", offsetof(TileCudaDriver, error_name)},
+    {"cuGetErrorString", offsetof(TileCudaDriver, error_text)},
+};
+
+enum { MOST_DEVICES = 64, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, LEAST_VERSION = 12000 };
+
+/* Set once and never changed, but for the primary contexts, each of which is retained when it is first needed, and then
+ * for good: a process has one driver. */
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static TileCudaDriver driver;
+static int device_count, driver_version, handles[MOST_DEVICES];
+static void *primary[MOST_DEVICES];
+static pthread_mutex_t primary_mutex = PTHREAD_MUTEX_INITIALIZER;
+static char obstacle[256];
+
+/* ---- opening ---- */
+
+static void find_symbol(void *library, size_t index) {
+    void *address = dlsym(library, symbols[index].name);
+    memcpy((char *)&driver + symbols[index].offset, &address, sizeof address);
+}
+
+/* The name of a function that the library lacks, or NULL. */
+static const char *find_symbols(void *library) {
+    void *address;
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        find_symbol(library, i);
+        memcpy(&address, (char *)&driver + symbols[i].offset, sizeof address);
+        if (!address) return symbols[i].name;
+    }
+    return NULL;
+}
+
+static const char *name_of(int result) {
+    const char *name = NULL;
+    if (driver.error_name(result, &name) == TILE_CUDA_SUCCESS && name) return name;
+    return "an unknown error";
+}
+
+static void start_driver(void) {
+    int result = driver.init(0);
+    if (result == TILE_CUDA_SUCCESS) result = driver.device_count(&device_count);
+    if (device_count > MOST_DEVICES) device_count = MOST_DEVICES;
+    for (int i = 0; i < device_count && result == TILE_CUDA_SUCCESS; i++) result = driver.device_get(&handles[i], i);
+    if (result != TILE_CUDA_SUCCESS)
+        snprintf(obstacle, sizeof obstacle, "the CUDA driver does not start: %s; may this process use the GPU?",
+                 name_of(result));
+    else if (device_count == 0)
+        snprintf(obstacle, sizeof obstacle, "the CUDA driver finds no GPU");
+}
+
+static void open_driver(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        snprintf(obstacle, sizeof obstacle, "there is no CUDA driver (libcuda.so.1)");
+        return;
+    }
+    const char *missing = find_symbols(library);
+    if (driver.version) driver.version(&driver_version);
+    if (missing || driver_version < LEAST_VERSION) {
+        snprintf(obstacle, sizeof obstacle, "the CUDA driver is %d.%d, and 12.0 or later is needed%s%s",
+                 driver_version / 1000, driver_version % 1000 / 10, missing ? ": it has no " : "",
+                 missing ? missing : "");
+        dlclose(library);
+        return;
+    }
+    start_driver();
+}
+
+const char *tile_cuda_why_not(void) {
+    pthread_once(&opened, open_driver);
+    return *obstacle ? obstacle : NULL;
+}
+
+const TileCudaDriver *tile_cuda_driver(void) { return &driver; }
+
+int tile_cuda_capability(int device) {
+    int major, minor;
+    if (tile_cuda_why_not() || device < 0 || device >= device_count) return 0;
+    if (driver.device_attribute(&major, CAPABILITY_MAJOR, handles[device]) != TILE_CUDA_SUCCESS) return 0;
+    bool known = driver.device_attribute(&minor, CAPABILITY_MINOR, handles[device]) == TILE_CUDA_SUCCESS;
+    return known ? 10 * major + minor : 0;
+}
+
+tile_status tile_cuda_device(int device, int *handle, TileError *error) {
+    const char *why_not = tile_cuda_why_not();
+    if (why_not) return tile_error_set(error, TILE_UNAVAILABLE, "%s", why_not);
+    if (device < 0 || device >= device_count)
+        return tile_error_set(error, TILE_INVALID_ARGUMENT, "there is no device cuda:%d; there %s %d", device,
+                              device_count == 1 ? "is" : "are", device_count);
+    *handle = handles[device];
+    return TILE_OK;
+}
+
+/* ---- errors ---- */
+
+enum {
+    OUT_OF_MEMORY = 2,
+    NO_BINARY = 209,
+    INVALID_PTX = 218,
+    NO_JIT = 221,
+    UNSUPPORTED_PTX = 222,
+    ILLEGAL_ADDRESS = 700,
+    ASSERT = 710,
+    HARDWARE_STACK = 714,
+    LAUNCH_FAILED = 719
+};
+
+static tile_status status_of(int result) {
+    switch (result) {
+    case TILE_CUDA_SUCCESS: return TILE_OK;
+    case OUT_OF_MEMORY: return TILE_OUT_OF_MEMORY;
+    case NO_BINARY:
+    case INVALID_PTX:
+    case NO_JIT:
+    case UNSUPPORTED_PTX: return TILE_UNAVAILABLE;
+    default: return TILE_DRIVER;
+    }
+}
+
+/* What the driver's own words leave open. */
+static const char *hint(int result) {
+    if (result == UNSUPPORTED_PTX || result == NO_JIT) return "; a newer driver is needed for this code";
+    bool sticky =
+        result == ILLEGAL_ADDRESS || result == ASSERT || (result >= HARDWARE_STACK && result <= LAUNCH_FAILED);
+    return sticky ? "; a kernel that ran before has failed, and its context can no longer be used" : "";
+}
+
+tile_status tile_cuda_check(int result, const char *what, TileError *error) {
+    if (result == TILE_CUDA_SUCCESS) return TILE_OK;
+    const char *text = NULL;
+    driver.error_text(result, &text);
+    return tile_error_set(error, status_of(result), "%s: the CUDA driver (%d.%d) says %s: %s%s", what,
+                          driver_version / 1000, driver_version % 1000 / 10, name_of(result), text ? text : "?",
+                          hint(result));
+}
+
+/* ---- contexts ---- */
+
+enum { RELAXED = 2, UNKNOWN = -1 };
+
+int tile_cuda_relax_capture(void) {
+    int mode = RELAXED;
+    return driver.exchange_capture_mode(&mode) == TILE_CUDA_SUCCESS ? mode : UNKNOWN;
+}
+
+void tile_cuda_restore_capture(int mode) {
+    if (mode != UNKNOWN) driver.exchange_capture_mode(&mode);
+}
+
+static tile_status find_primary(int device, void **context, TileError *error) {
+    tile_status status = TILE_OK;
+    pthread_mutex_lock(&primary_mutex);
+    if (!primary[device]) {
+        int mode = tile_cuda_relax_capture();
+        status = tile_cuda_check(driver.primary_retain(&primary[device], handles[device]), "context", error);
+        if (status != TILE_OK) primary[device] = NULL;
+        tile_cuda_restore_capture(mode);
+    }
+    *context = primary[device];
+    pthread_mutex_unlock(&primary_mutex);
+    return status;
+}
+
+/* A stream that the caller made; the default ones have numbers for names, and are those of the current context. */
+static bool is_made(void *stream) { return (uintptr_t)stream > 2; }
+
+static tile_status push(int device, void *stream, TileError *error) {
+    void *context = NULL;
+    int found = -1;
+    if (is_made(stream))
+        TILE_TRY(tile_cuda_check(driver.stream_context(stream, &context), "stream", error));
+    else
+        TILE_TRY(find_primary(device, &context, error));
+    TILE_TRY(tile_cuda_check(driver.context_push(context), "context", error));
+    tile_status status = tile_cuda_check(driver.context_device(&found), "context", error);
+    if (status == TILE_OK && found != handles[device])
+        status = tile_error_set(error, TILE_INVALID_ARGUMENT,
+                                "the stream belongs to another GPU than the tensors, which lie on cuda:%d", device);
+    if (status != TILE_OK) driver.context_pop(&context);
+    return status;
+}
+
+tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, TileError *error) {
+    int handle, current;
+    scope->pushed = false;
+    TILE_TRY(tile_cuda_device(device, &handle, error));
+    if (driver.context_device(&current) == TILE_CUDA_SUCCESS && current == handle) return TILE_OK;
+    TILE_TRY(push(device, stream, error));
+    scope->pushed = true;
+    return TILE_OK;
+}
+
+void tile_cuda_leave(TileCudaScope *scope) {
+    void *context;
+    if (scope->pushed) driver.context_pop(&context);
+    scope->pushed = false;
+}

@@ -1,0 +1,66 @@
+/* The CUDA driver: its functions, found by name when they are first asked for, its errors as statuses, and its
+ * contexts. For the files of launch/ that deal with GPUs. */
+#ifndef TILE_LAUNCH_CUDA_DRIVER_H
+#define TILE_LAUNCH_CUDA_DRIVER_H
+
+#include <stdbool.h>
+
+#include "launch/image.h"
+
+/* From the CUDA driver API's reference: handles are pointers, CUresult and CUdevice are ints, CUdeviceptr is 64 bits.
+ */
+typedef struct TileCudaDriver {
+    int (*version)(int *version);
+    int (*init)(unsigned flags);
+    int (*device_count)(int *count);
+    int (*device_get)(int *device, int ordinal);
+    int (*device_attribute)(int *value, int attribute, int device);
+    int (*context_device)(int *device);
+    int (*context_push)(void *context);
+    int (*context_pop)(void **context);
+    int (*primary_retain)(void **context, int device);
+    int (*stream_context)(void *stream, void **context);
+    int (*exchange_capture_mode)(int *mode);
+    int (*pointer_attributes)(unsigned count, int *attributes, void **values, uint64_t pointer);
+    int (*library_load)(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count,
+                        int *options, void **values, unsigned count);
+    int (*library_unload)(void *library);
+    int (*library_kernel)(void **kernel, void *library, const char *name);
+    int (*kernel_function)(void **function, void *kernel);
+    int (*kernel_set)(int attribute, int value, void *kernel, int device);
+    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                  unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra);
+    int (*allocate)(uint64_t *memory, size_t bytes);
+    int (*free)(uint64_t memory);
+    int (*allocate_async)(uint64_t *memory, size_t bytes, void *stream);
+    int (*free_async)(uint64_t memory, void *stream);
+    int (*copy_to)(uint64_t memory, const void *host, size_t bytes);
+    int (*copy_from)(void *host, uint64_t memory, size_t bytes);
+    int (*synchronize)(void *stream);
+    int (*error_name)(int result, const char **name);
+    int (*error_text)(int result, const char **text);
+} TileCudaDriver;
+
+enum { TILE_CUDA_SUCCESS = 0 };
+
+/* The driver, to be asked only where tile_cuda_why_not() has said NULL. */
+const TileCudaDriver *tile_cuda_driver(void);
+/* The driver's handle of a device; TILE_UNAVAILABLE, TILE_INVALID_ARGUMENT where there is none. */
+tile_status tile_cuda_device(int device, int *handle, TileError *error);
+/* What the driver says of a call for `what`, with its own name for the error. */
+tile_status tile_cuda_check(int result, const char *what, TileError *error);
+
+/* A context of the device is current from enter to leave: the caller's where it is of that device; else the stream's,
+ * where there is one; else the device's primary context. Afterwards the caller's is current again. */
+typedef struct TileCudaScope {
+    bool pushed;
+} TileCudaScope;
+tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, TileError *error);
+void tile_cuda_leave(TileCudaScope *scope);
+
+/* From relax to restore, calls are allowed that stream captures of this thread would forbid because they might wait:
+ * those that load code are no part of what is captured. */
+int tile_cuda_relax_capture(void);
+void tile_cuda_restore_capture(int mode);
+
+#endif

@@ -1,0 +1,43 @@
+/* Memory of a GPU for programs that have no other source of it. */
+#include "launch/cuda_driver.h"
+
+tile_status tile_device_allocate(int device, size_t bytes, void **memory, TileError *error) {
+    TileCudaScope scope;
+    uint64_t address = 0;
+    TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
+    tile_status status = tile_cuda_check(tile_cuda_driver()->allocate(&address, bytes ? bytes : 1), "memory", error);
+    tile_cuda_leave(&scope);
+    if (status == TILE_OK) *memory = (void *)(uintptr_t)address;
+    return status;
+}
+
+void tile_device_release(int device, void *memory) {
+    TileCudaScope scope;
+    if (!memory || tile_cuda_enter(device, NULL, &scope, NULL) != TILE_OK) return;
+    tile_cuda_driver()->free((uint64_t)(uintptr_t)memory);
+    tile_cuda_leave(&scope);
+}
+
+tile_status tile_device_write(int device, void *memory, const void *host, size_t bytes, TileError *error) {
+    TileCudaScope scope;
+    TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
+    int result = bytes ? tile_cuda_driver()->copy_to((uint64_t)(uintptr_t)memory, host, bytes) : TILE_CUDA_SUCCESS;
+    tile_cuda_leave(&scope);
+    return tile_cuda_check(result, "copy", error);
+}
+
+tile_status tile_device_read(int device, void *host, const void *memory, size_t bytes, TileError *error) {
+    TileCudaScope scope;
+    TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
+    int result = bytes ? tile_cuda_driver()->copy_from(host, (uint64_t)(uintptr_t)memory, bytes) : TILE_CUDA_SUCCESS;
+    tile_cuda_leave(&scope);
+    return tile_cuda_check(result, "copy", error);
+}
+
+tile_status tile_device_synchronize(int device, void *stream, TileError *error) {
+    TileCudaScope scope;
+    TILE_TRY(tile_cuda_enter(device, stream, &scope, error));
+    int result = tile_cuda_driver()->synchronize(stream);
+    tile_cuda_leave(&scope);
+    return tile_cuda_check(result, "stream", error);
+}

@@ -1,0 +1,536 @@
+#include "fake_cuda.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Results of the driver API's reference. */
+#define RESULTS(X)                                                                                                     \
+    X(SUCCESS, 0)                                                                                                      \
+    X(ERROR_INVALID_VALUE, 1)                                                                                          \
+    X(ERROR_OUT_OF_MEMORY, 2)                                                                                          \
+    X(ERROR_NOT_INITIALIZED, 3)                                                                                        \
+    X(ERROR_NO_DEVICE, 100)                                                                                            \
+    X(ERROR_INVALID_DEVICE, 101)                                                                                       \
+    X(ERROR_INVALID_CONTEXT, 201)                                                                                      \
+    X(ERROR_NO_BINARY_FOR_GPU, 209)                                                                                    \
+    X(ERROR_INVALID_PTX, 218)                                                                                          \
+    X(ERROR_JIT_COMPILER_NOT_FOUND, 221)                                                                               \
+    X(ERROR_UNSUPPORTED_PTX_VERSION, 222)                                                                              \
+    X(ERROR_INVALID_HANDLE, 400)                                                                                       \
+    X(ERROR_NOT_FOUND, 500)                                                                                            \
+    X(ERROR_ILLEGAL_ADDRESS, 700)                                                                                      \
+    X(ERROR_LAUNCH_OUT_OF_RESOURCES, 701)                                                                              \
+    X(ERROR_LAUNCH_FAILED, 719)                                                                                        \
+    X(ERROR_NOT_SUPPORTED, 801)                                                                                        \
+    X(ERROR_STREAM_CAPTURE_UNSUPPORTED, 900)                                                                           \
+    X(ERROR_UNKNOWN, 999)
+enum {
+#define RESULT(name, number) CUDA_##name = (number),
+    RESULTS(RESULT)
+#undef RESULT
+};
+
+enum {
+    DEVICES = 4,
+    CONTEXTS = 16,
+    STREAMS = 16,
+    LIBRARIES = 64,
+    KERNELS = 8,
+    MEMORIES = 256,
+    LAUNCHES = 1024,
+    FUNCTIONS = 64,
+    NAME_BYTES = 64,
+    DEPTH = 16,
+    PLAIN_SHARED = 48 * 1024
+};
+
+typedef struct Context {
+    int device;
+} Context;
+typedef struct Stream {
+    Context *context;
+} Stream;
+typedef struct Kernel {
+    char name[NAME_BYTES];
+    int shared[DEVICES];
+} Kernel;
+typedef struct Library {
+    bool used;
+    Kernel kernels[KERNELS];
+} Library;
+typedef struct Memory {
+    char *data;
+    size_t bytes;
+    int device, type;
+} Memory;
+
+static struct {
+    pthread_mutex_t mutex;
+    bool configured, lenient, capturing, capture_is_bad;
+    int devices, capability, shared, version;
+    size_t memory, used[DEVICES];
+    Context contexts[CONTEXTS];
+    int context_count;
+    Stream streams[STREAMS];
+    int stream_count;
+    Library libraries[LIBRARIES];
+    Memory memories[MEMORIES];
+    struct {
+        char name[NAME_BYTES];
+        int calls;
+    } functions[FUNCTIONS];
+    FakeCudaState state;
+    FakeCudaLaunch launches[LAUNCHES];
+    unsigned expected;
+    char fail_name[NAME_BYTES];
+    int fail_in, fail_result;
+    bool has_failed;
+} fake = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+          .devices = 2,
+          .capability = 90,
+          .shared = 227 * 1024,
+          .version = 12080,
+          .memory = (size_t)1 << 30,
+          .context_count = DEVICES};
+
+static _Thread_local struct {
+    Context *stack[DEPTH];
+    int depth, capture_mode;
+} thread;
+
+/* ---- configuration ---- */
+
+static void read_word(const char *word) {
+    long number;
+    if (sscanf(word, "devices=%ld", &number) == 1) fake.devices = (int)number;
+    if (sscanf(word, "capability=%ld", &number) == 1) fake.capability = (int)number;
+    if (sscanf(word, "shared=%ld", &number) == 1) fake.shared = (int)number;
+    if (sscanf(word, "version=%ld", &number) == 1) fake.version = (int)number;
+    if (sscanf(word, "memory=%ld", &number) == 1) fake.memory = (size_t)number;
+    if (strcmp(word, "lenient") == 0) fake.lenient = true;
+    sscanf(word, "fail=%63[^:]:%d:%d", fake.fail_name, &fake.fail_in, &fake.fail_result);
+}
+
+static void configure(void) {
+    const char *text = getenv("FAKE_CUDA");
+    char copy[512], *rest = NULL;
+    fake.configured = true;
+    for (int i = 0; i < DEVICES; i++) fake.contexts[i].device = i;
+    if (!text) return;
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) read_word(word);
+}
+
+/* ---- every call ---- */
+
+static int *count_of(const char *function) {
+    int i = 0;
+    while (i < FUNCTIONS - 1 && fake.functions[i].name[0] && strcmp(fake.functions[i].name, function) != 0) i++;
+    snprintf(fake.functions[i].name, NAME_BYTES, "%s", function);
+    return &fake.functions[i].calls;
+}
+
+/* Counts the call, with the mutex held from here on; the result that it was told to give, or success. */
+static int begin(const char *function) {
+    pthread_mutex_lock(&fake.mutex);
+    if (!fake.configured) configure();
+    fake.state.calls++;
+    ++*count_of(function);
+    if (!fake.fail_in || (*fake.fail_name && strcmp(fake.fail_name, function) != 0)) return CUDA_SUCCESS;
+    if (--fake.fail_in) return CUDA_SUCCESS;
+    fake.has_failed = true;
+    return fake.fail_result;
+}
+
+static int end(int result) {
+    pthread_mutex_unlock(&fake.mutex);
+    return result;
+}
+
+static int refuse(int result) {
+    fake.state.violations++;
+    return result;
+}
+
+/* What may wait for the device is not allowed while a stream captures, unless the thread has said that it may be. */
+static int unless_capturing(void) {
+    enum { RELAXED = 2 };
+    if (!fake.capturing || thread.capture_mode == RELAXED) return CUDA_SUCCESS;
+    fake.capture_is_bad = true;
+    return refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
+#define CALL()                                                                                                         \
+    int result = begin(__func__);                                                                                      \
+    if (result != CUDA_SUCCESS) return end(result)
+#define CALL_THAT_WAITS()                                                                                              \
+    CALL();                                                                                                            \
+    result = unless_capturing();                                                                                       \
+    if (result != CUDA_SUCCESS) return end(result)
+
+static Context *current(void) { return thread.depth ? thread.stack[thread.depth - 1] : NULL; }
+
+/* ---- devices ---- */
+
+EXPORT int cuDriverGetVersion(int *version) {
+    CALL();
+    *version = fake.version;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuInit(unsigned flags) {
+    CALL();
+    if (flags) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    return end(fake.devices || fake.lenient ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
+}
+
+EXPORT int cuDeviceGetCount(int *count) {
+    CALL();
+    *count = fake.devices;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuDeviceGet(int *device, int ordinal) {
+    CALL();
+    if (ordinal < 0 || ordinal >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
+    *device = ordinal;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    enum { MAJOR = 75, MINOR = 76, SHARED_OPT_IN = 97 };
+    CALL();
+    if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
+    switch (attribute) {
+    case MAJOR: *value = fake.capability / 10; break;
+    case MINOR: *value = fake.capability % 10; break;
+    case SHARED_OPT_IN: *value = fake.shared; break;
+    default: return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    }
+    return end(CUDA_SUCCESS);
+}
+
+/* ---- contexts and streams ---- */
+
+EXPORT int cuCtxGetDevice(int *device) {
+    CALL();
+    if (!current()) return end(CUDA_ERROR_INVALID_CONTEXT);
+    *device = current()->device;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuCtxPushCurrent_v2(void *context) {
+    CALL();
+    if (thread.depth == DEPTH) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    thread.stack[thread.depth++] = context;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuCtxPopCurrent_v2(void **context) {
+    CALL();
+    if (!thread.depth) return end(refuse(CUDA_ERROR_INVALID_CONTEXT));
+    *context = thread.stack[--thread.depth];
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
+    CALL_THAT_WAITS();
+    if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
+    *context = &fake.contexts[device];
+    fake.state.primary_references[device]++;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuStreamGetCtx(void *stream, void **context) {
+    CALL();
+    *context = ((Stream *)stream)->context;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
+    CALL();
+    int old = thread.capture_mode;
+    thread.capture_mode = *mode;
+    *mode = old;
+    return end(CUDA_SUCCESS);
+}
+
+/* The default stream is that of any context. */
+static bool fits(const Stream *stream) { return (uintptr_t)stream <= 2 || stream->context == current(); }
+
+EXPORT int cuStreamSynchronize(void *stream) {
+    CALL_THAT_WAITS();
+    return end(fits(stream) ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_HANDLE));
+}
+
+/* ---- memory ---- */
+
+static Memory *find_memory(uint64_t address) {
+    for (int i = 0; i < MEMORIES; i++) {
+        Memory *memory = &fake.memories[i];
+        if (memory->data && address - (uintptr_t)memory->data < memory->bytes) return memory;
+    }
+    return NULL;
+}
+
+static Memory *add_memory(size_t bytes, int device, int type) {
+    Memory *memory = fake.memories;
+    while (memory < fake.memories + MEMORIES && memory->data) memory++;
+    if (memory == fake.memories + MEMORIES) return NULL;
+    *memory = (Memory){aligned_alloc(256, (bytes + 255) / 256 * 256), bytes, device, type};
+    return memory->data ? memory : NULL;
+}
+
+static int allocate(uint64_t *address, size_t bytes) {
+    enum { ON_DEVICE = 2 };
+    if (!current() || !bytes) return refuse(current() ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
+    int device = current()->device;
+    if (bytes > fake.memory - fake.used[device]) return CUDA_ERROR_OUT_OF_MEMORY;
+    Memory *memory = add_memory(bytes, device, ON_DEVICE);
+    if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    fake.used[device] += bytes;
+    fake.state.allocations++;
+    *address = (uintptr_t)memory->data;
+    return CUDA_SUCCESS;
+}
+
+static int release(uint64_t address) {
+    Memory *memory = find_memory(address);
+    if (!current() || !memory || (uintptr_t)memory->data != address) return refuse(CUDA_ERROR_INVALID_VALUE);
+    free(memory->data);
+    fake.used[memory->device] -= memory->bytes;
+    *memory = (Memory){0};
+    fake.state.allocations--;
+    return CUDA_SUCCESS;
+}
+
+EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+    CALL_THAT_WAITS();
+    return end(allocate(address, bytes));
+}
+
+EXPORT int cuMemFree_v2(uint64_t address) {
+    CALL_THAT_WAITS();
+    return end(release(address));
+}
+
+EXPORT int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
+    CALL();
+    return end(fits(stream) ? allocate(address, bytes) : refuse(CUDA_ERROR_INVALID_HANDLE));
+}
+
+EXPORT int cuMemFreeAsync(uint64_t address, void *stream) {
+    CALL();
+    return end(fits(stream) ? release(address) : refuse(CUDA_ERROR_INVALID_HANDLE));
+}
+
+static int copy(uint64_t device, void *host, size_t bytes, bool out) {
+    Memory *memory = find_memory(device);
+    if (!current() || !memory || device + bytes > (uintptr_t)memory->data + memory->bytes)
+        return refuse(CUDA_ERROR_INVALID_VALUE);
+    if (out)
+        memcpy((void *)(uintptr_t)device, host, bytes);
+    else
+        memcpy(host, (void *)(uintptr_t)device, bytes);
+    return CUDA_SUCCESS;
+}
+
+EXPORT int cuMemcpyHtoD_v2(uint64_t address, const void *host, size_t bytes) {
+    CALL_THAT_WAITS();
+    return end(copy(address, (void *)(uintptr_t)host, bytes, true));
+}
+
+EXPORT int cuMemcpyDtoH_v2(void *host, uint64_t address, size_t bytes) {
+    CALL_THAT_WAITS();
+    return end(copy(address, host, bytes, false));
+}
+
+/* Of memory that the driver does not know it says nothing, and succeeds. */
+EXPORT int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t address) {
+    enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, ON_DEVICE = 2 };
+    CALL();
+    const Memory *memory = find_memory(address);
+    for (unsigned i = 0; i < count; i++) {
+        int value = 0;
+        bool managed = memory && memory->type == FAKE_CUDA_MANAGED;
+        if (attributes[i] == MEMORY_TYPE)
+            value = memory ? managed ? ON_DEVICE : memory->type : 0;
+        else if (attributes[i] == IS_MANAGED)
+            value = managed;
+        else if (attributes[i] == DEVICE_ORDINAL)
+            value = memory ? memory->device : -2;
+        else
+            return end(refuse(CUDA_ERROR_INVALID_VALUE));
+        memcpy(values[i], &value, sizeof value);
+    }
+    return end(CUDA_SUCCESS);
+}
+
+/* ---- code ---- */
+
+EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count,
+                             int *options, void **values, unsigned count) {
+    enum { ERROR_LOG = 5 };
+    (void)options, (void)values, (void)count;
+    CALL_THAT_WAITS();
+    for (unsigned i = 0; i < jit_count; i++)
+        if (jit_options[i] == ERROR_LOG && strstr(code, "not ptx")) strcpy(jit_values[i], "line 1: fatal: not PTX");
+    if (strstr(code, "not ptx")) return end(CUDA_ERROR_INVALID_PTX);
+    Library *made = fake.libraries;
+    while (made < fake.libraries + LIBRARIES && made->used) made++;
+    if (made == fake.libraries + LIBRARIES) return end(CUDA_ERROR_OUT_OF_MEMORY);
+    *made = (Library){.used = true};
+    fake.state.libraries++;
+    *library = made;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuLibraryUnload(void *library) {
+    CALL();
+    ((Library *)library)->used = false;
+    fake.state.libraries--;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
+    CALL();
+    Kernel *found = ((Library *)library)->kernels;
+    while (found->name[0] && strcmp(found->name, name) != 0) found++;
+    if (!found->name[0])
+        for (int i = 0; i < DEVICES; i++) found->shared[i] = PLAIN_SHARED;
+    snprintf(found->name, NAME_BYTES, "%s", name);
+    *kernel = found;
+    return end(CUDA_SUCCESS);
+}
+
+static bool is_loaded(const Kernel *kernel) {
+    for (int i = 0; i < LIBRARIES; i++) {
+        const Library *library = &fake.libraries[i];
+        if (kernel >= library->kernels && kernel < library->kernels + KERNELS) return library->used;
+    }
+    return false;
+}
+
+#ifndef FAKE_CUDA_OLD /* drivers before 12.0 do not have it */
+EXPORT int cuKernelGetFunction(void **function, void *kernel) {
+    CALL_THAT_WAITS();
+    if (!current() || !is_loaded(kernel)) return end(refuse(CUDA_ERROR_INVALID_HANDLE));
+    *function = kernel;
+    return end(CUDA_SUCCESS);
+}
+#endif
+
+EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
+    enum { DYNAMIC_SHARED_LIMIT = 8 };
+    CALL_THAT_WAITS();
+    if (attribute != DYNAMIC_SHARED_LIMIT || value > fake.shared || !is_loaded(kernel))
+        return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    if (value > PLAIN_SHARED) ((Kernel *)kernel)->shared[device] = value;
+    return end(CUDA_SUCCESS);
+}
+
+static int check_launch(const Kernel *kernel, unsigned grid, unsigned block, unsigned shared, const Stream *stream) {
+    if (!current()) return refuse(CUDA_ERROR_INVALID_CONTEXT);
+    if (!is_loaded(kernel) || !fits(stream)) return refuse(CUDA_ERROR_INVALID_HANDLE);
+    if (!grid || !block || block > 1024 || shared > (unsigned)kernel->shared[current()->device])
+        return refuse(CUDA_ERROR_INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
+
+EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
+                          void **extra) {
+    CALL();
+    (void)extra;
+    result = check_launch(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, shared_bytes, stream);
+    if (result != CUDA_SUCCESS) return end(result);
+    FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
+    *launch = (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, grid_x, block_x, shared_bytes, {0}};
+    for (unsigned i = 0; i < fake.expected; i++) memcpy(&launch->parameters[i], parameters[i], 8);
+    return end(CUDA_SUCCESS);
+}
+
+/* ---- words ---- */
+
+EXPORT int cuGetErrorName(int result, const char **name) {
+    switch (result) {
+#define RESULT(id, number)                                                                                             \
+    case number: *name = "CUDA_" #id; return CUDA_SUCCESS;
+        RESULTS(RESULT)
+#undef RESULT
+    default: *name = NULL; return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+EXPORT int cuGetErrorString(int result, const char **text) {
+    *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "as the fake driver was told";
+    return CUDA_SUCCESS;
+}
+
+/* ---- what tests ask ---- */
+
+EXPORT FakeCudaState fake_cuda_state(void) {
+    pthread_mutex_lock(&fake.mutex);
+    FakeCudaState state = fake.state;
+    pthread_mutex_unlock(&fake.mutex);
+    state.context_depth = thread.depth;
+    return state;
+}
+
+EXPORT int fake_cuda_calls(const char *function) {
+    pthread_mutex_lock(&fake.mutex);
+    int calls = *count_of(function);
+    pthread_mutex_unlock(&fake.mutex);
+    return calls;
+}
+
+EXPORT void fake_cuda_fail(const char *function, int nth, int result) {
+    snprintf(fake.fail_name, NAME_BYTES, "%s", function ? function : "");
+    fake.fail_in = nth;
+    fake.fail_result = result;
+    fake.has_failed = false;
+}
+
+EXPORT bool fake_cuda_has_failed(void) { return fake.has_failed; }
+EXPORT void fake_cuda_set_devices(int count) { fake.devices = count; }
+EXPORT void fake_cuda_set_shared_limit(int bytes) { fake.shared = bytes; }
+
+EXPORT void *fake_cuda_context(int device) {
+    Context *context = &fake.contexts[fake.context_count++];
+    context->device = device;
+    return context;
+}
+
+EXPORT void *fake_cuda_stream(void *context) {
+    Stream *stream = &fake.streams[fake.stream_count++];
+    stream->context = context;
+    return stream;
+}
+
+EXPORT void *fake_cuda_primary(int device) { return &fake.contexts[device]; }
+EXPORT void *fake_cuda_current(void) { return current(); }
+
+EXPORT void fake_cuda_begin_capture(void) {
+    fake.capturing = true;
+    fake.capture_is_bad = false;
+}
+
+EXPORT bool fake_cuda_end_capture(void) {
+    fake.capturing = false;
+    return !fake.capture_is_bad;
+}
+
+EXPORT void *fake_cuda_register(size_t bytes, int type) {
+    Memory *memory = add_memory(bytes, 0, type);
+    return memory ? memory->data : NULL;
+}
+
+EXPORT void fake_cuda_expect(unsigned parameters) { fake.expected = parameters; }
+
+EXPORT const FakeCudaLaunch *fake_cuda_launch(int number) {
+    return number < fake.state.launches ? &fake.launches[number] : NULL;
+}

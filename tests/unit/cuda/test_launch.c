@@ -1,0 +1,440 @@
+/* What the launcher asks of the CUDA driver: tests/gpu/fake stands for it. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/cuda.h"
+#include "tests/gpu/fake/fake_cuda.h"
+#include "tile/launch.h"
+
+/* twice(x: in f32[N], y: out f32[N]): two grids of N programs with a temporary of N elements between them. */
+static const char *const extents[] = {"N"};
+static const TileImageParameter parameters[] = {
+    {.name = "x",
+     .type_text = "f32",
+     .dimensions = extents,
+     .kind = TILE_PARAMETER_TENSOR,
+     .access = TILE_PARAMETER_IN,
+     .rank = 1,
+     .type = TILE_HOST_F32,
+     .generic = -1},
+    {.name = "y",
+     .type_text = "f32",
+     .dimensions = extents,
+     .kind = TILE_PARAMETER_TENSOR,
+     .access = TILE_PARAMETER_OUT,
+     .rank = 1,
+     .type = TILE_HOST_F32,
+     .generic = -1},
+};
+static const TileImageSignature signature = {.name = "twice",
+                                             .text = "twice(x: in f32[N], y: out f32[N])",
+                                             .parameters = parameters,
+                                             .parameter_count = 2,
+                                             .gpu = true};
+static const TileHostInstruction host[] = {{.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 0}};
+static const TileImageTemp temps[] = {{.name = "t", .type = TILE_HOST_F32, .rank = 1, .extents = {0}}};
+static const TileImagePhase phases[] = {{.rank = 1, .extents = {0}}, {.rank = 1, .extents = {0}}};
+static const uint8_t order[] = {0, 1};
+
+typedef struct Maker {
+    const char *ptx;
+    uint64_t shared_bytes;
+} Maker;
+
+static void destroy_code(TileImageCode *code) {
+    tile_cuda_module_destroy(code->gpu);
+    free(code);
+}
+
+static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
+                           TileError *error) {
+    const Maker *maker = state;
+    (void)kernel, (void)request, (void)error;
+    TileCudaPhase made[] = {{"twice$0", 128, maker->shared_bytes}, {"twice$1", 64, 0}};
+    *code = calloc(1, sizeof **code);
+    **code = (TileImageCode){.host = host,
+                             .temps = temps,
+                             .phases = phases,
+                             .order = order,
+                             .host_count = 1,
+                             .temp_count = 1,
+                             .phase_count = 2,
+                             .order_count = 2,
+                             .gpu = tile_cuda_module_create(maker->ptx, strlen(maker->ptx), made, 2),
+                             .destroy = destroy_code};
+    return TILE_OK;
+}
+
+static void forget(void *state) { (void)state; }
+
+enum { N = 5 };
+
+typedef struct Scene {
+    Maker maker;
+    TileLibrary *library;
+    TileKernel *kernel;
+    int64_t extent;
+    DLTensor x, y;
+    TileArg arguments[2];
+    TileError error;
+    TileLaunchOptions options;
+} Scene;
+
+static DLTensor tensor(Scene *scene, int device, void *data) {
+    return (DLTensor){
+        .data = data, .device = {kDLCUDA, device}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &scene->extent};
+}
+
+static void *allocate(int device) {
+    void *memory = NULL;
+    cr_assert(tile_device_allocate(device, N * sizeof(float), &memory, NULL) == TILE_OK);
+    return memory;
+}
+
+/* The kernel, with tensors on the device. */
+static void set(Scene *scene, int device) {
+    scene->extent = N;
+    if (!scene->maker.ptx) scene->maker.ptx = "ptx";
+    TileImageSource source = {compile, forget, &scene->maker};
+    cr_assert(tile_library_create(&signature, 1, source, &scene->library) == TILE_OK);
+    scene->kernel = tile_library_kernel_at(scene->library, 0);
+    scene->x = tensor(scene, device, allocate(device));
+    scene->y = tensor(scene, device, allocate(device));
+    scene->arguments[0] = TILE_TENSOR(&scene->x);
+    scene->arguments[1] = TILE_TENSOR(&scene->y);
+    scene->options = (TileLaunchOptions){.struct_size = sizeof scene->options, .error = &scene->error};
+}
+
+static tile_status launch(Scene *scene) { return tile_launch(scene->kernel, scene->arguments, 2, &scene->options); }
+
+/* All that the library had is gone, but for a context of each device that was used. */
+static void strike(Scene *scene) {
+    int device = scene->x.device.device_id;
+    tile_library_destroy(scene->library);
+    tile_device_release(device, scene->x.data);
+    tile_device_release(device, scene->y.data);
+    FakeCudaState state = fake_cuda_state();
+    cr_expect(state.allocations == 0, "%d allocations", state.allocations);
+    cr_expect(state.libraries == 0, "%d libraries", state.libraries);
+    cr_expect(state.context_depth == 0, "%d contexts on the stack", state.context_depth);
+    cr_expect(state.violations == 0, "%d calls that a driver refuses", state.violations);
+    for (int i = 0; i < 4; i++) cr_expect(state.primary_references[i] <= 1);
+}
+
+static void expect_words(const Scene *scene, const char *words) {
+    cr_expect(strstr(scene->error.message, words) != NULL, "`%s` is not in `%s`", words, scene->error.message);
+}
+
+Test(cuda, queues_grids_in_order_with_their_parameters) {
+    Scene scene = {.maker = {.shared_bytes = 100}};
+    set(&scene, 0);
+    fake_cuda_expect(11);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    const FakeCudaLaunch *first = fake_cuda_launch(0), *second = fake_cuda_launch(1);
+    cr_assert(second != NULL && fake_cuda_launch(2) == NULL);
+    cr_expect_str_eq(first->kernel, "twice$0");
+    cr_expect_str_eq(second->kernel, "twice$1");
+    cr_expect(first->grid == N && first->block == 128 && first->shared_bytes == 100);
+    cr_expect(second->grid == N && second->block == 64 && second->shared_bytes == 0);
+    uint64_t temp = first->parameters[6];
+    uint64_t expected[] = {(uintptr_t)scene.x.data, N, 4, (uintptr_t)scene.y.data, N, 4, temp, N, 4, 0, N};
+    cr_expect_arr_eq(first->parameters, expected, sizeof expected);
+    cr_expect_arr_eq(second->parameters, expected, sizeof expected);
+    cr_expect(temp != 0 && fake_cuda_state().allocations == 2, "the temporary is freed");
+    strike(&scene);
+}
+
+Test(cuda, launches_nothing_for_an_empty_grid) {
+    Scene scene = {0};
+    set(&scene, 0);
+    scene.extent = 0;
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_state().launches == 0);
+    strike(&scene);
+}
+
+/* Nothing but the launches themselves and the temporary, where the caller's context is current. */
+Test(cuda, asks_little_of_the_driver_when_all_is_known) {
+    Scene scene = {0};
+    TileCudaScope scope;
+    set(&scene, 0);
+    cr_assert(tile_cuda_enter(0, NULL, &scope, NULL) == TILE_OK);
+    cr_assert(launch(&scene) == TILE_OK);
+    int before = fake_cuda_state().calls;
+    cr_assert(launch(&scene) == TILE_OK);
+    cr_expect(fake_cuda_state().calls - before == 1 + 2 + 2, "%d calls", fake_cuda_state().calls - before);
+    tile_cuda_leave(&scope);
+    strike(&scene);
+}
+
+/* ---- preparing ---- */
+
+Test(cuda, prepare_brings_the_code_to_the_device) {
+    Scene scene = {0};
+    set(&scene, 0);
+    cr_assert(tile_prepare(scene.kernel, scene.arguments, 2, &scene.options) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_calls("cuKernelGetFunction") == 2, "each grid's code is loaded");
+    cr_expect(fake_cuda_state().launches == 0);
+    cr_assert(launch(&scene) == TILE_OK);
+    cr_expect(fake_cuda_calls("cuKernelGetFunction") == 2 && fake_cuda_calls("cuLibraryLoadData") == 1);
+    strike(&scene);
+}
+
+static void *launch_in_thread(void *scene) { return launch(scene) == TILE_OK ? NULL : scene; }
+
+Test(cuda, threads_load_the_code_once) {
+    enum { THREADS = 8 };
+    Scene scene = {0};
+    pthread_t threads[THREADS];
+    set(&scene, 0);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, launch_in_thread, &scene);
+    for (int i = 0; i < THREADS; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        cr_expect(failed == NULL);
+    }
+    cr_expect(fake_cuda_calls("cuLibraryLoadData") == 1 && fake_cuda_state().launches == 2 * THREADS);
+    cr_expect(fake_cuda_calls("cuDevicePrimaryCtxRetain") == 1);
+    strike(&scene);
+}
+
+/* ---- contexts, devices and streams ---- */
+
+Test(cuda, uses_the_callers_context_where_it_is_of_the_device) {
+    Scene scene = {0};
+    void *own = fake_cuda_context(1), *popped;
+    set(&scene, 1);
+    tile_cuda_driver()->context_push(own);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_launch(0)->context == own);
+    cr_expect(fake_cuda_current() == own && fake_cuda_state().context_depth == 1);
+    tile_cuda_driver()->context_pop(&popped);
+    strike(&scene);
+}
+
+Test(cuda, leaves_a_context_of_another_device_current) {
+    Scene scene = {0};
+    void *other = fake_cuda_context(0), *popped;
+    set(&scene, 1);
+    tile_cuda_driver()->context_push(other);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_launch(0)->context == fake_cuda_primary(1));
+    cr_expect(fake_cuda_current() == other);
+    tile_cuda_driver()->context_pop(&popped);
+    strike(&scene);
+}
+
+Test(cuda, uses_the_streams_context_where_none_is_current) {
+    Scene scene = {0};
+    void *own = fake_cuda_context(1);
+    set(&scene, 1);
+    scene.options.stream = fake_cuda_stream(own);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_launch(0)->context == own && fake_cuda_launch(1)->stream == scene.options.stream);
+    strike(&scene);
+}
+
+Test(cuda, refuses_a_stream_of_another_device) {
+    Scene scene = {0};
+    set(&scene, 0);
+    scene.options.stream = fake_cuda_stream(fake_cuda_context(1));
+    cr_assert(launch(&scene) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "the stream belongs to another GPU than the tensors, which lie on cuda:0");
+    strike(&scene);
+}
+
+Test(cuda, one_library_serves_all_devices) {
+    Scene scene = {.maker = {.shared_bytes = 100 * 1024}};
+    set(&scene, 0);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    DLTensor x = scene.x, y = scene.y;
+    scene.x = tensor(&scene, 1, allocate(1));
+    scene.y = tensor(&scene, 1, allocate(1));
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_launch(2)->context == fake_cuda_primary(1) && fake_cuda_launch(2)->shared_bytes == 100 * 1024);
+    cr_expect(fake_cuda_calls("cuLibraryLoadData") == 1);
+    tile_device_release(0, x.data);
+    tile_device_release(0, y.data);
+    strike(&scene);
+}
+
+Test(cuda, the_first_launch_may_be_captured) {
+    Scene scene = {.maker = {.shared_bytes = 100 * 1024}};
+    set(&scene, 0);
+    fake_cuda_begin_capture();
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(fake_cuda_end_capture(), "something was called that a capture forbids");
+    fake_cuda_begin_capture();
+    cr_expect(tile_device_synchronize(0, NULL, &scene.error) == TILE_DRIVER, "the capture's rules are as before");
+    cr_expect(!fake_cuda_end_capture());
+    tile_library_destroy(scene.library);
+}
+
+/* ---- mistakes ---- */
+
+Test(cuda, refuses_addresses_of_the_host) {
+    Scene scene = {0};
+    float data[N] = {0};
+    set(&scene, 0);
+    void *memory = scene.x.data;
+    scene.x.data = data;
+    cr_assert(launch(&scene) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "twice: x: data is an address of host memory, though the tensor's device is cuda:0");
+    cr_expect(fake_cuda_state().launches == 0);
+    scene.x.data = memory;
+    cr_expect(launch(&scene) == TILE_OK, "the context is as good as before");
+    strike(&scene);
+}
+
+Test(cuda, refuses_addresses_of_another_device) {
+    Scene scene = {0};
+    set(&scene, 0);
+    void *memory = scene.y.data, *other = allocate(1);
+    scene.y.data = other;
+    cr_assert(launch(&scene) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "twice: y: data is memory of cuda:1, though the tensor's device is cuda:0");
+    scene.y.data = memory;
+    tile_device_release(1, other);
+    strike(&scene);
+}
+
+Test(cuda, takes_memory_that_all_devices_reach) {
+    Scene scene = {0};
+    set(&scene, 1);
+    void *memory = scene.x.data;
+    scene.x.data = fake_cuda_register(N * sizeof(float), FAKE_CUDA_MANAGED);
+    cr_expect(launch(&scene) == TILE_OK, "managed: %s", scene.error.message);
+    scene.x.data = fake_cuda_register(N * sizeof(float), FAKE_CUDA_HOST);
+    cr_expect(launch(&scene) == TILE_OK, "pinned: %s", scene.error.message);
+    scene.x.data = memory;
+    strike(&scene);
+}
+
+Test(cuda, refuses_devices_that_are_not_there) {
+    Scene scene = {0};
+    set(&scene, 0);
+    scene.x.device.device_id = scene.y.device.device_id = 7;
+    cr_assert(launch(&scene) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "there is no device cuda:7; there are 2");
+    scene.x.device.device_id = scene.y.device.device_id = 0;
+    strike(&scene);
+}
+
+Test(cuda, refuses_blocks_that_need_too_much_shared_memory) {
+    Scene scene = {.maker = {.shared_bytes = 100 * 1024}};
+    fake_cuda_set_shared_limit(99 * 1024);
+    set(&scene, 0);
+    cr_assert(launch(&scene) == TILE_UNAVAILABLE);
+    expect_words(&scene, "twice: a block needs 102400 bytes of shared memory, and cuda:0 has 101376");
+    cr_expect(tile_prepare(scene.kernel, scene.arguments, 2, &scene.options) == TILE_UNAVAILABLE);
+    strike(&scene);
+}
+
+Test(cuda, shows_what_the_assembler_says) {
+    Scene scene = {.maker = {.ptx = "not ptx"}};
+    set(&scene, 0);
+    cr_assert(launch(&scene) == TILE_UNAVAILABLE);
+    expect_words(&scene, "CUDA_ERROR_INVALID_PTX");
+    expect_words(&scene, "line 1: fatal: not PTX");
+    strike(&scene);
+}
+
+/* ---- failures of the driver ---- */
+
+static const struct {
+    const char *name;
+    tile_status status;
+    int result;
+} failures[] = {
+    {"CUDA_ERROR_OUT_OF_MEMORY", TILE_OUT_OF_MEMORY, 2},
+    {"CUDA_ERROR_NO_BINARY_FOR_GPU", TILE_UNAVAILABLE, 209},
+    {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", TILE_UNAVAILABLE, 222},
+    {"CUDA_ERROR_ILLEGAL_ADDRESS", TILE_DRIVER, 700},
+    {"CUDA_ERROR_UNKNOWN", TILE_DRIVER, 999},
+    {"an unknown error", TILE_DRIVER, 12345},
+};
+
+/* The launch may go on without. */
+static bool may_fail(const char *function) {
+    static const char *const names[] = {"cuCtxGetDevice", "cuThreadExchangeStreamCaptureMode"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(function, names[i]) == 0) return true;
+    return false;
+}
+
+static void expect_failure(Scene *scene, const char *function, size_t failure, tile_status status) {
+    cr_expect(status == failures[failure].status, "%s fails, and the status is %d", function, (int)status);
+    expect_words(scene, failures[failure].name);
+    cr_expect(fake_cuda_state().allocations == 2, "%s fails, and a temporary is left", function);
+    cr_expect(fake_cuda_state().context_depth == 0, "%s fails, and a context is left", function);
+}
+
+/* Of the two launches that follow each other each call fails once, in each way; then all is well again. */
+static void fail_in(const char *function, size_t failure) {
+    for (int nth = 1;; nth++) {
+        Scene scene = {.maker = {.shared_bytes = 100 * 1024}};
+        set(&scene, 0);
+        fake_cuda_fail(function, nth, failures[failure].result);
+        tile_status status = launch(&scene);
+        if (!fake_cuda_has_failed()) status = launch(&scene);
+        bool failed = fake_cuda_has_failed();
+        fake_cuda_fail(NULL, 0, 0);
+        if (failed && !may_fail(function)) expect_failure(&scene, function, failure, status);
+        if (failed) cr_expect(launch(&scene) == TILE_OK, "%s: afterwards: %s", function, scene.error.message);
+        strike(&scene);
+        if (!failed) return;
+    }
+}
+
+static void fail_everywhere(const char *function) {
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) fail_in(function, i);
+}
+
+Test(cuda, failures_while_loading_leave_nothing_behind) {
+    fail_everywhere("cuLibraryLoadData");
+    fail_everywhere("cuLibraryGetKernel");
+    fail_everywhere("cuDeviceGetAttribute");
+    fail_everywhere("cuKernelSetAttribute");
+    fail_everywhere("cuKernelGetFunction");
+    fail_everywhere("cuPointerGetAttributes");
+}
+
+Test(cuda, failures_while_launching_leave_nothing_behind) {
+    fail_everywhere("cuMemAllocAsync");
+    fail_everywhere("cuLaunchKernel");
+    fail_everywhere("cuCtxPushCurrent_v2");
+    fail_everywhere("cuCtxGetDevice");
+    fail_everywhere("cuThreadExchangeStreamCaptureMode");
+}
+
+/* A context is asked for before the tensors are there. */
+Test(cuda, a_context_that_cannot_be_had_is_asked_for_again) {
+    TileError error;
+    void *memory = NULL;
+    fake_cuda_fail("cuDevicePrimaryCtxRetain", 1, 2);
+    cr_expect(tile_device_allocate(0, 4, &memory, &error) == TILE_OUT_OF_MEMORY);
+    cr_expect(strstr(error.message, "context: the CUDA driver (12.8) says CUDA_ERROR_OUT_OF_MEMORY: out of memory"));
+    cr_assert(tile_device_allocate(0, 4, &memory, &error) == TILE_OK);
+    tile_device_release(0, memory);
+    cr_expect(fake_cuda_state().primary_references[0] == 1);
+}
+
+Test(cuda, memory_is_written_and_read) {
+    TileError error;
+    float data[N] = {1, 2, 3, 4, 5}, back[N] = {0};
+    void *memory = allocate(1);
+    cr_assert(tile_device_write(1, memory, data, sizeof data, &error) == TILE_OK);
+    cr_assert(tile_device_read(1, back, memory, sizeof back, &error) == TILE_OK);
+    cr_expect_arr_eq(back, data, sizeof data);
+    fake_cuda_fail("cuMemcpyDtoH_v2", 1, 700);
+    cr_expect(tile_device_read(1, back, memory, sizeof back, &error) == TILE_DRIVER);
+    cr_expect(strstr(error.message, "its context can no longer be used") != NULL);
+    fake_cuda_fail("cuMemAlloc_v2", 1, 2);
+    void *more = NULL;
+    cr_expect(tile_device_allocate(1, 4, &more, &error) == TILE_OUT_OF_MEMORY && more == NULL);
+    tile_device_release(1, memory);
+    tile_device_release(1, NULL);
+    cr_expect(fake_cuda_state().allocations == 0 && fake_cuda_state().context_depth == 0);
+}

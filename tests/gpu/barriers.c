@@ -1,5 +1,6 @@
-/* Does the emulator notice a barrier that is missing? Reads a module whose functions are in machine form, takes out each
- * of its barriers in turn, and runs the kernel under several schedules: each time one of them has to end in a fault.
+/* Does the emulator notice a barrier that is missing? Reads a module whose functions are in machine form, takes out
+ * each of its barriers in turn, and runs the kernel under several schedules: each time one of them has to end in a
+ * fault.
  *
  *     tile_barrier_tests MODULE.tir RUN NAME REVIEWED
  *

@@ -56,18 +56,14 @@ static tile_status build_demand(TileUnit *unit, void *state) {
 }
 
 static tile_status compile_on_demand(void *state, uint32_t kernel, const TileImageRequest *request,
-                                     TileImageCode **code, TileError *error) {
+                                     TileImageCode **code, TileReport **report) {
     TileInput *input = state;
     Demand demand = {&input->signatures[kernel], request, NULL};
-    TileReport *report = NULL;
-    tile_status status = tile_unit_run(input, build_demand, &demand, &report);
+    tile_status status = tile_unit_run(input, build_demand, &demand, report);
     if (status == TILE_OK)
         *code = demand.code;
     else if (demand.code)
         demand.code->destroy(demand.code);
-    if (status != TILE_OK && report)
-        tile_error_set(error, status, "%s: %s", demand.signature->name, tile_report_text(report, false));
-    tile_report_destroy(report);
     return status;
 }
 

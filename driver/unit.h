@@ -3,6 +3,7 @@
 #define TILE_DRIVER_UNIT_H
 
 #include "driver/compiler.h"
+#include "launch/report.h"
 #include "lowering/pass.h"
 
 typedef struct TileUnit {
@@ -49,11 +50,8 @@ void tile_unit_write_reproducer(TileUnit *unit, const char *text);
 /* Reads files relative to the importing file, in the compiler's folders, and in the standard library. */
 TileImporter tile_unit_importer(TileUnit *unit);
 
-/* A report from what the unit has to say, or from words alone; NULL when there is nothing to say. */
+/* What the unit has to say; NULL when that is nothing. */
 TileReport *tile_report_from_unit(TileUnit *unit);
-TileReport *tile_report_from_text(const char *message);
-/* Both in one, in this order; takes them. Either may be NULL. */
-TileReport *tile_report_join(TileReport *first, TileReport *second);
 
 /* A name of the standard library, NULL when there is none. */
 typedef struct TileStandardFile {

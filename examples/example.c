@@ -128,9 +128,10 @@ static DLTensor *make_result(Example *example, TileKernel *kernel, const TileArg
     DLDataType type;
     int64_t shape[TILE_MAX_RANK];
     uint32_t known;
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = error};
     if (!tile_kernel_parameter(kernel, count - 1, &info))
         fail("%s takes other arguments", tile_kernel_signature(kernel));
-    if (tile_kernel_infer(kernel, arguments, count, count - 1, &type, shape, &known, error) != TILE_OK)
+    if (tile_kernel_infer(kernel, arguments, count, count - 1, &type, shape, &known, &options) != TILE_OK)
         fail("%s", error->message);
     if (!type.bits || known != (1u << info.rank) - 1)
         fail("%s: nothing says what its result is", tile_kernel_signature(kernel));

@@ -176,7 +176,9 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     int64_t below = 0, above = (int64_t)bytes, base = (int64_t)(uintptr_t)view->data;
     for (int i = 0; i < view->rank; i++) {
         int64_t extent = tensor->shape[i], stride, reach;
-        if ((uint64_t)extent > TILE_MAX_EXTENT) return refuse(reader, "dimension %d is %" PRId64, i, extent);
+        if ((uint64_t)extent > TILE_MAX_EXTENT)
+            return refuse(reader, "dimension %d is %" PRId64 ", expected 0 to %" PRId64, i, extent,
+                          (int64_t)TILE_MAX_EXTENT);
         bool wide = __builtin_mul_overflow(strides[i], (int64_t)bytes, &stride);
         wide |= __builtin_mul_overflow(stride, extent - (extent > 0), &reach);
         int64_t down = reach & (reach >> 63);
@@ -189,7 +191,7 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     }
     view->low = view->high = (uint64_t)base;
     if (empty) return TILE_OK;
-    if (!tensor->data) return refuse(reader, "data is NULL");
+    if (!tensor->data) return refuse(reader, "data is NULL, expected the address of its elements");
     overflow |= base + below < 0 || __builtin_add_overflow(base, above, &above);
     if (overflow) return refuse(reader, "the tensor reaches past the address space");
     view->low = (uint64_t)(base + below);
@@ -222,7 +224,8 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
     TILE_TRY(read_layout(reader, tensor, bytes, view));
     if (view->low == view->high) return TILE_OK;
     if ((uintptr_t)view->data & (bytes - 1)) /* sizes are powers of two */
-        return refuse(reader, "data is not aligned to the element, a multiple of %u bytes", bytes);
+        return refuse(reader, "address is a multiple of %u bytes, expected one of %u, the size of an element",
+                      (unsigned)((uintptr_t)view->data & -(uintptr_t)view->data), bytes);
     if (parameter->access != TILE_PARAMETER_IN && (argument->flags & TILE_ARG_READ_ONLY))
         return refuse(reader, "data is read-only, but the kernel writes it");
     return TILE_OK;

@@ -244,11 +244,11 @@ typedef struct TileImageRequest {
     uint64_t facts[TILE_MAX_PARAMETERS];
 } TileImageRequest;
 
-/* Compiles; called from any thread, several at once for different requests. `compile` is NULL where the kernels have
- * all the code that they will ever have (linked.c). */
+/* Compiles; called from any thread, several at once for different requests. A failure may set *report, which is NULL
+ * before. `compile` is NULL where the kernels have all the code that they will ever have (linked.c). */
 typedef struct TileImageSource {
     tile_status (*compile)(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
-                           TileError *error);
+                           TileReport **report);
     void (*destroy)(void *state);
     void *state;
 } TileImageSource;

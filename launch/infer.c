@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "launch/host.h"
+#include "launch/report.h"
 #include "launch/variants.h"
 
 enum { MAX_VALUES = 4096 };
@@ -114,11 +115,11 @@ static bool solve_dimension(const TileImageCode *code, TileView *views, size_t p
 
 /* The dimensions that are written as expressions, from the expectations of the kernel's code. */
 static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImageRequest *request, size_t parameter,
-                                   uint32_t *known, TileError *error) {
+                                   uint32_t *known, const TileLaunchOptions *options) {
     TileVariant *variant;
     TileHostValue values[MAX_VALUES];
     bool value_known[MAX_VALUES];
-    TILE_TRY(tile_variant_get(kernel, views, request, &variant, error));
+    TILE_TRY(tile_variant_get(kernel, views, request, &variant, options->error, options->report));
     const TileImageCode *code = variant->code;
     if (code->host_count > MAX_VALUES) return TILE_OK;
     for (unsigned k = 0; k < views[parameter].rank; k++)
@@ -135,12 +136,15 @@ static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImag
 }
 
 static tile_status infer(TileKernel *kernel, const TileArg *arguments, size_t count, size_t parameter,
-                         DLDataType *dtype, int64_t *shape, uint32_t *known, TileError *error) {
+                         DLDataType *dtype, int64_t *shape, uint32_t *known, const TileLaunchOptions *options) {
     const TileImageSignature *signature = kernel->signature;
     TileView views[TILE_MAX_PARAMETERS];
     TileImageRequest request;
     uint32_t all_known[TILE_MAX_PARAMETERS];
-    TILE_TRY(tile_arguments_read(signature, arguments, count, true, views, &request, error));
+    if (parameter >= signature->parameter_count || signature->parameters[parameter].kind != TILE_PARAMETER_TENSOR)
+        return tile_error_set(options->error, TILE_INVALID_ARGUMENT, "%s: parameter %zu is no tensor", signature->name,
+                              parameter);
+    TILE_TRY(tile_arguments_read(signature, arguments, count, true, views, &request, options->error));
     TileView *view = &views[parameter];
     bool typed = true;
     for (uint32_t i = 0; i < signature->generic_count; i++) typed &= request.generics[i] < TILE_HOST_TYPE_COUNT;
@@ -150,7 +154,7 @@ static tile_status infer(TileKernel *kernel, const TileArg *arguments, size_t co
     bool complete = all_known[parameter] == (1u << view->rank) - 1;
     if (!complete && typed && statics_known(signature, views, all_known)) {
         fill_layouts(signature, views);
-        TILE_TRY(infer_from_code(kernel, views, &request, parameter, all_known, error));
+        TILE_TRY(infer_from_code(kernel, views, &request, parameter, all_known, options));
     }
     *known = all_known[parameter];
     for (unsigned i = 0; i < TILE_MAX_RANK; i++) shape[i] = i < view->rank && (*known >> i & 1) ? view->extent[i] : -1;
@@ -158,13 +162,12 @@ static tile_status infer(TileKernel *kernel, const TileArg *arguments, size_t co
 }
 
 tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size_t argument_count, size_t parameter,
-                              DLDataType *dtype, int64_t *shape, uint32_t *known, TileError *error) {
-    if (parameter >= kernel->signature->parameter_count ||
-        kernel->signature->parameters[parameter].kind != TILE_PARAMETER_TENSOR)
-        return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: parameter %zu is no tensor", kernel->signature->name,
-                              parameter);
+                              DLDataType *dtype, int64_t *shape, uint32_t *known, const TileLaunchOptions *given) {
+    TileCall call;
     int saved = errno;
-    tile_status status = infer(kernel, arguments, argument_count, parameter, dtype, shape, known, error);
+    if (!kernel || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
+    tile_status status = infer(kernel, arguments, argument_count, parameter, dtype, shape, known, &call.options);
+    status = tile_call_end(&call, status);
     errno = saved;
     return status;
 }

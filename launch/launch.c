@@ -9,7 +9,7 @@
 #include "launch/check.h"
 #include "launch/clock.h"
 #include "launch/cuda.h"
-#include "launch/options.h"
+#include "launch/report.h"
 #include "launch/threads.h"
 #include "launch/variants.h"
 
@@ -332,7 +332,7 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     TILE_TRY(tile_arguments_read(kernel->signature, arguments, count, false, launch.views, &request, launch.error));
     for (uint32_t i = 0; i < kernel->signature->parameter_count && kernel->signature->gpu; i++)
         if (launch.views[i].tensor) launch.on.device = launch.views[i].device;
-    TILE_TRY(tile_variant_get(kernel, launch.views, &request, &launch.variant, launch.error));
+    TILE_TRY(tile_variant_get(kernel, launch.views, &request, &launch.variant, launch.error, options->report));
     launch.code = launch.variant->code;
     if (launch.code->host_count <= LOCAL_VALUES) {
         launch.values = launch.local_values;
@@ -349,10 +349,10 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
 
 static tile_status launch_kernel(TileKernel *kernel, const TileArg *arguments, size_t count,
                                  const TileLaunchOptions *given, bool run) {
-    TileLaunchOptions options;
+    TileCall call;
     int saved = errno;
-    if (!kernel || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
-    tile_status status = launch_with(kernel, arguments, count, &options, run);
+    if (!kernel || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
+    tile_status status = tile_call_end(&call, launch_with(kernel, arguments, count, &call.options, run));
     errno = saved;
     return status;
 }

@@ -32,6 +32,7 @@ static void release_kernel(TileKernel *kernel) {
     while (variant) {
         TileVariant *next = variant->next;
         if (variant->code) variant->code->destroy(variant->code);
+        tile_report_destroy(variant->report);
         free(variant->costs);
         free(variant);
         variant = next;

@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "launch/host.h"
 #include "launch/image_bytes.h"
-#include "launch/options.h"
+#include "launch/report.h"
 #include "tile/linked.h"
 
 /* ---- choosing ---- */
@@ -184,10 +184,10 @@ tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKe
 
 tile_status tile_linked_launch(const TileLinked *object, uint32_t kernel, const TileArg *arguments,
                                const TileLaunchOptions *given) {
-    TileLaunchOptions options;
+    TileCall call;
     TileKernel *found = NULL;
-    if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
-    TILE_TRY(tile_linked_kernel(object, kernel, &found, options.error));
+    if (!tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
+    TILE_TRY(tile_call_end(&call, tile_linked_kernel(object, kernel, &found, call.options.error)));
     return tile_launch(found, arguments, found->signature->parameter_count, given);
 }
 

@@ -7,6 +7,7 @@
 #include "launch/clock.h"
 #include "launch/guard.h"
 #include "launch/linked.h"
+#include "launch/report.h"
 
 /* ---- finding ---- */
 
@@ -52,11 +53,11 @@ static bool lasting(tile_status status) {
 static void compile(TileKernel *kernel, TileVariant *variant) {
     TileImageSource *source = &kernel->library->source;
     variant->compiler = getpid();
-    variant->error.message[0] = 0;
     pthread_mutex_unlock(&kernel->mutex);
     uint64_t begin = tile_clock_ns();
     TileImageCode *code = NULL;
-    tile_status status = source->compile(source->state, kernel->index, &variant->request, &code, &variant->error);
+    TileReport *report = NULL;
+    tile_status status = source->compile(source->state, kernel->index, &variant->request, &code, &report);
     _Atomic uint64_t *costs = status == TILE_OK ? calloc(code->phase_count + 1u, sizeof *costs) : NULL;
     if (status == TILE_OK && !costs) {
         code->destroy(code);
@@ -65,7 +66,9 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     atomic_fetch_add(&kernel->compile_ns, tile_clock_ns() - begin);
     atomic_fetch_add(&kernel->compiled, status == TILE_OK);
     pthread_mutex_lock(&kernel->mutex);
-    variant->error.status = status;
+    tile_report_destroy(variant->report);
+    variant->report = report;
+    variant->status = status;
     variant->code = status == TILE_OK ? code : NULL;
     variant->costs = costs;
     int state = status == TILE_OK ? TILE_VARIANT_READY : lasting(status) ? TILE_VARIANT_FAILED : TILE_VARIANT_IDLE;
@@ -82,20 +85,25 @@ static TileVariant *add_variant(TileKernel *kernel, const TileImageRequest *requ
     return variant;
 }
 
-static tile_status report(const TileKernel *kernel, const TileVariant *variant, TileError *error) {
-    if (variant->error.message[0]) return tile_error_set(error, variant->error.status, "%s", variant->error.message);
-    return tile_error_set(error, variant->error.status, "%s: %s", kernel->signature->name,
-                          tile_status_text(variant->error.status));
+/* The error has as much of the report as fits. */
+static tile_status fail(const TileKernel *kernel, const TileVariant *variant, TileError *error, TileReport **report) {
+    static const char unplaced[] = "error: ";
+    const char *text = variant->report ? tile_report_text(variant->report, false) : tile_status_text(variant->status);
+    if (report) *report = tile_report_hold(variant->report);
+    if (strncmp(text, unplaced, sizeof unplaced - 1) == 0) text += sizeof unplaced - 1;
+    size_t length = strlen(text);
+    while (length && text[length - 1] == '\n') length--;
+    return tile_error_set(error, variant->status, "%s: %.*s", kernel->signature->name, (int)length, text);
 }
 
 /* With the mutex held. A variant that the parent was compiling when it forked is begun anew in the child. */
-static tile_status settle(TileKernel *kernel, TileVariant *variant, TileError *error) {
+static tile_status settle(TileKernel *kernel, TileVariant *variant, TileError *error, TileReport **report) {
     bool tried = false;
     for (;;) {
         int state = atomic_load(&variant->state);
         if (state == TILE_VARIANT_READY) return TILE_OK;
         if (state == TILE_VARIANT_FAILED || (state == TILE_VARIANT_IDLE && tried))
-            return report(kernel, variant, error);
+            return fail(kernel, variant, error, report);
         if (state == TILE_VARIANT_COMPILING && variant->compiler == getpid()) {
             pthread_cond_wait(&kernel->changed, &kernel->mutex);
             continue;
@@ -107,7 +115,7 @@ static tile_status settle(TileKernel *kernel, TileVariant *variant, TileError *e
 }
 
 static tile_status get_after_miss(TileKernel *kernel, TileImageRequest *request, const uint64_t *words,
-                                  TileVariant **variant, TileError *error) {
+                                  TileVariant **variant, TileError *error, TileReport **report) {
     pthread_mutex_lock(&kernel->mutex);
     tile_status status = TILE_OK;
     TileVariant *found = find(kernel, request, words);
@@ -119,14 +127,14 @@ static tile_status get_after_miss(TileKernel *kernel, TileImageRequest *request,
     if (!found)
         status = tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel->signature->name);
     else
-        status = settle(kernel, found, error);
+        status = settle(kernel, found, error, report);
     pthread_mutex_unlock(&kernel->mutex);
     *variant = found;
     return status;
 }
 
 tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImageRequest *request,
-                             TileVariant **variant, TileError *error) {
+                             TileVariant **variant, TileError *error, TileReport **report) {
     const TileImageSignature *signature = kernel->signature;
     uint64_t words[TILE_MAX_PARAMETERS];
     for (uint32_t i = 0; i < signature->static_count; i++) {
@@ -149,7 +157,7 @@ tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImag
     tile_status status = TILE_OK;
     if (!found || atomic_load_explicit(&found->state, memory_order_acquire) != TILE_VARIANT_READY) {
         atomic_fetch_add_explicit(&kernel->misses, 1, memory_order_relaxed);
-        status = get_after_miss(kernel, request, words, &found, error);
+        status = get_after_miss(kernel, request, words, &found, error, report);
     }
     if (status != TILE_OK) return status;
     atomic_store_explicit(&kernel->last, found, memory_order_release);

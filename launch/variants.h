@@ -25,7 +25,8 @@ typedef struct TileVariant {
     _Atomic int state;   /* TileVariantState */
     pid_t compiler;      /* the process that compiles it */
     TileImageCode *code; /* READY */
-    TileError error;     /* FAILED */
+    tile_status status;  /* of the last attempt; FAILED: of all others too */
+    TileReport *report;  /* what the last attempt had to say; may be NULL */
     /* For each phase, what a program of it took when last measured (see launch.c). */
     _Atomic uint64_t *costs;
 } TileVariant;
@@ -48,8 +49,9 @@ struct TileLibrary {
 };
 
 /* The code for these arguments: a variant whose demands hold and that was offered all that they offer; else
- * compiled now, or by another thread while this one waits. request->generics is given, the rest is filled in. */
+ * compiled now, or by another thread while this one waits. request->generics is given, the rest is filled in. Where
+ * compiling fails *report (report may be NULL) is what the compiler says, or left alone where that is nothing. */
 tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImageRequest *request,
-                             TileVariant **variant, TileError *error);
+                             TileVariant **variant, TileError *error, TileReport **report);
 
 #endif

@@ -264,6 +264,11 @@ static inline bool tile_is_error(const TileMeaning *m) { return m->kind == TILE_
      tile_error_meaning())
 /* Adds the notes that say by which calls the place was reached. */
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic);
+/* check_values.c: the names in a condition whose values are known, "D = 7, G = 4", or ""; and a note that says so. */
+const char *tile_known_values(TileChecker *c, const TileExpr *expr);
+void tile_note_values(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
+/* A note that says which instance of the kernel this is, where it is one of several. */
+void tile_note_instance(TileChecker *c, TileDiagnostic *d, const TileItem *kernel);
 /* Reports that a call of `name` has `given` arguments, where `least` to `most` are taken. */
 TileDiagnostic *tile_report_count(TileChecker *c, TileSpan span, const char *name, unsigned least, unsigned most,
                                   unsigned given);

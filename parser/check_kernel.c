@@ -216,9 +216,14 @@ static void check_require(TileChecker *c, const TileRequire *require, const Tile
     TileMeaning m = tile_check_condition(c, expr);
     if (tile_is_error(&m)) return;
     const char *text = tile_span_text(c, expr->span);
+    const char *known = m.constant ? "" : tile_known_values(c, expr);
+    if (*known) text = tile_arena_format(c->arena, "%s where %s", text, known);
     if (require->text) text = tile_arena_format(c->arena, "%s: %s", text, require->text);
     if (m.constant) {
-        if (!m.bits && !c->representative) tile_fail(c, REQUIRE_FAILED, expr->span, text);
+        if (m.bits || c->representative) return;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_REQUIRE_FAILED, expr->span, text);
+        tile_note_values(c, d, expr);
+        tile_report(c, d);
         return;
     }
     tile_emit_at(c, expr->span);

@@ -393,7 +393,11 @@ static void check_assert(TileChecker *c, const TileStatement *statement) {
     if (is_static && !m.constant) {
         tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
     } else if (m.constant && (is_static || !c->in_grid)) {
-        if (!c->representative) tile_fail(c, ASSERTION_FAILED, expr->span, assertion_text(c, statement));
+        if (c->representative) return;
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ASSERTION_FAILED, expr->span, assertion_text(c, statement));
+        tile_note_values(c, d, expr);
+        tile_report(c, d);
     } else if (!c->in_grid) {
         tile_fail(c, HOST_STATEMENT, statement->span, "`assert`");
     } else if (c->in_combiner) {

@@ -230,9 +230,11 @@ void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan s
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
     enum { MOST_NOTES = 6 };
     unsigned depth = 0;
-    for (TileFrame *frame = c->frame; frame && frame->parent && frame->parent->item->name; frame = frame->parent)
+    TileFrame *frame = c->frame;
+    for (; frame && frame->parent && frame->parent->item->name; frame = frame->parent)
         if (depth++ < MOST_NOTES)
             tile_diagnostic_note(c->diagnostics, diagnostic, frame->call, "in `%s`, used here", frame->item->name);
+    if (frame) tile_note_instance(c, diagnostic, frame->item);
     return diagnostic;
 }
 

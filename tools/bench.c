@@ -145,6 +145,7 @@ typedef struct Subject {
     TileArg *args;
     bool opened;
     TileError error;
+    TileReport *report;
     tile_status status;
 } Subject;
 
@@ -152,7 +153,7 @@ typedef struct Subject {
 static bool run_subject(void *state) {
     Subject *subject = state;
     const TileProgram *program = &subject->program;
-    TileLaunchOptions options = {.struct_size = sizeof options, .error = &subject->error};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &subject->error, .report = &subject->report};
     subject->status = tile_launch(program->kernel, subject->args, program->argument_count, &options);
     if (subject->status == TILE_OK && tile_kernel_is_gpu(program->kernel))
         subject->status = tile_device_synchronize(0, NULL, &subject->error);
@@ -160,8 +161,9 @@ static bool run_subject(void *state) {
 }
 
 static int refuse(Subject *subject) {
-    const char *message = *subject->error.message ? subject->error.message : tile_status_text(subject->status);
-    return tile_program_refuse(&subject->program, subject->status, message);
+    TileReport *report = subject->report;
+    subject->report = NULL;
+    return tile_program_refuse(&subject->program, subject->status, &subject->error, report);
 }
 
 static int open_subject(Subject *subject, TileSession *session, const BenchOptions *options, const char *file,

@@ -257,10 +257,18 @@ static int read_scalar(TileProgram *program, TileProgramArgument *argument) {
     return 0;
 }
 
-int tile_program_refuse(TileProgram *program, tile_status status, const char *message) {
-    if (status != TILE_INVALID_ARGUMENT) return tile_session_fail(program->session, status, "%s", message);
-    return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message,
-                             tile_kernel_signature(program->kernel));
+int tile_program_refuse(TileProgram *program, tile_status status, const TileError *error, TileReport *report) {
+    const char *message = *error->message ? error->message : tile_status_text(status);
+    const char *signature = tile_kernel_signature(program->kernel);
+    bool mistake = status == TILE_INVALID_ARGUMENT;
+    if (report && tile_report_is_placed(report)) { /* an error of the text, or one of its conditions */
+        int failed = tile_session_report(program->session, status, report);
+        if (mistake && !program->session->json) fprintf(stderr, "the kernel is\n  %s\n", signature);
+        return failed;
+    }
+    tile_report_destroy(report);
+    if (!mistake) return tile_session_fail(program->session, status, "%s", message);
+    return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message, signature);
 }
 
 /* A result's type and extents: what the text names, else what the other arguments decide. */
@@ -275,13 +283,15 @@ static int create_result(TileProgram *program, size_t index, const TileArg *args
         return tile_session_fail(program->session, status, "%s: %s", argument->info.name, tile_text_get(&error));
     TileScalar scalar = argument->source.type;
     if (!given || scalar == TILE_SCALAR_COUNT) {
-        TileError failure;
+        TileError failure = {0};
+        TileReport *report;
+        TileLaunchOptions options = {.struct_size = sizeof options, .error = &failure, .report = &report};
         DLDataType type;
         int64_t inferred[TILE_MAX_RANK];
         uint32_t known;
         status =
-            tile_kernel_infer(program->kernel, args, program->argument_count, index, &type, inferred, &known, &failure);
-        if (status != TILE_OK) return tile_program_refuse(program, status, failure.message);
+            tile_kernel_infer(program->kernel, args, program->argument_count, index, &type, inferred, &known, &options);
+        if (status != TILE_OK) return tile_program_refuse(program, status, &failure, report);
         if (scalar == TILE_SCALAR_COUNT) scalar = scalar_of(type);
         if (scalar == TILE_SCALAR_COUNT)
             return complain(program, "nothing decides the element type; name it, as in out.npy:f32, for",

@@ -50,8 +50,8 @@ int tile_program_describe(TileProgram *program);
 TileArg *tile_program_args(const TileProgram *program);
 /* Makes `argument` stand for an array. */
 void tile_program_bind(TileProgramArgument *argument, const TileArray *view);
-/* Fails with the message; a mistake in the arguments is shown with the signature. */
-int tile_program_refuse(TileProgram *program, tile_status status, const char *message);
+/* Fails with what a launch has to say, which is released; a mistake in the arguments is shown with the signature. */
+int tile_program_refuse(TileProgram *program, tile_status status, const TileError *error, TileReport *report);
 void tile_program_close(TileProgram *program);
 
 /* device.c, for GPU kernels: gives the arguments copies on the GPU, which the kernel then takes; brings back what it

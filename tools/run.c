@@ -122,9 +122,9 @@ static void release_copies(TileArray *copies, size_t count) {
 
 /* Runs and waits. */
 static tile_status run_once(const TileProgram *program, TileKernel *kernel, const TileProgramArgument *arguments,
-                            TileError *error) {
+                            TileError *error, TileReport **report) {
     size_t count = program->argument_count;
-    TileLaunchOptions options = {.struct_size = sizeof options, .error = error};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = error, .report = report};
     TileArg *args = TILE_NEW_ARRAY(program->session->arena, TileArg, count);
     for (size_t i = 0; i < count; i++) args[i] = arguments[i].arg;
     TILE_TRY(tile_launch(kernel, args, count, &options));
@@ -133,13 +133,14 @@ static tile_status run_once(const TileProgram *program, TileKernel *kernel, cons
 
 static int launch(TileProgram *program, TileKernel *kernel, TileProgramArgument *arguments) {
     TileError error = {0};
+    TileReport *report = NULL;
     bool gpu = tile_kernel_is_gpu(kernel);
     tile_status status = gpu ? tile_program_send(program, arguments, &error) : TILE_OK;
-    if (status == TILE_OK) status = run_once(program, kernel, arguments, &error);
+    if (status == TILE_OK) status = run_once(program, kernel, arguments, &error, &report);
     if (status == TILE_OK && gpu) status = tile_program_fetch(program, arguments, &error);
     tile_program_forget(program, arguments);
     if (status == TILE_OK) return 0;
-    return tile_program_refuse(program, status, *error.message ? error.message : tile_status_text(status));
+    return tile_program_refuse(program, status, &error, report);
 }
 
 /* ---- --check ---- */
@@ -222,16 +223,16 @@ static int compare_doubles(const void *a, const void *b) {
 static int time_repeats(TileProgram *program, TileProgramArgument *twin, long repeat) {
     double *seconds = TILE_NEW_ARRAY(program->session->arena, double, repeat);
     TileError error = {0};
+    TileReport *report = NULL;
     tile_status status = TILE_OK;
     if (tile_kernel_is_gpu(program->kernel)) status = tile_program_send(program, twin, &error);
     for (long i = 0; i < repeat && status == TILE_OK; i++) {
         double start = now();
-        status = run_once(program, program->kernel, twin, &error);
+        status = run_once(program, program->kernel, twin, &error, &report);
         seconds[i] = now() - start;
     }
     tile_program_forget(program, twin);
-    if (status != TILE_OK)
-        return tile_program_refuse(program, status, *error.message ? error.message : tile_status_text(status));
+    if (status != TILE_OK) return tile_program_refuse(program, status, &error, report);
     qsort(seconds, (size_t)repeat, sizeof *seconds, compare_doubles);
     printf("median %.3f us, least %.3f us of %ld runs\n", 1e6 * seconds[repeat / 2], 1e6 * seconds[0], repeat);
     return 0;

@@ -47,10 +47,12 @@ int tile_session_fail(TileSession *session, tile_status status, const char *form
     return tile_status_exit_code(status);
 }
 
+bool tile_report_is_placed(TileReport *report) { return strncmp(tile_report_text(report, false), "error: ", 7) != 0; }
+
 int tile_session_report(TileSession *session, tile_status status, TileReport *report) {
     if (report) {
-        bool placed = strncmp(tile_report_text(report, false), "error: ", 7) != 0;
-        if (!session->json && !placed) fputs("tilec: ", stderr); /* as all that has no place in a file */
+        if (!session->json && !tile_report_is_placed(report))
+            fputs("tilec: ", stderr); /* as all that has no place in a file */
         fputs(session->json ? tile_report_json(report) : tile_report_text(report, tile_session_colour(session)),
               stderr);
         tile_report_destroy(report);

@@ -49,6 +49,8 @@ const TileCommand *tile_command_guess(const char *name);
 bool tile_session_colour(const TileSession *session);
 /* Shows an error on the error stream, as text or JSON, and returns the exit status for it. */
 int tile_session_fail(TileSession *session, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
+/* Does the first thing that it says have a place in a file? */
+bool tile_report_is_placed(TileReport *report);
 /* Shows what a compilation has to say (report may be NULL) and releases it. A failure without a report is shown
  * by its status. Returns the exit status. */
 int tile_session_report(TileSession *session, tile_status status, TileReport *report);

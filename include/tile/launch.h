@@ -33,6 +33,18 @@ typedef struct TileError {
     char message[1016]; /* always terminated; a longer text is cut and ends in "..." */
 } TileError;
 
+/* What a compilation or a launch has to say, whole: errors and warnings with their places. One thread at a time. */
+typedef struct TileReport TileReport;
+
+/* For people: file:line:column, the text, the source line with the place marked, notes and the proposed edit.
+ * Borrowed from the report; "" when there is nothing to say. */
+TILE_API const char *tile_report_text(TileReport *report, bool colour);
+/* For editors: one JSON array. Borrowed from the report. */
+TILE_API const char *tile_report_json(TileReport *report);
+TILE_API size_t tile_report_error_count(const TileReport *report);
+/* NULL is allowed. */
+TILE_API void tile_report_destroy(TileReport *report);
+
 /* ---- arguments ---- */
 
 typedef enum TileArgKind {
@@ -109,6 +121,7 @@ typedef struct TileLaunchOptions {
     TileThreadPool *threads; /* runs the programs; NULL: the process's own pool (see tile_thread_pool_create) */
     TilePrint print;         /* called with what kernels print; NULL: written to standard error */
     void *print_host;        /* its first argument */
+    TileReport **report;     /* set when the launch fails, else to NULL: all errors, in full; the caller destroys it */
 } TileLaunchOptions;
 
 /* Runs the kernel once, and returns when all of it is done; on a GPU, when all of it is queued on the stream.
@@ -126,7 +139,9 @@ typedef struct TileLaunchOptions {
  * `assert` is false (the target interp checks all, others those compiled with TILE_COMPILE_DEBUG), and the message is
  * "kernel: file:line:column: assertion failed: text", of the first that came to be known where several fail. Programs
  * of its grid may go on and no later grid begins, so `out` and `inout` tensors may have been written.
- * TILE_INVALID_SOURCE: this instance of a generic kernel has errors. TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL.
+ * TILE_INVALID_SOURCE: this instance of the kernel has errors, which were not to be seen before types and static values
+ * were known; the report has each with its place, notes and edit, the message as much of that as it can hold.
+ * TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL.
  *
  * On a GPU the thread's current context is what it was when the call returns; a stream may be capturing a graph. An
  * address that is not the device's, its kernel never having seen it before, is TILE_INVALID_ARGUMENT, a block that
@@ -194,10 +209,11 @@ TILE_API const char *tile_kernel_signature(const TileKernel *kernel);
 /* Fills in what the other arguments say about one tensor argument, so that a caller can make it: `arguments` as for
  * tile_launch, with kind TILE_ARG_NONE where the argument is not known yet (scalars must be known). On success
  * dtype and shape (TILE_MAX_RANK entries) hold the parameter's; *known has bit i set where dimension i is known, and
- * shape[i] is -1 elsewhere. dtype->bits is 0 where the arguments do not decide it. Compiles if need be. */
+ * shape[i] is -1 elsewhere. dtype->bits is 0 where the arguments do not decide it. Compiles if need be, and fails as a
+ * launch does. options may be NULL; of them `error` and `report` count. */
 TILE_API tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                        size_t parameter, DLDataType *dtype, int64_t *shape, uint32_t *known,
-                                       TileError *error) TILE_MUST_CHECK;
+                                       const TileLaunchOptions *options) TILE_MUST_CHECK;
 
 /* Counters since the library was made. */
 typedef struct TileKernelStats {

@@ -54,18 +54,6 @@ typedef struct TileCompileOptions {
     uint32_t flags;
 } TileCompileOptions;
 
-/* What a compilation has to say: errors and warnings with their places. One thread at a time. */
-typedef struct TileReport TileReport;
-
-/* For people: file:line:column, the text, the source line with the place marked, notes and the proposed edit.
- * Borrowed from the report; "" when there is nothing to say. */
-TILE_API const char *tile_report_text(TileReport *report, bool colour);
-/* For editors: one JSON array. Borrowed from the report. */
-TILE_API const char *tile_report_json(TileReport *report);
-TILE_API size_t tile_report_error_count(const TileReport *report);
-/* NULL is allowed. */
-TILE_API void tile_report_destroy(TileReport *report);
-
 /* Checks the text, and makes a library of its kernels. Machine code is made when a kernel is first launched or
  * prepared with arguments of a new kind: type parameters that no setting decides take the types of the arguments,
  * static dimensions their extents.
@@ -112,8 +100,8 @@ typedef struct TileEmitOptions {
 /* The text of a stage; destroy it with tile_string_destroy. From the tile form on, every type parameter and static
  * dimension needs a setting. Errors as for tile_compile, and TILE_INVALID_ARGUMENT for an unknown kernel or pass. */
 TILE_API tile_status tile_emit_stage(TileCompiler *compiler, const char *text, size_t length,
-                               const TileCompileOptions *options, const TileEmitOptions *emit, char **output,
-                               TileReport **report) TILE_MUST_CHECK;
+                                     const TileCompileOptions *options, const TileEmitOptions *emit, char **output,
+                                     TileReport **report) TILE_MUST_CHECK;
 TILE_API void tile_string_destroy(char *string);
 
 /* ---- targets ---- */

@@ -51,6 +51,34 @@ printf '    grid (n, m) in (tiles(N, 8), tiles(M, 8)) {\n        y[n, m] = x[n, 
 expect 1 'y and z are both written to' "$tilec" run two.tile x=good.npy y=both.npy z=both.npy
 absent both.npy
 
+# Errors that only the types and static values of a launch bring: whole, also as JSON.
+cat >narrow.tile <<'TEXT'
+kernel narrow[T: float](x: in T[M, D], y: out T[M, D])
+    static D
+    require M % D != 0, "odd"
+{
+    static_assert(D % 4 == 0, "rows of four")
+    grid m in tiles(M, 4) { y[m, :] = x[m, :] / 2 }
+}
+TEXT
+expect 0 '' "$tilec" check narrow.tile
+expect 1 'narrow.tile:5:19: error: the assertion does not hold: rows of four [assertion-failed]' \
+    "$tilec" run narrow.tile x=ones:f16[3,7] y=out.npy
+expect 1 'in the instance `narrow[T = f16, D = 7]`' "$tilec" run narrow.tile x=ones:f16[3,7] y=@
+expect 1 'static_assert(D % 4 == 0, "rows of four")' "$tilec" run narrow.tile x=ones:f16[3,7] y=@
+expect 1 '"code":"assertion-failed","file":"narrow.tile",' \
+    "$tilec" run narrow.tile x=ones:f16[3,7] y=@ --error-format=json
+"$tilec" run narrow.tile x=ones:f16[3,7] y=@ --error-format=json 2>&1 | python3 -c '
+import json, sys
+(error,) = json.load(sys.stdin)
+assert error["line"] == 5 and [n["message"] for n in error["notes"]][0] == "here D = 7", error' ||
+    { failed=$((failed + 1)); echo "FAIL the JSON of an error at launch"; }
+expect 1 'tilec: error: narrow: requires M % D != 0 where D = 4: odd, but M = 8' \
+    "$tilec" run narrow.tile x=ones:f32[8,4] y=out.npy
+expect 1 '[{"severity":"error","message":"narrow: requires M % D != 0 where D = 4: odd, but M = 8' \
+    "$tilec" run narrow.tile x=ones:f32[8,4] y=@ --error-format=json
+absent out.npy
+
 # Types, shapes, arguments.
 expect 1 'x' "$tilec" run "$softmax" x=arange:i32[4,100] y=@
 expect 1 '(x: in T[M, N], y: out T[M, N])' "$tilec" run "$softmax" x=arange:i32[4,100] y=@:f32[4,100]

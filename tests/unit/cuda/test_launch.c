@@ -49,9 +49,9 @@ static void destroy_code(TileImageCode *code) {
 }
 
 static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
-                           TileError *error) {
+                           TileReport **report) {
     const Maker *maker = state;
-    (void)kernel, (void)request, (void)error;
+    (void)kernel, (void)request, (void)report;
     TileCudaPhase made[] = {{"twice$0", 128, maker->shared_bytes}, {"twice$1", 64, 0}};
     *code = calloc(1, sizeof **code);
     **code = (TileImageCode){.host = host,

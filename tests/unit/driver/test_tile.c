@@ -435,9 +435,8 @@ Test(tile, targets_and_settings_that_do_not_exist) {
     char words[4096];
     TileCompileOptions options = {.struct_size = sizeof options, .target = "abacus"};
     cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
-    cr_assert_str_eq(words,
-                     "error: there is no target 'abacus'; targets are cpu, avx2, avx512, avx512bf16, sve, cuda, "
-                     "sm_80, sm_86, sm_89, sm_90a, interp\n");
+    cr_assert_str_eq(words, "error: there is no target 'abacus'; targets are cpu, avx2, avx512, avx512bf16, sve, cuda, "
+                            "sm_80, sm_86, sm_89, sm_90a, interp\n");
     TileSetting unknown = {"XYZ", "3"}, wrong = {"T", "i32"};
     options = (TileCompileOptions){.struct_size = sizeof options, .settings = &unknown, .setting_count = 1};
     cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
@@ -445,6 +444,87 @@ Test(tile, targets_and_settings_that_do_not_exist) {
     options.settings = &wrong;
     cr_assert_eq(try_compile(add_text, &options, words, sizeof words), TILE_INVALID_ARGUMENT);
     cr_assert_str_eq(words, "error: add: T must be float, not i32\n");
+}
+
+/* ---- what a launch says ---- */
+
+static const char narrow_text[] = "kernel narrow[T: float](x: in T[M, D], y: out T[2 * M, D])\n"
+                                  "    static D\n"
+                                  "    require D <= 64, \"a row fits\"\n"
+                                  "{\n"
+                                  "    static_assert(D % 4 == 0, \"rows of four\")\n"
+                                  "    static_assert(D >= 8)\n"
+                                  "    grid m in tiles(M, 4) { y[m, :] = x[m, :] / 2 }\n"
+                                  "}\n";
+
+typedef tile_status (*Ask)(TileKernel *kernel, const TileArg *args, const TileLaunchOptions *options);
+static tile_status ask_launch(TileKernel *kernel, const TileArg *args, const TileLaunchOptions *options) {
+    return tile_launch(kernel, args, 2, options);
+}
+static tile_status ask_prepare(TileKernel *kernel, const TileArg *args, const TileLaunchOptions *options) {
+    return tile_prepare(kernel, args, 2, options);
+}
+static tile_status ask_infer(TileKernel *kernel, const TileArg *args, const TileLaunchOptions *options) {
+    DLDataType type;
+    int64_t shape[TILE_MAX_RANK];
+    uint32_t known;
+    TileArg partial[] = {args[0], {.kind = TILE_ARG_NONE}};
+    return tile_kernel_infer(kernel, partial, 2, 1, &type, shape, &known, options);
+}
+
+static void check_instance_report(Ask ask, int64_t width, tile_status expected, size_t errors, const char *text,
+                                  const char *json) {
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler, narrow_text, NULL, 0);
+    TileReport *report = NULL;
+    TileError error = {.message = ""};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error, .report = &report};
+    View x, y;
+    make_view(&x, x_memory, 3, width, width, 1);
+    make_view(&y, y_memory, 6, width, width, 1);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    cr_assert_eq(ask(only_kernel(library), args, &options), expected);
+    cr_assert_eq(error.status, expected);
+    cr_assert(strncmp(error.message, "narrow: <text>:", 15) == 0, "%s", error.message);
+    cr_assert_eq(tile_report_error_count(report), errors);
+    cr_assert_str_eq(tile_report_text(report, false), text);
+    cr_assert_not_null(strstr(tile_report_json(report), json), "%s", tile_report_json(report));
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+    cr_assert_str_eq(tile_report_text(report, false), text, "a report outlives the library");
+    tile_report_destroy(report);
+}
+
+/* Errors that are there only for these types and static values: all of them, with places and notes. */
+Test(tile, errors_of_an_instance) {
+    static const Ask ways[] = {ask_launch, ask_prepare, ask_infer};
+    static const char two[] = "<text>:5:19: error: the assertion does not hold: rows of four [assertion-failed]\n"
+                              "    5 |     static_assert(D % 4 == 0, \"rows of four\")\n"
+                              "      |                   ^~~~~~~~~~\n"
+                              "note: here D = 7\n"
+                              "<text>:1:8: note: in the instance `narrow[T = f32, D = 7]`\n"
+                              "    1 | kernel narrow[T: float](x: in T[M, D], y: out T[2 * M, D])\n"
+                              "      |        ^~~~~~\n"
+                              "<text>:6:19: error: the assertion does not hold: D >= 8 [assertion-failed]\n"
+                              "    6 |     static_assert(D >= 8)\n"
+                              "      |                   ^~~~~~\n"
+                              "note: here D = 7\n"
+                              "<text>:1:8: note: in the instance `narrow[T = f32, D = 7]`\n"
+                              "    1 | kernel narrow[T: float](x: in T[M, D], y: out T[2 * M, D])\n"
+                              "      |        ^~~~~~\n";
+    static const char required[] =
+        "<text>:3:13: error: this requirement does not hold: D <= 64: a row fits [require-failed]\n"
+        "    3 |     require D <= 64, \"a row fits\"\n"
+        "      |             ^~~~~~~\n"
+        "note: here D = 72\n"
+        "<text>:1:8: note: in the instance `narrow[T = f32, D = 72]`\n"
+        "    1 | kernel narrow[T: float](x: in T[M, D], y: out T[2 * M, D])\n"
+        "      |        ^~~~~~\n";
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        check_instance_report(ways[i], 7, TILE_INVALID_SOURCE, 2, two,
+                              "\"line\":6,\"column\":19,\"end_line\":6,\"end_column\":25,\"message\":\"the assertion");
+        check_instance_report(ways[i], 72, TILE_INVALID_ARGUMENT, 1, required, "\"code\":\"require-failed\"");
+    }
 }
 
 Test(tile, files) {

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "fixture.h"
 
+#include "launch/report.h"
+
 #include <stdlib.h>
 #include <time.h>
 
@@ -67,14 +69,17 @@ const TileImageCode *row_copy_code(void) {
 static void destroy_code(TileImageCode *code) { free(code); }
 
 static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
-                           TileError *error) {
+                           TileReport **report) {
     Compiler *compiler = state;
     (void)kernel;
     struct timespec delay = {0, compiler->delay_ms * 1000000L};
     if (compiler->delay_ms) nanosleep(&delay, NULL);
     atomic_fetch_add(&compiler->compiled, 1);
     compiler->last = *request;
-    if (compiler->status != TILE_OK) return tile_error_set(error, compiler->status, "%s", compiler->message);
+    if (compiler->status != TILE_OK) {
+        if (compiler->message) *report = tile_report_from_text(compiler->message);
+        return compiler->status;
+    }
     TileImageCode *made = malloc(sizeof *made);
     if (!made) return TILE_OUT_OF_MEMORY;
     *made = *compiler->code;

@@ -83,8 +83,20 @@ Test(variants, types_are_compiled_apart) {
     tile_library_destroy(library);
 }
 
+/* What a launch of row_copy reports, which cannot be compiled. */
+static TileReport *failing_report(TileLibrary *library) {
+    Tensor x, y;
+    TileReport *report = NULL;
+    TileLaunchOptions options = {.struct_size = sizeof options, .report = &report};
+    make_tensor(&x, memory, f32_type, 2, SHAPE(4, 8), NULL);
+    make_tensor(&y, memory + 1024, f32_type, 2, SHAPE(4, 8), NULL);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    cr_assert_eq(tile_launch(tile_library_kernel_at(library, 0), args, 2, &options), TILE_INVALID_SOURCE);
+    return report;
+}
+
 Test(variants, failure_is_kept_or_tried_again) {
-    Compiler compiler = {.code = row_copy_code(), .status = TILE_INVALID_SOURCE, .message = "row_copy: wrong"};
+    Compiler compiler = {.code = row_copy_code(), .status = TILE_INVALID_SOURCE, .message = "wrong"};
     TileLibrary *library = make_library(&row_copy, &compiler);
     TileError error = {.message = ""};
     for (int i = 0; i < 3; i++) {
@@ -92,8 +104,13 @@ Test(variants, failure_is_kept_or_tried_again) {
         cr_assert_str_eq(error.message, "row_copy: wrong");
     }
     cr_assert_eq(compiler.compiled, 1, "an error of the text stays");
+    TileReport *first = failing_report(library), *second = failing_report(library);
     tile_library_destroy(library);
-    compiler = (Compiler){.code = row_copy_code(), .status = TILE_OUT_OF_MEMORY, .message = "row_copy: no memory"};
+    cr_assert_eq(first, second, "what the compiler said stays too");
+    tile_report_destroy(first);
+    cr_assert_str_eq(tile_report_text(second, false), "error: wrong\n");
+    tile_report_destroy(second);
+    compiler = (Compiler){.code = row_copy_code(), .status = TILE_OUT_OF_MEMORY, .message = "no memory"};
     library = make_library(&row_copy, &compiler);
     cr_assert_eq(copy(library, NULL, 0, &error), TILE_OUT_OF_MEMORY);
     compiler.status = TILE_OK;

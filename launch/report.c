@@ -1,0 +1,115 @@
+#include "launch/report.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/string.h"
+#include "launch/image.h"
+#include "launch/options.h"
+
+struct TileReport {
+    _Atomic size_t holders;
+    size_t error_count;
+    char *plain, *coloured, *json; /* NULL where memory ran out */
+};
+
+TileReport *tile_report_create(size_t error_count, const char *plain, const char *coloured, const char *json) {
+    TileReport *report = calloc(1, sizeof *report);
+    if (!report) return NULL;
+    atomic_init(&report->holders, 1);
+    report->error_count = error_count;
+    report->plain = strdup(plain);
+    report->coloured = strdup(coloured);
+    report->json = strdup(json);
+    return report;
+}
+
+TileReport *tile_report_from_text(const char *message) {
+    TileArena *arena = tile_arena_create(NULL);
+    jmp_buf guard;
+    if (!arena || setjmp(guard)) {
+        tile_arena_destroy(arena);
+        return NULL;
+    }
+    tile_arena_set_guard(arena, &guard);
+    TileText json = {.arena = arena};
+    tile_text_add(&json, "[{\"severity\":\"error\",\"message\":");
+    tile_text_add_json(&json, message);
+    tile_text_add(&json, "}]\n");
+    const char *plain = tile_arena_format(arena, "error: %s\n", message);
+    const char *coloured = tile_arena_format(arena, "\033[1;31merror:\033[0m %s\n", message);
+    TileReport *report = tile_report_create(1, plain, coloured, tile_text_get(&json));
+    tile_arena_destroy(arena);
+    return report;
+}
+
+TileReport *tile_report_hold(TileReport *report) {
+    if (report) atomic_fetch_add(&report->holders, 1);
+    return report;
+}
+
+/* Both texts, with `between` between them instead of the last `cut` bytes of the first and the first byte of the
+ * second; NULL where memory runs out, or ran out before. */
+static char *join_texts(const char *first, const char *second, size_t cut, const char *between) {
+    if (!first || !second) return NULL;
+    size_t length = strlen(first) - cut;
+    char *joined = malloc(length + strlen(between) + strlen(second) + 1);
+    if (!joined) return NULL;
+    memcpy(joined, first, length);
+    strcpy(joined + length, between);
+    strcat(joined, second + (cut ? 1 : 0));
+    return joined;
+}
+
+TileReport *tile_report_join(TileReport *first, TileReport *second) {
+    if (!first || !second) return first ? first : second;
+    TileReport *joined = calloc(1, sizeof *joined);
+    if (joined) {
+        atomic_init(&joined->holders, 1);
+        joined->error_count = first->error_count + second->error_count;
+        joined->plain = join_texts(first->plain, second->plain, 0, "");
+        joined->coloured = join_texts(first->coloured, second->coloured, 0, "");
+        joined->json = join_texts(first->json, second->json, 2, ",\n ");
+    }
+    tile_report_destroy(first);
+    tile_report_destroy(second);
+    return joined;
+}
+
+const char *tile_report_text(TileReport *report, bool colour) {
+    const char *text = colour ? report->coloured : report->plain;
+    return text ? text : "error: out of memory\n";
+}
+
+const char *tile_report_json(TileReport *report) { return report->json ? report->json : "[]\n"; }
+size_t tile_report_error_count(const TileReport *report) { return report->error_count; }
+
+void tile_report_destroy(TileReport *report) {
+    if (!report || atomic_fetch_sub(&report->holders, 1) > 1) return;
+    free(report->plain);
+    free(report->coloured);
+    free(report->json);
+    free(report);
+}
+
+/* ---- calls ---- */
+
+bool tile_call_begin(TileCall *call, const TileLaunchOptions *given) {
+    if (!tile_options_read(&call->options, sizeof call->options, given)) return false;
+    call->given = call->options.error;
+    call->options.error = &call->error;
+    call->error.status = TILE_OK;
+    call->error.message[0] = 0;
+    if (call->options.report) *call->options.report = NULL;
+    return true;
+}
+
+tile_status tile_call_end(TileCall *call, tile_status status) {
+    if (status == TILE_OK) return status;
+    if (!call->error.message[0]) tile_error_set(&call->error, status, "%s", tile_status_text(status));
+    if (call->given) *call->given = call->error;
+    TileReport **report = call->options.report;
+    if (report && !*report) *report = tile_report_from_text(call->error.message);
+    return status;
+}

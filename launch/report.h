@@ -1,0 +1,28 @@
+/* Reports: what a call has to say, rendered once. They do not change, so one may have several holders, each of which
+ * destroys it. */
+#ifndef TILE_LAUNCH_REPORT_H
+#define TILE_LAUNCH_REPORT_H
+
+#include "tile/launch.h"
+
+/* Texts are copied. NULL where memory runs out. */
+TileReport *tile_report_create(size_t error_count, const char *plain, const char *coloured, const char *json);
+/* One error without a place. */
+TileReport *tile_report_from_text(const char *message);
+/* The same report, once more; NULL for NULL. */
+TileReport *tile_report_hold(TileReport *report);
+/* Both in one, in this order; takes them. Either may be NULL. */
+TileReport *tile_report_join(TileReport *first, TileReport *second);
+
+/* A call of the API that takes launch options. It fills an error of its own, which becomes the caller's error and
+ * report when the call fails. */
+typedef struct TileCall {
+    TileLaunchOptions options;
+    TileError error, *given;
+} TileCall;
+/* False where the options are of no version. */
+bool tile_call_begin(TileCall *call, const TileLaunchOptions *given);
+/* Returns the status. */
+tile_status tile_call_end(TileCall *call, tile_status status);
+
+#endif

@@ -35,8 +35,11 @@ static void add_times(TileUnit *unit) {
 tile_status tile_unit_emit(TileUnit *unit, TileCodeKind kind) {
     if (!unit->bridge) TILE_TRY(tile_compiler_take_bridge(unit->input->compiler, &unit->bridge));
     tile_code_release(&unit->code);
-    TileBridgeOptions options = {.struct_size = sizeof options, .line_info = unit->input->lines};
-    tile_status status = tile_bridge_emit(unit->bridge, unit->module, unit->input->target, &options, kind, &unit->code);
+    /* Profilers of GPUs show the kernel's text by the lines in the code, which cost nothing when it runs. */
+    const TileTarget *target = unit->input->target;
+    bool gpu_code = target && target->kind == TILE_TARGET_GPU && kind == TILE_CODE_ASSEMBLY;
+    TileBridgeOptions options = {.struct_size = sizeof options, .line_info = unit->input->lines || gpu_code};
+    tile_status status = tile_bridge_emit(unit->bridge, unit->module, target, &options, kind, &unit->code);
     add_times(unit);
     tile_input_step(unit->input, TILE_STEP_CODE, &unit->clock);
     if (status == TILE_OK) return TILE_OK;

@@ -146,13 +146,29 @@ static void export_op(Exporter *exporter, const TileOp *op) {
     }
 }
 
+static MlirAttribute debug_file(Exporter *exporter, uint32_t number) {
+    const char *path = number ? exporter->func->module->context->files.items[number] : "";
+    MlirAttribute name = mlirStringAttrGet(exporter->mlir, text_ref(path)),
+                  folder = mlirStringAttrGet(exporter->mlir, text_ref(""));
+    return mlirLLVMDIFileAttrGet(exporter->mlir, name, folder);
+}
+
+/* The translation takes the file from the scope, so lines of another file than the function's have one of their own. */
+static MlirLocation location_of(Exporter *exporter, TileLocation place) {
+    const char *file = exporter->func->module->context->files.items[place.file];
+    MlirLocation location = mlirLocationFileLineColGet(exporter->mlir, text_ref(file), place.line, place.column);
+    if (!exporter->scope.ptr || place.file == exporter->func->location.file) return location;
+    MlirAttribute scope =
+        mlirLLVMDILexicalBlockFileAttrGet(exporter->mlir, exporter->scope, debug_file(exporter, place.file), 0);
+    return mlirLocationFusedGet(exporter->mlir, 1, &location, scope);
+}
+
 void export_block(Exporter *exporter, const TileBlock *block) {
     TileLocation last = {0};
     for (const TileOp *op = block->first; op && exporter->status == TILE_OK; op = op->next) {
         if (exporter->lines && op->location.file && memcmp(&last, &op->location, sizeof last) != 0) {
             last = op->location;
-            const char *file = exporter->func->module->context->files.items[last.file];
-            exporter->location = mlirLocationFileLineColGet(exporter->mlir, text_ref(file), last.line, last.column);
+            exporter->location = location_of(exporter, last);
         }
         export_op(exporter, op);
     }
@@ -256,22 +272,20 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
     export_build(exporter, "llvm.return", no_type(), NO_VALUES, NO_ATTRIBUTES);
 }
 
-static const char *file_name(const TileFunc *func) { return func->module->context->files.items[func->location.file]; }
-
-/* DWARF of one function: a compile unit and a subprogram, for line tables only. */
+/* DWARF of one function: a compile unit and a subprogram, for line tables only. PTX gets just the lines: with more it
+ * would count as code to be debugged, which ptxas does not optimise. */
 static MlirAttribute debug_scope(Exporter *exporter, const char *symbol) {
+    enum { C99 = 0x0c /* DW_LANG_C99 */, DEFINITION_OPTIMISED = 8 | 16 };
     MlirContext mlir = exporter->mlir;
     const TileFunc *func = exporter->func;
-    const char *path = func->location.file ? file_name(func) : "";
-    MlirAttribute name = mlirStringAttrGet(mlir, text_ref(symbol)), none = mlirStringAttrGet(mlir, text_ref(""));
-    MlirAttribute file = mlirLLVMDIFileAttrGet(mlir, mlirStringAttrGet(mlir, text_ref(path)), none);
-    MlirAttribute unit =
-        mlirLLVMDICompileUnitAttrGet(mlir, mlirDisctinctAttrCreate(exporter->bridge->unit), 0x0c /* DW_LANG_C99 */,
-                                     file, mlirStringAttrGet(mlir, text_ref("tilec")), true,
-                                     MlirLLVMDIEmissionKindLineTablesOnly, MlirLLVMDINameTableKindNone, none);
+    MlirAttribute name = mlirStringAttrGet(mlir, text_ref(symbol)), none = mlirStringAttrGet(mlir, text_ref("")),
+                  file = debug_file(exporter, func->location.file);
+    MlirAttribute unit = mlirLLVMDICompileUnitAttrGet(
+        mlir, mlirDisctinctAttrCreate(exporter->bridge->unit), C99, file, mlirStringAttrGet(mlir, text_ref("tilec")),
+        true, func->threads ? MlirLLVMDIEmissionKindDebugDirectivesOnly : MlirLLVMDIEmissionKindLineTablesOnly,
+        MlirLLVMDINameTableKindNone, none);
     MlirAttribute null_type = mlirLLVMDINullTypeAttrGet(mlir);
     MlirAttribute type = mlirLLVMDISubroutineTypeAttrGet(mlir, 0, 1, &null_type);
-    enum { DEFINITION_OPTIMISED = 8 | 16 };
     return mlirLLVMDISubprogramAttrGet(mlir, none, false, mlirDisctinctAttrCreate(exporter->bridge->unit), unit, file,
                                        name, name, file, func->location.line, func->location.line, DEFINITION_OPTIMISED,
                                        type, 0, NULL, 0, NULL);
@@ -300,7 +314,9 @@ static void export_phase(Exporter *exporter, TileFunc *func, MlirModule module) 
     unsigned count = func->body.argument_count;
     MlirType *types = TILE_NEW_ARRAY(arena, MlirType, count);
     for (unsigned i = 0; i < count; i++) types[i] = export_type(exporter, func->body.arguments[i]->type);
-    if (exporter->lines) exporter->scope = debug_scope(exporter, func->threads ? func->name : body);
+    char symbol[BRIDGE_SYMBOL_BYTES];
+    tile_bridge_symbol(func, symbol, sizeof symbol);
+    if (exporter->lines) exporter->scope = debug_scope(exporter, func->threads ? symbol : body);
     MlirAttribute *arguments = TILE_NEW_ARRAY(arena, MlirAttribute, count);
     for (unsigned i = 0; i < count; i++)
         arguments[i] = parameter_attributes(exporter, &func->parameters[i], func->body.arguments[i]->type);
@@ -318,7 +334,8 @@ tile_status bridge_export(TileBridge *bridge, TileModule *source, const TileTarg
     bool any = false;
     for (TileFunc *func = source->first; func; func = func->next) {
         if (func->kind != TILE_FUNC_PHASE) continue;
-        if (!any) bridge->source_name = func->location.file ? file_name(func) : func->name;
+        if (!any)
+            bridge->source_name = func->location.file ? source->context->files.items[func->location.file] : func->name;
         any = true;
         Exporter exporter = {.bridge = bridge,
                              .mlir = bridge->mlir,

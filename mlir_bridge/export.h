@@ -6,6 +6,8 @@
 
 #include "mlir_bridge/context.h"
 
+enum { BRIDGE_SYMBOL_BYTES = 512 };
+
 typedef struct Exporter {
     TileBridge *bridge;
     MlirContext mlir;

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SYMBOL_BYTES = 512 };
-
 /* ---- threads ---- */
 
 static MlirValue special_register(Exporter *exporter, const char *name) {
@@ -97,7 +95,7 @@ void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const 
         export_fail(exporter, TILE_INTERNAL, NULL, "a GPU phase's last parameter is its shared memory");
         return;
     }
-    char symbol[SYMBOL_BYTES], shared[SYMBOL_BYTES + sizeof "$shared"];
+    char symbol[BRIDGE_SYMBOL_BYTES], shared[BRIDGE_SYMBOL_BYTES + sizeof "$shared"];
     tile_bridge_symbol(func, symbol, sizeof symbol);
     snprintf(shared, sizeof shared, "%s$shared", symbol);
     declare_shared(exporter, module, shared);

@@ -59,6 +59,7 @@ static Words argument_words(const TileCommand *command, TileText *list) {
     const char *arguments = command->arguments;
     if (strncmp(arguments, "KIND", 4) == 0) {
         for (int i = 0; i < TILE_STAGE_COUNT; i++) add_word(list, tile_stage_name((TileStage)i));
+        add_word(list, "cubin");
         add_word(list, "json");
         return WORDS_TILE_FILE;
     }

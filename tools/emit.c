@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include "tools/file.h"
 #include "tools/program.h"
+#include "tools/ptxas.h"
+
+typedef int (*Print)(TileSession *session, const char *text);
 
 static bool find_stage(const char *name, TileStage *stage) {
     for (int i = 0; i < TILE_STAGE_COUNT; i++) {
@@ -19,7 +24,7 @@ static int unknown_stage(TileSession *session, const char *name) {
     TileText text = {.arena = session->arena};
     for (int i = 0; i < TILE_STAGE_COUNT; i++)
         tile_text_format(&text, "%s%s", i ? ", " : "", tile_stage_name((TileStage)i));
-    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown kind '%s'; the kinds are %s, json", name,
+    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown kind '%s'; the kinds are %s, cubin, json", name,
                              tile_text_get(&text));
 }
 
@@ -40,7 +45,21 @@ static int read_words(TileProgram *program, TileEmitOptions *emit, char **words,
     return 0;
 }
 
-static int print_stage(TileProgram *program, const TileEmitOptions *emit) {
+static int print_text(TileSession *session, const char *text) {
+    fputs(text, stdout);
+    return tile_session_finish(session);
+}
+
+static int print_cubin(TileSession *session, const char *ptx) {
+    TileText error = {.arena = session->arena};
+    TileAssembly assembly;
+    tile_status status = tile_ptxas_run(session->arena, ptx, &assembly, &error);
+    if (status != TILE_OK) return tile_session_fail(session, status, "%s", tile_text_get(&error));
+    fwrite(assembly.cubin, 1, assembly.size, stdout);
+    return tile_session_finish(session);
+}
+
+static int print_stage(TileProgram *program, const TileEmitOptions *emit, Print print) {
     TileSession *session = program->session;
     TileText error = {.arena = session->arena};
     TileReport *report = NULL;
@@ -53,9 +72,9 @@ static int print_stage(TileProgram *program, const TileEmitOptions *emit) {
         status = tile_emit_stage(program->compiler, text, length, &program->options, emit, &output, &report);
     int exit_status = tile_session_report(session, status, report);
     if (exit_status) return exit_status;
-    fputs(output, stdout);
+    exit_status = print(session, output);
     tile_string_destroy(output);
-    return tile_session_finish(session);
+    return exit_status;
 }
 
 int tile_command_emit(TileSession *session, char **words, int count) {
@@ -63,8 +82,10 @@ int tile_command_emit(TileSession *session, char **words, int count) {
     TileEmitOptions emit = {.struct_size = sizeof emit};
     if (count < 2)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "emit needs a kind and a file; see `tilec help emit`");
-    bool describe = strcmp(words[0], "json") == 0;
-    if (!describe && !find_stage(words[0], &emit.stage)) return unknown_stage(session, words[0]);
+    bool describe = strcmp(words[0], "json") == 0, cubin = strcmp(words[0], "cubin") == 0;
+    if (!describe && !find_stage(cubin ? "ptx" : words[0], &emit.stage)) return unknown_stage(session, words[0]);
+    if (cubin && isatty(STDOUT_FILENO))
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "a cubin is no text: send it to a file with >");
     int failed = read_words(&program, &emit, words + 1, count - 1);
     if (failed) return failed;
     if (!program.path) return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help emit`");
@@ -78,7 +99,8 @@ int tile_command_emit(TileSession *session, char **words, int count) {
     program.options.settings = program.settings.items;
     program.options.setting_count = program.settings.count;
     emit.kernel = program.kernel_name;
-    failed = describe ? tile_program_describe(&program) : print_stage(&program, &emit);
+    failed =
+        describe ? tile_program_describe(&program) : print_stage(&program, &emit, cubin ? print_cubin : print_text);
     tile_program_close(&program);
     return failed;
 }

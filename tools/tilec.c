@@ -150,7 +150,8 @@ static const TileCommand commands[] = {
     {"emit", "KIND FILE[:KERNEL] [NAME=value..]", "print a stage of the compilation",
      "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and "
      "static dimensions\n"
-     "need a value: `tilec emit asm softmax.tile T=f32`. KIND json describes the kernels and their parameters.\n",
+     "need a value: `tilec emit asm softmax.tile T=f32`. KIND cubin is what ptxas of the CUDA toolkit makes of the PTX,\n"
+     "where it is installed or TILE_PTXAS names it. KIND json describes the kernels and their parameters.\n",
      tile_command_emit, emit_options},
     {"backends", "", "list what can run here, and why not", "", tile_command_backends, NULL},
     {"completions", "bash|zsh|fish", "print a shell's completions of tilec",

@@ -19,6 +19,26 @@ expect 1 'nonesuch' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --af
 for file in "$stdlib"/*.tile "$source_directory"/examples/*/*.tile; do expect 0 '' "$tilec" check "$file"; done
 expect 0 'whilelo' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=bf16 --target=sve
 expect 0 'vec<[4] x f32>' "$tilec" emit machine "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sve
+
+# PTX has lines, also of what a kernel imports. The assembler is one that says what it was given.
+expect 0 '.file	1 "' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
+expect 0 'nn.tile"' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
+expect 0 '.loc	1 10 19' "$tilec" emit ptx "$stdlib/elementwise.tile:add" T=f32 --target=sm_80
+cat >"$work/ptxas" <<'END'
+#!/bin/sh
+for word; do case $word in -o) ;; -*) ;; *.cubin) output=$word ;; *) input=$word ;; esac; done
+grep -q refused "$input" && { echo "line 1 is wrong"; exit 255; }
+echo "$1" >"$output"
+END
+chmod +x "$work/ptxas"
+mkdir "$work/temporary"
+cubin() { TMPDIR=$work/temporary TILE_PTXAS=$work/ptxas "$tilec" emit cubin "$@"; }
+expect 0 '-arch=sm_90a' cubin "$stdlib/elementwise.tile:add" T=f32 --target=sm_90a
+echo 'kernel refused(x: inout f32[N]) { grid n in tiles(N, 32) { x[n] = x[n] * 2.0 } }' >"$work/k.tile"
+expect 2 'refuses the code: line 1 is wrong' cubin "$work/k.tile" --target=sm_80
+expect 1 "the target 'avx2' has no stage 'ptx'" cubin "$work/k.tile" --target=avx2
+expect 0 '' rmdir "$work/temporary"
+expect 2 'which is no program' env TILE_PTXAS="$work/none" "$tilec" emit cubin "$work/k.tile" --target=sm_80
 expect 0 'avx512' "$tilec" backends
 expect 0 'no AArch64 with SVE' "$tilec" backends
 expect 0 'tilec run' "$tilec" help run

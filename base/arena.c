@@ -64,13 +64,39 @@ static void add_block(TileArena *arena, size_t size) {
     if (arena->next_size < LARGEST_BLOCK) arena->next_size *= 2;
 }
 
+/* Most blocks are small, and a call of memset would cost more than the stores. */
+static void clear(void *memory, size_t size) {
+    typedef struct Unit {
+        uint64_t halves[2];
+    } Unit;
+    static const Unit zero;
+    _Static_assert(sizeof(Unit) == ALIGNMENT, "blocks are whole units");
+    Unit *units = memory;
+    switch (size / ALIGNMENT) {
+    case 12: units[11] = zero; __attribute__((fallthrough));
+    case 11: units[10] = zero; __attribute__((fallthrough));
+    case 10: units[9] = zero; __attribute__((fallthrough));
+    case 9: units[8] = zero; __attribute__((fallthrough));
+    case 8: units[7] = zero; __attribute__((fallthrough));
+    case 7: units[6] = zero; __attribute__((fallthrough));
+    case 6: units[5] = zero; __attribute__((fallthrough));
+    case 5: units[4] = zero; __attribute__((fallthrough));
+    case 4: units[3] = zero; __attribute__((fallthrough));
+    case 3: units[2] = zero; __attribute__((fallthrough));
+    case 2: units[1] = zero; __attribute__((fallthrough));
+    case 1: units[0] = zero; return;
+    default: memset(memory, 0, size);
+    }
+}
+
 void *tile_arena_alloc(TileArena *arena, size_t size) {
     if (size > SIZE_MAX - ALIGNMENT) out_of_memory(arena);
     size = size ? (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1) : ALIGNMENT;
     if (!arena->position || (size_t)(arena->end - arena->position) < size) add_block(arena, size);
     void *result = arena->position;
     arena->position += size;
-    return memset(result, 0, size);
+    clear(result, size);
+    return result;
 }
 
 void *tile_arena_grow(TileArena *arena, const void *old, size_t old_size, size_t new_size) {

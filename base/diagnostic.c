@@ -147,7 +147,8 @@ static uint32_t line_index(TileDiagnostics *list, TileSourceFile *file, uint32_t
     if (!file->lines) find_lines(list, file);
     uint32_t low = 0, high = file->line_count;
     uint32_t last = file->last_line;
-    if (file->lines[last] <= offset && (last + 1 == file->line_count || offset < file->lines[last + 1])) return last;
+    for (uint32_t near = last; near < last + 4 && near < file->line_count && file->lines[near] <= offset; near++)
+        if (near + 1 == file->line_count || offset < file->lines[near + 1]) return file->last_line = near;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (file->lines[middle] <= offset)
@@ -158,9 +159,16 @@ static uint32_t line_index(TileDiagnostics *list, TileSourceFile *file, uint32_t
     return file->last_line = low;
 }
 
+/* Bytes that do not begin a character are 10xxxxxx; eight are looked at together. */
 static uint32_t characters(const char *text, uint32_t length) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xc0) != 0x80;
+    const uint64_t ones = 0x0101010101010101u;
+    uint32_t count = length, i = 0;
+    for (; i + 8 <= length; i += 8) {
+        uint64_t bytes;
+        memcpy(&bytes, text + i, sizeof bytes);
+        count -= (uint32_t)((bytes >> 7 & ~(bytes >> 6) & ones) * ones >> 56);
+    }
+    for (; i < length; i++) count -= ((unsigned char)text[i] & 0xc0) == 0x80;
     return count;
 }
 

@@ -1,13 +1,15 @@
 /* Prints the table of scripts/bench.sh: kernels of the standard library beside the same loops in plain C, matrix
  * products beside the machine's peak and OpenBLAS, and compile times. One thread everywhere, and its processor time.
  *
- * usage: tile_bench PEERS STDLIB TILEC [PATTERN]
- *   PEERS    the shared object made from peers.c      STDLIB  directory of the standard library
- *   TILEC    the compiler, for compile times          PATTERN only lines whose name contains it */
+ * usage: tile_bench PEERS STDLIB TILEC MANY ONE [PATTERN]
+ *   PEERS     the shared object made from peers.c      STDLIB  directory of the standard library
+ *   TILEC     the compiler, for compile times          PATTERN only lines whose name contains it
+ *   MANY, ONE texts of 10,000 lines, from long_text.py: many kernels, and one */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -286,7 +288,8 @@ static bool bench_matmul_size(const Bench *bench, Sgemm *openblas, int size) {
     long peak_rounds = (long)(flops / tile_fma_flops(1)) + 1;
     Gemm gemm = {&work, openblas, size};
     TileCandidate candidates[] = {{run_peak, &peak_rounds, 0, 0}, {run_tile, &work, 0, 0}, {run_sgemm, &gemm, 0, 0}};
-    good = good && tile_measure(candidates, openblas ? 3 : 2, TILE_CLOCK_OF_THREAD, size > 1500 ? 5 : ROUNDS, sample_seconds);
+    good = good &&
+           tile_measure(candidates, openblas ? 3 : 2, TILE_CLOCK_OF_THREAD, size > 1500 ? 5 : ROUNDS, sample_seconds);
     if (!good)
         printf("| %d | failed | | | |\n", size);
     else if (openblas)
@@ -314,16 +317,38 @@ static bool bench_matmul(const Bench *bench, Sgemm *openblas) {
 
 /* ---- compile times ---- */
 
-static bool run_command(void *state) {
+/* `seconds` (may be NULL): the processor time that it took. */
+static bool run_program(char **words, double *seconds) {
     fflush(stdout); /* or the child writes it once more */
     pid_t process = fork();
     if (process == 0) {
         if (!freopen("/dev/null", "w", stdout)) _exit(127);
-        execvp(*(char **)state, state);
+        execvp(*words, words);
         _exit(127);
     }
     int status;
-    return process > 0 && waitpid(process, &status, 0) == process && status == 0;
+    struct rusage usage;
+    if (process <= 0 || wait4(process, &status, 0, &usage) != process || status != 0) return false;
+    if (seconds)
+        *seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                   1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return true;
+}
+
+static bool run_command(void *state) { return run_program(state, NULL); }
+
+/* Processor time, which a busy machine disturbs less: the median and the least of many runs. */
+static bool print_check(const Bench *bench, const char *words, char *text) {
+    enum { RUNS = 31 };
+    char *command[] = {(char *)bench->tilec, "check", text, NULL};
+    double seconds[RUNS], least = 0;
+    for (int i = 0; i < RUNS; i++) {
+        if (!run_program(command, &seconds[i])) return false;
+        if (i == 0 || seconds[i] < least) least = seconds[i];
+    }
+    printf("| `tilec check` of 10,000 lines, %s: processor time (the least: %.1f) | %.1f |\n", words, 1e3 * least,
+           1e3 * tile_median(seconds, RUNS));
+    return true;
 }
 
 /* Milliseconds from text to loaded code of a softmax, and their steps, in a warm process. */
@@ -360,15 +385,19 @@ static bool bench_compile(const Bench *bench) {
         "| `tilec run` of softmax, whole process | %.1f |\n| clang-22 -O3 -c of the C of it, whole process | %.1f |\n",
         1e3 * candidates[1].seconds, 1e3 * candidates[0].seconds);
     print_compile_steps(bench);
-    return true;
+    return print_check(bench, "many kernels", bench->long_texts[0]) &&
+           print_check(bench, "one kernel", bench->long_texts[1]);
 }
 
 int main(int count, char **arguments) {
-    if (count < 4 || count > 5) {
-        fprintf(stderr, "usage: tile_bench PEERS STDLIB TILEC [PATTERN]\n");
+    if (count < 6 || count > 7) {
+        fprintf(stderr, "usage: tile_bench PEERS STDLIB TILEC MANY ONE [PATTERN]\n");
         return 2;
     }
-    Bench bench = {.stdlib = arguments[2], .tilec = arguments[3], .pattern = count > 4 ? arguments[4] : NULL};
+    Bench bench = {.stdlib = arguments[2],
+                   .tilec = arguments[3],
+                   .long_texts = {arguments[4], arguments[5]},
+                   .pattern = count > 6 ? arguments[6] : NULL};
     bench.peers = dlopen(arguments[1], RTLD_NOW);
     if (!bench.peers) {
         fprintf(stderr, "%s\n", dlerror());

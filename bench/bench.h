@@ -7,6 +7,7 @@
 
 typedef struct Bench {
     const char *stdlib, *tilec, *pattern;
+    char *long_texts[2]; /* files of 10,000 lines: many kernels, one */
     void *peers;
     TileCompiler *compiler;
     TileThreadPool *pool;

@@ -13,9 +13,8 @@ static const char *check_counts(const TileOp *op) {
         return "wrong number of results";
     for (unsigned i = 0; i < op->attribute_count; i++)
         if (!tile_op_allows(op->id, op->attributes[i].key)) return "an attribute that this op does not have";
-    for (int key = 0; key < TILE_ATTRIBUTE_COUNT; key++)
-        if ((info->required >> key & 1u) && !tile_op_get(op, (TileAttributeKey)key))
-            return "a required attribute is missing";
+    for (uint32_t missing = info->required; missing; missing &= missing - 1)
+        if (!tile_op_get(op, (TileAttributeKey)__builtin_ctz(missing))) return "a required attribute is missing";
     return NULL;
 }
 
@@ -58,7 +57,6 @@ void tile_builder_insert(TileBuilder *builder, TileOp *op) {
 TileOp *tile_build_op(TileBuilder *builder, TileOpId id, TileValue *const *operands, unsigned operand_count,
                       const TileAttribute *attributes, unsigned attribute_count, const TileType *const *result_types,
                       unsigned result_count) {
-    const TileType *fallback = tile_type_scalar(builder->module->context, TILE_I64);
     const TileType *single[2] = {NULL, NULL};
     const TileType **types =
         result_count < 2 ? single : TILE_NEW_ARRAY(builder->module->arena, const TileType *, result_count);
@@ -68,7 +66,8 @@ TileOp *tile_build_op(TileBuilder *builder, TileOpId id, TileValue *const *opera
     const char *error = tile_op_check(builder->module, op, types);
     if (error && !builder->error)
         builder->error = tile_arena_format(builder->module->arena, "%s: %s", tile_op_info(id)->mnemonic, error);
-    for (unsigned i = 0; i < result_count; i++) op->results[i].type = types[i] ? types[i] : fallback;
+    for (unsigned i = 0; i < result_count; i++)
+        op->results[i].type = types[i] ? types[i] : tile_type_scalar(builder->module->context, TILE_I64);
     tile_builder_insert(builder, op);
     return op;
 }

@@ -39,7 +39,7 @@ void tile_module_destroy(TileModule *module) {
 }
 
 const TileType *tile_type_scalar(TileContext *context, TileScalar scalar) {
-    return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_SCALAR, .scalar = scalar});
+    return tile_type_intern_scalar(context->types, scalar);
 }
 
 const TileType *tile_type_tile(TileContext *context, TileScalar scalar, unsigned rank, const int64_t *extent) {
@@ -67,6 +67,7 @@ const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_
 }
 
 const TileType *tile_type_with_scalar(TileContext *context, const TileType *type, TileScalar scalar) {
+    if (type->scalar == scalar) return type;
     TileType other = *type;
     other.scalar = scalar;
     return tile_type_intern(context->types, &other);

@@ -4,9 +4,9 @@
 
 static const struct {
     const char *name;
-    uint8_t bits, class;
+    uint8_t length, bits, class;
 } scalars[TILE_SCALAR_COUNT] = {
-#define TILE_SCALAR_ROW(id, mnemonic, bits, class) {mnemonic, bits, TILE_CLASS_##class},
+#define TILE_SCALAR_ROW(id, mnemonic, bits, class) {mnemonic, sizeof mnemonic - 1, bits, TILE_CLASS_##class},
     TILE_SCALAR_LIST(TILE_SCALAR_ROW)
 #undef TILE_SCALAR_ROW
 };
@@ -18,7 +18,7 @@ TileScalarClass tile_scalar_class(TileScalar scalar) { return (TileScalarClass)s
 
 bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar) {
     for (int i = 0; i < TILE_SCALAR_COUNT; i++) {
-        if (strlen(scalars[i].name) == length && memcmp(scalars[i].name, name, length) == 0) {
+        if (scalars[i].length == length && memcmp(scalars[i].name, name, length) == 0) {
             *scalar = (TileScalar)i;
             return true;
         }
@@ -30,6 +30,7 @@ struct TileTypeTable {
     TileArena *arena;
     TileType **slots;
     size_t capacity, count;
+    const TileType *scalars[TILE_SCALAR_COUNT]; /* once asked for */
 };
 
 TileTypeTable *tile_type_table_create(TileArena *arena) {
@@ -46,15 +47,15 @@ static bool equal_types(const TileType *a, const TileType *b) {
 }
 
 static uint64_t hash_type(const TileType *type) {
-    int64_t key[6 + TILE_MAX_TILE_RANK] = {type->kind,   type->scalar, type->rank,
-                                           type->access, type->space,  type->scalable};
-    memcpy(key + 6, type->extent, sizeof type->extent);
-    uint64_t hash = 0;
-    for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
-        hash = (hash ^ (uint64_t)key[i]) * 0x9e3779b97f4a7c15u;
+    const uint8_t key[8] = {type->kind, type->scalar, type->rank, type->access, type->space, type->scalable};
+    uint64_t hash;
+    memcpy(&hash, key, sizeof hash);
+    for (unsigned i = 0;; i++) {
+        hash *= 0x9e3779b97f4a7c15u;
         hash ^= hash >> 29;
+        if (i == type->rank || i == TILE_MAX_TILE_RANK) return hash; /* tensors have a rank, but no extents */
+        hash ^= (uint64_t)type->extent[i];
     }
-    return hash;
 }
 
 static TileType **find_slot(TileType **slots, size_t capacity, const TileType *type) {
@@ -77,6 +78,12 @@ const TileType *tile_type_intern(TileTypeTable *table, const TileType *type) {
         table->count++;
     }
     return *slot;
+}
+
+const TileType *tile_type_intern_scalar(TileTypeTable *table, TileScalar scalar) {
+    const TileType **known = &table->scalars[scalar];
+    if (!*known) *known = tile_type_intern(table, &(TileType){.kind = TILE_TYPE_SCALAR, .scalar = scalar});
+    return *known;
 }
 
 int64_t tile_type_lanes(const TileType *type) {

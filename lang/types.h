@@ -78,6 +78,7 @@ typedef struct TileType {
 typedef struct TileTypeTable TileTypeTable;
 TileTypeTable *tile_type_table_create(TileArena *arena);
 const TileType *tile_type_intern(TileTypeTable *table, const TileType *type);
+const TileType *tile_type_intern_scalar(TileTypeTable *table, TileScalar scalar);
 
 static inline bool tile_type_is_scalar(const TileType *type) { return type->kind == TILE_TYPE_SCALAR; }
 static inline bool tile_type_is_tile(const TileType *type) { return type->kind == TILE_TYPE_TILE; }

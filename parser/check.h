@@ -146,7 +146,8 @@ typedef struct TileBound {
     TileMeaning meaning;
     TileVar *var; /* or NULL */
     TileSpan span;
-    bool fixed; /* a parameter, dimension or tune name: may not be bound again further in */
+    bool fixed;      /* a parameter, dimension or tune name: may not be bound again further in */
+    uint32_t hidden; /* the place, plus 1, of the binding of the same name further out */
 } TileBound;
 
 typedef struct TileLoopFrame {
@@ -202,6 +203,7 @@ struct TileChecker {
     uint32_t where_begin, where_file;
     TileSumTable sums;
     TILE_LIST(TileBound) bounds;
+    TileMap innermost; /* by name: the place, plus 1, of the innermost binding */
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
     TileCache cache;
@@ -236,6 +238,10 @@ TileScopeMark tile_scope_open(TileChecker *c);
 void tile_scope_close(TileChecker *c, TileScopeMark mark);
 /* Of a scope whose ops stand in the block around it: what was emitted stays known. */
 void tile_scope_close_names(TileChecker *c, TileScopeMark mark);
+/* Binds a name, unasked. */
+void tile_scope_push(TileChecker *c, TileBound bound);
+/* Forgets all bindings but the first `count`. */
+void tile_scope_cut(TileChecker *c, size_t count);
 /* Binds a name in the innermost scope, or reports why not. */
 void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool fixed);
 TileVar *tile_scope_declare(TileChecker *c, TileNameRef name, TileMeaning value);
@@ -590,7 +596,7 @@ bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar,
 
 /* check_module.c */
 /* Verifies the module that was made; what is wrong then is ours. */
-tile_status tile_checker_verify(TileChecker *c, const TileItem *item);
+tile_status tile_checker_verify(TileChecker *c, const TileItem *item, bool whole);
 void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
                        const TileAst *ast, const TileLowerOptions *options);
 

@@ -18,7 +18,7 @@ bool tile_is_static(const TileItem *kernel, const char *name) {
 }
 
 static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning meaning) {
-    tile_list_push(c->arena, &c->bounds, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
+    tile_scope_push(c, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
 }
 
 static bool wrong_binding(TileChecker *c, const char *name, TileSpan span, const char *wanted) {
@@ -200,7 +200,7 @@ static bool bind_tune(TileChecker *c, const TileTune *tune) {
         if (tile_is_error(&m)) return false;
         if (!m.constant) return tile_fail(c, NOT_CONSTANT, tune->where->span, "`where` of a tune clause"), false;
         if (m.bits) return true;
-        c->bounds.count = bounds;
+        tile_scope_cut(c, bounds);
         if (!next_point(&point)) break;
     }
     return tile_fail(c, TUNE_EMPTY, tune->where->span), false;

@@ -27,7 +27,7 @@ static const TileGeneric *find_generic(const TileItem *item, const char *name) {
 }
 
 static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning meaning) {
-    tile_list_push(c->arena, &c->bounds, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
+    tile_scope_push(c, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
 }
 
 /* ---- unification ---- */
@@ -445,7 +445,7 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, cons
     TileMeaning result = ok && !tile_is_spent(c) ? run_body(c, &call, &frame) : tile_error_meaning();
     c->depth--;
     c->frame = frame.parent;
-    c->bounds.count = bounds;
+    tile_scope_cut(c, bounds);
     c->vars.count = vars;
     return result;
 }

@@ -187,10 +187,10 @@ static TileMeaning call_builtin(TileChecker *c, const Fold *fold, const TileMean
         TileArgumentExpr given = {.value = &operands[i]};
         tile_list_push(c->arena, &call->arguments, given);
         TileBound bound = {.name = operands[i].name, .meaning = arguments[i], .span = fold->function->span};
-        tile_list_push(c->arena, &c->bounds, bound);
+        tile_scope_push(c, bound);
     }
     TileMeaning result = function->builtin->check(c, call, function->builtin);
-    c->bounds.count = bounds;
+    tile_scope_cut(c, bounds);
     return result;
 }
 

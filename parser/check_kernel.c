@@ -22,8 +22,7 @@ static void bind_parameter(TileChecker *c, const TileParam *param, TileMeaning m
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", param->name);
         tile_report(c, d);
     }
-    tile_list_push(c->arena, &c->bounds,
-                   (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
+    tile_scope_push(c, (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
 }
 
 static void add_tensor(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
@@ -116,8 +115,8 @@ static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
             spread.items[i] = tile_scope_meaning(c, extra->name, extra->span);
         }
     }
-    tile_list_push(
-        c->arena, &c->bounds,
+    tile_scope_push(
+        c,
         (TileBound){.name = tile_spread_name(c, param->name), .meaning = spread, .span = param->span, .fixed = true});
 }
 
@@ -147,8 +146,7 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
         m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
     }
     tensor->dims[d] = m.sum ? m.sum : tile_sum_integer(&c->sums, 1);
-    tile_list_push(c->arena, &c->bounds,
-                   (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
+    tile_scope_push(c, (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
     return !is_static && m.sum;
 }
 

@@ -107,6 +107,7 @@ void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *di
                        .options = options,
                        .fill_word = "0"};
     tile_sum_table_init(&c->sums, arena);
+    tile_map_init(&c->innermost, arena);
     c->file_numbers = TILE_NEW_ARRAY(arena, uint32_t, diagnostics->files.count);
     for (size_t i = 1; i < diagnostics->files.count; i++) {
         const char *name = tile_intern_string(context->strings, diagnostics->files.items[i].name);
@@ -118,10 +119,8 @@ void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *di
 }
 
 static const TileItem *find_kernel(const TileAst *ast, const char *name) {
-    for (size_t i = 0; i < ast->items.count; i++)
-        if (ast->items.items[i]->kind == TILE_ITEM_KERNEL && strcmp(ast->items.items[i]->name, name) == 0)
-            return ast->items.items[i];
-    return NULL;
+    const TileItem *item = tile_map_get(&ast->named, tile_intern_string(ast->names, name));
+    return item && item->kind == TILE_ITEM_KERNEL ? item : NULL;
 }
 
 /* Errors of the choice of an instance, not of the text. */
@@ -140,10 +139,9 @@ static tile_status status_since(const TileDiagnostics *diagnostics, size_t count
     return TILE_INVALID_ARGUMENT;
 }
 
-tile_status tile_checker_verify(TileChecker *c, const TileItem *kernel) {
+tile_status tile_checker_verify(TileChecker *c, const TileItem *kernel, bool whole) {
     TileText text = {.arena = c->arena};
-    bool ok = tile_module_verify(c->module, &text) && !c->builder.error;
-    if (ok) return TILE_OK;
+    if (!c->builder.error && (!whole || tile_module_verify(c->module, &text))) return TILE_OK;
     tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INTERNAL, kernel->name_span, kernel->name,
                   c->builder.error ? c->builder.error : tile_text_get(&text));
     return TILE_INTERNAL;
@@ -170,7 +168,7 @@ tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnos
     c.module = module;
     tile_check_kernel(&c, item);
     tile_status status = status_since(diagnostics, count, errors);
-    if (status == TILE_OK) status = tile_checker_verify(&c, item);
+    if (status == TILE_OK) status = tile_checker_verify(&c, item, true);
     tile_arena_destroy(arena);
     if (status == TILE_OK)
         *out = module;
@@ -193,15 +191,15 @@ typedef struct ModuleCheck {
     const TileAst *ast;
     TileArena *arena;
     TileMap instances; /* the names of those that were checked */
+    bool verify;       /* what they became, too */
     bool spent;        /* something became too large: the rest is not looked at, which might as well */
 } ModuleCheck;
 
-static TileChecker begin_check(ModuleCheck *check, const TileLowerOptions *options) {
-    TileChecker c;
-    tile_checker_init(&c, check->context, check->diagnostics, check->arena, check->ast, options);
-    c.module = tile_module_create(check->context);
-    c.representative = true;
-    return c;
+static bool begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptions *options) {
+    tile_checker_init(c, check->context, check->diagnostics, check->arena, check->ast, options);
+    c->module = tile_module_create(check->context);
+    c->representative = true;
+    return c->module != NULL;
 }
 
 static bool differs_by_choice(const TileItem *kernel) {
@@ -254,12 +252,12 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
                                   bool second) {
     if (is_checked(check, instance_name(check, kernel, options, second))) return TILE_OK;
     uint32_t errors = check->diagnostics->error_count;
-    TileChecker c = begin_check(check, options);
-    if (!c.module) return TILE_OUT_OF_MEMORY;
+    TileChecker c;
+    if (!begin_check(check, &c, options)) return TILE_OUT_OF_MEMORY;
     c.second = second;
     tile_check_kernel(&c, kernel);
-    tile_status status =
-        check->diagnostics->error_count == errors ? tile_checker_verify(&c, kernel) : TILE_INVALID_SOURCE;
+    tile_status status = check->diagnostics->error_count == errors ? tile_checker_verify(&c, kernel, check->verify)
+                                                                   : TILE_INVALID_SOURCE;
     check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return status;
@@ -354,8 +352,8 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     uint32_t errors = check->diagnostics->error_count;
     for (size_t i = 0; i < item->generics.count; i++)
         if (item->generics.items[i].kind != TILE_GENERIC_TYPE && !item->generics.items[i].value) return TILE_OK;
-    TileChecker c = begin_check(check, &none);
-    if (!c.module) return TILE_OUT_OF_MEMORY;
+    TileChecker c;
+    if (!begin_check(check, &c, &none)) return TILE_OUT_OF_MEMORY;
     TileFrame frame = {.item = &nowhere, .ast = check->ast};
     TileMap extents;
     tile_map_init(&extents, check->arena);
@@ -378,8 +376,8 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
 static tile_status check_constant_item(ModuleCheck *check, const TileItem *item) {
     static const TileLowerOptions none = {0};
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
-    TileChecker c = begin_check(check, &none);
-    if (!c.module) return TILE_OUT_OF_MEMORY;
+    TileChecker c;
+    if (!begin_check(check, &c, &none)) return TILE_OUT_OF_MEMORY;
     TileFrame frame = {.item = &nowhere, .ast = check->ast};
     TileFunc *func = tile_func_create(c.module, "const", TILE_FUNC_DEVICE, TILE_FORM_TILE);
     c.frame = &frame;
@@ -424,6 +422,13 @@ static void check_duplicates(ModuleCheck *check) {
     }
 }
 
+/* What the check of one item took. */
+static bool renew_arena(ModuleCheck *check) {
+    tile_arena_destroy(check->arena);
+    check->arena = tile_arena_create(check->context->arena);
+    return check->arena != NULL;
+}
+
 static tile_status check_exports(ModuleCheck *check) {
     TileProgramInfo info;
     TILE_TRY(tile_list_kernels(check->diagnostics, check->ast, &info));
@@ -434,6 +439,7 @@ static tile_status check_exports(ModuleCheck *check) {
         TileLowerOptions options = {.bindings = export->bindings.items, .binding_count = export->bindings.count};
         tile_status status = check_instance(check, kernel, &options, false);
         if (status != TILE_OK) result = status;
+        if (!renew_arena(check)) return TILE_OUT_OF_MEMORY;
     }
     return result;
 }
@@ -452,20 +458,17 @@ static tile_status check_item(ModuleCheck *check, const TileItem *item) {
     return TILE_OK;
 }
 
-tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast) {
+tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify) {
     uint32_t errors = diagnostics->error_count;
-    ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast};
+    ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast, .verify = verify};
     tile_status result = TILE_OK;
     tile_map_init(&check.instances, context->arena);
-    check.arena = tile_arena_create(context->arena);
-    if (!check.arena) return TILE_OUT_OF_MEMORY;
+    if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     check_duplicates(&check);
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
         tile_status status = check_item(&check, ast->items.items[i]);
         if (status != TILE_OK) result = status;
-        tile_arena_destroy(check.arena);
-        check.arena = tile_arena_create(context->arena);
-        if (!check.arena) return TILE_OUT_OF_MEMORY;
+        if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     }
     if (result == TILE_OK) result = check_exports(&check);
     tile_arena_destroy(check.arena);

@@ -252,7 +252,7 @@ static bool add_tensor(TileChecker *c, Run *run, RunParam *p) {
 
 static void bind_name(TileChecker *c, const char *name, TileSpan span, int64_t value) {
     TileMeaning m = tile_sum_meaning(tile_sum_integer(&c->sums, value));
-    tile_list_push(c->arena, &c->bounds, (TileBound){.name = name, .meaning = m, .span = span});
+    tile_scope_push(c, (TileBound){.name = name, .meaning = m, .span = span});
 }
 
 static bool is_free(TileChecker *c, const char *name) {
@@ -274,7 +274,7 @@ static const char *free_name(TileChecker *c, const TileExpr *expr, const char *f
 static bool value_with(TileChecker *c, const TileExpr *expr, const char *name, int64_t value, int64_t *result) {
     bind_name(c, name, expr->span, value);
     bool ok = tile_check_constant(c, expr, "a dimension", result);
-    c->bounds.count--;
+    tile_scope_cut(c, c->bounds.count - 1);
     return ok;
 }
 
@@ -390,7 +390,7 @@ static bool find_shapes(TileChecker *c, Run *run) {
     bind_constants(c, run);
     bool ok = for_dimensions(c, run, bind_plain) && for_dimensions(c, run, bind_solved) &&
               for_dimensions(c, run, compare_dimension) && add_results(c, run);
-    c->bounds.count = frame.scope_base;
+    tile_scope_cut(c, frame.scope_base);
     c->frame = caller;
     return ok;
 }

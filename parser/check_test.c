@@ -267,7 +267,7 @@ tile_status tile_lower_test(TileContext *context, TileDiagnostics *diagnostics, 
     c.test = &state;
     emit_test(&c, item);
     tile_status status = diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
-    if (status == TILE_OK) status = tile_checker_verify(&c, item);
+    if (status == TILE_OK) status = tile_checker_verify(&c, item, true);
     tile_arena_destroy(scratch);
     if (status == TILE_OK) return TILE_OK;
     tile_module_destroy(stage->module);

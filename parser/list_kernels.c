@@ -51,6 +51,8 @@ typedef struct Lister {
     TileChecker *checker;
     TileArena *arena;
     const TileAst *ast;
+    TileMap kernels; /* their places in the list, plus 1, by name */
+    TileMap exports; /* by name: the file that had it last */
 } Lister;
 
 /* The source text with runs of white space as one space. */
@@ -141,7 +143,7 @@ static bool list_tunes(Lister *l, const TileItem *kernel, TileKernelInfo *info) 
             const char *target = tune->target ? tune->target : "cpu";
             if (strcmp(target, targets[t].target) == 0) ok = list_tune(l, tune, info);
         }
-        c->bounds.count = bounds;
+        tile_scope_cut(c, bounds);
     }
     return ok;
 }
@@ -162,15 +164,16 @@ static bool list_kernel(Lister *l, const TileItem *kernel, TileProgramInfo *out)
         tile_list_push(l->arena, &info.overlaps, kernel->overlaps.items[i].name);
     if (!list_tunes(l, kernel, &info)) return false;
     tile_list_push(l->arena, &out->kernels, info);
+    if (!tile_map_get(&l->kernels, kernel->name))
+        tile_map_set(&l->kernels, kernel->name, (void *)(uintptr_t)out->kernels.count);
     return true;
 }
 
 /* ---- exports ---- */
 
-static const TileKernelInfo *find_info(const TileProgramInfo *program, const char *name) {
-    for (size_t i = 0; i < program->kernels.count; i++)
-        if (program->kernels.items[i].name == name) return &program->kernels.items[i];
-    return NULL;
+static const TileKernelInfo *find_info(const Lister *l, const TileProgramInfo *program, const char *name) {
+    size_t at = (size_t)(uintptr_t)tile_map_get(&l->kernels, name);
+    return at ? &program->kernels.items[at - 1] : NULL;
 }
 
 bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name) {
@@ -197,17 +200,17 @@ static void add_to_name(TileText *name, const char *text) {
 }
 
 /* Functions that C can call, each of its own name; what was exported elsewhere (tile_parse_exports) stands apart. */
-static bool check_export_name(Lister *l, const TileExportInfo *info, const TileProgramInfo *out) {
+static bool check_export_name(Lister *l, const TileExportInfo *info) {
+    uintptr_t file = info->span.file;
     const char *why = tile_is_reserved_in_c(info->name) ? "is no name that a C or C++ function can have" : NULL;
-    for (size_t i = 0; i < out->exports.count; i++)
-        if (out->exports.items[i].span.file == info->span.file && strcmp(out->exports.items[i].name, info->name) == 0)
-            why = "is the name of two exports";
+    if ((uintptr_t)tile_map_get(&l->exports, info->name) == file) why = "is the name of two exports";
+    tile_map_set(&l->exports, info->name, (void *)file);
     if (why) tile_fail(l->checker, EXPORT_NAME, info->span, info->name, why);
     return !why;
 }
 
 static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
-    const TileKernelInfo *kernel = find_info(out, export->kernel.name);
+    const TileKernelInfo *kernel = find_info(l, out, export->kernel.name);
     TileChecker *c = l->checker;
     if (!kernel) return tile_fail_no_kernel(c, l->ast, export->kernel.span, export->kernel.name), false;
     if (export->arguments.count > kernel->generics.count)
@@ -231,22 +234,23 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
         tile_list_push(l->arena, &info.bindings, tile_binding_read(setting->name, text));
         add_to_name(&name, tile_arena_format(l->arena, "%s%s", setting->name, text));
     }
-    info.name = export->name ? export->name : tile_text_get(&name);
-    if (!check_export_name(l, &info, out)) return false;
+    info.name = tile_intern_string(l->ast->names, export->name ? export->name : tile_text_get(&name));
+    if (!check_export_name(l, &info)) return false;
     tile_list_push(l->arena, &out->exports, info);
     return true;
 }
 
 void tile_list_exported(TileArena *arena, TileProgramInfo *program) {
+    TileMap places;
+    tile_map_init(&places, arena);
+    for (size_t i = program->kernels.count; i-- > 0;)
+        tile_map_set(&places, program->kernels.items[i].name, (void *)(uintptr_t)(i + 1));
     for (size_t i = 0; i < program->exports.count; i++) {
         const TileExportInfo *export = &program->exports.items[i];
-        const TileKernelInfo *kernel = find_info(program, export->kernel);
+        if (tile_map_get(&places, export->name)) continue;
+        const TileKernelInfo *kernel = &program->kernels.items[(uintptr_t)tile_map_get(&places, export->kernel) - 1];
         TileKernelInfo info = *kernel;
         TileText text = {.arena = arena};
-        bool taken = false;
-        for (size_t k = 0; k < program->kernels.count; k++)
-            taken = taken || strcmp(program->kernels.items[k].name, export->name) == 0;
-        if (taken) continue;
         tile_text_format(&text, "%s: %s", export->name, kernel->signature);
         for (size_t k = 0; k < export->bindings.count; k++) {
             tile_text_format(&text, "%s%s = ", k ? ", " : " with ", export->bindings.items[k].name);
@@ -257,6 +261,7 @@ void tile_list_exported(TileArena *arena, TileProgramInfo *program) {
         info.signature = tile_text_get(&text);
         info.is_export = true;
         tile_list_push(arena, &program->kernels, info);
+        tile_map_set(&places, info.name, (void *)(uintptr_t)program->kernels.count);
     }
 }
 
@@ -275,7 +280,9 @@ tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, 
     c.func = tile_func_create(module, "list", TILE_FUNC_DEVICE, TILE_FORM_TILE);
     c.builder = tile_builder_at_end(module, &c.func->body);
     c.representative = true;
-    Lister lister = {&c, ast->arena, ast};
+    Lister lister = {.checker = &c, .arena = ast->arena, .ast = ast};
+    tile_map_init(&lister.kernels, ast->arena);
+    tile_map_init(&lister.exports, ast->arena);
     bool ok = true;
     for (size_t i = 0; i < ast->items.count; i++)
         if (ast->items.items[i]->kind == TILE_ITEM_KERNEL) ok = list_kernel(&lister, ast->items.items[i], out) && ok;

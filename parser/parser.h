@@ -107,7 +107,7 @@ typedef struct TileKernelInfo {
 } TileKernelInfo;
 
 typedef struct TileExportInfo {
-    const char *name; /* "softmax_bf16", or made from kernel and arguments */
+    const char *name; /* "softmax_bf16", or made from kernel and arguments; interned as all names */
     const char *kernel;
     TileSpan span;
     TILE_LIST(TileBinding) bindings;
@@ -132,8 +132,10 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
 
 /* ---- checking and lowering ---- */
 
-/* Checks all items, generic ones at one or two representative instances. */
-tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast) TILE_MUST_CHECK;
+/* Checks all items, generic ones at one or two representative instances. `verify`: what becomes of kernels, too, in
+ * which an error is ours; where it is off, lowering finds them. */
+tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
+                              bool verify) TILE_MUST_CHECK;
 
 /* `target` ("cpu", "gpu" or NULL) chooses among tune clauses. The function of the module has the kernel's name. */
 typedef struct TileLowerOptions {

@@ -11,7 +11,7 @@ TileScopeMark tile_scope_open(TileChecker *c) {
 }
 
 void tile_scope_close(TileChecker *c, TileScopeMark mark) {
-    c->bounds.count = mark.bounds;
+    tile_scope_cut(c, mark.bounds);
     c->vars.count = mark.vars;
     c->atoms.count = mark.atoms;
     c->cache.count = mark.cache;
@@ -20,7 +20,7 @@ void tile_scope_close(TileChecker *c, TileScopeMark mark) {
 }
 
 void tile_scope_close_names(TileChecker *c, TileScopeMark mark) {
-    c->bounds.count = mark.bounds;
+    tile_scope_cut(c, mark.bounds);
     c->vars.count = mark.vars;
     c->sums.facts.count = mark.facts;
     c->scope_start = mark.scope_start;
@@ -34,10 +34,27 @@ size_t tile_facts_hide(TileChecker *c) {
 
 void tile_facts_restore(TileChecker *c, size_t hidden) { c->sums.facts.count = hidden; }
 
+void tile_scope_push(TileChecker *c, TileBound bound) {
+    TileMapEntry *entry = tile_map_find(&c->innermost, bound.name);
+    bound.hidden = entry ? (uint32_t)(uintptr_t)entry->value : 0;
+    tile_list_push(c->arena, &c->bounds, bound);
+    void *place = (void *)(uintptr_t)c->bounds.count;
+    if (entry)
+        entry->value = place;
+    else
+        tile_map_set(&c->innermost, bound.name, place);
+}
+
+void tile_scope_cut(TileChecker *c, size_t count) {
+    while (c->bounds.count > count) {
+        const TileBound *last = &c->bounds.items[--c->bounds.count];
+        tile_map_find(&c->innermost, last->name)->value = (void *)(uintptr_t)last->hidden;
+    }
+}
+
 TileBound *tile_scope_find(TileChecker *c, const char *name) {
-    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;)
-        if (c->bounds.items[i].name == name) return &c->bounds.items[i];
-    return NULL;
+    size_t place = (size_t)(uintptr_t)tile_map_get(&c->innermost, name);
+    return place > c->frame->scope_base ? &c->bounds.items[place - 1] : NULL;
 }
 
 /* A name may be bound anew further in, but not in the same scope, and what a kernel is given never. */
@@ -52,8 +69,7 @@ void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
         tile_report(c, d);
     }
-    tile_list_push(c->arena, &c->bounds,
-                   (TileBound){.name = name.name, .meaning = meaning, .span = name.span, .fixed = fixed});
+    tile_scope_push(c, (TileBound){.name = name.name, .meaning = meaning, .span = name.span, .fixed = fixed});
 }
 
 TileVar *tile_scope_flag(TileChecker *c, const char *name, TileMeaning value) {

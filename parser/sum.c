@@ -2,32 +2,36 @@
 
 #include <string.h>
 
+enum { NO_FACT = 1 }; /* the stamp of a proof that needs none */
+
 /* ---- the table ---- */
 
 void tile_sum_table_init(TileSumTable *table, TileArena *arena) {
-    *table = (TileSumTable){.arena = arena, .capacity = 256};
+    *table = (TileSumTable){.arena = arena, .capacity = 128, .bucket_count = 16, .stamp = NO_FACT};
     table->slots = TILE_NEW_ARRAY(arena, TileSum *, table->capacity);
+    table->buckets = TILE_NEW_ARRAY(arena, TileSymbol *, table->bucket_count);
 }
 
-static bool same_product(const TileProduct *a, const TileProduct *b) {
-    return a->degree == b->degree && memcmp(a->symbols, b->symbols, a->degree * sizeof *a->symbols) == 0;
-}
-
-static uint32_t hash_sum(int64_t constant, const TileProduct *products, uint32_t count) {
-    uint64_t hash = (uint64_t)constant * 0x9e3779b97f4a7c15u;
+static uint32_t hash_products(const TileProduct *products, uint32_t count) {
+    uint64_t hash = count;
     for (uint32_t i = 0; i < count; i++) {
         hash = (hash ^ (uint64_t)products[i].factor) * 0x100000001b3u;
         for (uint32_t k = 0; k < products[i].degree; k++) hash = (hash ^ products[i].symbols[k]->id) * 0x100000001b3u;
     }
-    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93u; /* a mixer of Stafford's kind: the low bits are used */
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool equals(const TileSum *sum, uint32_t hash, int64_t constant, const TileProduct *products, uint32_t count) {
-    if (sum->hash != hash || sum->constant != constant || sum->count != count) return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (sum->products[i].factor != products[i].factor || !same_product(&sum->products[i], &products[i]))
-            return false;
+static size_t slot_of(const TileSumTable *table, uint32_t hash, int64_t constant) {
+    uint64_t mixed = ((uint64_t)constant ^ (uint64_t)hash << 32 ^ hash) * 0x9e3779b97f4a7c15u;
+    return mixed >> 32 & (table->capacity - 1);
+}
+
+static bool same_products(const TileProduct *a, const TileProduct *b, uint32_t count) {
+    for (uint32_t i = 0; a != b && i < count; i++) {
+        if (a[i].factor != b[i].factor || a[i].degree != b[i].degree) return false;
+        for (uint32_t k = 0; k < a[i].degree; k++)
+            if (a[i].symbols[k] != b[i].symbols[k]) return false;
+    }
     return true;
 }
 
@@ -38,26 +42,41 @@ static void grow_table(TileSumTable *table) {
     table->slots = TILE_NEW_ARRAY(table->arena, TileSum *, table->capacity);
     for (size_t i = 0; i < old_capacity; i++) {
         if (!old[i]) continue;
-        size_t slot = old[i]->hash & (table->capacity - 1);
+        size_t slot = slot_of(table, old[i]->hash, old[i]->constant);
         while (table->slots[slot]) slot = (slot + 1) & (table->capacity - 1);
         table->slots[slot] = old[i];
     }
 }
 
-static const TileSum *intern(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count) {
+/* The sum of these products, which have this hash, and a constant. `kept`: they lie in the arena already. */
+static const TileSum *intern_hashed(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count,
+                                    uint32_t hash, bool kept) {
     if (table->count * 2 >= table->capacity) grow_table(table);
-    uint32_t hash = hash_sum(constant, products, count);
-    size_t slot = hash & (table->capacity - 1);
-    for (; table->slots[slot]; slot = (slot + 1) & (table->capacity - 1))
-        if (equals(table->slots[slot], hash, constant, products, count)) return table->slots[slot];
+    size_t slot = slot_of(table, hash, constant);
+    for (const TileSum *sum; (sum = table->slots[slot]); slot = (slot + 1) & (table->capacity - 1))
+        if (sum->hash == hash && sum->constant == constant && sum->count == count &&
+            same_products(sum->products, products, count))
+            return sum;
     TileSum *sum = TILE_NEW(table->arena, TileSum);
     sum->constant = constant;
     sum->count = count;
     sum->hash = hash;
-    sum->products = count ? tile_arena_copy(table->arena, products, count * sizeof *products) : NULL;
+    sum->products = kept || !count ? products : tile_arena_copy(table->arena, products, count * sizeof *products);
     table->slots[slot] = sum;
     table->count++;
     return sum;
+}
+
+static const TileSum *intern(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count) {
+    if (!count) return tile_sum_integer(table, constant);
+    return intern_hashed(table, constant, products, count, hash_products(products, count), false);
+}
+
+/* The sum with another constant. */
+static const TileSum *with_constant(TileSumTable *table, const TileSum *sum, int64_t constant) {
+    if (sum->constant == constant) return sum;
+    if (!sum->count) return tile_sum_integer(table, constant);
+    return intern_hashed(table, constant, sum->products, sum->count, sum->hash, true);
 }
 
 /* ---- symbols ---- */
@@ -66,8 +85,7 @@ static TileSymbol *new_symbol(TileSumTable *table, TileSymbolKind kind, const ch
     TileSymbol *symbol = TILE_NEW(table->arena, TileSymbol);
     symbol->kind = kind;
     symbol->name = name;
-    symbol->id = (uint32_t)table->symbols.count;
-    tile_list_push(table->arena, &table->symbols, symbol);
+    symbol->id = table->symbol_count++;
     return symbol;
 }
 
@@ -84,17 +102,30 @@ TileSymbol *tile_symbol_known(TileSumTable *table, const char *name, int64_t val
     return symbol;
 }
 
+/* What failed has to be tried again if there is something new about a symbol that it may have met. */
+static void count_bound(TileSumTable *table, const TileSymbol *symbol) {
+    table->bound_count += symbol->id < table->asked_symbols;
+}
+
 void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
-    table->bound_count++;
+    count_bound(table, symbol);
     if (lower && symbol->lower_count < TILE_MAX_BOUNDS) symbol->lower[symbol->lower_count++] = lower;
     if (upper && symbol->upper_count < TILE_MAX_BOUNDS) symbol->upper[symbol->upper_count++] = upper;
 }
 
-const TileSum *tile_sum_integer(TileSumTable *table, int64_t value) { return intern(table, value, NULL, 0); }
+const TileSum *tile_sum_integer(TileSumTable *table, int64_t value) {
+    uint64_t place = (uint64_t)value + TILE_SMALL_INTEGERS / 2;
+    bool small = place < TILE_SMALL_INTEGERS;
+    if (small && table->integers[place]) return table->integers[place];
+    const TileSum *sum = intern_hashed(table, value, NULL, 0, 0, true);
+    if (small) table->integers[place] = sum;
+    return sum;
+}
 
 const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol) {
+    if (symbol->sum) return symbol->sum;
     TileProduct product = {.factor = 1, .degree = 1, .symbols = {symbol}};
-    return intern(table, 0, &product, 1);
+    return symbol->sum = intern(table, 0, &product, 1);
 }
 
 const TileSum *tile_sum_product(TileSumTable *table, const TileProduct *product) {
@@ -114,17 +145,38 @@ static int compare_products(const TileProduct *a, const TileProduct *b) {
 static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 static int64_t wrap_multiply(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
-/* A sum as one symbol of its own, where the normal form would grow too large. */
-static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
+static TileSymbol **bucket_of(const TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
     uint64_t hash = ((uint64_t)(uintptr_t)a * 3 + (uint64_t)(uintptr_t)b + kind) * 0x9e3779b97f4a7c15u;
-    TileSymbol **bucket = &table->buckets[hash >> 32 & (TILE_SYMBOL_BUCKETS - 1)];
-    for (TileSymbol *other = *bucket; other; other = other->next)
-        if (other->kind == kind && other->a == a && other->b == b) return tile_sum_symbol(table, other);
-    TileSymbol *symbol = new_symbol(table, kind, NULL);
+    return &table->buckets[hash >> 32 & (table->bucket_count - 1)];
+}
+
+static void link_symbol(TileSumTable *table, TileSymbol *symbol) {
+    TileSymbol **bucket = bucket_of(table, symbol->kind, symbol->a, symbol->b);
     symbol->next = *bucket;
     *bucket = symbol;
+}
+
+static void grow_buckets(TileSumTable *table) {
+    TileSymbol **old = table->buckets;
+    size_t old_count = table->bucket_count;
+    table->bucket_count *= 4;
+    table->buckets = TILE_NEW_ARRAY(table->arena, TileSymbol *, table->bucket_count);
+    for (size_t i = 0; i < old_count; i++)
+        for (TileSymbol *symbol = old[i], *next; symbol; symbol = next) {
+            next = symbol->next;
+            link_symbol(table, symbol);
+        }
+}
+
+/* A sum as one symbol of its own, where the normal form would grow too large. */
+static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
+    for (TileSymbol *other = *bucket_of(table, kind, a, b); other; other = other->next)
+        if (other->kind == kind && other->a == a && other->b == b) return tile_sum_symbol(table, other);
+    if (table->compound_count++ == table->bucket_count) grow_buckets(table);
+    TileSymbol *symbol = new_symbol(table, kind, NULL);
     symbol->a = a;
     symbol->b = b;
+    link_symbol(table, symbol);
     symbol->host = tile_sum_is_host(a) && (!b || tile_sum_is_host(b));
     return tile_sum_symbol(table, symbol);
 }
@@ -132,6 +184,9 @@ static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const 
 static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
     if (tile_sum_is_literal(b, 0)) return a;
     if (factor == 1 && tile_sum_is_literal(a, 0)) return b;
+    int64_t constant = wrap_add(a->constant, wrap_multiply(b->constant, factor));
+    if (b->count == 0) return with_constant(table, a, constant);
+    if (a->count == 0 && factor == 1) return with_constant(table, b, constant);
     if (a->count + b->count > TILE_MAX_PRODUCTS) {
         if (a->count > 1) a = as_symbol(table, TILE_SYMBOL_GROUP, a, NULL);
         if (b->count > 1) b = as_symbol(table, TILE_SYMBOL_GROUP, b, NULL);
@@ -184,8 +239,8 @@ const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const Ti
     bool large = (a->count + 1) * (b->count + 1) > TILE_MAX_PRODUCTS || degree_of(a) + degree_of(b) > TILE_MAX_DEGREE;
     if (large) return as_symbol(table, TILE_SYMBOL_MUL, a, b);
     const TileSum *result = tile_sum_integer(table, wrap_multiply(a->constant, b->constant));
-    result = add_scaled(table, result, add_scaled(table, a, tile_sum_integer(table, a->constant), -1), b->constant);
-    result = add_scaled(table, result, add_scaled(table, b, tile_sum_integer(table, b->constant), -1), a->constant);
+    if (b->constant) result = add_scaled(table, result, with_constant(table, a, 0), b->constant);
+    if (a->constant) result = add_scaled(table, result, with_constant(table, b, 0), a->constant);
     for (uint32_t i = 0; i < a->count; i++)
         for (uint32_t k = 0; k < b->count; k++)
             result = tile_sum_add(table, result, multiply_products(table, &a->products[i], &b->products[k]));
@@ -317,23 +372,23 @@ bool tile_sum_is_host(const TileSum *sum) {
 /* sum = coefficient * symbol + rest; false where the symbol also stands in a higher power. */
 static bool take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
                        const TileSum **rest) {
+    TileProduct kept[TILE_MAX_PRODUCTS];
+    uint32_t kept_count = 0;
     *coefficient = tile_sum_integer(table, 0);
-    *rest = tile_sum_integer(table, sum->constant);
     for (uint32_t i = 0; i < sum->count; i++) {
-        TileProduct other = {.factor = sum->products[i].factor};
-        uint32_t power = 0;
-        for (uint32_t k = 0; k < sum->products[i].degree; k++) {
-            TileSymbol *s = sum->products[i].symbols[k];
-            if (s == symbol)
-                power++;
-            else
-                other.symbols[other.degree++] = s;
+        const TileProduct *product = &sum->products[i];
+        TileProduct other = {.factor = product->factor};
+        for (uint32_t k = 0; k < product->degree; k++)
+            if (product->symbols[k] != symbol) other.symbols[other.degree++] = product->symbols[k];
+        if (other.degree == product->degree) {
+            kept[kept_count++] = *product;
+            continue;
         }
-        if (power > 1) return false;
+        if (other.degree + 1 != product->degree) return false;
         const TileSum *term = other.degree ? intern(table, 0, &other, 1) : tile_sum_integer(table, other.factor);
-        const TileSum **into = power ? coefficient : rest;
-        *into = tile_sum_add(table, *into, term);
+        *coefficient = tile_sum_add(table, *coefficient, term);
     }
+    *rest = intern(table, sum->constant, kept, kept_count);
     return true;
 }
 
@@ -392,9 +447,11 @@ static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const
 static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     for (size_t i = 0; i < table->facts.count; i++) {
         TileFact fact = table->facts.items[i];
-        if (fact.symbol == symbol && fact.upper != goal->up &&
-            prove_with(table, goal->coefficient, fact.bound, goal->rest, goal->needs, goal->fuel))
-            return true;
+        if (fact.symbol != symbol || fact.upper == goal->up ||
+            !prove_with(table, goal->coefficient, fact.bound, goal->rest, goal->needs, goal->fuel))
+            continue;
+        if (table->facts_used <= i) table->facts_used = i + 1;
+        return true;
     }
     return false;
 }
@@ -425,10 +482,17 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     return prove_by_facts(table, symbol, &goal);
 }
 
-/* Differs wherever other bounds hold. */
-static uint64_t epoch(const TileSumTable *table) {
-    enum { MOST_FACTS = 4096 };
-    return (table->bound_count + 1) * MOST_FACTS + table->facts.count % MOST_FACTS;
+static uint64_t fact_stamp(const TileSumTable *table, size_t count) {
+    return count ? table->facts.items[count - 1].stamp : NO_FACT;
+}
+
+/* Facts are a stack: where one still holds, so do those before it. */
+static bool still_proven(const TileSumTable *table, const TileProof *proof) {
+    return proof->stamp && proof->facts <= table->facts.count && proof->stamp == fact_stamp(table, proof->facts);
+}
+
+static bool still_fails(const TileSumTable *table, const TileProof *proof, unsigned fuel) {
+    return proof->stamp == table->bound_count + 1 && proof->facts >= table->facts.count && proof->fuel >= fuel;
 }
 
 /* What was tried under the same bounds is not tried again. What an attempt that failed would have needed is not
@@ -436,19 +500,26 @@ static uint64_t epoch(const TileSumTable *table) {
 static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *needs, unsigned fuel) {
     TileSum *sum = (TileSum *)tile_sum_resolve(table, question);
     if (sum->count == 0) return sum->constant >= 0;
-    uint64_t now = epoch(table);
-    int kind = needs != NULL;
-    if (sum->proven == now) return true;
-    if (sum->failed[kind] == now && sum->failed_fuel[kind] >= fuel) return false;
-    unsigned had = needs ? needs->count : 0;
-    if (prove_by_newest(table, sum, needs, fuel)) {
-        if (!needs || needs->count == had) sum->proven = now;
+    size_t used = table->facts_used;
+    TileProof *failed = &sum->failed[needs != NULL];
+    if (still_proven(table, &sum->proven)) {
+        if (used < sum->proven.facts) table->facts_used = sum->proven.facts;
         return true;
     }
-    if (needs) needs->count = had;
-    sum->failed[kind] = now;
-    sum->failed_fuel[kind] = (uint8_t)fuel;
-    return false;
+    if (still_fails(table, failed, fuel)) return false;
+    unsigned had = needs ? needs->count : 0;
+    table->facts_used = 0;
+    bool proven = prove_by_newest(table, sum, needs, fuel);
+    size_t facts = table->facts_used;
+    table->facts_used = proven && facts > used ? facts : used;
+    if (!proven) {
+        if (needs) needs->count = had;
+        *failed = (TileProof){table->bound_count + 1, (uint32_t)table->facts.count, (uint8_t)fuel};
+        table->asked_symbols = table->symbol_count;
+    } else if (!needs || needs->count == had) {
+        sum->proven = (TileProof){fact_stamp(table, facts), (uint32_t)facts, 0};
+    }
+    return proven;
 }
 
 bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
@@ -459,8 +530,8 @@ bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds 
 /* ---- facts ---- */
 
 static void add_fact(TileSumTable *table, const TileSymbol *symbol, const TileSum *bound, bool upper) {
-    table->bound_count++;
-    tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, upper});
+    count_bound(table, symbol);
+    tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, ++table->stamp, upper});
 }
 
 /* A product of two or more that is at least 1, each factor being at least 0: each is at least 1. */

@@ -11,7 +11,7 @@
 typedef struct TileSum TileSum;
 typedef struct TileSymbol TileSymbol;
 
-enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SYMBOL_BUCKETS = 1024 };
+enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32 };
 
 typedef enum TileSymbolKind {
     TILE_SYMBOL_VALUE, /* a dimension, a parameter, a loop's integer, anything computed otherwise */
@@ -34,6 +34,7 @@ struct TileSymbol {
     TileValue *value;                                               /* VALUE */
     const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; each of them holds */
     uint8_t lower_count, upper_count;
+    const TileSum *sum;   /* the symbol alone; NULL until asked for */
     const TileSum *needs; /* the bounds hold only where this is >= 0, which a launch has to check; or NULL */
     bool host;            /* computed before any grid */
 };
@@ -44,31 +45,44 @@ typedef struct TileProduct {
     TileSymbol *symbols[TILE_MAX_DEGREE]; /* by id */
 } TileProduct;
 
+/* What came of an attempt to prove. One that succeeded holds as long as the newest of the facts that it used; one that
+ * failed until there is a new bound, or a fact more than there were. */
+typedef struct TileProof {
+    uint64_t stamp; /* succeeded: of that fact, or 1 without one; failed: the number of bounds, plus 1; 0: not tried */
+    uint32_t facts; /* how many there were up to that fact, or at all */
+    uint8_t fuel;   /* failed: with so much */
+} TileProof;
+
 struct TileSum {
     int64_t constant;
-    uint32_t count, hash;
+    uint32_t count, hash; /* of the products */
     const TileProduct *products;
-    const TileSum *resolved;    /* known symbols replaced by their values; NULL until asked for */
-    uint64_t proven, failed[2]; /* when (an epoch of the table) it was; failed: without and with needs, */
-    uint8_t failed_fuel[2];     /* and with how much fuel */
-    size_t cache;               /* the emitter's */
+    const TileSum *resolved;     /* known symbols replaced by their values; NULL until asked for */
+    TileProof proven, failed[2]; /* failed: without and with needs */
+    size_t cache;                /* the emitter's */
 };
 
 /* A bound of a symbol that holds in some scopes only. */
 typedef struct TileFact {
     const TileSymbol *symbol;
     const TileSum *bound;
+    uint64_t stamp; /* no two facts have the same */
     bool upper;
 } TileFact;
 
 typedef struct TileSumTable {
     TileArena *arena;
     TILE_LIST(TileFact) facts; /* cut back to their old count where a scope ends */
-    uint64_t bound_count;      /* bounds and facts ever added */
+    uint64_t bound_count;      /* bounds and facts ever added that an attempt to prove may have missed */
+    uint64_t stamp;            /* of the newest fact ever; begins with 1 */
+    size_t facts_used;         /* by the proof that goes on: so many facts hold up to the newest of them */
+    uint32_t asked_symbols;    /* symbols younger than this were in no question yet */
     TileSum **slots;
     size_t capacity, count;
-    TILE_LIST(TileSymbol *) symbols;
-    TileSymbol *buckets[TILE_SYMBOL_BUCKETS]; /* compound symbols by kind and operands */
+    uint32_t symbol_count;
+    TileSymbol **buckets; /* compound symbols by kind and operands */
+    size_t bucket_count, compound_count;
+    const TileSum *integers[TILE_SMALL_INTEGERS]; /* once asked for */
 } TileSumTable;
 
 void tile_sum_table_init(TileSumTable *table, TileArena *arena);

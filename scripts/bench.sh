@@ -9,6 +9,10 @@ cmake --build --preset release --target tile_bench tilec
 mkdir -p build/bench
 clang-22 -I. -O3 -march=native -ffast-math -fveclib=libmvec -fPIC -shared bench/peers.c bench/peers_products.c -o build/bench/peers.so -lmvec -lm
 
+python3 bench/long_text.py many stdlib 10000 >build/bench/many.tile
+python3 bench/long_text.py one 10000 >build/bench/one.tile
+
 echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(clang-22 --version | head -n 1)"
 # OpenBLAS takes new processors for very old ones unless it is told.
-OPENBLAS_CORETYPE=SkylakeX exec build/release/bin/tile_bench build/bench/peers.so stdlib build/release/bin/tilec "$@"
+OPENBLAS_CORETYPE=SkylakeX exec build/release/bin/tile_bench build/bench/peers.so stdlib build/release/bin/tilec \
+    build/bench/many.tile build/bench/one.tile "$@"

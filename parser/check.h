@@ -163,6 +163,7 @@ typedef struct TileFrame {
     const TileAst *ast;
     size_t scope_base;
     TileSpan call;
+    bool binding;      /* arguments are being bound: what is wrong with them is wrong in the caller */
     bool lifted;       /* scalar parameters stand for tiles */
     TileMeaning shape; /* lifted: the arguments' common shape */
     bool has_flags;    /* some `return` does not stand last */
@@ -314,6 +315,29 @@ const char *tile_bare_text(TileChecker *c, TileSpan span);
 const char *tile_operand_text(TileChecker *c, const TileExpr *expr);
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name);
 TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m);
+
+/* ---- candidates.c: what a call could have meant ---- */
+
+/* Notes with the forms of a built-in function and, where there are several, why each does not fit. */
+void tile_note_forms(TileChecker *c, TileDiagnostic *d, const TileExpr *call, const char *name);
+/* Tries the names of their arguments. */
+void tile_nearest_form(TileChecker *c, TileNearest *nearest, const char *name);
+
+enum { TILE_MAX_CANDIDATES = 8 };
+typedef struct TileCandidate {
+    const TileItem *item;
+    const TileAst *ast;
+    const char *module; /* NULL: imported by a path */
+} TileCandidate;
+/* The items of this name that imports of the frame's file bring, TILE_MAX_CANDIDATES at most. */
+unsigned tile_find_candidates(const TileChecker *c, const char *name, TileCandidate *found);
+static inline bool tile_is_ambiguous(const TileChecker *c, const char *name) {
+    TileCandidate found[TILE_MAX_CANDIDATES];
+    return tile_find_candidates(c, name, found) > 1;
+}
+/* Reports a name that several imports bring. `call`, which may be NULL, is tried with each of them; `index` are the
+ * brackets before its arguments, or NULL. */
+void tile_fail_ambiguous(TileChecker *c, const char *name, TileSpan span, const TileExpr *call, const TileExpr *index);
 
 /* ---- emit.c ---- */
 

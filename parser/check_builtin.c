@@ -26,27 +26,14 @@ static const char *callee_name(const TileExpr *call) {
     return callee->kind == TILE_EXPR_NAME || callee->kind == TILE_EXPR_FIELD ? callee->name : "the function";
 }
 
-/* What can be meant, where a name has several forms or arguments with names. */
-static void add_forms(TileChecker *c, TileDiagnostic *diagnostic, const char *name) {
-    static const char *const forms[][2] = {
-        {"min", "`min(a, b)` of two values, or `min(v, axis = .., keep = ..)` along axes of a tile"},
-        {"max", "`max(a, b)` of two values, or `max(v, axis = .., keep = ..)` along axes of a tile"},
-        {"sum", "`sum(v, axis = .., keep = ..)`"},
-        {"prod", "`prod(v, axis = .., keep = ..)`"},
-        {"mean", "`mean(v, axis = .., keep = ..)`"},
-        {"any", "`any(v, axis = .., keep = ..)`"},
-        {"all", "`all(v, axis = .., keep = ..)`"},
-        {"argmin", "`argmin(v, axis = ..)`"},
-        {"argmax", "`argmax(v, axis = ..)`"},
-        {"cumsum", "`cumsum(v, axis = .., reverse = .., exclusive = ..)`"},
-        {"cumprod", "`cumprod(v, axis = .., reverse = .., exclusive = ..)`"},
-        {"dot", "`dot(a, b)` or `dot(a, b, acc)`"},
-        {"span", "`span(start, B)`, or `span(lo..hi, B)` with a limit"},
-        {"tiles", "`tiles(N, B)` or `tiles(lo..hi, B)`"},
-    };
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (strcmp(forms[i][0], name) == 0)
-            tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0}, "it is written %s", forms[i][1]);
+/* `sum(v, 1)` means `sum(v, axis = 1)`. */
+static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr *call, unsigned place) {
+    const TileArgumentExpr *argument = place < call->arguments.count ? &call->arguments.items[place] : NULL;
+    bool axes = argument && !argument->name && !tile_named_argument(call, "axis") &&
+                (argument->value->kind == TILE_EXPR_INTEGER || argument->value->kind == TILE_EXPR_TUPLE);
+    if (!axes) return;
+    tile_diagnostic_edit(c->diagnostics, d, argument->value->span, "axis = %s",
+                         tile_span_text(c, argument->value->span));
 }
 
 bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
@@ -58,15 +45,17 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
             TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span,
                                               callee_name(call), argument->name);
             TileNearest nearest = tile_nearest(argument->name);
-            for (const char *const *name = names; name && *name; name++) tile_nearest_try(&nearest, *name);
+            tile_nearest_form(c, &nearest, callee_name(call));
             tile_propose_nearest(c, d, argument->name_span, &nearest);
-            add_forms(c, tile_report(c, d), callee_name(call));
+            tile_note_forms(c, tile_report(c, d), call, callee_name(call));
             return false;
         }
         count += !argument->name;
     }
     if (count >= least && count <= most) return true;
-    add_forms(c, tile_report_count(c, call->span, callee_name(call), least, most, count), callee_name(call));
+    TileDiagnostic *d = tile_report_count(c, call->span, callee_name(call), least, most, count);
+    if (count == most + 1 && name_allowed("axis", names)) propose_axis_name(c, d, call, most);
+    tile_note_forms(c, d, call, callee_name(call));
     return false;
 }
 
@@ -410,7 +399,12 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *call, const TileBu
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CALLABLE, call->span, "`iota[B]` is a tile: it");
     TileSpan parentheses = {call->span.file, call->a->span.end, call->span.end};
-    tile_diagnostic_edit(c->diagnostics, d, parentheses, "%s", "");
+    bool sized = call->a->kind == TILE_EXPR_NAME && call->arguments.count == 1;
+    const char *size = sized ? tile_span_text(c, call->arguments.items[0].value->span) : NULL;
+    if (sized)
+        tile_diagnostic_edit(c->diagnostics, d, parentheses, "[%s]", size);
+    else if (call->a->kind == TILE_EXPR_INDEX)
+        tile_diagnostic_edit(c->diagnostics, d, parentheses, "%s", "");
     tile_report(c, d);
     return tile_error_meaning();
 }

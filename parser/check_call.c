@@ -435,12 +435,14 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, cons
     size_t bounds = c->bounds.count, vars = c->vars.count;
     c->frame = &frame;
     c->depth++;
+    frame.binding = true;
     bool ok = bind_explicit(c, &call, generics, generic_count);
     for (unsigned i = 0; ok && i < count; i++) ok = unify_argument(c, &call, i);
     for (unsigned i = 0; ok && i < count; i++) ok = settle_literal(c, &call, i);
     ok = ok && bind_defaults(c, &call);
     for (unsigned i = 0; ok && i < count; i++)
         bind(c, call.item->params.items[i].name, call.item->params.items[i].span, arguments[i]);
+    frame.binding = false;
     tile_spend(c, CALL_COST);
     TileMeaning result = ok && !tile_is_spent(c) ? run_body(c, &call, &frame) : tile_error_meaning();
     c->depth--;
@@ -494,6 +496,13 @@ TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const
                               (unsigned)arguments.count, call->span);
 }
 
+/* A call by a name that several imports bring, where nothing nearer has it. */
+static bool is_ambiguous_call(TileChecker *c, const TileExpr *callee) {
+    const TileAst *where;
+    if (callee->kind != TILE_EXPR_NAME || tile_scope_find(c, callee->name)) return false;
+    return !tile_find_item(c->frame->ast, callee->name, false, &where) && tile_is_ambiguous(c, callee->name);
+}
+
 static TileMeaning check_conversion(TileChecker *c, const TileExpr *call, const TileMeaning *type) {
     if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
@@ -509,7 +518,12 @@ TileMeaning tile_check_call(TileChecker *c, const TileExpr *expr) {
     if (approximate && !tile_scope_find(c, callee->a->name)) return tile_check_approximate(c, expr);
     if (tile_is_maker(c, expr)) return tile_check_maker(c, expr);
     const TileExpr *index = callee->kind == TILE_EXPR_INDEX ? callee : NULL;
-    TileMeaning m = tile_check_expr(c, index ? index->a : callee);
+    const TileExpr *named = index ? index->a : callee;
+    if (is_ambiguous_call(c, named)) {
+        tile_fail_ambiguous(c, named->name, named->span, expr, index);
+        return tile_error_meaning();
+    }
+    TileMeaning m = tile_check_expr(c, named);
     switch (m.kind) {
     case TILE_MEANING_ERROR: return m;
     case TILE_MEANING_BUILTIN: return m.builtin->check(c, expr, m.builtin);

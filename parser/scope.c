@@ -175,29 +175,16 @@ static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span)
     return tile_error_meaning();
 }
 
-/* Does another import bring the same name? */
-static bool is_ambiguous(TileChecker *c, const TileItem *item, TileSpan span) {
-    const TileAst *ast = c->frame->ast, *where;
-    for (size_t i = 0; i < ast->imports.count; i++) {
-        const TileAst *import = ast->imports.items[i];
-        const TileItem *other = import ? tile_find_item(import, item->name, false, &where) : NULL;
-        if (!other || other == item) continue;
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_AMBIGUOUS_NAME, span, item->name, item->name);
-        tile_diagnostic_note(c->diagnostics, d, item->name_span, "`%s` is declared here", item->name);
-        tile_diagnostic_note(c->diagnostics, d, other->name_span, "and here");
-        tile_report(c, d);
-        return true;
-    }
-    return false;
-}
-
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
     TileBound *bound = tile_scope_find(c, name);
     if (bound) return bound->var ? bound->var->now : bound->meaning;
     const TileAst *ast = NULL;
     const TileItem *item = tile_find_item(c->frame->ast, name, true, &ast);
     if (item && item->broken) return tile_error_meaning();
-    if (item && ast != c->frame->ast && is_ambiguous(c, item, span)) return tile_error_meaning();
+    if (item && ast != c->frame->ast && tile_is_ambiguous(c, name)) {
+        tile_fail_ambiguous(c, name, span, NULL, NULL);
+        return tile_error_meaning();
+    }
     if (item && item->kind == TILE_ITEM_CONST) return constant_meaning(c, item, ast, span);
     if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
     TileScalar scalar;
@@ -243,13 +230,28 @@ void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan s
 
 /* ---- reporting ---- */
 
+static bool is_inside(TileSpan span, TileSpan outer) {
+    return span.file == outer.file && span.begin >= outer.begin && span.end <= outer.end;
+}
+
+/* Where the function is declared, unless that is shown already. */
+static void note_declaration(TileChecker *c, TileDiagnostic *diagnostic, const TileItem *item) {
+    if (!diagnostic || is_inside(diagnostic->span, item->span)) return;
+    for (size_t i = 0; i < diagnostic->notes.count; i++)
+        if (is_inside(diagnostic->notes.items[i].span, item->span)) return;
+    tile_diagnostic_note(c->diagnostics, diagnostic, item->name_span, "`%s` is declared here", item->name);
+}
+
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
     enum { MOST_NOTES = 6 };
     unsigned depth = 0;
     TileFrame *frame = c->frame;
-    for (; frame && frame->parent && frame->parent->item->name; frame = frame->parent)
-        if (depth++ < MOST_NOTES)
+    for (; frame && frame->parent && frame->parent->item->name; frame = frame->parent) {
+        if (frame->binding)
+            note_declaration(c, diagnostic, frame->item);
+        else if (depth++ < MOST_NOTES)
             tile_diagnostic_note(c->diagnostics, diagnostic, frame->call, "in `%s`, used here", frame->item->name);
+    }
     if (frame) tile_note_instance(c, diagnostic, frame->item);
     return diagnostic;
 }

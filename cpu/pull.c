@@ -108,10 +108,16 @@ TileValue *nest_scalar(Nest *n, TileValue *value) {
 
 static unsigned rank_of(const TileValue *value) { return tile_type_is_tile(value->type) ? value->type->rank : 0; }
 
+/* The point of a tile. Along an axis of one element every index is 0, whichever loop or constant says so. */
+static void point_of(const TileValue *value, TileValue *const *index, TileValue **point) {
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++)
+        point[i] = i < rank_of(value) && value->type->extent[i] > 1 ? index[i] : NULL;
+}
+
 void nest_remember(Nest *n, TileValue *value, TileValue *const *index, TileValue *result) {
     NestInfo *info = nest_info(n, value);
     NestMemo memo = {.number = value->number, .next = info->memo, .value = result};
-    memcpy(memo.index, index, rank_of(value) * sizeof *index);
+    point_of(value, index, memo.index);
     tile_list_push(n->arena, &n->memo, memo);
     info->memo = (int32_t)n->memo.count;
 }
@@ -124,8 +130,10 @@ void nest_forget(Nest *n, uint32_t count) {
 }
 
 static TileValue *recall(Nest *n, const TileValue *value, TileValue *const *index) {
+    TileValue *point[TILE_MAX_TILE_RANK];
+    point_of(value, index, point);
     for (int32_t i = nest_info(n, value)->memo; i; i = n->memo.items[i - 1].next)
-        if (memcmp(n->memo.items[i - 1].index, index, rank_of(value) * sizeof *index) == 0)
+        if (memcmp(n->memo.items[i - 1].index, point, sizeof point) == 0)
             return n->memo.items[i - 1].value;
     return NULL;
 }

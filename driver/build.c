@@ -253,6 +253,8 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
                          const TileImageRequest *request, BuiltCode *built) {
     const TileInput *input = unit->input;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
+    TileExplanation *explanation = input->compiler->explanation;
+    if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
     if (input->target && !(input->flags & TILE_COMPILE_EMULATE))
         return input->target->kind == TILE_TARGET_GPU ? build_gpu(unit, kernel, built)
                                                       : build_native(unit, kernel, signature, request, built);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "driver/compile.h"
+#include "driver/explain.h"
 #include "lang/target.h"
 #include "launch/image.h"
 #include "mlir_bridge/bridge.h"
@@ -24,6 +25,7 @@ struct TileCompiler {
     const TileForeign *foreign; /* see tile_compiler_emulate */
     unsigned vector_scale;
     uint64_t schedule_seed;
+    TileExplanation *explanation; /* see tile_compiler_explain */
 };
 
 void tile_compiler_retain(TileCompiler *compiler);

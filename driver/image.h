@@ -33,6 +33,10 @@ tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSi
 /* Scratch and assertions of the phases, now that they are in machine form. Phase N is the function `kernel.N`. */
 tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code);
 
+/* explain.c: fills in what was decided for the machine form that unit->module is in. */
+tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
+                              const TileImageRequest *request, const TileImageCode *code, TileExplanation *explanation);
+
 /* Compiles unit->module, which is in tile form, for a request: code that runs, native or on the executor (then it
  * takes the unit). */
 tile_status tile_image_build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,

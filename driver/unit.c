@@ -141,6 +141,7 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     TilePassContext context = tile_pass_context(unit->module, unit->arena, unit->input->target);
     context.settings.no_contract = unit->input->flags & TILE_COMPILE_NO_CONTRACT;
     context.settings.debug = unit->input->flags & TILE_COMPILE_DEBUG;
+    if (unit->input->compiler->explanation) context.remarks = &unit->remarks;
     TilePassOptions options = {.verify = unit->verify};
     TilePassReport report = tile_pass_report(unit->arena);
     tile_status status = tile_passes_run(&context, passes, count, &options, &report);

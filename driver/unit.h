@@ -12,14 +12,15 @@ typedef struct TileUnit {
     TileDiagnostics *diagnostics;
     TileAst *ast;
     TileContext *context;
-    TileModule *module; /* of the kernel that was lowered last */
-    TileText message;   /* words for a failure that the diagnostics do not tell */
-    jmp_buf guard;      /* where memory that has run out leads */
-    TileBridge *bridge; /* once code was emitted */
-    TileCode code;      /* emitted last */
-    uint64_t clock;     /* end of the last step */
-    bool verify;        /* after every pass */
-    bool keep;          /* the body takes the unit: it is not destroyed */
+    TileModule *module;  /* of the kernel that was lowered last */
+    TileText message;    /* words for a failure that the diagnostics do not tell */
+    jmp_buf guard;       /* where memory that has run out leads */
+    TileBridge *bridge;  /* once code was emitted */
+    TileCode code;       /* emitted last */
+    uint64_t clock;      /* end of the last step */
+    TileRemarks remarks; /* of the passes, where they are asked for */
+    bool verify;         /* after every pass */
+    bool keep;           /* the body takes the unit: it is not destroyed */
 } TileUnit;
 
 /* Parses the input with what it imports and calls `body`, which is given a tree without syntax errors. What is to

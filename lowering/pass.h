@@ -18,15 +18,35 @@ typedef struct TilePassSettings {
     bool split_loops; /* main and tail loops where a range may be ragged */
 } TilePassSettings;
 
+/* What a pass has decided about a tile, for `tilec explain`. Texts live as long as the context's scratch. */
+typedef enum TileRemarkKind {
+    TILE_REMARK_LAYOUT, /* where the tile lies */
+    TILE_REMARK_MOVE    /* it goes from one layout to another */
+} TileRemarkKind;
+
+typedef struct TileRemark {
+    TileRemarkKind kind;
+    TileLocation place;
+    const char *func, *name; /* of the tile or, where it has none, of the op that makes it */
+    TileScalar scalar;
+    const char *layout, *to; /* as ptx/layout.h writes them; `to`: MOVE only */
+    const char *way;         /* MOVE: how */
+    /* MOVE through shared memory: how often the busiest bank is asked for, by a store and by a load; else 0. */
+    unsigned store_conflicts, load_conflicts;
+    uint64_t shared_bytes;
+} TileRemark;
+typedef TILE_LIST(TileRemark) TileRemarks;
+
 /* `scratch` belongs to the caller of the runner and holds what passes need only while they run. */
 typedef struct TilePassContext {
     TileModule *module;
     TileArena *scratch;
     const TileTarget *target; /* NULL where no machine is chosen: passes that need one then fail */
     TilePassSettings settings;
-    TileFunc *func;      /* the function that the running pass was given */
-    tile_status failure; /* set by tile_pass_fail */
-    TileText message;    /* why a pass failed */
+    TileFunc *func;       /* the function that the running pass was given */
+    TileRemarks *remarks; /* where remarks go; NULL where nobody asks */
+    tile_status failure;  /* set by tile_pass_fail */
+    TileText message;     /* why a pass failed */
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);

@@ -118,13 +118,13 @@ bool tile_linear_divide_left(const TileLinear *map, const TileLinear *factor, Ti
 
 /* ---- spans ---- */
 
-uint32_t tile_span_reduce(const TileSpan *span, uint32_t vector) {
+uint32_t tile_span_reduce(const TileLinearSpan *span, uint32_t vector) {
     for (unsigned i = 0; i < span->dimension; i++)
         if (vector >> leading_bit(span->vector[i]) & 1) vector ^= span->vector[i];
     return vector;
 }
 
-bool tile_span_add(TileSpan *span, uint32_t vector) {
+bool tile_span_add(TileLinearSpan *span, uint32_t vector) {
     vector = tile_span_reduce(span, vector);
     if (!vector) return false;
     unsigned bit = leading_bit(vector);
@@ -135,8 +135,8 @@ bool tile_span_add(TileSpan *span, uint32_t vector) {
 }
 
 /* Zassenhaus: a combination of a's and b's vectors that is 0 is an element of both. */
-TileSpan tile_span_intersect(const TileSpan *a, const TileSpan *b) {
-    TileSpan both = {0};
+TileLinearSpan tile_span_intersect(const TileLinearSpan *a, const TileLinearSpan *b) {
+    TileLinearSpan both = {0};
     TileLinear all = tile_linear_zero(0, TILE_LINEAR_BITS);
     unsigned taken = a->dimension;
     for (unsigned i = 0; i < a->dimension; i++) all.column[all.inputs++] = a->vector[i];

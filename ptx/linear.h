@@ -39,17 +39,19 @@ TileLinear tile_linear_pseudo_inverse(const TileLinear *map);
 bool tile_linear_divide_left(const TileLinear *map, const TileLinear *factor, TileLinear *rest);
 
 /* Vectors that span a subspace, reduced: each has a leading bit that no other one has. */
-typedef struct TileSpan {
+typedef struct TileLinearSpan {
     uint8_t dimension;
     uint32_t vector[TILE_LINEAR_BITS];
-} TileSpan;
+} TileLinearSpan;
 
 /* What is left of a vector after the span's vectors were subtracted: 0 where it lies in the span. */
-uint32_t tile_span_reduce(const TileSpan *span, uint32_t vector);
+uint32_t tile_span_reduce(const TileLinearSpan *span, uint32_t vector);
 /* False, and nothing changes, where the vector lies in the span already. */
-bool tile_span_add(TileSpan *span, uint32_t vector);
-static inline bool tile_span_has(const TileSpan *span, uint32_t vector) { return !tile_span_reduce(span, vector); }
+bool tile_span_add(TileLinearSpan *span, uint32_t vector);
+static inline bool tile_span_has(const TileLinearSpan *span, uint32_t vector) {
+    return !tile_span_reduce(span, vector);
+}
 /* Vectors that are in both. */
-TileSpan tile_span_intersect(const TileSpan *a, const TileSpan *b);
+TileLinearSpan tile_span_intersect(const TileLinearSpan *a, const TileLinearSpan *b);
 
 #endif

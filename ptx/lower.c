@@ -226,7 +226,10 @@ static void lower_op(Gpu *gpu, TileOp *op) {
 static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
     gpu->b.block = block;
     gpu->b.before = NULL;
-    for (TileOp *op = old->first; op && !gpu->refused; op = op->next) lower_op(gpu, op);
+    for (TileOp *op = old->first; op && !gpu->refused; op = op->next) {
+        gpu_remark_tiles(gpu, op);
+        lower_op(gpu, op);
+    }
 }
 
 /* ---- the pass ---- */

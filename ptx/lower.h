@@ -7,6 +7,7 @@
  *   lower_reduce.c   reductions
  *   lower_fold.c     folds and scans by a combiner
  *   lower_dot.c      products
+ *   lower_remark.c   what was decided, for `tilec explain`
  *
  * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed
  * by every thread. Private to ptx/. */
@@ -123,6 +124,13 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values);
 /* ---- lower_fold.c ---- */
 /* A fold or a scan. */
 void gpu_lower_fold(Gpu *gpu, TileOp *op);
+
+/* ---- lower_remark.c: nothing where nobody asks ---- */
+/* The layouts of the op's tiles. */
+void gpu_remark_tiles(Gpu *gpu, const TileOp *op);
+/* `bytes` of shared memory hold the tile meanwhile, row after row; 0: it moves without. */
+void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
+                     uint64_t bytes);
 
 /* ---- lower_dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);

@@ -167,8 +167,10 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
     case TILE_CONVERSION_NONE: return value;
     case TILE_CONVERSION_REGISTERS:
     case TILE_CONVERSION_SHUFFLES:
-        if (is_exchange(from, to, &source)) return pick_registers(gpu, value, from, to, &source);
-        break;
+        if (!is_exchange(from, to, &source)) break;
+        gpu_remark_move(gpu, scalar, from, to,
+                        kind == TILE_CONVERSION_REGISTERS ? "other registers" : "exchanges between lanes", 0);
+        return pick_registers(gpu, value, from, to, &source);
     case TILE_CONVERSION_SHARED: break;
     }
     TileLayoutShape shape = {.rank = from->rank};
@@ -179,5 +181,6 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
         elements *= shape.extent[a];
     }
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
+    gpu_remark_move(gpu, scalar, from, to, "shared memory", (uint64_t)elements * tile_scalar_bytes(scalar));
     return gpu_move_through_shared(gpu, value, scalar, from, &strides, to, &strides, elements);
 }

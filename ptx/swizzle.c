@@ -4,8 +4,8 @@ enum { WORD_BYTES = 4, BANK_BYTES = 128, LARGEST_ACCESS = 16 };
 
 static unsigned log2_of(unsigned power) { return (unsigned)__builtin_ctz(power); }
 
-static TileSpan span_of(const TileLayout *layout, TileLayoutDim dim, unsigned count) {
-    TileSpan span = {0};
+static TileLinearSpan span_of(const TileLayout *layout, TileLayoutDim dim, unsigned count) {
+    TileLinearSpan span = {0};
     unsigned first = tile_layout_first_bit(layout, dim);
     for (unsigned i = 0; i < count && i < layout->bits[dim]; i++) tile_span_add(&span, layout->map.column[first + i]);
     return span;
@@ -14,7 +14,7 @@ static TileSpan span_of(const TileLayout *layout, TileLayoutDim dim, unsigned co
 /* The bits of an offset, from the lowest on, and what they already span. */
 typedef struct Offsets {
     TileLinear map;
-    TileSpan span;
+    TileLinearSpan span;
     unsigned outputs;
 } Offsets;
 
@@ -24,22 +24,22 @@ static bool add_offset_bit(Offsets *offsets, uint32_t vector) {
     return true;
 }
 
-static void add_span(Offsets *offsets, const TileSpan *span, unsigned limit) {
+static void add_span(Offsets *offsets, const TileLinearSpan *span, unsigned limit) {
     for (unsigned i = 0; i < span->dimension && offsets->map.inputs < limit; i++)
         add_offset_bit(offsets, span->vector[i]);
 }
 
 /* Vectors of `span` that are not in `known`, which grows by them. */
-static TileSpan beyond(const TileSpan *span, TileSpan *known) {
-    TileSpan result = {0};
+static TileLinearSpan beyond(const TileLinearSpan *span, TileLinearSpan *known) {
+    TileLinearSpan result = {0};
     for (unsigned i = 0; i < span->dimension; i++)
         if (tile_span_add(known, span->vector[i])) result.vector[result.dimension++] = span->vector[i];
     return result;
 }
 
 /* What of the span is not in the vectors that are there already. */
-static TileSpan modulo(const TileSpan *span, const TileSpan *known) {
-    TileSpan result = {0};
+static TileLinearSpan modulo(const TileLinearSpan *span, const TileLinearSpan *known) {
+    TileLinearSpan result = {0};
     for (unsigned i = 0; i < span->dimension; i++) tile_span_add(&result, tile_span_reduce(known, span->vector[i]));
     return result;
 }
@@ -53,13 +53,13 @@ static void fill(Offsets *offsets, unsigned limit) {
  * one of them has. */
 static void add_vector(Offsets *offsets, const TileLayout *from, const TileLayout *to, unsigned scalar_bytes,
                        uint8_t *log_vector) {
-    TileSpan a = span_of(from, TILE_LAYOUT_REGISTER, TILE_LINEAR_BITS),
-             b = span_of(to, TILE_LAYOUT_REGISTER, TILE_LINEAR_BITS), both = {0};
+    TileLinearSpan a = span_of(from, TILE_LAYOUT_REGISTER, TILE_LINEAR_BITS),
+                   b = span_of(to, TILE_LAYOUT_REGISTER, TILE_LINEAR_BITS), both = {0};
     /* Contiguous elements first, so that what is a vector in global memory stays one. */
     for (unsigned i = 0; i < offsets->outputs; i++)
         if (tile_span_has(&a, UINT32_C(1) << i) && tile_span_has(&b, UINT32_C(1) << i))
             tile_span_add(&both, UINT32_C(1) << i);
-    TileSpan rest = tile_span_intersect(&a, &b);
+    TileLinearSpan rest = tile_span_intersect(&a, &b);
     for (unsigned i = 0; i < rest.dimension; i++) tile_span_add(&both, rest.vector[i]);
     add_span(offsets, &both, log2_of(LARGEST_ACCESS / scalar_bytes));
     *log_vector = offsets->map.inputs;
@@ -72,13 +72,13 @@ static void add_vector(Offsets *offsets, const TileLayout *from, const TileLayou
  * span, then of what only one spans one half, the other half being sums with it. Those sums follow above. */
 static void add_banks(Offsets *offsets, const TileLayout *from, const TileLayout *to, unsigned scalar_bytes) {
     unsigned unit = scalar_bytes << offsets->map.inputs, lanes = log2_of(BANK_BYTES / unit);
-    TileSpan p = span_of(from, TILE_LAYOUT_LANE, lanes), q = span_of(to, TILE_LAYOUT_LANE, lanes);
+    TileLinearSpan p = span_of(from, TILE_LAYOUT_LANE, lanes), q = span_of(to, TILE_LAYOUT_LANE, lanes);
     p = modulo(&p, &offsets->span);
     q = modulo(&q, &offsets->span);
-    TileSpan both = tile_span_intersect(&p, &q), known = both;
-    TileSpan only_p = beyond(&p, &known);
+    TileLinearSpan both = tile_span_intersect(&p, &q), known = both;
+    TileLinearSpan only_p = beyond(&p, &known);
     known = both;
-    TileSpan only_q = beyond(&q, &known), sums = {0}, single = {0};
+    TileLinearSpan only_q = beyond(&q, &known), sums = {0}, single = {0};
     for (unsigned i = 0; i < only_p.dimension || i < only_q.dimension; i++) {
         bool in_p = i < only_p.dimension, in_q = i < only_q.dimension;
         single.vector[single.dimension++] = in_p ? only_p.vector[i] : only_q.vector[i];
@@ -88,7 +88,7 @@ static void add_banks(Offsets *offsets, const TileLayout *from, const TileLayout
     add_span(offsets, &both, limit);
     add_span(offsets, &single, limit);
     /* Banks that no lane needs go to something that is not among the sums, or the sums would have no place above. */
-    TileSpan kept = offsets->span;
+    TileLinearSpan kept = offsets->span;
     for (unsigned i = 0; i < sums.dimension; i++) tile_span_add(&kept, sums.vector[i]);
     for (unsigned i = 0; i < offsets->outputs && offsets->map.inputs < limit; i++)
         if (tile_span_add(&kept, UINT32_C(1) << i)) add_offset_bit(offsets, UINT32_C(1) << i);
@@ -142,7 +142,7 @@ unsigned tile_shared_conflicts(const TileSharedLayout *shared, const TileLayout 
     if (unit < WORD_BYTES) unit = WORD_BYTES;
     unsigned lanes = log2_of(BANK_BYTES / unit), first = tile_layout_first_bit(layout, TILE_LAYOUT_LANE);
     TileLinear offsets = tile_shared_offsets(shared, layout);
-    TileSpan units = {0}, banks = {0};
+    TileLinearSpan units = {0}, banks = {0};
     for (unsigned i = 0; i < lanes && i < layout->bits[TILE_LAYOUT_LANE]; i++) {
         uint32_t at = offsets.column[first + i] >> log2_of(elements);
         tile_span_add(&units, at);

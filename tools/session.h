@@ -74,6 +74,7 @@ int tile_command_test(TileSession *session, char **words, int count);
 int tile_command_check(TileSession *session, char **words, int count);
 int tile_command_fmt(TileSession *session, char **words, int count);
 int tile_command_bench(TileSession *session, char **words, int count);
+int tile_command_explain(TileSession *session, char **words, int count);
 int tile_command_doc(TileSession *session, char **words, int count);
 int tile_command_completions(TileSession *session, char **words, int count);
 int tile_command_man(TileSession *session, char **words, int count);

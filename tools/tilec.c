@@ -108,6 +108,14 @@ static const TileOption bench_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const TileOption explain_options[] = {
+    TARGET_OPTION,
+    {"--format", "text|json", "the form of what is said"},
+    {"--svg", "FILE", "GPUs: draws the layouts, with the thread and register of each element and its bank"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
 static const TileCommand commands[] = {
     {"run", "FILE[:KERNEL] ARG=..", "compile a kernel and run it on data",
      ARGUMENT_HELP "A file with one kernel needs no :KERNEL. Results are written whole or not at all.\n"
@@ -130,6 +138,13 @@ static const TileCommand commands[] = {
      "data that a kernel updates in place goes on from run to run.\n"
      "Example: tilec bench stdlib/softmax.tile:softmax x=rand:f32[N,1000] y=@ N=16,256,4096 --plot=softmax.svg\n",
      tile_command_bench, bench_options},
+    {"explain", "FILE[:KERNEL] ARG=..", "say what was decided for a kernel, a target and arguments",
+     ARGUMENT_HELP "Nothing runs, so any target will do. Says what the arguments offer and what of it the code relies on; on\n"
+                   "CPUs, for each loop without another one in it, its vectors, its loads and stores, and unrolling; on GPUs\n"
+                   "threads, shared memory, barriers, the layout of each tile, and how tiles pass from one to another, with\n"
+                   "predicted bank conflicts; registers and spills where ptxas of the CUDA toolkit is installed.\n"
+                   "Example: tilec explain stdlib/softmax.tile:softmax x=zeros:f32[64,1000] y=@ --target=sm_90a\n",
+     tile_command_explain, explain_options},
     {"build", "FILE.. -o OUT [--header H] [NAME=value..]", "compile kernels ahead of time, for linking",
      "Makes one object with code for several CPU targets, chosen when it runs, and a C header with a function for "
      "each\n"

@@ -106,7 +106,7 @@ Test(linear, left_division_takes_a_factor_off) {
     }
 }
 
-static uint32_t span_element(const TileSpan *span, uint32_t choice) {
+static uint32_t span_element(const TileLinearSpan *span, uint32_t choice) {
     uint32_t element = 0;
     for (unsigned i = 0; i < span->dimension; i++)
         if (choice >> i & 1) element ^= span->vector[i];
@@ -116,10 +116,10 @@ static uint32_t span_element(const TileSpan *span, uint32_t choice) {
 Test(linear, spans_intersect_in_what_both_have) {
     uint64_t state = 6;
     for (int round = 0; round < 1000; round++) {
-        TileSpan a = {0}, b = {0};
+        TileLinearSpan a = {0}, b = {0};
         for (unsigned i = next(&state) % 6; i > 0; i--) tile_span_add(&a, next(&state) & 127);
         for (unsigned i = next(&state) % 6; i > 0; i--) tile_span_add(&b, next(&state) & 127);
-        TileSpan both = tile_span_intersect(&a, &b);
+        TileLinearSpan both = tile_span_intersect(&a, &b);
         unsigned common = 0;
         for (uint32_t i = 0; i < UINT32_C(1) << a.dimension; i++) common += tile_span_has(&b, span_element(&a, i));
         cr_assert_eq(common, 1u << both.dimension);

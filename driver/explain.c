@@ -1,0 +1,150 @@
+/* What was decided, gathered from the passes' remarks and from the machine form that they left. */
+#include "driver/explain.h"
+
+#include <string.h>
+
+#include "driver/image.h"
+
+void tile_compiler_explain(TileCompiler *compiler, TileExplanation *explanation) {
+    pthread_mutex_lock(&compiler->mutex);
+    compiler->explanation = explanation;
+    pthread_mutex_unlock(&compiler->mutex);
+}
+
+static const char *keep(TileExplanation *explanation, const char *text) {
+    return tile_arena_string(explanation->arena, text, strlen(text));
+}
+
+/* ---- arguments ---- */
+
+static void explain_tensors(TileExplanation *explanation, const TileImageSignature *signature,
+                            const TileImageRequest *request, const TileImageCode *code) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        const TileImageParameter *parameter = &signature->parameters[i];
+        if (parameter->kind != TILE_PARAMETER_TENSOR) continue;
+        TileHostType type =
+            parameter->generic < 0 ? (TileHostType)parameter->type : request->generics[parameter->generic];
+        TileExplainedTensor tensor = {.name = keep(explanation, parameter->name),
+                                      .rank = parameter->rank,
+                                      .scalar_bytes = tile_host_type_bytes(type),
+                                      .offered = request->facts[i],
+                                      .used = code->need[i]};
+        tile_list_push(explanation->arena, &explanation->tensors, tensor);
+    }
+}
+
+/* ---- phases ---- */
+
+static const TileType *wider(const TileType *best, const TileType *type) {
+    if (type->kind != TILE_TYPE_VECTOR) return best;
+    uint64_t bits = (uint64_t)tile_type_lanes(type) * tile_scalar_bits(type->scalar);
+    return best && (uint64_t)tile_type_lanes(best) * tile_scalar_bits(best->scalar) >= bits ? best : type;
+}
+
+static void look_at_access(TileExplainedLoop *loop, const TileOp *op) {
+    bool load = op->id == TILE_OP_LOAD, store = op->id == TILE_OP_STORE;
+    if (!load && !store) return;
+    const TileType *type = load ? op->results[0].type : tile_op_operand(op, 0)->type;
+    if (type->kind == TILE_TYPE_VECTOR)
+        loop->vectors++;
+    else
+        loop->scalars++;
+    loop->masked += tile_op_has_part(op, TILE_PARTS_MASK);
+}
+
+/* Branches in a loop are part of it. */
+static void look_at_loop(TileExplainedLoop *loop, const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (!loop->place.file) loop->place = op->location; /* loops that passes make have no place of their own */
+        for (unsigned i = 0; i < op->result_count; i++) loop->widest = wider(loop->widest, op->results[i].type);
+        look_at_access(loop, op);
+        for (unsigned i = 0; i < op->region_count; i++) look_at_loop(loop, &op->regions[i]);
+    }
+}
+
+static bool has_loop(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) return true;
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (has_loop(&op->regions[i])) return true;
+    }
+    return false;
+}
+
+static void find_loops(TileExplanation *explanation, TileExplainedPhase *phase, const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_BARRIER) tile_list_push(explanation->arena, &phase->barriers, op->location);
+        bool loop = op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE, inner = loop;
+        for (unsigned i = 0; i < op->region_count; i++) {
+            inner &= !has_loop(&op->regions[i]);
+            find_loops(explanation, phase, &op->regions[i]);
+        }
+        if (!inner) continue;
+        TileExplainedLoop found = {.place = op->location};
+        for (unsigned i = 0; i < op->region_count; i++) look_at_loop(&found, &op->regions[i]);
+        found.unroll = op->id == TILE_OP_FOR ? tile_op_integer(op, TILE_ATTRIBUTE_UNROLL, 1) : 1;
+        tile_list_push(explanation->arena, &phase->loops, found);
+    }
+}
+
+static void add_tile(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
+    size_t i = 0;
+    while (i < phase->layouts.count && strcmp(phase->layouts.items[i].layout, remark->layout) != 0) i++;
+    if (i == phase->layouts.count)
+        tile_list_push(explanation->arena, &phase->layouts, (TileExplainedLayout){.layout = remark->layout});
+    tile_list_push(explanation->arena, &phase->layouts.items[i].tiles, *remark);
+}
+
+static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
+    TileRemark own = *remark;
+    own.func = keep(explanation, remark->func);
+    own.name = keep(explanation, remark->name);
+    own.layout = keep(explanation, remark->layout);
+    own.to = remark->to ? keep(explanation, remark->to) : NULL;
+    return own;
+}
+
+static void explain_phase(TileExplanation *explanation, const TileFunc *func, const TileRemarks *remarks) {
+    TileExplainedPhase phase = {
+        .name = keep(explanation, func->name), .threads = func->threads, .memory_bytes = func->scratch_bytes};
+    find_loops(explanation, &phase, &func->body);
+    for (size_t i = 0; i < remarks->count; i++) {
+        if (strcmp(remarks->items[i].func, func->name) != 0) continue;
+        TileRemark remark = copy(explanation, &remarks->items[i]);
+        if (remark.kind == TILE_REMARK_LAYOUT)
+            add_tile(explanation, &phase, &remark);
+        else
+            tile_list_push(explanation->arena, &phase.moves, remark);
+    }
+    tile_list_push(explanation->arena, &explanation->phases, phase);
+}
+
+/* ---- the whole ---- */
+
+static void copy_files(TileExplanation *explanation, const TileContext *context) {
+    const char **files = TILE_NEW_ARRAY(explanation->arena, const char *, context->files.count + 1);
+    files[0] = "";
+    for (size_t i = 1; i < context->files.count; i++) files[i] = keep(explanation, context->files.items[i]);
+    explanation->files = files;
+}
+
+tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
+                              const TileImageRequest *request, const TileImageCode *code,
+                              TileExplanation *explanation) {
+    const TileTarget *target = unit->input->target;
+    TileArena *arena = explanation->arena;
+    if (!target) return TILE_OK; /* the interpreter decides nothing */
+    *explanation = (TileExplanation){
+        .arena = arena, .kernel = keep(explanation, kernel->name), .target = keep(explanation, target->name)};
+    explanation->vector_bytes = target->vector_bytes;
+    copy_files(explanation, unit->context);
+    explain_tensors(explanation, signature, request, code);
+    for (const TileFunc *func = unit->module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
+    if (target->kind == TILE_TARGET_GPU) {
+        TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
+        explanation->ptx = tile_arena_string(arena, unit->code.data, unit->code.size);
+    }
+    explanation->done = true;
+    return TILE_OK;
+}

@@ -1,0 +1,45 @@
+/* What was decided about tiles, for `tilec explain`. */
+#include "ptx/lower.h"
+#include "ptx/swizzle.h"
+
+static const char *layout_text(const Gpu *gpu, const TileLayout *layout) {
+    TileText text = {.arena = gpu->arena};
+    tile_layout_print(&text, layout);
+    return tile_text_get(&text);
+}
+
+void gpu_remark_tiles(Gpu *gpu, const TileOp *op) {
+    if (!gpu->context->remarks) return;
+    for (unsigned i = 0; i < op->result_count; i++) {
+        const TileValue *value = &op->results[i];
+        if (!tile_type_is_tile(value->type)) continue;
+        TileLayout layout = gpu_layout(gpu, value->type);
+        TileRemark remark = {.kind = TILE_REMARK_LAYOUT,
+                             .place = op->location,
+                             .func = gpu->func->name,
+                             .name = value->name ? value->name : tile_op_info(op->id)->mnemonic,
+                             .scalar = value->type->scalar,
+                             .layout = layout_text(gpu, &layout)};
+        tile_list_push(gpu->arena, gpu->context->remarks, remark);
+    }
+}
+
+void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
+                     uint64_t bytes) {
+    if (!gpu->context->remarks) return;
+    TileRemark remark = {.kind = TILE_REMARK_MOVE,
+                         .place = gpu->b.location,
+                         .func = gpu->func->name,
+                         .name = "",
+                         .scalar = scalar,
+                         .layout = layout_text(gpu, from),
+                         .to = layout_text(gpu, to),
+                         .way = way,
+                         .shared_bytes = bytes};
+    if (bytes) {
+        TileSharedLayout shared = tile_shared_linear(from, tile_scalar_bytes(scalar));
+        remark.store_conflicts = tile_shared_conflicts(&shared, from);
+        remark.load_conflicts = tile_shared_conflicts(&shared, to);
+    }
+    tile_list_push(gpu->arena, gpu->context->remarks, remark);
+}

@@ -1,0 +1,78 @@
+#!/bin/sh
+# tilec explain: what is said, in both forms, and drawn.
+. "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
+
+softmax=$stdlib/softmax.tile:softmax
+cpu() { "$tilec" explain "$softmax" x=zeros:f32[4,1000] y=@ "$@"; }
+expect 0 'softmax for avx512' cpu --target=avx512
+expect 0 'x: the arguments offer: aligned to 64 bytes, dimension 1 contiguous; the code relies on: dimension 1 contiguous' \
+    cpu --target=avx512
+expect 0 'bytes of scratch memory a thread' cpu --target=avx2
+expect 0 "loop of $stdlib/softmax.tile:" cpu --target=avx512
+expect 0 'vectors of 16 f32 (1 registers of 64 bytes)' cpu --target=avx512
+expect 0 'a multiple of' cpu --target=sve
+expect 0 'elements along dimension 1 do not lie side by side, so they cannot be moved as vectors' \
+    "$tilec" explain "$softmax" 'x=zeros:f32[4,1000].T' y=@ --target=avx2
+expect 1 'nothing is decided' cpu --target=interp
+
+# An assembler that says what ptxas says.
+cat >"$work/ptxas" <<'END'
+#!/bin/sh
+for word; do case $word in *.cubin) : >"$word" ;; esac; done
+cat <<NOTES
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'softmax\$0' for 'sm_90a'
+ptxas info    : Function properties for softmax\$0
+    32 bytes stack frame, 60 bytes spill stores, 48 bytes spill loads
+ptxas info    : Used 77 registers, used 1 barriers
+NOTES
+END
+chmod +x "$work/ptxas"
+gpu() { TILE_PTXAS=$work/ptxas cpu --target=sm_90a "$@"; }
+expect 0 '128 threads a block, 16 bytes of shared memory; ptxas: 77 registers a thread, 60 bytes spilled' gpu
+expect 0 '4 barriers: lines 15, 15, 17, 17' gpu
+expect 0 '[1, 1024] register 1 2 512 lane 4 8 16 32 64 warp 128 256 block' gpu
+expect 0 '8 elements of a tile in each thread, 4 side by side along the last axis' gpu
+expect 0 'f32 v (line 14)' gpu
+expect 0 'registers and spills are not known: TILE_PTXAS names' env TILE_PTXAS="$work/none" "$tilec" explain "$softmax" \
+    x=zeros:f32[4,1000] y=@ --target=sm_80
+moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ --target=sm_80 "$@"; }
+expect 0 'through shared memory (16384 bytes; predicted bank conflicts:' moves
+
+if command -v python3 >/dev/null; then
+    gpu --format=json >"$work/gpu.json"
+    moves --format=json >"$work/moves.json"
+    cpu --target=avx2 --format=json >"$work/cpu.json"
+    gpu --svg="$work/layouts.svg" >/dev/null
+    expect 0 '' python3 - "$work" <<'END'
+import json, sys
+import xml.etree.ElementTree as tree
+folder = sys.argv[1]
+gpu, moves, cpu = (json.load(open(f'{folder}/{name}.json')) for name in ('gpu', 'moves', 'cpu'))
+grid, = gpu['grids']
+assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
+assert len(grid['barriers']) == 4 and grid['threads'] == 128 and not grid['moves']
+assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous']}
+assert {'name': 'v', 'type': 'f32', 'line': 14} in sum((layout['tiles'] for layout in grid['layouts']), [])
+grid, = moves['grids']
+assert grid['assembly'] is None and 'TILE_PTXAS' in moves['assembly_unknown']
+move, = grid['moves']
+assert move['shared_bytes'] == 64 * 64 * 4 and move['store_conflicts'] >= 1 and move['load_conflicts'] >= 1
+grid, = cpu['grids']
+assert grid['loops'] and all(loop['lanes'] % 8 == 0 for loop in grid['loops']) and grid['threads'] == 0
+
+# In the drawing each thread has its four neighbours: element e of [1, 1024] is thread e / 4 % 128's register e % 4.
+svg = tree.parse(f'{folder}/layouts.svg').getroot()
+cells = [text.text for text in svg.iter('{http://www.w3.org/2000/svg}text') if (text.text or '').startswith('t')]
+wanted = [f't{e // 4 % 128} r{e % 4}' for e in range(64)]
+assert any(cells[i:i + 64] == wanted for i in range(len(cells))), cells[:70]
+banks = [int(text.text) for text in svg.iter('{http://www.w3.org/2000/svg}text') if text.get('class') == 'bank']
+assert all(0 <= bank < 32 for bank in banks) and len(banks) == len(cells)
+END
+fi
+expect 1 '--svg draws the layouts of tiles on GPUs' cpu --target=avx2 --svg="$work/none.svg"
+absent "$work/none.svg"
+expect 1 '--format takes one of text|json' cpu --format=xml
+expect 1 "no value for 'y'" "$tilec" explain "$softmax" x=zeros:f32[4,1000]
+expect 1 'no file' "$tilec" explain
+finish

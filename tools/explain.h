@@ -1,0 +1,24 @@
+/* What the files of tilec explain share. */
+#ifndef TILE_TOOLS_EXPLAIN_H
+#define TILE_TOOLS_EXPLAIN_H
+
+#include "driver/explain.h"
+
+/* What ptxas says of a kernel. */
+typedef struct TileAssemblyFigures {
+    bool known;
+    unsigned registers, stack_bytes, spilled_bytes;
+} TileAssemblyFigures;
+
+/* `notes`: of `ptxas -v`; `phase`: the function's name in the IR. */
+TileAssemblyFigures tile_assembly_figures(const char *notes, const char *phase);
+
+/* explain_report.c. `figures`: of each phase; `missing`: why there are none, or NULL. */
+void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFigures *figures, const char *missing);
+void tile_explain_print_json(const TileExplanation *explanation, const TileAssemblyFigures *figures,
+                             const char *missing);
+
+/* explain_svg.c: every layout of the kernel, and where its elements lie in shared memory. */
+void tile_explain_draw(const TileExplanation *explanation, TileText *svg);
+
+#endif

@@ -1,0 +1,236 @@
+/* What tilec explain says, as text and as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/guard.h"
+#include "ptx/layout.h"
+#include "tools/explain.h"
+#include "tools/session.h"
+
+/* ---- facts about tensors ---- */
+
+static unsigned alignment(uint64_t bits) {
+    for (unsigned bytes = 128; bytes > 1; bytes /= 2)
+        if (bits & tile_guard_align(bytes)) return bytes;
+    return 0;
+}
+
+static const char *stride_text(uint64_t bits, unsigned axis) {
+    if (bits & tile_guard_dimension(axis, TILE_GUARD_STRIDE_UNIT)) return "contiguous";
+    return bits & tile_guard_dimension(axis, TILE_GUARD_STRIDE_ZERO) ? "repeated" : NULL;
+}
+
+static void print_facts(const TileExplainedTensor *tensor, uint64_t bits) {
+    bool any = false;
+    if (alignment(bits)) any = printf(" aligned to %u bytes", alignment(bits)) > 0;
+    for (unsigned axis = 0; axis < tensor->rank; axis++) {
+        const char *text = stride_text(bits, axis);
+        if (text) any = printf("%s dimension %u %s", any ? "," : "", axis, text) > 0;
+    }
+    if (!any) printf(" nothing");
+}
+
+static void print_tensor(const TileExplainedTensor *tensor) {
+    printf("  %s: the arguments offer:", tensor->name);
+    print_facts(tensor, tensor->offered);
+    printf("; the code relies on:");
+    print_facts(tensor, tensor->used);
+    printf("\n");
+    unsigned last = tensor->rank - 1;
+    if (tensor->rank && !(tensor->offered & tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT)))
+        printf("    elements along dimension %u do not lie side by side, so they cannot be moved as vectors\n", last);
+}
+
+/* ---- layouts ---- */
+
+/* Elements that a thread has side by side along the last axis. */
+static unsigned vector_of(const char *text) {
+    enum { MOST = 32 };
+    TileLayout layout;
+    return tile_layout_read(text, &layout) ? tile_layout_vector(&layout, layout.rank - 1u, MOST) : 1;
+}
+
+static uint32_t registers_of(const char *text) {
+    TileLayout layout;
+    return tile_layout_read(text, &layout) ? tile_layout_registers(&layout) : 0;
+}
+
+static void print_layout(const TileExplainedLayout *layout, size_t number) {
+    printf("  layout %zu: %s\n", number + 1, layout->layout);
+    printf("    %u elements of a tile in each thread, %u side by side along the last axis\n",
+           registers_of(layout->layout), vector_of(layout->layout));
+    printf("    tiles:");
+    for (size_t i = 0; i < layout->tiles.count; i++) {
+        const TileRemark *tile = &layout->tiles.items[i];
+        bool again = false;
+        for (size_t k = 0; k < i && !again; k++)
+            again = strcmp(layout->tiles.items[k].name, tile->name) == 0 &&
+                    layout->tiles.items[k].place.line == tile->place.line;
+        if (!again)
+            printf("%s %s %s (line %u)", i ? "," : "", tile_scalar_name(tile->scalar), tile->name, tile->place.line);
+    }
+    printf("\n");
+}
+
+static void print_move(const TileRemark *move) {
+    printf("  line %u: %s goes from %s\n    to %s, through %s", move->place.line, tile_scalar_name(move->scalar),
+           move->layout, move->to, move->way);
+    if (move->shared_bytes)
+        printf(" (%" PRIu64 " bytes; predicted bank conflicts: %u-way to store, %u-way to load)", move->shared_bytes,
+               move->store_conflicts, move->load_conflicts);
+    printf("\n");
+}
+
+/* ---- grids ---- */
+
+static void print_gpu_phase(const TileExplainedPhase *phase, TileAssemblyFigures figures, const char *missing) {
+    printf("  %u threads a block, %" PRIu64 " bytes of shared memory", phase->threads, phase->memory_bytes);
+    if (figures.known)
+        printf("; ptxas: %u registers a thread, %u bytes spilled", figures.registers, figures.spilled_bytes);
+    printf("\n");
+    if (!figures.known) printf("  registers and spills are not known: %s\n", missing ? missing : "ptxas does not tell");
+    printf("  %zu barriers", phase->barriers.count);
+    for (size_t i = 0; i < phase->barriers.count; i++)
+        printf("%s %u", i ? "," : phase->barriers.count > 1 ? ": lines" : ": line", phase->barriers.items[i].line);
+    printf("\n");
+    for (size_t i = 0; i < phase->layouts.count; i++) print_layout(&phase->layouts.items[i], i);
+    for (size_t i = 0; i < phase->moves.count; i++) print_move(&phase->moves.items[i]);
+}
+
+static void print_loop(const TileExplanation *explanation, const TileExplainedLoop *loop) {
+    printf("  loop of %s:%u: ", explanation->files[loop->place.file], loop->place.line);
+    if (loop->widest) {
+        unsigned lanes = (unsigned)tile_type_lanes(loop->widest);
+        unsigned bytes = lanes * tile_scalar_bytes(loop->widest->scalar);
+        printf("vectors of %s%u %s", loop->widest->scalable ? "a multiple of " : "", lanes,
+               tile_scalar_name(loop->widest->scalar));
+        if (explanation->vector_bytes && !loop->widest->scalable)
+            printf(" (%u registers of %u bytes)", (bytes + explanation->vector_bytes - 1) / explanation->vector_bytes,
+                   explanation->vector_bytes);
+    } else {
+        printf("no vectors");
+    }
+    printf("; loads and stores: %u of vectors, %u of single elements, %u through a mask", loop->vectors, loop->scalars,
+           loop->masked);
+    if (loop->unroll > 1) printf("; unrolled %" PRId64 " times", loop->unroll);
+    printf("\n");
+}
+
+static void print_cpu_phase(const TileExplanation *explanation, const TileExplainedPhase *phase) {
+    printf("  %" PRIu64 " bytes of scratch memory a thread\n", phase->memory_bytes);
+    for (size_t i = 0; i < phase->loops.count; i++) print_loop(explanation, &phase->loops.items[i]);
+}
+
+void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFigures *figures, const char *missing) {
+    printf("%s for %s\n", explanation->kernel, explanation->target);
+    for (size_t i = 0; i < explanation->tensors.count; i++) print_tensor(&explanation->tensors.items[i]);
+    for (size_t i = 0; i < explanation->phases.count; i++) {
+        const TileExplainedPhase *phase = &explanation->phases.items[i];
+        printf("grid %zu\n", i);
+        if (phase->threads)
+            print_gpu_phase(phase, figures[i], missing);
+        else
+            print_cpu_phase(explanation, phase);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void print_member(const char *before, const char *name, const char *text) {
+    printf("%s\"%s\": ", before, name);
+    tile_print_json_string(stdout, text);
+}
+
+static void print_json_facts(const char *name, const TileExplainedTensor *tensor, uint64_t bits) {
+    printf(", \"%s\": {\"alignment\": %u, \"strides\": [", name, alignment(bits) ? alignment(bits) : 1);
+    for (unsigned axis = 0; axis < tensor->rank; axis++) {
+        const char *text = stride_text(bits, axis);
+        printf("%s", axis ? ", " : "");
+        tile_print_json_string(stdout, text ? text : "any");
+    }
+    printf("]}");
+}
+
+static void print_json_layout(const TileExplainedLayout *layout) {
+    print_member("{", "layout", layout->layout);
+    printf(", \"elements\": %u, \"vector\": %u, \"tiles\": [", registers_of(layout->layout), vector_of(layout->layout));
+    for (size_t i = 0; i < layout->tiles.count; i++) {
+        const TileRemark *tile = &layout->tiles.items[i];
+        print_member(i ? ", {" : "{", "name", tile->name);
+        print_member(", ", "type", tile_scalar_name(tile->scalar));
+        printf(", \"line\": %u}", tile->place.line);
+    }
+    printf("]}");
+}
+
+static void print_json_move(const TileRemark *move) {
+    printf("{\"line\": %u", move->place.line);
+    print_member(", ", "type", tile_scalar_name(move->scalar));
+    print_member(", ", "from", move->layout);
+    print_member(", ", "to", move->to);
+    print_member(", ", "way", move->way);
+    printf(", \"shared_bytes\": %" PRIu64 ", \"store_conflicts\": %u, \"load_conflicts\": %u}", move->shared_bytes,
+           move->store_conflicts, move->load_conflicts);
+}
+
+static void print_json_loop(const TileExplanation *explanation, const TileExplainedLoop *loop) {
+    print_member("{", "file", explanation->files[loop->place.file]);
+    print_member(", ", "vectors_of", loop->widest ? tile_scalar_name(loop->widest->scalar) : "");
+    printf(", \"line\": %u, \"lanes\": %u, \"scalable\": %s, \"unroll\": %" PRId64
+           ", \"vector_accesses\": %u, \"single_accesses\": %u, \"masked_accesses\": %u}",
+           loop->place.line, loop->widest ? (unsigned)tile_type_lanes(loop->widest) : 1,
+           loop->widest && loop->widest->scalable ? "true" : "false", loop->unroll, loop->vectors, loop->scalars,
+           loop->masked);
+}
+
+static void print_json_phase(const TileExplanation *explanation, const TileExplainedPhase *phase,
+                             TileAssemblyFigures figures) {
+    print_member("    {", "name", phase->name);
+    printf(", \"threads\": %u, \"%s\": %" PRIu64 ", \"barriers\": [", phase->threads,
+           phase->threads ? "shared_bytes" : "scratch_bytes", phase->memory_bytes);
+    for (size_t i = 0; i < phase->barriers.count; i++) printf("%s%u", i ? ", " : "", phase->barriers.items[i].line);
+    printf("], \"assembly\": ");
+    if (figures.known)
+        printf("{\"registers\": %u, \"stack_bytes\": %u, \"spilled_bytes\": %u}", figures.registers,
+               figures.stack_bytes, figures.spilled_bytes);
+    else
+        printf("null");
+    printf(",\n     \"layouts\": [");
+    for (size_t i = 0; i < phase->layouts.count; i++) {
+        if (i) printf(",\n       ");
+        print_json_layout(&phase->layouts.items[i]);
+    }
+    printf("],\n     \"moves\": [");
+    for (size_t i = 0; i < phase->moves.count; i++) {
+        if (i) printf(",\n       ");
+        print_json_move(&phase->moves.items[i]);
+    }
+    printf("],\n     \"loops\": [");
+    for (size_t i = 0; i < phase->loops.count; i++) {
+        if (i) printf(",\n       ");
+        print_json_loop(explanation, &phase->loops.items[i]);
+    }
+    printf("]}");
+}
+
+void tile_explain_print_json(const TileExplanation *explanation, const TileAssemblyFigures *figures,
+                             const char *missing) {
+    print_member("{", "kernel", explanation->kernel);
+    print_member(", ", "target", explanation->target);
+    if (missing) print_member(", ", "assembly_unknown", missing);
+    printf(",\n  \"tensors\": [\n");
+    for (size_t i = 0; i < explanation->tensors.count; i++) {
+        const TileExplainedTensor *tensor = &explanation->tensors.items[i];
+        print_member(i ? ",\n    {" : "    {", "name", tensor->name);
+        print_json_facts("offered", tensor, tensor->offered);
+        print_json_facts("used", tensor, tensor->used);
+        printf("}");
+    }
+    printf("\n  ],\n  \"grids\": [\n");
+    for (size_t i = 0; i < explanation->phases.count; i++) {
+        if (i) printf(",\n");
+        print_json_phase(explanation, &explanation->phases.items[i], figures[i]);
+    }
+    printf("\n  ]}\n");
+}

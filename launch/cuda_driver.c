@@ -16,6 +16,7 @@ static const struct {
     {"cuDeviceGetCount", offsetof(TileCudaDriver, device_count)},
     {"cuDeviceGet", offsetof(TileCudaDriver, device_get)},
     {"cuDeviceGetAttribute", offsetof(TileCudaDriver, device_attribute)},
+    {"cuCtxGetCurrent", offsetof(TileCudaDriver, context_current)},
     {"cuCtxGetDevice", offsetof(TileCudaDriver, context_device)},
     {"cuCtxPushCurrent_v2", offsetof(TileCudaDriver, context_push)},
     {"cuCtxPopCurrent_v2", offsetof(TileCudaDriver, context_pop)},
@@ -220,10 +221,14 @@ static tile_status push(int device, void *stream, TileError *error) {
 }
 
 tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, TileError *error) {
+    void *context = NULL;
     int handle, current;
     scope->pushed = false;
     TILE_TRY(tile_cuda_device(device, &handle, error));
-    if (driver.context_device(&current) == TILE_CUDA_SUCCESS && current == handle) return TILE_OK;
+    /* Where there is no context its device must not be asked for: tools report each call that fails. */
+    if (driver.context_current(&context) == TILE_CUDA_SUCCESS && context &&
+        driver.context_device(&current) == TILE_CUDA_SUCCESS && current == handle)
+        return TILE_OK;
     TILE_TRY(push(device, stream, error));
     scope->pushed = true;
     return TILE_OK;

@@ -15,6 +15,7 @@ typedef struct TileCudaDriver {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_attribute)(int *value, int attribute, int device);
+    int (*context_current)(void **context);
     int (*context_device)(int *device);
     int (*context_push)(void *context);
     int (*context_pop)(void **context);

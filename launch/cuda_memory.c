@@ -18,10 +18,12 @@ void tile_device_release(int device, void *memory) {
     tile_cuda_leave(&scope);
 }
 
+/* The driver returns when it has read the host's memory; other streams may find the device's unwritten. */
 tile_status tile_device_write(int device, void *memory, const void *host, size_t bytes, TileError *error) {
     TileCudaScope scope;
     TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
     int result = bytes ? tile_cuda_driver()->copy_to((uint64_t)(uintptr_t)memory, host, bytes) : TILE_CUDA_SUCCESS;
+    if (result == TILE_CUDA_SUCCESS) result = tile_cuda_driver()->synchronize(NULL);
     tile_cuda_leave(&scope);
     return tile_cuda_check(result, "copy", error);
 }

@@ -216,9 +216,15 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
 
 /* ---- contexts and streams ---- */
 
+EXPORT int cuCtxGetCurrent(void **context) {
+    CALL();
+    *context = current();
+    return end(CUDA_SUCCESS);
+}
+
 EXPORT int cuCtxGetDevice(int *device) {
     CALL();
-    if (!current()) return end(CUDA_ERROR_INVALID_CONTEXT);
+    if (!current()) return end(refuse(CUDA_ERROR_INVALID_CONTEXT));
     *device = current()->device;
     return end(CUDA_SUCCESS);
 }

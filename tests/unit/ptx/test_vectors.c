@@ -1,0 +1,121 @@
+/* The executor's warp instructions beside what a GPU made of the same words: tests/gpu/vectors.txt. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "lang/execute.h"
+#include "lang/text.h"
+#include "lang/verify.h"
+#include "tests/gpu/vectors.h"
+
+enum { LINE_BYTES = 1 << 14 };
+
+/* One block of a warp. %in and %out are the lane's words of x. */
+static const char head[] =
+    "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 1} : i64\n"
+    "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
+    "func phase machine @k.0(%%x: ptr<global>, %%x.dim0: i64, %%x.stride0: i64, %%begin: i64, %%end: i64, "
+    "%%shared: ptr<shared>) threads = 32 scratch_bytes = 512 {\n"
+    "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%row = const {value = 48} : i64\n"
+    "  %%o = mul %%t, %%row : i64\n  %%in = ptr_add %%x, %%o : ptr<global>\n"
+    "  %%rows = const {value = 1536} : i64\n  %%out = ptr_add %%in, %%rows : ptr<global>\n"
+    "%s  store %%r, %%out\n  return\n}\n";
+
+/* What an instruction is in machine form. */
+static const struct {
+    const char *name, *body;
+} forms[] = {
+    {"shfl.bfly.b32", "  %v = load %in : i32\n  %four = const {value = 4} : i64\n"
+                      "  %p = ptr_add %in, %four : ptr<global>\n  %m = load %p : i32\n  %r = exchange %v, %m : i32\n"},
+};
+
+/* No op has the meaning of these. */
+static const char *const without[] = {"shfl.idx.b32",      "shfl.up.b32",       "shfl.down.b32",     "mma.m16n8k16.f16",
+                                      "mma.m16n8k16.bf16", "mma.m16n8k8.f16",   "mma.m16n8k8.bf16",  "mma.m16n8k8.tf32",
+                                      "mma.m16n8k32.s8",   "mma.m16n8k32.e4m3", "mma.m16n8k32.e5m2", "ldmatrix.x4",
+                                      "ldmatrix.x4.trans", "stmatrix.x4",       "stmatrix.x4.trans"};
+
+static const char *form_of(const char *name) {
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i].name, name) == 0) return forms[i].body;
+    return NULL;
+}
+
+static bool is_without(const char *name) {
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        if (strcmp(without[i], name) == 0) return true;
+    return false;
+}
+
+/* Words in and then out, as the kernel has them. */
+typedef struct Words {
+    uint32_t in[VECTOR_LANES][VECTOR_MOST_WORDS], out[VECTOR_LANES][VECTOR_MOST_WORDS];
+} Words;
+
+static void execute(const char *body, Words *words) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileContext *context = tile_ir_context_create();
+    TileText message = {.arena = arena};
+    TileModule *module = NULL;
+    char *text = tile_arena_format(arena, head, body);
+    cr_assert_eq(tile_module_read(context, text, strlen(text), &module, &message), TILE_OK, "%s",
+                 tile_text_get(&message));
+    cr_assert(tile_module_verify(module, &message), "%s", tile_text_get(&message));
+    TileExecutorArgument argument = {
+        .tensor = {.data = words, .above = sizeof *words, .extent = {sizeof *words / 4}, .stride = {4}}};
+    TileExecutorOptions options = {.phases = module};
+    TileFunc *kernel = tile_func_find(module, tile_intern_string(context->strings, "k"));
+    cr_assert_eq(tile_execute_kernel(kernel, &argument, &options, &message), TILE_EXECUTION_DONE, "%s",
+                 tile_text_get(&message));
+    tile_module_destroy(module);
+    tile_ir_context_destroy(context);
+    tile_arena_destroy(arena);
+}
+
+static const VectorCase *find_case(const char *name) {
+    for (unsigned i = 0; i < vector_case_count; i++)
+        if (strcmp(vector_cases[i].name, name) == 0) return &vector_cases[i];
+    return NULL;
+}
+
+static void compare(const char *line) {
+    static const char *const data_names[] = {"bits", "integers", "numbers"};
+    char name[64], data_name[16];
+    unsigned number, data = 0;
+    int length;
+    Words words;
+    cr_assert_eq(sscanf(line, "%63s %15s %u%n", name, data_name, &number, &length), 3);
+    const VectorCase *item = find_case(name);
+    cr_assert(item != NULL, "%s", name);
+    const char *body = form_of(name);
+    cr_assert(body || is_without(name), "%s is no instruction of the executor's, nor known to be none", name);
+    if (!body) return;
+    while (strcmp(data_names[data], data_name) != 0) data++;
+    memset(&words, 0, sizeof words);
+    vector_make(item, (VectorData)data, number, words.in);
+    execute(body, &words);
+    char *at = (char *)line + length;
+    for (unsigned lane = 0; lane < VECTOR_LANES; lane++)
+        for (unsigned i = 0; i < item->out; i++) {
+            uint32_t expected = (uint32_t)strtoul(at, &at, 16);
+            cr_expect_eq(words.out[lane][i], expected, "%s %s %u: lane %u has %x, and on the GPU %x", name, data_name,
+                         number, lane, words.out[lane][i], expected);
+        }
+}
+
+Test(vectors, are_what_a_gpu_makes) {
+    const char *folder = getenv("TILE_SOURCE_DIR");
+    cr_assert(folder != NULL, "TILE_SOURCE_DIR names the source tree");
+    char path[4096], *line = malloc(LINE_BYTES);
+    snprintf(path, sizeof path, "%s/tests/gpu/vectors.txt", folder);
+    FILE *file = fopen(path, "r");
+    cr_assert(file != NULL, "%s", path);
+    unsigned count = 0;
+    for (; fgets(line, LINE_BYTES, file); count++) compare(line);
+    fclose(file);
+    free(line);
+    cr_expect(count > 100, "%u vectors", count);
+}

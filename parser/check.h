@@ -348,6 +348,8 @@ bool tile_may_act(TileChecker *c, TileSpan span, const char *what);
 void tile_spend(TileChecker *c, size_t ops);
 static inline bool tile_is_spent(const TileChecker *c) { return c->op_count >= TILE_MAX_OPS; }
 TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum);
+/* An f64 no less than what the sum's parts add up to, whatever their signs. */
+TileValue *tile_emit_magnitude(TileChecker *c, const TileSum *sum);
 /* The value of a VALUE meaning as IR. */
 TileValue *tile_emit_value(TileChecker *c, const TileMeaning *meaning);
 const TileType *tile_meaning_type(TileChecker *c, const TileMeaning *meaning);
@@ -593,6 +595,8 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement);
 /* check_kernel.c */
 /* Emits the kernel as a function of a new module; the caller looks at the diagnostics. */
 void tile_check_kernel(TileChecker *c, const TileItem *kernel);
+/* The launch checks that the extent, which a tensor has, does not wrap. */
+void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span);
 
 /* check_bindings.c: generics, static values and tune names of a kernel, from the options. False when reported. */
 bool tile_bind_generics(TileChecker *c, const TileItem *kernel);

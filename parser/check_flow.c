@@ -373,8 +373,10 @@ static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
     TileNameRef name = loop->statement->names.items[0];
     TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, value);
     const TileSum *last = tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1));
-    tile_symbol_bound(&c->sums, symbol, loop->lo, last);
-    tile_sum_assume(&c->sums, tile_sum_subtract(&c->sums, last, loop->lo));
+    const TileSum *lower = tile_sum_exceeds(&c->sums, loop->lo) ? NULL : loop->lo;
+    const TileSum *upper = tile_sum_falls(&c->sums, loop->hi) ? NULL : last;
+    tile_symbol_bound(&c->sums, symbol, lower, upper);
+    if (lower && upper) tile_sum_assume(&c->sums, lower, upper);
     const TileSum *first = tile_sum_symbol(&c->sums, symbol);
     if (!value->name) value->name = tile_intern_string(c->context->strings, name.name);
     tile_scope_bind(c, name, loop->over_tiles ? tile_range_of(c, &loop->tiles, first, name) : tile_sum_meaning(first),
@@ -571,8 +573,7 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     if (!statement->step) return true;
     *step = tile_check_integer(c, statement->step, "the step");
     if (!*step) return false;
-    if (tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, *step, tile_sum_integer(&c->sums, 1)), NULL))
-        return true;
+    if (tile_sum_at_most(&c->sums, tile_sum_integer(&c->sums, 1), *step)) return true;
     return tile_fail(c, BAD_STEP, statement->step->span), false;
 }
 

@@ -21,6 +21,13 @@ static bool fail_bounds(TileChecker *c, const TileExpr *entry) {
     return false;
 }
 
+/* How many indices: none where the limit lies so far below the start that their difference would wrap. */
+static const TileSum *covered_by(TileChecker *c, const TileTiles *tiles) {
+    const TileSum *covered = tile_sum_subtract(&c->sums, tiles->hi, tiles->lo);
+    if (!tile_sum_falls(&c->sums, covered)) return covered;
+    return tile_sum_subtract(&c->sums, tile_sum_max(&c->sums, tiles->hi, tiles->lo), tiles->lo);
+}
+
 static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *grid) {
     const TileExpr *value = statement->value;
     bool tuple = value->kind == TILE_EXPR_TUPLE;
@@ -42,20 +49,24 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         }
         TileTiles *tiles = &grid->tiles[i];
         if (!tile_check_tiles(c, entry, tiles)) return false;
-        const TileSum *covered = tile_sum_subtract(&c->sums, tiles->hi, tiles->lo);
-        grid->extents[i] = tile_sum_divide_up(&c->sums, covered, tiles->size);
+        grid->extents[i] = tile_sum_divide_up(&c->sums, covered_by(c, tiles), tiles->size);
     }
     return true;
 }
 
 /* A program runs, so that no extent of the grid is 0. */
 static void assume_programs(TileChecker *c, const Grid *grid) {
-    const TileSum *one = tile_sum_integer(&c->sums, 1);
+    TileSumTable *t = &c->sums;
+    const TileSum *one = tile_sum_integer(t, 1);
     for (unsigned i = 0; i < grid->rank; i++) {
         const TileTiles *tiles = &grid->tiles[i];
-        const TileSum *covered =
-            grid->over_tiles[i] ? tile_sum_subtract(&c->sums, tiles->hi, tiles->lo) : grid->extents[i];
-        tile_sum_assume(&c->sums, tile_sum_subtract(&c->sums, covered, one));
+        if (!grid->over_tiles[i]) {
+            if (!tile_sum_falls(t, grid->extents[i])) tile_sum_assume(t, one, grid->extents[i]);
+            continue;
+        }
+        const TileSum *covered = tile_sum_subtract(t, tiles->hi, tiles->lo);
+        bool compared = !tile_sum_falls(t, tiles->hi) && !tile_sum_exceeds(t, tiles->lo);
+        if (compared || !tile_sum_falls(t, covered)) tile_sum_assume(t, one, covered);
     }
     c->grid_facts = c->sums.facts.count;
 }
@@ -67,7 +78,8 @@ static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
         number->name = tile_intern_string(c->context->strings, name.name);
         TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, number);
         const TileSum *zero = tile_sum_integer(&c->sums, 0), *one = tile_sum_integer(&c->sums, 1);
-        tile_symbol_bound(&c->sums, symbol, zero, tile_sum_subtract(&c->sums, grid->extents[i], one));
+        const TileSum *last = tile_sum_subtract(&c->sums, grid->extents[i], one);
+        tile_symbol_bound(&c->sums, symbol, zero, tile_sum_falls(&c->sums, grid->extents[i]) ? NULL : last);
         const TileSum *at = tile_sum_symbol(&c->sums, symbol);
         TileMeaning m = tile_sum_meaning(at);
         if (grid->over_tiles[i]) {
@@ -162,6 +174,7 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     for (unsigned i = 0; i < tensor->rank; i++) {
         tensor->dims[i] = tile_check_integer(c, type->extents.items[i], "an extent");
         if (!tensor->dims[i]) return;
+        tile_require_exact(c, tensor->dims[i], type->extents.items[i]->span);
         extents[i] = tile_emit_sum(c, tensor->dims[i]);
     }
     const TileType *made = tile_type_tensor(c->context, scalar, tensor->rank, TILE_ACCESS_TEMP);

@@ -26,10 +26,10 @@ typedef struct Access {
 static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
     TileSumNeeds needs = {0};
     if (!lowest || !highest) return false;
-    const TileSum *room =
-        tile_sum_subtract(&c->sums, tile_sum_subtract(&c->sums, dim, highest), tile_sum_integer(&c->sums, 1));
+    const TileSum *last = tile_sum_subtract(&c->sums, dim, tile_sum_integer(&c->sums, 1));
     TileSumNeeds *asked = c->in_grid ? &needs : NULL;
-    if (!tile_sum_nonnegative(&c->sums, lowest, asked) || !tile_sum_nonnegative(&c->sums, room, asked)) return false;
+    if (!tile_sum_proves(&c->sums, tile_sum_integer(&c->sums, 0), lowest, asked)) return false;
+    if (!tile_sum_proves(&c->sums, highest, last, asked)) return false;
     for (unsigned i = 0; i < needs.count; i++) {
         bool there = false;
         for (unsigned k = 0; k < c->needs.count; k++) there = there || c->needs.items[k] == needs.items[i];

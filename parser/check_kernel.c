@@ -1,7 +1,8 @@
 /* A kernel as a function: parameters, dimensions, clauses, body. */
-#include "parser/check.h"
-
 #include <string.h>
+
+#include "base/limits.h"
+#include "parser/check.h"
 
 /* ---- parameters ---- */
 
@@ -142,12 +143,25 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
         extent->name = tile_intern_string(c->context->strings, expr->name);
         TileSymbol *symbol = tile_symbol_value(&c->sums, expr->name, extent);
         symbol->host = true;
-        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), NULL);
+        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), tile_sum_integer(&c->sums, TILE_MAX_EXTENT));
         m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
     }
     tensor->dims[d] = m.sum ? m.sum : tile_sum_integer(&c->sums, 1);
     tile_scope_push(c, (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
     return !is_static && m.sum;
+}
+
+/* An extent of several names is a product that may wrap, and be less than indices below it. */
+void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span) {
+    if (!tile_sum_wraps(&c->sums, extent)) return;
+    tile_emit_at(c, span);
+    TileValue *ok =
+        tile_emit_binary(c, TILE_OP_LT, tile_emit_magnitude(c, extent),
+                         tile_build_number(tile_emitter(c), tile_type_scalar(c->context, TILE_F64), 0x1p62));
+    const char *text = tile_arena_format(c->arena, "%s without overflow", tile_span_text(c, span));
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    tile_sum_trust(&c->sums, extent);
 }
 
 static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, const TileExpr *expr) {
@@ -156,6 +170,7 @@ static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, cons
         tensor->dims[d] = tile_sum_integer(&c->sums, 1);
         return;
     }
+    tile_require_exact(c, tensor->dims[d], expr->span);
     tile_emit_at(c, expr->span);
     TileValue *operands[] = {tensor->value, tile_emit_sum(c, tensor->dims[d])};
     const char *text = tile_intern_string(c->context->strings, tile_span_text(c, expr->span));

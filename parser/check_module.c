@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "lang/verify.h"
 #include "parser/check.h"
 #include "parser/parse.h"
@@ -281,7 +282,7 @@ static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const Ti
         symbol = tile_symbol_known(&c->sums, expr->name, EXTENT);
     } else {
         symbol = tile_symbol_value(&c->sums, expr->name, tile_build_i64(tile_emitter(c), EXTENT));
-        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), NULL);
+        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), tile_sum_integer(&c->sums, TILE_MAX_EXTENT));
     }
     sum = tile_sum_symbol(&c->sums, symbol);
     tile_map_set(extents, expr->name, (void *)sum);

@@ -56,14 +56,17 @@ static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit) {
                       .words = words});
 }
 
-/* Lanes first .. first + size, valid below `limit`. */
+/* Lanes first .. first + size, valid below `limit`. The lanes that are, `limit - first`, are no more than that unless
+ * it wraps. */
 static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit) {
+    TileSumTable *t = &c->sums;
     size_t hidden = tile_facts_hide(c);
-    const TileSum *past = tile_sum_add(&c->sums, range->first, range->size);
-    range->lowest = lo;
-    range->highest = minus_one(c, limit);
-    range->end = tile_sum_min(&c->sums, past, limit);
-    bool whole = tile_sum_nonnegative(&c->sums, tile_sum_subtract(&c->sums, limit, past), NULL);
+    const TileSum *past = tile_sum_add(t, range->first, range->size), *rest = tile_sum_subtract(t, limit, range->first);
+    bool whole = tile_sum_at_most(t, past, limit);
+    if (tile_sum_proves(t, lo, range->first, NULL)) range->lowest = lo;
+    bool counted = !tile_sum_falls(t, rest) || tile_sum_proves(t, range->first, limit, NULL);
+    if (whole || counted) range->highest = minus_one(c, limit);
+    range->end = tile_sum_min(t, past, limit);
     if (!whole) add_lanes(c, range, limit);
     tile_facts_restore(c, hidden);
 }
@@ -115,8 +118,10 @@ static TileMeaning add_to_range(TileChecker *c, const TileRange *range, const Ti
     TileSumTable *t = &c->sums;
     TileRange *moved = copy_range(c, range, span);
     moved->first = tile_sum_add(t, range->first, by);
+    tile_sum_wrapped(t);
     if (range->lowest) moved->lowest = tile_sum_add(t, range->lowest, by);
     if (range->highest) moved->highest = tile_sum_add(t, range->highest, by);
+    if (tile_sum_wrapped(t)) moved->lowest = moved->highest = NULL;
     if (range->end) moved->end = tile_sum_add(t, range->end, by);
     return range_meaning(moved);
 }
@@ -127,8 +132,10 @@ static TileMeaning scale_range(TileChecker *c, const TileRange *range, int64_t b
     TileRange *scaled = copy_range(c, range, span);
     scaled->first = tile_sum_multiply(t, range->first, factor);
     if (__builtin_mul_overflow(range->step, by, &scaled->step)) return tile_fail(c, BAD_STRIDE, span);
+    tile_sum_wrapped(t);
     scaled->lowest = range->lowest ? tile_sum_multiply(t, range->lowest, factor) : NULL;
     scaled->highest = range->highest ? tile_sum_multiply(t, range->highest, factor) : NULL;
+    if (tile_sum_wrapped(t)) scaled->lowest = scaled->highest = NULL;
     if (by < 0) {
         const TileSum *lowest = scaled->lowest;
         scaled->lowest = scaled->highest;

@@ -3,6 +3,8 @@
 
 #include "lang/scalar.h"
 
+#include <math.h>
+
 void tile_emit_at(TileChecker *c, TileSpan span) { c->where = span; }
 
 void tile_spend(TileChecker *c, size_t ops) {
@@ -117,6 +119,23 @@ TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum) {
         value = emit_terms(c, sum);
     tile_cache_set(c, sum, &((TileSum *)sum)->cache, value);
     return value;
+}
+
+/* |factor| * |a| * |b| .. of every product, added up in floating point, where nothing wraps. */
+TileValue *tile_emit_magnitude(TileChecker *c, const TileSum *sum) {
+    sum = tile_sum_resolve(&c->sums, sum);
+    const TileType *type = tile_type_scalar(c->context, TILE_F64);
+    TileValue *total = tile_build_number(tile_emitter(c), type, fabs((double)sum->constant));
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        TileValue *term = tile_build_number(tile_emitter(c), type, fabs((double)product->factor));
+        for (uint32_t k = 0; k < product->degree; k++) {
+            TileValue *symbol = tile_build_convert(tile_emitter(c), emit_symbol(c, product->symbols[k]), TILE_F64);
+            term = tile_emit_binary(c, TILE_OP_MUL, term, tile_emit_unary(c, TILE_OP_ABS, symbol));
+        }
+        total = tile_emit_binary(c, TILE_OP_ADD, total, term);
+    }
+    return total;
 }
 
 int64_t tile_extent_value(TileChecker *c, const TileSum *extent) {

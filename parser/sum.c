@@ -142,8 +142,23 @@ static int compare_products(const TileProduct *a, const TileProduct *b) {
     return a->degree == b->degree ? 0 : a->degree < b->degree ? -1 : 1;
 }
 
-static int64_t wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static int64_t wrap_multiply(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+static int64_t wrap_add(TileSumTable *table, int64_t a, int64_t b) {
+    int64_t sum;
+    table->wrapped |= __builtin_add_overflow(a, b, &sum);
+    return sum;
+}
+
+static int64_t wrap_multiply(TileSumTable *table, int64_t a, int64_t b) {
+    int64_t product;
+    table->wrapped |= __builtin_mul_overflow(a, b, &product);
+    return product;
+}
+
+bool tile_sum_wrapped(TileSumTable *table) {
+    bool wrapped = table->wrapped;
+    table->wrapped = false;
+    return wrapped;
+}
 
 static TileSymbol **bucket_of(const TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
     uint64_t hash = ((uint64_t)(uintptr_t)a * 3 + (uint64_t)(uintptr_t)b + kind) * 0x9e3779b97f4a7c15u;
@@ -184,7 +199,7 @@ static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const 
 static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const TileSum *b, int64_t factor) {
     if (tile_sum_is_literal(b, 0)) return a;
     if (factor == 1 && tile_sum_is_literal(a, 0)) return b;
-    int64_t constant = wrap_add(a->constant, wrap_multiply(b->constant, factor));
+    int64_t constant = wrap_add(table, a->constant, wrap_multiply(table, b->constant, factor));
     if (b->count == 0) return with_constant(table, a, constant);
     if (a->count == 0 && factor == 1) return with_constant(table, b, constant);
     if (a->count + b->count > TILE_MAX_PRODUCTS) {
@@ -196,13 +211,13 @@ static const TileSum *add_scaled(TileSumTable *table, const TileSum *a, const Ti
     while (i < a->count || k < b->count) {
         int order = i == a->count ? 1 : k == b->count ? -1 : compare_products(&a->products[i], &b->products[k]);
         TileProduct next = order <= 0 ? a->products[i] : b->products[k];
-        if (order > 0) next.factor = wrap_multiply(next.factor, factor);
-        if (order == 0) next.factor = wrap_add(next.factor, wrap_multiply(b->products[k].factor, factor));
+        if (order > 0) next.factor = wrap_multiply(table, next.factor, factor);
+        if (order == 0) next.factor = wrap_add(table, next.factor, wrap_multiply(table, b->products[k].factor, factor));
         i += order <= 0;
         k += order >= 0;
         if (next.factor) merged[count++] = next;
     }
-    return intern(table, wrap_add(a->constant, wrap_multiply(b->constant, factor)), merged, count);
+    return intern(table, wrap_add(table, a->constant, wrap_multiply(table, b->constant, factor)), merged, count);
 }
 
 const TileSum *tile_sum_add(TileSumTable *table, const TileSum *a, const TileSum *b) {
@@ -214,7 +229,7 @@ const TileSum *tile_sum_subtract(TileSumTable *table, const TileSum *a, const Ti
 }
 
 static const TileSum *multiply_products(TileSumTable *table, const TileProduct *a, const TileProduct *b) {
-    TileProduct product = {.factor = wrap_multiply(a->factor, b->factor), .degree = a->degree + b->degree};
+    TileProduct product = {.factor = wrap_multiply(table, a->factor, b->factor), .degree = a->degree + b->degree};
     uint32_t i = 0, k = 0;
     for (uint32_t n = 0; n < product.degree; n++) {
         bool left = k == b->degree || (i < a->degree && a->symbols[i]->id <= b->symbols[k]->id);
@@ -238,7 +253,7 @@ const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const Ti
     if (a->count == 0) return add_scaled(table, zero, b, a->constant);
     bool large = (a->count + 1) * (b->count + 1) > TILE_MAX_PRODUCTS || degree_of(a) + degree_of(b) > TILE_MAX_DEGREE;
     if (large) return as_symbol(table, TILE_SYMBOL_MUL, a, b);
-    const TileSum *result = tile_sum_integer(table, wrap_multiply(a->constant, b->constant));
+    const TileSum *result = tile_sum_integer(table, wrap_multiply(table, a->constant, b->constant));
     if (b->constant) result = add_scaled(table, result, with_constant(table, a, 0), b->constant);
     if (a->constant) result = add_scaled(table, result, with_constant(table, b, 0), a->constant);
     for (uint32_t i = 0; i < a->count; i++)
@@ -264,14 +279,15 @@ const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const Tile
 
 const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b) {
     if (a->count == 0 && b->count == 0)
-        return tile_sum_integer(table, wrap_add(b->constant ? a->constant : 0,
-                                                wrap_multiply(-floor_divide(a->constant, b->constant), b->constant)));
+        return tile_sum_integer(table,
+                                wrap_add(table, b->constant ? a->constant : 0,
+                                         wrap_multiply(table, -floor_divide(a->constant, b->constant), b->constant)));
     return as_symbol(table, TILE_SYMBOL_REM, a, b);
 }
 
 const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    if (tile_sum_nonnegative(table, tile_sum_subtract(table, b, a), NULL)) return a;
-    if (tile_sum_nonnegative(table, tile_sum_subtract(table, a, b), NULL)) return b;
+    if (tile_sum_at_most(table, a, b)) return a;
+    if (tile_sum_at_most(table, b, a)) return b;
     return as_symbol(table, TILE_SYMBOL_MIN, a, b);
 }
 
@@ -279,7 +295,8 @@ const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum
 static const TileSum *clamp_symbol(TileSumTable *table, const TileSum *bounded, const TileSum *low,
                                    const TileSum *high) {
     const TileSum *result = tile_sum_min(table, bounded, high), *needs = tile_sum_subtract(table, high, low);
-    if (!needs->count || !tile_sum_is_host(needs) || tile_sum_nonnegative(table, needs, NULL)) return result;
+    if (!needs->count || !tile_sum_is_host(needs) || tile_sum_at_most(table, low, high)) return result;
+    if (tile_sum_wraps(table, low) || tile_sum_wraps(table, high) || tile_sum_wraps(table, needs)) return result;
     if (result == high) result = as_symbol(table, TILE_SYMBOL_MIN, bounded, high);
     TileSymbol *symbol = result->count ? only_symbol(result) : NULL;
     bool made = symbol && result == tile_sum_symbol(table, symbol) && symbol->kind == TILE_SYMBOL_MIN &&
@@ -295,8 +312,8 @@ const TileSum *tile_sum_clamp(TileSumTable *table, const TileSum *x, const TileS
 }
 
 const TileSum *tile_sum_max(TileSumTable *table, const TileSum *a, const TileSum *b) {
-    if (tile_sum_nonnegative(table, tile_sum_subtract(table, a, b), NULL)) return a;
-    if (tile_sum_nonnegative(table, tile_sum_subtract(table, b, a), NULL)) return b;
+    if (tile_sum_at_most(table, b, a)) return a;
+    if (tile_sum_at_most(table, a, b)) return b;
     return as_symbol(table, TILE_SYMBOL_MAX, a, b);
 }
 
@@ -341,15 +358,22 @@ const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
     if (is_resolved(sum)) return ((TileSum *)sum)->resolved = sum;
     size_t facts = table->facts.count;
     table->facts.count = 0;
+    bool inexact = false;
     const TileSum *result = tile_sum_integer(table, sum->constant);
     for (uint32_t i = 0; i < sum->count; i++) {
         const TileProduct *product = &sum->products[i];
         const TileSum *term = tile_sum_integer(table, product->factor);
-        for (uint32_t k = 0; k < product->degree; k++)
-            term = tile_sum_multiply(table, term, resolve_symbol(table, product->symbols[k]));
+        for (uint32_t k = 0; k < product->degree; k++) {
+            const TileSum *symbol = resolve_symbol(table, product->symbols[k]);
+            tile_sum_wrapped(table);
+            term = tile_sum_multiply(table, term, symbol);
+            inexact |= tile_sum_wrapped(table);
+        }
         result = tile_sum_add(table, result, term);
+        inexact |= tile_sum_wrapped(table);
     }
     table->facts.count = facts;
+    ((TileSum *)sum)->inexact = inexact;
     ((TileSum *)sum)->resolved = result;
     return result;
 }
@@ -404,7 +428,9 @@ static bool prove(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, 
 
 static bool prove_with(TileSumTable *table, const TileSum *coefficient, const TileSum *bound, const TileSum *rest,
                        TileSumNeeds *needs, unsigned fuel) {
-    return prove(table, tile_sum_add(table, tile_sum_multiply(table, coefficient, bound), rest), needs, fuel);
+    tile_sum_wrapped(table);
+    const TileSum *sum = tile_sum_add(table, tile_sum_multiply(table, coefficient, bound), rest);
+    return !tile_sum_wrapped(table) && prove(table, sum, needs, fuel);
 }
 
 static bool add_need(const TileSymbol *symbol, TileSumNeeds *needs) {
@@ -421,25 +447,33 @@ typedef struct Goal {
     unsigned fuel;
 } Goal;
 
+/* Is the code's number nowhere below (above) the whole number? */
+static bool is_bound(TileSumTable *table, const TileSum *sum, bool below) {
+    return below ? !tile_sum_exceeds(table, sum) : !tile_sum_falls(table, sum);
+}
+
 /* With d = floor(a / k), k > 0: k * d <= a <= k * d + k - 1; exact for a coefficient of 1 or -1. */
 static bool prove_quotient(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     int64_t k, m;
     if (!tile_sum_known(table, symbol->b, &k) || !tile_sum_known(table, goal->coefficient, &m)) {
+        if (tile_sum_wraps(table, symbol->a) || tile_sum_wraps(table, symbol->b)) return false;
         const TileSum *zero = tile_sum_integer(table, 0);
         return prove(table, symbol->b, goal->needs, goal->fuel) && prove(table, symbol->a, goal->needs, goal->fuel) &&
                prove_with(table, goal->coefficient, goal->up ? zero : symbol->a, goal->rest, goal->needs, goal->fuel);
     }
-    if (k < 1 || m == INT64_MIN) return false;
+    if (k < 1 || m == INT64_MIN || !is_bound(table, symbol->a, goal->up)) return false;
     int64_t slack = goal->up ? (m == 1 ? 0 : 1 - k) : (m == -1 ? 1 - k : 0);
+    tile_sum_wrapped(table);
     const TileSum *bound = tile_sum_add(table, symbol->a, tile_sum_integer(table, slack));
     const TileSum *rest = tile_sum_multiply(table, goal->rest, tile_sum_integer(table, k));
-    return prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
+    return !tile_sum_wrapped(table) && prove_with(table, goal->coefficient, bound, rest, goal->needs, goal->fuel);
 }
 
 /* 0 <= a % b for b >= 0, and a % b <= b - 1 for b >= 1. */
 static bool prove_remainder(TileSumTable *table, const TileSymbol *symbol, const Goal *goal) {
     const TileSum *last = tile_sum_subtract(table, symbol->b, tile_sum_integer(table, 1));
-    if (!prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel)) return false;
+    if (tile_sum_wraps(table, symbol->b) || !prove(table, goal->up ? symbol->b : last, goal->needs, goal->fuel))
+        return false;
     const TileSum *bound = goal->up ? tile_sum_integer(table, 0) : last;
     return prove_with(table, goal->coefficient, bound, goal->rest, goal->needs, goal->fuel);
 }
@@ -468,9 +502,10 @@ static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeed
     bool both = symbol->kind == (up ? TILE_SYMBOL_MIN : TILE_SYMBOL_MAX);
     bool either = symbol->kind == (up ? TILE_SYMBOL_MAX : TILE_SYMBOL_MIN);
     if (both || either) {
-        bool a = prove_with(table, coefficient, symbol->a, rest, needs, fuel);
+        bool a = is_bound(table, symbol->a, up) && prove_with(table, coefficient, symbol->a, rest, needs, fuel);
         if (a && either) return true;
-        if ((a || either) && prove_with(table, coefficient, symbol->b, rest, needs, fuel)) return true;
+        bool b = (a || either) && is_bound(table, symbol->b, up);
+        if (b && prove_with(table, coefficient, symbol->b, rest, needs, fuel)) return true;
     }
     const TileSum *const *bounds = up ? symbol->lower : symbol->upper;
     unsigned count = up ? symbol->lower_count : symbol->upper_count;
@@ -499,6 +534,7 @@ static bool still_fails(const TileSumTable *table, const TileProof *proof, unsig
  * needed. */
 static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *needs, unsigned fuel) {
     TileSum *sum = (TileSum *)tile_sum_resolve(table, question);
+    if (question->inexact) return false;
     if (sum->count == 0) return sum->constant >= 0;
     size_t used = table->facts_used;
     TileProof *failed = &sum->failed[needs != NULL];
@@ -522,9 +558,19 @@ static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *ne
     return proven;
 }
 
-bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
+static bool proves(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs) {
     enum { FUEL = 12 };
     return prove(table, sum, needs, FUEL);
+}
+
+bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, TileSumNeeds *needs) {
+    tile_sum_wrapped(table);
+    const TileSum *difference = tile_sum_subtract(table, b, a);
+    return !tile_sum_wrapped(table) && proves(table, difference, needs);
+}
+
+bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    return tile_sum_proves(table, a, b, NULL) && !tile_sum_falls(table, a) && !tile_sum_exceeds(table, b);
 }
 
 /* ---- facts ---- */
@@ -539,12 +585,22 @@ static void assume_factors(TileSumTable *table, const TileSum *sum) {
     const TileProduct *product = &sum->products[0];
     if (sum->count != 1 || sum->constant >= 0 || product->factor < 0) return;
     for (uint32_t i = 0; i < product->degree; i++)
-        if (!tile_sum_nonnegative(table, tile_sum_symbol(table, product->symbols[i]), NULL)) return;
+        if (!proves(table, tile_sum_symbol(table, product->symbols[i]), NULL)) return;
     for (uint32_t i = 0; i < product->degree; i++)
         add_fact(table, product->symbols[i], tile_sum_integer(table, 1), false);
 }
 
-void tile_sum_assume(TileSumTable *table, const TileSum *sum) {
+static void assume(TileSumTable *table, const TileSum *sum);
+
+/* What the code computes for `sum` is at least -rest. */
+static void assume_bound(TileSumTable *table, const TileSum *sum, const TileSum *rest) {
+    tile_sum_wrapped(table);
+    const TileSum *room = tile_sum_add(table, sum, rest);
+    if (!tile_sum_wrapped(table) && !tile_sum_falls(table, sum)) assume(table, room);
+}
+
+/* The whole number is >= 0. */
+static void assume(TileSumTable *table, const TileSum *sum) {
     sum = tile_sum_resolve(table, sum);
     const TileSymbol *symbol = newest_symbol(sum);
     const TileSum *coefficient, *rest;
@@ -560,12 +616,19 @@ void tile_sum_assume(TileSumTable *table, const TileSum *sum) {
     }
     if (k != 1 || coefficient->count) return;
     if (symbol->kind == TILE_SYMBOL_MIN) {
-        tile_sum_assume(table, tile_sum_add(table, symbol->a, rest));
-        tile_sum_assume(table, tile_sum_add(table, symbol->b, rest));
+        assume_bound(table, symbol->a, rest);
+        assume_bound(table, symbol->b, rest);
     } else if (symbol->kind == TILE_SYMBOL_DIV && tile_sum_known(table, symbol->b, &divisor) && divisor > 0) {
+        tile_sum_wrapped(table);
         const TileSum *times = tile_sum_multiply(table, rest, tile_sum_integer(table, divisor));
-        tile_sum_assume(table, tile_sum_add(table, symbol->a, times));
+        if (!tile_sum_wrapped(table)) assume_bound(table, symbol->a, times);
     }
+}
+
+void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b) {
+    tile_sum_wrapped(table);
+    const TileSum *difference = tile_sum_subtract(table, b, a);
+    if (!tile_sum_wrapped(table)) assume(table, difference);
 }
 
 /* ---- words ---- */

@@ -32,7 +32,7 @@ struct TileSymbol {
     const TileSum *a, *b;
     TileSymbol *next;                                               /* in its bucket */
     TileValue *value;                                               /* VALUE */
-    const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; each of them holds */
+    const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; whole numbers; each holds */
     uint8_t lower_count, upper_count;
     const TileSum *sum;   /* the symbol alone; NULL until asked for */
     const TileSum *needs; /* the bounds hold only where this is >= 0, which a launch has to check; or NULL */
@@ -53,6 +53,13 @@ typedef struct TileProof {
     uint8_t fuel;   /* failed: with so much */
 } TileProof;
 
+/* Numbers that a sum can be, as a whole number: `below` and `above` where it may leave the 64 bits on that side, in
+ * which `least` and `most` then end. Code computes modulo 2^64. */
+typedef struct TileInterval {
+    int64_t least, most;
+    bool below, above;
+} TileInterval;
+
 struct TileSum {
     int64_t constant;
     uint32_t count, hash; /* of the products */
@@ -60,6 +67,9 @@ struct TileSum {
     const TileSum *resolved;     /* known symbols replaced by their values; NULL until asked for */
     TileProof proven, failed[2]; /* failed: without and with needs */
     size_t cache;                /* the emitter's */
+    TileInterval interval;
+    bool has_interval; /* it was asked for */
+    bool inexact;      /* a number wrapped in `resolved` */
 };
 
 /* A bound of a symbol that holds in some scopes only. */
@@ -73,6 +83,7 @@ typedef struct TileFact {
 typedef struct TileSumTable {
     TileArena *arena;
     TILE_LIST(TileFact) facts; /* cut back to their old count where a scope ends */
+    bool wrapped;              /* a number in a sum did */
     uint64_t bound_count;      /* bounds and facts ever added that an attempt to prove may have missed */
     uint64_t stamp;            /* of the newest fact ever; begins with 1 */
     size_t facts_used;         /* by the proof that goes on: so many facts hold up to the newest of them */
@@ -115,16 +126,31 @@ bool tile_sum_known(TileSumTable *table, const TileSum *sum, int64_t *value);
 static inline bool tile_sum_is_literal(const TileSum *sum, int64_t value) {
     return sum->count == 0 && sum->constant == value;
 }
-/* Is it proven to be >= 0? What a launch has to check for it is added to `needs` (which may be NULL). */
+/* Is a <= b proven, as whole numbers? An index with both bounds is sound so; one bound alone may hold of a number that
+ * wraps. What a launch has to check for it is added to `needs` (which may be NULL). */
 typedef struct TileSumNeeds {
     const TileSum *items[4];
     unsigned count;
 } TileSumNeeds;
-bool tile_sum_nonnegative(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs);
-/* From here on sum >= 0 holds, as far as bounds of its symbols can say so. */
-void tile_sum_assume(TileSumTable *table, const TileSum *sum);
+bool tile_sum_proves(TileSumTable *table, const TileSum *a, const TileSum *b, TileSumNeeds *needs);
+/* The same of what the code computes. */
+bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b);
+/* From here on a <= b holds, as whole numbers, as far as bounds of their symbols can say so. */
+void tile_sum_assume(TileSumTable *table, const TileSum *a, const TileSum *b);
+/* Did a number in a sum wrap since this was last asked? */
+bool tile_sum_wrapped(TileSumTable *table);
 /* Are all its symbols computed before any grid? */
 bool tile_sum_is_host(const TileSum *sum);
+
+/* ---- sum_interval.c ---- */
+
+TileInterval tile_sum_interval(TileSumTable *table, const TileSum *sum);
+/* May it be less than 64 bits hold; more; either? */
+bool tile_sum_falls(TileSumTable *table, const TileSum *sum);
+bool tile_sum_exceeds(TileSumTable *table, const TileSum *sum);
+bool tile_sum_wraps(TileSumTable *table, const TileSum *sum);
+/* A launch checks that it does not. */
+void tile_sum_trust(TileSumTable *table, const TileSum *sum);
 
 /* As a person would write it: "2 * N + 1". */
 void tile_sum_print(TileText *text, const TileSum *sum);

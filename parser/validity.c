@@ -221,11 +221,10 @@ static TileValue *emit_condition(TileChecker *c, TileAtom *atom) {
         TileValue *index = tile_emit_sum(c, atom->index);
         TileValue *sound = tile_emit_conditions(c, atom->guard);
         if (sound) index = tile_emit_select(c, sound, index, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
-        if (sound || !tile_sum_nonnegative(&c->sums, atom->index, NULL))
+        if (sound || !tile_sum_at_most(&c->sums, zero, atom->index))
             ok = tile_emit_binary(c, TILE_OP_GE, index, tile_emit_sum(c, zero));
-        const TileSum *room = tile_sum_subtract(&c->sums, tile_sum_subtract(&c->sums, atom->dim, atom->index),
-                                                tile_sum_integer(&c->sums, 1));
-        if (!ok || !tile_sum_nonnegative(&c->sums, room, NULL))
+        const TileSum *last = tile_sum_subtract(&c->sums, atom->dim, tile_sum_integer(&c->sums, 1));
+        if (!ok || !tile_sum_at_most(&c->sums, atom->index, last))
             ok = emit_both(c, ok, tile_emit_binary(c, TILE_OP_LT, index, tile_emit_sum(c, atom->dim)));
     }
     tile_cache_set(c, atom, &atom->cache, ok);

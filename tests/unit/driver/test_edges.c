@@ -150,3 +150,29 @@ Test(edges, of_floats) {
         }
     }
 }
+
+/* Strides of 0 make dimensions of any size: their product is 2^64, of which 64 bits hold nothing. */
+Test(edges, of_products_of_dimensions) {
+    static const char text[] = "kernel k(a: in i8[N], b: in i8[M], x: in f32[N * M], y: out f32[])\n"
+                               "{ grid (i, j) in (N, M) { y[] = x[i * M + j] } }\n";
+    for (int w = 0; w < WAY_COUNT; w++) {
+        static char one;
+        static float x, y;
+        int64_t large = INT64_C(1) << 32, none = 0;
+        if (!way_usable(&all_ways[w])) continue;
+        Program program = compile_way(text, &all_ways[w]);
+        Array arrays[4];
+        TileArg args[4];
+        array_of(&arrays[0], &one, kDLInt, 8, 1, &large);
+        array_of(&arrays[1], &one, kDLInt, 8, 1, &large);
+        array_of(&arrays[2], &x, kDLFloat, 32, 1, &none);
+        array_of(&arrays[3], &y, kDLFloat, 32, 0, NULL);
+        arrays[0].strides[0] = arrays[1].strides[0] = 0;
+        for (int i = 0; i < 4; i++) args[i] = TILE_TENSOR(&arrays[i].dl);
+        TileError error = {.message = ""};
+        TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+        cr_expect_eq(tile_launch(program.kernel, args, 4, &options), TILE_INVALID_ARGUMENT);
+        cr_expect(strstr(error.message, "requires N * M without overflow"), "%s", error.message);
+        release_program(&program);
+    }
+}

@@ -20,7 +20,7 @@
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64,
+ *     func phase machine @k.0(%x: ptr<global> {asked_stride = 1}, %x.dim0: i64, %x.stride0: i64,
  *                                %begin: i64, %end: i64, %scratch: ptr<scratch>) {
  *       %0 = const {value = 1} : i64
  *       %1 = const {value = 8} : i64
@@ -108,6 +108,7 @@ static void report_uses(const Nest *n) {
             if (n->func->parameters[k].name != kernel->parameters[i].name) continue;
             kernel->parameters[i].used_stride |= n->func->parameters[k].used_stride;
             kernel->parameters[i].used_extent |= n->func->parameters[k].used_extent;
+            kernel->parameters[i].asked_stride |= n->func->parameters[k].asked_stride;
             break;
         }
     }

@@ -35,6 +35,16 @@ static uint64_t used_bits(const TileType *type, const TileParameter *granted, co
     return bits;
 }
 
+/* Every alignment up to the one asked for makes a difference: the widest that is known is used. */
+static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
+    uint64_t bits = 0;
+    for (unsigned align = 2; align <= asked->asked_align; align *= 2) bits |= tile_guard_align(align);
+    for (unsigned k = 0; k < type->rank; k++)
+        if (asked->asked_stride >> k & 1)
+            bits |= tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT);
+    return bits;
+}
+
 static const TileParameter *find_in(const TileFunc *func, const char *name) {
     for (uint32_t i = 0; i < func->body.argument_count; i++)
         if (func->parameters[i].name == name) return &func->parameters[i];
@@ -49,7 +59,9 @@ void tile_image_collect(const TileModule *module, const TileFunc *kernel, const 
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         for (const TileFunc *func = module->first; func; func = func->next) {
             const TileParameter *used = find_in(func, kernel->parameters[i].name);
-            if (used) code->need[number] |= used_bits(type, &kernel->parameters[i], used);
+            if (!used) continue;
+            code->need[number] |= used_bits(type, &kernel->parameters[i], used);
+            code->asked[number] |= asked_bits(type, used);
         }
     }
 }

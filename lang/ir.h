@@ -169,8 +169,8 @@ struct TileBlock {
     TileFunc *func;
 };
 
-/* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass
- * relied on (tile_fact_use), and only that is guarded. */
+/* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass relied on,
+ * and only that is guarded; `asked` what it would have made use of, had it been known: other answers give other code. */
 typedef struct TileTensorFacts {
     uint32_t align;                       /* base address, bytes; 0 is the element's own alignment */
     int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes; TILE_UNKNOWN where not known */
@@ -183,6 +183,7 @@ typedef struct TileParameter {
     TileTensorFacts facts;             /* assumed */
     uint32_t used_align;               /* relied on */
     uint32_t used_stride, used_extent; /* bit per dimension */
+    uint32_t asked_align, asked_stride;
     bool noalias;                      /* machine form: no other parameter reaches this memory */
     bool readonly;                     /* machine form: never written through */
 } TileParameter;

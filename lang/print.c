@@ -239,6 +239,8 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     if (parameter->used_align) print_number_fact(&list, "used_align", parameter->used_align);
     if (parameter->used_stride) print_number_fact(&list, "used_stride", parameter->used_stride);
     if (parameter->used_extent) print_number_fact(&list, "used_extent", parameter->used_extent);
+    if (parameter->asked_align) print_number_fact(&list, "asked_align", parameter->asked_align);
+    if (parameter->asked_stride) print_number_fact(&list, "asked_stride", parameter->asked_stride);
     if (parameter->noalias) {
         next_fact(&list);
         tile_text_add(text, "noalias");

@@ -577,7 +577,9 @@ static void read_fact(Reader *r, TileParameter *parameter) {
             !read_number_fact(r, &name, "align", &parameter->facts.align) &&
             !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
             !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&
-            !read_number_fact(r, &name, "used_extent", &parameter->used_extent))
+            !read_number_fact(r, &name, "used_extent", &parameter->used_extent) &&
+            !read_number_fact(r, &name, "asked_align", &parameter->asked_align) &&
+            !read_number_fact(r, &name, "asked_stride", &parameter->asked_stride))
             fail_at(r, name.line, name.column, "no fact about a parameter is called so");
     }
 }

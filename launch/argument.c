@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "launch/guard.h"
 #include "launch/host.h"
 
 tile_status tile_error_set(TileError *error, tile_status status, const char *format, ...) {
@@ -199,6 +200,39 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     return TILE_OK;
 }
 
+/* What read_tensor does for tensors with elements whose numbers are so small that no sum or product of them overflows:
+ * nearly all. False, with nothing said, for others and for those that are wrong. */
+static inline bool read_usual(const TileImageSignature *signature, const TileImageParameter *parameter,
+                              const TileArg *argument, TileHostType type, TileView *view) {
+    if (argument->kind != TILE_ARG_TENSOR || argument->flags || !argument->value.tensor) return false;
+    const DLTensor *tensor = argument->value.tensor;
+    DLDataType dtype = tile_host_type_dtype(type);
+    if (tensor->ndim != parameter->rank || memcmp(&tensor->dtype, &dtype, sizeof dtype) != 0 ||
+        tensor->device.device_type != (signature->gpu ? kDLCUDA : kDLCPU) || !tensor->data)
+        return false;
+    view->device = tensor->device.device_id;
+    view->data = (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
+    int64_t bytes = tile_host_type_bytes(type), low = (int64_t)(uintptr_t)view->data, high = low, next = 1;
+    uint64_t large = (uint64_t)low >> 62 << 32, word = 0, offer = 0;
+    for (unsigned i = parameter->rank; i-- > 0;) {
+        int64_t extent = tensor->shape[i], limit = extent - 1, stride = tensor->strides ? tensor->strides[i] : next;
+        large |= (uint64_t)limit | (uint64_t)(stride ^ stride >> 63); /* without elements: all bits */
+        next = (int64_t)((uint64_t)stride * (uint64_t)extent);
+        stride = (int64_t)((uint64_t)stride * (uint64_t)bytes);
+        int64_t reach = (int64_t)((uint64_t)stride * (uint64_t)limit), down = reach & reach >> 63;
+        low = (int64_t)((uint64_t)low + (uint64_t)down);
+        high = (int64_t)((uint64_t)high + (uint64_t)(reach - down));
+        view->extent[i] = extent;
+        view->stride[i] = stride;
+        tile_guard_add(&word, &offer, extent, stride, bytes);
+    }
+    if (large >> 28 || low < 0 || ((uintptr_t)view->data & (uintptr_t)(bytes - 1))) return false;
+    view->low = (uint64_t)low;
+    view->high = (uint64_t)(high + bytes);
+    tile_guard_finish(view, word, offer);
+    return true;
+}
+
 static tile_status check_type(const Reader *reader, const DLTensor *tensor, TileHostType expected) {
     TileHostType type = tile_host_type_find(tensor->dtype);
     if (type == expected && type < TILE_HOST_TYPE_COUNT) return TILE_OK;
@@ -228,6 +262,12 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
                       (unsigned)((uintptr_t)view->data & -(uintptr_t)view->data), bytes);
     if (parameter->access != TILE_PARAMETER_IN && (argument->flags & TILE_ARG_READ_ONLY))
         return refuse(reader, "data is read-only, but the kernel writes it");
+    return TILE_OK;
+}
+
+static tile_status read_any_tensor(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
+    TILE_TRY(read_tensor(reader, argument, type, view));
+    tile_guard_read(view);
     return TILE_OK;
 }
 
@@ -276,8 +316,11 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     view->tensor = parameter->kind == TILE_PARAMETER_TENSOR;
     view->known = argument->kind != TILE_ARG_NONE;
     view->rank = parameter->rank;
-    view->scalar = 0;
+    view->scalar = view->word = view->offer = 0;
     view->type = parameter->generic >= 0 ? request->generics[parameter->generic] : parameter->type;
+    if (view->tensor && view->type < TILE_HOST_TYPE_COUNT &&
+        read_usual(reader->signature, parameter, argument, view->type, view))
+        return TILE_OK;
     if (!view->known && partial) return TILE_OK;
     if ((unsigned)argument->kind > TILE_ARG_BOOL) return refuse(reader, "the argument's kind is unknown");
     if (!view->tensor) {
@@ -287,7 +330,7 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     if (argument->kind != TILE_ARG_TENSOR || !argument->value.tensor)
         return refuse(reader, "%s is given, expected a tensor of rank %d",
                       argument->kind == TILE_ARG_TENSOR || !view->known ? "nothing" : "a scalar", parameter->rank);
-    return read_tensor(reader, argument, view->type, view);
+    return read_any_tensor(reader, argument, view->type, view);
 }
 
 /* A launch runs on one GPU. */

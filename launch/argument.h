@@ -8,9 +8,10 @@
 typedef struct TileView {
     char *data; /* element 0 */
     int64_t extent[TILE_MAX_RANK];
-    int64_t stride[TILE_MAX_RANK]; /* bytes; made up for a tensor without elements as for one with */
+    int64_t stride[TILE_MAX_RANK]; /* bytes; those of dimensions of fewer than two elements are any number */
     uint64_t low, high;            /* addresses of the first byte and past the last one; equal without elements */
     uint64_t scalar;               /* scalars: value for the host program (see TileHostOp) */
+    uint64_t word, offer;          /* tensors: facts (guard.h) */
     uint8_t type;                  /* TileHostType */
     uint8_t rank;
     bool known; /* false: TILE_ARG_NONE, allowed by tile_kernel_infer only */

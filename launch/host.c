@@ -15,7 +15,6 @@ static const struct {
 
 const char *tile_host_type_name(TileHostType type) { return types[type].name; }
 TileHostClass tile_host_type_class(TileHostType type) { return (TileHostClass)types[type].class; }
-unsigned tile_host_type_bytes(TileHostType type) { return types[type].bits / 8u; }
 DLDataType tile_host_type_dtype(TileHostType type) { return (DLDataType){types[type].code, types[type].bits, 1}; }
 
 /* A number for the size of a type: 8, 16, 32 or 64 bits give 0 to 3. */

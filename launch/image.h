@@ -48,7 +48,15 @@ typedef enum TileHostClass { TILE_HOST_CLASS_UNSIGNED, TILE_HOST_CLASS_SIGNED, T
 
 const char *tile_host_type_name(TileHostType type);
 TileHostClass tile_host_type_class(TileHostType type);
-unsigned tile_host_type_bytes(TileHostType type);
+static inline unsigned tile_host_type_bytes(TileHostType type) {
+    enum { LOG_64 = 3, LOG_32 = 2, LOG_16 = 1, LOG_8 = 0 };
+    static const uint64_t log_bytes = 0 /* two bits a type */
+#define TILE_HOST_TYPE_LOG(id, name, code, bits, class) | (uint64_t)LOG_##bits << 2 * TILE_HOST_##id
+        TILE_HOST_TYPE_LIST(TILE_HOST_TYPE_LOG)
+#undef TILE_HOST_TYPE_LOG
+        ;
+    return 1u << (log_bytes >> 2 * type & 3);
+}
 DLDataType tile_host_type_dtype(TileHostType type);
 /* TILE_HOST_TYPE_COUNT when the language has no such type. */
 TileHostType tile_host_type_find(DLDataType dtype);
@@ -203,7 +211,8 @@ struct TileImageCode {
     const TileImagePhase *phases;
     const uint8_t *order; /* parameters of the signature, in the order in which the code takes them */
     uint32_t host_count, dimension_count, require_count, temp_count, phase_count, order_count;
-    uint64_t need[TILE_MAX_PARAMETERS]; /* bits of the tensors' words (guard.h) that the code relies on */
+    uint64_t need[TILE_MAX_PARAMETERS];  /* bits of the tensors' words (guard.h) that the code relies on */
+    uint64_t asked[TILE_MAX_PARAMETERS]; /* those that the compiler asked for: with others it makes the same code */
     /* For code that is not native, else NULL: runs the whole kernel, instead of the phases' entries. Thread safe. */
     tile_status (*interpret)(const TileImageCode *code, const uint64_t *slots, TilePrintLine print, void *print_host,
                              TileError *error);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "launch/guard.h"
 #include "launch/host.h"
 #include "launch/report.h"
 #include "launch/variants.h"
@@ -47,6 +48,7 @@ static void fill_layouts(const TileImageSignature *signature, TileView *views) {
             view->stride[k] = next;
             if (__builtin_mul_overflow(next, view->extent[k] ? view->extent[k] : 1, &next)) next = 0;
         }
+        tile_guard_read(view);
     }
 }
 
@@ -113,15 +115,9 @@ static bool solve_dimension(const TileImageCode *code, TileView *views, size_t p
     return false;
 }
 
-/* The dimensions that are written as expressions, from the expectations of the kernel's code. */
-static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImageRequest *request, size_t parameter,
-                                   uint32_t *known, const TileLaunchOptions *options) {
-    TileVariant *variant;
+static void use_expectations(const TileImageCode *code, TileView *views, size_t parameter, uint32_t *known) {
     TileHostValue values[MAX_VALUES];
     bool value_known[MAX_VALUES];
-    TILE_TRY(tile_variant_get(kernel, views, request, &variant, options->error, options->report));
-    const TileImageCode *code = variant->code;
-    if (code->host_count > MAX_VALUES) return TILE_OK;
     for (unsigned k = 0; k < views[parameter].rank; k++)
         if (!(known[parameter] >> k & 1u)) solve_dimension(code, views, parameter, k, known);
     tile_host_run(code->host, code->host_count, views, values);
@@ -132,6 +128,15 @@ static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImag
         views[parameter].extent[check->axis] = values[check->expected].integer;
         known[parameter] |= 1u << check->axis;
     }
+}
+
+/* The dimensions that are written as expressions, from the expectations of the kernel's code. */
+static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImageRequest *request, size_t parameter,
+                                   uint32_t *known, const TileLaunchOptions *options) {
+    TileVariant *variant;
+    TILE_TRY(tile_variant_get(kernel, views, request, &variant, options->error, options->report));
+    if (variant->code->host_count <= MAX_VALUES) use_expectations(variant->code, views, parameter, known);
+    tile_variant_give(variant, false);
     return TILE_OK;
 }
 

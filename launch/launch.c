@@ -32,6 +32,7 @@ typedef struct Launch {
     TileHostValue *values;
     uint64_t *slots;
     uint32_t slot_count;
+    bool began;          /* a phase was run */
     TileCudaStream on;   /* GPUs */
     void *device_temps;  /* GPUs: memory of the temporaries */
     TileScratch *memory; /* temporaries, and values and slots that are too many for the stack */
@@ -281,7 +282,7 @@ static tile_status run_phases(Launch *launch) {
     const TileImageCode *code = launch->code;
     int64_t programs;
     for (uint32_t i = 0; i < code->phase_count; i++) TILE_TRY(count_programs(launch, &code->phases[i], &programs));
-    atomic_fetch_add_explicit(&launch->kernel->launches, 1, memory_order_relaxed);
+    launch->began = true;
     if (code->gpu) return run_on_gpu(launch);
     if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
     for (uint32_t i = 0; i < code->phase_count; i++) {
@@ -296,6 +297,12 @@ static tile_status run_phases(Launch *launch) {
 
 /* ---- the whole way ---- */
 
+static bool prints(const TileImageCode *code) {
+    bool any = false;
+    for (uint32_t i = 0; i < code->phase_count; i++) any |= code->phases[i].print_count != 0;
+    return any;
+}
+
 static tile_status check_and_run(Launch *launch, bool run) {
     const TileImageSignature *signature = launch->kernel->signature;
     tile_host_run(launch->code->host, launch->code->host_count, launch->views, launch->values);
@@ -305,12 +312,24 @@ static tile_status check_and_run(Launch *launch, bool run) {
     TileCudaModule *gpu = launch->code->gpu;
     if (gpu) TILE_TRY(tile_cuda_begin(gpu, &launch->on, signature, launch->views, launch->error));
     tile_status status = run ? make_slots(launch) : TILE_OK;
-    pthread_mutex_init(&launch->printing, NULL);
+    bool printing = prints(launch->code);
+    if (printing) pthread_mutex_init(&launch->printing, NULL);
     if (status == TILE_OK && run) status = run_phases(launch);
-    pthread_mutex_destroy(&launch->printing);
-    tile_cuda_free(&launch->on, launch->device_temps);
+    if (printing) pthread_mutex_destroy(&launch->printing);
+    if (launch->device_temps) tile_cuda_free(&launch->on, launch->device_temps);
     if (gpu) tile_cuda_end(&launch->on);
     if (launch->memory) tile_scratch_give(tile_thread_pool_scratch(launch->pool), launch->memory);
+    return status;
+}
+
+/* Values of the host program that are too many for the stack. */
+static tile_status run_with_memory(Launch *launch, bool run) {
+    TileScratchCache *cache = tile_thread_pool_scratch(launch->pool);
+    TileScratch *memory = tile_scratch_take(cache, launch->code->host_count * sizeof(TileHostValue));
+    if (!memory) return out_of_memory(launch);
+    launch->values = memory->memory;
+    tile_status status = check_and_run(launch, run);
+    tile_scratch_give(cache, memory);
     return status;
 }
 
@@ -323,6 +342,7 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     launch.print = options->print ? options->print : print_to_stderr;
     launch.print_host = options->print_host;
     launch.memory = NULL;
+    launch.began = false;
     launch.pool = options->threads ? options->threads : tile_thread_pool_default();
     if (!launch.pool) return out_of_memory(&launch);
     launch.device_temps = NULL;
@@ -334,16 +354,10 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
         if (launch.views[i].tensor) launch.on.device = launch.views[i].device;
     TILE_TRY(tile_variant_get(kernel, launch.views, &request, &launch.variant, launch.error, options->report));
     launch.code = launch.variant->code;
-    if (launch.code->host_count <= LOCAL_VALUES) {
-        launch.values = launch.local_values;
-        return check_and_run(&launch, run);
-    }
-    TileScratchCache *cache = tile_thread_pool_scratch(launch.pool);
-    TileScratch *memory = tile_scratch_take(cache, launch.code->host_count * sizeof(TileHostValue));
-    if (!memory) return out_of_memory(&launch);
-    launch.values = memory->memory;
-    tile_status status = check_and_run(&launch, run);
-    tile_scratch_give(cache, memory);
+    launch.values = launch.local_values;
+    tile_status status =
+        launch.code->host_count <= LOCAL_VALUES ? check_and_run(&launch, run) : run_with_memory(&launch, run);
+    tile_variant_give(launch.variant, launch.began);
     return status;
 }
 

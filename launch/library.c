@@ -33,7 +33,7 @@ static void release_kernel(TileKernel *kernel) {
         TileVariant *next = variant->next;
         if (variant->code) variant->code->destroy(variant->code);
         tile_report_destroy(variant->report);
-        free(variant->costs);
+        free((void *)variant->costs);
         free(variant);
         variant = next;
     }
@@ -85,10 +85,14 @@ bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameter
 }
 
 void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
-    *stats = (TileKernelStats){.launches = atomic_load(&kernel->launches),
+    uint64_t launches = atomic_load(&kernel->past_launches);
+    for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next)
+        launches += atomic_load(&v->uses) / TILE_VARIANT_LAUNCH;
+    *stats = (TileKernelStats){.launches = launches,
                                .misses = atomic_load(&kernel->misses),
                                .variants = atomic_load(&kernel->compiled),
-                               .compile_ns = atomic_load(&kernel->compile_ns)};
+                               .compile_ns = atomic_load(&kernel->compile_ns),
+                               .evictions = atomic_load(&kernel->evicted)};
 }
 
 bool tile_kernel_is_gpu(const TileKernel *kernel) { return kernel->signature->gpu; }

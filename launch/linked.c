@@ -37,10 +37,10 @@ static bool conditions_hold(const TileImageCode *code, const TileView *views, bo
 }
 
 static bool keeps_need(const TileImageVariant *variant, const TileImageSignature *signature,
-                       const TileImageRequest *request, const uint64_t *words) {
-    for (uint32_t i = 0; i < signature->parameter_count; i++)
-        if (variant->code.need[i] & ~words[i]) return false;
-    return memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
+                       const TileImageRequest *request, const TileView *views) {
+    uint64_t broken = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) broken |= variant->code.need[i] & ~views[i].word;
+    return !broken && memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
 }
 
 static tile_status refuse(TileKernel *kernel, TileError *error) {
@@ -56,13 +56,14 @@ static tile_status refuse(TileKernel *kernel, TileError *error) {
 }
 
 tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const TileImageRequest *request,
-                               const uint64_t *words, TileVariant **variant, TileError *error) {
+                               TileVariant **variant, TileError *error) {
     bool known = true;
     for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next) {
         const TileImageVariant *candidate = (const TileImageVariant *)v->code;
-        if (!keeps_need(candidate, kernel->signature, request, words) || !conditions_hold(v->code, views, &known))
+        if (!keeps_need(candidate, kernel->signature, request, views) || !conditions_hold(v->code, views, &known))
             continue;
         *variant = v;
+        tile_variant_take(v);
         return TILE_OK;
     }
     atomic_fetch_add_explicit(&kernel->misses, 1, memory_order_relaxed);

@@ -4,9 +4,9 @@
 
 #include "launch/variants.h"
 
-/* The first variant of the kernel, the most specialised one, whose demands the arguments keep. request->statics is
- * given. TILE_UNSUPPORTED where there is none. */
+/* Takes the first variant of the kernel, the most specialised one, whose demands the arguments keep. request->statics
+ * is given. TILE_UNSUPPORTED where there is none. */
 tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const TileImageRequest *request,
-                               const uint64_t *words, TileVariant **variant, TileError *error);
+                               TileVariant **variant, TileError *error);
 
 #endif

@@ -180,7 +180,7 @@ static MlirAttribute parameter_attributes(Exporter *exporter, const TileParamete
     MlirNamedAttribute attributes[3];
     intptr_t count = 0;
     if (type->kind == TILE_TYPE_POINTER) {
-        int64_t align = type->space == TILE_SPACE_SCRATCH ? 64 : parameter->facts.align;
+        int64_t align = type->space == TILE_SPACE_SCRATCH ? 64 : parameter->used_align;
         if (align > 1) attributes[count++] = named(exporter, NAME_ALIGN, export_integer(exporter, TILE_I64, align));
         if (parameter->noalias || type->space == TILE_SPACE_SCRATCH)
             attributes[count++] = named(exporter, NAME_NOALIAS, exporter->bridge->unit);

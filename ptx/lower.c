@@ -11,8 +11,8 @@
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64, %begin: i64, %end: i64,
- *                             %shared: ptr<shared>) threads = 32 {
+ *     func phase machine @k.0(%x: ptr<global> {asked_stride = 1}, %x.dim0: i64, %x.stride0: i64,
+ *                             %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
  *       %0 = thread : i32
  *       %1 = convert %0 : i64
  *       %2 = const {value = 0} : i64
@@ -88,6 +88,7 @@ static void use_facts(Gpu *gpu, const TileBlock *old) {
         tensor->parameter = &gpu->func->parameters[tensor->pointer->index];
         for (unsigned d = 0; d < old->arguments[i]->type->rank; d++) {
             int64_t stride = tensor->parameter->facts.stride[d];
+            tensor->parameter->asked_stride |= 1u << d;
             if (stride == TILE_UNKNOWN) continue;
             tensor->stride[d] = gpu_i64(gpu, stride);
             tensor->parameter->used_stride |= 1u << d;
@@ -126,7 +127,9 @@ static void report_uses(const Gpu *gpu) {
             TileParameter *parameter = &kernel->parameters[i];
             if (own->name != parameter->name) continue;
             parameter->used_stride |= own->used_stride;
+            parameter->asked_stride |= own->asked_stride;
             if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
+            if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
             break;
         }
     }

@@ -203,11 +203,12 @@ static TileValue *is_whole(Gpu *gpu, const Access *access, unsigned width) {
 
 /* The base has to be aligned too; what the function may assume of it is a fact of the parameter. */
 static unsigned aligned_width(Access *access, unsigned width) {
-    unsigned size = tile_scalar_bytes(access->type->scalar), align = access->tensor->parameter->facts.align;
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned size = tile_scalar_bytes(access->type->scalar), align = parameter->facts.align;
     if (align < size) align = size;
+    if (width > 1 && parameter->asked_align < width * size) parameter->asked_align = width * size;
     while (width > 1 && width * size > align) width /= 2;
-    if (width > 1 && access->tensor->parameter->used_align < width * size)
-        access->tensor->parameter->used_align = width * size;
+    if (width > 1 && parameter->used_align < width * size) parameter->used_align = width * size;
     return width;
 }
 

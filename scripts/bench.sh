@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 sh scripts/install_packages.sh bench
 cmake --preset release >/dev/null
-cmake --build --preset release --target tile_bench tilec
+cmake --build --preset release --target tile_bench tile_bench_guards tilec
 mkdir -p build/bench
 clang-22 -I. -O3 -march=native -ffast-math -fveclib=libmvec -fPIC -shared bench/peers.c bench/peers_products.c -o build/bench/peers.so -lmvec -lm
 
@@ -13,6 +13,7 @@ python3 bench/long_text.py many stdlib 10000 >build/bench/many.tile
 python3 bench/long_text.py one 10000 >build/bench/one.tile
 
 echo "Machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores; $(clang-22 --version | head -n 1)"
+build/release/bin/tile_bench_guards
 # OpenBLAS takes new processors for very old ones unless it is told.
 OPENBLAS_CORETYPE=SkylakeX exec build/release/bin/tile_bench build/bench/peers.so stdlib build/release/bin/tilec \
     build/bench/many.tile build/bench/one.tile "$@"

@@ -221,6 +221,7 @@ typedef struct TileKernelStats {
     uint64_t misses;   /* launches that found no code for their arguments */
     uint64_t variants; /* compiled */
     uint64_t compile_ns;
+    uint64_t evictions; /* variants that went again, the longest unused first: a kernel keeps 64 */
 } TileKernelStats;
 TILE_API void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats);
 

@@ -331,6 +331,8 @@ static void random_facts(TileParameter *parameter) {
     parameter->used_align = (uint32_t)below(3);
     parameter->used_stride = (uint32_t)below(300) / 2;
     parameter->used_extent = (uint32_t)below(4);
+    parameter->asked_align = (uint32_t)below(3);
+    parameter->asked_stride = (uint32_t)below(4);
     parameter->noalias = below(2);
     parameter->readonly = below(2);
 }

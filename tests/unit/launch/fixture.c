@@ -75,7 +75,9 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
     struct timespec delay = {0, compiler->delay_ms * 1000000L};
     if (compiler->delay_ms) nanosleep(&delay, NULL);
     atomic_fetch_add(&compiler->compiled, 1);
+    pthread_mutex_lock(&compiler->mutex);
     compiler->last = *request;
+    pthread_mutex_unlock(&compiler->mutex);
     if (compiler->status != TILE_OK) {
         if (compiler->message) *report = tile_report_from_text(compiler->message);
         return compiler->status;
@@ -85,6 +87,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
     *made = *compiler->code;
     made->destroy = destroy_code;
     if (compiler->relies) memcpy(made->need, request->facts, sizeof made->need);
+    if (compiler->relies) memset(made->asked, 0xff, sizeof made->asked);
     *code = made;
     return TILE_OK;
 }

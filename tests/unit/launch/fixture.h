@@ -2,6 +2,7 @@
 #ifndef TILE_TESTS_LAUNCH_FIXTURE_H
 #define TILE_TESTS_LAUNCH_FIXTURE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -17,8 +18,9 @@ typedef struct Compiler {
     _Atomic int delay_ms; /* how long compiling takes */
     tile_status status;   /* what compiling gives */
     const char *message;
-    bool relies;               /* the code needs all that it was offered */
+    bool relies;               /* the compiler asks everything, and the code needs all that it was offered */
     const TileImageCode *code; /* a pattern for the code; its entry and lists are shared */
+    pthread_mutex_t mutex; /* guards what follows; all zeros is one at rest */
     TileImageRequest last;
 } Compiler;
 

@@ -1,0 +1,176 @@
+/* The way to code that is not there yet: one thread compiles, and others wait for it. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "launch/clock.h"
+#include "launch/report.h"
+#include "launch/variants.h"
+
+/* ---- records ---- */
+
+static TileVariant *first_of(const TileKernel *kernel) {
+    return atomic_load_explicit(&kernel->variants, memory_order_relaxed);
+}
+
+static TileVariant *find(const TileKernel *kernel, const TileImageRequest *request, const TileView *views) {
+    for (TileVariant *v = first_of(kernel); v; v = v->next) {
+        int state = atomic_load(&v->state);
+        if (state < TILE_VARIANT_EVICTED && tile_variant_serves(kernel->signature, v, state, request, views)) return v;
+    }
+    return NULL;
+}
+
+static bool same_instance(const TileImageSignature *signature, const TileImageRequest *a, const TileImageRequest *b) {
+    return memcmp(a->generics, b->generics, signature->generic_count * sizeof *a->generics) == 0 &&
+           memcmp(a->statics, b->statics, signature->static_count * sizeof *a->statics) == 0;
+}
+
+static uint32_t count_instance(const TileKernel *kernel, const TileImageRequest *request) {
+    uint32_t count = 0;
+    for (TileVariant *v = first_of(kernel); v; v = v->next)
+        count +=
+            atomic_load(&v->state) < TILE_VARIANT_EVICTED && same_instance(kernel->signature, &v->request, request);
+    return count;
+}
+
+/* Too many: the one that was looked up longest ago goes. Code on GPUs stays, as it may be running. */
+static void evict_oldest(TileKernel *kernel) {
+    TileVariant *oldest = NULL;
+    uint32_t kept = 0;
+    for (TileVariant *v = first_of(kernel); v; v = v->next) {
+        int state = atomic_load(&v->state);
+        kept += state < TILE_VARIANT_EVICTED;
+        if (state < TILE_VARIANT_EVICTED && state != TILE_VARIANT_COMPILING &&
+            (!oldest || atomic_load(&v->stamp) < atomic_load(&oldest->stamp)))
+            oldest = v;
+    }
+    if (kept < TILE_KEPT_VARIANTS || !oldest || kernel->signature->gpu) return;
+    atomic_fetch_add(&kernel->evicted, 1);
+    if (atomic_load(&oldest->state) == TILE_VARIANT_READY)
+        tile_variant_evict(oldest);
+    else
+        atomic_store(&oldest->state, TILE_VARIANT_FREE);
+}
+
+/* A record whose variant is gone and that nobody holds on to any more, else a new one. */
+static TileVariant *take_record(TileKernel *kernel) {
+    for (TileVariant *v = first_of(kernel); v; v = v->next) {
+        if (atomic_load(&v->state) != TILE_VARIANT_FREE) continue;
+        uint64_t launches = atomic_load(&v->uses) / TILE_VARIANT_LAUNCH;
+        atomic_fetch_sub(&v->uses, launches * TILE_VARIANT_LAUNCH);
+        atomic_fetch_add(&kernel->past_launches, launches);
+        return v;
+    }
+    TileVariant *variant = calloc(1, sizeof *variant);
+    if (!variant) return NULL;
+    variant->next = first_of(kernel);
+    atomic_store_explicit(&kernel->variants, variant, memory_order_release);
+    return variant;
+}
+
+static TileVariant *add_variant(TileKernel *kernel, const TileImageRequest *request) {
+    evict_oldest(kernel);
+    TileVariant *variant = take_record(kernel);
+    if (!variant) return NULL;
+    variant->request = *request;
+    variant->compile_ns = 0;
+    atomic_store(&variant->stamp, atomic_fetch_add(&kernel->clock, 1));
+    tile_report_destroy(variant->report);
+    variant->report = NULL;
+    atomic_store(&variant->state, TILE_VARIANT_IDLE);
+    return variant;
+}
+
+/* ---- compiling ---- */
+
+static bool lasting(tile_status status) {
+    return status != TILE_OUT_OF_MEMORY && status != TILE_IO && status != TILE_NOT_FOUND && status != TILE_UNAVAILABLE;
+}
+
+static void learn_questions(TileKernel *kernel, const TileImageCode *code) {
+    for (uint32_t i = 0; i < kernel->signature->parameter_count; i++)
+        atomic_fetch_or_explicit(&kernel->asked[i], code->asked[i] | code->need[i], memory_order_relaxed);
+}
+
+/* Called with the mutex held and the state COMPILING; the mutex is let go while compiling. */
+static void compile(TileKernel *kernel, TileVariant *variant) {
+    TileImageSource *source = &kernel->library->source;
+    variant->compiler = getpid();
+    pthread_mutex_unlock(&kernel->mutex);
+    uint64_t begin = tile_clock_ns();
+    TileImageCode *code = NULL;
+    TileReport *report = NULL;
+    tile_status status = source->compile(source->state, kernel->index, &variant->request, &code, &report);
+    _Atomic uint64_t *costs = status == TILE_OK ? calloc(code->phase_count + 1u, sizeof *costs) : NULL;
+    if (status == TILE_OK && !costs) {
+        code->destroy(code);
+        status = TILE_OUT_OF_MEMORY;
+    }
+    variant->compile_ns = tile_clock_ns() - begin;
+    atomic_fetch_add(&kernel->compile_ns, variant->compile_ns);
+    atomic_fetch_add(&kernel->compiled, status == TILE_OK);
+    if (status == TILE_OK) learn_questions(kernel, code);
+    pthread_mutex_lock(&kernel->mutex);
+    tile_report_destroy(variant->report);
+    variant->report = report;
+    variant->status = status;
+    variant->code = status == TILE_OK ? code : NULL;
+    variant->costs = costs;
+    int state = status == TILE_OK ? TILE_VARIANT_READY : lasting(status) ? TILE_VARIANT_FAILED : TILE_VARIANT_IDLE;
+    atomic_store_explicit(&variant->state, state, memory_order_release);
+    pthread_cond_broadcast(&kernel->changed);
+}
+
+/* The error has as much of the report as fits. */
+static tile_status fail(const TileKernel *kernel, const TileVariant *variant, TileError *error, TileReport **report) {
+    static const char unplaced[] = "error: ";
+    const char *text = variant->report ? tile_report_text(variant->report, false) : tile_status_text(variant->status);
+    if (report) *report = tile_report_hold(variant->report);
+    if (strncmp(text, unplaced, sizeof unplaced - 1) == 0) text += sizeof unplaced - 1;
+    size_t length = strlen(text);
+    while (length && text[length - 1] == '\n') length--;
+    return tile_error_set(error, variant->status, "%s: %.*s", kernel->signature->name, (int)length, text);
+}
+
+/* The variant's record, made if need be; after TILE_VARIANT_LIMIT special ones the general one serves. */
+static TileVariant *find_or_add(TileKernel *kernel, TileImageRequest *request, const TileView *views) {
+    TileVariant *found = find(kernel, request, views);
+    if (!found && count_instance(kernel, request) >= TILE_VARIANT_LIMIT) {
+        memset(request->facts, 0, sizeof request->facts);
+        found = find(kernel, request, views);
+    }
+    return found ? found : add_variant(kernel, request);
+}
+
+/* With the mutex held. While it is let go the record may come to stand for something else, so each round looks for it
+ * again. One that the parent was compiling when it forked is begun anew in the child. */
+static tile_status settle(TileKernel *kernel, TileImageRequest *request, const TileView *views, TileVariant **variant,
+                          TileError *error, TileReport **report) {
+    for (bool tried = false;;) {
+        TileVariant *found = find_or_add(kernel, request, views);
+        if (!found) return tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel->signature->name);
+        int state = atomic_load(&found->state);
+        *variant = found;
+        if (state == TILE_VARIANT_READY && tile_variant_take(found)) return TILE_OK;
+        if (state == TILE_VARIANT_FAILED || (state == TILE_VARIANT_IDLE && tried))
+            return fail(kernel, found, error, report);
+        if (state == TILE_VARIANT_COMPILING && found->compiler == getpid()) {
+            pthread_cond_wait(&kernel->changed, &kernel->mutex);
+            continue;
+        }
+        atomic_store(&found->state, TILE_VARIANT_COMPILING);
+        compile(kernel, found);
+        tried = true;
+    }
+}
+
+tile_status tile_variant_miss(TileKernel *kernel, TileImageRequest *request, const TileView *views,
+                              TileVariant **variant, TileError *error, TileReport **report) {
+    pthread_mutex_lock(&kernel->mutex);
+    TileVariant *found = find(kernel, request, views);
+    if (!found || atomic_load(&found->state) != TILE_VARIANT_READY) atomic_fetch_add(&kernel->misses, 1);
+    tile_status status = settle(kernel, request, views, variant, error, report);
+    pthread_mutex_unlock(&kernel->mutex);
+    return status;
+}

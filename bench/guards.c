@@ -166,8 +166,9 @@ int main(int count, char **words) {
         }
     calls.vary = count > 2 && strcmp(words[2], "varying") == 0;
     bool good = true;
+    for (int s = 0; s < SHAPES; s++) good &= tile_launch(calls.kernel, calls.arguments[s], TENSORS, NULL) == TILE_OK;
     if (count > 1)
-        good = make_calls(&calls, tile_prepare, atol(words[1]));
+        good &= make_calls(&calls, tile_prepare, atol(words[1]));
     else
         print_table(&calls);
     tile_thread_pool_destroy(pool);

@@ -200,37 +200,62 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     return TILE_OK;
 }
 
-/* What read_tensor does for tensors with elements whose numbers are so small that no sum or product of them overflows:
- * nearly all. False, with nothing said, for others and for those that are wrong. */
-static inline bool read_usual(const TileImageSignature *signature, const TileImageParameter *parameter,
-                              const TileArg *argument, TileHostType type, TileView *view) {
-    if (argument->kind != TILE_ARG_TENSOR || argument->flags || !argument->value.tensor) return false;
+/* The layout of a tensor with elements whose numbers are so small that no sum or product of them overflows: nearly all.
+ * False for others. A caller with a constant rank gets straight-line code. */
+static inline __attribute__((always_inline)) bool read_usual_layout(const int64_t *shape, const int64_t *strides,
+                                                                    unsigned rank, unsigned log_bytes, TileView *view) {
+    int64_t low = (int64_t)(uintptr_t)view->data, high = low + (INT64_C(1) << log_bytes);
+    uint64_t large = (uint64_t)low >> 62 << 32, word = 0, offer = 0;
+    for (unsigned i = 0; i < rank; i++) {
+        int64_t extent = shape[i], limit = extent - 1, elements = strides[i];
+        large |= (uint64_t)limit | (uint64_t)(elements ^ elements >> 63); /* without elements: all bits */
+        int64_t stride = (int64_t)((uint64_t)elements << log_bytes);
+        int64_t reach = (int64_t)((uint64_t)stride * (uint64_t)limit), down = reach & reach >> 63;
+        low = (int64_t)((uint64_t)low + (uint64_t)down);
+        high = (int64_t)((uint64_t)high + (uint64_t)reach - (uint64_t)down);
+        view->extent[i] = extent;
+        view->stride[i] = stride;
+        tile_guard_add(&word, &offer, i, extent, elements);
+    }
+    view->low = (uint64_t)low;
+    view->high = (uint64_t)high;
+    tile_guard_finish(view, word, offer);
+    return !(large >> 28) && low >= 0;
+}
+
+static bool read_usual_rank(const int64_t *shape, const int64_t *strides, unsigned rank, unsigned log_bytes,
+                            TileView *view) {
+    switch (rank) {
+    case 1: return read_usual_layout(shape, strides, 1, log_bytes, view);
+    case 2: return read_usual_layout(shape, strides, 2, log_bytes, view);
+    case 3: return read_usual_layout(shape, strides, 3, log_bytes, view);
+    case 4: return read_usual_layout(shape, strides, 4, log_bytes, view);
+    default: return read_usual_layout(shape, strides, rank, log_bytes, view);
+    }
+}
+
+/* What read_tensor does for such tensors. False, with nothing said, for others and for those that are wrong. */
+static inline bool read_usual(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
+    static const DLDataType dtypes[] = {
+#define USUAL_DTYPE(id, name, code, bits, class) {code, bits, 1},
+        TILE_HOST_TYPE_LIST(USUAL_DTYPE)
+#undef USUAL_DTYPE
+    };
     const DLTensor *tensor = argument->value.tensor;
-    DLDataType dtype = tile_host_type_dtype(type);
-    if (tensor->ndim != parameter->rank || memcmp(&tensor->dtype, &dtype, sizeof dtype) != 0 ||
-        tensor->device.device_type != (signature->gpu ? kDLCUDA : kDLCPU) || !tensor->data)
+    int64_t made[TILE_MAX_RANK];
+    if (argument->kind != TILE_ARG_TENSOR || argument->flags || !tensor) return false;
+    if (tensor->ndim != view->rank || memcmp(&tensor->dtype, &dtypes[type], sizeof *dtypes) != 0 ||
+        tensor->device.device_type != (reader->signature->gpu ? kDLCUDA : kDLCPU) || !tensor->data)
         return false;
     view->device = tensor->device.device_id;
     view->data = (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
-    int64_t bytes = tile_host_type_bytes(type), low = (int64_t)(uintptr_t)view->data, high = low, next = 1;
-    uint64_t large = (uint64_t)low >> 62 << 32, word = 0, offer = 0;
-    for (unsigned i = parameter->rank; i-- > 0;) {
-        int64_t extent = tensor->shape[i], limit = extent - 1, stride = tensor->strides ? tensor->strides[i] : next;
-        large |= (uint64_t)limit | (uint64_t)(stride ^ stride >> 63); /* without elements: all bits */
-        next = (int64_t)((uint64_t)stride * (uint64_t)extent);
-        stride = (int64_t)((uint64_t)stride * (uint64_t)bytes);
-        int64_t reach = (int64_t)((uint64_t)stride * (uint64_t)limit), down = reach & reach >> 63;
-        low = (int64_t)((uint64_t)low + (uint64_t)down);
-        high = (int64_t)((uint64_t)high + (uint64_t)(reach - down));
-        view->extent[i] = extent;
-        view->stride[i] = stride;
-        tile_guard_add(&word, &offer, extent, stride, bytes);
+    if ((uintptr_t)view->data & (tile_host_type_bytes(type) - 1)) return false;
+    const int64_t *strides = tensor->strides;
+    if (!strides) {
+        if (!make_strides(tensor, made)) return false;
+        strides = made;
     }
-    if (large >> 28 || low < 0 || ((uintptr_t)view->data & (uintptr_t)(bytes - 1))) return false;
-    view->low = (uint64_t)low;
-    view->high = (uint64_t)(high + bytes);
-    tile_guard_finish(view, word, offer);
-    return true;
+    return read_usual_rank(tensor->shape, strides, view->rank, tile_host_type_log_bytes(type), view);
 }
 
 static tile_status check_type(const Reader *reader, const DLTensor *tensor, TileHostType expected) {
@@ -318,8 +343,7 @@ static tile_status read_argument(const Reader *reader, const TileArg *argument, 
     view->rank = parameter->rank;
     view->scalar = view->word = view->offer = 0;
     view->type = parameter->generic >= 0 ? request->generics[parameter->generic] : parameter->type;
-    if (view->tensor && view->type < TILE_HOST_TYPE_COUNT &&
-        read_usual(reader->signature, parameter, argument, view->type, view))
+    if (view->tensor && view->type < TILE_HOST_TYPE_COUNT && read_usual(reader, argument, view->type, view))
         return TILE_OK;
     if (!view->known && partial) return TILE_OK;
     if ((unsigned)argument->kind > TILE_ARG_BOOL) return refuse(reader, "the argument's kind is unknown");

@@ -16,12 +16,14 @@ static inline uint64_t tile_guard_dimension(unsigned axis, unsigned bits) {
     return (uint64_t)bits << (TILE_GUARD_DIMENSIONS + 4 * axis);
 }
 
-/* Puts the facts about a dimension before those of the dimensions inside of it. */
-static inline void tile_guard_add(uint64_t *word, uint64_t *offer, int64_t extent, int64_t stride, int64_t bytes) {
-    uint64_t matters = extent > 1, zero = stride == 0, unit = stride == bytes;
-    uint64_t bits = (zero | unit << 1) & -matters;
-    *word = *word << 4 | bits | ((matters - 1) & (TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT));
-    *offer = *offer << 4 | bits;
+/* Adds the facts about a dimension; `elements` is its stride in elements, or any other number than 0 and 1 where it is
+ * no number of them. */
+static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned axis, int64_t extent, int64_t elements) {
+    _Static_assert(TILE_GUARD_STRIDE_ZERO == 0 + 1 && TILE_GUARD_STRIDE_UNIT == 1 + 1, "a bit is the stride and one");
+    uint64_t next = (uint64_t)elements + 1, bits = next <= 2 ? next : 0;
+    *word |= (extent > 1 ? bits : TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT)
+             << (TILE_GUARD_DIMENSIONS + 4 * axis);
+    *offer |= (extent > 1 ? bits : 0) << (TILE_GUARD_DIMENSIONS + 4 * axis);
 }
 
 /* Fills in the view's facts: `word` has all that hold, `offer` the part that a new variant is told of: the alignment,
@@ -30,15 +32,18 @@ static inline void tile_guard_add(uint64_t *word, uint64_t *offer, int64_t exten
 static inline void tile_guard_finish(TileView *view, uint64_t word, uint64_t offer) {
     uint64_t address = (uint64_t)(uintptr_t)view->data | 128, align = ((address & -address) - 1) & 127;
     unsigned last = view->rank - 1u;
-    if (view->rank && view->extent[last] < 2) offer |= (uint64_t)TILE_GUARD_STRIDE_UNIT << 4 * last;
-    view->word = word << TILE_GUARD_DIMENSIONS | align;
-    view->offer = offer << TILE_GUARD_DIMENSIONS | align;
+    if (view->rank && view->extent[last] < 2) offer |= tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT);
+    view->word = word | align;
+    view->offer = offer | align;
 }
 
 static inline void tile_guard_read(TileView *view) {
     uint64_t word = 0, offer = 0;
-    for (unsigned i = view->rank; i-- > 0;)
-        tile_guard_add(&word, &offer, view->extent[i], view->stride[i], (int64_t)tile_host_type_bytes(view->type));
+    int64_t bytes = (int64_t)tile_host_type_bytes(view->type);
+    for (unsigned i = 0; i < view->rank; i++) {
+        int64_t stride = view->stride[i];
+        tile_guard_add(&word, &offer, i, view->extent[i], stride == bytes ? 1 : stride ? 2 : 0);
+    }
     tile_guard_finish(view, word, offer);
 }
 

@@ -48,15 +48,16 @@ typedef enum TileHostClass { TILE_HOST_CLASS_UNSIGNED, TILE_HOST_CLASS_SIGNED, T
 
 const char *tile_host_type_name(TileHostType type);
 TileHostClass tile_host_type_class(TileHostType type);
-static inline unsigned tile_host_type_bytes(TileHostType type) {
+static inline unsigned tile_host_type_log_bytes(TileHostType type) {
     enum { LOG_64 = 3, LOG_32 = 2, LOG_16 = 1, LOG_8 = 0 };
     static const uint64_t log_bytes = 0 /* two bits a type */
 #define TILE_HOST_TYPE_LOG(id, name, code, bits, class) | (uint64_t)LOG_##bits << 2 * TILE_HOST_##id
         TILE_HOST_TYPE_LIST(TILE_HOST_TYPE_LOG)
 #undef TILE_HOST_TYPE_LOG
         ;
-    return 1u << (log_bytes >> 2 * type & 3);
+    return (unsigned)(log_bytes >> 2 * type & 3);
 }
+static inline unsigned tile_host_type_bytes(TileHostType type) { return 1u << tile_host_type_log_bytes(type); }
 DLDataType tile_host_type_dtype(TileHostType type);
 /* TILE_HOST_TYPE_COUNT when the language has no such type. */
 TileHostType tile_host_type_find(DLDataType dtype);

@@ -9,13 +9,14 @@
 #include "launch/check.h"
 #include "launch/clock.h"
 #include "launch/cuda.h"
+#include "launch/replay.h"
 #include "launch/report.h"
 #include "launch/threads.h"
 #include "launch/variants.h"
 
 enum {
     LOCAL_VALUES = 128, /* values of the host program that need no memory of their own */
-    LOCAL_SLOTS = 256,
+    LOCAL_SLOTS = 2 * TILE_REPLAY_SLOTS,
     SHARE_NS = 20000, /* less work than this is not worth sharing */
 };
 
@@ -32,6 +33,7 @@ typedef struct Launch {
     TileHostValue *values;
     uint64_t *slots;
     uint32_t slot_count;
+    TileReplayed like;   /* what the launch comes to, also where an earlier one was like it */
     bool began;          /* a phase was run */
     TileCudaStream on;   /* GPUs */
     void *device_temps;  /* GPUs: memory of the temporaries */
@@ -188,14 +190,15 @@ static void run_programs(void *state, int64_t begin, int64_t end) {
 }
 
 /* Extents decide what a program costs: a number that is the same for the same extents, never 0. */
-static uint32_t shape_key(const Launch *launch) {
+static uint32_t shape_key(Launch *launch) {
     uint64_t key = 1;
+    if (launch->like.shape_key) return launch->like.shape_key;
     for (uint32_t i = 0; i < launch->code->order_count; i++) {
         const TileView *view = &launch->views[launch->code->order[i]];
         for (unsigned k = 0; view->tensor && k < view->rank; k++)
             key = (key ^ (uint64_t)view->extent[k]) * UINT64_C(0x9e3779b97f4a7c15);
     }
-    return (uint32_t)(key >> 32) | 1;
+    return launch->like.shape_key = (uint32_t)(key >> 32) | 1;
 }
 
 static void keep_cost(_Atomic uint64_t *cost, uint32_t key, double ns) {
@@ -278,15 +281,21 @@ static tile_status run_on_gpu(Launch *launch) {
     return TILE_OK;
 }
 
+static bool prints(const TileImageCode *code) {
+    bool any = false;
+    for (uint32_t i = 0; i < code->phase_count; i++) any |= code->phases[i].print_count != 0;
+    return any;
+}
+
 static tile_status run_phases(Launch *launch) {
     const TileImageCode *code = launch->code;
-    int64_t programs;
-    for (uint32_t i = 0; i < code->phase_count; i++) TILE_TRY(count_programs(launch, &code->phases[i], &programs));
     launch->began = true;
-    if (code->gpu) return run_on_gpu(launch);
-    if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
     for (uint32_t i = 0; i < code->phase_count; i++) {
-        TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+        int64_t programs = 0;
+        if (i < TILE_REPLAY_PHASES)
+            programs = launch->like.programs[i];
+        else
+            TILE_TRY(count_programs(launch, &code->phases[i], &programs));
         if (programs == 0) continue;
         PhaseRun run = {.launch = launch, .phase = &code->phases[i]};
         run_phase(&run, &launch->variant->costs[i], programs);
@@ -295,15 +304,34 @@ static tile_status run_phases(Launch *launch) {
     return TILE_OK;
 }
 
-/* ---- the whole way ---- */
-
-static bool prints(const TileImageCode *code) {
-    bool any = false;
-    for (uint32_t i = 0; i < code->phase_count; i++) any |= code->phases[i].print_count != 0;
-    return any;
+static tile_status run_here(Launch *launch) {
+    bool printing = prints(launch->code);
+    if (printing) pthread_mutex_init(&launch->printing, NULL);
+    tile_status status = run_phases(launch);
+    if (printing) pthread_mutex_destroy(&launch->printing);
+    return status;
 }
 
-static tile_status check_and_run(Launch *launch, bool run) {
+static tile_status run(Launch *launch, const TileArg *arguments) {
+    const TileImageCode *code = launch->code;
+    TILE_TRY(make_slots(launch));
+    for (uint32_t i = 0; i < code->phase_count; i++) {
+        int64_t programs;
+        TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+        if (i < TILE_REPLAY_PHASES) launch->like.programs[i] = programs;
+    }
+    launch->began = code->gpu || code->interpret;
+    if (code->gpu) return run_on_gpu(launch);
+    if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
+    shape_key(launch);
+    launch->like.slot_count = launch->slot_count;
+    tile_replay_record(launch->kernel, arguments, launch->views, launch->slots, &launch->like);
+    return run_here(launch);
+}
+
+/* ---- the whole way ---- */
+
+static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool runs) {
     const TileImageSignature *signature = launch->kernel->signature;
     tile_host_run(launch->code->host, launch->code->host_count, launch->views, launch->values);
     TILE_TRY(tile_check_dimensions(signature, launch->code, launch->views, launch->values, launch->error));
@@ -311,11 +339,7 @@ static tile_status check_and_run(Launch *launch, bool run) {
     TILE_TRY(tile_check_overlap(signature, launch->views, launch->error));
     TileCudaModule *gpu = launch->code->gpu;
     if (gpu) TILE_TRY(tile_cuda_begin(gpu, &launch->on, signature, launch->views, launch->error));
-    tile_status status = run ? make_slots(launch) : TILE_OK;
-    bool printing = prints(launch->code);
-    if (printing) pthread_mutex_init(&launch->printing, NULL);
-    if (status == TILE_OK && run) status = run_phases(launch);
-    if (printing) pthread_mutex_destroy(&launch->printing);
+    tile_status status = runs ? run(launch, arguments) : TILE_OK;
     if (launch->device_temps) tile_cuda_free(&launch->on, launch->device_temps);
     if (gpu) tile_cuda_end(&launch->on);
     if (launch->memory) tile_scratch_give(tile_thread_pool_scratch(launch->pool), launch->memory);
@@ -323,20 +347,46 @@ static tile_status check_and_run(Launch *launch, bool run) {
 }
 
 /* Values of the host program that are too many for the stack. */
-static tile_status run_with_memory(Launch *launch, bool run) {
+static tile_status run_with_memory(Launch *launch, const TileArg *arguments, bool runs) {
     TileScratchCache *cache = tile_thread_pool_scratch(launch->pool);
     TileScratch *memory = tile_scratch_take(cache, launch->code->host_count * sizeof(TileHostValue));
     if (!memory) return out_of_memory(launch);
     launch->values = memory->memory;
-    tile_status status = check_and_run(launch, run);
+    tile_status status = check_and_run(launch, arguments, runs);
     tile_scratch_give(cache, memory);
     return status;
 }
 
-static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, size_t count,
-                               const TileLaunchOptions *options, bool run) {
-    Launch launch;
+static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t count, const TileLaunchOptions *options,
+                               bool runs) {
     TileImageRequest request;
+    TileKernel *kernel = launch->kernel;
+    TILE_TRY(tile_arguments_read(kernel->signature, arguments, count, false, launch->views, &request, launch->error));
+    for (uint32_t i = 0; i < kernel->signature->parameter_count && kernel->signature->gpu; i++)
+        if (launch->views[i].tensor) launch->on.device = launch->views[i].device;
+    TILE_TRY(tile_variant_get(kernel, launch->views, &request, &launch->variant, launch->error, options->report));
+    launch->like.variant = launch->variant;
+    launch->like.shape_key = 0;
+    launch->code = launch->variant->code;
+    launch->values = launch->local_values;
+    tile_status status = launch->code->host_count <= LOCAL_VALUES ? check_and_run(launch, arguments, runs)
+                                                                  : run_with_memory(launch, arguments, runs);
+    tile_variant_give(launch->variant, launch->began);
+    return status;
+}
+
+static tile_status launch_again(Launch *launch, bool runs) {
+    launch->variant = launch->like.variant;
+    launch->code = launch->variant->code;
+    launch->slots = launch->local_slots;
+    tile_status status = runs ? run_here(launch) : TILE_OK;
+    tile_variant_give(launch->variant, launch->began);
+    return status;
+}
+
+static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, size_t count,
+                               const TileLaunchOptions *options, bool runs) {
+    Launch launch;
     launch.kernel = kernel;
     launch.error = options->error;
     launch.print = options->print ? options->print : print_to_stderr;
@@ -349,16 +399,9 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     launch.on = (TileCudaStream){.stream = options->stream};
     if (options->stream && !kernel->signature->gpu)
         return tile_error_set(launch.error, TILE_INVALID_ARGUMENT, "%s: a CPU has no streams", kernel_name(&launch));
-    TILE_TRY(tile_arguments_read(kernel->signature, arguments, count, false, launch.views, &request, launch.error));
-    for (uint32_t i = 0; i < kernel->signature->parameter_count && kernel->signature->gpu; i++)
-        if (launch.views[i].tensor) launch.on.device = launch.views[i].device;
-    TILE_TRY(tile_variant_get(kernel, launch.views, &request, &launch.variant, launch.error, options->report));
-    launch.code = launch.variant->code;
-    launch.values = launch.local_values;
-    tile_status status =
-        launch.code->host_count <= LOCAL_VALUES ? check_and_run(&launch, run) : run_with_memory(&launch, run);
-    tile_variant_give(launch.variant, launch.began);
-    return status;
+    if (tile_replay_find(kernel, arguments, count, runs ? launch.local_slots : NULL, &launch.like))
+        return launch_again(&launch, runs);
+    return launch_anew(&launch, arguments, count, options, runs);
 }
 
 static tile_status launch_kernel(TileKernel *kernel, const TileArg *arguments, size_t count,

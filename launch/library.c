@@ -37,6 +37,7 @@ static void release_kernel(TileKernel *kernel) {
         free(variant);
         variant = next;
     }
+    free(atomic_load(&kernel->replays));
     pthread_cond_destroy(&kernel->changed);
     pthread_mutex_destroy(&kernel->mutex);
 }

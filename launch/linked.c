@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "launch/host.h"
 #include "launch/image_bytes.h"
+#include "launch/replay.h"
 #include "launch/report.h"
 #include "tile/linked.h"
 
@@ -40,7 +41,8 @@ static bool keeps_need(const TileImageVariant *variant, const TileImageSignature
                        const TileImageRequest *request, const TileView *views) {
     uint64_t broken = 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) broken |= variant->code.need[i] & ~views[i].word;
-    return !broken && memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
+    return !broken &&
+           memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
 }
 
 static tile_status refuse(TileKernel *kernel, TileError *error) {
@@ -135,8 +137,10 @@ static tile_status fill_library(TileArena **arena, const TileLinked *object, Til
     TileImageSource source = {NULL, destroy_arena, *arena};
     *arena = NULL;
     TILE_TRY(tile_library_create(signatures, image.kernel_count, source, library));
-    for (uint32_t i = 0; i < image.kernel_count; i++)
+    for (uint32_t i = 0; i < image.kernel_count; i++) {
         if (!add_variants(&(*library)->kernels[i], &image.kernels[i], target)) return TILE_OUT_OF_MEMORY;
+        tile_replay_prepare(&(*library)->kernels[i]);
+    }
     return TILE_OK;
 }
 

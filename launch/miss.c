@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "launch/clock.h"
+#include "launch/replay.h"
 #include "launch/report.h"
 #include "launch/variants.h"
 
@@ -60,6 +61,7 @@ static TileVariant *take_record(TileKernel *kernel) {
         uint64_t launches = atomic_load(&v->uses) / TILE_VARIANT_LAUNCH;
         atomic_fetch_sub(&v->uses, launches * TILE_VARIANT_LAUNCH);
         atomic_fetch_add(&kernel->past_launches, launches);
+        atomic_fetch_add(&v->generation, 1);
         return v;
     }
     TileVariant *variant = calloc(1, sizeof *variant);
@@ -111,6 +113,7 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     atomic_fetch_add(&kernel->compile_ns, variant->compile_ns);
     atomic_fetch_add(&kernel->compiled, status == TILE_OK);
     if (status == TILE_OK) learn_questions(kernel, code);
+    if (status == TILE_OK) tile_replay_prepare(kernel);
     pthread_mutex_lock(&kernel->mutex);
     tile_report_destroy(variant->report);
     variant->report = report;

@@ -93,6 +93,12 @@ static void read_statics(const TileImageSignature *signature, const TileView *vi
     }
 }
 
+void tile_variant_touch(TileKernel *kernel, TileVariant *variant) {
+    if (atomic_load_explicit(&kernel->last, memory_order_relaxed) == variant) return;
+    atomic_store_explicit(&variant->stamp, atomic_fetch_add(&kernel->clock, 1), memory_order_relaxed);
+    atomic_store_explicit(&kernel->last, variant, memory_order_release);
+}
+
 tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImageRequest *request,
                              TileVariant **variant, TileError *error, TileReport **report) {
     const TileImageSignature *signature = kernel->signature;
@@ -110,8 +116,7 @@ tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImag
         /* What was asked may have grown, and with it the hash. */
         atomic_store_explicit(find_slot(kernel, request, views), found, memory_order_release);
     }
-    atomic_store_explicit(&found->stamp, atomic_fetch_add(&kernel->clock, 1), memory_order_relaxed);
-    atomic_store_explicit(&kernel->last, found, memory_order_release);
+    tile_variant_touch(kernel, found);
     *variant = found;
     return TILE_OK;
 }

@@ -38,15 +38,18 @@ typedef struct TileVariant {
     TileImageRequest request;
     _Atomic int state; /* TileVariantState */
     _Atomic uint64_t uses;
-    _Atomic uint64_t stamp; /* of the kernel's clock when it was last looked up */
-    pid_t compiler;         /* the process that compiles it */
-    TileImageCode *code;    /* READY, EVICTED */
-    tile_status status;     /* of the last attempt; FAILED: of all others too */
-    TileReport *report;     /* what the last attempt had to say; may be NULL */
+    _Atomic uint64_t generation; /* how many variants the record has stood for */
+    _Atomic uint64_t stamp;      /* of the kernel's clock when it was last looked up */
+    pid_t compiler;              /* the process that compiles it */
+    TileImageCode *code;         /* READY, EVICTED */
+    tile_status status;          /* of the last attempt; FAILED: of all others too */
+    TileReport *report;          /* what the last attempt had to say; may be NULL */
     uint64_t compile_ns;
     /* For each phase, what a program of it took when last measured (see launch.c). */
     _Atomic uint64_t *costs;
 } TileVariant;
+
+typedef struct TileReplay TileReplay;
 
 struct TileKernel {
     TileLibrary *library;
@@ -55,6 +58,7 @@ struct TileKernel {
     _Atomic(TileVariant *) last;                      /* the one used last */
     _Atomic(TileVariant *) slots[TILE_VARIANT_SLOTS]; /* by hash of what was asked of the arguments; any may be stale */
     _Atomic uint64_t asked[TILE_MAX_PARAMETERS];      /* what any variant asked; only grows */
+    _Atomic(TileReplay *) replays;                    /* replay.h; NULL before the first code */
     pthread_mutex_t mutex;                            /* guards the list and changes of state */
     pthread_cond_t changed;
     _Atomic(TileVariant *) variants; /* grows at its head */
@@ -78,6 +82,8 @@ void tile_variant_give(TileVariant *variant, bool launched);
 
 /* ---- for variants.c, miss.c and linked.c ---- */
 
+/* Marks it as the one used last. */
+void tile_variant_touch(TileKernel *kernel, TileVariant *variant);
 /* False where it is not ready. */
 bool tile_variant_take(TileVariant *variant);
 /* With the kernel's mutex held: no launch finds the variant any more, and its code goes with the last that has it. */

@@ -1,0 +1,226 @@
+/* A kernel remembers a few launches, each as a record of words: the variant, what is compared with the arguments, what
+ * came of them. A record is written under a sequence number that is odd meanwhile; a reader that sees the number change
+ * has read two launches in one and forgets it. Words are atomic, so that this is no race. */
+#include "launch/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/guard.h"
+
+enum { RECORDS = 8, RECORD_WORDS = 320 }; /* records: a power of two */
+
+struct TileReplay {
+    _Atomic uint64_t sequence; /* 0: nothing is written yet */
+    _Atomic uint64_t words[RECORD_WORDS];
+};
+
+static inline uint64_t load(const _Atomic uint64_t *word) { return atomic_load_explicit(word, memory_order_relaxed); }
+
+void tile_replay_prepare(TileKernel *kernel) {
+    const TileImageSignature *signature = kernel->signature;
+    size_t words = 3 + TILE_REPLAY_PHASES + TILE_REPLAY_SLOTS;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) words += 5 + 2u * signature->parameters[i].rank;
+    if (words > RECORD_WORDS || signature->gpu || atomic_load(&kernel->replays)) return;
+    TileReplay *none = NULL, *made = calloc(RECORDS, sizeof *made);
+    if (made && !atomic_compare_exchange_strong(&kernel->replays, &none, made)) free(made);
+}
+
+/* Where launches are remembered whose first tensor has this shape. */
+static TileReplay *record_of(TileKernel *kernel, const TileArg *arguments) {
+    TileReplay *replays = atomic_load_explicit(&kernel->replays, memory_order_acquire);
+    const TileImageSignature *signature = kernel->signature;
+    if (!replays || !signature->parameter_count) return NULL;
+    if (signature->parameters[0].kind != TILE_PARAMETER_TENSOR) return replays;
+    if (arguments[0].kind != TILE_ARG_TENSOR || !arguments[0].value.tensor) return NULL;
+    const DLTensor *tensor = arguments[0].value.tensor;
+    int rank = signature->parameters[0].rank;
+    if (!rank || tensor->ndim != rank) return replays;
+    uint64_t hash = (uint64_t)tensor->shape[0] * 31 + (uint64_t)tensor->shape[rank - 1];
+    return &replays[(hash ^ hash >> 3 ^ hash >> 6) & (RECORDS - 1)];
+}
+
+/* Rank and type, as they lie one after the other in a DLTensor. */
+static inline uint64_t rank_and_type(const DLTensor *tensor) {
+    uint64_t word;
+    _Static_assert(offsetof(DLTensor, dtype) == offsetof(DLTensor, ndim) + 4 && sizeof tensor->dtype == 4, "adjacent");
+    memcpy(&word, &tensor->ndim, sizeof word);
+    return word;
+}
+
+static inline uint64_t place_and_strides(const DLTensor *tensor) {
+    return (uint64_t)tensor->device.device_type << 1 | (tensor->strides != NULL);
+}
+
+/* ---- reading ---- */
+
+typedef struct Range {
+    uint64_t low, high, address;
+} Range;
+
+static inline uint64_t differ_in(const int64_t *numbers, unsigned count, const _Atomic uint64_t **word) {
+    const _Atomic uint64_t *at = *word;
+    uint64_t differ = 0;
+    unsigned i = 0;
+    for (; i + 2 <= count; i += 2)
+        differ |= ((uint64_t)numbers[i] ^ load(at + i)) | ((uint64_t)numbers[i + 1] ^ load(at + i + 1));
+    if (i < count) differ |= (uint64_t)numbers[i] ^ load(at + i);
+    *word = at + count;
+    return differ;
+}
+
+/* Not 0 where the argument is another, or not aligned as the first was. */
+static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, const _Atomic uint64_t **word,
+                                     Range *range) {
+    if (argument->kind != TILE_ARG_TENSOR || argument->flags || !argument->value.tensor) return 1;
+    const DLTensor *tensor = argument->value.tensor;
+    uint64_t differ = rank_and_type(tensor) ^ load((*word)++);
+    differ |= place_and_strides(tensor) ^ load((*word)++);
+    if (differ || !tensor->data) return 1;
+    differ |= differ_in(tensor->shape, rank, word);
+    if (tensor->strides) differ |= differ_in(tensor->strides, rank, word);
+    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
+    uint64_t align = (((address | 128) & -(address | 128)) - 1) & 127, answers = load((*word)++);
+    range->address = address;
+    range->low = address + load((*word)++);
+    range->high = address + load((*word)++);
+    return differ | (answers & ~align & 127) | (answers >> 8 & align); /* relied on; asked for in vain */
+}
+
+static bool share_memory(const TileImageSignature *signature, const Range *ranges) {
+    uint64_t shared = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        const TileImageParameter *written = &signature->parameters[i];
+        if (written->kind != TILE_PARAMETER_TENSOR || written->access == TILE_PARAMETER_IN) continue;
+        for (uint32_t k = 0; k < signature->parameter_count; k++)
+            shared |= (k != i) & (ranges[i].low < ranges[k].high) & (ranges[k].low < ranges[i].high);
+    }
+    return shared;
+}
+
+static bool same_arguments(const TileImageSignature *signature, const TileArg *arguments, const _Atomic uint64_t **word,
+                           Range *ranges) {
+    uint64_t differ = 0;
+    for (uint32_t i = 0; i < signature->parameter_count && !differ; i++) {
+        const TileImageParameter *parameter = &signature->parameters[i];
+        if (parameter->kind == TILE_PARAMETER_TENSOR) {
+            differ = differ_tensor(&arguments[i], parameter->rank, word, &ranges[i]);
+            continue;
+        }
+        ranges[i].low = ranges[i].high = 0;
+        differ = (uint64_t)arguments[i].kind ^ load((*word)++);
+        differ |= arguments[i].value.unsigned_integer ^ load((*word)++);
+    }
+    return !differ;
+}
+
+static void fill_slots(const TileKernel *kernel, const TileImageCode *code, const Range *ranges, uint64_t *slots) {
+    for (uint32_t i = 0; i < code->order_count; i++) {
+        const TileImageParameter *parameter = &kernel->signature->parameters[code->order[i]];
+        bool tensor = parameter->kind == TILE_PARAMETER_TENSOR;
+        if (tensor) *slots = ranges[code->order[i]].address;
+        slots += tensor ? 1 + 2u * parameter->rank : 1;
+    }
+}
+
+/* The record as it was written at one time, and its variant if that still is what it was. */
+static bool read_record(TileReplay *replay, const TileKernel *kernel, const TileArg *arguments, uint64_t *slots,
+                        Range *ranges, TileReplayed *replayed) {
+    uint64_t sequence = atomic_load_explicit(&replay->sequence, memory_order_acquire);
+    if (!sequence || (sequence & 1)) return false;
+    const _Atomic uint64_t *word = replay->words;
+    TileVariant *variant = (TileVariant *)(uintptr_t)load(word++);
+    uint64_t generation = load(word++), numbers = load(word++);
+    uint32_t phases = (uint32_t)numbers & 0xff;
+    replayed->slot_count = (uint32_t)numbers >> 8 & 0xff;
+    replayed->shape_key = (uint32_t)(numbers >> 32);
+    for (uint32_t i = 0; i < phases && i < TILE_REPLAY_PHASES; i++) replayed->programs[i] = (int64_t)load(word++);
+    if (!same_arguments(kernel->signature, arguments, &word, ranges)) return false;
+    for (uint32_t i = 0; slots && i < replayed->slot_count && i < TILE_REPLAY_SLOTS; i++) slots[i] = load(word++);
+    atomic_thread_fence(memory_order_acquire);
+    if (atomic_load_explicit(&replay->sequence, memory_order_relaxed) != sequence) return false;
+    if (!tile_variant_take(variant)) return false;
+    if (atomic_load_explicit(&variant->generation, memory_order_relaxed) != generation) {
+        tile_variant_give(variant, false);
+        return false;
+    }
+    replayed->variant = variant;
+    return true;
+}
+
+bool tile_replay_find(TileKernel *kernel, const TileArg *arguments, size_t count, uint64_t *slots,
+                      TileReplayed *replayed) {
+    Range ranges[TILE_MAX_PARAMETERS];
+    if (count != kernel->signature->parameter_count || !arguments) return false;
+    TileReplay *replay = record_of(kernel, arguments);
+    if (!replay || !read_record(replay, kernel, arguments, slots, ranges, replayed)) return false;
+    if (share_memory(kernel->signature, ranges)) {
+        tile_variant_give(replayed->variant, false);
+        return false;
+    }
+    tile_variant_touch(kernel, replayed->variant);
+    if (slots) fill_slots(kernel, replayed->variant->code, ranges, slots);
+    return true;
+}
+
+/* ---- writing ---- */
+
+typedef struct Writer {
+    uint64_t words[RECORD_WORDS];
+    uint32_t count;
+} Writer;
+
+static void put(Writer *writer, uint64_t word) { writer->words[writer->count++] = word; }
+
+static void put_tensor(Writer *writer, const DLTensor *tensor, const TileView *view, const TileVariant *variant,
+                       uint32_t parameter) {
+    const TileImageCode *code = variant->code;
+    uint64_t address = (uint64_t)(uintptr_t)view->data;
+    put(writer, rank_and_type(tensor));
+    put(writer, place_and_strides(tensor));
+    for (unsigned i = 0; i < view->rank; i++) put(writer, (uint64_t)tensor->shape[i]);
+    for (unsigned i = 0; tensor->strides && i < view->rank; i++) put(writer, (uint64_t)tensor->strides[i]);
+    uint64_t missed = code->asked[parameter] & ~variant->request.facts[parameter] & 127;
+    uint64_t own = tile_guard_align(tile_host_type_bytes(view->type));
+    put(writer, (code->need[parameter] & 127) | own | missed << 8);
+    put(writer, view->low - address);
+    put(writer, view->high - address);
+}
+
+static void write_record(TileReplay *replay, const Writer *writer) {
+    uint64_t sequence = atomic_load_explicit(&replay->sequence, memory_order_relaxed);
+    if ((sequence & 1) || !atomic_compare_exchange_strong_explicit(&replay->sequence, &sequence, sequence + 1,
+                                                                   memory_order_acquire, memory_order_relaxed))
+        return; /* another thread writes its own */
+    atomic_thread_fence(memory_order_release);
+    for (uint32_t i = 0; i < writer->count; i++)
+        atomic_store_explicit(&replay->words[i], writer->words[i], memory_order_relaxed);
+    atomic_store_explicit(&replay->sequence, sequence + 2, memory_order_release);
+}
+
+void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const TileView *views, const uint64_t *slots,
+                        const TileReplayed *replayed) {
+    const TileImageSignature *signature = kernel->signature;
+    const TileVariant *variant = replayed->variant;
+    const TileImageCode *code = variant->code;
+    Writer writer = {.count = 0};
+    TileReplay *replay = record_of(kernel, arguments);
+    if (!replay || code->temp_count || code->interpret || code->phase_count > TILE_REPLAY_PHASES ||
+        replayed->slot_count > TILE_REPLAY_SLOTS)
+        return;
+    put(&writer, (uint64_t)(uintptr_t)variant);
+    put(&writer, atomic_load(&variant->generation));
+    put(&writer, (uint64_t)replayed->shape_key << 32 | replayed->slot_count << 8 | code->phase_count);
+    for (uint32_t i = 0; i < code->phase_count; i++) put(&writer, (uint64_t)replayed->programs[i]);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (views[i].tensor) {
+            if (views[i].low == views[i].high || arguments[i].flags) return;
+            put_tensor(&writer, arguments[i].value.tensor, &views[i], variant, i);
+        } else {
+            put(&writer, arguments[i].kind);
+            put(&writer, arguments[i].value.unsigned_integer);
+        }
+    }
+    for (uint32_t i = 0; i < replayed->slot_count; i++) put(&writer, slots[i]);
+    write_record(replay, &writer);
+}

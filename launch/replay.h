@@ -1,0 +1,28 @@
+/* Launches like an earlier one: tensors of the same types, shapes and strides, and the same scalars. All that was then
+ * checked holds again but for what depends on addresses, and the words that the code takes are the same but for them.
+ */
+#ifndef TILE_LAUNCH_REPLAY_H
+#define TILE_LAUNCH_REPLAY_H
+
+#include "launch/variants.h"
+
+enum { TILE_REPLAY_PHASES = 16, TILE_REPLAY_SLOTS = 128 };
+
+/* What a launch came to. */
+typedef struct TileReplayed {
+    TileVariant *variant; /* taken */
+    uint32_t shape_key, slot_count;
+    int64_t programs[TILE_REPLAY_PHASES];
+} TileReplayed;
+
+/* True where the kernel has seen such a launch, and addresses are aligned as they were and of disjoint memory. `slots`
+ * has room for TILE_REPLAY_SLOTS words; NULL: they are not asked for. */
+bool tile_replay_find(TileKernel *kernel, const TileArg *arguments, size_t count, uint64_t *slots,
+                      TileReplayed *replayed);
+/* Remembers a launch whose arguments were found to be right. */
+void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const TileView *views, const uint64_t *slots,
+                        const TileReplayed *replayed);
+/* Makes room for what the kernel remembers, once; without memory it remembers nothing. */
+void tile_replay_prepare(TileKernel *kernel);
+
+#endif

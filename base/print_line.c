@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Tiles of more elements show the first and last few of each axis. */
-enum { MOST_ELEMENTS = 1000, EDGE = 3 };
+enum { MOST_ELEMENTS = 1000, MOST_IN_A_MESSAGE = 8, EDGE = 3 };
 
 static const char *read_extents(const char *at, TilePrintPlace *place) {
     while (place->rank < TILE_PRINT_RANK) {
@@ -21,8 +21,22 @@ static const char *read_extents(const char *at, TilePrintPlace *place) {
     return at;
 }
 
+void tile_print_assertion(TileText *template, unsigned line, unsigned column) {
+    tile_text_format(template, "{!%u:%u}", line, column);
+}
+
+bool tile_print_is_assertion(const char *template, unsigned *line, unsigned *column) {
+    unsigned ignored;
+    return sscanf(template, "{!%u:%u}", line ? line : &ignored, column ? column : &ignored) == 2;
+}
+
+/* What stands behind the beginning of an assertion's. */
+static const char *body_of(const char *template) {
+    return tile_print_is_assertion(template, NULL, NULL) ? strchr(template, '}') + 1 : template;
+}
+
 bool tile_print_next(const char **template, TilePrintPlace *place) {
-    const char *at = *template;
+    const char *at = body_of(*template);
     for (; *at; at++) {
         if (*at != '{') continue;
         if (*++at != '{') break;
@@ -30,9 +44,9 @@ bool tile_print_next(const char **template, TilePrintPlace *place) {
     if (!*at) return false;
     *place = (TilePrintPlace){.kind = *at++, .lanes = 1};
     if (*at == ':') at = read_extents(at + 1, place);
-    if (*at == '?') {
+    if (*at == '?' || *at == '!') {
         place->masked = true;
-        at++;
+        place->first = *at++ == '!';
     }
     *template = *at == '}' ? at + 1 : at;
     return true;
@@ -49,7 +63,7 @@ unsigned tile_print_count(const char *template) {
 
 typedef struct Line {
     char *text;
-    size_t length, capacity;
+    size_t length, capacity, most; /* most: elements that are shown one by one */
 } Line;
 
 static void add(Line *line, const char *text, size_t length) {
@@ -114,7 +128,7 @@ static void add_elements(Line *line, const TilePrintPlace *place, const uint64_t
     }
     int64_t extent = place->extent[axis];
     size_t each = lanes / (size_t)extent;
-    bool cut = place->lanes > MOST_ELEMENTS && extent > 2 * EDGE;
+    bool cut = place->lanes > line->most && extent > 2 * EDGE;
     add_text(line, "[");
     for (int64_t i = 0; i < extent; i++) {
         if (i) add_text(line, ", ");
@@ -127,6 +141,23 @@ static void add_elements(Line *line, const TilePrintPlace *place, const uint64_t
     add_text(line, "]");
 }
 
+/* 7 at [0, 3] */
+static void add_first(Line *line, const TilePrintPlace *place, const uint64_t *items, const uint64_t *chosen) {
+    size_t lane = 0, rest;
+    while (lane + 1 < place->lanes && !chosen[lane]) lane++;
+    add_number(line, place->kind, items[lane]);
+    size_t lanes = place->lanes;
+    rest = lane;
+    for (unsigned i = 0; i < place->rank; i++) {
+        char index[32];
+        lanes /= (size_t)place->extent[i];
+        snprintf(index, sizeof index, "%s%zu", i ? ", " : " at [", rest / lanes);
+        add_text(line, index);
+        rest %= lanes;
+    }
+    if (place->rank) add_text(line, "]");
+}
+
 /* Up to the next place, {{ being one brace. */
 static void add_words(Line *line, const char *from) {
     for (; *from; from++) {
@@ -136,12 +167,16 @@ static void add_words(Line *line, const char *from) {
 }
 
 void tile_print_line(const char *template, const uint64_t *const *items, TilePrintLine print, void *host) {
-    Line line = {0};
+    Line line = {.most = tile_print_is_assertion(template, NULL, NULL) ? MOST_IN_A_MESSAGE : MOST_ELEMENTS};
     TilePrintPlace place;
+    template = body_of(template);
     for (;;) {
         add_words(&line, template);
         if (!tile_print_next(&template, &place)) break;
-        add_elements(&line, &place, items[0], place.masked ? items[1] : NULL, 0, 0, place.lanes);
+        if (place.first)
+            add_first(&line, &place, items[0], items[1]);
+        else
+            add_elements(&line, &place, items[0], place.masked ? items[1] : NULL, 0, 0, place.lanes);
         items += 1 + place.masked;
     }
     add_text(&line, "\n");

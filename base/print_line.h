@@ -3,13 +3,19 @@
  *
  * A place is {kind}, {kind:4x64} for a tile of these extents, and has a ? before the } where a second item says by a
  * word for each element whether it is valid. Kinds: i a signed and u an unsigned integer, b a bool, d an f64, f an f64
- * that holds an f32. {{ is a brace. */
+ * that holds an f32. {{ is a brace. A ! instead of the ? shows only the first element whose word in the second item is
+ * not 0, and its place.
+ *
+ * A template that begins with {!12:9} is no line of its own: it has the values of the assertion in line 12, column 9,
+ * which is about to fail, for its message. */
 #ifndef TILE_BASE_PRINT_LINE_H
 #define TILE_BASE_PRINT_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/string.h"
 
 /* Takes one whole line, its newline included. */
 typedef void (*TilePrintLine)(void *host, const char *line, size_t length);
@@ -18,7 +24,7 @@ enum { TILE_PRINT_RANK = 5 };
 
 typedef struct TilePrintPlace {
     char kind;
-    bool masked;
+    bool masked, first;
     unsigned rank;
     int64_t extent[TILE_PRINT_RANK];
     size_t lanes;
@@ -26,6 +32,10 @@ typedef struct TilePrintPlace {
 
 /* The next place of a template, which is moved behind it; false where there is none. */
 bool tile_print_next(const char **template, TilePrintPlace *place);
+/* Begins a template of an assertion's values. */
+void tile_print_assertion(TileText *template, unsigned line, unsigned column);
+/* Is this one? Of which assertion, if it is (line and column may be NULL). */
+bool tile_print_is_assertion(const char *template, unsigned *line, unsigned *column);
 /* How many items the places take. */
 unsigned tile_print_count(const char *template);
 /* Where memory runs out the line is cut. */

@@ -60,7 +60,7 @@ static void keep_assertions(TileUnit *unit, TileFunc *func, TileArena *arena, Ti
     const char **texts = TILE_NEW_ARRAY(arena, const char *, found.count);
     for (size_t k = 0; k < found.count; k++) {
         TileText text = {.arena = arena};
-        tile_assertion_describe(&text, found.items[k]);
+        tile_assertion_describe(&text, found.items[k], "");
         texts[k] = tile_text_get(&text);
     }
     phase->assertions = texts;
@@ -190,18 +190,19 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     read_arguments(built->kernel, slots, arguments);
     const TileOp *assertion = NULL;
+    TileText message = {.arena = arena}, values = {.arena = arena};
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
                                    .vector_scale = built->unit->input->vector_scale,
                                    .seed = built->unit->input->schedule_seed,
                                    .print = print,
                                    .print_host = print_host,
-                                   .assertion = &assertion};
-    TileText message = {.arena = arena};
+                                   .assertion = &assertion,
+                                   .values = &values};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     tile_status status = execution_status(execution);
     if (execution == TILE_EXECUTION_ASSERT) {
         message.length = 0;
-        tile_assertion_describe(&message, assertion);
+        tile_assertion_describe(&message, assertion, tile_text_get(&values));
     }
     if (status != TILE_OK) tile_error_set(error, status, "%s: %s", built->kernel->name, tile_text_get(&message));
     return status;

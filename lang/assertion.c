@@ -23,11 +23,12 @@ TileAssertions tile_func_prints(TileFunc *func, TileArena *arena) {
     return collection.found;
 }
 
-void tile_assertion_describe(TileText *text, const TileOp *op) {
+void tile_assertion_describe(TileText *text, const TileOp *op, const char *values) {
     TileLocation at = op->location;
     const TileContext *context = tile_op_func(op)->module->context;
     if (at.line && at.file && at.file < context->files.count)
         tile_text_format(text, "%s:", context->files.items[at.file]);
     if (at.line) tile_text_format(text, "%u:%u: ", at.line, at.column);
     tile_text_format(text, "assertion failed: %s", tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text);
+    if (*values) tile_text_format(text, ", where %s", values);
 }

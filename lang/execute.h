@@ -33,6 +33,7 @@ typedef struct TileExecutorOptions {
     TilePrintLine print; /* takes what `print` writes; NULL: nobody does */
     void *print_host;
     const TileOp **assertion; /* set to the assert that is false; may be NULL */
+    TileText *values;         /* set to what its message shows of values, "n = 7", or ""; may be NULL */
 } TileExecutorOptions;
 
 /* Memory of an argument: bytes data - below .. data + above may be touched. */

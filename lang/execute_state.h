@@ -123,6 +123,7 @@ struct TileExecutor {
     TileExecution state;
     bool started;
     TileText message;
+    unsigned values_line, values_column; /* the assertion whose values options.values has */
     /* Of one thread of a block; elsewhere a block of one. */
     uint32_t thread, thread_count;
     int64_t block, block_count;

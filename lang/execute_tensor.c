@@ -278,20 +278,37 @@ bool tile_exec_check_dim(TileExecutor *e, const ExecInstruction *in) {
                           tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text, (long long)extent, (long long)expected);
 }
 
+/* Values that were kept are those of the assertion that they name. */
+static void check_values(TileExecutor *e, const TileOp *assertion) {
+    bool same = e->values_line == assertion->location.line && e->values_column == assertion->location.column;
+    if (e->options.values && !same) e->options.values->length = 0;
+}
+
 bool tile_exec_require(TileExecutor *e, const ExecInstruction *in) {
     int64_t holds;
     if (!tile_exec_integer(e, in, 0, "the condition", &holds)) return false;
     if (holds) return true;
     bool asserts = in->op->id == TILE_OP_ASSERT;
     if (asserts && e->options.assertion) *e->options.assertion = in->op;
+    if (asserts) check_values(e, in->op);
     return tile_exec_stop(e, in, asserts ? TILE_EXECUTION_ASSERT : TILE_EXECUTION_REQUIRE, "%s",
                           tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text);
 }
 
 /* ---- print ---- */
 
+static void keep_line(void *host, const char *line, size_t length) {
+    TileText *text = host;
+    text->length = 0;
+    tile_text_add_bytes(text, line, length - 1); /* without the newline */
+}
+
 static void print_items(TileExecutor *e, const ExecInstruction *in, const uint64_t *const *items) {
     const char *text = tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text;
+    if (tile_print_is_assertion(text, &e->values_line, &e->values_column)) {
+        if (e->options.values) tile_print_line(text, items, keep_line, e->options.values);
+        return;
+    }
     if (e->options.print) tile_print_line(text, items, e->options.print, e->options.print_host);
 }
 

@@ -9,7 +9,7 @@
 #include "launch/image.h"
 
 /* Changes whenever the bytes or the meaning of anything in them does. */
-enum { TILE_IMAGE_VERSION = 1 };
+enum { TILE_IMAGE_VERSION = 2 };
 
 /* Adds the bytes; the text's arena takes them. */
 void tile_image_write(const TileImage *image, TileText *bytes);

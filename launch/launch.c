@@ -14,6 +14,8 @@
 #include "launch/threads.h"
 #include "launch/variants.h"
 
+enum { VALUES = 400 }; /* bytes of what a failed assertion shows */
+
 enum {
     LOCAL_VALUES = 128, /* values of the host program that need no memory of their own */
     LOCAL_SLOTS = 2 * TILE_REPLAY_SLOTS,
@@ -140,41 +142,76 @@ typedef struct PhaseRun {
     int64_t first;             /* program that range number 0 stands for */
     _Atomic bool failed;       /* no memory for some thread's scratch */
     _Atomic int64_t assertion; /* number of the one that failed, or 0; of several the first that came to be known */
+    char values[VALUES];       /* what it shows of values; written by whoever sets the number */
 } PhaseRun;
+
+/* One call of a phase's code. */
+typedef struct EntryRun {
+    PhaseRun *run;
+    unsigned line, column; /* of the first assertion that showed values; 0: none did */
+    char values[VALUES];
+} EntryRun;
 
 static void print_to_stderr(void *host, const char *line, size_t length) {
     (void)host;
     fwrite(line, 1, length, stderr);
 }
 
+/* The line, without its newline, as far as it fits. */
+static void keep_values(void *host, const char *line, size_t length) {
+    snprintf(host, VALUES, "%.*s%s", (int)(length > VALUES - 8 ? VALUES - 8 : length - 1), line,
+             length > VALUES - 8 ? "..." : "");
+}
+
 /* Called by the phase's code, on any thread. */
 static void print_items(void *context, int64_t number, const uint64_t *const *items) {
-    PhaseRun *run = context;
-    Launch *launch = run->launch;
+    EntryRun *entry = context;
+    Launch *launch = entry->run->launch;
+    const char *template = entry->run->phase->prints[number - 1];
+    unsigned line, column;
+    if (tile_print_is_assertion(template, &line, &column)) {
+        if (entry->line) return; /* an earlier one failed */
+        tile_print_line(template, items, keep_values, entry->values);
+        entry->line = line;
+        entry->column = column;
+        return;
+    }
     pthread_mutex_lock(&launch->printing);
-    tile_print_line(run->phase->prints[number - 1], items, launch->print, launch->print_host);
+    tile_print_line(template, items, launch->print, launch->print_host);
     pthread_mutex_unlock(&launch->printing);
 }
 
-static void prepare_scratch(PhaseRun *run, unsigned char *scratch) {
-    const TileImagePhase *phase = run->phase;
+static void prepare_scratch(EntryRun *entry, unsigned char *scratch) {
+    const TileImagePhase *phase = entry->run->phase;
     int64_t none = 0;
     TilePhasePrint print = print_items;
-    void *context = run;
+    void *context = entry;
     if (phase->assertion_count) memcpy(scratch, &none, sizeof none);
     if (!phase->print_count) return;
     memcpy(scratch + 8, &print, sizeof print);
     memcpy(scratch + 16, &context, sizeof context);
 }
 
+/* Are the values those of the assertion with this text, which says where it stands? */
+static bool are_values_of(const EntryRun *entry, const char *text) {
+    char place[64];
+    snprintf(place, sizeof place, "%u:%u: assertion failed: ", entry->line, entry->column);
+    const char *at = strstr(text, place);
+    return entry->line && at && (at == text || at[-1] == ':');
+}
+
 static void run_entry(PhaseRun *run, int64_t begin, int64_t end, void *scratch) {
     const TileImagePhase *phase = run->phase;
     int64_t number = 0, none = 0;
-    if (scratch) prepare_scratch(run, scratch);
+    EntryRun entry;
+    entry.run = run;
+    entry.line = 0;
+    if (scratch) prepare_scratch(&entry, scratch);
     phase->entry(run->launch->slots, run->first + begin, run->first + end, scratch);
     if (!phase->assertion_count) return;
     memcpy(&number, scratch, sizeof number);
-    if (number) atomic_compare_exchange_strong(&run->assertion, &none, number);
+    if (!number || !atomic_compare_exchange_strong(&run->assertion, &none, number)) return;
+    if (are_values_of(&entry, phase->assertions[number - 1])) strcpy(run->values, entry.values);
 }
 
 static void run_programs(void *state, int64_t begin, int64_t end) {
@@ -248,8 +285,8 @@ static tile_status phase_status(const PhaseRun *run) {
     if (atomic_load(&run->failed)) return out_of_memory(run->launch);
     int64_t number = atomic_load(&run->assertion);
     if (!number) return TILE_OK;
-    return tile_error_set(run->launch->error, TILE_INVALID_ARGUMENT, "%s: %s", kernel_name(run->launch),
-                          run->phase->assertions[number - 1]);
+    return tile_error_set(run->launch->error, TILE_INVALID_ARGUMENT, "%s: %s%s%s", kernel_name(run->launch),
+                          run->phase->assertions[number - 1], *run->values ? ", where " : "", run->values);
 }
 
 /* The number of programs of a phase; 0 where an extent is not positive. */

@@ -1,6 +1,7 @@
 #include "launch/report.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,38 @@ TileReport *tile_report_create(size_t error_count, const char *plain, const char
     return report;
 }
 
-TileReport *tile_report_from_text(const char *message) {
+/* An error, with a place or without (file NULL). */
+typedef struct Error {
+    const char *message, *file;
+    size_t file_length;
+    unsigned line, column;
+} Error;
+
+static void render_json(TileText *json, const Error *error, const char *file) {
+    tile_text_add(json, "[{\"severity\":\"error\"");
+    if (file) {
+        tile_text_add(json, ",\"code\":\"assertion-failed\",\"file\":");
+        tile_text_add_json(json, file);
+        tile_text_format(json, ",\"line\":%u,\"column\":%u", error->line, error->column);
+    }
+    tile_text_add(json, ",\"message\":");
+    tile_text_add_json(json, error->message);
+    tile_text_add(json, "}]\n");
+}
+
+static TileReport *render(TileArena *arena, const Error *error) {
+    const char *file = error->file ? tile_arena_string(arena, error->file, error->file_length) : NULL;
+    const char *place = file ? tile_arena_format(arena, "%s:%u:%u: ", file, error->line, error->column) : "";
+    const char *code = file ? " [assertion-failed]" : "";
+    const char *plain = tile_arena_format(arena, "%serror: %s%s\n", place, error->message, code);
+    const char *coloured =
+        tile_arena_format(arena, "\033[1m%s\033[31merror:\033[0m %s%s\n", place, error->message, code);
+    TileText json = {.arena = arena};
+    render_json(&json, error, file);
+    return tile_report_create(1, plain, coloured, tile_text_get(&json));
+}
+
+static TileReport *make_report(const Error *error) {
     TileArena *arena = tile_arena_create(NULL);
     jmp_buf guard;
     if (!arena || setjmp(guard)) {
@@ -33,15 +65,25 @@ TileReport *tile_report_from_text(const char *message) {
         return NULL;
     }
     tile_arena_set_guard(arena, &guard);
-    TileText json = {.arena = arena};
-    tile_text_add(&json, "[{\"severity\":\"error\",\"message\":");
-    tile_text_add_json(&json, message);
-    tile_text_add(&json, "}]\n");
-    const char *plain = tile_arena_format(arena, "error: %s\n", message);
-    const char *coloured = tile_arena_format(arena, "\033[1;31merror:\033[0m %s\n", message);
-    TileReport *report = tile_report_create(1, plain, coloured, tile_text_get(&json));
+    TileReport *report = render(arena, error);
     tile_arena_destroy(arena);
     return report;
+}
+
+TileReport *tile_report_from_text(const char *message) { return make_report(&(Error){.message = message}); }
+
+/* "kernel: file:line:column: assertion failed: text", as launch.h says. */
+TileReport *tile_report_from_launch(const char *message) {
+    const char *file = strstr(message, ": "), *words = strstr(message, ": assertion failed: "), *at = words;
+    Error error = {.message = message};
+    int colons = 0;
+    while (words && at > file && (colons += at[-1] == ':') < 2) at--;
+    bool placed = colons == 2 && at > file + 3 && sscanf(at, "%u:%u", &error.line, &error.column) == 2;
+    if (!placed) return make_report(&error);
+    error.file = file + 2;
+    error.file_length = (size_t)(at - 1 - error.file);
+    error.message = words + 2;
+    return make_report(&error);
 }
 
 TileReport *tile_report_hold(TileReport *report) {
@@ -110,6 +152,6 @@ tile_status tile_call_end(TileCall *call, tile_status status) {
     if (!call->error.message[0]) tile_error_set(&call->error, status, "%s", tile_status_text(status));
     if (call->given) *call->given = call->error;
     TileReport **report = call->options.report;
-    if (report && !*report) *report = tile_report_from_text(call->error.message);
+    if (report && !*report) *report = tile_report_from_launch(call->error.message);
     return status;
 }

@@ -9,6 +9,8 @@
 TileReport *tile_report_create(size_t error_count, const char *plain, const char *coloured, const char *json);
 /* One error without a place. */
 TileReport *tile_report_from_text(const char *message);
+/* The message of a launch that failed; an assertion's with its place. */
+TileReport *tile_report_from_launch(const char *message);
 /* The same report, once more; NULL for NULL. */
 TileReport *tile_report_hold(TileReport *report);
 /* Both in one, in this order; takes them. Either may be NULL. */

@@ -1,4 +1,5 @@
 /* Folds of control and host ops whose course is decided when compiling. */
+#include "base/print_line.h"
 #include "lowering/fold.h"
 
 /* Moves the ops of a region, all but its terminator, in front of its op, with `values` for its arguments. */
@@ -157,6 +158,11 @@ static bool is_its_own_dim(const TileOp *check) {
            tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0) == tile_op_integer(check, TILE_ATTRIBUTE_AXIS, 0);
 }
 
+/* The values that the message of an assertion shows. */
+static bool is_of_assertion(const TileOp *print) {
+    return tile_print_is_assertion(tile_op_get(print, TILE_ATTRIBUTE_TEXT)->text, NULL, NULL);
+}
+
 bool tile_fold_control(TilePassContext *context, TileOp *op) {
     switch (op->id) {
     case TILE_OP_IF: return fold_if(context, op);
@@ -168,6 +174,7 @@ bool tile_fold_control(TilePassContext *context, TileOp *op) {
     case TILE_OP_REQUIRE: return erase_if(op, tile_value_is_integer(tile_op_operand(op, 0), 1));
     case TILE_OP_ASSERT:
         return erase_if(op, !context->settings.debug || tile_value_is_integer(tile_op_operand(op, 0), 1));
+    case TILE_OP_PRINT: return erase_if(op, !context->settings.debug && is_of_assertion(op));
     default: return false;
     }
 }

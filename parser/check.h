@@ -339,6 +339,25 @@ static inline bool tile_is_ambiguous(const TileChecker *c, const char *name) {
  * brackets before its arguments, or NULL. */
 void tile_fail_ambiguous(TileChecker *c, const char *name, TileSpan span, const TileExpr *call, const TileExpr *index);
 
+/* ---- check_print.c, check_assert.c ---- */
+
+enum { TILE_MAX_PRINTED = 16 };
+/* A line that is put together: a template of base/print_line.h and its items. */
+typedef struct TilePrinted {
+    TileText text;
+    TileValue *items[2 * TILE_MAX_PRINTED + TILE_MAX_TENSOR_RANK];
+    unsigned count;
+} TilePrinted;
+void tile_print_words(TilePrinted *printed, const char *words);
+void tile_print_value(TileChecker *c, TilePrinted *printed, const TileMeaning *m);
+/* Of a tile that is valid everywhere: the first element for which `chosen` is true, and its place. */
+void tile_print_first(TileChecker *c, TilePrinted *printed, const TileMeaning *m, TileValue *chosen);
+void tile_print_emit(TileChecker *c, TilePrinted *printed);
+
+void tile_check_assert(TileChecker *c, const TileStatement *statement);
+/* The comparison that a condition is, or is `all` of; else NULL. */
+const TileExpr *tile_compared(const TileExpr *expr);
+
 /* ---- emit.c ---- */
 
 void tile_emit_at(TileChecker *c, TileSpan span);
@@ -575,6 +594,8 @@ typedef struct TileBranch {
 TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind);
 /* v[0] ? v[1] : v[2], for each element; the values have one type. */
 TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span);
+/* A branch that does nothing. */
+TileMeaning tile_run_nothing(TileChecker *c, const void *state);
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
                                bool want_value, TileSpan span);
 /* Does control leave by `return`; by that, break or continue of the loop around; by break? */

@@ -283,7 +283,7 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
 
 static TileMeaning run_value(TileChecker *c, const void *state) { return tile_check_sequence_value(c, state); }
 
-static TileMeaning run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
+TileMeaning tile_run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
 
 static TileMeaning run_statements(TileChecker *c, const void *state) {
     if (state) tile_check_sequence(c, state);
@@ -498,7 +498,7 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     if (c->frame->lifted) on = emit_loop_condition(c, loop);
     if (loop->counted) bind_counter(c, loop, region->arguments[0]);
     if (on.rank) /* each element has its own end: those past it keep what they have */
-        tile_join_branches(c, on, (TileBranch){run_turn, loop}, (TileBranch){run_nothing, NULL}, false, loop->span);
+        tile_join_branches(c, on, (TileBranch){run_turn, loop}, (TileBranch){tile_run_nothing, NULL}, false, loop->span);
     else
         run_loop_body(c, loop);
     if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));
@@ -604,7 +604,7 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64
         StaticTurn turn = {loop, i};
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
         if (tile_is_error(&on) || (on.constant && !on.bits)) break;
-        tile_join_branches(c, on, (TileBranch){run_static_turn, &turn}, (TileBranch){run_nothing, NULL}, false,
+        tile_join_branches(c, on, (TileBranch){run_static_turn, &turn}, (TileBranch){tile_run_nothing, NULL}, false,
                            loop->span);
     }
     c->vars.count = vars;

@@ -4,29 +4,21 @@
 
 #include <string.h>
 
-enum { MAX_VALUES = 16 };
-
-typedef struct Printed {
-    TileText template;
-    TileValue *items[2 * MAX_VALUES + TILE_MAX_TENSOR_RANK];
-    unsigned count;
-} Printed;
-
-static void add_words(TileText *text, const char *words) {
-    for (; *words; words++) tile_text_format(text, *words == '{' ? "{{" : "%c", *words);
+void tile_print_words(TilePrinted *printed, const char *words) {
+    for (; *words; words++) tile_text_format(&printed->text, *words == '{' ? "{{" : "%c", *words);
 }
 
 /* kernel[0, 3]: where the program's numbers are those of the grid. */
-static void add_program(TileChecker *c, Printed *printed) {
+static void add_program(TileChecker *c, TilePrinted *printed) {
     const TileFrame *frame = c->frame;
     while (frame->parent) frame = frame->parent;
-    tile_text_format(&printed->template, "%s[", frame->item->name);
+    tile_text_format(&printed->text, "%s[", frame->item->name);
     const TileBlock *region = c->grid ? &c->grid->regions[0] : NULL; /* NULL: a function is checked by itself */
     for (uint32_t i = 0; region && i < region->argument_count; i++) {
-        tile_text_add(&printed->template, i ? ", {i}" : "{i}");
+        tile_text_add(&printed->text, i ? ", {i}" : "{i}");
         printed->items[printed->count++] = region->arguments[i];
     }
-    tile_text_add(&printed->template, "]:");
+    tile_text_add(&printed->text, "]:");
 }
 
 static char kind_of(TileScalar scalar) {
@@ -39,42 +31,62 @@ static char kind_of(TileScalar scalar) {
     return scalar == TILE_F64 ? 'd' : 'f';
 }
 
+/* One word of 64 bits for each element. */
+static TileScalar word_of(char kind) {
+    return kind == 'i' ? TILE_I64 : kind == 'u' || kind == 'b' ? TILE_U64 : TILE_F64;
+}
+
+/* {f:4x8?}; `mark` says that a second item stands behind the first, and for what, 0 that none does. */
+static void add_place(TileChecker *c, TilePrinted *printed, const TileMeaning *m, char mark) {
+    tile_text_format(&printed->text, "{%c", kind_of((TileScalar)m->scalar));
+    for (unsigned i = 0; i < m->rank; i++)
+        tile_text_format(&printed->text, "%c%lld", i ? 'x' : ':', (long long)tile_extent_value(c, m->extent[i]));
+    if (mark) tile_text_add_char(&printed->text, mark);
+    tile_text_add_char(&printed->text, '}');
+}
+
 /* Invalid elements hold 0, and are shown as what they are by a second item. */
-static void add_value(TileChecker *c, Printed *printed, const TileMeaning *m) {
+void tile_print_value(TileChecker *c, TilePrinted *printed, const TileMeaning *m) {
     TileScalar scalar = (TileScalar)m->scalar;
-    char kind = kind_of(scalar);
-    TileScalar word = kind == 'i' ? TILE_I64 : kind == 'u' || kind == 'b' ? TILE_U64 : TILE_F64;
     TileValue *zero = tile_build_bits(tile_emitter(c), tile_type_scalar(c->context, scalar), 0);
     TileValue *value = tile_emit_filled(c, m, m->valid, zero), *valid = tile_emit_valid(c, m->valid, m);
-    printed->items[printed->count++] = tile_build_convert(tile_emitter(c), value, word);
+    printed->items[printed->count++] = tile_build_convert(tile_emitter(c), value, word_of(kind_of(scalar)));
     if (valid) printed->items[printed->count++] = tile_build_convert(tile_emitter(c), valid, TILE_U64);
-    tile_text_format(&printed->template, "{%c", kind);
-    for (unsigned i = 0; i < m->rank; i++)
-        tile_text_format(&printed->template, "%c%lld", i ? 'x' : ':', (long long)tile_extent_value(c, m->extent[i]));
-    tile_text_add(&printed->template, valid ? "?}" : "}");
+    add_place(c, printed, m, valid ? '?' : 0);
+}
+
+void tile_print_first(TileChecker *c, TilePrinted *printed, const TileMeaning *m, TileValue *chosen) {
+    TileScalar word = word_of(kind_of((TileScalar)m->scalar));
+    printed->items[printed->count++] = tile_build_convert(tile_emitter(c), tile_emit_value(c, m), word);
+    printed->items[printed->count++] = tile_build_convert(tile_emitter(c), chosen, TILE_U64);
+    add_place(c, printed, m, '!');
+}
+
+void tile_print_emit(TileChecker *c, TilePrinted *printed) {
+    TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
+                          .text = tile_intern_string(c->context->strings, tile_text_get(&printed->text))};
+    tile_build_op(tile_emitter(c), TILE_OP_PRINT, printed->items, printed->count, &text, 1, NULL, 0);
 }
 
 TileMeaning tile_check_print(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    Printed printed = {.template = {.arena = c->arena}};
-    if (!tile_check_arguments(c, call, 1, MAX_VALUES, NULL)) return tile_error_meaning();
+    TilePrinted printed = {.text = {.arena = c->arena}};
+    if (!tile_check_arguments(c, call, 1, TILE_MAX_PRINTED, NULL)) return tile_error_meaning();
     if (c->in_combiner) return tile_fail(c, UNSUPPORTED, call->span, "`print` in a function that folds");
     if (!c->in_grid) return tile_fail(c, HOST_STATEMENT, call->span, "`print`");
     add_program(c, &printed);
     for (size_t i = 0; i < call->arguments.count; i++) {
         const TileExpr *expr = call->arguments.items[i].value;
-        tile_text_add(&printed.template, " ");
+        tile_print_words(&printed, " ");
         if (expr->kind == TILE_EXPR_STRING) {
-            add_words(&printed.template, expr->name);
+            tile_print_words(&printed, expr->name);
             continue;
         }
         TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
         if (tile_is_error(&m)) return m;
         tile_emit_at(c, call->span);
-        add_value(c, &printed, &m);
+        tile_print_value(c, &printed, &m);
     }
-    TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
-                          .text = tile_intern_string(c->context->strings, tile_text_get(&printed.template))};
     tile_emit_at(c, call->span);
-    tile_build_op(tile_emitter(c), TILE_OP_PRINT, printed.items, printed.count, &text, 1, NULL, 0);
+    tile_print_emit(c, &printed);
     return tile_nothing();
 }

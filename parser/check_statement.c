@@ -366,51 +366,6 @@ static void check_return(TileChecker *c, const TileStatement *statement) {
     if (statement->value && !tile_is_error(&value)) keep_result(c, frame, value, statement->value->span);
 }
 
-/* ---- assertions ---- */
-
-static const char *assertion_text(TileChecker *c, const TileStatement *statement) {
-    if (statement->arguments.count > 1) {
-        const TileExpr *text = statement->arguments.items[1].value;
-        if (text->kind == TILE_EXPR_STRING) return text->name;
-    }
-    return tile_span_text(c, statement->arguments.items[0].value->span);
-}
-
-static void check_assert(TileChecker *c, const TileStatement *statement) {
-    bool is_static = statement->kind == TILE_STATEMENT_STATIC_ASSERT;
-    if (!statement->arguments.count) {
-        tile_report_count(c, statement->span, is_static ? "static_assert" : "assert", 1, 8, 0);
-        return;
-    }
-    const TileExpr *expr = statement->arguments.items[0].value;
-    if (c->test && !c->frame->parent && !is_static) {
-        tile_test_assert(c, statement, assertion_text(c, statement));
-        return;
-    }
-    TileMeaning m = tile_check_condition(c, expr);
-    if (tile_is_error(&m)) return;
-    if (m.constant && m.bits) return;
-    if (is_static && !m.constant) {
-        tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
-    } else if (m.constant && (is_static || !c->in_grid)) {
-        if (c->representative) return;
-        TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ASSERTION_FAILED, expr->span, assertion_text(c, statement));
-        tile_note_values(c, d, expr);
-        tile_report(c, d);
-    } else if (!c->in_grid) {
-        tile_fail(c, HOST_STATEMENT, statement->span, "`assert`");
-    } else if (c->in_combiner) {
-        tile_fail(c, UNSUPPORTED, statement->span, "an assertion in a function that folds");
-    } else if (tile_may_act(c, statement->span, "`assert`")) {
-        tile_emit_at(c, statement->span);
-        TileValue *condition = tile_emit_one_bool(c, &m, TILE_KIND_ALL);
-        TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
-                              .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
-        tile_build_op(tile_emitter(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
-    }
-}
-
 /* ---- all ---- */
 
 static bool host_allows(const TileStatement *statement) {
@@ -455,6 +410,6 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
     case TILE_STATEMENT_GRID: tile_check_grid(c, statement); break;
     case TILE_STATEMENT_TEMP: tile_check_temp(c, statement); break;
     case TILE_STATEMENT_ASSERT:
-    case TILE_STATEMENT_STATIC_ASSERT: check_assert(c, statement); break;
+    case TILE_STATEMENT_STATIC_ASSERT: tile_check_assert(c, statement); break;
     }
 }

@@ -126,7 +126,7 @@ TileMeaning tile_check_maker(TileChecker *c, const TileExpr *call) {
 
 /* ---- assertions ---- */
 
-static const TileExpr *compared(const TileExpr *expr) {
+const TileExpr *tile_compared(const TileExpr *expr) {
     bool all = tile_is_call_of(expr, "all") && expr->arguments.count == 1 && !expr->arguments.items[0].name;
     if (all) expr = expr->arguments.items[0].value;
     bool comparison =
@@ -182,7 +182,7 @@ static void add_values(TileChecker *c, const TileStatement *statement, size_t fi
 }
 
 void tile_test_assert(TileChecker *c, const TileStatement *statement, const char *text) {
-    const TileExpr *expr = statement->arguments.items[0].value, *comparison = compared(expr);
+    const TileExpr *expr = statement->arguments.items[0].value, *comparison = tile_compared(expr);
     TileTestAssertion assertion = {.span = expr->span,
                                    .text = tile_arena_format(c->test->arena, "%s", text),
                                    .left = TILE_TEST_NONE,

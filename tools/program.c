@@ -261,11 +261,8 @@ int tile_program_refuse(TileProgram *program, tile_status status, const TileErro
     const char *message = *error->message ? error->message : tile_status_text(status);
     const char *signature = tile_kernel_signature(program->kernel);
     bool mistake = status == TILE_INVALID_ARGUMENT;
-    if (report && tile_report_is_placed(report)) { /* an error of the text, or one of its conditions */
-        int failed = tile_session_report(program->session, status, report);
-        if (mistake && !program->session->json) fprintf(stderr, "the kernel is\n  %s\n", signature);
-        return failed;
-    }
+    bool placed = report && tile_report_is_placed(report); /* an error of the text, or one of its conditions */
+    if (placed) return tile_session_report(program->session, status, report);
     tile_report_destroy(report);
     if (!mistake) return tile_session_fail(program->session, status, "%s", message);
     return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message, signature);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lang/assertion.h"
 #include "lang/execute.h"
 #include "lang/scalar.h"
 #include "tools/program.h"
@@ -86,9 +87,13 @@ static tile_status compute(Bench *bench, TileTestStage *stage, bool *stopped) {
         bind(&bench->arrays[number], &arguments[i]);
     }
     const TileOp *assertion = NULL;
-    TileExecutorOptions options = {.assertion = &assertion};
-    TileText message = {.arena = unit->arena};
+    TileText message = {.arena = unit->arena}, values = {.arena = unit->arena};
+    TileExecutorOptions options = {.assertion = &assertion, .values = &values};
     TileExecution execution = tile_execute_kernel(stage->func, arguments, &options, &message);
+    if (execution == TILE_EXECUTION_ASSERT) {
+        message.length = 0;
+        tile_assertion_describe(&message, assertion, tile_text_get(&values));
+    }
     *stopped = execution != TILE_EXECUTION_DONE;
     if (execution == TILE_EXECUTION_OUT_OF_MEMORY) return TILE_OUT_OF_MEMORY;
     return *stopped ? stop(bench, bench->item->name_span, tile_text_get(&message)) : TILE_OK;

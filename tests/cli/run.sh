@@ -31,7 +31,8 @@ expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy 
 # An assertion that fails in machine code is an error of the launch; the process lives.
 printf '%s\n' 'kernel f(x: in f32[N], y: out f32[N]) {' '    grid n in tiles(N, 16) {' \
     '        assert(all((x[n] else 0) < 5), "small")' '        y[n] = x[n]' '    }' '}' >f.tile
-expect 1 'f: f.tile:3:9: assertion failed: small' "$tilec" run f.tile x=arange:f32[9] y=@ --debug
+expect 1 'f.tile:3:9: error: assertion failed: small, where (x[n] else 0) = 5 at [5] [assertion-failed]' \
+    "$tilec" run f.tile x=arange:f32[9] y=@ --debug
 expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.npy[0]" a=1 --out y=@
 expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
 expect 1 '' test -e @
@@ -40,7 +41,7 @@ expect 1 '' test -e @
 printf 'kernel k(x: in i32[N], z: out i32[N]) { grid n in tiles(N, 4) { z[n] = 7 / x[n] } }\n' >divide.tile
 expect 0 'z: i32[3] = 0 7 3' "$tilec" run divide.tile x=arange:i32[3] z=@
 for target in interp avx2; do
-    expect 1 'divide.tile:1:72: assertion failed: `7 / x[n]` divides by zero' "$tilec" run divide.tile x=arange:i32[3] z=@ \
+    expect 1 'divide.tile:1:72: error: assertion failed: `7 / x[n]` divides by zero' "$tilec" run divide.tile x=arange:i32[3] z=@ \
         --debug --target=$target
 done
 

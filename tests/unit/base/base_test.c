@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/print_line.h"
 #include "base/string.h"
 
 Test(status, texts_and_exit_codes) {
@@ -109,5 +110,30 @@ Test(map, finds_replaces_and_keeps_order) {
     }
     cr_assert_not_null(tile_map_find(&map, &keys[5]));
     cr_assert_null(tile_map_find(&map, &map));
+    tile_arena_destroy(arena);
+}
+
+static void keep_line(void *host, const char *line, size_t length) { tile_text_add_bytes(host, line, length); }
+
+static const char *printed(TileArena *arena, const char *template, const uint64_t *const *items) {
+    TileText text = {.arena = arena};
+    tile_print_line(template, items, keep_line, &text);
+    return tile_text_get(&text);
+}
+
+Test(print_line, places) {
+    TileArena *arena = tile_arena_create(NULL);
+    double numbers[] = {0.5, 2, -1, 4};
+    uint64_t integers[20] = {7, UINT64_MAX, 3, 9}, some[4] = {0, 0, 1, 1}, words[4];
+    const uint64_t *items[] = {integers, some, words, some};
+    unsigned line = 0, column = 0;
+    memcpy(words, numbers, sizeof words);
+    cr_assert_str_eq(printed(arena, "{{n} = {i:2x2?}, {d:4?}", items), "{n} = [[_, _], [3, 9]], [_, _, -1, 4]\n");
+    cr_assert_str_eq(printed(arena, "{!12:9}v = {i:2x2!}, {d:4!}", items), "v = 3 at [1, 0], -1 at [2]\n");
+    cr_assert_str_eq(printed(arena, "{!1:2}{i:20}", items), "[7, -1, 3, ..., 0, 0, 0]\n");
+    cr_assert_eq(tile_print_count("{!1:2}{i} {u:4!} {b?}"), 5);
+    cr_assert(tile_print_is_assertion("{!12:9}", &line, &column) && line == 12 && column == 9);
+    cr_assert(!tile_print_is_assertion("{i:4!}", NULL, NULL));
+    cr_assert(!tile_print_is_assertion("k[{i}]: {{!1:2}", NULL, NULL));
     tile_arena_destroy(arena);
 }

@@ -263,17 +263,19 @@ static void *guard(void *state) {
     static const struct {
         float bad;
         const char *message;
-    } cases[] = {{1000, "guarded: <text>:5:9: assertion failed: small"},
-                 {-1000, "guarded: <text>:6:9: assertion failed: all(exp(v) > 0)"}};
+    } cases[] = {{1000, "guarded: <text>:5:9: assertion failed: small, where v = 1000 at [%d]"},
+                 {-1000, "guarded: <text>:6:9: assertion failed: all(exp(v) > 0), where exp(v) = 0 at [%d]"}};
     Guarded *guarded = state;
     guarded->good = true;
     for (int i = 0; i < GUARDED; i++) guarded->x[i] = number_at(i);
     for (int round = 0; round < 8; round++) {
         TileError error = {.message = ""};
+        char message[128];
         float *place = &guarded->x[round * 701], kept = *place;
+        snprintf(message, sizeof message, cases[round % 2].message, round * 701 % 16);
         *place = cases[round % 2].bad;
         guarded->good &= launch_guarded(guarded, &error) == TILE_INVALID_ARGUMENT;
-        guarded->good &= strcmp(error.message, cases[round % 2].message) == 0;
+        guarded->good &= strcmp(error.message, message) == 0;
         if (!guarded->good) fprintf(stderr, "%s\n", error.message);
         *place = kept;
         guarded->good &= launch_guarded(guarded, &error) == TILE_OK;

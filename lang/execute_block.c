@@ -29,7 +29,7 @@ typedef struct Block {
     uint32_t count, shared; /* threads; the object */
     int64_t number, blocks;
     uint32_t waiting; /* threads at a barrier */
-    uint32_t *lanes;  /* for each warp: threads at an exchange */
+    uint32_t *lanes;  /* for each warp: threads at an op that its lanes do together */
     ExecRaces *races;
     Schedule schedule;
 } Block;
@@ -51,8 +51,9 @@ bool tile_exec_block_count(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* The scheduler does the rest when all that take part have come; a block of one thread waits for nobody. */
+/* The scheduler does the rest when all that take part have come. In tile form there is nobody to wait for. */
 bool tile_exec_meet(TileExecutor *e, const ExecInstruction *in) {
+    if (tile_op_func(in->op)->form == TILE_FORM_TILE) return true;
     if (!e->thread_count) return tile_exec_fault(e, in, "this function is not run by a block of threads");
     e->meeting = in;
     return false;
@@ -70,34 +71,6 @@ static uint32_t warp_size(const Block *block, uint32_t first) {
     return block->count - first < TILE_WARP_THREADS ? block->count - first : TILE_WARP_THREADS;
 }
 
-/* Lane values pass between warps' registers; a lane that does not exist gives poison. */
-static bool exchange(Block *block, uint32_t first) {
-    uint64_t bits[TILE_WARP_THREADS];
-    bool poison[TILE_WARP_THREADS];
-    uint32_t count = warp_size(block, first);
-    for (uint32_t lane = 0; lane < count; lane++) {
-        TileExecutor *e = &block->threads[first + lane];
-        ExecValue value = tile_exec_operand(e, e->meeting, 0);
-        bits[lane] = value.lanes[0];
-        poison[lane] = tile_exec_poisoned(value, 0);
-    }
-    for (uint32_t lane = 0; lane < count; lane++) {
-        TileExecutor *e = &block->threads[first + lane];
-        int64_t mask;
-        if (!tile_exec_integer(e, e->meeting, 1, "the lane", &mask)) return take_over(block->host, e);
-        int64_t from = (int64_t)lane ^ mask;
-        ExecValue result = tile_exec_result(e, e->meeting);
-        if (from < 0 || from >= TILE_WARP_THREADS) {
-            tile_exec_fault(e, e->meeting, "no lane of a warp");
-            return take_over(block->host, e);
-        }
-        tile_exec_set_scalar(result, from < count ? bits[from] : 0);
-        if (from >= count || poison[from]) tile_exec_set_poison(e, result, 0);
-        e->meeting = NULL;
-    }
-    return true;
-}
-
 /* Do the threads first .. first + count all wait at one and the same op? */
 static bool have_come(const Block *block, uint32_t first, uint32_t count) {
     const ExecInstruction *at = block->threads[first].meeting;
@@ -109,11 +82,13 @@ static bool have_come(const Block *block, uint32_t first, uint32_t count) {
 /* The thread waits; where it is the last one that the others wait for, all go on. */
 static bool arrive(Block *block, uint32_t thread) {
     uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
-    if (block->threads[thread].meeting->op->id == TILE_OP_EXCHANGE) {
+    if (block->threads[thread].meeting->op->id != TILE_OP_BARRIER) {
         uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
         if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
+        uint32_t failed = 0, count = *lanes;
         *lanes = 0;
-        return exchange(block, first);
+        return tile_exec_warp(&block->threads[first], count, &failed) ||
+               take_over(block->host, &block->threads[first + failed]);
     }
     if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
     block->waiting = 0;
@@ -199,6 +174,7 @@ static bool run_threads(Block *block) {
         uint64_t before = e->steps;
         tile_exec_run(e, before + steps);
         block->host->steps += e->steps - before;
+        if (block->host->options.seed) tile_exec_land_some(block->host, e);
         if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
         if (e->meeting && !arrive(block, thread)) return false;
         if (!block->host->options.seed) block->schedule.thread = thread;
@@ -244,6 +220,7 @@ static bool start_thread(Block *block, uint32_t number) {
     e->message = (TileText){.arena = e->arena};
     e->block = block->number;
     e->meeting = NULL;
+    tile_exec_forget_copies(e);
     tile_exec_reset(e->root);
     const ExecProgram *program = e->root->program;
     uint32_t last = program->body.first_argument + program->body.argument_count - 1;
@@ -259,6 +236,7 @@ static bool start_thread(Block *block, uint32_t number) {
 
 static void destroy_thread(TileExecutor *e) {
     drop_own(e);
+    tile_exec_free_copies(e);
     free(e->root);
     free(e->frames);
     free(e->objects);

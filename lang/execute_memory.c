@@ -69,9 +69,8 @@ void tile_exec_release(TileExecutor *e, size_t first_object) {
 
 /* ---- elements ---- */
 
-/* The object, if bytes offset .. offset + size may be accessed in it. */
-static ExecObject *reach(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset, int64_t size,
-                         bool write) {
+ExecObject *tile_exec_reach(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset, int64_t size,
+                            bool write) {
     ExecObject *object = number < e->object_count ? &e->objects[number] : NULL;
     if (!object || object->dead) {
         tile_exec_fault(e, in, "accesses memory that is no more");
@@ -112,7 +111,7 @@ static void write_bits(unsigned char *address, TileScalar scalar, uint64_t bits)
 bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset,
                             TileScalar scalar, uint64_t *bits, bool *poison) {
     int64_t size = tile_scalar_bytes(scalar);
-    const ExecObject *object = reach(e, in, number, offset, size, false);
+    const ExecObject *object = tile_exec_reach(e, in, number, offset, size, false);
     if (!object || (object->shadow && !tile_exec_share(e, in, number, offset, size, false))) return false;
     *bits = read_bits(object->base + offset, scalar);
     *poison = object->poison && memchr(object->poison + offset, 1, (size_t)size);
@@ -122,7 +121,7 @@ bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t
 bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset,
                              TileScalar scalar, uint64_t bits, bool poison) {
     int64_t size = tile_scalar_bytes(scalar);
-    ExecObject *object = reach(e, in, number, offset, size, true);
+    ExecObject *object = tile_exec_reach(e, in, number, offset, size, true);
     if (!object) return false;
     if (poison && !object->keeps_poison) return tile_exec_fault(e, in, "stores a lane that is poison");
     if (object->shadow && !tile_exec_share(e, in, number, offset, size, true)) return false;

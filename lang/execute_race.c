@@ -245,6 +245,10 @@ static const char *name_of(const TileExecutor *e, uint64_t object) {
     return "?";
 }
 
+static bool is_store(const TileOp *op) {
+    return op->id == TILE_OP_STORE || op->id == TILE_OP_SCATTER || op->id == TILE_OP_COPY_ASYNC;
+}
+
 static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, unsigned bytes,
                    const Access *access, bool wrote) {
     static const char *const now[] = {"reads", "writes", "updates"}, *const then[] = {"read", "wrote", "updated"};
@@ -257,9 +261,8 @@ static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, 
         "a race: thread %u of block %lld %s bytes %lld .. %lld of %%%s, which thread %u of %s%lld %s at `%s`; %s",
         e->thread, (long long)e->block, now[kind_of(in->op, wrote)], (long long)offset, (long long)offset + bytes,
         name_of(e, object), access->thread, same ? "the same block " : "block ",
-        (long long)block_of(races, access->era),
-        then[kind_of(access->op, access->op->id == TILE_OP_STORE || access->op->id == TILE_OP_SCATTER)],
-        tile_text_get(&other), same ? "no barrier stands between" : "nothing orders the blocks of a launch");
+        (long long)block_of(races, access->era), then[kind_of(access->op, is_store(access->op))], tile_text_get(&other),
+        same ? "no barrier stands between" : "nothing orders the blocks of a launch");
 }
 
 bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
@@ -286,6 +289,50 @@ bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object
         case WRITE: cell->write = access; break;
         case UPDATE: add_access(races, updates, access); break;
         }
+    }
+    return true;
+}
+
+/* ---- copies ---- */
+
+uint32_t tile_exec_era(const TileExecutor *e, uint64_t object) {
+    const ExecShadow *shadow = e->objects[object].shadow;
+    return shadow ? shadow->races->era : 0;
+}
+
+/* Somebody's access since the copy began; NULL: none. */
+static const Access *find_intruder(const Cell *cell, const TileExecutor *e, const ExecInstruction *copy,
+                                   uint32_t begun) {
+    const Access *write = &cell->write;
+    if (write->op != copy->op || write->thread != e->thread || write->era != begun) return write->op ? write : NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (cell->reads.latest[i].op && cell->reads.latest[i].era > begun) return &cell->reads.latest[i];
+    return NULL;
+}
+
+static bool report_intruder(TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
+                            const Access *access) {
+    TileText other = {.arena = e->arena};
+    tile_exec_print_op(e, access->op, &other);
+    return tile_exec_fault(e, copy,
+                           "a race: thread %u of block %lld copied to byte %lld of %%%s and those behind it, and while "
+                           "that was under way thread %u %s there at `%s`",
+                           e->thread, (long long)e->block, (long long)offset, name_of(e, object), access->thread,
+                           is_store(access->op) ? "wrote" : "read", tile_text_get(&other));
+}
+
+bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
+                             uint32_t begun) {
+    const ExecShadow *shadow = e->objects[object].shadow;
+    if (!shadow) return true;
+    uint64_t begin = (uint64_t)((uintptr_t)e->objects[object].base - shadow->begin) + (uint64_t)offset;
+    for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
+        Page *page = &shadow->pages[at / PAGE_BYTES]; /* the copy's begin has divided it */
+        Cell *cell = &page->cells[at % PAGE_BYTES >> page->log_grain];
+        grain = UINT64_C(1) << page->log_grain;
+        const Access *other = find_intruder(cell, e, in, begun);
+        if (other) return report_intruder(e, in, object, offset + (int64_t)(at - begin), other);
+        cell->write = (Access){in->op, shadow->races->era, e->thread};
     }
     return true;
 }

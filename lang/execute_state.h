@@ -8,6 +8,8 @@
  *   execute_control.c  regions, loops, calls
  *   execute_phases.c   grids run by phase functions
  *   execute_block.c    phases of GPUs: blocks of threads, and their scheduler
+ *   execute_warp.c     what the lanes of a warp do together: exchanges, matrices
+ *   execute_copy.c     copies to shared memory that go on beside the threads
  *   execute_race.c     accesses of several threads to the same memory
  *
  * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
@@ -22,6 +24,7 @@ typedef struct ExecInstruction ExecInstruction;
 typedef struct ExecProgram ExecProgram;
 typedef struct ExecShadow ExecShadow;
 typedef struct ExecRaces ExecRaces;
+typedef struct ExecCopies ExecCopies;
 
 /* False: the executor stops, for the reason noted in it. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -128,6 +131,7 @@ struct TileExecutor {
     uint32_t thread, thread_count;
     int64_t block, block_count;
     const ExecInstruction *meeting; /* what the thread waits at for others; NULL: it can go on */
+    ExecCopies *copies;             /* that it has begun; NULL: none */
 };
 
 /* ---- registers ---- */
@@ -197,6 +201,9 @@ bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *n
 bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool keeps_poison, uint32_t *number);
 bool tile_exec_add_tensor(TileExecutor *e, const ExecTensor *tensor, uint32_t *number);
 void tile_exec_release(TileExecutor *e, size_t first_object);
+/* The object, if bytes offset .. offset + size may be accessed in it; else NULL, and the executor stops. */
+ExecObject *tile_exec_reach(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset, int64_t size,
+                            bool write);
 /* One element at an offset in an object. */
 bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                             TileScalar scalar, uint64_t *bits, bool *poison);
@@ -220,6 +227,18 @@ bool tile_exec_next_phase(TileExecutor *e);
  * func->threads threads. */
 bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count);
 
+/* ---- execute_warp.c ---- */
+
+/* The threads of a warp have all come to the same op, which then is done for all. Otherwise one of them has failed. */
+bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
+
+/* ---- execute_copy.c ---- */
+
+/* Copies of the thread's may arrive now, as it happens. */
+void tile_exec_land_some(TileExecutor *host, TileExecutor *e);
+void tile_exec_forget_copies(TileExecutor *e);
+void tile_exec_free_copies(TileExecutor *e);
+
 /* ---- execute_race.c ---- */
 
 /* From now on all objects are shared by threads; NULL, and the executor stops, where there is no memory. */
@@ -233,6 +252,12 @@ void tile_exec_next_era(ExecRaces *races);
  * of them is not ordered with this one. */
 bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                      bool write);
+
+uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
+/* A copy that the thread began to write there in the given era has arrived, which it now knows: nobody may have
+ * accessed the bytes in between. */
+bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
+                             uint32_t begun);
 
 /* ---- handlers ---- */
 

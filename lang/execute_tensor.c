@@ -221,6 +221,40 @@ static bool update_lane(TileExecutor *e, const ExecInstruction *in, const Access
     return true;
 }
 
+/* Lanes lie one after the other. */
+static bool copy_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
+                      bool valid) {
+    ExecValue place = tile_exec_operand(e, in, 1);
+    uint64_t bits = 0;
+    bool poison = false;
+    TileScalar scalar = a->type->scalar;
+    if (valid && !tile_exec_load_element(e, in, a->tensor->object, offset, scalar, &bits, &poison)) return false;
+    int64_t to = (int64_t)place.lanes[1] + (int64_t)lane * tile_scalar_bytes(scalar);
+    return tile_exec_store_element(e, in, place.lanes[0], to, scalar, bits, poison);
+}
+
+bool tile_exec_copy_tile(TileExecutor *e, const ExecInstruction *in) {
+    Access access;
+    const TileType *type = tile_op_get(in->op, TILE_ATTRIBUTE_TYPES)->types[0];
+    return read_access(e, in, 2, type, &access) && walk(e, in, &access, copy_lane);
+}
+
+bool tile_exec_shared_tile(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue place = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
+    int64_t bytes = tile_scalar_bytes(in->to);
+    *result.any = 0;
+    for (uint32_t i = 0; i < result.count; i++) {
+        bool poison;
+        int64_t offset = (int64_t)place.lanes[1] + i * bytes;
+        if (!tile_exec_load_element(e, in, place.lanes[0], offset, in->to, &result.lanes[i], &poison)) return false;
+        if (poison)
+            tile_exec_set_poison(e, result, i);
+        else if (*result.any)
+            result.poison[i] = 0;
+    }
+    return true;
+}
+
 bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
     if (!read_access(e, in, 1, in->op->results[0].type, &access)) return false;

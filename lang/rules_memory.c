@@ -102,6 +102,25 @@ const char *tile_rule_print(const TileRule *r) {
     return fits ? NULL : "the text has another number of places";
 }
 
+/* The tile's type is an attribute: no value has it. */
+const char *tile_rule_copy_tile(const TileRule *r) {
+    const TileAttribute *types = tile_op_get(r->op, TILE_ATTRIBUTE_TYPES);
+    if (types->count != 1 || !tile_type_is_tile(types->types[0])) return "types names the tile's type";
+    if (types->types[0]->rank != 2) return "the tile has not two axes";
+    if (r->op->operand_count < 2 || tile_rule_operand(r, 1)->kind != TILE_TYPE_POINTER)
+        return "needs a tensor and a place in shared memory";
+    if (tile_op_has_part(r->op, TILE_PARTS_MASK) || tile_op_has_part(r->op, TILE_PARTS_FILL))
+        return "a copy has neither mask nor fill";
+    return check_access(r, tile_rule_operand(r, 0), 2, types->types[0]);
+}
+
+const char *tile_rule_shared_tile(const TileRule *r) {
+    const TileType *type = r->result[0];
+    if (!type) return "the result type has to be given";
+    if (tile_rule_operand(r, 0)->kind != TILE_TYPE_POINTER) return "needs a place in shared memory";
+    return tile_type_is_tile(type) && type->rank == 2 ? NULL : "the result is no tile of two axes";
+}
+
 static bool is_number(TileScalar scalar) { return scalar != TILE_BOOL; }
 
 const char *tile_rule_atomic_tile(const TileRule *r) {
@@ -283,22 +302,4 @@ const char *tile_rule_any_lane(const TileRule *r) {
     const TileType *type = tile_rule_operand(r, 0);
     if (type->kind == TILE_TYPE_POINTER || type->scalar != TILE_BOOL) return "the operand is no bool";
     return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL));
-}
-
-/* ---- blocks of threads ---- */
-
-const char *tile_rule_thread(const TileRule *r) {
-    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I32));
-}
-
-const char *tile_rule_block(const TileRule *r) {
-    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I64));
-}
-
-const char *tile_rule_exchange(const TileRule *r) {
-    const TileType *value = tile_rule_operand(r, 0), *lane = tile_rule_operand(r, 1);
-    if (!tile_type_is_scalar(value) || tile_scalar_bits(value->scalar) != 32)
-        return "the value is no scalar of 32 bits";
-    if (!tile_type_is_scalar(lane) || lane->scalar != TILE_I32) return "the lane is not i32";
-    return tile_rule_result(r, 0, value);
 }

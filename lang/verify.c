@@ -63,8 +63,10 @@ static bool is_machine_value(const TileType *type) {
     return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_POINTER || type->kind == TILE_TYPE_VECTOR;
 }
 
+/* Tiles of a GPU's block have places in its shared memory. */
 static bool is_tile_value(const TileType *type) {
-    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR;
+    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR ||
+           (type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_SHARED);
 }
 
 static void check_form(Verifier *v, const TileOp *op) {

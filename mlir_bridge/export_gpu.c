@@ -48,6 +48,134 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
+/* ---- copies ---- */
+
+void export_copy_async(Exporter *exporter, const TileOp *op) {
+    const char *name = NULL;
+    switch (tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0)) {
+    case 4: name = "llvm.nvvm.cp.async.ca.shared.global.4.s"; break;
+    case 8: name = "llvm.nvvm.cp.async.ca.shared.global.8.s"; break;
+    default: name = "llvm.nvvm.cp.async.cg.shared.global.16.s"; break; /* past L1: others read the same from L2 */
+    }
+    export_intrinsic(exporter, name, no_type(),
+                     VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1), operand_of(exporter, op, 2)));
+}
+
+void export_copy_commit(Exporter *exporter, const TileOp *op) {
+    (void)op;
+    export_intrinsic(exporter, "llvm.nvvm.cp.async.commit.group", no_type(), NO_VALUES);
+}
+
+void export_copy_wait(Exporter *exporter, const TileOp *op) {
+    MlirValue pending = word(exporter, tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0));
+    export_intrinsic(exporter, "llvm.nvvm.cp.async.wait.group", no_type(), VALUES(pending));
+}
+
+/* ---- matrices ---- */
+
+enum { WORD_BITS = 32, MOST_WORDS = 4 };
+
+static MlirType words_type(Exporter *exporter, unsigned count) {
+    MlirType types[MOST_WORDS];
+    for (unsigned i = 0; i < count; i++) types[i] = scalar_of(exporter, TILE_I32);
+    return mlirLLVMStructTypeLiteralGet(exporter->mlir, count, types, false);
+}
+
+static MlirValue field(Exporter *exporter, MlirValue structure, MlirType type, unsigned number) {
+    int64_t position = number;
+    return export_build(exporter, "llvm.extractvalue", type, VALUES(structure),
+                        ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &position))));
+}
+
+static MlirValue bitcast(Exporter *exporter, MlirValue value, MlirType type) {
+    return export_build(exporter, "llvm.bitcast", type, VALUES(value), NO_ATTRIBUTES);
+}
+
+static MlirType vector_of(Exporter *exporter, TileScalar scalar, int64_t lanes) {
+    return mlirVectorTypeGet(1, &lanes, scalar_of(exporter, scalar));
+}
+
+static MlirValue insert_lane(Exporter *exporter, MlirValue vector, MlirType type, MlirValue lane, int64_t number) {
+    return export_build(exporter, "llvm.insertelement", type,
+                        VALUES(vector, lane, export_lane_number(exporter, number)), NO_ATTRIBUTES);
+}
+
+static MlirValue empty_vector(Exporter *exporter, MlirType type) {
+    return export_build(exporter, "llvm.mlir.poison", type, NO_VALUES, NO_ATTRIBUTES);
+}
+
+void export_load_matrix(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+    bool transposed = tile_op_integer(op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
+    char name[80];
+    snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%u%s.b16.p3", count, transposed ? ".trans" : "");
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = vector_of(exporter, TILE_I32, count);
+    MlirValue loaded = export_intrinsic(exporter, name, count > 1 ? words_type(exporter, count) : i32,
+                                        VALUES(operand_of(exporter, op, 0)));
+    MlirValue result = loaded;
+    if (count > 1) {
+        result = empty_vector(exporter, words);
+        for (unsigned i = 0; i < count; i++)
+            result = insert_lane(exporter, result, words, field(exporter, loaded, i32, i), i);
+    }
+    set_result(exporter, op, 0, bitcast(exporter, result, export_type(exporter, type)));
+}
+
+static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane) {
+    return export_build(exporter, "llvm.extractelement", type, VALUES(vector, export_lane_number(exporter, lane)),
+                        NO_ATTRIBUTES);
+}
+
+/* An operand's registers as the instruction wants them: pairs of f16, or words. f32 is rounded to tf32. */
+static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned operand, MlirValue *registers) {
+    const TileType *type = tile_op_operand(op, operand)->type;
+    unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+    MlirType i32 = scalar_of(exporter, TILE_I32);
+    MlirValue value = operand_of(exporter, op, operand);
+    if (type->scalar != TILE_F32) value = bitcast(exporter, value, vector_of(exporter, TILE_I32, count));
+    for (unsigned i = 0; i < count; i++) {
+        MlirType lane = type->scalar == TILE_F32 ? scalar_of(exporter, TILE_F32) : i32;
+        registers[i] = lane_of(exporter, value, lane, i);
+        if (type->scalar == TILE_F32)
+            registers[i] = export_intrinsic(exporter, "llvm.nvvm.f2tf32.rna", i32, VALUES(registers[i]));
+        if (type->scalar == TILE_F16) registers[i] = bitcast(exporter, registers[i], vector_of(exporter, TILE_F16, 2));
+    }
+    return count;
+}
+
+static const char *byte_types(const TileOp *op) {
+    bool a = tile_op_operand(op, 0)->type->scalar == TILE_I8, b = tile_op_operand(op, 1)->type->scalar == TILE_I8;
+    return a && b ? "s8" : a ? "s8.u8" : b ? "u8.s8" : "u8";
+}
+
+static void mma_name(const TileOp *op, char *name, size_t size) {
+    static const char prefix[] = "llvm.nvvm.mma.m16n8k";
+    switch (tile_op_operand(op, 0)->type->scalar) {
+    case TILE_F16: snprintf(name, size, "%s16.row.col.f32.f32", prefix); break;
+    case TILE_BF16: snprintf(name, size, "%s16.row.col.bf16", prefix); break;
+    case TILE_F32: snprintf(name, size, "%s8.row.col.tf32", prefix); break;
+    default: snprintf(name, size, "%s32.row.col.%s", prefix, byte_types(op)); break;
+    }
+}
+
+void export_mma(Exporter *exporter, const TileOp *op) {
+    enum { SUMS = 4 };
+    char name[64];
+    MlirValue registers[MOST_WORDS + 2 + SUMS];
+    MlirType sum = scalar_of(exporter, tile_op_result(op, 0)->type->scalar), types[SUMS] = {sum, sum, sum, sum};
+    unsigned count = add_fragment(exporter, op, 0, registers);
+    count += add_fragment(exporter, op, 1, registers + count);
+    for (unsigned i = 0; i < SUMS; i++) registers[count++] = lane_of(exporter, operand_of(exporter, op, 2), sum, i);
+    mma_name(op, name, sizeof name);
+    MlirType result = mlirLLVMStructTypeLiteralGet(exporter->mlir, SUMS, types, false);
+    MlirValue sums = export_intrinsic(exporter, name, result, count, registers);
+    MlirType vector = export_type(exporter, tile_op_result(op, 0)->type);
+    MlirValue value = empty_vector(exporter, vector);
+    for (unsigned i = 0; i < SUMS; i++) value = insert_lane(exporter, value, vector, field(exporter, sums, sum, i), i);
+    set_result(exporter, op, 0, value);
+}
+
 /* ---- kernels ---- */
 
 void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {

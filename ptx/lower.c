@@ -112,7 +112,7 @@ static void replace_signature(Gpu *gpu, TileBlock *old) {
             tile_map_set(&gpu->values, old->arguments[i],
                          add_parameter(gpu, parameters[i].name, old->arguments[i]->type));
     }
-    gpu->shared = add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
+    gpu->shared_parameter = add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
 }
 
 /* The kernel's parameters learn what was relied on. */
@@ -198,6 +198,13 @@ static void lower_dim(Gpu *gpu, const TileOp *op) {
     tile_map_set(&gpu->values, &op->results[0], tensor->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)]);
 }
 
+static void lower_dot(Gpu *gpu, TileOp *op) {
+    if (gpu->dots.count)
+        gpu_lower_mma(gpu, op);
+    else
+        gpu_lower_dot(gpu, op);
+}
+
 static void lower_op(Gpu *gpu, TileOp *op) {
     gpu->b.location = op->location;
     switch ((TileOpId)op->id) {
@@ -208,7 +215,15 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_ARG_REDUCE: gpu_lower_arg_reduce(gpu, op); return;
     case TILE_OP_FOLD:
     case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
-    case TILE_OP_DOT: gpu_lower_dot(gpu, op); return;
+    case TILE_OP_DOT: lower_dot(gpu, op); return;
+    case TILE_OP_SHARED_TILE:
+        if (!gpu_stays_shared(gpu, op)) gpu_lower_shared_tile(gpu, op);
+        return;
+    case TILE_OP_PERMUTE:
+        if (!gpu_stays_shared(gpu, op)) gpu_lower_value(gpu, op);
+        return;
+    case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
+    case TILE_OP_BUFFER: return; /* it has its place */
     case TILE_OP_DIM: lower_dim(gpu, op); return;
     case TILE_OP_CONST:
     case TILE_OP_FOR:
@@ -219,6 +234,10 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_RETURN:
     case TILE_OP_BLOCK:
     case TILE_OP_BLOCK_COUNT:
+    case TILE_OP_PTR_ADD:
+    case TILE_OP_BARRIER:
+    case TILE_OP_COPY_COMMIT:
+    case TILE_OP_COPY_WAIT:
         if (!gpu_lower_value(gpu, op)) lower_control(gpu, op);
         return;
     default:
@@ -256,11 +275,12 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu_choose_layouts(&gpu, &old);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     number_threads(&gpu);
+    gpu_lower_buffers(&gpu, &old);
     use_facts(&gpu, &old);
     lower_block(&gpu, &old, &func->body);
     func->form = TILE_FORM_MACHINE;
     func->threads = TILE_WARP_THREADS << gpu.log_warps;
-    func->scratch_bytes = (gpu.shared_bytes + 15) / 16 * 16;
+    func->scratch_bytes = gpu.buffer_bytes + (gpu.shared_bytes + 15) / 16 * 16;
     report_uses(&gpu);
     if (gpu.refused)
         return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",

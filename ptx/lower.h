@@ -6,7 +6,9 @@
  *   lower_move.c     a tile from one layout to another
  *   lower_reduce.c   reductions
  *   lower_fold.c     folds and scans by a combiner
- *   lower_dot.c      products
+ *   lower_dot.c      products by fused multiply-adds
+ *   lower_mma.c      products by tensor cores
+ *   lower_shared.c   tiles in shared memory, and the copies that bring them there
  *   lower_remark.c   what was decided, for `tilec explain`
  *
  * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed
@@ -15,6 +17,7 @@
 #define TILE_PTX_LOWER_H
 
 #include "lang/build.h"
+#include "ptx/dot.h"
 #include "ptx/layout.h"
 #include "ptx/passes.h"
 
@@ -24,6 +27,12 @@ typedef struct GpuTensor {
     TileParameter *parameter;
 } GpuTensor;
 
+/* A shape of tiles and its layout. */
+typedef struct GpuFamily {
+    TileLayoutShape shape;
+    TileLayout layout;
+} GpuFamily;
+
 typedef struct Gpu {
     TilePassContext *context;
     TileModule *module;
@@ -32,13 +41,16 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
-    TileLayoutShape main_shape;
-    TileLayout main; /* the layout that the others are derived from */
+    GpuDots dots;
+    GpuFamily family[GPU_MOST_DOTS]; /* the layouts that the others are derived from, that of the largest tile first */
+    unsigned family_count;
     unsigned log_warps;
     TileValue *thread; /* i64 */
-    TileValue *shared; /* ptr<shared>: the function's last parameter */
-    uint64_t shared_bytes;
-    const TileOp *refused; /* what this back end cannot do yet, and why */
+    TileValue *shared; /* ptr<shared>: where what lives for one op may lie */
+    TileValue *shared_parameter;
+    TileMap buffers;                     /* op to its offset in shared memory, a TileValue */
+    uint64_t shared_bytes, buffer_bytes; /* of what lives for one op, which comes behind the buffers */
+    const TileOp *refused;               /* what this back end cannot do yet, and why */
     const char *why;
 } Gpu;
 
@@ -53,6 +65,9 @@ TileLayout gpu_layout(const Gpu *gpu, const TileType *tile);
 TileLayoutShape gpu_shape(const TileType *tile);
 /* The type of a tile's registers. */
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar);
+
+/* A layout in which a block copies a tile, 16 bytes a thread. */
+TileLayout gpu_copy_layout(const TileLayoutShape *shape, unsigned scalar_bytes, unsigned log_warps);
 
 /* ---- lower_values.c ---- */
 static inline TileValue *gpu_i64(Gpu *gpu, int64_t number) { return tile_build_i64(&gpu->b, number); }
@@ -80,6 +95,8 @@ void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 /* ---- lower_move.c ---- */
 /* The tile `value` of layout `from` in layout `to`, both of the same shape. */
 TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to);
+/* Does that take no shared memory? `source` is as of tile_layout_conversion. */
+bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source);
 /* Where elements lie in shared memory: bytes for axis index i are i * bytes, behind the first `offset` bytes, and
  * indices from `extent` on have no place. */
 typedef struct GpuStrides {
@@ -134,5 +151,29 @@ void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const 
 
 /* ---- lower_dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);
+
+/* ---- lower_mma.c ---- */
+void gpu_lower_mma(Gpu *gpu, TileOp *op);
+/* Is the op's result in shared memory, and used by products alone, which take it from there? */
+bool gpu_stays_shared(const Gpu *gpu, const TileOp *op);
+
+/* ---- lower_shared.c ---- */
+/* Addresses in a tile in shared memory (ptx/dot.h): of the elements that the registers of a layout stand for. */
+typedef struct GpuPlaces {
+    Gpu *gpu;
+    GpuSharedTile tile;
+    TileLayout layout;
+    unsigned axis[2];          /* of the layout, for the tile's rows and columns */
+    TileValue *rows, *column;  /* address of the thread's row; its bytes in that row */
+    TileValue *at[TILE_LANES]; /* addresses found so far, by what is exclusive-ored to the column */
+} GpuPlaces;
+GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
+                     bool transposed);
+TileValue *gpu_place(GpuPlaces *places, uint32_t reg);
+/* All registers of a tile into shared memory. */
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer);
+void gpu_lower_buffers(Gpu *gpu, const TileBlock *body);
+void gpu_lower_copy(Gpu *gpu, TileOp *op);
+void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
 
 #endif

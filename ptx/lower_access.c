@@ -1,31 +1,8 @@
 /* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist, which the whole block finds out at once, a
  * thread moves vectors of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
-#include "ptx/lower.h"
+#include "ptx/access.h"
 
 enum { ACCESS_BYTES = 16 };
-
-typedef struct Dimension {
-    TileName kind;
-    int axis;                          /* of the tile; -1 for an index */
-    TileValue *first, *step, *lo, *hi; /* ranges; an index is `first` */
-    TileValue *gather;                 /* indices in the registers of the tile */
-    TileValue *extent, *stride;        /* of the tensor */
-    TileValue *thread;                 /* bytes that the thread adds: ranges */
-    TileValue *per_lane;               /* bytes from one lane to the next: ranges */
-} Dimension;
-
-typedef struct Access {
-    const TileOp *op;
-    const TileType *type;
-    TileLayout layout;
-    const GpuTensor *tensor;
-    Dimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned rank;
-    TileValue *mask, *fill; /* NULL where absent */
-    TileValue *base;        /* address without gathers, of register 0 */
-    TileValue *inside;      /* what must hold whatever the lane: indices; NULL: nothing */
-    bool gathers;
-} Access;
 
 /* ---- reading the op ---- */
 
@@ -39,7 +16,7 @@ static TileValue *part(Gpu *gpu, const TileOp *op, TileName name) {
 
 /* The index tile in the registers of the tile: moved to the slice of its layout along the shared axis, then repeated.
  */
-static TileValue *spread_gather(Gpu *gpu, const Access *access, const TileValue *index, unsigned axis) {
+static TileValue *spread_gather(Gpu *gpu, const GpuAccess *access, const TileValue *index, unsigned axis) {
     TileLayout have = gpu_layout(gpu, index->type), want = access->layout;
     for (unsigned a = access->type->rank; a-- > 0;)
         if (a != axis) want = tile_layout_slice(&want, a);
@@ -56,7 +33,7 @@ static TileValue *spread_gather(Gpu *gpu, const Access *access, const TileValue 
     return gpu_join(gpu, registers, count);
 }
 
-static void read_range(Gpu *gpu, Access *access, Dimension *dimension, unsigned operand) {
+static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, unsigned operand) {
     dimension->first = gpu_value(gpu, tile_op_operand(access->op, operand));
     dimension->step = gpu_value(gpu, tile_op_operand(access->op, operand + 1));
     dimension->lo = gpu_value(gpu, tile_op_operand(access->op, operand + 2));
@@ -76,13 +53,13 @@ static TileValue *is_in_range(Gpu *gpu, TileValue *index, TileValue *extent) {
 }
 
 /* An integer index outside makes the whole tile invalid. Its address is then never used. */
-static void read_dimension(Gpu *gpu, Access *access, unsigned d, unsigned *operand, int *axis, int *gathered) {
-    Dimension *dimension = &access->dimensions[d];
+static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, unsigned *operand, int *axis, int *gathered) {
+    GpuDimension *dimension = &access->dimensions[d];
     const TileAttribute *kinds = tile_op_get(access->op, TILE_ATTRIBUTE_ACCESS);
-    *dimension = (Dimension){.kind = (TileName)kinds->integers[d],
-                             .axis = -1,
-                             .extent = access->tensor->extent[d],
-                             .stride = access->tensor->stride[d]};
+    *dimension = (GpuDimension){.kind = (TileName)kinds->integers[d],
+                                .axis = -1,
+                                .extent = access->tensor->extent[d],
+                                .stride = access->tensor->stride[d]};
     TileValue *index = tile_op_operand(access->op, *operand);
     if (dimension->kind == TILE_ACCESS_RANGE) {
         dimension->axis = (*axis)++;
@@ -102,10 +79,11 @@ static void read_dimension(Gpu *gpu, Access *access, unsigned d, unsigned *opera
     access->inside = gpu_and(gpu, access->inside, is_in_range(gpu, dimension->first, dimension->extent));
 }
 
-static void read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, Access *access) {
-    *access = (Access){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
+void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, const TileLayout *layout,
+                     GpuAccess *access) {
+    *access = (GpuAccess){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
     const TileType *tensor = tile_op_operand(op, 0)->type;
-    if (tile_type_is_tile(type)) access->layout = gpu_layout(gpu, type);
+    if (tile_type_is_tile(type)) access->layout = layout ? *layout : gpu_layout(gpu, type);
     access->rank = tensor->rank;
     int axis = 0, gathered = -1;
     for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &first, &axis, &gathered);
@@ -113,12 +91,13 @@ static void read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileTy
     access->fill = part(gpu, op, TILE_PARTS_FILL);
     TileValue *offset = NULL;
     for (unsigned d = 0; d < tensor->rank; d++) {
-        const Dimension *dimension = &access->dimensions[d];
+        const GpuDimension *dimension = &access->dimensions[d];
         if (!dimension->first) continue;
         TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
         offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, bytes) : bytes;
     }
-    access->base = offset ? tile_build_ptr_add(&gpu->b, access->tensor->pointer, offset) : access->tensor->pointer;
+    access->origin = offset ? tile_build_ptr_add(&gpu->b, access->tensor->pointer, offset) : access->tensor->pointer;
+    access->base = access->origin;
     for (unsigned d = 0; d < tensor->rank; d++)
         if (access->dimensions[d].thread)
             access->base = tile_build_ptr_add(&gpu->b, access->base, access->dimensions[d].thread);
@@ -126,10 +105,10 @@ static void read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileTy
 
 /* ---- one register ---- */
 
-static TileValue *register_address(Gpu *gpu, const Access *access, uint32_t reg) {
+TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     TileValue *address = access->base;
     for (unsigned d = 0; d < access->rank; d++) {
-        const Dimension *dimension = &access->dimensions[d];
+        const GpuDimension *dimension = &access->dimensions[d];
         TileValue *bytes = NULL;
         if (dimension->kind == TILE_ACCESS_RANGE) {
             int64_t lane = gpu_register_index(&access->layout, (unsigned)dimension->axis, reg);
@@ -143,10 +122,10 @@ static TileValue *register_address(Gpu *gpu, const Access *access, uint32_t reg)
 }
 
 /* Lanes of a range are inside of the tensor where lo <= lane < hi; lanes past the tile are past hi. */
-static TileValue *register_mask(Gpu *gpu, const Access *access, uint32_t reg) {
+static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     TileValue *mask = access->inside;
     for (unsigned d = 0; d < access->rank; d++) {
-        const Dimension *dimension = &access->dimensions[d];
+        const GpuDimension *dimension = &access->dimensions[d];
         if (dimension->kind == TILE_ACCESS_GATHER)
             mask = gpu_and(gpu, mask, is_in_range(gpu, gpu_register(gpu, dimension->gather, reg), dimension->extent));
         if (dimension->kind != TILE_ACCESS_RANGE) continue;
@@ -169,27 +148,26 @@ static TileValue *register_mask(Gpu *gpu, const Access *access, uint32_t reg) {
 
 /* ---- whole vectors ---- */
 
-/* The dimension whose elements lie one after the other, and run along the tile's last axis. */
-static const Dimension *unit_dimension(const Access *access) {
-    const Dimension *last = &access->dimensions[access->rank - 1];
+const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
+    const GpuDimension *last = &access->dimensions[access->rank - 1];
     bool along = last->kind == TILE_ACCESS_RANGE && (unsigned)last->axis + 1 == access->type->rank;
     return along ? last : NULL;
 }
 
-static unsigned vector_width(const Access *access) {
-    if (access->gathers || access->mask || !access->rank || !unit_dimension(access)) return 1;
+static unsigned vector_width(const GpuAccess *access) {
+    if (access->gathers || access->mask || !access->rank || !gpu_unit_dimension(access)) return 1;
     unsigned limit = ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
 /* Does every lane exist, and do vectors lie on multiples of their size? One answer for the whole block. */
-static TileValue *is_whole(Gpu *gpu, const Access *access, unsigned width) {
+static TileValue *is_whole(Gpu *gpu, const GpuAccess *access, unsigned width) {
     unsigned size = tile_scalar_bytes(access->type->scalar);
-    const Dimension *unit = unit_dimension(access);
+    const GpuDimension *unit = gpu_unit_dimension(access);
     TileValue *whole = gpu_and(gpu, access->inside, gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size)));
     TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
     for (unsigned d = 0; d < access->rank; d++) {
-        const Dimension *dimension = &access->dimensions[d];
+        const GpuDimension *dimension = &access->dimensions[d];
         if (dimension != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, dimension->stride);
         if (dimension->kind != TILE_ACCESS_RANGE) continue;
         int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis);
@@ -201,8 +179,7 @@ static TileValue *is_whole(Gpu *gpu, const Access *access, unsigned width) {
     return gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0)));
 }
 
-/* The base has to be aligned too; what the function may assume of it is a fact of the parameter. */
-static unsigned aligned_width(Access *access, unsigned width) {
+unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
     TileParameter *parameter = access->tensor->parameter;
     unsigned size = tile_scalar_bytes(access->type->scalar), align = parameter->facts.align;
     if (align < size) align = size;
@@ -212,25 +189,25 @@ static unsigned aligned_width(Access *access, unsigned width) {
     return width;
 }
 
-static TileValue *load_elements(Gpu *gpu, const Access *access) {
+static TileValue *load_elements(Gpu *gpu, const GpuAccess *access) {
     uint32_t count = tile_layout_registers(&access->layout);
     const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
     for (uint32_t r = 0; r < count; r++) {
         TileValue *mask = register_mask(gpu, access, r),
                   *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
-        registers[r] = tile_build_load(&gpu->b, type, register_address(gpu, access, r), mask, mask ? fill : NULL, 0);
+        registers[r] = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), mask, mask ? fill : NULL, 0);
     }
     return gpu_join(gpu, registers, count);
 }
 
-static TileValue *load_vectors(Gpu *gpu, const Access *access, unsigned width) {
+static TileValue *load_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
     uint32_t count = tile_layout_registers(&access->layout);
     const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r += width) {
         int64_t align = (int64_t)width * tile_scalar_bytes(access->type->scalar);
-        TileValue *loaded = tile_build_load(&gpu->b, type, register_address(gpu, access, r), NULL, NULL, align);
+        TileValue *loaded = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), NULL, NULL, align);
         if (count == width) return loaded;
         for (uint32_t i = 0; i < width; i++) registers[r + i] = gpu_register(gpu, loaded, i);
     }
@@ -244,9 +221,9 @@ static void enter(Gpu *gpu, TileBlock *block) {
 
 static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
 
-static TileValue *lower_tile_load(Gpu *gpu, Access *access) {
-    unsigned width = aligned_width(access, vector_width(access));
-    bool simple = access->gathers || access->mask || !unit_dimension(access);
+static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
+    unsigned width = gpu_aligned_width(access, vector_width(access));
+    bool simple = access->gathers || access->mask || !gpu_unit_dimension(access);
     if (simple) return load_elements(gpu, access);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
@@ -260,8 +237,8 @@ static TileValue *lower_tile_load(Gpu *gpu, Access *access) {
 }
 
 void gpu_lower_load(Gpu *gpu, TileOp *op) {
-    Access access;
-    read_access(gpu, op, 1, op->results[0].type, &access);
+    GpuAccess access;
+    gpu_read_access(gpu, op, 1, op->results[0].type, NULL, &access);
     TileValue *value;
     if (tile_type_is_tile(access.type)) {
         value = lower_tile_load(gpu, &access);
@@ -275,14 +252,14 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
 
 /* ---- stores ---- */
 
-static void store_elements(Gpu *gpu, const Access *access, TileValue *value, TileValue *first) {
+static void store_elements(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first) {
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
         TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), register_address(gpu, access, r), mask, 0);
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_access_address(gpu, access, r), mask, 0);
     }
 }
 
-static void store_vectors(Gpu *gpu, const Access *access, TileValue *value, TileValue *first, unsigned width) {
+static void store_vectors(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width) {
     uint32_t count = tile_layout_registers(&access->layout);
     TileOp *choice = NULL;
     TileBuilder outer = gpu->b;
@@ -294,7 +271,7 @@ static void store_vectors(Gpu *gpu, const Access *access, TileValue *value, Tile
         TileValue *registers[ACCESS_BYTES], *whole = value;
         for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, r + i);
         if (count != width) whole = gpu_join(gpu, registers, width);
-        tile_build_store(&gpu->b, whole, register_address(gpu, access, r), NULL,
+        tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, r), NULL,
                          (int64_t)width * tile_scalar_bytes(access->type->scalar));
     }
     if (!choice) return;
@@ -304,13 +281,13 @@ static void store_vectors(Gpu *gpu, const Access *access, TileValue *value, Tile
     gpu->b = outer;
 }
 
-static void lower_tile_store(Gpu *gpu, Access *access, TileValue *value) {
+static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    if (access->gathers || access->mask || !unit_dimension(access)) {
+    if (access->gathers || access->mask || !gpu_unit_dimension(access)) {
         store_elements(gpu, access, value, first);
         return;
     }
-    unsigned width = aligned_width(access, vector_width(access));
+    unsigned width = gpu_aligned_width(access, vector_width(access));
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, is_whole(gpu, access, width), NULL, 0);
     enter(gpu, &choice->regions[0]);
@@ -324,8 +301,8 @@ static void lower_tile_store(Gpu *gpu, Access *access, TileValue *value) {
 
 /* A scalar is stored by one thread. Later loads of the block see it: the barrier orders them. */
 void gpu_lower_store(Gpu *gpu, TileOp *op) {
-    Access access;
-    read_access(gpu, op, 2, tile_op_operand(op, 1)->type, &access);
+    GpuAccess access;
+    gpu_read_access(gpu, op, 2, tile_op_operand(op, 1)->type, NULL, &access);
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
     if (tile_type_is_tile(access.type)) {
         lower_tile_store(gpu, &access, value);
@@ -338,7 +315,7 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
 
 /* ---- atomics ---- */
 
-static TileValue *update_element(Gpu *gpu, const Access *access, TileValue *const *parts, unsigned count,
+static TileValue *update_element(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count,
                                  TileValue *address, TileValue *mask) {
     int64_t part = TILE_PARTS_MASK;
     TileAttribute attributes[] = {*tile_op_get(access->op, TILE_ATTRIBUTE_UPDATE),
@@ -353,7 +330,7 @@ static TileValue *update_element(Gpu *gpu, const Access *access, TileValue *cons
 }
 
 /* Of the threads that hold an element one updates it, and lets the others know what was there. */
-static TileValue *update_tile(Gpu *gpu, const Access *access, TileValue *const *parts, unsigned count) {
+static TileValue *update_tile(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count) {
     const TileLayout *layout = &access->layout;
     TileValue *first = gpu_holds_first_copy(gpu, layout);
     uint32_t registers = tile_layout_registers(layout);
@@ -362,7 +339,7 @@ static TileValue *update_tile(Gpu *gpu, const Access *access, TileValue *const *
         TileValue *own[2];
         for (unsigned i = 0; i < count; i++) own[i] = gpu_register(gpu, parts[i], r);
         TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
-        old[r] = update_element(gpu, access, own, count, register_address(gpu, access, r), mask);
+        old[r] = update_element(gpu, access, own, count, gpu_access_address(gpu, access, r), mask);
     }
     TileValue *value = gpu_join(gpu, old, registers);
     if (!first || !access->op->results[0].first_use) return value;
@@ -373,9 +350,9 @@ static TileValue *update_tile(Gpu *gpu, const Access *access, TileValue *const *
 }
 
 void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
-    Access access;
+    GpuAccess access;
     unsigned count = tile_access_first(op) - 1;
-    read_access(gpu, op, count + 1, op->results[0].type, &access);
+    gpu_read_access(gpu, op, count + 1, op->results[0].type, NULL, &access);
     TileValue *parts[2], *value;
     for (unsigned i = 0; i < count; i++) parts[i] = gpu_value(gpu, tile_op_operand(op, i + 1));
     if (tile_type_is_tile(access.type)) {

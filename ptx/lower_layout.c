@@ -1,5 +1,7 @@
-/* One blocked layout for the largest tile of a function; those of the others follow from it, so that a row's statistics
- * lie where the row does and elementwise ops need no movement. */
+/* One layout for the largest tile of a function, those of the others follow from it, so that a row's statistics lie
+ * where the row does and elementwise ops need no movement. Where there are products for tensor cores the layout is that
+ * of their sums, and each product's result has one of its own, with the warps alike along the rows. */
+#include "ptx/dot.h"
 #include "ptx/lower.h"
 
 #include <string.h>
@@ -65,19 +67,32 @@ static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsi
     return tile_layout_blocked(shape, &blocked);
 }
 
-void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
-    Survey survey = {.least_bytes = 8};
-    survey_block(&survey, body);
-    if (!survey.largest) return; /* scalars only: one warp */
-    gpu->main_shape = gpu_shape(survey.largest);
-    unsigned log_vector = floor_log2(ACCESS_BYTES / survey.least_bytes),
-             log = floor_log2(tile_type_lanes(survey.largest));
+static TileLayout blocked_layout(Gpu *gpu, const Survey *survey) {
+    TileLayoutShape shape = gpu_shape(survey->largest);
+    unsigned log_vector = floor_log2(ACCESS_BYTES / survey->least_bytes),
+             log = floor_log2(tile_type_lanes(survey->largest));
     unsigned of_a_warp =
         TILE_LANE_BITS + (log_vector > LOG_ELEMENTS_OF_A_THREAD ? log_vector : LOG_ELEMENTS_OF_A_THREAD);
     gpu->log_warps = log > of_a_warp ? least(log - of_a_warp, MOST_LOG_WARPS) : 0;
     if (gpu->log_warps < 2 && log >= TILE_LANE_BITS + log_vector)
         gpu->log_warps = least(log - TILE_LANE_BITS - log_vector, 2);
-    gpu->main = spread(&gpu->main_shape, log_vector, gpu->log_warps);
+    return spread(&shape, log_vector, gpu->log_warps);
+}
+
+void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
+    gpu->dots = gpu_find_dots(gpu->func, body);
+    if (gpu->dots.count) {
+        gpu->log_warps = gpu->dots.log_warps_m + gpu->dots.log_warps_n;
+        gpu->family_count = gpu->dots.count;
+        for (unsigned i = 0; i < gpu->dots.count; i++)
+            gpu->family[i] = (GpuFamily){gpu_shape(gpu->dots.types[i]), gpu_sum_layout(&gpu->dots, gpu->dots.types[i])};
+        return;
+    }
+    Survey survey = {.least_bytes = 8};
+    survey_block(&survey, body);
+    if (!survey.largest) return; /* scalars only: one warp */
+    gpu->family_count = 1;
+    gpu->family[0] = (GpuFamily){gpu_shape(survey.largest), blocked_layout(gpu, &survey)};
 }
 
 /* Axes of extent 1 take the place of axes of the main tile. */
@@ -100,14 +115,28 @@ static TileLayout flatten_ones(TileLayout layout, const TileType *tile) {
     return tile_layout_without_copies(&layout);
 }
 
+/* A vector is a column of some product's rows before it is a row of its columns. */
 TileLayout gpu_layout(const Gpu *gpu, const TileType *tile) {
-    const TileLayoutShape *shape = &gpu->main_shape;
-    if (tile->rank == shape->rank && fits(shape, tile, shape->rank)) return flatten_ones(gpu->main, tile);
-    if (tile->rank + 1 == shape->rank)
-        for (unsigned a = shape->rank; a-- > 0;)
-            if (fits(shape, tile, a)) return flatten_ones(tile_layout_slice(&gpu->main, a), tile);
+    for (unsigned i = 0; i < gpu->dots.count; i++)
+        if (tile_type_same_shape(tile, gpu->dots.types[i])) return gpu->family[i].layout;
+    for (unsigned i = 0; i < gpu->family_count; i++) {
+        const TileLayoutShape *shape = &gpu->family[i].shape;
+        if (tile->rank == shape->rank && fits(shape, tile, shape->rank))
+            return flatten_ones(gpu->family[i].layout, tile);
+    }
+    for (unsigned back = 1; back <= TILE_MAX_TILE_RANK; back++)
+        for (unsigned i = 0; i < gpu->family_count; i++) {
+            const TileLayoutShape *shape = &gpu->family[i].shape;
+            if (tile->rank + 1 == shape->rank && back <= shape->rank && fits(shape, tile, shape->rank - back))
+                return flatten_ones(tile_layout_slice(&gpu->family[i].layout, shape->rank - back), tile);
+        }
+    if (gpu->dots.count && tile->rank == 2) return gpu_sum_layout(&gpu->dots, tile);
     TileLayoutShape own = gpu_shape(tile);
     return spread(&own, 0, gpu->log_warps);
+}
+
+TileLayout gpu_copy_layout(const TileLayoutShape *shape, unsigned scalar_bytes, unsigned log_warps) {
+    return spread(shape, floor_log2(ACCESS_BYTES / scalar_bytes), log_warps);
 }
 
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) {

@@ -160,18 +160,23 @@ static TileValue *pick_registers(Gpu *gpu, TileValue *value, const TileLayout *f
     return gpu_join(gpu, registers, count);
 }
 
+bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source) {
+    switch (tile_layout_conversion(from, to, source)) {
+    case TILE_CONVERSION_NONE: return true;
+    case TILE_CONVERSION_REGISTERS:
+    case TILE_CONVERSION_SHUFFLES: return is_exchange(from, to, source);
+    case TILE_CONVERSION_SHARED: break;
+    }
+    return false;
+}
+
 TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
     TileLinear source;
-    TileConversionKind kind = tile_layout_conversion(from, to, &source);
-    switch (kind) {
-    case TILE_CONVERSION_NONE: return value;
-    case TILE_CONVERSION_REGISTERS:
-    case TILE_CONVERSION_SHUFFLES:
-        if (!is_exchange(from, to, &source)) break;
-        gpu_remark_move(gpu, scalar, from, to,
-                        kind == TILE_CONVERSION_REGISTERS ? "other registers" : "exchanges between lanes", 0);
+    if (tile_layout_equal(from, to)) return value;
+    if (gpu_stays_in_warp(from, to, &source)) {
+        bool lanes = tile_layout_conversion(from, to, &source) == TILE_CONVERSION_SHUFFLES;
+        gpu_remark_move(gpu, scalar, from, to, lanes ? "exchanges between lanes" : "other registers", 0);
         return pick_registers(gpu, value, from, to, &source);
-    case TILE_CONVERSION_SHARED: break;
     }
     TileLayoutShape shape = {.rank = from->rank};
     int64_t elements = 1;

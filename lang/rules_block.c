@@ -1,0 +1,73 @@
+/* Type rules of what the threads of a block do. */
+#include "lang/rules.h"
+
+const char *tile_rule_thread(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I32));
+}
+
+const char *tile_rule_block(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I64));
+}
+
+const char *tile_rule_exchange(const TileRule *r) {
+    const TileType *value = tile_rule_operand(r, 0), *lane = tile_rule_operand(r, 1);
+    if (!tile_type_is_scalar(value) || tile_scalar_bits(value->scalar) != 32)
+        return "the value is no scalar of 32 bits";
+    if (!tile_type_is_scalar(lane) || lane->scalar != TILE_I32) return "the lane is not i32";
+    return tile_rule_result(r, 0, value);
+}
+
+/* ---- copies ---- */
+
+static bool points_to(const TileType *type, TileSpace space) {
+    return type->kind == TILE_TYPE_POINTER && type->space == space;
+}
+
+const char *tile_rule_copy_async(const TileRule *r) {
+    int64_t bytes = tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0);
+    if (bytes != 4 && bytes != 8 && bytes != 16) return "bytes is not 4, 8 or 16";
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ||
+        !points_to(tile_rule_operand(r, 1), TILE_SPACE_GLOBAL))
+        return "copies from global to shared memory";
+    const TileType *count = tile_rule_operand(r, 2);
+    return tile_type_is_scalar(count) && count->scalar == TILE_I32 ? NULL : "the number of bytes is not i32";
+}
+
+const char *tile_rule_copy_wait(const TileRule *r) {
+    return tile_op_integer(r->op, TILE_ATTRIBUTE_PENDING, -1) >= 0 ? NULL : "pending is negative";
+}
+
+/* ---- matrices ---- */
+
+/* Bits that a lane has of a fragment. */
+static int64_t fragment_bits(const TileType *type) {
+    bool whole = type->kind == TILE_TYPE_VECTOR && !type->scalable;
+    return whole ? type->extent[0] * (int64_t)tile_scalar_bits(type->scalar) : 0;
+}
+
+const char *tile_rule_load_matrix(const TileRule *r) {
+    const TileType *type = r->result[0];
+    if (!type) return "the result type has to be given";
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "needs a place in shared memory";
+    int64_t bits = type->kind == TILE_TYPE_SCALAR ? (int64_t)tile_scalar_bits(type->scalar) : fragment_bits(type);
+    if (type->scalar == TILE_BOOL || (bits != 32 && bits != 64 && bits != 128))
+        return "the result is not 1, 2 or 4 registers of 32 bits";
+    bool transposed = tile_op_integer(r->op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
+    if (transposed && tile_scalar_bits(type->scalar) != 16) return "only elements of 16 bits are transposed";
+    return NULL;
+}
+
+const char *tile_rule_mma(const TileRule *r) {
+    const TileType *a = tile_rule_operand(r, 0), *b = tile_rule_operand(r, 1), *c = tile_rule_operand(r, 2);
+    bool tf32 = tile_op_integer(r->op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
+    bool half = a->scalar == TILE_F16 || a->scalar == TILE_BF16,
+         byte = tile_scalar_is_int(a->scalar) && tile_scalar_is_int(b->scalar) && tile_scalar_bits(a->scalar) == 8;
+    if (!half && !byte && (a->scalar != TILE_F32 || !tf32))
+        return "multiplies f16, bf16, 8-bit integers, or f32 as tf32";
+    if (tf32 && a->scalar != TILE_F32) return "only f32 is rounded to tf32";
+    if (byte ? tile_scalar_bits(b->scalar) != 8 : a->scalar != b->scalar) return "the element types of a and b differ";
+    if (fragment_bits(a) != 128 || fragment_bits(b) != 64) return "a is not 4 registers of 32 bits, or b not 2";
+    if (c->kind != TILE_TYPE_VECTOR || c->extent[0] != 4 || c->scalar != tile_dot_accumulator(a->scalar))
+        return "c is not a vector of 4 sums";
+    return tile_rule_result(r, 0, c);
+}

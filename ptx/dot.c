@@ -1,0 +1,118 @@
+#include "ptx/dot.h"
+
+#include <string.h>
+
+enum { M = 16, N = 8, STEP_BYTES = 32, CHUNK_BYTES = 16, BANK_BYTES = 128 };
+enum { LOG_SUMS_OF_A_THREAD = 7, LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
+
+static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
+
+bool gpu_dot_is_mma(const TileOp *dot) {
+    const TileType *a = tile_op_operand(dot, 0)->type, *b = tile_op_operand(dot, 1)->type;
+    if (a->rank != 2) return false;
+    if (is_byte(a->scalar)) return is_byte(b->scalar);
+    bool tf32 = tile_op_integer(dot, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
+    return a->scalar == TILE_F16 || a->scalar == TILE_BF16 || (a->scalar == TILE_F32 && tf32);
+}
+
+/* ---- shapes ---- */
+
+static int64_t at_least(int64_t extent, int64_t least) { return extent < least ? least : extent; }
+
+/* Rows and columns are as many as an instruction takes along either, whatever the role of the tile. */
+TileLayoutShape gpu_dot_shape(const TileType *tile) {
+    int64_t step = STEP_BYTES / (int64_t)tile_scalar_bytes(tile->scalar);
+    TileLayoutShape shape = {.rank = 2};
+    for (unsigned a = 0; a < 2; a++) shape.extent[a] = at_least(at_least(tile->extent[a], M), step);
+    TileLayout plain = tile_layout_blocked(&shape, &(TileLayoutBlocked){.order = {1, 0}});
+    for (unsigned a = 0; a < 2; a++) {
+        int64_t power = M;
+        while (power < shape.extent[a] || power < step) power *= 2;
+        int64_t pieces = INT64_C(1) << plain.log_extent[a];
+        /* Pieces that are smaller than a step of an instruction would divide it. */
+        shape.extent[a] = pieces < at_least(M, step) ? power : tile_layout_extent(&plain, a);
+    }
+    return shape;
+}
+
+GpuSharedTile gpu_shared_tile(const TileType *tile) {
+    GpuSharedTile shared = {.shape = gpu_dot_shape(tile), .scalar = tile->scalar};
+    shared.row_bytes = shared.shape.extent[1] * tile_scalar_bytes(tile->scalar);
+    while (shared.log_chunks < 3 && shared.row_bytes % ((int64_t)CHUNK_BYTES << (shared.log_chunks + 1)) == 0)
+        shared.log_chunks++;
+    return shared;
+}
+
+/* ---- the products of a function ---- */
+
+typedef struct Search {
+    GpuDots dots;
+    bool others, too_many;
+    bool rows; /* a row is reduced, or is the operand of a further product: one warp should have it */
+} Search;
+
+static bool has_shape(const TileType *a, const TileType *b) {
+    return a->rank == b->rank && memcmp(a->extent, b->extent, a->rank * sizeof *a->extent) == 0;
+}
+
+static void add_type(Search *search, const TileType *type) {
+    GpuDots *dots = &search->dots;
+    for (unsigned i = 0; i < dots->count; i++)
+        if (has_shape(dots->types[i], type)) return;
+    if (dots->count == GPU_MOST_DOTS) {
+        search->too_many = true;
+        return;
+    }
+    unsigned at = dots->count++;
+    for (; at && tile_type_lanes(dots->types[at - 1]) < tile_type_lanes(type); at--)
+        dots->types[at] = dots->types[at - 1];
+    dots->types[at] = type;
+}
+
+static void search_block(Search *search, const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) add_type(search, op->results[0].type);
+        if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) search->others = true;
+        if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) search->rows = true;
+        for (unsigned i = 0; i < op->region_count; i++) search_block(search, &op->regions[i]);
+    }
+}
+
+static unsigned floor_log2(int64_t value) { return 63u - (unsigned)__builtin_clzll((unsigned long long)value); }
+
+/* As many warps as leave each thread its sums, and no more than there are blocks of an instruction. They stand so that
+ * the block of a warp is near a square, which reads its operands least, or along the rows. */
+static void place_warps(Search *search) {
+    GpuDots *dots = &search->dots;
+    TileLayoutShape shape = gpu_dot_shape(dots->types[0]);
+    unsigned m = floor_log2(shape.extent[0] & -shape.extent[0]), n = floor_log2(shape.extent[1] & -shape.extent[1]);
+    unsigned log = floor_log2(shape.extent[0]) + floor_log2(shape.extent[1]);
+    unsigned warps = log > LOG_SUMS_OF_A_THREAD + TILE_LANE_BITS ? log - LOG_SUMS_OF_A_THREAD - TILE_LANE_BITS : 0;
+    if (warps < LOG_WARPS) warps = LOG_WARPS;
+    if (warps > MOST_LOG_WARPS) warps = MOST_LOG_WARPS;
+    unsigned rows = m - floor_log2(M), columns = n - floor_log2(N);
+    while (dots->log_warps_m + dots->log_warps_n < warps) {
+        bool more_rows = dots->log_warps_m < rows, more_columns = dots->log_warps_n < columns;
+        if (!more_rows && !more_columns) break;
+        bool taller = m - dots->log_warps_m >= n - dots->log_warps_n;
+        if (more_rows && (search->rows || taller || !more_columns))
+            dots->log_warps_m++;
+        else
+            dots->log_warps_n++;
+    }
+}
+
+GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
+    (void)func;
+    Search search = {0};
+    search_block(&search, body);
+    if (search.others || search.too_many || !search.dots.count) return (GpuDots){0};
+    search.rows |= search.dots.count > 1;
+    place_warps(&search);
+    return search.dots;
+}
+
+TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->log_warps_m, dots->log_warps_n);
+}

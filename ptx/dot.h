@@ -1,0 +1,46 @@
+/* Which products go to tensor cores, how their sums lie on the threads of a block, and how an operand lies in shared
+ * memory. Private to ptx/. */
+#ifndef TILE_PTX_DOT_H
+#define TILE_PTX_DOT_H
+
+#include "lang/ir.h"
+#include "ptx/layout.h"
+
+enum { GPU_MOST_DOTS = 8 };
+
+/* The products of a function that mma computes. */
+typedef struct GpuDots {
+    const TileType *types[GPU_MOST_DOTS]; /* of their results, without repetition, the largest first */
+    unsigned count;
+    unsigned log_warps_m, log_warps_n;
+} GpuDots;
+
+/* Has mma instructions for these types: two axes; f16, bf16, 8-bit integers, or f32 as tf32? */
+bool gpu_dot_is_mma(const TileOp *dot);
+/* None where the body has other products too, or too many: then all go the way of fused multiply-adds. */
+GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
+/* Accumulator fragments of a tile of two axes. */
+TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
+/* The tile's shape, rounded up to what instructions take of an operand or a sum. */
+TileLayoutShape gpu_dot_shape(const TileType *tile);
+
+/* A tile of two axes in shared memory: rows one after the other, each a number of chunks of 16 bytes. Of 8 chunks, 4
+ * or 2 the order is changed from row to row, so that the same chunk of 8 neighbouring rows lies in different banks. */
+typedef struct GpuSharedTile {
+    TileLayoutShape shape; /* rounded up */
+    TileScalar scalar;
+    int64_t row_bytes;
+    unsigned log_chunks; /* that change places: 0 .. 3 */
+} GpuSharedTile;
+
+GpuSharedTile gpu_shared_tile(const TileType *tile);
+static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
+    return tile->row_bytes * tile->shape.extent[0];
+}
+/* What the row's number does to the numbers of its chunks, by exclusive or. It depends on three bits of the number,
+ * and what it does for two numbers that have no bit in common is what both do. */
+static inline int64_t gpu_chunk_turn(const GpuSharedTile *tile, int64_t row) {
+    return row >> (3 - tile->log_chunks) & ((INT64_C(1) << tile->log_chunks) - 1);
+}
+
+#endif

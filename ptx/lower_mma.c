@@ -1,0 +1,251 @@
+/* Products by tensor cores. The sums are fragments of mma, and stay them from product to product. An operand that lies
+ * in shared memory comes from there by load_matrix, or element by element where elements are not of 16 bits and lie
+ * along the wrong axis; one in registers is taken as it is where the threads have what they need, else it goes through
+ * shared memory. */
+#include "ptx/lower.h"
+
+#include "lang/scalar.h"
+
+enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4 };
+
+/* An operand's fragments: one for each block of its rows (A) or columns (B) and each step of k. */
+typedef struct Operand {
+    const TileType *type; /* as the product names it */
+    TileLayout layout;
+    unsigned own, k;           /* axes */
+    uint32_t words, registers; /* of one fragment: of 32 bits, of elements */
+    uint32_t count;
+    TileValue **fragments; /* NULL until they are loaded */
+    TileValue *value;      /* in registers of the layout; NULL where it lies in shared memory */
+    GpuPlaces places;
+    bool by_matrix, stored_transposed;
+    bool clears; /* elements past the end of k are whatever they are */
+} Operand;
+
+typedef struct Mma {
+    Gpu *gpu;
+    const TileOp *op;
+    Operand a, b;
+    TileLayout layout; /* of the sums */
+} Mma;
+
+static uint32_t packed(const Operand *operand) { return WORD_BITS / tile_scalar_bits(operand->type->scalar); }
+
+static const TileType *vector_of(Gpu *gpu, TileScalar scalar, uint32_t lanes) {
+    return tile_type_vector(gpu->module->context, scalar, lanes, false);
+}
+
+/* ---- where an operand is ---- */
+
+/* The op that says where in shared memory the value lies, through exchanges of the axes; NULL: it has registers. */
+static const TileOp *find_shared(const TileValue *value, bool *transposed) {
+    bool turned = false;
+    const TileOp *op = value->op;
+    for (; op && op->id == TILE_OP_PERMUTE; op = tile_op_operand(op, 0)->op)
+        turned ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    bool found = op && op->id == TILE_OP_SHARED_TILE;
+    *transposed = found && turned;
+    return found ? op : NULL;
+}
+
+bool gpu_stays_shared(const Gpu *gpu, const TileOp *op) {
+    bool transposed;
+    if (!gpu->dots.count || !find_shared(&op->results[0], &transposed)) return false;
+    for (const TileUse *use = op->results[0].first_use; use; use = use->next) {
+        bool multiplied = use->user->id == TILE_OP_DOT && use->index < 2;
+        if (!multiplied && (use->user->id != TILE_OP_PERMUTE || !gpu_stays_shared(gpu, use->user))) return false;
+    }
+    return true;
+}
+
+/* The rows of matrices lie along the axis across the chunks; each lane gives the address of one. */
+static TileLayout lanes_of_matrices(const Operand *operand, unsigned log_packed) {
+    TileLayout layout = operand->layout;
+    unsigned lane = tile_layout_first_bit(&layout, TILE_LAYOUT_LANE), first = layout.bits[TILE_LAYOUT_REGISTER],
+             rows = operand->stored_transposed == (operand->own == 0) ? operand->k : operand->own;
+    for (unsigned i = 0; i < 3; i++)
+        layout.map.column[lane + i] = UINT32_C(1) << (tile_layout_axis_bit(&layout, rows) + i);
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned word = log_packed + i;
+        layout.map.column[lane + 3 + i] = word < first ? layout.map.column[word] : 0;
+    }
+    return layout;
+}
+
+static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const TileType *stored) {
+    GpuSharedTile tile = gpu_shared_tile(stored);
+    unsigned log_packed = (unsigned)__builtin_ctz(packed(operand));
+    bool along_k = operand->stored_transposed != (operand->own == 0); /* do chunks lie along k? */
+    operand->by_matrix = along_k || tile_scalar_bits(stored->scalar) == 16;
+    TileLayout lanes = operand->by_matrix ? lanes_of_matrices(operand, log_packed) : operand->layout;
+    operand->places = gpu_places(mma->gpu, pointer, &tile, &lanes, operand->stored_transposed);
+}
+
+/* Past the end of k zeros have to stand in both operands. */
+static TileValue *clear_past_end(Gpu *gpu, const Operand *operand, TileValue *value, uint32_t first) {
+    int64_t extent = operand->type->extent[operand->k];
+    if (tile_layout_extent(&operand->layout, operand->k) == extent) return value;
+    TileValue *own = gpu_thread_index(gpu, &operand->layout, operand->k), *zero = NULL;
+    uint32_t count = (uint32_t)tile_type_lanes(value->type);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    zero = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, value->type->scalar), 0);
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *k = gpu_binary(gpu, TILE_OP_ADD, own,
+                                  gpu_i64(gpu, gpu_register_index(&operand->layout, operand->k, first + r)));
+        registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, gpu_binary(gpu, TILE_OP_LT, k, gpu_i64(gpu, extent)),
+                                          gpu_register(gpu, value, r), zero);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* True where it went through shared memory, in which `offset` bytes are taken. */
+static bool take_registers(Mma *mma, Operand *operand, TileValue *old, int64_t *offset) {
+    Gpu *gpu = mma->gpu;
+    TileLayout have = gpu_layout(gpu, operand->type);
+    TileLinear source;
+    if (gpu_stays_in_warp(&have, &operand->layout, &source)) {
+        operand->value = gpu_move(gpu, gpu_value(gpu, old), operand->type->scalar, &have, &operand->layout);
+        operand->value = clear_past_end(gpu, operand, operand->value, 0);
+        return false;
+    }
+    GpuSharedTile tile = gpu_shared_tile(operand->type);
+    TileValue *place = *offset ? tile_build_ptr_add(&gpu->b, gpu->shared, gpu_i64(gpu, *offset)) : gpu->shared;
+    *offset += gpu_shared_tile_bytes(&tile);
+    gpu_reserve_shared(gpu, (uint64_t)*offset);
+    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, place);
+    take_shared(mma, operand, place, operand->type);
+    operand->clears = true;
+    return true;
+}
+
+static bool take_operand(Mma *mma, Operand *operand, unsigned number, int64_t *offset) {
+    Gpu *gpu = mma->gpu;
+    TileValue *old = tile_op_operand(mma->op, number);
+    TileFragment kind = number ? TILE_FRAGMENT_MMA_B : TILE_FRAGMENT_MMA_A;
+    TileLayoutShape sums = gpu_dot_shape(mma->op->results[0].type), shape = gpu_dot_shape(old->type);
+    operand->type = old->type;
+    operand->own = number;
+    operand->k = 1 - number;
+    shape.extent[number] = sums.extent[number];
+    operand->layout = tile_layout_fragment(&shape, kind, tile_scalar_bits(old->type->scalar), gpu->dots.log_warps_m,
+                                           gpu->dots.log_warps_n);
+    operand->words = number ? B_WORDS : A_WORDS;
+    operand->registers = operand->words * packed(operand);
+    operand->count = tile_layout_registers(&operand->layout) / operand->registers;
+    operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, operand->count);
+    const TileOp *shared = find_shared(old, &operand->stored_transposed);
+    if (!shared) return take_registers(mma, operand, old, offset);
+    take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
+    return false;
+}
+
+/* ---- fragments ---- */
+
+static TileValue *load_elements(Gpu *gpu, Operand *operand, uint32_t first) {
+    uint32_t count = operand->registers;
+    const TileType *type = tile_type_scalar(gpu->module->context, operand->type->scalar);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++)
+        registers[r] = tile_build_load(&gpu->b, type, gpu_place(&operand->places, first + r), NULL, NULL, 0);
+    TileValue *value = gpu_join(gpu, registers, count);
+    return operand->clears ? clear_past_end(gpu, operand, value, first) : value;
+}
+
+static TileValue *pick(Gpu *gpu, TileValue *value, uint32_t first, uint32_t count) {
+    if (tile_type_lanes(value->type) == (int64_t)count) return value;
+    int64_t *lanes = TILE_NEW_ARRAY(gpu->arena, int64_t, count);
+    for (uint32_t i = 0; i < count; i++) lanes[i] = first + i;
+    return tile_build_shuffle(&gpu->b, value, value, lanes, count);
+}
+
+/* Two fragments of B come at once where a piece has two. */
+static void load_matrices(Gpu *gpu, Operand *operand, uint32_t number) {
+    uint32_t words = (1u << operand->layout.bits[TILE_LAYOUT_REGISTER]) / packed(operand);
+    uint32_t together = words >= LOAD_WORDS ? LOAD_WORDS / operand->words : 1;
+    number -= number % together;
+    const TileType *type = vector_of(gpu, operand->type->scalar, together * operand->registers);
+    TileValue *place = gpu_place(&operand->places, number * operand->registers);
+    TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
+    bool along_k = operand->stored_transposed != (operand->own == 0);
+    TileValue *loaded =
+        tile_op_result(tile_build_op(&gpu->b, TILE_OP_LOAD_MATRIX, &place, 1, &transposed, !along_k, &type, 1), 0);
+    for (uint32_t i = 0; i < together; i++) {
+        TileValue *picked = pick(gpu, loaded, i * operand->registers, operand->registers);
+        if (operand->clears) picked = clear_past_end(gpu, operand, picked, (number + i) * operand->registers);
+        operand->fragments[number + i] = picked;
+    }
+}
+
+static TileValue *fragment(Gpu *gpu, Operand *operand, uint32_t number) {
+    if (operand->fragments[number]) return operand->fragments[number];
+    uint32_t first = number * operand->registers;
+    if (operand->value)
+        operand->fragments[number] = pick(gpu, operand->value, first, operand->registers);
+    else if (operand->by_matrix)
+        load_matrices(gpu, operand, number);
+    else
+        operand->fragments[number] = load_elements(gpu, operand, first);
+    return operand->fragments[number];
+}
+
+static int64_t index_of(const Operand *operand, unsigned axis, uint32_t number) {
+    return gpu_register_index(&operand->layout, axis, number * operand->registers);
+}
+
+/* The fragment at these places; every one is there. */
+static uint32_t find_fragment(const Operand *operand, int64_t own, int64_t k) {
+    uint32_t number = 0;
+    while (index_of(operand, operand->own, number) != own || index_of(operand, operand->k, number) != k) number++;
+    return number;
+}
+
+/* ---- the product ---- */
+
+static void load_step(Mma *mma, int64_t k) {
+    Operand *operands[] = {&mma->a, &mma->b};
+    for (unsigned o = 0; o < 2; o++)
+        for (uint32_t i = 0; i < operands[o]->count; i++)
+            if (index_of(operands[o], operands[o]->k, i) == k) fragment(mma->gpu, operands[o], i);
+}
+
+static void multiply_step(Mma *mma, int64_t k, TileValue **sums, uint32_t count) {
+    enum { SUMS = 4 };
+    Gpu *gpu = mma->gpu;
+    const TileAttribute *precision = tile_op_get(mma->op, TILE_ATTRIBUTE_PRECISION);
+    bool tf32 = mma->a.type->scalar == TILE_F32;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t m = gpu_register_index(&mma->layout, 0, i * SUMS), n = gpu_register_index(&mma->layout, 1, i * SUMS);
+        TileValue *operands[] = {fragment(gpu, &mma->a, find_fragment(&mma->a, m, k)),
+                                 fragment(gpu, &mma->b, find_fragment(&mma->b, n, k)), sums[i]};
+        sums[i] = tile_op_result(tile_build_op(&gpu->b, TILE_OP_MMA, operands, 3, precision, tf32, NULL, 1), 0);
+    }
+}
+
+/* Operands of a step are loaded while the one before it is multiplied. */
+static TileValue *multiply(Mma *mma, TileValue *acc) {
+    enum { SUMS = 4 };
+    Gpu *gpu = mma->gpu;
+    uint32_t registers = tile_layout_registers(&mma->layout), count = registers / SUMS;
+    TileValue **sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    TileValue **all = TILE_NEW_ARRAY(gpu->arena, TileValue *, registers);
+    for (uint32_t i = 0; i < count; i++) sums[i] = pick(gpu, acc, i * SUMS, SUMS);
+    int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
+    load_step(mma, 0);
+    for (int64_t k = 0; k < extent; k += step) {
+        if (k + step < extent) load_step(mma, k + step);
+        multiply_step(mma, k, sums, count);
+    }
+    for (uint32_t r = 0; r < registers; r++) all[r] = gpu_register(gpu, sums[r / SUMS], r % SUMS);
+    return gpu_join(gpu, all, registers);
+}
+
+void gpu_lower_mma(Gpu *gpu, TileOp *op) {
+    Mma mma = {.gpu = gpu, .op = op, .layout = gpu_layout(gpu, op->results[0].type)};
+    int64_t offset = 0;
+    bool shared = take_operand(&mma, &mma.a, 0, &offset);
+    shared |= take_operand(&mma, &mma.b, 1, &offset);
+    if (shared) gpu_barrier(gpu);
+    TileValue *value = multiply(&mma, gpu_value(gpu, tile_op_operand(op, 2)));
+    if (shared) gpu_barrier(gpu);
+    tile_map_set(&gpu->values, &op->results[0], value);
+}

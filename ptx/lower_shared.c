@@ -1,0 +1,232 @@
+/* Tiles in shared memory: their places, the copies that bring them there, and reading them. */
+#include "ptx/access.h"
+
+enum { CHUNK_BYTES = 16, BUFFER_ALIGN = 128 };
+
+/* ---- buffers ---- */
+
+static void place_buffers(Gpu *gpu, const TileBlock *block) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) place_buffers(gpu, &op->regions[i]);
+        if (op->id != TILE_OP_BUFFER) continue;
+        uint64_t bytes = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0),
+                 align = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 1);
+        gpu->buffer_bytes = (gpu->buffer_bytes + align - 1) / align * align;
+        TileValue *place = gpu->shared_parameter;
+        if (gpu->buffer_bytes) place = tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, (int64_t)gpu->buffer_bytes));
+        tile_map_set(&gpu->values, &op->results[0], place);
+        gpu->buffer_bytes += bytes;
+    }
+}
+
+void gpu_lower_buffers(Gpu *gpu, const TileBlock *body) {
+    place_buffers(gpu, body);
+    gpu->buffer_bytes = (gpu->buffer_bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+    gpu->shared = gpu->shared_parameter;
+    if (gpu->buffer_bytes)
+        gpu->shared = tile_build_ptr_add(&gpu->b, gpu->shared, gpu_i64(gpu, (int64_t)gpu->buffer_bytes));
+}
+
+/* ---- places ---- */
+
+static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {
+    return bits ? gpu_binary(gpu, TILE_OP_SHR, value, gpu_i64(gpu, bits)) : value;
+}
+
+/* Bytes of a column in its row, turned as the row says. */
+static TileValue *turned_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
+    TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
+    if (!tile->log_chunks) return bytes;
+    TileValue *turn = shift_right(gpu, row, 3 - tile->log_chunks);
+    turn = gpu_binary(gpu, TILE_OP_AND, turn, gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1));
+    turn = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, CHUNK_BYTES));
+    return gpu_binary(gpu, TILE_OP_XOR, bytes, turn);
+}
+
+static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row) {
+    return tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
+}
+
+GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
+                     bool transposed) {
+    GpuPlaces places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
+    TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
+              *column = gpu_thread_index(gpu, layout, places.axis[1]);
+    places.rows = row_address(gpu, tile, pointer, row);
+    places.column = turned_column(gpu, tile, row, column);
+    return places;
+}
+
+/* Thread and register have no bit of an index in common, and pieces are whole rounds of the turn. */
+TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
+    Gpu *gpu = places->gpu;
+    const GpuSharedTile *tile = &places->tile;
+    int64_t row = gpu_register_index(&places->layout, places->axis[0], reg),
+            bytes = gpu_register_index(&places->layout, places->axis[1], reg) * tile_scalar_bytes(tile->scalar),
+            turning = (INT64_C(1) << tile->log_chunks) - 1;
+    int64_t chunk = (bytes / CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
+    TileValue **at = &places->at[chunk];
+    if (!*at) {
+        TileValue *column = places->column;
+        if (chunk) column = gpu_binary(gpu, TILE_OP_XOR, column, gpu_i64(gpu, chunk * CHUNK_BYTES));
+        *at = tile_build_ptr_add(&gpu->b, places->rows, column);
+    }
+    int64_t more = row * tile->row_bytes + (bytes & ~(turning * CHUNK_BYTES));
+    return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
+}
+
+/* ---- whole tiles ---- */
+
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer) {
+    TileLayout layout = gpu_layout(gpu, type);
+    GpuSharedTile tile = gpu_shared_tile(type);
+    GpuPlaces places = gpu_places(gpu, pointer, &tile, &layout, false);
+    TileValue *first = gpu_holds_first_copy(gpu, &layout);
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_place(&places, r), first, 0);
+}
+
+void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
+    const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
+    TileLayout layout = gpu_layout(gpu, type);
+    GpuSharedTile tile = gpu_shared_tile(type);
+    GpuPlaces places = gpu_places(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
+    uint32_t count = tile_layout_registers(&layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++)
+        registers[r] = tile_build_load(&gpu->b, scalar, gpu_place(&places, r), NULL, NULL, 0);
+    tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
+}
+
+/* ---- copies ---- */
+
+typedef struct Copy {
+    Gpu *gpu;
+    GpuAccess access;
+    GpuSharedTile tile;
+    TileValue *to;
+    const GpuDimension *dimension[2]; /* of the tile's rows and columns */
+} Copy;
+
+/* Can chunks be copied as they are? One answer for the whole block. NULL: never. */
+static TileValue *lies_in_chunks(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    GpuAccess *access = &copy->access;
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    unsigned size = tile_scalar_bytes(copy->tile.scalar);
+    if (!unit || gpu_aligned_width(access, CHUNK_BYTES / size) * size != CHUNK_BYTES) return NULL;
+    TileValue *fits = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size));
+    fits = gpu_and(gpu, fits, gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
+    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
+    for (unsigned d = 0; d < access->rank; d++)
+        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
+    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, CHUNK_BYTES - 1));
+    return gpu_and(gpu, fits, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+}
+
+static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *lane) {
+    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo),
+                   gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
+}
+
+static TileValue *lane_of(Copy *copy, unsigned axis, uint32_t reg) {
+    Gpu *gpu = copy->gpu;
+    TileValue *own = gpu_thread_index(gpu, &copy->access.layout, axis);
+    int64_t more = gpu_register_index(&copy->access.layout, axis, reg);
+    return more ? gpu_binary(gpu, TILE_OP_ADD, own, gpu_i64(gpu, more)) : own;
+}
+
+/* How many bytes of a register's chunk are valid. */
+static TileValue *valid_bytes(Copy *copy, uint32_t reg) {
+    Gpu *gpu = copy->gpu;
+    TileValue *row = gpu_and(gpu, copy->access.inside, is_valid(gpu, copy->dimension[0], lane_of(copy, 0, reg)));
+    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, lane_of(copy, 1, reg));
+    left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
+    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, CHUNK_BYTES)), gpu_i64(gpu, 0));
+    left = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, left, gpu_i64(gpu, 0));
+    return tile_build_convert(&gpu->b, left, TILE_I32);
+}
+
+static void copy_chunks(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    const TileLayout *layout = &copy->access.layout;
+    GpuPlaces places = gpu_places(gpu, copy->to, &copy->tile, layout, false);
+    uint32_t elements = CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
+    const TileAttribute bytes = {.key = TILE_ATTRIBUTE_BYTES, .integer = CHUNK_BYTES};
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
+        TileValue *operands[] = {gpu_place(&places, r), gpu_access_address(gpu, &copy->access, r),
+                                 valid_bytes(copy, r)};
+        tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &bytes, 1, NULL, 0);
+    }
+}
+
+/* Element by element, in a loop: threads that follow one another take neighbours of a row. */
+static void copy_elements(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    int64_t columns = copy->tile.shape.extent[1], threads = TILE_WARP_THREADS << gpu->log_warps;
+    TileBuilder outer = gpu->b;
+    TileOp *loop = tile_build_for(&outer, gpu->thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
+                                  gpu_i64(gpu, threads), NULL, 0);
+    outer.before = gpu->b.before;
+    gpu->b.block = &loop->regions[0];
+    gpu->b.before = NULL;
+    TileBuilder *b = &gpu->b;
+    TileValue *number = tile_build_bitcast(b, loop->regions[0].arguments[0], TILE_U64);
+    TileValue *row = gpu_binary(gpu, TILE_OP_DIV, number, tile_build_integer(b, number->type, columns));
+    row = tile_build_bitcast(b, row, TILE_I64);
+    TileValue *column = gpu_binary(gpu, TILE_OP_SUB, loop->regions[0].arguments[0],
+                                   gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
+    TileValue *lanes[] = {row, column}, *from = copy->access.origin, *mask = copy->access.inside;
+    for (unsigned a = 0; a < 2; a++) {
+        from = tile_build_ptr_add(b, from, gpu_binary(gpu, TILE_OP_MUL, lanes[a], copy->dimension[a]->per_lane));
+        mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[a], lanes[a]));
+    }
+    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
+    TileValue *value = tile_build_load(b, type, from, mask, tile_build_bits(b, type, 0), 0);
+    TileValue *to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
+                                       turned_column(gpu, &copy->tile, row, column));
+    tile_build_store(b, value, to, NULL, 0);
+    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+    gpu->b = outer;
+}
+
+static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
+    Gpu *gpu = copy->gpu;
+    TileBuilder outer = gpu->b;
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    if (body) body(copy);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    outer.error = gpu->b.error ? gpu->b.error : outer.error;
+    gpu->b = outer;
+}
+
+static void copy_chunks_once(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    TileValue *first = gpu_holds_first_copy(gpu, &copy->access.layout);
+    if (!first) {
+        copy_chunks(copy);
+        return;
+    }
+    TileOp *choice = tile_build_if(&gpu->b, first, NULL, 0);
+    in_region(copy, &choice->regions[0], copy_chunks);
+    in_region(copy, &choice->regions[1], NULL);
+}
+
+void gpu_lower_copy(Gpu *gpu, TileOp *op) {
+    const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
+    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(type), .to = gpu_value(gpu, tile_op_operand(op, 1))};
+    TileLayout layout = gpu_copy_layout(&copy.tile.shape, tile_scalar_bytes(type->scalar), gpu->log_warps);
+    gpu_read_access(gpu, op, 2, type, &layout, &copy.access);
+    for (unsigned d = 0; d < copy.access.rank; d++)
+        if (copy.access.dimensions[d].axis >= 0)
+            copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];
+    TileValue *chunks = lies_in_chunks(&copy);
+    if (!chunks) {
+        copy_elements(&copy);
+        return;
+    }
+    TileOp *choice = tile_build_if(&gpu->b, chunks, NULL, 0);
+    in_region(&copy, &choice->regions[0], copy_chunks_once);
+    in_region(&copy, &choice->regions[1], copy_elements);
+}

@@ -77,6 +77,8 @@ static TileParameter temp_parameter(const TileType *type) {
 static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     const char *name = tile_arena_format(p->scratch, "%s.%u", p->kernel->name, number);
     TileFunc *phase = tile_func_create(p->module, name, TILE_FUNC_PHASE, TILE_FORM_TILE);
+    phase->warps = p->kernel->warps;
+    phase->stages = p->kernel->stages;
     phase->location = p->kernel->location;
     const TileBlock *body = &p->kernel->body;
     for (uint32_t i = 0; i < body->argument_count; i++) {

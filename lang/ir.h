@@ -80,8 +80,8 @@ typedef enum TileName {
     TILE_NAME_COUNT
 } TileName;
 
-/* Threads of a GPU's block at most, and of a warp. */
-enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32 };
+/* Threads of a GPU's block at most, and of a warp; trips of a loop that are under way together. */
+enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16 };
 
 /* Stripes of a reduction along the last axis (see REDUCE in ops.def). */
 enum { TILE_STRIPES = 64 };
@@ -206,6 +206,7 @@ struct TileFunc {
     uint32_t result_count;
     uint64_t scratch_bytes; /* phases: scratch that one thread needs; on a GPU, shared memory of one block */
     uint32_t threads;       /* phases of a GPU: threads of one block; 0 on a CPU */
+    uint32_t warps, stages; /* of GPUs, as the kernel's author wants them; 0: as the compiler thinks best */
     TileLocation location;
 };
 

@@ -601,6 +601,15 @@ static void read_parameter(Reader *r) {
     expect(r, "}");
 }
 
+/* `word = number`; 0 where the word does not stand there. */
+static uint32_t read_count(Reader *r, const char *word, int64_t most, const char *limits) {
+    if (!accept_word(r, word)) return 0;
+    expect(r, "=");
+    int64_t count = read_integer(r);
+    if (count < 1 || count > most) fail(r, limits);
+    return (uint32_t)count;
+}
+
 static void read_func_types(Reader *r) {
     r->types.count = 0;
     if (accept(r, "->")) {
@@ -609,12 +618,9 @@ static void read_func_types(Reader *r) {
     }
     r->func->result_count = (uint32_t)r->types.count;
     r->func->result_types = tile_arena_copy(r->module->arena, r->types.items, r->types.count * sizeof *r->types.items);
-    if (accept_word(r, "threads")) {
-        expect(r, "=");
-        int64_t threads = read_integer(r);
-        if (threads < 1 || threads > TILE_MAX_THREADS) fail(r, "a block has 1 to 1024 threads");
-        r->func->threads = (uint32_t)threads;
-    }
+    r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
+    r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
+    r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
     if (!accept_word(r, "scratch_bytes")) return;
     expect(r, "=");
     int64_t bytes = read_integer(r);

@@ -188,6 +188,18 @@ static bool next_point(Point *point) {
     return false;
 }
 
+static uint32_t limited(int64_t value, int64_t most) { return (uint32_t)(value < 1 ? 1 : value > most ? most : value); }
+
+/* Names that say how a GPU is to run the kernel. */
+static void note_target_names(TileChecker *c, const Point *point) {
+    for (size_t i = 0; i < point->tune->names.count && c->func; i++) {
+        const char *name = point->tune->names.items[i].name;
+        int64_t value = point->values[i][point->at[i]];
+        if (strcmp(name, "warps") == 0) c->func->warps = limited(value, TILE_MAX_THREADS / TILE_WARP_THREADS);
+        if (strcmp(name, "stages") == 0) c->func->stages = limited(value, TILE_MAX_STAGES);
+    }
+}
+
 static bool bind_tune(TileChecker *c, const TileTune *tune) {
     enum { MOST_POINTS = 65536 };
     Point point;
@@ -195,6 +207,7 @@ static bool bind_tune(TileChecker *c, const TileTune *tune) {
     size_t bounds = c->bounds.count;
     for (unsigned tried = 0; tried < MOST_POINTS; tried++) {
         bind_point(c, &point);
+        note_target_names(c, &point);
         if (!tune->where) return true;
         TileMeaning m = tile_check_condition(c, tune->where);
         if (tile_is_error(&m)) return false;

@@ -82,14 +82,16 @@ static unsigned floor_log2(int64_t value) { return 63u - (unsigned)__builtin_clz
 
 /* As many warps as leave each thread its sums, and no more than there are blocks of an instruction. They stand so that
  * the block of a warp is near a square, which reads its operands least, or along the rows. */
-static void place_warps(Search *search) {
+static void place_warps(Search *search, unsigned wanted) {
     GpuDots *dots = &search->dots;
     TileLayoutShape shape = gpu_dot_shape(dots->types[0]);
     unsigned m = floor_log2(shape.extent[0] & -shape.extent[0]), n = floor_log2(shape.extent[1] & -shape.extent[1]);
-    unsigned log = floor_log2(shape.extent[0]) + floor_log2(shape.extent[1]);
+    unsigned log = floor_log2(shape.extent[0]) + floor_log2(shape.extent[1]), asked = 0;
+    while (wanted && (UINT32_C(2) << asked) <= wanted) asked++;
     unsigned warps = log > LOG_SUMS_OF_A_THREAD + TILE_LANE_BITS ? log - LOG_SUMS_OF_A_THREAD - TILE_LANE_BITS : 0;
     if (warps < LOG_WARPS) warps = LOG_WARPS;
     if (warps > MOST_LOG_WARPS) warps = MOST_LOG_WARPS;
+    if (wanted) warps = asked;
     unsigned rows = m - floor_log2(M), columns = n - floor_log2(N);
     while (dots->log_warps_m + dots->log_warps_n < warps) {
         bool more_rows = dots->log_warps_m < rows, more_columns = dots->log_warps_n < columns;
@@ -103,12 +105,11 @@ static void place_warps(Search *search) {
 }
 
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
-    (void)func;
     Search search = {0};
     search_block(&search, body);
     if (search.others || search.too_many || !search.dots.count) return (GpuDots){0};
     search.rows |= search.dots.count > 1;
-    place_warps(&search);
+    place_warps(&search, func->warps);
     return search.dots;
 }
 

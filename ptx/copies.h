@@ -1,0 +1,23 @@
+/* Loads whose tiles go straight to shared memory, where tensor cores take them from. Shared by gpu-pipeline and
+ * gpu-dot-operands; private to ptx/. */
+#ifndef TILE_PTX_COPIES_H
+#define TILE_PTX_COPIES_H
+
+#include "lang/build.h"
+#include "ptx/dot.h"
+
+/* May a copy_tile and a shared_tile stand for the load? It has two axes of ranges, no mask and no fill but 0, and only
+ * products for mma use it, through exchanges of its axes and fills with 0 of lanes that are invalid anyway. */
+bool gpu_load_is_copied(const TileOp *load);
+/* Shared memory that its tile takes. */
+int64_t gpu_load_bytes(const TileOp *load);
+/* The tile at `place` takes the load's place, without the fills; the load goes. */
+void gpu_replace_load(TileBuilder *b, TileOp *load, TileValue *place);
+/* Copies of the load's tile to `place`; operands are looked up in `map`, which may be NULL. */
+void gpu_build_copy(TileBuilder *b, const TileOp *load, TileValue *place, const TileMap *map);
+/* Ops without operands and results. */
+void gpu_build_plain(TileBuilder *b, TileOpId id);
+void gpu_build_wait(TileBuilder *b, int64_t pending);
+TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes);
+
+#endif

@@ -1,0 +1,74 @@
+/* Purpose: bring what products for tensor cores take from memory to shared memory, where no loop does it ahead: the
+load
+ * becomes a copy that is waited for.
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,
+ *                          %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 16} : i64
+ *       %acc = const {value = 0.0} : f32[16, 16]
+ *       %x = load_tile %a, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *       %y = permute %x {axes = [1, 0]} : f16[16, 16]
+ *       %z = dot %x, %y, %acc : f32[16, 16]
+ *       store_tile %c, %z, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,
+ *                          %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 16} : i64
+ *       %acc = const {value = 0.0} : f32[16, 16]
+ *       %0 = buffer {bytes = 512, align = 128} : ptr<shared>
+ *       barrier
+ *       copy_tile %a, %0, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], types = [f16[16,
+ *           16]]}
+ *       copy_commit
+ *       copy_wait {pending = 0}
+ *       barrier
+ *       %x = shared_tile %0 : f16[16, 16]
+ *       %y = permute %x {axes = [1, 0]} : f16[16, 16]
+ *       %z = dot %x, %y, %acc : f32[16, 16]
+ *       store_tile %c, %z, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * Needs: gpu-pipeline, which takes the loads of loops. Keeps: tile form. Cost: linear. */
+#include "ptx/copies.h"
+#include "ptx/passes.h"
+
+/* The barrier in front is for whoever reads the buffer from the last time. */
+static void copy_load(TileBuilder *b, TileOp *load) {
+    TileValue *place = gpu_build_buffer(b, gpu_load_bytes(load));
+    gpu_build_plain(b, TILE_OP_BARRIER);
+    gpu_build_copy(b, load, place, NULL);
+    gpu_build_plain(b, TILE_OP_COPY_COMMIT);
+    gpu_build_wait(b, 0);
+    gpu_build_plain(b, TILE_OP_BARRIER);
+    gpu_replace_load(b, load, place);
+}
+
+typedef TILE_LIST(TileOp *) Loads;
+
+static void find_loads(TilePassContext *context, const TileBlock *block, Loads *loads) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        if (gpu_load_is_copied(op)) tile_list_push(context->scratch, loads, op);
+        for (unsigned i = 0; i < op->region_count; i++) find_loads(context, &op->regions[i], loads);
+    }
+}
+
+TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) {
+    const char *error = NULL;
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
+    Loads loads = {0};
+    find_loads(context, &func->body, &loads);
+    for (size_t i = 0; i < loads.count; i++) {
+        TileBuilder b = tile_builder_before(context->module, loads.items[i]);
+        copy_load(&b, loads.items[i]);
+        if (b.error) error = b.error;
+    }
+    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-dot-operands: %s", error);
+    return loads.count ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/target.h"
+#include "driver/cached.h"
 #include "driver/image.h"
 #include "lang/assertion.h"
 #include "lang/execute.h"
@@ -29,6 +30,13 @@ static void destroy_code(TileImageCode *code) {
     tile_arena_destroy(built->arena);
     pthread_mutex_destroy(&built->mutex);
     free(built);
+}
+
+static bool is_gpu(const TileUnit *unit) { return unit->input->target->kind == TILE_TARGET_GPU; }
+
+/* For a machine that is not this one. */
+static bool is_foreign(const TileUnit *unit) {
+    return unit->input->foreign && !is_gpu(unit) && !tile_cpu_target_usable(unit->input->target);
 }
 
 /* ---- native code ---- */
@@ -110,28 +118,75 @@ static tile_status build_native(TileUnit *unit, const TileFunc *kernel, const Ti
                                 const TileImageRequest *request, BuiltCode *built) {
     TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
-    if (unit->input->foreign && !tile_cpu_target_usable(unit->input->target))
-        return link_foreign(unit, kernel, signature, request, built);
+    if (is_foreign(unit)) return link_foreign(unit, kernel, signature, request, built);
     tile_status status = tile_object_load(unit->code.data, unit->code.size, &built->loaded, &unit->message);
     if (status == TILE_OK) status = link_phases(unit, kernel, built);
     tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
     return status;
 }
 
-static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
-    uint32_t count = built->code.phase_count;
+/* What the launcher and the cache have to know of the phases. */
+static TileCudaPhase *list_phases(TileUnit *unit, const TileFunc *kernel, uint32_t count) {
     TileCudaPhase *phases = TILE_NEW_ARRAY(unit->arena, TileCudaPhase, count);
-    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
     for (uint32_t i = 0; i < count; i++) {
         enum { SYMBOL_BYTES = 512 };
         const TileFunc *func = find_phase(unit, kernel, i);
-        char *symbol = tile_arena_alloc(unit->arena, SYMBOL_BYTES);
-        tile_bridge_symbol(func, symbol, SYMBOL_BYTES);
+        char *symbol = (char *)func->name;
+        if (is_gpu(unit)) {
+            symbol = tile_arena_alloc(unit->arena, SYMBOL_BYTES);
+            tile_bridge_symbol(func, symbol, SYMBOL_BYTES);
+        }
         phases[i] = (TileCudaPhase){symbol, func->threads, func->scratch_bytes};
     }
+    return phases;
+}
+
+static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+    uint32_t count = built->code.phase_count;
+    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
+    TileCudaPhase *phases = list_phases(unit, kernel, count);
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
     built->code.gpu = tile_cuda_module_create(unit->code.data, unit->code.size, phases, count);
     return built->code.gpu ? TILE_OK : TILE_OUT_OF_MEMORY;
+}
+
+/* ---- code from the disk ---- */
+
+static void keep(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature, const TileCodeKey *key,
+                 const BuiltCode *built) {
+    TileCached cached = {.phases = list_phases(unit, kernel, built->code.phase_count),
+                         .phase_count = built->code.phase_count,
+                         .code = unit->code.data,
+                         .code_bytes = unit->code.size};
+    tile_cached_put(unit, key, signature, &built->code, &cached);
+}
+
+static tile_status load_cached(TileUnit *unit, const TileCached *cached, const TileImageSignature *signature,
+                               BuiltCode *built) {
+    TilePhaseEntry *entries = TILE_NEW_ARRAY(unit->arena, TilePhaseEntry, cached->phase_count);
+    if (!is_gpu(unit)) TILE_TRY(tile_object_load(cached->code, cached->code_bytes, &built->loaded, &unit->message));
+    for (uint32_t i = 0; i < cached->phase_count && !is_gpu(unit); i++) {
+        void *entry;
+        TILE_TRY(tile_loaded_find(built->loaded, cached->phases[i].symbol, &entry, &unit->message));
+        memcpy(&entries[i], &entry, sizeof entry);
+    }
+    TILE_TRY(tile_cached_read(cached, built->arena, entries, signature, &built->code));
+    if (!is_gpu(unit)) return TILE_OK;
+    built->code.gpu = tile_cuda_module_create(cached->code, cached->code_bytes, cached->phases, cached->phase_count);
+    return built->code.gpu ? TILE_OK : TILE_OUT_OF_MEMORY;
+}
+
+/* False where it has to be compiled, also because what the cache has cannot be loaded. */
+static bool restore(TileUnit *unit, const TileImageSignature *signature, const TileCodeKey *key, BuiltCode *built) {
+    TileCached cached;
+    if (!tile_cached_get(unit, key, signature, &cached)) return false;
+    bool good = load_cached(unit, &cached, signature, built) == TILE_OK;
+    tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
+    if (good) return true;
+    tile_loaded_release(built->loaded);
+    built->loaded = NULL;
+    unit->message.length = 0;
+    return false;
 }
 
 /* ---- code for the executor ---- */
@@ -250,21 +305,28 @@ tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSi
     return TILE_OK;
 }
 
-static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                         const TileImageRequest *request, BuiltCode *built) {
-    const TileInput *input = unit->input;
-    TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
-    TileExplanation *explanation = input->compiler->explanation;
-    if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
-    if (input->target && !(input->flags & TILE_COMPILE_EMULATE))
-        return input->target->kind == TILE_TARGET_GPU ? build_gpu(unit, kernel, built)
-                                                      : build_native(unit, kernel, signature, request, built);
+static tile_status build_executed(TileUnit *unit, TileFunc *kernel, BuiltCode *built) {
     built->unit = unit;
     built->kernel = kernel;
-    built->machine = input->target != NULL;
+    built->machine = unit->input->target != NULL;
     built->code.interpret = interpret;
     built->code.temp_count = 0; /* the executor makes its own */
     unit->keep = true;
+    return TILE_OK;
+}
+
+static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
+                         const TileImageRequest *request, BuiltCode *built) {
+    const TileInput *input = unit->input;
+    bool executed = !input->target || (input->flags & TILE_COMPILE_EMULATE);
+    TileCodeKey key;
+    bool kept = input->compiler->cache && !executed && !is_foreign(unit) && !unit->verify &&
+                tile_cached_key(unit, kernel, signature, request, &key);
+    if (kept && restore(unit, signature, &key, built)) return TILE_OK;
+    TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
+    if (executed) return build_executed(unit, kernel, built);
+    TILE_TRY(is_gpu(unit) ? build_gpu(unit, kernel, built) : build_native(unit, kernel, signature, request, built));
+    if (kept) keep(unit, kernel, signature, &key, built);
     return TILE_OK;
 }
 

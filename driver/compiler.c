@@ -28,6 +28,7 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     tile_arena_set_guard(created->arena, NULL);
     created->import_paths = paths;
     created->import_path_count = options.import_path_count;
+    created->cache = tile_code_cache_open(NULL, 0);
     atomic_store(&created->references, 1);
     pthread_mutex_init(&created->mutex, NULL);
     *compiler = created;
@@ -47,6 +48,7 @@ void tile_compiler_destroy(TileCompiler *compiler) {
     if (!compiler || atomic_fetch_sub(&compiler->references, 1) > 1) return;
     for (int i = 0; i < compiler->idle_count; i++) tile_bridge_destroy(compiler->idle[i]);
     pthread_mutex_destroy(&compiler->mutex);
+    tile_code_cache_close(compiler->cache);
     tile_arena_destroy(compiler->arena);
     free(compiler);
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "driver/cache.h"
 #include "driver/compile.h"
 #include "driver/explain.h"
 #include "lang/target.h"
@@ -22,6 +23,7 @@ struct TileCompiler {
     pthread_mutex_t mutex;
     TileBridge *idle[TILE_IDLE_BRIDGES]; /* bridges at rest, each with an MLIR context that is ready */
     int idle_count;
+    TileCodeCache *cache;       /* on disk, or NULL */
     const TileForeign *foreign; /* see tile_compiler_emulate */
     unsigned vector_scale;
     uint64_t schedule_seed;

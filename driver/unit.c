@@ -80,6 +80,7 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
 
 void tile_unit_destroy(TileUnit *unit) {
     tile_code_release(&unit->code);
+    free(unit->cached);
     if (unit->bridge) tile_compiler_give_bridge(unit->input->compiler, unit->bridge);
     tile_module_destroy(unit->module);
     tile_ir_context_destroy(unit->context);

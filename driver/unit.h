@@ -16,6 +16,7 @@ typedef struct TileUnit {
     TileText message;    /* words for a failure that the diagnostics do not tell */
     jmp_buf guard;       /* where memory that has run out leads */
     TileBridge *bridge;  /* once code was emitted */
+    void *cached; /* of the disk cache; to be freed */
     TileCode code;       /* emitted last */
     uint64_t clock;      /* end of the last step */
     TileRemarks remarks; /* of the passes, where they are asked for */

@@ -169,6 +169,12 @@ static const TileCommand commands[] = {
      "where it is installed or TILE_PTXAS names it. KIND json describes the kernels and their parameters.\n",
      tile_command_emit, emit_options},
     {"backends", "", "list what can run here, and why not", "", tile_command_backends, NULL},
+    {"cache", "[ls|clear|verify]", "list, empty or check the disk cache of compiled code",
+     "Code that was compiled for a launch is kept in $TILE_CACHE_DIR, else $XDG_CACHE_HOME/tile, else ~/.cache/tile, and\n"
+     "is loaded by later processes. Files beyond $TILE_CACHE_BYTES, 1 GiB if not given, go, the longest unused first.\n"
+     "An empty TILE_CACHE_DIR keeps nothing. ls shows key, bytes, last use, kernel and target of each file; verify reads\n"
+     "all of them and removes those that are damaged, which a launch would do too.\n",
+     tile_command_cache, NULL},
     {"completions", "bash|zsh|fish", "print a shell's completions of tilec",
      "For this session: source <(tilec completions bash). Installed packages have them already.\n",
      tile_command_completions, NULL},

@@ -4,19 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024, ALIGNMENT = 16 };
+enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024, ALIGNMENT = TILE_ARENA_ALIGNMENT };
 
-typedef struct Block Block;
-struct Block {
+typedef struct TileArenaBlock Block;
+struct TileArenaBlock {
     Block *next;
     size_t size;
-};
-
-struct TileArena {
-    Block *blocks;
-    char *position, *end;
-    size_t next_size, total, limit;
-    jmp_buf *guard;
 };
 
 TileArena *tile_arena_create(TileArena *parent) {
@@ -64,44 +57,18 @@ static void add_block(TileArena *arena, size_t size) {
     if (arena->next_size < LARGEST_BLOCK) arena->next_size *= 2;
 }
 
-/* Most blocks are small, and a call of memset would cost more than the stores. */
-static void clear(void *memory, size_t size) {
-    typedef struct Unit {
-        uint64_t halves[2];
-    } Unit;
-    static const Unit zero;
-    _Static_assert(sizeof(Unit) == ALIGNMENT, "blocks are whole units");
-    Unit *units = memory;
-    switch (size / ALIGNMENT) {
-    case 12: units[11] = zero; __attribute__((fallthrough));
-    case 11: units[10] = zero; __attribute__((fallthrough));
-    case 10: units[9] = zero; __attribute__((fallthrough));
-    case 9: units[8] = zero; __attribute__((fallthrough));
-    case 8: units[7] = zero; __attribute__((fallthrough));
-    case 7: units[6] = zero; __attribute__((fallthrough));
-    case 6: units[5] = zero; __attribute__((fallthrough));
-    case 5: units[4] = zero; __attribute__((fallthrough));
-    case 4: units[3] = zero; __attribute__((fallthrough));
-    case 3: units[2] = zero; __attribute__((fallthrough));
-    case 2: units[1] = zero; __attribute__((fallthrough));
-    case 1: units[0] = zero; return;
-    default: memset(memory, 0, size);
-    }
-}
-
-void *tile_arena_alloc(TileArena *arena, size_t size) {
-    if (size > SIZE_MAX - ALIGNMENT) out_of_memory(arena);
-    size = size ? (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1) : ALIGNMENT;
-    if (!arena->position || (size_t)(arena->end - arena->position) < size) add_block(arena, size);
+void *tile_arena_begin_block(TileArena *arena, size_t size) {
+    add_block(arena, size);
     void *result = arena->position;
     arena->position += size;
-    clear(result, size);
     return result;
 }
 
 void *tile_arena_grow(TileArena *arena, const void *old, size_t old_size, size_t new_size) {
-    void *result = tile_arena_alloc(arena, new_size);
-    if (old_size) memcpy(result, old, old_size < new_size ? old_size : new_size);
+    char *result = tile_arena_take(arena, new_size);
+    size_t kept = old_size < new_size ? old_size : new_size;
+    if (kept) memcpy(result, old, kept);
+    if (kept < new_size) memset(result + kept, 0, new_size - kept);
     return result;
 }
 
@@ -110,8 +77,9 @@ void *tile_arena_copy(TileArena *arena, const void *data, size_t size) {
 }
 
 char *tile_arena_string(TileArena *arena, const char *text, size_t length) {
-    char *result = tile_arena_alloc(arena, length + 1);
+    char *result = tile_arena_take(arena, length + 1);
     if (length) memcpy(result, text, length);
+    result[length] = 0;
     return result;
 }
 

@@ -11,10 +11,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tile/status.h"
 
-typedef struct TileArena TileArena;
+/* Public only so that what follows can be inlined. */
+typedef struct TileArena {
+    struct TileArenaBlock *blocks;
+    char *position, *end;
+    size_t next_size, total, limit;
+    jmp_buf *guard;
+} TileArena;
 
 /* NULL if out of memory. `parent` may be NULL; otherwise the new arena uses the parent's guard. */
 TileArena *tile_arena_create(TileArena *parent);
@@ -25,8 +32,28 @@ void tile_arena_set_guard(TileArena *arena, jmp_buf *guard);
 void tile_arena_set_limit(TileArena *arena, size_t limit);
 size_t tile_arena_bytes(const TileArena *arena);
 
-/* Zeroed memory aligned to 16 bytes; never NULL. A size of 0 gives a valid pointer. */
-void *tile_arena_alloc(TileArena *arena, size_t size);
+enum { TILE_ARENA_ALIGNMENT = 16 };
+/* `size` bytes of a new block, as they are; size is rounded already. */
+void *tile_arena_begin_block(TileArena *arena, size_t size);
+
+/* Memory as it is, aligned to 16 bytes, for what is filled at once; never NULL. A size of 0 gives a valid pointer. */
+static inline void *tile_arena_take(TileArena *arena, size_t size) {
+    size_t mask = TILE_ARENA_ALIGNMENT - 1;
+    size_t rounded = size == 0                ? TILE_ARENA_ALIGNMENT
+                     : size > SIZE_MAX - mask ? SIZE_MAX - mask
+                                              : (size + mask) & ~mask;
+    char *result = arena->position;
+    if ((size_t)(arena->end - result) < rounded) return tile_arena_begin_block(arena, rounded);
+    arena->position = result + rounded;
+    return result;
+}
+
+/* Zeroed memory. More than there can be does not come back, and is not cleared. */
+static inline void *tile_arena_alloc(TileArena *arena, size_t size) {
+    void *result = tile_arena_take(arena, size);
+    return size <= PTRDIFF_MAX ? memset(result, 0, size) : result;
+}
+
 /* A larger copy of `old` (which may be NULL), the rest zeroed. The old block is not reused. */
 void *tile_arena_grow(TileArena *arena, const void *old, size_t old_size, size_t new_size);
 void *tile_arena_copy(TileArena *arena, const void *data, size_t size);

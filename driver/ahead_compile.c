@@ -156,7 +156,7 @@ static tile_status list_exports(TileUnit *unit, void *state) {
     tile_arena_set_guard(build->arena, &unit->guard);
     build->exports.count = listing->export_count;
     build->dependencies.count = listing->dependency_count;
-    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify));
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL));
     keep_dependencies(listing, unit);
     TILE_TRY(graft_exports(listing, unit));
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));

@@ -91,8 +91,7 @@ static tile_status check_settings(TileUnit *unit, const TileProgramInfo *program
 
 static tile_status check_program(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
-    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify));
-    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, &program));
     tile_list_exported(unit->arena, &program);
     TILE_TRY(check_settings(unit, &program));
     TILE_TRY(tile_signatures_create(unit, &program, state));

@@ -17,8 +17,9 @@ static tile_status parse(TileUnit *unit) {
     TileImporter importer = tile_unit_importer(unit);
     TILE_TRY(tile_resolve_imports(unit->diagnostics, unit->ast, &importer));
     /* What is wrong with items that could be read is said too. */
-    tile_status rest =
-        status == TILE_OK ? TILE_OK : tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify);
+    tile_status rest = status == TILE_OK
+                           ? TILE_OK
+                           : tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL);
     if (status != TILE_OK) return rest == TILE_OK ? status : rest;
     tile_input_step(unit->input, TILE_STEP_PARSE, &unit->clock);
     return TILE_OK;

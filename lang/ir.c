@@ -206,17 +206,20 @@ bool tile_value_has_one_use(const TileValue *value) { return value->first_use &&
 
 TileOp *tile_op_create(TileModule *module, TileOpId id, TileLocation location, TileValue *const *operands,
                        unsigned operand_count, const TileType *const *result_types, unsigned result_count) {
-    TileOp *op = TILE_NEW(module->arena, TileOp);
-    op->id = (uint16_t)id;
-    op->location = location;
-    op->operand_count = op->operand_capacity = operand_count;
-    op->operands = operand_count ? TILE_NEW_ARRAY(module->arena, TileUse, operand_count) : NULL;
+    _Static_assert(_Alignof(TileUse) <= _Alignof(TileOp) && _Alignof(TileValue) <= _Alignof(TileUse) &&
+                       sizeof(TileOp) % _Alignof(TileUse) == 0 && sizeof(TileUse) % _Alignof(TileValue) == 0,
+                   "an op, its operands and its results lie behind one another");
+    TileOp *op = tile_arena_take(module->arena,
+                                 sizeof(TileOp) + operand_count * sizeof(TileUse) + result_count * sizeof(TileValue));
+    *op = (TileOp){
+        .id = (uint16_t)id, .location = location, .operand_count = operand_count, .operand_capacity = operand_count};
+    op->operands = operand_count ? (TileUse *)(op + 1) : NULL;
     for (unsigned i = 0; i < operand_count; i++) {
         op->operands[i] = (TileUse){.user = op, .index = i};
         link_use(&op->operands[i], operands[i]);
     }
     op->result_count = (uint16_t)result_count;
-    op->results = result_count ? TILE_NEW_ARRAY(module->arena, TileValue, result_count) : NULL;
+    op->results = result_count ? (TileValue *)((TileUse *)(op + 1) + operand_count) : NULL;
     for (unsigned i = 0; i < result_count; i++)
         op->results[i] = (TileValue){.type = result_types[i], .op = op, .index = i};
     op->region_count = (uint16_t)tile_op_info(id)->regions;

@@ -18,7 +18,7 @@ TileScalarClass tile_scalar_class(TileScalar scalar) { return (TileScalarClass)s
 
 bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar) {
     for (int i = 0; i < TILE_SCALAR_COUNT; i++) {
-        if (scalars[i].length == length && memcmp(scalars[i].name, name, length) == 0) {
+        if (scalars[i].length == length && *scalars[i].name == *name && memcmp(scalars[i].name, name, length) == 0) {
             *scalar = (TileScalar)i;
             return true;
         }

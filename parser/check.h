@@ -44,8 +44,9 @@ struct TileAtom {
     TileValue *key;                   /* MASK: the index tile that it guards, or the mask itself */
     bool holds_first;                 /* INTERVAL: lane 0 is inside, whatever the values are */
     TileSpan span;
-    const char *words; /* for messages: "lanes of `n` past N" */
-    size_t cache;      /* the emitter's */
+    const TileSum *limit; /* INTERVAL without dim: of the range */
+    const char *words;    /* MASK without dim: what is not valid */
+    size_t cache;         /* the emitter's */
 };
 
 typedef struct TileValidEntry {
@@ -449,6 +450,8 @@ TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSu
 /* `guard`: where the index tile `key` itself is valid, which `mask` takes into account. */
 TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, const TileValidity *guard,
                          TileSpan span, const char *words);
+/* What is not valid, for messages: "the lanes of `n` past N". */
+const char *tile_atom_words(TileChecker *c, const TileAtom *atom);
 const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
                                    TileSpan where);
 const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, const TileValidity *b);

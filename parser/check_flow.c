@@ -123,7 +123,7 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
         const TileValidEntry *entry = &m->valid->entries[i];
         if (entry->atom->birth <= join->start) continue;
         TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, entry->atom->words);
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, tile_atom_words(c, entry->atom));
         tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
         if (entry->where.file)
             tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else 0)", tile_span_text(c, entry->where));

@@ -133,7 +133,8 @@ static const char *zeros(TileChecker *c, unsigned count) {
 
 static bool fail_init(TileChecker *c, const Fold *fold, const TileValidEntry *entry) {
     const char *why = "an exclusive scan begins with it";
-    if (entry) why = tile_arena_format(c->arena, "a line may have no valid element: %s", entry->atom->words);
+    if (entry)
+        why = tile_arena_format(c->arena, "a line may have no valid element: %s", tile_atom_words(c, entry->atom));
     TileSpan span = fold->call->span;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_INIT, span, fold->name, why);
     if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");

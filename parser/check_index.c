@@ -76,8 +76,6 @@ static void add_interval(TileChecker *c, Access *access, unsigned d, const TileR
     if (!atom.lo && !atom.hi) return;
     bool unshifted = range->first == range->root->first && range->step == range->root->step;
     atom.birth = unshifted ? range->root->birth : range->birth;
-    atom.words =
-        tile_arena_format(c->arena, "the lanes of `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
 }
 
@@ -132,10 +130,8 @@ static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m
     access->kinds[d] = TILE_ACCESS_GATHER;
     access->gathers[d] = m.value;
     access->axis_of[d] = access->gather_axis;
-    const char *words =
-        tile_arena_format(c->arena, "the indices `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     const int8_t map[] = {(int8_t)access->gather_axis};
-    TileAtom *atom = tile_atom_mask(c, index_mask(c, &m, dim), key, dim, m.valid, span, words);
+    TileAtom *atom = tile_atom_mask(c, index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
     access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
     access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
     return true;
@@ -444,7 +440,7 @@ static bool check_covers(TileChecker *c, const Access *access, const TileMeaning
     const TileValidEntry *missing = tile_valid_missing(value->valid, within);
     if (missing && !skip) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
-                                          access->tensor->name, missing->atom->words);
+                                          access->tensor->name, tile_atom_words(c, missing->atom));
         tile_diagnostic_note(c->diagnostics, d, missing->atom->span,
                              "what may be invalid begins here; `else skip` leaves those elements as they were");
         TileSpan place = missing->where.file ? missing->where : expr->span;

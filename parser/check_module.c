@@ -430,12 +430,11 @@ static bool renew_arena(ModuleCheck *check) {
     return check->arena != NULL;
 }
 
-static tile_status check_exports(ModuleCheck *check) {
-    TileProgramInfo info;
-    TILE_TRY(tile_list_kernels(check->diagnostics, check->ast, &info));
+static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
+    TILE_TRY(tile_list_kernels(check->diagnostics, check->ast, program));
     tile_status result = TILE_OK;
-    for (size_t i = 0; i < info.exports.count; i++) {
-        const TileExportInfo *export = &info.exports.items[i];
+    for (size_t i = 0; i < program->exports.count; i++) {
+        const TileExportInfo *export = &program->exports.items[i];
         const TileItem *kernel = find_kernel(check->ast, export->kernel);
         TileLowerOptions options = {.bindings = export->bindings.items, .binding_count = export->bindings.count};
         tile_status status = check_instance(check, kernel, &options, false);
@@ -459,7 +458,9 @@ static tile_status check_item(ModuleCheck *check, const TileItem *item) {
     return TILE_OK;
 }
 
-tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify) {
+tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                              TileProgramInfo *program) {
+    TileProgramInfo own;
     uint32_t errors = diagnostics->error_count;
     ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast, .verify = verify};
     tile_status result = TILE_OK;
@@ -471,7 +472,7 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
         if (status != TILE_OK) result = status;
         if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     }
-    if (result == TILE_OK) result = check_exports(&check);
+    if (result == TILE_OK) result = check_exports(&check, program ? program : &own);
     tile_arena_destroy(check.arena);
     if (result == TILE_OK && diagnostics->error_count != errors) result = TILE_INVALID_SOURCE;
     return result;

@@ -42,9 +42,6 @@ static const TileSum *minus_one(TileChecker *c, const TileSum *sum) {
 }
 
 static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit) {
-    const char *words =
-        range->name ? tile_arena_format(c->arena, "the lanes of `%s` past %s", range->name, tile_sum_words(c, limit))
-                    : tile_arena_format(c->arena, "the lanes past %s", tile_sum_words(c, limit));
     range->lanes = tile_atom_interval(
         c, (TileAtom){.root = range,
                       .first = range->first,
@@ -53,7 +50,7 @@ static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit) {
                       .birth = range->birth,
                       .hi = tile_sum_min(&c->sums, range->size, tile_sum_subtract(&c->sums, limit, range->first)),
                       .span = range->span,
-                      .words = words});
+                      .limit = limit});
 }
 
 /* Lanes first .. first + size, valid below `limit`. The lanes that are, `limit - first`, are no more than that unless

@@ -56,27 +56,28 @@ TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
     return tile_error_meaning();
 }
 
+static bool is_any(TileScalar scalar) { return scalar < TILE_SCALAR_COUNT; }
+static bool is_number(TileScalar scalar) { return tile_scalar_is_int(scalar) || tile_scalar_is_float(scalar); }
+static bool is_int(TileScalar scalar) { return tile_scalar_is_int(scalar); }
+static bool is_float(TileScalar scalar) { return tile_scalar_is_float(scalar); }
+
 bool tile_class_types(const char *class, uint32_t *types) {
-    uint32_t ints = 0, floats = 0, all = 0;
-    for (int s = 0; s < TILE_SCALAR_COUNT; s++) {
-        all |= 1u << s;
-        if (tile_scalar_is_int((TileScalar)s)) ints |= 1u << s;
-        if (tile_scalar_is_float((TileScalar)s)) floats |= 1u << s;
-    }
+    static const struct {
+        const char *name;
+        bool (*has)(TileScalar scalar);
+    } classes[] = {{"any", is_any}, {"num", is_number}, {"int", is_int}, {"float", is_float}};
     TileScalar scalar;
-    if (strcmp(class, "any") == 0)
-        *types |= all;
-    else if (strcmp(class, "num") == 0)
-        *types |= ints | floats;
-    else if (strcmp(class, "int") == 0)
-        *types |= ints;
-    else if (strcmp(class, "float") == 0)
-        *types |= floats;
-    else if (tile_scalar_find(class, strlen(class), &scalar))
+    if (tile_scalar_find(class, strlen(class), &scalar)) {
         *types |= 1u << scalar;
-    else
-        return false;
-    return true;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (strcmp(class, classes[i].name) != 0) continue;
+        for (int s = 0; s < TILE_SCALAR_COUNT; s++)
+            if (classes[i].has((TileScalar)s)) *types |= 1u << s;
+        return true;
+    }
+    return false;
 }
 
 /* ---- operands of one type ---- */

@@ -133,9 +133,10 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
 /* ---- checking and lowering ---- */
 
 /* Checks all items, generic ones at one or two representative instances. `verify`: what becomes of kernels, too, in
- * which an error is ours; where it is off, lowering finds them. */
-tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
-                              bool verify) TILE_MUST_CHECK;
+ * which an error is ours; where it is off, lowering finds them. `program` (may be NULL): its kernels, as
+ * tile_list_kernels lists them, where all is right. */
+tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                              TileProgramInfo *program) TILE_MUST_CHECK;
 
 /* `target` ("cpu", "gpu" or NULL) chooses among tune clauses. The function of the module has the kernel's name. */
 typedef struct TileLowerOptions {

@@ -97,6 +97,6 @@ static const char *const reserved[] = {"alignas",
 
 bool tile_is_reserved_in_c(const char *name) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        if (strcmp(reserved[i], name) == 0) return true;
+        if (*reserved[i] == *name && strcmp(reserved[i], name) == 0) return true;
     return false;
 }

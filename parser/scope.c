@@ -200,7 +200,8 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
 /* ---- variables ---- */
 
 static void report_short_lived(TileChecker *c, TileVar *var, const TileValidEntry *entry, TileSpan span) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VAR, span, var->name, entry->atom->words);
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VAR, span, var->name, tile_atom_words(c, entry->atom));
     tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` lives longer: it is declared here", var->name);
     tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
     if (entry->where.file)

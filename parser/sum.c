@@ -352,6 +352,29 @@ static bool is_resolved(const TileSum *sum) {
     return true;
 }
 
+/* *inexact where what is multiplied here wraps. */
+static const TileSum *resolve_product(TileSumTable *table, const TileProduct *product, bool *inexact) {
+    TileProduct plain = {.factor = product->factor};
+    const TileSum *others = tile_sum_integer(table, 1);
+    for (uint32_t k = 0; k < product->degree; k++) {
+        TileSymbol *symbol = product->symbols[k];
+        const TileSum *resolved = symbol->kind > TILE_SYMBOL_KNOWN ? resolve_symbol(table, symbol) : NULL;
+        tile_sum_wrapped(table);
+        if (symbol->kind == TILE_SYMBOL_VALUE)
+            plain.symbols[plain.degree++] = symbol;
+        else if (symbol->kind == TILE_SYMBOL_KNOWN)
+            plain.factor = wrap_multiply(table, plain.factor, symbol->known);
+        else
+            others = tile_sum_multiply(table, others, resolved);
+        *inexact |= tile_sum_wrapped(table);
+    }
+    const TileSum *term =
+        plain.degree && plain.factor ? intern(table, 0, &plain, 1) : tile_sum_integer(table, plain.factor);
+    const TileSum *result = tile_sum_multiply(table, term, others);
+    *inexact |= tile_sum_wrapped(table);
+    return result;
+}
+
 /* Kept with the sum, so that only what holds everywhere may fold it. */
 const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
     if (sum->resolved) return sum->resolved;
@@ -361,14 +384,8 @@ const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
     bool inexact = false;
     const TileSum *result = tile_sum_integer(table, sum->constant);
     for (uint32_t i = 0; i < sum->count; i++) {
-        const TileProduct *product = &sum->products[i];
-        const TileSum *term = tile_sum_integer(table, product->factor);
-        for (uint32_t k = 0; k < product->degree; k++) {
-            const TileSum *symbol = resolve_symbol(table, product->symbols[k]);
-            tile_sum_wrapped(table);
-            term = tile_sum_multiply(table, term, symbol);
-            inexact |= tile_sum_wrapped(table);
-        }
+        const TileSum *term = resolve_product(table, &sum->products[i], &inexact);
+        tile_sum_wrapped(table);
         result = tile_sum_add(table, result, term);
         inexact |= tile_sum_wrapped(table);
     }

@@ -30,8 +30,6 @@ TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSu
     TileAtom *atom = TILE_NEW(c->arena, TileAtom);
     *atom = (TileAtom){
         .kind = TILE_ATOM_CONDITION, .birth = tile_now(c), .index = index, .dim = dim, .guard = guard, .span = span};
-    atom->words =
-        tile_arena_format(c->arena, "the index `%s` outside 0..%s", tile_span_text(c, span), tile_sum_words(c, dim));
     tile_list_push(c->arena, &c->atoms, atom);
     return atom;
 }
@@ -189,6 +187,19 @@ TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const 
                        .words = words};
     tile_list_push(c->arena, &c->atoms, atom);
     return atom;
+}
+
+const char *tile_atom_words(TileChecker *c, const TileAtom *atom) {
+    static const char *const forms[] = {[TILE_ATOM_INTERVAL] = "the lanes of `%s` outside 0..%s",
+                                        [TILE_ATOM_CONDITION] = "the index `%s` outside 0..%s",
+                                        [TILE_ATOM_MASK] = "the indices `%s` outside 0..%s"};
+    if (atom->of) atom = atom->of;
+    if (atom->dim)
+        return tile_arena_format(c->arena, forms[atom->kind], tile_span_text(c, atom->span),
+                                 tile_sum_words(c, atom->dim));
+    if (atom->kind == TILE_ATOM_MASK) return atom->words;
+    const char *name = atom->root->name ? tile_arena_format(c->arena, " of `%s`", atom->root->name) : "";
+    return tile_arena_format(c->arena, "the lanes%s past %s", name, tile_sum_words(c, atom->limit));
 }
 
 /* ---- as ops ---- */
@@ -353,7 +364,7 @@ const char *tile_fill_word(const TileExpr *expr) {
 TileMeaning tile_fail_invalid(TileChecker *c, const TileMeaning *m, const TileExpr *expr, const char *why) {
     const TileValidEntry *entry = m->valid ? &m->valid->entries[0] : NULL;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VALUE, expr->span, why,
-                                      entry ? entry->atom->words : "some lanes");
+                                      entry ? tile_atom_words(c, entry->atom) : "some lanes");
     if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
     tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else %s)", tile_span_text(c, expr->span), c->fill_word);
     tile_report(c, d);

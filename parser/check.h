@@ -33,16 +33,15 @@ typedef struct TileAtom TileAtom;
 struct TileAtom {
     TileAtomKind kind;
     uint32_t birth;
-    const TileRange *root;      /* INTERVAL: the range as it was bound; with first, step and dim the identity */
-    const TileSum *first, *dim; /* dim NULL: the range's own limit */
-    int64_t step;
-    const TileSum *lo, *hi, *size;    /* INTERVAL; lo or hi NULL: no bound on that side */
-    const TileSum *index;             /* CONDITION, with dim */
-    const struct TileValidity *guard; /* CONDITION, MASK: where the index itself is valid */
-    TileAtom *of;                     /* CONDITION: an interval over an axis of extent 1 that was stretched */
-    TileValue *mask;                  /* MASK */
-    TileValue *key;                   /* MASK: the index tile that it guards, or the mask itself */
-    bool holds_first;                 /* INTERVAL: lane 0 is inside, whatever the values are */
+    const TileRange *root;             /* INTERVAL: the range as it was bound; with first, step and dim the identity */
+    const TileSum *first, *step, *dim; /* dim NULL: the range's own limit */
+    const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: no bound on that side */
+    const TileSum *index;              /* CONDITION, with dim */
+    const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
+    TileAtom *of;                      /* CONDITION: an interval over an axis of extent 1 that was stretched */
+    TileValue *mask;                   /* MASK */
+    TileValue *key;                    /* MASK: the index tile that it guards, or the mask itself */
+    bool holds_first;                  /* INTERVAL: lane 0 is inside, whatever the values are */
     TileSpan span;
     const TileSum *limit; /* INTERVAL without dim: of the range */
     const char *words;    /* MASK without dim: what is not valid */
@@ -112,10 +111,9 @@ struct TileMeaning {
 
 struct TileRange {
     const char *name;
-    const TileSum *first, *size; /* lane l has the index first + l * step */
-    int64_t step;
-    const TileSum *lowest, *highest; /* bounds of the valid lanes' indices, inclusive; NULL where unknown */
-    const TileSum *end;              /* NULL for strided ranges */
+    const TileSum *first, *size, *step; /* lane l has the index first + l * step */
+    const TileSum *lowest, *highest;    /* bounds of the valid lanes' indices, inclusive; NULL where unknown */
+    const TileSum *end;                 /* NULL for strided ranges */
     const TileRange *root;
     TileAtom *lanes; /* NULL: all valid */
     uint32_t birth;
@@ -444,6 +442,8 @@ TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileS
 /* ---- validity.c ---- */
 
 TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom);
+/* The same source in scope, or NULL. */
+TileAtom *tile_atom_same(const TileChecker *c, const TileAtom *atom);
 /* `guard`: where the index itself is valid. */
 TileAtom *tile_atom_condition(TileChecker *c, const TileSum *index, const TileSum *dim, const TileValidity *guard,
                               TileSpan span);

@@ -19,6 +19,7 @@ typedef struct Access {
     unsigned rank;
     const TileSum *extent[TILE_MAX_TILE_RANK];
     const TileValidity *valid;
+    bool stores;                 /* as a whole: no mask chooses among the lanes */
     const TileValidity *implied; /* by the masks of the index tiles: where those are valid themselves */
 } Access;
 
@@ -42,23 +43,54 @@ static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *
 
 /* ---- entries ---- */
 
-/* Lanes of first + l * step inside 0 .. dim. */
-static void inside_bounds(TileChecker *c, const TileRange *range, const TileSum *dim, const TileSum **lo,
-                          const TileSum **hi) {
+/* Lanes of first + l * step inside 0 .. dim, where the step is a number other than 0. */
+static void inside_known(TileChecker *c, const TileRange *range, const TileSum *dim, int64_t step, TileAtom *atom) {
     TileSumTable *t = &c->sums;
     const TileSum *zero = tile_sum_integer(t, 0), *one = tile_sum_integer(t, 1);
-    const TileSum *stride = tile_sum_integer(t, range->step > 0 ? range->step : -range->step);
-    if (range->step > 0) {
-        *lo = tile_sum_divide_up(t, tile_sum_subtract(t, zero, range->first), stride);
-        *hi = tile_sum_divide_up(t, tile_sum_subtract(t, dim, range->first), stride);
+    const TileSum *stride = tile_sum_integer(t, step > 0 ? step : -step), *lo, *hi;
+    if (step > 0) {
+        lo = tile_sum_divide_up(t, tile_sum_subtract(t, zero, range->first), stride);
+        hi = tile_sum_divide_up(t, tile_sum_subtract(t, dim, range->first), stride);
     } else {
-        *lo = tile_sum_add(t, tile_sum_divide(t, tile_sum_subtract(t, range->first, dim), stride), one);
-        *hi = tile_sum_add(t, tile_sum_divide(t, range->first, stride), one);
+        lo = tile_sum_add(t, tile_sum_divide(t, tile_sum_subtract(t, range->first, dim), stride), one);
+        hi = tile_sum_add(t, tile_sum_divide(t, range->first, stride), one);
     }
-    *lo = tile_sum_max(t, zero, *lo);
-    *hi = tile_sum_min(t, range->size, *hi);
-    if (tile_sum_is_literal(*lo, 0)) *lo = NULL;
-    if (*hi == range->size) *hi = NULL;
+    lo = tile_sum_max(t, zero, lo);
+    hi = tile_sum_min(t, range->size, hi);
+    atom->lo = tile_sum_is_literal(lo, 0) ? NULL : lo;
+    atom->hi = hi == range->size ? NULL : hi;
+}
+
+/* The same of any step: whichever of two lanes comes first, and all lanes or none where it is 0. Modulo 2^64 this is
+ * right as well: where the bounds wrap no lane is inside, or those are whose index wraps to one that is. */
+static void inside_any(TileChecker *c, const TileRange *range, const TileSum *dim, TileAtom *atom) {
+    TileValue *first = tile_emit_sum(c, range->first), *step = tile_emit_sum(c, range->step),
+              *size = tile_emit_sum(c, range->size), *limit = tile_emit_sum(c, dim);
+    TileValue *zero = tile_emit_sum(c, tile_sum_integer(&c->sums, 0)),
+              *one = tile_emit_sum(c, tile_sum_integer(&c->sums, 1));
+    TileValue *up = tile_emit_binary(c, TILE_OP_GT, step, zero), *flat = tile_emit_binary(c, TILE_OP_EQ, step, zero);
+    TileValue *short_of = tile_emit_select(c, up, one, zero); /* the lane before, upwards */
+    TileValue *lanes[2], *ends[] = {zero, limit};
+    for (unsigned i = 0; i < 2; i++) {
+        TileValue *distance = tile_emit_binary(c, TILE_OP_SUB, ends[i], first);
+        TileValue *before = tile_emit_binary(c, TILE_OP_SUB, distance, short_of);
+        lanes[i] = tile_emit_binary(c, TILE_OP_ADD, tile_emit_binary(c, TILE_OP_DIV, before, step), one);
+    }
+    TileValue *inside = tile_emit_binary(c, TILE_OP_AND, tile_emit_binary(c, TILE_OP_GE, first, zero),
+                                         tile_emit_binary(c, TILE_OP_LT, first, limit));
+    TileValue *lo = tile_emit_select(c, flat, zero, tile_emit_select(c, up, lanes[0], lanes[1]));
+    TileValue *hi =
+        tile_emit_select(c, flat, tile_emit_select(c, inside, size, zero), tile_emit_select(c, up, lanes[1], lanes[0]));
+    atom->lo = tile_scalar_meaning(c, tile_emit_binary(c, TILE_OP_MAX, zero, lo), NULL).sum;
+    atom->hi = tile_scalar_meaning(c, tile_emit_binary(c, TILE_OP_MIN, size, hi), NULL).sum;
+}
+
+static void find_inside(TileChecker *c, const TileRange *range, const TileSum *dim, TileAtom *atom) {
+    int64_t step;
+    if (tile_sum_known(&c->sums, range->step, &step) && step != 0 && step != INT64_MIN)
+        inside_known(c, range, dim, step, atom);
+    else
+        inside_any(c, range, dim, atom);
 }
 
 static void add_interval(TileChecker *c, Access *access, unsigned d, const TileRange *range, TileSpan span) {
@@ -72,8 +104,10 @@ static void add_interval(TileChecker *c, Access *access, unsigned d, const TileR
     if (proven_inside(c, range->lowest, range->highest, dim)) return;
     TileAtom atom = {
         .root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
-    inside_bounds(c, range, dim, &atom.lo, &atom.hi);
-    if (!atom.lo && !atom.hi) return;
+    if (!tile_atom_same(c, &atom)) {
+        find_inside(c, range, dim, &atom);
+        if (!atom.lo && !atom.hi) return;
+    }
     bool unshifted = range->first == range->root->first && range->step == range->root->step;
     atom.birth = unshifted ? range->root->birth : range->birth;
     access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
@@ -205,6 +239,16 @@ typedef struct Operands {
 
 static void push(Operands *operands, TileValue *value) { operands->items[operands->count++] = value; }
 
+/* All lanes of a range that does not move store to one place, and the last one wins: it is the only one that stores. */
+static TileValue *last_of_one_place(TileChecker *c, const TileRange *range, TileValue *low, TileValue *high) {
+    int64_t step;
+    if (tile_sum_known(&c->sums, range->step, &step) && step != 0) return low;
+    const TileSum *zero = tile_sum_integer(&c->sums, 0), *one = tile_sum_integer(&c->sums, 1);
+    TileValue *flat = tile_emit_binary(c, TILE_OP_EQ, tile_emit_sum(c, range->step), tile_emit_sum(c, zero));
+    TileValue *last = tile_emit_binary(c, TILE_OP_SUB, high, tile_emit_sum(c, one));
+    return tile_emit_select(c, flat, tile_emit_binary(c, TILE_OP_MAX, low, last), low);
+}
+
 /* Conditions empty the range of axis 0, as in a fill; where there is none they join the mask. `valid` may hold more
  * atoms than the access brought: a store that skips. */
 static void add_operands(TileChecker *c, const Access *access, const TileValidity *valid, Operands *operands) {
@@ -224,9 +268,9 @@ static void add_operands(TileChecker *c, const Access *access, const TileValidit
             const TileSum *lo, *hi;
             tile_valid_bounds(c, valid, access->axis_of[d], &lo, &hi);
             push(operands, tile_emit_sum(c, range->first));
-            push(operands, tile_emit_sum(c, tile_sum_integer(&c->sums, range->step)));
-            push(operands, tile_emit_sum(c, lo ? lo : zero));
-            TileValue *high = tile_emit_sum(c, hi ? hi : range->size);
+            push(operands, tile_emit_sum(c, range->step));
+            TileValue *low = tile_emit_sum(c, lo ? lo : zero), *high = tile_emit_sum(c, hi ? hi : range->size);
+            push(operands, access->stores ? last_of_one_place(c, range, low, high) : low);
             if (pending && access->axis_of[d] == 0) {
                 high = tile_emit_select(c, pending, high, tile_emit_sum(c, zero));
                 pending = NULL;
@@ -420,8 +464,10 @@ static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, 
     return true;
 }
 
-static void emit_store(TileChecker *c, const Access *access, const TileMeaning *value, const TileValidity *valid) {
+static void emit_store(TileChecker *c, const Access *target, const TileMeaning *value, const TileValidity *valid) {
     Operands operands = {0};
+    Access stored = *target, *access = &stored;
+    stored.stores = !tile_valid_masks(c, valid);
     TileAttribute attributes[2];
     tile_emit_at(c, access->span);
     push(&operands, access->tensor->value);

@@ -30,7 +30,8 @@ bool tile_check_tiles(TileChecker *c, const TileExpr *expr, TileTiles *tiles) {
 static TileRange *new_range(TileChecker *c, const TileSum *first, const TileSum *size, TileSpan span,
                             const char *name) {
     TileRange *range = TILE_NEW(c->arena, TileRange);
-    *range = (TileRange){.name = name, .first = first, .size = size, .step = 1, .span = span, .birth = tile_now(c)};
+    *range = (TileRange){.name = name, .first = first, .size = size, .span = span, .birth = tile_now(c)};
+    range->step = tile_sum_integer(&c->sums, 1);
     range->root = range;
     return range;
 }
@@ -45,7 +46,7 @@ static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit) {
     range->lanes = tile_atom_interval(
         c, (TileAtom){.root = range,
                       .first = range->first,
-                      .step = 1,
+                      .step = range->step,
                       .size = range->size,
                       .birth = range->birth,
                       .hi = tile_sum_min(&c->sums, range->size, tile_sum_subtract(&c->sums, limit, range->first)),
@@ -123,35 +124,28 @@ static TileMeaning add_to_range(TileChecker *c, const TileRange *range, const Ti
     return range_meaning(moved);
 }
 
-static TileMeaning scale_range(TileChecker *c, const TileRange *range, int64_t by, TileSpan span) {
+/* Bounds stay bounds where the sign of the stride is known. */
+static void scale_bounds(TileChecker *c, const TileRange *range, const TileSum *by, TileRange *scaled) {
     TileSumTable *t = &c->sums;
-    const TileSum *factor = tile_sum_integer(t, by);
-    TileRange *scaled = copy_range(c, range, span);
-    scaled->first = tile_sum_multiply(t, range->first, factor);
-    if (__builtin_mul_overflow(range->step, by, &scaled->step)) return tile_fail(c, BAD_STRIDE, span);
+    const TileSum *zero = tile_sum_integer(t, 0);
+    size_t hidden = tile_facts_hide(c);
+    bool up = tile_sum_proves(t, zero, by, NULL), down = tile_sum_proves(t, by, zero, NULL);
+    tile_facts_restore(c, hidden);
+    const TileSum *low = up ? range->lowest : down ? range->highest : NULL;
+    const TileSum *high = up ? range->highest : down ? range->lowest : NULL;
     tile_sum_wrapped(t);
-    scaled->lowest = range->lowest ? tile_sum_multiply(t, range->lowest, factor) : NULL;
-    scaled->highest = range->highest ? tile_sum_multiply(t, range->highest, factor) : NULL;
+    scaled->lowest = low ? tile_sum_multiply(t, low, by) : NULL;
+    scaled->highest = high ? tile_sum_multiply(t, high, by) : NULL;
     if (tile_sum_wrapped(t)) scaled->lowest = scaled->highest = NULL;
-    if (by < 0) {
-        const TileSum *lowest = scaled->lowest;
-        scaled->lowest = scaled->highest;
-        scaled->highest = lowest;
-    }
-    scaled->end = NULL;
-    return range_meaning(scaled);
 }
 
-/* An index tile takes any stride: where its sign is not known, neither is which lanes lie inside, but for each lane. */
-static TileMeaning fail_stride(TileChecker *c, const TileExpr *expr, bool left, bool known) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_STRIDE, expr->span);
-    if (!known && expr->kind == TILE_EXPR_BINARY) {
-        const char *a = tile_span_text(c, expr->a->span), *b = tile_span_text(c, expr->b->span);
-        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the indices as a tile take any stride");
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, left ? "(%s.idx * %s)" : "(%s * %s.idx)", a, b);
-    }
-    tile_report(c, d);
-    return tile_error_meaning();
+static TileMeaning scale_range(TileChecker *c, const TileRange *range, const TileSum *by, TileSpan span) {
+    TileRange *scaled = copy_range(c, range, span);
+    scaled->first = tile_sum_multiply(&c->sums, range->first, by);
+    scaled->step = tile_sum_multiply(&c->sums, range->step, by);
+    scale_bounds(c, range, by, scaled);
+    scaled->end = NULL;
+    return range_meaning(scaled);
 }
 
 TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
@@ -170,16 +164,11 @@ TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning
     }
     const TileSum *by = tile_integer_of(c, *other, span, "what shifts a range", true);
     if (!by) return tile_error_meaning();
-    if (op == TILE_TOKEN_STAR) {
-        int64_t factor;
-        bool known = tile_sum_known(&c->sums, by, &factor);
-        if (!known || factor == 0 || factor == INT64_MIN) return fail_stride(c, expr, left, known);
-        return scale_range(c, range, factor, span);
-    }
+    if (op == TILE_TOKEN_STAR) return scale_range(c, range, by, span);
     if (op == TILE_TOKEN_PLUS) return add_to_range(c, range, by, span);
     if (left) return add_to_range(c, range, tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, 0), by), span);
-    TileMeaning negated = scale_range(c, range, -1, span);
-    return tile_is_error(&negated) ? negated : add_to_range(c, negated.range, by, span);
+    TileMeaning negated = scale_range(c, range, tile_sum_integer(&c->sums, -1), span);
+    return add_to_range(c, negated.range, by, span);
 }
 
 /* ---- fields ---- */
@@ -189,8 +178,10 @@ static TileMeaning range_indices(TileChecker *c, const TileRange *range, TileSpa
     int64_t lanes = tile_extent_value(c, range->size);
     const TileType *type = tile_type_tile(c->context, TILE_I64, 1, &lanes);
     TileValue *value = tile_build_iota(tile_emitter(c), type, 0);
-    if (range->step != 1)
-        value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_integer(tile_emitter(c), type, range->step));
+    if (!tile_sum_is_literal(range->step, 1)) {
+        TileValue *step = tile_emit_sum(c, range->step);
+        value = tile_emit_binary(c, TILE_OP_MUL, value, tile_build_splat(tile_emitter(c), step, type));
+    }
     if (!tile_sum_is_literal(range->first, 0)) {
         TileValue *first = tile_emit_sum(c, range->first);
         value = tile_emit_binary(c, TILE_OP_ADD, value, tile_build_splat(tile_emitter(c), first, type));

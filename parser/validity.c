@@ -6,13 +6,19 @@
 /* ---- atoms ---- */
 
 /* Equal affine expressions of one range are one source, as long as the first of them is in scope. */
-TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom) {
+TileAtom *tile_atom_same(const TileChecker *c, const TileAtom *atom) {
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
-        if (other->kind == TILE_ATOM_INTERVAL && other->root == atom.root && other->first == atom.first &&
-            other->step == atom.step && other->dim == atom.dim)
+        if (other->kind == TILE_ATOM_INTERVAL && other->root == atom->root && other->first == atom->first &&
+            other->step == atom->step && other->dim == atom->dim)
             return other;
     }
+    return NULL;
+}
+
+TileAtom *tile_atom_interval(TileChecker *c, TileAtom atom) {
+    TileAtom *same = tile_atom_same(c, &atom);
+    if (same) return same;
     TileAtom *made = tile_arena_copy(c->arena, &atom, sizeof atom);
     made->kind = TILE_ATOM_INTERVAL;
     if (!made->birth) made->birth = tile_now(c);

@@ -175,16 +175,47 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
 
 /* ---- ops ---- */
 
-/* Threads of a block see one another's stores behind a barrier: where a phase both reads and writes a tensor, stores
- * stand between two. */
-static bool is_read_back(const TileOp *store) {
-    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
-        if (use->user->id == TILE_OP_LOAD_TILE || use->user->id == TILE_OP_ATOMIC_TILE) return true;
+/* A scalar is stored by one thread, whichever op does. */
+static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_operand(store, 1)->type); }
+
+/* Does each turn of the loop store elsewhere: at an index that is the loop's, or in ranges that follow each other? */
+static bool moves_on(const TileOp *store, const TileOp *loop) {
+    int64_t turn, step;
+    if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_operand(loop, 2), &turn)) return false;
+    const TileAttribute *kinds = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = tile_access_first(store), axis = 0;
+    bool gathered = false;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
+        if (!gather && tile_op_operand(store, operand) == loop->regions[0].arguments[0]) {
+            if (!range) return true;
+            bool dense = tile_value_integer(tile_op_operand(store, operand + 1), &step) && step == 1;
+            if (dense && tile_op_operand(store, 1)->type->extent[axis] <= turn) return true;
+        }
+        axis += range || (gather && !gathered);
+        gathered |= gather;
+        operand += range ? 4 : 1;
+    }
+    return false;
+}
+
+/* Threads of a block see one another's stores behind a barrier, which also says whose is the last one: a store that may
+ * meet a load, an update or another store of the tensor, one of its own in another turn of a loop too, stands between
+ * two. */
+static bool is_met(const TileOp *store) {
+    bool tile = stores_tile(store);
+    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        if (user->id == TILE_OP_LOAD_TILE || user->id == TILE_OP_ATOMIC_TILE) return true;
+        if (user->id == TILE_OP_STORE_TILE && user != store && (tile || stores_tile(user))) return true;
+    }
+    for (const TileOp *op = store->block->op; tile && op; op = op->block->op)
+        if ((op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !moves_on(store, op)) return true;
     return false;
 }
 
 static void lower_store(Gpu *gpu, TileOp *op) {
-    bool ordered = is_read_back(op);
+    bool ordered = is_met(op);
     if (ordered) gpu_barrier(gpu);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);

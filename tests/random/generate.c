@@ -121,7 +121,7 @@ static void integer_tile(Generator *g) {
 }
 
 static void float_leaf(Generator *g) {
-    switch (choose(g, 16)) {
+    switch (choose(g, 18)) {
     case 0: put(g, "x[m, n]"); break;
     case 1: put(g, "full[BM, BN](%s)", literal(g)); break;
     case 2: put(g, "f32(h[m, n])"); break;
@@ -136,7 +136,9 @@ static void float_leaf(Generator *g) {
     case 11: put(g, "sum(c[span(0, 4), m, n], axis = 0)"); break;
     case 12: put(g, "(gather(c, v[m, n], m.idx[:, _], (ix[n] else 0)[_, :]) else %s)", literal(g)); break;
     case 13: put(g, "(x[m, n] * alpha + o[])"); break;
-    case 14:
+    case 14: put(g, "(x[m, n * step + %u] else %s)", choose(g, 9), literal(g)); break;
+    case 15: put(g, "(x[%u - step * m, n] else %s)", choose(g, 9), literal(g)); break;
+    case 16:
         if (g->has_temp)
             put(g, "z[m, n]");
         else
@@ -331,7 +333,7 @@ size_t generate_kernel(const Choices *choices, char *text, size_t size, Sizes *s
     put(&g,
         "kernel k(x: in f32[M, N], h: in %s[M, N], v: in i32[M, N], b: in f32[N], a: in f32[M, K], w: in f32[K, N],\n"
         "         ix: in i64[N], c: in f32[L, M, N], o: in f32[], y: out f32[M, N], q: out i32[M, N], s: out f32[M],\n"
-        "         alpha: f32)\n"
+        "         alpha: f32, step: i64)\n"
         "    tune BM in {%lld}, BN in {%lld}, BK in {%lld}\n{\n",
         narrow, (long long)bm, (long long)bn, (long long)bk);
     if (staged) {

@@ -18,8 +18,8 @@ typedef struct Sizes {
 } Sizes;
 
 /* The text of a kernel `k` over x: f32[M, N], h: T[M, N] (f16 or bf16), v: i32[M, N], b: f32[N], a: f32[M, K], w:
- * f32[K, N], ix: i64[N], c: f32[L, M, N], o: f32[], alpha: f32, with results y: f32[M, N], q: i32[M, N], s: f32[M];
- * and the extents to run it with. Returns how many choices it took. */
+ * f32[K, N], ix: i64[N], c: f32[L, M, N], o: f32[], alpha: f32, step: i64, with results y: f32[M, N], q: i32[M, N],
+ * s: f32[M]; and the extents to run it with. Returns how many choices it took. */
 size_t generate_kernel(const Choices *choices, char *text, size_t size, Sizes *sizes);
 
 #endif

@@ -16,7 +16,7 @@
 #include "driver/compile.h"
 #include "generate.h"
 
-enum { TENSORS = 12, ARGUMENTS, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600 };
+enum { TENSORS = 12, ARGUMENTS = TENSORS + 2, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600 };
 
 typedef enum Outcome { OUTCOME_SAME, OUTCOME_REFUSED, OUTCOME_DIFFERENT } Outcome;
 
@@ -89,7 +89,9 @@ static bool make_memory(Memory *memory, const Sizes *sizes, Type narrow, uint64_
         array_save(array);
         memory->arguments[i] = TILE_TENSOR(&array->tensor);
     }
+    static const int64_t steps[] = {-3, -1, 0, 1, 2, INT64_C(1) << 62, INT64_MIN};
     memory->arguments[TENSORS] = TILE_NUMBER(1.5 * random_normal(&random));
+    memory->arguments[TENSORS + 1] = TILE_INTEGER(steps[random_next(&random) % (sizeof steps / sizeof *steps)]);
     return true;
 }
 

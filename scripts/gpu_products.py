@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Matrix products and attention on the NVIDIA GPU of this machine beside PyTorch (cuBLAS, flash attention).
+
+Needs a release build of tilec, PyTorch and the driver; no toolkit. Each kernel is compiled by `tilec emit`, loaded by the
+driver and launched on PyTorch's stream. Results go into outputs full of NaN and are compared with PyTorch's in float32.
+Times are medians of events on the device, all candidates by turns, a buffer larger than the L2 cache overwritten before
+each call.
+
+usage: gpu_products.py [--tilec=PATH] [--stdlib=DIR] [--sweep] [--only=TEXT] [--repeat=N]
+  --sweep    also other tiles, warps and stages than the default ones: which are the best
+"""
+import argparse
+import ctypes
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+TF32 = """
+kernel matmul_tf32(a: in f32[M, K], b: in f32[K, N], c: out f32[M, N])
+    tune BM in {128}, BN in {128}, BK in {32}, warps in {4}, stages in {3}
+{
+    grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
+        var acc = zeros[BM, BN](f32)
+        for k in tiles(K, BK) { acc = dot[tf32](a[m, k], b[k, n], acc) }
+        c[m, n] = acc
+    }
+}
+"""
+cuda = ctypes.CDLL("libcuda.so.1")
+DYNAMIC_SHARED = 8
+
+
+def check(status):
+    if status:
+        name = ctypes.c_char_p()
+        cuda.cuGetErrorName(status, ctypes.byref(name))
+        raise RuntimeError(name.value.decode())
+
+
+class Kernel:
+    """One grid of one instance of a kernel."""
+
+    def __init__(self, tilec, file, settings, target):
+        def emit(kind):
+            command = [tilec, "emit", kind, file, *settings, f"--target={target}"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(done.stderr.strip().splitlines()[0][:150])
+            return done.stdout
+
+        ptx = emit("ptx")
+        header = re.search(r"^func phase .*$", emit("machine"), re.M).group(0)
+        self.threads = int(re.search(r"threads = (\d+)", header).group(1))
+        found = re.search(r"scratch_bytes = (\d+)", header)
+        self.shared = int(found.group(1)) if found else 0
+        symbol = re.search(r"\.visible \.entry ([^\s(]+)", ptx).group(1)
+        self.types = re.findall(r"\.param \.(?:align \d+ )?(\w+)", ptx[: ptx.index("{")])
+        module, self.handle = ctypes.c_void_p(), ctypes.c_void_p()
+        check(cuda.cuModuleLoadData(ctypes.byref(module), ptx.encode()))
+        check(cuda.cuModuleGetFunction(ctypes.byref(self.handle), module, symbol.encode()))
+        check(cuda.cuFuncSetAttribute(self.handle, DYNAMIC_SHARED, self.shared))
+        registers, local = ctypes.c_int(), ctypes.c_int()
+        cuda.cuFuncGetAttribute(ctypes.byref(registers), 4, self.handle)
+        cuda.cuFuncGetAttribute(ctypes.byref(local), 3, self.handle)
+        self.facts = f"{self.threads} threads, {registers.value} registers, {self.shared >> 10} KiB"
+        if local.value:
+            self.facts += f", {local.value} bytes spilled"
+
+    def bind(self, arguments, programs):
+        """Tensors become pointers, extents and strides in bytes; then come scalars, and the range of programs."""
+        words = []
+        for argument in arguments:
+            if isinstance(argument, torch.Tensor):
+                words += [argument.data_ptr(), *argument.shape,
+                          *(s * argument.element_size() for s in argument.stride())]
+            else:
+                words.append(argument)
+        words += [0, programs]
+        values = [ctypes.c_float(w) if isinstance(w, float) else ctypes.c_int64(w) for w in words]
+        if len(values) != len(self.types):
+            raise RuntimeError(f"{len(values)} arguments for {len(self.types)} parameters")
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
+
+        def launch():
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+            check(cuda.cuLaunchKernel(self.handle, programs, 1, 1, self.threads, 1, 1, self.shared, stream, pointers,
+                                      None))
+
+        launch.keep = (values, pointers, arguments)
+        return launch
+
+
+def median_times(calls, repeat):
+    """Microseconds of each call, by turns. A spin kernel ahead lets the host run ahead of the device."""
+    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+    events = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    torch.cuda.synchronize()
+    for _ in range(repeat):
+        for name, call in calls.items():
+            torch.cuda._sleep(200000)
+            flush.zero_()
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            call()
+            end.record()
+            events[name].append((begin, end))
+        torch.cuda.synchronize()
+    return {name: statistics.median(b.elapsed_time(e) for b, e in pairs) * 1000 for name, pairs in events.items()}
+
+
+def cdiv(a, b):
+    return (a + b - 1) // b
+
+
+def settings_of(point):
+    return [f"{name}={value}" for name, value in point.items()]
+
+
+class Bench:
+    def __init__(self, options, target, tf32_file):
+        self.options, self.target, self.tf32_file = options, target, tf32_file
+        self.worst = {}
+
+    def compare(self, title, flops, peer_name, peer, expected, points, make):
+        """`make(point)` gives a kernel, its launch and its output."""
+        if self.options.only and self.options.only not in title:
+            return
+        calls, facts = {peer_name: peer}, {}
+        for point in points:
+            name = " ".join(settings_of(point)) or "default"
+            try:
+                kernel, launch, output = make(point)
+                output.fill_(float("nan"))
+                launch()
+                torch.cuda.synchronize()
+            except RuntimeError as error:
+                print(f"{title:34} {name:46} {error}", flush=True)
+                continue
+            wrong = (output.float() - expected.float()).abs().max().item() / expected.float().abs().max().item()
+            facts[name] = (kernel.facts, wrong)
+            calls[name] = launch
+        times = median_times(calls, self.options.repeat)
+        rate = {name: flops / time / 1e6 for name, time in times.items()}
+        print(f"{title:34} {peer_name:46} {times[peer_name]:9.1f} µs {rate[peer_name]:7.1f} TFLOP/s", flush=True)
+        for name in sorted(facts, key=lambda n: times[n]):
+            wrong = facts[name][1]
+            verdict = "WRONG" if not wrong < 0.02 else f"error {wrong:.1e}"
+            print(f"{title:34} {name:46} {times[name]:9.1f} µs {rate[name]:7.1f} TFLOP/s "
+                  f"{times[peer_name] / times[name]:5.2f} x  {verdict}, {facts[name][0]}", flush=True)
+
+    def matmul(self, kind, size, points, file, generic, tile):
+        a, b = (torch.randn(size, size, device="cuda").to(kind) for _ in range(2))
+        c = torch.empty(size, size, device="cuda", dtype=kind)
+
+        def make(point):
+            kernel = Kernel(self.options.tilec, file, generic + settings_of(point), self.target)
+            bm, bn = point.get("BM", tile[0]), point.get("BN", tile[1])
+            return kernel, kernel.bind([a, b, c], cdiv(size, bm) * cdiv(size, bn)), c
+
+        title = f"matmul {size} {str(kind)[6:]}" + (" as tf32" if kind == torch.float32 else "")
+        self.compare(title, 2 * size**3, "cuBLAS", lambda: torch.matmul(a, b), torch.matmul(a, b), points, make)
+
+    def attention(self, kind, heads, length, width, causal, points, tile):
+        q, k, v = (torch.randn(1, heads, length, width, device="cuda").to(kind) for _ in range(3))
+        o = torch.empty_like(q)
+        scale = width**-0.5
+
+        def peer():
+            with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale)
+
+        def make(point):
+            generic = [f"T={'bf16' if kind == torch.bfloat16 else 'f16'}", f"D={width}", f"causal={str(causal).lower()}"]
+            kernel = Kernel(self.options.tilec, f"{self.options.stdlib}/attention.tile:attention",
+                            generic + settings_of(point), self.target)
+            return kernel, kernel.bind([q, k, v, o, scale], heads * cdiv(length, point.get("BS", tile))), o
+
+        flops = 4 * heads * length * length * width / (2 if causal else 1)
+        title = f"attention {length} D={width} {str(kind)[6:]}{' causal' if causal else ''}"
+        self.compare(title, flops, "flash", peer, peer(), points, make)
+
+
+def points(names, text, sweep):
+    """The default, then with --sweep rows of values."""
+    rows = [dict(zip(names, map(int, row.split()))) for row in text.strip().splitlines()] if sweep else []
+    return [{}] + rows
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--tilec", default="build/release/bin/tilec")
+    parser.add_argument("--stdlib", default="stdlib")
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--repeat", type=int, default=15)
+    options = parser.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    major, minor = torch.cuda.get_device_capability()
+    target = "sm_90a" if major == 9 else f"sm_{major}{minor}"
+    with tempfile.NamedTemporaryFile("w", suffix=".tile") as file:
+        file.write(TF32)
+        file.flush()
+        bench = Bench(options, target, file.name)
+        names = ["BM", "BN", "BK", "warps", "stages"]
+        table = """128 128 64 4 3
+            128 128 32 4 4
+            128 128 64 8 3
+            128 256 64 8 3
+            128 256 32 8 4
+            256 128 64 8 3
+            256 128 32 8 4
+            128 256 64 8 4
+            128 128 64 4 2
+            64 128 64 4 3"""
+        half = points(names, table, options.sweep)
+        for kind, text in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
+            for size in (4096, 2048):
+                bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"], (128, 128))
+        table = """128 128 32 4 2
+            128 128 32 8 3
+            128 128 16 4 4
+            128 256 32 8 3
+            256 128 32 8 3"""
+        bench.matmul(torch.float32, 4096, points(names, table, options.sweep), bench.tf32_file, [], (128, 128))
+        table = """128 64 8 2
+            128 128 8 2
+            128 64 4 2
+            128 128 4 2
+            64 64 4 2
+            64 128 4 2
+            128 32 4 3
+            128 64 8 3"""
+        rows = points(["BS", "BL", "warps", "stages"], table, options.sweep)
+        for causal in (False, True):
+            bench.attention(torch.bfloat16, 32, 4096, 128, causal, rows, 128)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,7 +4,8 @@ TileEmitter tile_emitter_create(TilePassContext *context, TileFunc *func) {
     TileModule *module = context->module;
     TileEmitter emitter = {.builder = tile_builder_at_end(module, &func->body),
                            .front = tile_builder_at_end(module, &func->body),
-                           .arena = context->scratch};
+                           .arena = context->scratch,
+                           .gpu = context->target && context->target->kind == TILE_TARGET_GPU};
     emitter.front.before = func->body.first;
     return emitter;
 }

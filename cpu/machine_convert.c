@@ -91,7 +91,7 @@ static TileValue *narrow_f8(TileEmitter *e, TileValue *x, TileScalar to) {
 }
 
 static TileValue *narrow(TileEmitter *e, TileValue *x, TileScalar to) {
-    if (to == TILE_BF16) return narrow_bf16(e, x);
+    if (to == TILE_BF16) return e->gpu ? convert(e, x, to) : narrow_bf16(e, x);
     return to == TILE_F16 ? convert(e, x, to) : narrow_f8(e, x, to);
 }
 

@@ -182,6 +182,8 @@ static void expand(TileOp *op, void *state) {
     TileEmitter *emitter = state;
     if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
     if (!tile_math_has(op->id)) return;
+    bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
+    if (emitter->gpu && approx && op->id == TILE_OP_EXP2 && op->results[0].type->scalar == TILE_F32) return;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
     Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};
@@ -191,7 +193,7 @@ static void expand(TileOp *op, void *state) {
     } else {
         x = tile_build_convert(program.builder, x, TILE_F32);
         if (y) y = tile_build_convert(program.builder, y, TILE_F32);
-        result = expand_f32(&program, op->id, tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0, x, y);
+        result = expand_f32(&program, op->id, approx, x, y);
     }
     tile_emit_replace(emitter, op, tile_build_convert(&emitter->builder, result, scalar));
 }

@@ -120,6 +120,7 @@ static void export_comparison(Exporter *exporter, const TileOp *op, int64_t floa
 }
 
 static void export_op(Exporter *exporter, const TileOp *op) {
+    if (exporter->target->kind == TILE_TARGET_GPU && export_instruction(exporter, op)) return;
     switch ((TileOpId)op->id) {
 #define DIRECT(id, float_name, signed_name, unsigned_name, bool_name)                                                  \
     case TILE_OP_##id:                                                                                                 \

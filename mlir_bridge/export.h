@@ -39,6 +39,8 @@ MlirBlock export_begin_function(Exporter *exporter, MlirModule module, const cha
 /* export_gpu.c: the whole function of a phase that has threads. */
 void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const MlirType *types,
                    const MlirAttribute *attributes);
+/* What GPUs have an instruction for and CPUs do not; false: the op is none of these. */
+bool export_instruction(Exporter *exporter, const TileOp *op);
 
 /* An op at the end of the current block; the result is null where `result` is. */
 MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,

@@ -176,6 +176,74 @@ void export_mma(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, value);
 }
 
+/* ---- arithmetic ---- */
+
+/* A NaN in either operand wins; +0 is more than -0. */
+static void export_extreme(Exporter *exporter, const TileOp *op) {
+    const char *name = op->id == TILE_OP_MIN ? "llvm.intr.minimum" : "llvm.intr.maximum";
+    set_result(exporter, op, 0,
+               export_build(exporter, name, export_type(exporter, tile_op_result(op, 0)->type),
+                            VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1)), NO_ATTRIBUTES));
+}
+
+/* Two at a time; an odd last one has itself beside it. */
+static void export_to_bf16(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    int64_t lanes = tile_type_lanes(type), words = (lanes + 1) / 2, two = 2;
+    MlirValue x = operand_of(exporter, op, 0), result;
+    MlirType f32 = scalar_of(exporter, TILE_F32), i32 = scalar_of(exporter, TILE_I32),
+             vector = vector_of(exporter, TILE_I32, words),
+             pair = mlirVectorTypeGet(1, &two, mlirBF16TypeGet(exporter->mlir));
+    result = empty_vector(exporter, vector);
+    for (int64_t i = 0; i < lanes; i += 2) {
+        bool scalar = type->kind == TILE_TYPE_SCALAR;
+        MlirValue low = scalar ? x : lane_of(exporter, x, f32, i),
+                  high = i + 1 < lanes ? lane_of(exporter, x, f32, i + 1) : low;
+        MlirValue both = export_intrinsic(exporter, "llvm.nvvm.ff2bf16x2.rn", pair, VALUES(high, low));
+        result = insert_lane(exporter, result, vector, bitcast(exporter, both, i32), i / 2);
+    }
+    MlirType all = vector_of(exporter, TILE_BF16, 2 * words);
+    result = bitcast(exporter, result, all);
+    if (type->kind == TILE_TYPE_SCALAR) {
+        result = lane_of(exporter, result, scalar_of(exporter, TILE_BF16), 0);
+    } else if (2 * words != lanes) {
+        int32_t *kept = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
+        for (int64_t i = 0; i < lanes; i++) kept[i] = (int32_t)i;
+        result =
+            export_build(exporter, "llvm.shufflevector", export_type(exporter, type), VALUES(result, result),
+                         ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes, kept))));
+    }
+    set_result(exporter, op, 0, result);
+}
+
+static void export_exp2(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    MlirType f32 = scalar_of(exporter, TILE_F32), vector = export_type(exporter, type);
+    MlirValue x = operand_of(exporter, op, 0), result = x;
+    for (int64_t i = 0; i < tile_type_lanes(type) && type->kind == TILE_TYPE_VECTOR; i++) {
+        MlirValue lane =
+            export_intrinsic(exporter, "llvm.nvvm.ex2.approx.ftz.f", f32, VALUES(lane_of(exporter, x, f32, i)));
+        result = insert_lane(exporter, result, vector, lane, i);
+    }
+    if (type->kind == TILE_TYPE_SCALAR)
+        result = export_intrinsic(exporter, "llvm.nvvm.ex2.approx.ftz.f", f32, VALUES(x));
+    set_result(exporter, op, 0, result);
+}
+
+bool export_instruction(Exporter *exporter, const TileOp *op) {
+    TileScalar from = op->operand_count ? tile_op_operand(op, 0)->type->scalar : TILE_BOOL;
+    if (from != TILE_F32 || op->result_count != 1) return false;
+    if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX)
+        export_extreme(exporter, op);
+    else if (op->id == TILE_OP_CONVERT && op->results[0].type->scalar == TILE_BF16)
+        export_to_bf16(exporter, op);
+    else if (op->id == TILE_OP_EXP2)
+        export_exp2(exporter, op);
+    else
+        return false;
+    return true;
+}
+
 /* ---- kernels ---- */
 
 void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {

@@ -235,20 +235,40 @@ static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     return value;
 }
 
+/* A bound of lanes along an axis as i32: outside of the tile one is as good as another. */
+static TileValue *narrow_bound(Gpu *gpu, TileValue *bound, int64_t extent) {
+    bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, extent));
+    return tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
+}
+
+/* Is the register's lane in the bounds? Bounds less the register's part leave the thread's own index for all. */
+static TileValue *lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
+                               TileValue *hi) {
+    TileValue *own = tile_build_convert(&gpu->b, gpu_thread_index(gpu, layout, axis), TILE_I32);
+    TileValue *more = tile_build_integer(&gpu->b, own->type, gpu_register_index(layout, axis, reg));
+    TileValue *above =
+        tile_value_is_integer(lo, 0) ? NULL : gpu_binary(gpu, TILE_OP_GE, own, gpu_binary(gpu, TILE_OP_SUB, lo, more));
+    return gpu_and(gpu, above, gpu_binary(gpu, TILE_OP_LT, own, gpu_binary(gpu, TILE_OP_SUB, hi, more)));
+}
+
 static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
     const TileType *type = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     TileLayout layout = gpu_layout(gpu, type);
-    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0)), *inside = NULL;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0)), *with = gpu_value(gpu, tile_op_operand(op, 1));
+    uint32_t count = tile_layout_registers(&layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(gpu, value, r);
     for (unsigned i = 0; i < axes->count; i++) {
-        TileValue *index = gpu_indices(gpu, &layout, (unsigned)axes->integers[i]);
-        TileValue *lo = spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)), index->type),
-                  *hi = spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 3 + 2 * i)), index->type);
-        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_GE, index, lo));
-        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, index, hi));
+        unsigned axis = (unsigned)axes->integers[i];
+        TileValue *lo = gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)),
+                  *hi = narrow_bound(gpu, gpu_value(gpu, tile_op_operand(op, 3 + 2 * i)), type->extent[axis]);
+        lo = tile_value_is_integer(lo, 0) ? lo : narrow_bound(gpu, lo, type->extent[axis]);
+        for (uint32_t r = 0; r < count; r++)
+            registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, lies_between(gpu, &layout, axis, r, lo, hi),
+                                              registers[r], with);
     }
-    TileValue *fill = spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 1)), value->type);
-    return inside ? tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, value, fill) : value;
+    return gpu_join(gpu, registers, count);
 }
 
 bool gpu_lower_value(Gpu *gpu, TileOp *op) {

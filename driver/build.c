@@ -324,6 +324,8 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
                 tile_cached_key(unit, kernel, signature, request, &key);
     if (kept && restore(unit, signature, &key, built)) return TILE_OK;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
+    TileExplanation *explanation = input->compiler->explanation;
+    if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
     if (executed) return build_executed(unit, kernel, built);
     TILE_TRY(is_gpu(unit) ? build_gpu(unit, kernel, built) : build_native(unit, kernel, signature, request, built));
     if (kept) keep(unit, kernel, signature, &key, built);

@@ -26,7 +26,7 @@ while IFS=$tab read -r kernel settings arguments; do
     # The settings are words.
     # shellcheck disable=SC2086
     "$build/bin/tilec" emit machine "$kernel" $settings --target=sm_80 >"$work/module.tir" || { failed=1; continue; }
-    "$build/bin/tile_barrier_tests" "$work/module.tir" "${kernel#*:}:$arguments" "$kernel" \
+    "$build/bin/tile_barrier_tests" "$work/module.tir" "${kernel#*:}:$arguments" "$kernel ${settings%% *}" \
         tests/gpu/unneeded_barriers.txt || failed=1
 done <"$work/kernels"
 exit $failed

@@ -10,8 +10,11 @@
 
 /* ---- facts about tensors ---- */
 
-static unsigned alignment(uint64_t bits) {
-    for (unsigned bytes = 128; bytes > 1; bytes /= 2)
+/* 0: none that matters. By how much the memory of arguments is aligned beyond what code asks for is a matter of chance.
+ */
+static unsigned alignment(const TileExplainedTensor *tensor, uint64_t bits) {
+    unsigned most = tensor->used & tile_guard_align(128) ? 128 : 64;
+    for (unsigned bytes = most; bytes > 1; bytes /= 2)
         if (bits & tile_guard_align(bytes)) return bytes;
     return 0;
 }
@@ -23,7 +26,8 @@ static const char *stride_text(uint64_t bits, unsigned axis) {
 
 static void print_facts(const TileExplainedTensor *tensor, uint64_t bits) {
     bool any = false;
-    if (alignment(bits)) any = printf(" aligned to %u bytes", alignment(bits)) > 0;
+    unsigned bytes = alignment(tensor, bits);
+    if (bytes) any = printf(" aligned to %u bytes", bytes) > 0;
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         const char *text = stride_text(bits, axis);
         if (text) any = printf("%s dimension %u %s", any ? "," : "", axis, text) > 0;
@@ -143,7 +147,8 @@ static void print_member(const char *before, const char *name, const char *text)
 }
 
 static void print_json_facts(const char *name, const TileExplainedTensor *tensor, uint64_t bits) {
-    printf(", \"%s\": {\"alignment\": %u, \"strides\": [", name, alignment(bits) ? alignment(bits) : 1);
+    unsigned bytes = alignment(tensor, bits);
+    printf(", \"%s\": {\"alignment\": %u, \"strides\": [", name, bytes ? bytes : 1);
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         const char *text = stride_text(bits, axis);
         printf("%s", axis ? ", " : "");

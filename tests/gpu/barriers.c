@@ -34,9 +34,13 @@ static void say(Trial *trial, const char *what, unsigned barrier, const char *de
 
 /* ---- barriers ---- */
 
+static bool is_barrier(const TileOp *op) {
+    return op->id == TILE_OP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT;
+}
+
 static TileOp *find_in(TileBlock *block, unsigned *left) {
     for (TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_BARRIER && !--*left) return op;
+        if (is_barrier(op) && !--*left) return op;
         for (unsigned i = 0; i < op->region_count; i++) {
             TileOp *found = find_in(&op->regions[i], left);
             if (found) return found;

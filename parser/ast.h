@@ -165,6 +165,7 @@ struct TileItem {
     TILE_LIST(TileNameRef) statics;
     TILE_LIST(TileRequire) requires;
     TILE_LIST(TileNameRef) overlaps; /* allow overlap(..): all names of all clauses */
+    bool allows_rounding;            /* allow rounding: of 16-bit arithmetic at each step */
     TILE_LIST(TileTune) tunes;
     TILE_LIST(TileExport) exports;
     TILE_LIST(TileArgumentExpr) arguments; /* STATIC_ASSERT */

@@ -338,6 +338,13 @@ static inline bool tile_is_ambiguous(const TileChecker *c, const char *name) {
  * brackets before its arguments, or NULL. */
 void tile_fail_ambiguous(TileChecker *c, const char *name, TileSpan span, const TileExpr *call, const TileExpr *index);
 
+/* ---- check_warn.c ---- */
+
+/* Of arithmetic in 16 bits, once for an expression and its parts; `before` is the mark from before the parts. */
+void tile_warn_rounding(TileChecker *c, const TileExpr *expr, const TileMeaning *m, TileDiagnosticsMark before);
+/* Of names that a function or kernel binds and never reads. */
+void tile_warn_unused(TileDiagnostics *diagnostics, TileArena *arena, const TileItem *item);
+
 /* ---- check_print.c, check_assert.c ---- */
 
 enum { TILE_MAX_PRINTED = 16 };

@@ -244,6 +244,7 @@ TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
     if (op == TILE_TOKEN_ELSE) return tile_check_else(c, expr);
     if (op == TILE_TOKEN_AND || op == TILE_TOKEN_OR) return check_lazy(c, expr);
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
     TileMeaning a = tile_check_expr(c, expr->a), b = tile_check_expr(c, expr->b);
     if (op == TILE_TOKEN_DOTS) {
         if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
@@ -252,7 +253,9 @@ TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr) {
         dots.items[1] = b;
         return dots;
     }
-    return tile_apply_binary(c, op, a, b, expr);
+    TileMeaning m = tile_apply_binary(c, op, a, b, expr);
+    tile_warn_rounding(c, expr, &m, before);
+    return m;
 }
 
 static TileMeaning negate_literal(TileChecker *c, const TileMeaning *m) {

@@ -469,6 +469,7 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     check_duplicates(&check);
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
         tile_status status = check_item(&check, ast->items.items[i]);
+        if (status == TILE_OK) tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
         if (status != TILE_OK) result = status;
         if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     }

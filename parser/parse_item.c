@@ -152,9 +152,13 @@ static void parse_require(TileParser *parser, TileItem *item) {
 static void parse_allow(TileParser *parser, TileItem *item) {
     TileSpan span = tile_parse_span(parser);
     TileNameRef word = tile_parse_name(parser);
+    if (!parser->panic && strcmp(word.name, "rounding") == 0) {
+        item->allows_rounding = true;
+        return;
+    }
     if (!parser->panic && strcmp(word.name, "overlap") != 0) {
         parser->panic = true;
-        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, "`overlap`",
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, "`overlap` or `rounding`",
                       tile_arena_format(parser->arena, "the name `%s`", word.name));
     }
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);

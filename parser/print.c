@@ -248,6 +248,10 @@ static void print_clauses(Printer *p, const TileItem *item) {
         new_line(p);
         tile_text_format(p->text, "(overlap %s)", item->overlaps.items[i].name);
     }
+    if (item->allows_rounding) {
+        new_line(p);
+        add(p, "(rounding)");
+    }
     for (size_t i = 0; i < item->tunes.count; i++) print_tune(p, &item->tunes.items[i]);
 }
 

@@ -245,6 +245,7 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     read_arguments(built->kernel, slots, arguments);
     const TileOp *assertion = NULL;
+    uint64_t masked = 0;
     TileText message = {.arena = arena}, values = {.arena = arena};
     TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
                                    .vector_scale = built->unit->input->vector_scale,
@@ -252,8 +253,10 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
                                    .print = print,
                                    .print_host = print_host,
                                    .assertion = &assertion,
-                                   .values = &values};
+                                   .values = &values,
+                                   .masked = &masked};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
+    atomic_fetch_add_explicit(&built->unit->input->masked, masked, memory_order_relaxed);
     tile_status status = execution_status(execution);
     if (execution == TILE_EXECUTION_ASSERT) {
         message.length = 0;

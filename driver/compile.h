@@ -57,5 +57,8 @@ typedef struct TileForeign {
 void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale);
 /* Likewise: the seed of the order in which the executor runs programs and threads; 0: in turn. */
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
+/* How many operations the executor has run under a mask, in all launches of the library so far: accesses, and mask_lt.
+ */
+uint64_t tile_library_masked(const TileLibrary *library);
 
 #endif

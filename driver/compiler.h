@@ -52,6 +52,7 @@ typedef struct TileInput {
     uint64_t schedule_seed;
     const TileImageSignature *signatures;
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];
+    _Atomic uint64_t masked; /* operations that the executor ran under a mask */
 } TileInput;
 
 /* On failure *report says what is wrong, where there are words for it. */

@@ -28,11 +28,12 @@ typedef struct TileExecutorOptions {
      * in `chunks` (0: one) ranges of programs, cut at random where there is a seed. */
     TileModule *phases;
     unsigned chunks;
-    uint64_t most_bytes;      /* of memory for values, temps and buffers; 0: no limit */
-    unsigned vector_scale;    /* scalable vectors are this many times as long as they say; 0: 1 */
-    TilePrintLine print; /* takes what `print` writes; NULL: nobody does */
+    uint64_t most_bytes;   /* of memory for values, temps and buffers; 0: no limit */
+    unsigned vector_scale; /* scalable vectors are this many times as long as they say; 0: 1 */
+    TilePrintLine print;   /* takes what `print` writes; NULL: nobody does */
     void *print_host;
     const TileOp **assertion; /* set to the assert that is false; may be NULL */
+    uint64_t *masked;         /* counts what ran under a mask: accesses, and mask_lt, which makes one; may be NULL */
     TileText *values;         /* set to what its message shows of values, "n = 7", or ""; may be NULL */
 } TileExecutorOptions;
 

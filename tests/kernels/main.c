@@ -1,9 +1,10 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests [--part] [--alone] MATRIX STDLIB [PATTERN]     with PATTERN, only rows whose line contains
- * it
- *   --part    MATRIX need not have a row for each kernel
- *   --alone   all in this process, for tools that look at one
+ * usage: tile_kernel_tests [--part] [--alone] [--interior] MATRIX STDLIB [PATTERN]     with PATTERN, only rows whose
+ * line contains it
+ *   --part      MATRIX need not have a row for each kernel
+ *   --alone     all in this process, for tools that look at one
+ *   --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may run anything masked
  *
  * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
  * failure. A child is given up after two minutes with one row. */
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "interior.h"
 
 enum { WORKERS = 2, ROW_SECONDS = 120, MAX_REPORTED = 60 };
 
@@ -35,6 +36,7 @@ typedef struct Worker {
 typedef struct Plan {
     Matrix matrix;
     const char *stdlib, *pattern;
+    bool interior;
     size_t next; /* first row that no worker has been given */
     size_t reported;
 } Plan;
@@ -61,14 +63,14 @@ static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
         const Row *row = &plan->matrix.rows[i];
         if (!is_wanted(plan, row)) continue;
         progress->current = i;
-        if (!session_can_run(session, row, reason)) {
+        if (!plan->interior && !session_can_run(session, row, reason)) {
             if (!progress->told) printf("SKIP rows: %s\n", reason);
             progress->told = true;
             progress->skipped++;
             continue;
         }
         alarm(ROW_SECONDS);
-        if (!session_run(session, row, reason)) {
+        if (!(plan->interior ? interior_run(session, row, reason) : session_run(session, row, reason))) {
             if (progress->failed < MAX_REPORTED) report(row, reason);
             progress->failed++;
         }
@@ -149,11 +151,12 @@ static bool take_option(const char *name, int *count, char ***arguments) {
 
 int main(int count, char **arguments) {
     bool part = take_option("--part", &count, &arguments), alone = take_option("--alone", &count, &arguments);
+    bool interior = take_option("--interior", &count, &arguments);
     if (count < 3 || count > 4) {
-        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] MATRIX STDLIB [PATTERN]\n");
+        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] MATRIX STDLIB [PATTERN]\n");
         return 2;
     }
-    Plan plan = {.stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL};
+    Plan plan = {.stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL, .interior = interior};
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
 

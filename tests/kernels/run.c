@@ -23,6 +23,7 @@ struct Session {
         char key[512];
     } opened[MAX_OPENED];
     size_t oldest;
+    uint64_t masked; /* operations that the last launch ran under a mask, where the executor ran it */
     /* The bits of the last output, and the configuration that gave them. */
     uint64_t *bits;
     int64_t bit_count;
@@ -395,7 +396,9 @@ static bool launch_with(Session *session, TileLibrary *library, const Run *run) 
 /* The guest holds one library at a time. */
 static bool launch(Session *session, const Run *run) {
     TileLibrary *library = is_foreign(run->row) ? compile(session, run) : open_library(session, run);
+    uint64_t before = library ? tile_library_masked(library) : 0;
     bool good = library && launch_with(session, library, run);
+    if (library) session->masked = tile_library_masked(library) - before;
     if (is_foreign(run->row)) tile_library_destroy(library);
     return good;
 }
@@ -531,6 +534,8 @@ static bool check_bits(Session *session, const Run *run) {
     snprintf(session->bits_target, sizeof session->bits_target, "%s", row->target);
     return true;
 }
+
+uint64_t session_masked(const Session *session) { return session->masked; }
 
 bool session_run(Session *session, const Row *row, char *reason) {
     Run run = {.row = row, .kernel = case_find(row->kernel), .reason = reason};

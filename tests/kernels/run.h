@@ -18,5 +18,7 @@ bool session_can_run(Session *session, const Row *row, char *reason);
 /* False, with the reason (terminated), when the row fails. Rows that differ in the target alone must come one after
  * the other: their results have to be the same bits. */
 bool session_run(Session *session, const Row *row, char *reason);
+/* How many operations the last row ran under a mask; of emulated targets only. */
+uint64_t session_masked(const Session *session);
 
 #endif

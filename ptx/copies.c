@@ -7,7 +7,7 @@ enum { BUFFER_ALIGN = 128 };
 
 /* ---- which loads ---- */
 
-static bool is_zero(const TileValue *value) {
+bool gpu_is_zero(const TileValue *value) {
     uint64_t bits;
     const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
     if (splat) value = tile_op_operand(splat, 0);
@@ -27,7 +27,7 @@ static bool same_number(const TileValue *a, const TileValue *b) {
 /* Does the fill say of lanes that the load does not reach that they are 0? `turned`: axes have been exchanged. */
 static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
-    if (!is_zero(tile_op_operand(fill, 1))) return false;
+    if (!gpu_is_zero(tile_op_operand(fill, 1))) return false;
     for (unsigned i = 0; i < axes->count; i++) {
         TileValue *lo, *hi;
         unsigned axis = (unsigned)axes->integers[i];
@@ -62,7 +62,7 @@ bool gpu_load_is_copied(const TileOp *load) {
     for (unsigned i = 0; i < access->count; i++)
         if (access->integers[i] == TILE_ACCESS_GATHER) return false;
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return false;
-    if (tile_op_has_part(load, TILE_PARTS_FILL) && !is_zero(tile_op_operand(load, load->operand_count - 1)))
+    if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_operand(load, load->operand_count - 1)))
         return false;
     return only_multiplied(&load->results[0], load, false);
 }

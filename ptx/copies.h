@@ -15,6 +15,8 @@ int64_t gpu_load_bytes(const TileOp *load);
 void gpu_replace_load(TileBuilder *b, TileOp *load, TileValue *place);
 /* Copies of the load's tile to `place`; operands are looked up in `map`, which may be NULL. */
 void gpu_build_copy(TileBuilder *b, const TileOp *load, TileValue *place, const TileMap *map);
+/* A constant whose every lane is 0 or -0. */
+bool gpu_is_zero(const TileValue *value);
 /* Ops without operands and results. */
 void gpu_build_plain(TileBuilder *b, TileOpId id);
 void gpu_build_wait(TileBuilder *b, int64_t pending);

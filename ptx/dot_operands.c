@@ -59,9 +59,47 @@ static void find_loads(TilePassContext *context, const TileBlock *block, Loads *
     }
 }
 
+/* Another fill of what the convert takes, with 0 outside of the same bounds, that stands before this one. */
+static TileOp *find_equal_fill(const TileOp *fill, const TileOp *convert) {
+    for (TileUse *use = tile_op_operand(convert, 0)->first_use; use; use = use->next) {
+        TileOp *other = use->user;
+        const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+        if (other->id != TILE_OP_FILL || use->index != 0 || other->block != fill->block) continue;
+        const TileAttribute *others = tile_op_get(other, TILE_ATTRIBUTE_AXES);
+        bool same = others->count == axes->count && gpu_is_zero(tile_op_operand(other, 1));
+        for (unsigned i = 0; i < axes->count && same; i++)
+            same = axes->integers[i] == others->integers[i] &&
+                   tile_op_operand(fill, 2 + 2 * i) == tile_op_operand(other, 2 + 2 * i) &&
+                   tile_op_operand(fill, 3 + 2 * i) == tile_op_operand(other, 3 + 2 * i);
+        for (const TileOp *next = other; same && next; next = next->next)
+            if (next == fill) return other;
+    }
+    return NULL;
+}
+
+/* A row's weights are filled once to be summed and once, rounded, to be multiplied: rounding what has been filled is
+ * the same. */
+static bool share_fills(TilePassContext *context, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned i = 0; i < op->region_count; i++) changed |= share_fills(context, &op->regions[i]);
+        const TileOp *convert = op->id == TILE_OP_FILL ? tile_value_def(tile_op_operand(op, 0), TILE_OP_CONVERT) : NULL;
+        if (!convert || !gpu_is_zero(tile_op_operand(op, 1))) continue;
+        TileOp *other = find_equal_fill(op, convert);
+        if (!other) continue;
+        TileBuilder b = tile_builder_before(context->module, op);
+        tile_value_replace(&op->results[0], tile_build_convert(&b, &other->results[0], op->results[0].type->scalar));
+        tile_op_erase(op);
+        changed = true;
+    }
+    return changed;
+}
+
 TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
+    bool shared = share_fills(context, &func->body);
     Loads loads = {0};
     find_loads(context, &func->body, &loads);
     for (size_t i = 0; i < loads.count; i++) {
@@ -70,5 +108,5 @@ TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) 
         if (b.error) error = b.error;
     }
     if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-dot-operands: %s", error);
-    return loads.count ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    return loads.count || shared ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -147,15 +147,30 @@ static TileValue *valid_bytes(Copy *copy, uint32_t reg) {
     return tile_build_convert(&gpu->b, left, TILE_I32);
 }
 
+/* Of a register, from that of the one before: what lies between them is the same for all threads, so that no thread has
+ * to keep the place of each of its chunks. */
+static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uint32_t before) {
+    Gpu *gpu = copy->gpu;
+    const TileLayout *layout = &copy->access.layout;
+    for (unsigned a = 0; a < 2; a++) {
+        int64_t lanes = gpu_register_index(layout, a, reg) - gpu_register_index(layout, a, before);
+        if (!lanes) continue;
+        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, copy->dimension[a]->per_lane, gpu_i64(gpu, lanes));
+        address = tile_build_ptr_add(&gpu->b, address, bytes);
+    }
+    return address;
+}
+
 static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
     GpuPlaces places = gpu_places(gpu, copy->to, &copy->tile, layout, false);
     uint32_t elements = CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
     const TileAttribute bytes = {.key = TILE_ATTRIBUTE_BYTES, .integer = CHUNK_BYTES};
+    TileValue *from = copy->access.base;
     for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
-        TileValue *operands[] = {gpu_place(&places, r), gpu_access_address(gpu, &copy->access, r),
-                                 valid_bytes(copy, r)};
+        if (r) from = next_address(copy, from, r, r - elements);
+        TileValue *operands[] = {gpu_place(&places, r), from, valid_bytes(copy, r)};
         tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &bytes, 1, NULL, 0);
     }
 }

@@ -18,6 +18,13 @@ static tile_status add_target(TileBuild *build, const char *name) {
         tile_text_format(&build->message, "the target '%s' has no code to link", name);
         return TILE_INVALID_ARGUMENT;
     }
+    if (target->kind == TILE_TARGET_GPU) {
+        tile_text_format(&build->message,
+                         "objects hold code for CPUs, and '%s' is a GPU: its kernels are compiled when they run, by "
+                         "libtile (tile_compile), and `tilec emit ptx` prints their code",
+                         name);
+        return TILE_UNSUPPORTED;
+    }
     for (size_t i = 0; i < build->targets.count; i++) {
         if (build->targets.items[i] == target) return TILE_OK;
         if (strcmp(build->targets.items[i]->triple, target->triple) == 0) continue;

@@ -19,6 +19,7 @@ typedef enum TileExecution {
     TILE_EXECUTION_REQUIRE,   /* a require is false: the kernel is not to be launched so */
     TILE_EXECUTION_CHECK_DIM, /* an argument has the wrong extent: likewise */
     TILE_EXECUTION_OUT_OF_MEMORY,
+    TILE_EXECUTION_RACE, /* programs of one grid, which nothing orders, meet at an element */
 } TileExecution;
 
 typedef struct TileExecutorOptions {

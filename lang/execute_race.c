@@ -256,8 +256,8 @@ static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, 
     TileText other = {.arena = e->arena};
     tile_exec_print_op(e, access->op, &other);
     bool same = access->era >= races->block_era;
-    return tile_exec_fault(
-        e, in,
+    return tile_exec_stop(
+        e, in, same ? TILE_EXECUTION_FAULT : TILE_EXECUTION_RACE,
         "a race: thread %u of block %lld %s bytes %lld .. %lld of %%%s, which thread %u of %s%lld %s at `%s`; %s",
         e->thread, (long long)e->block, now[kind_of(in->op, wrote)], (long long)offset, (long long)offset + bytes,
         name_of(e, object), access->thread, same ? "the same block " : "block ",

@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "tile/build.h"
+#include "tools/archive.h"
 #include "tools/file.h"
 #include "tools/replace.h"
 #include "tools/session.h"
@@ -134,9 +135,17 @@ static const char *with_ending(Build *build, const char *path, const char *endin
     return tile_arena_format(build->arena, "%.*s%s", (int)length, path, ending);
 }
 
+static bool is_archive(const Build *build) {
+    const char *dot = build->output ? strrchr(base_name(build->output), '.') : NULL;
+    return dot && strcmp(dot, ".a") == 0;
+}
+
 static int name_outputs(Build *build) {
     const char *usual = build->flags & TILE_BUILD_SHARED ? ".so" : ".o";
     if (!build->output && !build->json) build->output = base_name(with_ending(build, build->files.items[0], usual));
+    if (is_archive(build) && build->flags & TILE_BUILD_SHARED)
+        return tile_session_fail(build->session, TILE_INVALID_ARGUMENT,
+                                 "%s is the name of an archive, and -shared makes a plugin", build->output);
     if (build->dependency_file) build->dependencies = true;
     if (!build->dependencies || build->dependency_file) return 0;
     if (!build->output) return tile_session_fail(build->session, TILE_INVALID_ARGUMENT, "-MD needs -o, or -MF FILE");
@@ -191,6 +200,12 @@ static const char *dependency_text(Build *build, const TileBuild *made) {
 static tile_status write_outputs(Build *build, const TileBuild *made, TileText *error) {
     size_t size;
     const void *object = tile_build_object(made, &size);
+    TileText archive = {.arena = build->arena};
+    if (build->output && is_archive(build)) {
+        TILE_TRY(tile_archive_make(object, size, &archive));
+        object = archive.text;
+        size = archive.length;
+    }
     if (build->output) TILE_TRY(write_output(build, build->output, object, size, error));
     if (build->header) {
         const char *header = tile_build_header(made);

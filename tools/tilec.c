@@ -48,7 +48,7 @@ static const TileOption emit_options[] = {
 };
 
 static const TileOption build_options[] = {
-    {"-o", " FILE", "the object; without it, the file's name with the ending .o"},
+    {"-o", " FILE", "the object, or an archive where FILE ends in .a; without it, the file's name with the ending .o"},
     {"--header", " FILE", "the C header to write"},
     {"--export", " 'k[f32]'", "what to build instead of the files' export items; also `as NAME`, `k[f32, BM = 4]`"},
     {"--variant", " TEXT",

@@ -127,6 +127,15 @@ TEXT
 # ---- a program in C, on each target ----
 expect 0 '' "$tilec" build k.tile -o k.o --header k.h -MD
 expect 0 '' link_c main main.c k.o
+expect 0 '' "$tilec" build k.tile -o libk.a
+expect 0 'kernels.o' ar t libk.a
+expect 0 ' in kernels.o' nm -s libk.a
+expect 0 '' link_c archived main.c libk.a
+expect 0 '' ar x libk.a
+expect 0 '' cmp k.o kernels.o
+expect 1 'libk.a is the name of an archive' "$tilec" build k.tile -shared -o libk.a
+expect 1 "objects hold code for CPUs, and 'sm_90a' is a GPU" "$tilec" build k.tile --target=avx2,sm_90a -o g.o
+absent g.o
 for target in avx2 avx512; do
     "$tilec" backends | grep -q "^$target .*usable" || "$tilec" backends | grep "^ *$target " | grep -qv lacks || continue
     expect 0 'scale of scale[' env TILE_CPU_CAPABILITY=$target ./main

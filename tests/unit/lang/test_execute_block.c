@@ -117,7 +117,7 @@ Test(execute_block, nothing_orders_blocks) {
     };
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         message.length = 0;
-        cr_expect_eq(run(bodies[i], 0, &message), TILE_EXECUTION_FAULT);
+        cr_expect_eq(run(bodies[i], 0, &message), TILE_EXECUTION_RACE);
         cr_expect(strstr(tile_text_get(&message), "nothing orders the blocks of a launch"), "%s",
                   tile_text_get(&message));
     }

@@ -126,6 +126,7 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
     uint32_t count;
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
     tile_list_exported(unit->arena, &program);
+    TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(find_kernel(unit, &program, emission->options.kernel, &kernel));
     TILE_TRY(check_stage(unit, emission->options.stage));
     TILE_TRY(tile_signatures_create(unit, &program, &count));

@@ -71,29 +71,11 @@ static void destroy_input(void *state) { tile_input_destroy(state); }
 
 /* ---- libraries ---- */
 
-static bool is_named(const TileProgramInfo *program, const char *name) {
-    for (size_t k = 0; k < program->kernels.count; k++) {
-        const TileKernelInfo *kernel = &program->kernels.items[k];
-        if (tile_kernel_has_setting(kernel, name)) return true;
-    }
-    return false;
-}
-
-static tile_status check_settings(TileUnit *unit, const TileProgramInfo *program) {
-    for (size_t i = 0; i < unit->input->binding_count; i++) {
-        const char *name = unit->input->bindings[i].name;
-        if (is_named(program, name)) continue;
-        tile_text_format(&unit->message, "there is nothing called '%s' that a setting could decide", name);
-        return TILE_INVALID_ARGUMENT;
-    }
-    return TILE_OK;
-}
-
 static tile_status check_program(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
     TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, &program));
     tile_list_exported(unit->arena, &program);
-    TILE_TRY(check_settings(unit, &program));
+    TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(tile_signatures_create(unit, &program, state));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
     return TILE_OK;
@@ -162,7 +144,7 @@ static tile_status find_setting(TileUnit *unit, void *state) {
     NameQuestion *question = state;
     TileProgramInfo program = {0};
     TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
-    question->found = is_named(&program, question->name);
+    question->found = tile_unit_names_setting(&program, question->name);
     return TILE_OK;
 }
 

@@ -91,6 +91,22 @@ void tile_unit_destroy(TileUnit *unit) {
 
 /* ---- lowering ---- */
 
+bool tile_unit_names_setting(const TileProgramInfo *program, const char *name) {
+    for (size_t k = 0; k < program->kernels.count; k++)
+        if (tile_kernel_has_setting(&program->kernels.items[k], name)) return true;
+    return false;
+}
+
+tile_status tile_unit_check_settings(TileUnit *unit, const TileProgramInfo *program) {
+    for (size_t i = 0; i < unit->input->binding_count; i++) {
+        const char *name = unit->input->bindings[i].name;
+        if (tile_unit_names_setting(program, name)) continue;
+        tile_text_format(&unit->message, "there is nothing called '%s' that a setting could decide", name);
+        return TILE_INVALID_ARGUMENT;
+    }
+    return TILE_OK;
+}
+
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
     const TileInput *input = unit->input;
     TILE_LIST(TileBinding) all = {0};

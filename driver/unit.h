@@ -32,6 +32,11 @@ tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, 
                           TileReport **report);
 void tile_unit_destroy(TileUnit *unit);
 
+/* Has a kernel of the file a setting of this name? */
+bool tile_unit_names_setting(const TileProgramInfo *program, const char *name);
+/* Says which of the input's settings nothing is called by. */
+tile_status tile_unit_check_settings(TileUnit *unit, const TileProgramInfo *program);
+
 /* Lowers a kernel to tile form: unit->module. `bindings` in addition to the input's that concern the kernel. */
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count);
 /* The kernel's function in unit->module. */

@@ -253,8 +253,8 @@ const TileItem *tile_find_item(const TileAst *ast, const char *name, bool import
 /* Hides what holds in loops only: ranges loaded in them may be loaded before them. The result goes to the other. */
 size_t tile_facts_hide(TileChecker *c);
 void tile_facts_restore(TileChecker *c, size_t hidden);
-/* A `const` of the file or its imports: other names may be those of dimensions. */
-bool tile_is_constant(const TileAst *ast, const char *name);
+/* A `const` of the file, or one of its imports that can be an extent: other names may be those of dimensions. */
+bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name);
 /* Assigns, checking that the variable may take on the value's atoms. */
 void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span);
 uint32_t tile_now(TileChecker *c);

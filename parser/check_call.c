@@ -80,7 +80,7 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
 
 static bool unify_extent(TileChecker *c, const Call *call, const TileExpr *expr, const TileSum *extent, TileSpan span) {
     bool name = expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name);
-    if (name && !tile_is_constant(call->ast, expr->name)) {
+    if (name && !tile_is_constant(c, call->ast, expr->name)) {
         bind(c, expr->name, expr->span, tile_sum_meaning(extent));
         return true;
     }
@@ -189,6 +189,34 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
 
 /* ---- generics ---- */
 
+/* A constant of the declared type, i64 or f32 where none is. */
+static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeaning m, TileSpan span) {
+    int64_t value;
+    TileScalar scalar;
+    if (generic->type && !tile_find_type(c, generic->type->name, &scalar))
+        return tile_fail_type(c, generic->type->name_span, generic->type->name), false;
+    m = generic->type && tile_is_literal(&m) ? tile_literal_as(c, &m, scalar, span) : tile_as_value(c, m, span);
+    if (tile_is_error(&m)) return false;
+    if (m.kind != TILE_MEANING_VALUE) return tile_fail(c, NOT_VALUE, span, tile_meaning_words(c, &m)), false;
+    if (generic->type && m.scalar != scalar) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(scalar),
+                                          tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, generic->span, "`%s` is declared here", generic->name);
+        tile_report(c, d);
+        return false;
+    }
+    if (!m.constant && !(m.sum && tile_sum_known(&c->sums, m.sum, &value))) {
+        const char *what = tile_arena_format(c->arena, "the constant `%s`", generic->name);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, span, what);
+        tile_diagnostic_note(c->diagnostics, d, generic->span, "`%s` is declared here", generic->name);
+        if (m.sum) tile_propose_static(c, d, tile_sum_words(c, m.sum));
+        tile_report(c, d);
+        return false;
+    }
+    bind(c, generic->name, generic->span, m);
+    return true;
+}
+
 static bool bind_explicit(TileChecker *c, const Call *call, const TileMeaning *generics, unsigned count) {
     if (count > call->item->generics.count)
         return tile_fail(c, GENERIC_COUNT, call->span, call->item->name,
@@ -207,8 +235,10 @@ static bool bind_explicit(TileChecker *c, const Call *call, const TileMeaning *g
             bool function = m.kind == TILE_MEANING_FUNCTION || m.kind == TILE_MEANING_BUILTIN;
             if (generic->kind == TILE_GENERIC_FN && !function)
                 return tile_fail(c, NOT_FUNCTION, call->span, tile_meaning_words(c, &m)), false;
-            if (generic->kind == TILE_GENERIC_CONST) m = tile_as_value(c, m, call->span);
-            bind(c, generic->name, generic->span, m);
+            if (generic->kind == TILE_GENERIC_FN)
+                bind(c, generic->name, generic->span, m);
+            else if (!bind_constant(c, generic, m, call->span))
+                return false;
         }
     }
     return true;
@@ -221,8 +251,10 @@ static bool bind_defaults(TileChecker *c, const Call *call) {
         if (!generic->value) return tile_fail(c, CANNOT_INFER, call->span, generic->name, call->item->name), false;
         TileMeaning m = tile_check_expr(c, generic->value);
         if (tile_is_error(&m)) return false;
-        if (generic->kind == TILE_GENERIC_CONST) m = tile_as_value(c, m, generic->value->span);
-        bind(c, generic->name, generic->span, m);
+        if (generic->kind != TILE_GENERIC_CONST)
+            bind(c, generic->name, generic->span, m);
+        else if (!bind_constant(c, generic, m, generic->value->span))
+            return false;
     }
     return true;
 }

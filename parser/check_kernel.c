@@ -125,7 +125,7 @@ static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
 
 static bool is_new_name(TileChecker *c, const TileExpr *expr) {
     return expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name) &&
-           !tile_is_constant(c->frame->ast, expr->name);
+           !tile_is_constant(c, c->frame->ast, expr->name);
 }
 
 /* A plain name is bound by the first dimension that it names. */

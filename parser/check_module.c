@@ -274,7 +274,7 @@ static tile_status check_kernel_item(ModuleCheck *check, const TileItem *kernel)
 /* A stand-in for an argument of a function that is checked by itself. */
 static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const TileExpr *expr, bool constant) {
     enum { EXTENT = 8 };
-    if (expr->kind != TILE_EXPR_NAME || tile_is_constant(c->ast, expr->name)) return NULL;
+    if (expr->kind != TILE_EXPR_NAME || tile_is_constant(c, c->ast, expr->name)) return NULL;
     const TileSum *sum = tile_map_get(extents, expr->name);
     if (sum) return sum;
     TileSymbol *symbol;

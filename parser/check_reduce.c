@@ -45,6 +45,7 @@ static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsig
     int64_t axis;
     if (!tile_check_constant(c, expr, "an axis", &axis)) return false;
     if (axis < 0 || axis >= rank) return tile_fail(c, NO_AXIS, expr->span, (long long)axis, rank), false;
+    if (*axes >> axis & 1u) return tile_fail(c, AXIS_TWICE, expr->span, (long long)axis), false;
     *axes |= 1u << axis;
     return true;
 }

@@ -256,7 +256,7 @@ static void bind_name(TileChecker *c, const char *name, TileSpan span, int64_t v
 }
 
 static bool is_free(TileChecker *c, const char *name) {
-    return !tile_scope_find(c, name) && !tile_is_constant(c->frame->ast, name);
+    return !tile_scope_find(c, name) && !tile_is_constant(c, c->frame->ast, name);
 }
 
 /* The only name of the expression that is not bound; NULL where there is none, and *more where there are several. */

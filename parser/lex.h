@@ -116,6 +116,7 @@ typedef struct TileDocComment {
 typedef struct TileTokens {
     TILE_LIST(TileToken) list; /* ends in TILE_TOKEN_END */
     TILE_LIST(TileDocComment) docs;
+    TILE_LIST(uint32_t) open_texts; /* where those begin that are not closed */
 } TileTokens;
 
 enum { TILE_MAX_SOURCE = 16 * 1024 * 1024 };

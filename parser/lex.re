@@ -145,7 +145,9 @@ static const unsigned char *skip_string(Lexer *lexer, const unsigned char *begin
                                           *c >= 0x20 && *c < 0x7f ? *c : '?');
         tile_diagnostic_edit(lexer->diagnostics, d, span_of(lexer, c, c), "\\");
     }
-    tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_OPEN_STRING, span_of(lexer, begin, c));
+    TileSpan span = span_of(lexer, begin, c);
+    tile_diagnose(lexer->diagnostics, TILE_DIAGNOSTIC_OPEN_STRING, span);
+    tile_list_push(lexer->arena, &lexer->tokens->open_texts, span.begin);
     return c;
 }
 
@@ -176,7 +178,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         re2c:yyfill:enable = 0;
 
         digit    = [0-9];
-        digits   = digit [0-9_]*;
+        digits   = digit ([_]? digit)*;
         letter   = [a-zA-Z_];
         word     = [a-zA-Z0-9_];
         exponent = [eE] [+-]? digits;
@@ -190,7 +192,7 @@ static const unsigned char *scan(Lexer *lexer, const unsigned char *begin) {
         ["]                   { const unsigned char *end = skip_string(lexer, begin);
                                 add_token(lexer, TILE_TOKEN_STRING, begin, end); return end; }
 
-        "0x" [0-9a-fA-F] [0-9a-fA-F_]* | "0b" [01] [01_]* | digits { TOKEN(INTEGER); }
+        "0x" [0-9a-fA-F] ([_]? [0-9a-fA-F])* | "0b" [01] ([_]? [01])* | digits { TOKEN(INTEGER); }
         digits "." digits exponent? | digits exponent { TOKEN(FLOAT); }
         digits "." / [^0-9a-zA-Z_.]               { report_number(lexer, begin, cursor); TOKEN(FLOAT); }
         digit word*                               { report_number(lexer, begin, cursor); TOKEN(INTEGER); }

@@ -84,9 +84,18 @@ void tile_parse_fail_item(TileParser *parser) {
                   "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
 }
 
+/* A text that is not closed has swallowed what closes the rest of the item. */
+static bool is_swallowed(const TileParser *parser) {
+    uint32_t begin = parser->tokens.list.items[parser->item].begin, here = current(parser)->begin;
+    for (size_t i = 0; i < parser->tokens.open_texts.count; i++)
+        if (parser->tokens.open_texts.items[i] >= begin && parser->tokens.open_texts.items[i] < here) return true;
+    return false;
+}
+
 TileDiagnostic *tile_parse_fail(TileParser *parser, const char *expected) {
     if (parser->panic) return NULL;
     parser->panic = true;
+    if (is_swallowed(parser)) return NULL;
     TileTokenKind found = tile_parse_peek(parser);
     const char *words = found_words(parser);
     TileSpan span = tile_parse_span(parser);
@@ -251,7 +260,7 @@ static void parse_items(TileParser *parser) {
     for (;;) {
         skip_separators(parser);
         if (tile_parse_peek(parser) == TILE_TOKEN_END) return;
-        size_t begin = parser->position;
+        size_t begin = parser->item = parser->position;
         uint32_t errors = parser->diagnostics->error_count;
         TileItem *item = tile_parse_item(parser);
         bool panic = parser->panic; /* errors past the limit are not counted */

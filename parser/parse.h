@@ -18,6 +18,7 @@ typedef struct TileParser {
     uint32_t file;
     unsigned depth;
     bool panic;
+    size_t item; /* the token that the item at hand begins with */
     bool header;        /* newlines do not count */
     bool newline_taken; /* the newline before the current token has been taken */
 } TileParser;

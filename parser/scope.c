@@ -102,12 +102,6 @@ const TileItem *tile_find_item(const TileAst *ast, const char *name, bool import
     return NULL;
 }
 
-bool tile_is_constant(const TileAst *ast, const char *name) {
-    const TileAst *where;
-    const TileItem *item = tile_find_item(ast, name, true, &where);
-    return item && item->kind == TILE_ITEM_CONST;
-}
-
 static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
     if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, item->name);
     TileFrame frame = {.parent = c->frame, .item = item, .ast = ast, .scope_base = c->bounds.count, .call = span};
@@ -146,6 +140,14 @@ static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const 
     return value;
 }
 
+bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name) {
+    const TileAst *where;
+    const TileItem *item = tile_find_item(ast, name, true, &where);
+    if (!item || item->kind != TILE_ITEM_CONST || where == ast) return item && item->kind == TILE_ITEM_CONST;
+    TileMeaning value = constant_meaning(c, item, where, item->name_span);
+    return value.kind == TILE_MEANING_INTEGER || value.sum || tile_is_error(&value);
+}
+
 static const TileAst *find_module(const TileAst *ast, const char *name) {
     size_t next = 0;
     for (size_t i = 0; i < ast->items.count; i++) {
@@ -166,10 +168,30 @@ void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, T
     tile_propose_nearest(c, d, span, &nearest);
 }
 
+static bool mentions(const TileExpr *expr, const char *name) {
+    if (!expr) return false;
+    return (expr->kind == TILE_EXPR_NAME && expr->name == name) || mentions(expr->a, name) || mentions(expr->b, name);
+}
+
+/* A name that stands in expressions of dimensions only is bound nowhere. */
+static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) {
+    const TileItem *item = c->frame->item;
+    for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->params.count; i++) {
+        const TileTypeExpr *type = item->params.items[i].type;
+        for (size_t k = 0; type && k < type->extents.count; k++) {
+            if (!mentions(type->extents.items[k], name)) continue;
+            tile_diagnostic_note(c->diagnostics, d, type->extents.items[k]->span,
+                                 "a dimension gets its name where that stands alone, as in `[%s]`", name);
+            return;
+        }
+    }
+}
+
 static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
     if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
     if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
+    note_dimension(c, d, name);
     tile_propose_visible(c, d, name, span);
     tile_report(c, d);
     return tile_error_meaning();

@@ -268,6 +268,26 @@ int tile_program_refuse(TileProgram *program, tile_status status, const TileErro
     return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message, signature);
 }
 
+/* Names the dimensions that nothing decides, and shows the word with all others in it. */
+static int refuse_shape(TileProgram *program, const TileProgramArgument *argument, TileScalar scalar, uint32_t known,
+                        const int64_t *inferred) {
+    TileText names = {.arena = program->session->arena}, shape = {.arena = program->session->arena};
+    const TileParameterInfo *info = &argument->info;
+    const char *path = argument->source.path;
+    bool several = false;
+    for (int i = 0; i < info->rank; i++) {
+        bool open = !(known >> i & 1u);
+        if (open) tile_text_format(&names, "%s%d (%s)", several ? ", " : "", i, info->dimensions[i]);
+        several |= open;
+        tile_text_format(&shape, "%s%lld", i ? "," : "", open ? 10LL : (long long)inferred[i]);
+    }
+    return tile_session_fail(program->session, TILE_INVALID_ARGUMENT,
+                             "nothing decides dimension %s of '%s'; give the shape, as in %s=%s:%s[%s]; the kernel is\n"
+                             "  %s",
+                             tile_text_get(&names), info->name, info->name, path ? path : "@", tile_scalar_name(scalar),
+                             tile_text_get(&shape), tile_kernel_signature(program->kernel));
+}
+
 /* A result's type and extents: what the text names, else what the other arguments decide. */
 static int create_result(TileProgram *program, size_t index, const TileArg *args) {
     TileProgramArgument *argument = &program->arguments[index];
@@ -294,9 +314,7 @@ static int create_result(TileProgram *program, size_t index, const TileArg *args
             return complain(program, "nothing decides the element type; name it, as in out.npy:f32, for",
                             argument->info.name);
         for (unsigned i = 0; !given && i < rank; i++) {
-            if (!(known >> i & 1u))
-                return complain(program, "nothing decides the shape; give it, as in out.npy:f32[10,10], for",
-                                argument->info.name);
+            if (!(known >> i & 1u)) return refuse_shape(program, argument, scalar, known, inferred);
             extent[i] = inferred[i];
         }
     }

@@ -14,6 +14,7 @@ expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile:matmul" T=f32 U=f32 --t
 expect 1 '' sh -c '"$0" emit machine "$1" T=f32 --target=avx512 | grep "splat .*x bool>"' "$tilec" "$stdlib/reduce.tile:sum_all"
 expect 1 'T' "$tilec" emit tile "$stdlib/softmax.tile:softmax"
 expect 1 'goes with the stages tile and machine' "$tilec" emit mlir "$stdlib/softmax.tile:softmax" T=f32 --after=inline
+expect 1 "nothing called 'FOO'" "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 FOO=3
 expect 1 'nonesuch' "$tilec" emit nonesuch "$stdlib/softmax.tile:softmax" T=f32
 expect 1 'nonesuch' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --after=nonesuch
 for file in "$stdlib"/*.tile "$source_directory"/examples/*/*.tile; do expect 0 '' "$tilec" check "$file"; done

@@ -69,7 +69,11 @@ kernel halves(x: in f32[M, 2 * N - 1], y: out f32[M, N], z: out f32[N + M]) {
 END
 expect 0 'y: f32[2, 3] = 0 1 2 5 6 7' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
 expect 0 'z: f32[5] = 1 1 1 1 1' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
-expect 1 'nothing decides the shape' "$tilec" run halves.tile x=arange:f32[2,4] y=@ z=@
+expect 1 "nothing decides dimension 1 (N) of 'y'; give the shape, as in y=@:f32[2,10]" "$tilec" run halves.tile x=arange:f32[2,4] y=@ z=@
+
+# A dimension may be called as a number that a module has.
+printf 'import math\nkernel k(x: in f32[E], y: out f32[E]) { grid n in tiles(E, 4) { y[n] = x[n] + math.E } }\n' >named.tile
+expect 0 'y: f32[2] = 2.71828175 3.71828175' "$tilec" run named.tile x=arange:f32[2] y=@
 
 # The executor's schedule: the same results in any order, and a race that is there is found in each.
 for seed in 0 1 77; do

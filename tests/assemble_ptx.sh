@@ -14,13 +14,19 @@ trap 'rm -rf "$work"' EXIT
 # What an instance of a kernel needs beside its types.
 settings() {
     case $1 in
-    attention:attention_paged) echo D=64 C=16 ;;
-    attention:attention_window) echo D=64 ;;
+    attention:attention_paged | attention:attention_window) echo D=64 ;;
     attention:*) echo D=64 causal=true ;;
-    conv:*) echo stride=1 dilation=1 padding=1 R=3 S=3 ;;
-    pool:*) echo stride=2 padding=1 R=3 S=3 count_outside=false ;;
+    conv:*) echo stride=1 ;;
+    pool:avg_pool2d) echo count_outside=false ;;
     softmax:*_row) echo N=200 ;;
     esac
+}
+
+# Of the settings those that a kernel of the file has.
+types_of() {
+    for setting in "T=$2" "U=$2" I=i64; do
+        if grep -q "[[ ]${setting%%=*}: " "$1"; then echo "$setting"; fi
+    done
 }
 
 # The types take turns over the targets.
@@ -39,7 +45,7 @@ for target; do
         for kernel in $(sed -n 's/^kernel \([A-Za-z0-9_]*\).*/\1/p' "$file"); do
             name=$(basename "$file" .tile):$kernel
             # shellcheck disable=SC2046 # a word for each setting
-            if ! "$tilec" emit ptx "$file:$kernel" "T=$type" "U=$type" I=i64 $(settings "$name") --target="$target" \
+            if ! "$tilec" emit ptx "$file:$kernel" $(types_of "$file" "$type") $(settings "$name") --target="$target" \
                 >"$work/ptx" 2>"$work/said" || ! ptxas -v -arch="$target" "$work/ptx" -o /dev/null 2>"$work/said"; then
                 echo "FAIL $target $name $type"
                 sed 's/^/     /' "$work/said" | head -n 4

@@ -53,6 +53,13 @@ static size_t find_level(const char *name) {
     return level;
 }
 
+const char *tile_cpu_limit_why_not(const char *target, const char *most) {
+    size_t level = find_level(target), limit = most ? find_level(most) : LEVEL_COUNT;
+    if (!most || level == LEVEL_COUNT) return NULL;
+    if (limit == LEVEL_COUNT) return "the CPU capability that is set is not the name of a CPU target";
+    return level > limit ? "the CPU capability that is set forbids it" : NULL;
+}
+
 const char *tile_cpu_why_not(const char *target) {
     const char *most = getenv("TILE_CPU_CAPABILITY");
     size_t level = find_level(target);

@@ -13,7 +13,7 @@
 
 static tile_status add_target(TileBuild *build, const char *name) {
     const TileTarget *target;
-    TILE_TRY(tile_target_choose(name, &target, &build->message));
+    TILE_TRY(tile_target_choose(name, NULL, &target, &build->message));
     if (!target) {
         tile_text_format(&build->message, "the target '%s' has no code to link", name);
         return TILE_INVALID_ARGUMENT;

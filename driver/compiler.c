@@ -8,12 +8,17 @@
 #include "driver/unit.h"
 #include "launch/clock.h"
 #include "launch/options.h"
+#include "launch/settings.h"
 
 tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler **compiler) {
     TileCompilerOptions options;
     if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
     TileCompiler *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
+    if (!tile_settings_merge(&created->settings, options.settings)) {
+        free(created);
+        return TILE_INVALID_ARGUMENT;
+    }
     jmp_buf guard;
     created->arena = tile_arena_create(NULL);
     if (!created->arena || setjmp(guard)) {
@@ -25,6 +30,9 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     const char **paths = TILE_NEW_ARRAY(created->arena, const char *, options.import_path_count);
     for (size_t i = 0; i < options.import_path_count; i++)
         paths[i] = tile_arena_string(created->arena, options.import_paths[i], strlen(options.import_paths[i]));
+    const char *capability = created->settings.cpu_capability;
+    if (capability)
+        created->settings.cpu_capability = tile_arena_string(created->arena, capability, strlen(capability));
     tile_arena_set_guard(created->arena, NULL);
     created->import_paths = paths;
     created->import_path_count = options.import_path_count;
@@ -88,7 +96,8 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
     tile_arena_set_guard(input->arena, &guard);
     TileText why = {.arena = input->arena};
-    tile_status status = tile_target_choose(options->target, &input->target, &why);
+    tile_status status =
+        tile_target_choose(options->target, input->compiler->settings.cpu_capability, &input->target, &why);
     if (status != TILE_OK) {
         *report = tile_report_from_text(tile_text_get(&why));
         return status;

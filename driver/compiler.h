@@ -20,6 +20,7 @@ struct TileCompiler {
     TileArena *arena;
     const char *const *import_paths;
     size_t import_path_count;
+    TileSettings settings;
     pthread_mutex_t mutex;
     TileBridge *idle[TILE_IDLE_BRIDGES]; /* bridges at rest, each with an MLIR context that is ready */
     int idle_count;
@@ -65,8 +66,8 @@ void tile_input_bind(TileInput *input, const TileBinding *bindings, size_t count
 void tile_input_step(TileInput *input, TileStep step, uint64_t *clock);
 
 /* The target of this name (NULL: "cpu"), which must be usable here; *target is NULL for the interpreter. Otherwise
- * `why` says why not. */
-tile_status tile_target_choose(const char *name, const TileTarget **target, TileText *why);
+ * `why` says why not. "cpu" is no better than `capability`, the name of a target or NULL. */
+tile_status tile_target_choose(const char *name, const char *capability, const TileTarget **target, TileText *why);
 /* Why code for the target cannot run here, NULL when it can. The text is static. */
 const char *tile_target_obstacle(const TileTarget *target);
 

@@ -77,15 +77,26 @@ static tile_status choose_gpu(const TileTarget **target, TileText *why) {
     return TILE_UNAVAILABLE;
 }
 
-tile_status tile_target_choose(const char *name, const TileTarget **target, TileText *why) {
+static const TileTarget *best_cpu(const char *capability) {
+    const TileTarget *best = NULL;
+    unsigned count;
+    const TileTarget *targets = tile_cpu_targets(&count);
+    for (unsigned i = 0; i < count; i++)
+        if (tile_cpu_target_usable(&targets[i]) && !tile_cpu_limit_why_not(targets[i].name, capability))
+            best = &targets[i];
+    return best;
+}
+
+tile_status tile_target_choose(const char *name, const char *capability, const TileTarget **target, TileText *why) {
     *target = NULL;
     if (!name) name = "cpu";
     if (strcmp(name, "interp") == 0) return TILE_OK;
     if (strcmp(name, "cuda") == 0) return choose_gpu(target, why);
-    *target = strcmp(name, "cpu") == 0 ? tile_cpu_target_native() : find(name);
+    *target = strcmp(name, "cpu") == 0 ? best_cpu(capability) : find(name);
     if (*target) return TILE_OK;
     if (strcmp(name, "cpu") == 0) {
-        tile_text_add(why, "no CPU target runs on this machine: all need at least AVX2 and FMA");
+        const char *limit = tile_cpu_limit_why_not("avx2", capability);
+        tile_text_add(why, limit ? limit : "no CPU target runs on this machine: all need at least AVX2 and FMA");
         return TILE_UNAVAILABLE;
     }
     tile_text_format(why, "there is no target '%s'; targets are", name);

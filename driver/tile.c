@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "driver/image.h"
 #include "launch/clock.h"
 #include "launch/options.h"
@@ -84,6 +85,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
 static tile_status check_target(const TileInput *input, TileReport **report) {
     if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || input->foreign) return TILE_OK;
     const char *obstacle = tile_target_obstacle(input->target);
+    if (!obstacle) obstacle = tile_cpu_limit_why_not(input->target->name, input->compiler->settings.cpu_capability);
     if (!obstacle) return TILE_OK;
     char text[256];
     snprintf(text, sizeof text, "the target '%s' cannot run here: %s", input->target->name, obstacle);
@@ -102,7 +104,7 @@ static tile_status compile(TileCompiler *compiler, const char *text, size_t leng
         tile_input_destroy(input);
         return status;
     }
-    TileImageSource source = {compile_on_demand, destroy_input, input};
+    TileImageSource source = {compile_on_demand, destroy_input, input, &compiler->settings};
     return tile_library_create(input->signatures, count, source, library);
 }
 

@@ -107,6 +107,29 @@ tile_status tile_unit_check_settings(TileUnit *unit, const TileProgramInfo *prog
     return TILE_OK;
 }
 
+typedef struct Order {
+    const TileOp *found; /* one whose result depends on the order of programs */
+} Order;
+
+static void look_for_order(TileOp *op, void *state) {
+    if (op->id != TILE_OP_ATOMIC_TILE || tile_op_get(op, TILE_ATTRIBUTE_UPDATE)->integer != TILE_UPDATE_ADD) return;
+    if (tile_scalar_is_float(tile_op_operand(op, 0)->type->scalar)) ((Order *)state)->found = op;
+}
+
+/* Programs run in any order, and sums of floats depend on it. */
+static tile_status check_deterministic(TileUnit *unit) {
+    Order order = {NULL};
+    for (TileFunc *func = unit->module->first; func; func = func->next)
+        tile_block_walk(&func->body, look_for_order, &order);
+    if (!order.found) return TILE_OK;
+    tile_text_format(&unit->message,
+                     "floats are added atomically at %s:%u:%u, in an order that differs from run to run, which the setting "
+                     "`deterministic` refuses",
+                     unit->context->files.items[order.found->location.file], order.found->location.line,
+                     order.found->location.column);
+    return TILE_UNSUPPORTED;
+}
+
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
     const TileInput *input = unit->input;
     TILE_LIST(TileBinding) all = {0};
@@ -123,6 +146,7 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
     TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
                                    &unit->module));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
+    if (unit->input->compiler->settings.deterministic) return check_deterministic(unit);
     return TILE_OK;
 }
 

@@ -252,6 +252,7 @@ typedef struct TileImageRequest {
     uint8_t generics[TILE_MAX_GENERICS]; /* TileHostType */
     int64_t statics[TILE_MAX_STATICS];   /* integers; the bits of a double for float scalars */
     uint64_t facts[TILE_MAX_PARAMETERS];
+    bool provisional; /* served by general code for the time being */
 } TileImageRequest;
 
 /* Compiles; called from any thread, several at once for different requests. A failure may set *report, which is NULL
@@ -261,6 +262,7 @@ typedef struct TileImageSource {
                            TileReport **report);
     void (*destroy)(void *state);
     void *state;
+    const TileSettings *settings; /* NULL: those of the environment */
 } TileImageSource;
 
 /* Takes the source, also on failure. Signatures are borrowed from it. */

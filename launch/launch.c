@@ -37,6 +37,7 @@ typedef struct Launch {
     uint32_t slot_count;
     TileReplayed like;   /* what the launch comes to, also where an earlier one was like it */
     bool began;          /* a phase was run */
+    bool provisional;    /* other code will serve such arguments once it is there */
     TileCudaStream on;   /* GPUs */
     void *device_temps;  /* GPUs: memory of the temporaries */
     TileScratch *memory; /* temporaries, and values and slots that are too many for the stack */
@@ -362,7 +363,8 @@ static tile_status run(Launch *launch, const TileArg *arguments) {
     if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
     shape_key(launch);
     launch->like.slot_count = launch->slot_count;
-    tile_replay_record(launch->kernel, arguments, launch->views, launch->slots, &launch->like);
+    if (!launch->provisional)
+        tile_replay_record(launch->kernel, arguments, launch->views, launch->slots, &launch->like);
     return run_here(launch);
 }
 
@@ -402,6 +404,7 @@ static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t 
     for (uint32_t i = 0; i < kernel->signature->parameter_count && kernel->signature->gpu; i++)
         if (launch->views[i].tensor) launch->on.device = launch->views[i].device;
     TILE_TRY(tile_variant_get(kernel, launch->views, &request, &launch->variant, launch->error, options->report));
+    launch->provisional = request.provisional;
     launch->like.variant = launch->variant;
     launch->like.shape_key = 0;
     launch->code = launch->variant->code;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "launch/host.h"
+#include "launch/settings.h"
 #include "launch/variants.h"
 
 tile_status tile_library_create(const TileImageSignature *signatures, uint32_t count, TileImageSource source,
@@ -14,6 +15,11 @@ tile_status tile_library_create(const TileImageSignature *signatures, uint32_t c
         return TILE_OUT_OF_MEMORY;
     }
     created->source = source;
+    if (!tile_settings_merge(&created->settings, source.settings)) {
+        free(created);
+        source.destroy(source.state);
+        return TILE_INVALID_ARGUMENT;
+    }
     created->kernel_count = count;
     for (uint32_t i = 0; i < count; i++) {
         TileKernel *kernel = &created->kernels[i];
@@ -27,7 +33,15 @@ tile_status tile_library_create(const TileImageSignature *signatures, uint32_t c
     return TILE_OK;
 }
 
+/* Threads of the library may still be compiling. */
+static void wait_for_compilers(TileKernel *kernel) {
+    pthread_mutex_lock(&kernel->mutex);
+    while (kernel->background) pthread_cond_wait(&kernel->changed, &kernel->mutex);
+    pthread_mutex_unlock(&kernel->mutex);
+}
+
 static void release_kernel(TileKernel *kernel) {
+    wait_for_compilers(kernel);
     TileVariant *variant = atomic_load(&kernel->variants);
     while (variant) {
         TileVariant *next = variant->next;
@@ -97,3 +111,13 @@ void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
 }
 
 bool tile_kernel_is_gpu(const TileKernel *kernel) { return kernel->signature->gpu; }
+
+tile_status tile_library_settings(const TileLibrary *library, TileSettings *settings) {
+    TileSettings own = library->settings;
+    size_t size = settings ? settings->struct_size : 0;
+    if (size < sizeof size) return TILE_INVALID_ARGUMENT;
+    own.threads = tile_thread_pool_size(NULL);
+    own.struct_size = size;
+    memcpy(settings, &own, size < sizeof own ? size : sizeof own);
+    return TILE_OK;
+}

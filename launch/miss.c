@@ -1,11 +1,14 @@
 /* The way to code that is not there yet: one thread compiles, and others wait for it. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "launch/clock.h"
+#include "launch/explain.h"
 #include "launch/replay.h"
 #include "launch/report.h"
+#include "launch/settings.h"
 #include "launch/variants.h"
 
 /* ---- records ---- */
@@ -95,6 +98,18 @@ static void learn_questions(TileKernel *kernel, const TileImageCode *code) {
         atomic_fetch_or_explicit(&kernel->asked[i], code->asked[i] | code->need[i], memory_order_relaxed);
 }
 
+static void log_compile(const TileKernel *kernel, const TileVariant *variant, tile_status status,
+                        const TileImageCode *code) {
+    TileExplanation what = {.length = 0}, relies = {.length = 0};
+    if (!(kernel->library->settings.log & (TILE_LOG_GUARDS | TILE_LOG_COMPILE))) return;
+    tile_explain_instance(&what, kernel->signature, &variant->request);
+    if (code) tile_explain_facts(&relies, kernel->signature, code->need);
+    tile_log(&kernel->library->settings, TILE_LOG_GUARDS | TILE_LOG_COMPILE, "%s%s%s%s: compiled in %.1f ms%s%s",
+             kernel->signature->name, what.length ? "[" : "", what.text, what.length ? "]" : "",
+             (double)variant->compile_ns * 1e-6, code ? ", relies on: " : ": ",
+             code ? relies.text : tile_status_text(status));
+}
+
 /* Called with the mutex held and the state COMPILING; the mutex is let go while compiling. */
 static void compile(TileKernel *kernel, TileVariant *variant) {
     TileImageSource *source = &kernel->library->source;
@@ -115,6 +130,7 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     if (status == TILE_OK) learn_questions(kernel, code);
     if (status == TILE_OK) tile_replay_prepare(kernel);
     pthread_mutex_lock(&kernel->mutex);
+    log_compile(kernel, variant, status, code);
     tile_report_destroy(variant->report);
     variant->report = report;
     variant->status = status;
@@ -136,14 +152,87 @@ static tile_status fail(const TileKernel *kernel, const TileVariant *variant, Ti
     return tile_error_set(error, variant->status, "%s: %.*s", kernel->signature->name, (int)length, text);
 }
 
-/* The variant's record, made if need be; after TILE_VARIANT_LIMIT special ones the general one serves. */
+/* ---- a thread that compiles ---- */
+
+typedef struct Background {
+    TileKernel *kernel;
+    TileVariant *variant;
+} Background;
+
+static void *compile_in_background(void *state) {
+    Background job = *(Background *)state;
+    free(state);
+    pthread_mutex_lock(&job.kernel->mutex);
+    compile(job.kernel, job.variant);
+    job.kernel->background--;
+    pthread_cond_broadcast(&job.kernel->changed);
+    pthread_mutex_unlock(&job.kernel->mutex);
+    return NULL;
+}
+
+/* With the mutex held and the state IDLE. False where there is no thread to be had. */
+static bool begin_background(TileKernel *kernel, TileVariant *variant) {
+    Background *job = malloc(sizeof *job);
+    pthread_t thread;
+    sigset_t all, old;
+    if (!job) return false;
+    *job = (Background){kernel, variant};
+    atomic_store(&variant->state, TILE_VARIANT_COMPILING);
+    variant->compiler = getpid();
+    kernel->background++;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old); /* the host's signals are not for it */
+    bool started = pthread_create(&thread, NULL, compile_in_background, job) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (started) {
+        pthread_detach(thread);
+        return true;
+    }
+    kernel->background--;
+    atomic_store(&variant->state, TILE_VARIANT_IDLE);
+    free(job);
+    return false;
+}
+
+/* ---- the way ---- */
+
+static bool is_general(const TileKernel *kernel, const TileImageRequest *request) {
+    uint64_t facts = 0;
+    for (uint32_t i = 0; i < kernel->signature->parameter_count; i++) facts |= request->facts[i];
+    return !facts;
+}
+
+static void ask_for_general(TileImageRequest *request) { memset(request->facts, 0, sizeof request->facts); }
+
+static void say_limit(TileKernel *kernel) {
+    if (!kernel->limited)
+        tile_log(
+            &kernel->library->settings, TILE_LOG_GUARDS,
+            "%s: %d variants for the same types and static values, which is the limit (TILE_VARIANT_LIMIT): general "
+            "code serves what else comes",
+            kernel->signature->name, kernel->library->settings.variant_limit);
+    kernel->limited = true;
+}
+
+/* The variant's record, made if need be; after so many special ones the general one serves. */
 static TileVariant *find_or_add(TileKernel *kernel, TileImageRequest *request, const TileView *views) {
     TileVariant *found = find(kernel, request, views);
-    if (!found && count_instance(kernel, request) >= TILE_VARIANT_LIMIT) {
-        memset(request->facts, 0, sizeof request->facts);
+    if (!found && !is_general(kernel, request) &&
+        count_instance(kernel, request) >= (uint32_t)kernel->library->settings.variant_limit) {
+        say_limit(kernel);
+        ask_for_general(request);
         found = find(kernel, request, views);
     }
     return found ? found : add_variant(kernel, request);
+}
+
+/* May general code serve while this variant is made? Then it is being made when this returns true. */
+static bool made_by_others(TileKernel *kernel, TileVariant *variant, const TileImageRequest *request) {
+    TileOnMiss on_miss = kernel->library->settings.on_miss;
+    int state = atomic_load(&variant->state);
+    if (on_miss == TILE_ON_MISS_WAIT || is_general(kernel, request)) return false;
+    if (state == TILE_VARIANT_COMPILING) return variant->compiler == getpid();
+    return on_miss == TILE_ON_MISS_BACKGROUND && state == TILE_VARIANT_IDLE && begin_background(kernel, variant);
 }
 
 /* With the mutex held. While it is let go the record may come to stand for something else, so each round looks for it
@@ -158,6 +247,12 @@ static tile_status settle(TileKernel *kernel, TileImageRequest *request, const T
         if (state == TILE_VARIANT_READY && tile_variant_take(found)) return TILE_OK;
         if (state == TILE_VARIANT_FAILED || (state == TILE_VARIANT_IDLE && tried))
             return fail(kernel, found, error, report);
+        if (made_by_others(kernel, found, request)) {
+            ask_for_general(request);
+            request->provisional = true;
+            tried = false;
+            continue;
+        }
         if (state == TILE_VARIANT_COMPILING && found->compiler == getpid()) {
             pthread_cond_wait(&kernel->changed, &kernel->mutex);
             continue;
@@ -168,11 +263,23 @@ static tile_status settle(TileKernel *kernel, TileImageRequest *request, const T
     }
 }
 
+static void log_miss(const TileKernel *kernel, const TileImageRequest *request, const TileView *views) {
+    TileExplanation why = {.length = 0}, what = {.length = 0};
+    if (!(kernel->library->settings.log & TILE_LOG_GUARDS)) return;
+    tile_explain_miss(&why, kernel, request, views);
+    tile_explain_instance(&what, kernel->signature, request);
+    tile_log(&kernel->library->settings, TILE_LOG_GUARDS, "%s%s%s%s: miss: %s", kernel->signature->name,
+             what.length ? "[" : "", what.text, what.length ? "]" : "", why.text);
+}
+
 tile_status tile_variant_miss(TileKernel *kernel, TileImageRequest *request, const TileView *views,
                               TileVariant **variant, TileError *error, TileReport **report) {
     pthread_mutex_lock(&kernel->mutex);
     TileVariant *found = find(kernel, request, views);
-    if (!found || atomic_load(&found->state) != TILE_VARIANT_READY) atomic_fetch_add(&kernel->misses, 1);
+    if (!found || atomic_load(&found->state) != TILE_VARIANT_READY) {
+        atomic_fetch_add(&kernel->misses, 1);
+        log_miss(kernel, request, views);
+    }
     tile_status status = settle(kernel, request, views, variant, error, report);
     pthread_mutex_unlock(&kernel->mutex);
     return status;

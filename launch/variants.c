@@ -93,6 +93,13 @@ static void read_statics(const TileImageSignature *signature, const TileView *vi
     }
 }
 
+void tile_variant_request(const TileKernel *kernel, const TileView *views, TileImageRequest *request) {
+    const TileImageSignature *signature = kernel->signature;
+    read_statics(signature, views, request);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
+    request->provisional = false;
+}
+
 void tile_variant_touch(TileKernel *kernel, TileVariant *variant) {
     if (atomic_load_explicit(&kernel->last, memory_order_relaxed) == variant) return;
     atomic_store_explicit(&variant->stamp, atomic_fetch_add(&kernel->clock, 1), memory_order_relaxed);
@@ -101,10 +108,8 @@ void tile_variant_touch(TileKernel *kernel, TileVariant *variant) {
 
 tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImageRequest *request,
                              TileVariant **variant, TileError *error, TileReport **report) {
-    const TileImageSignature *signature = kernel->signature;
-    read_statics(signature, views, request);
+    tile_variant_request(kernel, views, request);
     if (!kernel->library->source.compile) return tile_linked_choose(kernel, views, request, variant, error);
-    for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
     TileVariant *found = atomic_load_explicit(&kernel->last, memory_order_acquire);
     if (take_serving(kernel, found, request, views)) {
         *variant = found;

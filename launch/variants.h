@@ -12,10 +12,7 @@
 
 #include "launch/argument.h"
 
-/* TILE_VARIANT_LIMIT: a kernel specialises on facts about its tensors this often for one choice of types and static
- * values; then general code serves the rest. */
 enum {
-    TILE_VARIANT_LIMIT = 8,
     TILE_KEPT_VARIANTS = 64, /* of one kernel; more static values or types than this take turns */
     TILE_VARIANT_SLOTS = 64, /* a power of two */
 };
@@ -63,10 +60,13 @@ struct TileKernel {
     pthread_cond_t changed;
     _Atomic(TileVariant *) variants; /* grows at its head */
     _Atomic uint64_t clock, past_launches, misses, compiled, evicted, compile_ns;
+    int background; /* threads of the library that compile for it in this process */
+    bool limited;   /* the limit was reached, and said so */
 };
 
 struct TileLibrary {
     TileImageSource source;
+    TileSettings settings;
     uint32_t kernel_count;
     TileKernel kernels[];
 };
@@ -82,6 +82,8 @@ void tile_variant_give(TileVariant *variant, bool launched);
 
 /* ---- for variants.c, miss.c and linked.c ---- */
 
+/* Fills in what the arguments say: values of statics, and facts. */
+void tile_variant_request(const TileKernel *kernel, const TileView *views, TileImageRequest *request);
 /* Marks it as the one used last. */
 void tile_variant_touch(TileKernel *kernel, TileVariant *variant);
 /* False where it is not ready. */

@@ -19,10 +19,17 @@ while [ "$(date +%s)" -lt "$end" ]; do
     echo "round $round: the kernel matrix with other pairs (seed $round)"
     python3 tests/make_matrix.py $round 3 >"$work/matrix.tsv"
     build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
+    echo "round $round: the matrix on avx2 with code for other facts than its arguments have"
+    build/release/bin/tile_kernel_tests --part --grant=all tests/matrix.tsv stdlib " avx2 "
+    build/release/bin/tile_kernel_tests --part --grant=nothing tests/matrix.tsv stdlib " avx2 "
     echo "round $round: 5000 random kernels"
     (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" 5000 $round)
     echo "round $round: a million inputs for lexer, parser and IR text"
     sh tests/fuzz/libfuzzer.sh build/dev 333334 $round
+    echo "round $round: 1000 killed writers of the disk cache, 16 processes on one"
+    TILE_SOAK_KILLS=1000 TILE_SOAK_ROUNDS=2000 build/dev/bin/test_driver --filter 'cache/*' --timeout 3600
+    echo "round $round: 1000 sequences of launches, 10000 modules"
+    build/release/bin/tile_guard_tests 1000 10000 $round
     echo "round $round: unit tests with sanitizers"
     TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
 done

@@ -31,7 +31,7 @@ cat >"$work/sizes.c" <<'TEXT'
 int main(void) {
     SIZE(TileArg) SIZE(TileBuildOptions) SIZE(TileBuildSource) SIZE(TileCompileOptions) SIZE(TileCompilerOptions)
     SIZE(TileEmitOptions) SIZE(TileError) SIZE(TileKernelStats) SIZE(TileLaunchOptions) SIZE(TileLinked)
-    SIZE(TileParameterInfo) SIZE(TileSetting) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
+    SIZE(TileParameterInfo) SIZE(TileSetting) SIZE(TileSettings) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
     return 0;
 }
 TEXT

@@ -225,6 +225,46 @@ typedef struct TileKernelStats {
 } TileKernelStats;
 TILE_API void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats);
 
+/* Says, a line at a time, what code the kernel has, what each variant relies on, how often it ran and what it cost to
+ * compile, and for these arguments which guard of it misses: what is given, and what is expected. Compiles nothing.
+ * TILE_INVALID_ARGUMENT as for tile_launch. `print` launches nothing of this kernel. */
+TILE_API tile_status tile_explain(TileKernel *kernel, const TileArg *arguments, size_t argument_count, TilePrint print,
+                                  void *print_host, const TileLaunchOptions *options) TILE_MUST_CHECK;
+
+/* ---- settings ---- */
+
+/* What a launch does that finds no code for its arguments: */
+typedef enum TileOnMiss {
+    TILE_ON_MISS_WAIT = 1,   /* compiles it, or waits for the thread that does */
+    TILE_ON_MISS_GENERAL,    /* compiles it; while another thread does, it runs the general code */
+    TILE_ON_MISS_BACKGROUND, /* runs the general code, while a thread of the library compiles */
+} TileOnMiss;
+/* "wait", "general", "background" */
+TILE_API const char *tile_on_miss_name(TileOnMiss on_miss);
+
+typedef enum TileLog {
+    TILE_LOG_GUARDS = 1,  /* each miss: which guard, what is given and expected, what was compiled, how long it took */
+    TILE_LOG_COMPILE = 2, /* what is compiled, and what the disk cache had */
+} TileLog;
+
+/* Members that are zero are what the environment says. */
+typedef struct TileSettings {
+    size_t struct_size;
+    const char *cpu_capability; /* TILE_CPU_CAPABILITY: a CPU target; code for better ones is not made nor run */
+    int threads;                /* TILE_NUM_THREADS; of the process's pool: only read */
+    TileOnMiss on_miss;         /* TILE_ON_MISS; WAIT */
+    int variant_limit;          /* TILE_VARIANT_LIMIT: specialised variants for the same types and static values; 8 */
+    uint32_t log;               /* TILE_LOG, as in "guards,compile"; of TileLog */
+    bool deterministic;         /* TILE_DETERMINISTIC=1: kernels that add floats atomically are refused */
+    TilePrint log_print;        /* gets lines of the log; NULL: the error stream */
+    void *log_host;
+} TileSettings;
+
+/* The settings of this process; struct_size is the caller's. */
+TILE_API tile_status tile_settings_read(TileSettings *settings) TILE_MUST_CHECK;
+/* Those of a library. */
+TILE_API tile_status tile_library_settings(const TileLibrary *library, TileSettings *settings) TILE_MUST_CHECK;
+
 /* ---- threads ---- */
 
 /* Calls body(state, begin, end) over ranges that cover 0..count, each once, on any threads, and returns when all

@@ -25,6 +25,7 @@ typedef struct TileCompilerOptions {
     size_t struct_size;
     const char *const *import_paths; /* searched for imports after the importing file's folder, before the stdlib */
     size_t import_path_count;
+    const TileSettings *settings; /* copied; NULL: those of the environment */
 } TileCompilerOptions;
 
 /* options may be NULL. TILE_OUT_OF_MEMORY. */

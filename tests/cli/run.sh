@@ -54,6 +54,14 @@ for target in interp avx2; do
     expect 0 'y: f32[6] = 8 8 8 8 8 8' "$tilec" run stride.tile x=arange:f32[9] y=@:f32[6] s=0 first=8 --target=$target
 done
 
+# Sums of floats whose order differs from run to run are refused where that is asked for.
+printf 'kernel h(x: in i32[N], y: inout f32[B]) { grid n in tiles(N, 4) { atomic_add(y[x[n]], 1.0) } }\n' >sums.tile
+expect 0 'y: f32[2] = 5 0' "$tilec" run sums.tile x=zeros:i32[5] y=zeros:f32[2]
+expect 1 'floats are added atomically at sums.tile:1:67' env TILE_DETERMINISTIC=1 "$tilec" run sums.tile x=zeros:i32[5] \
+    y=zeros:f32[2]
+printf 'kernel h(x: in i32[N], y: inout i32[B]) { grid n in tiles(N, 4) { atomic_add(y[x[n]], 1) } }\n' >sums.tile
+expect 0 'y: i32[2] = 5 0' env TILE_DETERMINISTIC=1 "$tilec" run sums.tile x=zeros:i32[5] y=zeros:i32[2]
+
 # The sign of a NaN is not shown.
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = -(x[n] / x[n]) } }\n' >nan.tile
 expect 0 'y: f32[2] = nan nan' "$tilec" run nan.tile x=zeros:f32[2] y=@

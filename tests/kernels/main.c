@@ -1,10 +1,11 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests [--part] [--alone] [--interior] MATRIX STDLIB [PATTERN]     with PATTERN, only rows whose
- * line contains it
+ * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] MATRIX STDLIB [PATTERN]
+ *   PATTERN     only rows whose line contains it, or each part of it where `&` stands between parts
  *   --part      MATRIX need not have a row for each kernel
  *   --alone     all in this process, for tools that look at one
  *   --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may run anything masked
+ *   --grant     what compilers hear of the arguments (granted.h)
  *
  * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
  * failure. A child is given up after two minutes with one row. */
@@ -37,6 +38,7 @@ typedef struct Plan {
     Matrix matrix;
     const char *stdlib, *pattern;
     bool interior;
+    Grant grant;
     size_t next; /* first row that no worker has been given */
     size_t reported;
 } Plan;
@@ -46,7 +48,12 @@ static bool is_wanted(const Plan *plan, const Row *row) {
     char line[1024];
     snprintf(line, sizeof line, "%s %s %s %s %s %s %s %s", row->kernel, row->types, row->target, row->sizes, row->views,
              row->data, row->placement, row->tune);
-    return strstr(line, plan->pattern) != NULL;
+    char part[256];
+    for (const char *at = plan->pattern; *at; at += strcspn(at, "&"), at += *at == '&') {
+        snprintf(part, sizeof part, "%.*s", (int)strcspn(at, "&"), at);
+        if (!strstr(line, part)) return false;
+    }
+    return true;
 }
 
 static void report(const Row *row, const char *reason) {
@@ -56,7 +63,7 @@ static void report(const Row *row, const char *reason) {
 }
 
 static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progress) {
-    Session *session = session_create(plan->stdlib);
+    Session *session = session_create(plan->stdlib, plan->grant);
     if (!session) return false;
     char *reason = malloc(MAX_REASON);
     for (size_t i = begin; i < end && reason; i++) {
@@ -152,11 +159,18 @@ static bool take_option(const char *name, int *count, char ***arguments) {
 int main(int count, char **arguments) {
     bool part = take_option("--part", &count, &arguments), alone = take_option("--alone", &count, &arguments);
     bool interior = take_option("--interior", &count, &arguments);
+    Grant grant = take_option("--grant=all", &count, &arguments)       ? GRANT_ALL
+                  : take_option("--grant=nothing", &count, &arguments) ? GRANT_NOTHING
+                                                                       : GRANT_TRUTH;
     if (count < 3 || count > 4) {
-        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] MATRIX STDLIB [PATTERN]\n");
+        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] MATRIX STDLIB "
+                        "[PATTERN]\n");
         return 2;
     }
-    Plan plan = {.stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL, .interior = interior};
+    Plan plan = {.stdlib = arguments[2],
+                 .pattern = count > 3 ? arguments[3] : NULL,
+                 .interior = interior,
+                 .grant = grant};
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
 

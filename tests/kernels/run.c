@@ -14,6 +14,7 @@
 enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
 
 struct Session {
+    Grant grant;
     const char *stdlib;
     TileCompiler *compiler;
     Guest *guest; /* made for the first row that needs it */
@@ -58,10 +59,11 @@ static bool fail(char *reason, const char *format, ...) {
     return false;
 }
 
-Session *session_create(const char *stdlib) {
+Session *session_create(const char *stdlib, Grant grant) {
     Session *session = calloc(1, sizeof *session);
     if (!session) return NULL;
     session->stdlib = stdlib;
+    session->grant = grant;
     TileCompilerOptions options = {.struct_size = sizeof options, .import_paths = &stdlib, .import_path_count = 1};
     if (tile_compiler_create(&options, &session->compiler) == TILE_OK) return session;
     fprintf(stderr, "no compiler could be made\n");
@@ -331,7 +333,9 @@ static TileLibrary *compile(Session *session, const Run *run) {
         fail(run->reason, "does not compile (%s): %s", tile_status_text(status),
              report ? tile_report_text(report, false) : "no report");
     tile_report_destroy(report);
-    return status == TILE_OK ? library : NULL;
+    if (status != TILE_OK || grant_to_library(library, session->grant)) return status == TILE_OK ? library : NULL;
+    tile_library_destroy(library);
+    return NULL;
 }
 
 /* The session's; NULL, with the reason, when it cannot be compiled. The targets of a configuration take turns, so that

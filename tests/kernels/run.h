@@ -2,14 +2,16 @@
 #ifndef TESTS_KERNELS_RUN_H
 #define TESTS_KERNELS_RUN_H
 
+#include "granted.h"
 #include "matrix.h"
 
 enum { MAX_REASON = 2000 };
 
 typedef struct Session Session; /* a compiler, and what it compiled last */
 
-/* `stdlib` is the directory of the standard library. NULL, after a message, when it cannot be made. */
-Session *session_create(const char *stdlib);
+/* `stdlib` is the directory of the standard library; `grant` says what compilers hear of arguments. NULL, after a
+ * message, when it cannot be made. */
+Session *session_create(const char *stdlib, Grant grant);
 void session_destroy(Session *session);
 
 /* Can the row's target run on this machine? Otherwise `reason` says why not. */

@@ -97,7 +97,7 @@ static void *allocate(int device) {
 static void set(Scene *scene, int device) {
     scene->extent = N;
     if (!scene->maker.ptx) scene->maker.ptx = "ptx";
-    TileImageSource source = {compile, forget, &scene->maker};
+    TileImageSource source = {compile, forget, &scene->maker, NULL};
     cr_assert(tile_library_create(&signature, 1, source, &scene->library) == TILE_OK);
     scene->kernel = tile_library_kernel_at(scene->library, 0);
     scene->x = tensor(scene, device, allocate(device));

@@ -14,6 +14,7 @@ extern const TileImageSignature row_copy;
 
 /* What the fixture's compiler was asked for. */
 typedef struct Compiler {
+    const TileSettings *settings;
     _Atomic int compiled;
     _Atomic int delay_ms; /* how long compiling takes */
     tile_status status;   /* what compiling gives */

@@ -1,0 +1,198 @@
+#include "launch/explain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launch/guard.h"
+#include "launch/host.h"
+#include "launch/report.h"
+
+/* ---- words ---- */
+
+static void TILE_PRINTF(2, 3) say(TileExplanation *text, const char *format, ...) {
+    size_t room = sizeof text->text - text->length;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text->text + text->length, room, format, arguments);
+    va_end(arguments);
+    if (length > 0) text->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void separate(TileExplanation *text, size_t begin, const char *by) {
+    if (text->length > begin) say(text, "%s", by);
+}
+
+static unsigned alignment(uint64_t word) { return (unsigned)(word & 127) + 1; }
+
+static void say_static(TileExplanation *text, const TileImageSignature *signature, uint32_t index, int64_t value) {
+    const TileImageStatic *fixed = &signature->statics[index];
+    TileHostType type = fixed->axis < 0 ? (TileHostType)signature->parameters[fixed->parameter].type : TILE_HOST_I64;
+    char digits[40];
+    tile_host_print(digits, sizeof digits, type, (TileHostValue){.integer = value});
+    say(text, "%s = %s", fixed->name, digits);
+}
+
+void tile_explain_instance(TileExplanation *text, const TileImageSignature *signature,
+                           const TileImageRequest *request) {
+    size_t begin = text->length;
+    for (uint32_t i = 0; i < signature->generic_count; i++) {
+        separate(text, begin, ", ");
+        say(text, "%s = %s", signature->generics[i].name, tile_host_type_name((TileHostType)request->generics[i]));
+    }
+    for (uint32_t i = 0; i < signature->static_count; i++) {
+        separate(text, begin, ", ");
+        say_static(text, signature, i, request->statics[i]);
+    }
+}
+
+static void say_facts(TileExplanation *text, const TileImageParameter *parameter, uint64_t bits) {
+    size_t begin = text->length;
+    uint64_t align = bits & 127;
+    if (align) say(text, "aligned to %u bytes", 2u << (63 - __builtin_clzll(align)));
+    for (unsigned k = 0; k < parameter->rank; k++) {
+        bool unit = bits & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT);
+        bool zero = bits & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO);
+        if (!unit && !zero) continue;
+        separate(text, begin, ", ");
+        say(text, "dimension %u %s", k, unit ? "contiguous" : "of stride 0");
+    }
+}
+
+void tile_explain_facts(TileExplanation *text, const TileImageSignature *signature, const uint64_t *bits) {
+    size_t begin = text->length;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (!bits[i]) continue;
+        separate(text, begin, "; ");
+        say(text, "%s: ", signature->parameters[i].name);
+        say_facts(text, &signature->parameters[i], bits[i]);
+    }
+    if (text->length == begin) say(text, "nothing");
+}
+
+/* ---- differences ---- */
+
+static void explain_types(TileExplanation *text, size_t begin, const TileImageSignature *signature,
+                          const TileImageRequest *of, const TileImageRequest *given) {
+    for (uint32_t i = 0; i < signature->generic_count; i++) {
+        if (of->generics[i] == given->generics[i]) continue;
+        separate(text, begin, "; ");
+        say(text, "%s is %s, and the code is for %s", signature->generics[i].name,
+            tile_host_type_name((TileHostType)given->generics[i]), tile_host_type_name((TileHostType)of->generics[i]));
+    }
+    for (uint32_t i = 0; i < signature->static_count; i++) {
+        if (of->statics[i] == given->statics[i]) continue;
+        separate(text, begin, "; ");
+        say_static(text, signature, i, given->statics[i]);
+        say(text, ", and the code is for ");
+        say_static(text, signature, i, of->statics[i]);
+    }
+}
+
+static void explain_tensor(TileExplanation *text, size_t begin, const TileImageParameter *parameter,
+                           const TileView *view, uint64_t broken, uint64_t missed) {
+    if (broken & 127) {
+        separate(text, begin, "; ");
+        say(text, "%s: the address is a multiple of %u bytes, and the code relies on %u", parameter->name,
+            alignment(view->word), 2u << (63 - __builtin_clzll(broken & 127)));
+    }
+    for (unsigned k = 0; k < parameter->rank; k++) {
+        bool unit = broken & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT);
+        bool zero = broken & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO);
+        if (!unit && !zero) continue;
+        separate(text, begin, "; ");
+        say(text, "%s: dimension %u has a stride of %" PRId64 " bytes, and the code relies on %s", parameter->name, k,
+            view->stride[k], unit ? "one element" : "0");
+    }
+    if (!missed) return;
+    separate(text, begin, "; ");
+    say(text, "%s: ", parameter->name);
+    say_facts(text, parameter, missed);
+    say(text, ", of which the code would make use");
+}
+
+void tile_explain_difference(TileExplanation *text, const TileImageSignature *signature, const TileVariant *variant,
+                             const TileImageRequest *request, const TileView *views) {
+    size_t begin = text->length;
+    const TileImageCode *code = variant->code;
+    explain_types(text, begin, signature, &variant->request, request);
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        explain_tensor(text, begin, &signature->parameters[i], &views[i], code->need[i] & ~views[i].word,
+                       code->asked[i] & request->facts[i] & ~variant->request.facts[i]);
+}
+
+void tile_explain_miss(TileExplanation *text, const TileKernel *kernel, const TileImageRequest *request,
+                       const TileView *views) {
+    TileExplanation nearest = {.length = 0};
+    bool any = false;
+    for (const TileVariant *v = atomic_load(&kernel->variants); v; v = v->next) {
+        TileExplanation own = {.length = 0};
+        if (atomic_load(&v->state) != TILE_VARIANT_READY) continue;
+        tile_explain_difference(&own, kernel->signature, v, request, views);
+        if (!any || own.length < nearest.length) nearest = own;
+        any = true;
+    }
+    say(text, "%s", any ? nearest.text : "there is no code yet");
+}
+
+/* ---- the API ---- */
+
+static void print_line(TilePrint print, void *host, const TileExplanation *line) {
+    char text[sizeof line->text + 1];
+    memcpy(text, line->text, line->length);
+    text[line->length] = '\n';
+    print(host, text, line->length + 1);
+}
+
+static void print_variant(const TileKernel *kernel, const TileVariant *variant, const TileImageRequest *request,
+                          const TileView *views, TilePrint print, void *host) {
+    const TileImageSignature *signature = kernel->signature;
+    TileExplanation line = {.length = 0}, why = {.length = 0};
+    say(&line, "  ");
+    tile_explain_instance(&line, signature, &variant->request);
+    say(&line, "%s%" PRIu64 " launches, compiled in %.1f ms, relies on: ", line.length > 2 ? ": " : "",
+        atomic_load(&variant->uses) / TILE_VARIANT_LAUNCH, (double)variant->compile_ns * 1e-6);
+    tile_explain_facts(&line, signature, variant->code->need);
+    print_line(print, host, &line);
+    say(&why, "    ");
+    tile_explain_difference(&why, signature, variant, request, views);
+    if (why.length == 4) say(&why, "serves these arguments");
+    print_line(print, host, &why);
+}
+
+static void print_kernel(TileKernel *kernel, const TileImageRequest *request, const TileView *views, TilePrint print,
+                         void *host) {
+    TileKernelStats stats;
+    TileExplanation line = {.length = 0};
+    tile_kernel_stats(kernel, &stats);
+    say(&line, "%s: %" PRIu64 " launches, %" PRIu64 " misses, %" PRIu64 " variants compiled in %.1f ms",
+        kernel->signature->name, stats.launches, stats.misses, stats.variants, (double)stats.compile_ns * 1e-6);
+    print_line(print, host, &line);
+    for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next) {
+        if (!tile_variant_take(v)) continue;
+        print_variant(kernel, v, request, views, print, host);
+        tile_variant_give(v, false);
+    }
+}
+
+tile_status tile_explain(TileKernel *kernel, const TileArg *arguments, size_t argument_count, TilePrint print,
+                         void *print_host, const TileLaunchOptions *options) {
+    TileCall call;
+    TileView views[TILE_MAX_PARAMETERS];
+    TileImageRequest request;
+    int saved = errno;
+    if (!kernel || !print || !tile_call_begin(&call, options)) return TILE_INVALID_ARGUMENT;
+    tile_status status =
+        tile_arguments_read(kernel->signature, arguments, argument_count, false, views, &request, call.options.error);
+    if (status == TILE_OK) {
+        tile_variant_request(kernel, views, &request);
+        pthread_mutex_lock(&kernel->mutex); /* records keep what they stand for */
+        print_kernel(kernel, &request, views, print, print_host);
+        pthread_mutex_unlock(&kernel->mutex);
+    }
+    status = tile_call_end(&call, status);
+    errno = saved;
+    return status;
+}

@@ -1,0 +1,196 @@
+/* Launches at random: whatever came before, a launch gives what the general variant gives, and compiles stay within the
+ * limit; and libraries that are made, launched and destroyed leave nothing behind.
+ *
+ * usage: tile_guard_tests SEQUENCES MODULES [SEED] */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/kernels/granted.h"
+#include "tile/tile.h"
+
+enum { LAUNCHES = 24, MOST = 40, ROOM = 3 * MOST * MOST + 64, TYPES = 2, LIMIT = 4 };
+
+static const char text[] =
+    "/// y = x * w + m: by rows, by columns, from anywhere.\n"
+    "kernel mix[T: f16 | f32](x: in T[M, N], w: in T[N], y: out T[M, N], s: out f32[M]) tune BN in {16} {\n"
+    "    grid m in tiles(M, 2) {\n"
+    "        var total = zeros[2](f32)\n"
+    "        for n in tiles(N, BN) {\n"
+    "            let v = f32(x[m, n]) * f32(w[n])[_, :]\n"
+    "            y[m, n] = T(v + 1)\n"
+    "            total = total + sum(v, axis = 1)\n"
+    "        }\n"
+    "        s[m] = total\n"
+    "    }\n"
+    "}\n";
+
+static uint32_t state;
+static uint32_t below(uint32_t bound) {
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(state >> 4) * bound >> 28);
+}
+
+/* A tensor somewhere in its memory. */
+typedef struct Place {
+    DLTensor tensor;
+    int64_t shape[2], strides[2];
+} Place;
+
+static const DLDataType types[TYPES] = {{kDLFloat, 32, 1}, {kDLFloat, 16, 1}};
+
+/* Any strides that stay in the memory and, for what is written, apart from another. */
+static void put(Place *place, char *memory, DLDataType type, int rank, const int64_t *shape, bool written) {
+    int64_t rows = rank == 2 ? shape[0] : 1, columns = shape[rank - 1], bytes = type.bits / 8, first = below(9);
+    int64_t column = 1 + below(2) * below(2), row = columns * column + below(3);
+    if (rank == 2 && below(4) == 0) row = 1, column = rows + below(3); /* by columns */
+    if (!written && below(5) == 0) row = 0;
+    if (!written && below(6) == 0) column = 0;
+    if (below(6) == 0 && columns) first += (columns - 1) * column, column = -column;
+    bool plain = below(3) == 0;
+    place->shape[0] = shape[0];
+    place->shape[rank - 1] = columns;
+    place->strides[0] = row;
+    place->strides[rank - 1] = column;
+    place->tensor = (DLTensor){.data = memory + (plain ? 0 : first * bytes),
+                               .device = {kDLCPU, 0},
+                               .ndim = rank,
+                               .dtype = type,
+                               .shape = place->shape,
+                               .strides = plain ? NULL : place->strides};
+}
+
+typedef struct Memory {
+    _Alignas(128) char x[4 * ROOM], w[4 * ROOM], y[4 * ROOM], s[4 * ROOM];
+} Memory;
+
+static void fill(Memory *memory) {
+    memset(memory, 0, sizeof *memory);
+    for (int i = 0; i < ROOM; i++) { /* bytes that are small numbers in both types */
+        ((uint16_t *)(void *)memory->x)[2 * i + 1] = (uint16_t)(0x3c00 + below(0x400));
+        ((uint16_t *)(void *)memory->w)[2 * i + 1] = (uint16_t)(0x3c00 + below(0x400));
+        ((uint16_t *)(void *)memory->x)[2 * i] = (uint16_t)(0x3800 + below(0x100));
+        ((uint16_t *)(void *)memory->w)[2 * i] = (uint16_t)(0x3800 + below(0x100));
+    }
+}
+
+static tile_status launch(TileLibrary *library, Place *places) {
+    TileKernel *kernel;
+    TileArg arguments[4];
+    for (int i = 0; i < 4; i++) arguments[i] = TILE_TENSOR(&places[i].tensor);
+    TILE_TRY(tile_library_kernel(library, NULL, &kernel));
+    return tile_launch(kernel, arguments, 4, NULL);
+}
+
+static bool same_launch(TileLibrary *guarded, TileLibrary *general, Memory *memory, char *results) {
+    Place places[4];
+    int64_t shape[2] = {below(MOST), below(4) ? below(MOST) : below(3)};
+    DLDataType type = types[below(TYPES)];
+    put(&places[0], memory->x, type, 2, shape, false);
+    put(&places[1], memory->w, type, 1, shape + 1, false);
+    put(&places[2], memory->y, type, 2, shape, true);
+    put(&places[3], memory->s, types[0], 1, shape, true);
+    size_t half = sizeof memory->y;
+    if (launch(guarded, places) != TILE_OK) return false;
+    memcpy(results, memory->y, half);
+    memcpy(results + half, memory->s, half);
+    memset(memory->y, 0, half);
+    memset(memory->s, 0, half);
+    bool good = launch(general, places) == TILE_OK && memcmp(results, memory->y, half) == 0 &&
+                memcmp(results + half, memory->s, half) == 0;
+    memset(memory->y, 0, half);
+    memset(memory->s, 0, half);
+    return good;
+}
+
+static bool run_sequence(TileCompiler *compiler, TileLibrary *general, Memory *memory, char *results) {
+    TileLibrary *library;
+    TileKernel *kernel;
+    TileKernelStats stats;
+    if (tile_compile(compiler, text, sizeof text - 1, NULL, &library, NULL) != TILE_OK) return false;
+    fill(memory);
+    bool good = tile_library_kernel(library, NULL, &kernel) == TILE_OK;
+    for (int i = 0; i < LAUNCHES && good; i++) good = same_launch(library, general, memory, results);
+    if (!good) printf("a launch gives other bits than the general variant\n");
+    if (good) tile_kernel_stats(kernel, &stats);
+    if (good && stats.variants > TYPES * (LIMIT + 1)) {
+        printf("%d variants were compiled, and the limit is %d for each of %d types and a general one\n",
+               (int)stats.variants, LIMIT, TYPES);
+        good = false;
+    }
+    tile_library_destroy(library);
+    return good;
+}
+
+static bool run_sequences(TileCompiler *compiler, long count) {
+    TileLibrary *general = NULL;
+    Memory *memory = aligned_alloc(128, (sizeof *memory + 127) / 128 * 128);
+    char *results = malloc(2 * sizeof memory->y);
+    bool good = memory && results && tile_compile(compiler, text, sizeof text - 1, NULL, &general, NULL) == TILE_OK &&
+                grant_to_library(general, GRANT_NOTHING);
+    long done = 0;
+    for (; done < count && good; done++) good = run_sequence(compiler, general, memory, results);
+    printf("%ld of %ld sequences of %d launches%s\n", done, count, LAUNCHES, good ? "" : ": the last failed");
+    tile_library_destroy(general);
+    free(memory);
+    free(results);
+    return good;
+}
+
+/* ---- modules ---- */
+
+static long resident_bytes(void) {
+    long size = 0, pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &size, &pages) != 2) pages = 0;
+    if (file) fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static bool load_once(TileCompiler *compiler, Memory *memory) {
+    TileLibrary *library;
+    Place places[4];
+    int64_t shape[2] = {3, 5};
+    if (tile_compile(compiler, text, sizeof text - 1, NULL, &library, NULL) != TILE_OK) return false;
+    state = 7;
+    put(&places[0], memory->x, types[0], 2, shape, false);
+    put(&places[1], memory->w, types[0], 1, shape + 1, false);
+    put(&places[2], memory->y, types[0], 2, shape, true);
+    put(&places[3], memory->s, types[0], 1, shape, true);
+    bool good = launch(library, places) == TILE_OK;
+    tile_library_destroy(library);
+    return good;
+}
+
+static bool run_modules(TileCompiler *compiler, long count) {
+    enum { SLACK = 2 << 20 };
+    static Memory memory;
+    long warm = 0;
+    for (long i = 0; i < count; i++) {
+        if (i == count / 4) warm = resident_bytes();
+        if (!load_once(compiler, &memory)) return printf("module %ld does not launch\n", i), false;
+    }
+    long grown = resident_bytes() - warm;
+    printf("%ld modules loaded, launched and unloaded: %ld KiB more than after a quarter of them\n", count,
+           grown >> 10);
+    return grown <= SLACK;
+}
+
+int main(int argument_count, char **arguments) {
+    char folder[] = "/tmp/tile-guards-XXXXXX", command[64];
+    TileCompiler *compiler;
+    if (argument_count < 3) return fprintf(stderr, "usage: tile_guard_tests SEQUENCES MODULES [SEED]\n"), 2;
+    state = argument_count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 1;
+    if (!mkdtemp(folder)) return 2;
+    setenv("TILE_CACHE_DIR", folder, 1); /* the same few variants come again and again */
+    TileSettings settings = {.struct_size = sizeof settings, .variant_limit = LIMIT};
+    TileCompilerOptions options = {.struct_size = sizeof options, .settings = &settings};
+    if (tile_compiler_create(&options, &compiler) != TILE_OK) return 2;
+    bool good = run_sequences(compiler, strtol(arguments[1], NULL, 10)) &&
+                run_modules(compiler, strtol(arguments[2], NULL, 10));
+    tile_compiler_destroy(compiler);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) == 0 && good ? 0 : 1;
+}

@@ -169,3 +169,69 @@ Test(execute_block, warps_meet_alone) {
                  "yield\n} {\n%v = exchange %thread, %c : i32\nyield\n}\n",
                  "32 .. 63 at the end");
 }
+
+/* ---- copies ---- */
+
+/* Each thread copies its 4 bytes of x, which hold its number, to its place in shared memory. */
+#define COPY "store %thread, %mine\nbarrier\n%w = const {value = 4} : i32\ncopy_async %own, %mine, %w {bytes = 4}\n"
+
+Test(execute_block, copies_arrive_for_who_waits) {
+    expect_good(COPY "copy_commit\ncopy_wait {pending = 0}\nbarrier\n%v = load %next : i32\nbarrier\n"
+                     "store %v, %mine\n");
+    cr_expect_eq(data[5], 6);
+    expect_fault(COPY "copy_commit\ncopy_wait {pending = 0}\n%v = load %next : i32\n", "no barrier stands between");
+}
+
+/* What is begun last may still be under way where groups are left pending, and what has not been committed always. */
+Test(execute_block, copies_are_poison_until_they_are_waited_for) {
+    TileText message = {.arena = executing.arena};
+    static const char *const waits[] = {"copy_commit\n", "copy_commit\ncopy_wait {pending = 1}\n",
+                                        "copy_wait {pending = 0}\n"};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const char *body =
+            tile_arena_format(executing.arena, "%s%s%%v = load %%own : i32\nstore %%v, %%mine\n", COPY, waits[i]);
+        message.length = 0;
+        cr_expect_eq(run(body, 0, &message), TILE_EXECUTION_FAULT, "%s", waits[i]);
+        cr_expect(strstr(tile_text_get(&message), "poison"), "%s", tile_text_get(&message));
+    }
+    expect_good(COPY "copy_commit\ncopy_commit\ncopy_wait {pending = 1}\n%v = load %own : i32\nstore %v, %mine\n");
+}
+
+Test(execute_block, nobody_touches_what_is_being_copied) {
+    expect_fault(COPY "copy_commit\nbarrier\n%v = load %next : i32\ncopy_wait {pending = 0}\n", "a race: ");
+    expect_fault(COPY "copy_commit\nbarrier\nstore %thread, %next\ncopy_wait {pending = 0}\n", "a race: ");
+    expect_fault("%v = load %next : i32\n%w = const {value = 4} : i32\ncopy_async %own, %mine, %w {bytes = 4}\n",
+                 "a race: ");
+}
+
+/* Where the other thread came in between, the report says so. */
+Test(execute_block, reports_name_who_touched_it) {
+    TileText message = {.arena = executing.arena};
+    run(COPY "copy_commit\nbarrier\n%v = load %next : i32\ncopy_wait {pending = 0}\n", 0, &message);
+    cr_expect(
+        strstr(tile_text_get(&message), "while that was under way thread 62 read there at `%v = load %next : i32`"),
+        "%s", tile_text_get(&message));
+}
+
+Test(execute_block, copies_are_filled_up_with_zeros) {
+    expect_good("%c = const {value = -1} : i32\nstore %c, %mine\nbarrier\n%w = const {value = 2} : i32\n"
+                "copy_async %own, %mine, %w {bytes = 4}\ncopy_commit\ncopy_wait {pending = 0}\n"
+                "%v = load %own : i32\nstore %v, %mine\n");
+    cr_expect_eq(data[7], 0xffff);
+    expect_fault("%w = const {value = 5} : i32\ncopy_async %own, %mine, %w {bytes = 4}\n", "copies 5 bytes");
+    expect_fault("%w = const {value = 4} : i32\n%q = ptr_add %own, %one : ptr<shared>\n"
+                 "copy_async %q, %mine, %w {bytes = 4}\n",
+                 "not aligned to 4 bytes");
+}
+
+/* ---- matrices ---- */
+
+Test(execute_block, matrices_take_whole_warps_and_aligned_rows) {
+    static const char rows[] = "%sixteen = const {value = 16} : i64\n%at = mul %t, %sixteen : i64\n"
+                               "%rows = ptr_add %shared, %at : ptr<shared>\n";
+    expect_fault(tile_arena_format(executing.arena,
+                                   "%sif %%is0 {\nyield\n} {\n%%m = load_matrix %%rows : i32\nyield\n}\n", rows),
+                 "a deadlock: not all lanes of the warp come here");
+    expect_fault("%m = load_matrix %own : i32\n", "not aligned to 16 bytes");
+    expect_fault("store %thread, %own\n%m = load_matrix %shared : i32\n", "a race: ");
+}

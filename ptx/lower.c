@@ -178,9 +178,15 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
 /* A scalar is stored by one thread, whichever op does. */
 static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_operand(store, 1)->type); }
 
+/* The loop over a block's programs, which gpu-blocks has made. They are in no order: whichever stores last wins. */
+static bool is_over_programs(const TileOp *loop) {
+    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT);
+}
+
 /* Does each turn of the loop store elsewhere: at an index that is the loop's, or in ranges that follow each other? */
 static bool moves_on(const TileOp *store, const TileOp *loop) {
     int64_t turn, step;
+    if (is_over_programs(loop)) return true;
     if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_operand(loop, 2), &turn)) return false;
     const TileAttribute *kinds = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
     unsigned operand = tile_access_first(store), axis = 0;

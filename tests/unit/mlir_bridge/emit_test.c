@@ -64,7 +64,7 @@ Test(emit, parameter_facts) {
     TileModule *module = read_module(context, text);
     TileParameter *x = &module->first->parameters[0];
     x->noalias = x->readonly = true;
-    x->facts.align = 64;
+    x->facts.align = x->used_align = 64;
     TileBridge *bridge;
     cr_assert_eq(tile_bridge_create(&bridge), TILE_OK);
     TileCode code;

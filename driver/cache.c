@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LARGEST_FILE = 1 << 28, STALE_SECONDS = 3600, NAME_DIGITS = 2 * TILE_SHA256_BYTES };
-static const char magic[8] = "TILECOD1";
+enum { LARGEST_FILE = 1 << 28, STALE_SECONDS = 3600, NAME_DIGITS = 2 * TILE_SHA256_BYTES, MAGIC_BYTES = 8 };
+static const char magic[] = "TILECOD1";
 static const char suffix[] = ".tilecode", temporary[] = ".writing-";
 static const uint64_t usual_limit = UINT64_C(1) << 30;
 
@@ -23,7 +23,7 @@ struct TileCodeCache {
 };
 
 typedef struct Header {
-    char magic[sizeof magic];
+    char magic[MAGIC_BYTES];
     uint8_t key[TILE_SHA256_BYTES];
     uint8_t sum[TILE_SHA256_BYTES]; /* of the label and the data */
     uint64_t size;                  /* of the data */
@@ -147,7 +147,7 @@ static bool read_header(int file, const char *name, Header *header) {
     char own[NAME_DIGITS + sizeof suffix];
     if (fstat(file, &state) != 0 || !read_whole(file, header, sizeof *header)) return false;
     name_of(header->key, own, suffix);
-    return memcmp(header->magic, magic, sizeof magic) == 0 && strcmp(own, name) == 0 && header->size < LARGEST_FILE &&
+    return memcmp(header->magic, magic, MAGIC_BYTES) == 0 && strcmp(own, name) == 0 && header->size < LARGEST_FILE &&
            (uint64_t)state.st_size == sizeof *header + header->size &&
            memchr(header->label, 0, sizeof header->label) != NULL;
 }
@@ -272,7 +272,7 @@ void tile_code_cache_put(TileCodeCache *cache, const TileCodeKey *key, const cha
     int saved = errno;
     char name[NAME_DIGITS + sizeof suffix], other[128];
     Header header = {.size = size};
-    memcpy(header.magic, magic, sizeof magic);
+    memcpy(header.magic, magic, MAGIC_BYTES);
     memcpy(header.key, key->digest, sizeof header.key);
     snprintf(header.label, sizeof header.label, "%s", label);
     sum_of(&header, data, header.sum);

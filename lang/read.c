@@ -606,7 +606,7 @@ static uint32_t read_count(Reader *r, const char *word, int64_t most, const char
     if (!accept_word(r, word)) return 0;
     expect(r, "=");
     int64_t count = read_integer(r);
-    if (count < 1 || count > most) fail(r, limits);
+    if (count < 1 || count > most) fail(r, "%s", limits);
     return (uint32_t)count;
 }
 

@@ -118,6 +118,15 @@ def cdiv(a, b):
     return (a + b - 1) // b
 
 
+def first_tuned(file):
+    """The values that a kernel takes where nothing is set: the first ones of its GPU's tune clause."""
+    path, _, kernel = file.partition(":")
+    text = open(path).read()
+    text = text[re.search(rf"^kernel {kernel or ''}", text, re.M).start():]
+    clauses = re.findall(r"^    tune (?:gpu )?((?!cpu)[^\n]*(?:\n        [^\n]*)*)", text[:text.index("\n{")], re.M)
+    return {name: int(value) for name, value in re.findall(r"(\w+) in \{(\d+)", clauses[0])}
+
+
 def settings_of(point):
     return [f"{name}={value}" for name, value in point.items()]
 
@@ -154,19 +163,22 @@ class Bench:
             print(f"{title:34} {name:46} {times[name]:9.1f} µs {rate[name]:7.1f} TFLOP/s "
                   f"{times[peer_name] / times[name]:5.2f} x  {verdict}, {facts[name][0]}", flush=True)
 
-    def matmul(self, kind, size, points, file, generic, tile):
+    def matmul(self, kind, size, points, file, generic):
+        usual = first_tuned(file)
         a, b = (torch.randn(size, size, device="cuda").to(kind) for _ in range(2))
         c = torch.empty(size, size, device="cuda", dtype=kind)
 
         def make(point):
             kernel = Kernel(self.options.tilec, file, generic + settings_of(point), self.target)
-            bm, bn = point.get("BM", tile[0]), point.get("BN", tile[1])
+            bm, bn = (point.get(name, usual[name]) for name in ("BM", "BN"))
             return kernel, kernel.bind([a, b, c], cdiv(size, bm) * cdiv(size, bn)), c
 
         title = f"matmul {size} {str(kind)[6:]}" + (" as tf32" if kind == torch.float32 else "")
         self.compare(title, 2 * size**3, "cuBLAS", lambda: torch.matmul(a, b), torch.matmul(a, b), points, make)
 
-    def attention(self, kind, heads, length, width, causal, points, tile):
+    def attention(self, kind, heads, length, width, causal, points):
+        file = f"{self.options.stdlib}/attention.tile:attention"
+        rows = first_tuned(file)["BS"]
         q, k, v = (torch.randn(1, heads, length, width, device="cuda").to(kind) for _ in range(3))
         o = torch.empty_like(q)
         scale = width**-0.5
@@ -177,9 +189,8 @@ class Bench:
 
         def make(point):
             generic = [f"T={'bf16' if kind == torch.bfloat16 else 'f16'}", f"D={width}", f"causal={str(causal).lower()}"]
-            kernel = Kernel(self.options.tilec, f"{self.options.stdlib}/attention.tile:attention",
-                            generic + settings_of(point), self.target)
-            return kernel, kernel.bind([q, k, v, o, scale], heads * cdiv(length, point.get("BS", tile))), o
+            kernel = Kernel(self.options.tilec, file, generic + settings_of(point), self.target)
+            return kernel, kernel.bind([q, k, v, o, scale], heads * cdiv(length, point.get("BS", rows))), o
 
         flops = 4 * heads * length * length * width / (2 if causal else 1)
         title = f"attention {length} D={width} {str(kind)[6:]}{' causal' if causal else ''}"
@@ -217,19 +228,19 @@ def main():
             128 256 32 8 4
             256 128 64 8 3
             256 128 32 8 4
+            128 256 64 8 3
             128 256 64 8 4
-            128 128 64 4 2
             64 128 64 4 3"""
         half = points(names, table, options.sweep)
         for kind, text in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
             for size in (4096, 2048):
-                bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"], (128, 256))
+                bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"])
         table = """128 128 32 4 3
             128 128 32 8 3
             128 128 16 4 4
             256 128 32 8 3
             128 256 16 8 4"""
-        bench.matmul(torch.float32, 4096, points(names, table, options.sweep), bench.tf32_file, [], (128, 256))
+        bench.matmul(torch.float32, 4096, points(names, table, options.sweep), bench.tf32_file, [])
         table = """128 64 8 2
             128 128 8 2
             128 32 4 2
@@ -240,7 +251,7 @@ def main():
             128 64 8 3"""
         rows = points(["BS", "BL", "warps", "stages"], table, options.sweep)
         for causal in (False, True):
-            bench.attention(torch.bfloat16, 32, 4096, 128, causal, rows, 128)
+            bench.attention(torch.bfloat16, 32, 4096, 128, causal, rows)
 
 
 if __name__ == "__main__":

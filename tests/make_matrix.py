@@ -2,9 +2,12 @@
 """Writes matrix.tsv: for each kernel a set of configurations in which every pair of values of two factors occurs
 (types, sizes, views, data, placement, tune constants), and each configuration on every target. Machine code for SVE
 runs under an emulator, which is slow: every eighth configuration. So is the executor on the threads of a GPU's blocks:
-it gets small sizes. The target cuda, which needs a GPU, gets every third configuration.
+it gets small sizes. The target cuda, which needs a GPU, gets every third configuration. Most of the time goes into
+generating machine code, and AVX2 and AVX-512 share all but its last step: they take the configurations in turn, and
+each gets those in which a value occurs that it has not had.
 
-usage: make_matrix.py [SEED [EVERY]] > matrix.tsv     with a seed, other configurations; SVE code for every EVERYth
+usage: make_matrix.py [SEED [EVERY]] > matrix.tsv     with a seed, other configurations, each on AVX2 and on AVX-512;
+                                                      SVE code for every EVERYth
 """
 import itertools
 import random
@@ -324,12 +327,18 @@ def rows(kernel, seed, guest_every):
         views = " ".join(f"{tensor}={configuration['view ' + tensor]}" for tensor, _ in kernel.tensors)
         chosen.setdefault(configuration["types"], []).append(
             (sizes, views, configuration["data"], configuration["placement"], configuration["tune"]))
+    native = {target: set() for target in ["avx2", "avx512"]}  # the values that each has had
     guests = len(kernel.name)  # vector lengths in turn, beginning with another one for each kernel
     for types in kernel.types:
         chosen[types] = list(dict.fromkeys(chosen[types]))
         emulated = emulated_numbers(kernel, chosen[types])
         for number, (sizes, views, data, placement, tune) in enumerate(chosen[types]):
-            targets = ["interp", ["machine.avx2", "machine.avx512"][number % 2], "avx2", "avx512"]
+            targets = ["interp", ["machine.avx2", "machine.avx512"][number % 2]]
+            values = {types, tune, data, placement, *((tune, size) for size in sizes.split()), *views.split()}
+            for turn, (target, had) in enumerate(native.items()):
+                if seed or number % 2 != turn or values - had:
+                    targets.append(target)
+                    had |= values
             targets.append(f"machine.sve.{VECTOR_BITS[number % 4]}")
             if number % guest_every == guest_every - 1:
                 targets.append(f"sve.{VECTOR_BITS[guests % 4]}")

@@ -153,14 +153,13 @@ static tile_status check_address(uint64_t address, int device, const char *kerne
 
 /* Of an address that was right once the driver is not asked again. */
 static tile_status check_tensors(TileCudaModule *module, int device, const TileImageSignature *signature,
-                                 const TileView *views, TileError *error) {
+                                 const uint64_t *lows, TileError *error) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
-        const TileView *view = &views[i];
-        if (!view->tensor || view->low == view->high) continue;
-        uint64_t entry = view->low | (uint64_t)(device + 1) << DEVICE_SHIFT;
-        _Atomic uint64_t *known = &module->known[(view->low >> 8 ^ view->low >> 21) % KNOWN_ADDRESSES];
+        uint64_t low = lows[i], entry = low | (uint64_t)(device + 1) << DEVICE_SHIFT;
+        if (!low) continue;
+        _Atomic uint64_t *known = &module->known[(low >> 8 ^ low >> 21) % KNOWN_ADDRESSES];
         if (atomic_load_explicit(known, memory_order_relaxed) == entry) continue;
-        TILE_TRY(check_address(view->low, device, signature->name, signature->parameters[i].name, error));
+        TILE_TRY(check_address(low, device, signature->name, signature->parameters[i].name, error));
         atomic_store_explicit(known, entry, memory_order_relaxed);
     }
     return TILE_OK;
@@ -169,10 +168,10 @@ static tile_status check_tensors(TileCudaModule *module, int device, const TileI
 /* ---- launching ---- */
 
 tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
-                            const TileView *views, TileError *error) {
+                            const uint64_t *lows, TileError *error) {
     TILE_TRY(tile_cuda_enter(on->device, on->stream, &on->scope, error));
     tile_status status = prepare(module, on->device, signature->name, error);
-    if (status == TILE_OK) status = check_tensors(module, on->device, signature, views, error);
+    if (status == TILE_OK) status = check_tensors(module, on->device, signature, lows, error);
     if (status != TILE_OK) tile_cuda_leave(&on->scope);
     return status;
 }

@@ -25,9 +25,10 @@ typedef struct TileCudaStream {
 } TileCudaStream;
 
 /* Between begin and end a context of the device is current, and the module's code is there: loaded, its shared memory
- * allowed, and the tensors' memory that of the device. Nothing has to be ended where begin fails. */
+ * allowed, and the tensors' memory that of the device. lows: of each parameter the lowest address, 0 where it has none.
+ * Nothing has to be ended where begin fails. */
 tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
-                            const TileView *views, TileError *error);
+                            const uint64_t *lows, TileError *error);
 void tile_cuda_end(TileCudaStream *on);
 
 /* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin

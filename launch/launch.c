@@ -306,12 +306,20 @@ static tile_status count_programs(const Launch *launch, const TileImagePhase *ph
     return TILE_OK;
 }
 
+/* The same for a phase that may be remembered. */
+static tile_status find_programs(const Launch *launch, uint32_t phase, int64_t *programs) {
+    if (phase >= TILE_REPLAY_PHASES) return count_programs(launch, &launch->code->phases[phase], programs);
+    *programs = launch->like.programs[phase];
+    return TILE_OK;
+}
+
 /* Phases of one stream run in order; nobody waits for them here. */
 static tile_status run_on_gpu(Launch *launch) {
     const TileImageCode *code = launch->code;
     int64_t programs;
+    launch->began = true;
     for (uint32_t i = 0; i < code->phase_count; i++) {
-        TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+        TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
         TILE_TRY(tile_cuda_launch(code->gpu, i, &launch->on, launch->slots, launch->slot_count, programs,
                                   kernel_name(launch), launch->error));
@@ -330,10 +338,7 @@ static tile_status run_phases(Launch *launch) {
     launch->began = true;
     for (uint32_t i = 0; i < code->phase_count; i++) {
         int64_t programs = 0;
-        if (i < TILE_REPLAY_PHASES)
-            programs = launch->like.programs[i];
-        else
-            TILE_TRY(count_programs(launch, &code->phases[i], &programs));
+        TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
         PhaseRun run = {.launch = launch, .phase = &code->phases[i]};
         run_phase(&run, &launch->variant->costs[i], programs);
@@ -358,17 +363,30 @@ static tile_status run(Launch *launch, const TileArg *arguments) {
         TILE_TRY(count_programs(launch, &code->phases[i], &programs));
         if (i < TILE_REPLAY_PHASES) launch->like.programs[i] = programs;
     }
-    launch->began = code->gpu || code->interpret;
-    if (code->gpu) return run_on_gpu(launch);
+    launch->began = code->interpret;
     if (code->interpret) return code->interpret(code, launch->slots, launch->print, launch->print_host, launch->error);
     shape_key(launch);
     launch->like.slot_count = launch->slot_count;
     if (!launch->provisional)
         tile_replay_record(launch->kernel, arguments, launch->views, launch->slots, &launch->like);
-    return run_here(launch);
+    return code->gpu ? run_on_gpu(launch) : run_here(launch);
 }
 
 /* ---- the whole way ---- */
+
+/* Where the tensors of a GPU's kernel lie. */
+static void find_lows(const Launch *launch, uint64_t *lows) {
+    for (uint32_t i = 0; i < launch->kernel->signature->parameter_count; i++) {
+        const TileView *view = &launch->views[i];
+        lows[i] = view->tensor && view->low != view->high ? view->low : 0;
+    }
+}
+
+static tile_status begin_on_gpu(Launch *launch) {
+    uint64_t lows[TILE_MAX_PARAMETERS];
+    find_lows(launch, lows);
+    return tile_cuda_begin(launch->code->gpu, &launch->on, launch->kernel->signature, lows, launch->error);
+}
 
 static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool runs) {
     const TileImageSignature *signature = launch->kernel->signature;
@@ -377,7 +395,7 @@ static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool 
     TILE_TRY(tile_check_requires(signature, launch->code, launch->values, launch->error));
     TILE_TRY(tile_check_overlap(signature, launch->views, launch->error));
     TileCudaModule *gpu = launch->code->gpu;
-    if (gpu) TILE_TRY(tile_cuda_begin(gpu, &launch->on, signature, launch->views, launch->error));
+    if (gpu) TILE_TRY(begin_on_gpu(launch));
     tile_status status = runs ? run(launch, arguments) : TILE_OK;
     if (launch->device_temps) tile_cuda_free(&launch->on, launch->device_temps);
     if (gpu) tile_cuda_end(&launch->on);
@@ -415,11 +433,25 @@ static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t 
     return status;
 }
 
+static tile_status run_again_on_gpu(Launch *launch, bool runs) {
+    launch->on.device = launch->like.device;
+    launch->slot_count = launch->like.slot_count;
+    TILE_TRY(tile_cuda_begin(launch->code->gpu, &launch->on, launch->kernel->signature, launch->like.lows,
+                             launch->error));
+    tile_status status = runs ? run_on_gpu(launch) : TILE_OK;
+    tile_cuda_end(&launch->on);
+    return status;
+}
+
 static tile_status launch_again(Launch *launch, bool runs) {
     launch->variant = launch->like.variant;
     launch->code = launch->variant->code;
     launch->slots = launch->local_slots;
-    tile_status status = runs ? run_here(launch) : TILE_OK;
+    tile_status status = TILE_OK;
+    if (launch->code->gpu)
+        status = run_again_on_gpu(launch, runs);
+    else if (runs)
+        status = run_here(launch);
     tile_variant_give(launch->variant, launch->began);
     return status;
 }

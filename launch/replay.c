@@ -21,7 +21,7 @@ void tile_replay_prepare(TileKernel *kernel) {
     const TileImageSignature *signature = kernel->signature;
     size_t words = 3 + TILE_REPLAY_PHASES + TILE_REPLAY_SLOTS;
     for (uint32_t i = 0; i < signature->parameter_count; i++) words += 5 + 2u * signature->parameters[i].rank;
-    if (words > RECORD_WORDS || signature->gpu || atomic_load(&kernel->replays)) return;
+    if (words > RECORD_WORDS || atomic_load(&kernel->replays)) return;
     TileReplay *none = NULL, *made = calloc(RECORDS, sizeof *made);
     if (made && !atomic_compare_exchange_strong(&kernel->replays, &none, made)) free(made);
 }
@@ -49,7 +49,8 @@ static inline uint64_t rank_and_type(const DLTensor *tensor) {
 }
 
 static inline uint64_t place_and_strides(const DLTensor *tensor) {
-    return (uint64_t)tensor->device.device_type << 1 | (tensor->strides != NULL);
+    return (uint64_t)(uint32_t)tensor->device.device_id << 32 | (uint64_t)tensor->device.device_type << 1 |
+           (tensor->strides != NULL);
 }
 
 /* ---- reading ---- */
@@ -148,6 +149,17 @@ static bool read_record(TileReplay *replay, const TileKernel *kernel, const Tile
     return true;
 }
 
+/* What a GPU has to know beside the slots. */
+static void fill_places(const TileImageSignature *signature, const TileArg *arguments, const Range *ranges,
+                        TileReplayed *replayed) {
+    replayed->device = 0;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        replayed->lows[i] = ranges[i].low;
+        if (signature->parameters[i].kind == TILE_PARAMETER_TENSOR)
+            replayed->device = arguments[i].value.tensor->device.device_id;
+    }
+}
+
 bool tile_replay_find(TileKernel *kernel, const TileArg *arguments, size_t count, uint64_t *slots,
                       TileReplayed *replayed) {
     Range ranges[TILE_MAX_PARAMETERS];
@@ -160,6 +172,7 @@ bool tile_replay_find(TileKernel *kernel, const TileArg *arguments, size_t count
     }
     tile_variant_touch(kernel, replayed->variant);
     if (slots) fill_slots(kernel, replayed->variant->code, ranges, slots);
+    if (kernel->signature->gpu) fill_places(kernel->signature, arguments, ranges, replayed);
     return true;
 }
 

@@ -13,6 +13,8 @@ typedef struct TileReplayed {
     TileVariant *variant; /* taken */
     uint32_t shape_key, slot_count;
     int64_t programs[TILE_REPLAY_PHASES];
+    int device;                         /* GPUs: that of the tensors */
+    uint64_t lows[TILE_MAX_PARAMETERS]; /* GPUs: the tensors' lowest addresses, 0 for scalars */
 } TileReplayed;
 
 /* True where the kernel has seen such a launch, and addresses are aligned as they were and of disjoint memory. `slots`

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "launch/cuda.h"
+#include "launch/replay.h"
 #include "tests/gpu/fake/fake_cuda.h"
 #include "tile/launch.h"
 
@@ -41,6 +42,7 @@ static const uint8_t order[] = {0, 1};
 typedef struct Maker {
     const char *ptx;
     uint64_t shared_bytes;
+    bool no_temp; /* launches of such code are remembered */
 } Maker;
 
 static void destroy_code(TileImageCode *code) {
@@ -59,7 +61,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
                              .phases = phases,
                              .order = order,
                              .host_count = 1,
-                             .temp_count = 1,
+                             .temp_count = maker->no_temp ? 0 : 1,
                              .phase_count = 2,
                              .order_count = 2,
                              .gpu = tile_cuda_module_create(maker->ptx, strlen(maker->ptx), made, 2),
@@ -166,6 +168,87 @@ Test(cuda, asks_little_of_the_driver_when_all_is_known) {
     cr_assert(launch(&scene) == TILE_OK);
     cr_expect(fake_cuda_state().calls - before == 2 + 2 + 2, "%d calls", fake_cuda_state().calls - before);
     tile_cuda_leave(&scope);
+    strike(&scene);
+}
+
+/* ---- launches like earlier ones ---- */
+
+static bool is_remembered(const Scene *scene) {
+    TileReplayed replayed;
+    bool found = tile_replay_find(scene->kernel, scene->arguments, 2, NULL, &replayed);
+    if (found) tile_variant_give(replayed.variant, false);
+    return found;
+}
+
+Test(cuda, remembers_launches_and_puts_in_the_new_addresses) {
+    Scene scene = {.maker = {.no_temp = true}};
+    TileCudaScope scope;
+    set(&scene, 0);
+    fake_cuda_expect(8);
+    cr_expect(!is_remembered(&scene));
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_assert(is_remembered(&scene));
+    void *x = scene.x.data;
+    scene.x.data = allocate(0);
+    cr_assert(is_remembered(&scene), "another address is no other launch");
+    cr_assert(tile_cuda_enter(0, NULL, &scope, NULL) == TILE_OK);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    uint64_t expected[] = {(uintptr_t)scene.x.data, N, 4, (uintptr_t)scene.y.data, N, 4, 0, N};
+    cr_expect_arr_eq(fake_cuda_launch(2)->parameters, expected, sizeof expected);
+    cr_expect_arr_eq(fake_cuda_launch(3)->parameters, expected, sizeof expected);
+    int before = fake_cuda_state().calls;
+    cr_assert(launch(&scene) == TILE_OK);
+    cr_expect(fake_cuda_state().calls - before == 2 + 2, "the context, the launches: %d calls",
+              fake_cuda_state().calls - before);
+    tile_cuda_leave(&scope);
+    scene.extent = N - 1;
+    cr_expect(!is_remembered(&scene));
+    scene.extent = N;
+    tile_device_release(0, x);
+    strike(&scene);
+}
+
+Test(cuda, a_launch_on_another_device_is_another_launch) {
+    Scene scene = {.maker = {.no_temp = true}};
+    set(&scene, 0);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    DLTensor x = scene.x, y = scene.y;
+    scene.x = tensor(&scene, 1, allocate(1));
+    scene.y = tensor(&scene, 1, allocate(1));
+    cr_expect(!is_remembered(&scene));
+    for (int i = 0; i < 2; i++) cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(is_remembered(&scene));
+    for (int i = 2; i < 6; i++) cr_expect(fake_cuda_launch(i)->context == fake_cuda_primary(1));
+    tile_device_release(0, x.data);
+    tile_device_release(0, y.data);
+    strike(&scene);
+}
+
+/* What depends on addresses is looked at each time. */
+Test(cuda, a_remembered_launch_refuses_what_a_new_one_would) {
+    Scene scene = {.maker = {.no_temp = true}};
+    float data[N] __attribute__((aligned(128))) = {0};
+    set(&scene, 0);
+    cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    int launches = fake_cuda_state().launches;
+    void *memory = scene.x.data;
+    scene.x.data = data;
+    cr_assert(launch(&scene) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "twice: x: data is an address of host memory");
+    scene.x.data = scene.y.data;
+    cr_assert(launch(&scene) == TILE_INVALID_ARGUMENT);
+    expect_words(&scene, "memory");
+    scene.x.data = memory;
+    scene.options.stream = fake_cuda_stream(fake_cuda_context(1));
+    cr_expect(launch(&scene) == TILE_INVALID_ARGUMENT);
+    cr_expect(fake_cuda_state().launches == launches);
+    scene.options.stream = NULL;
+    cr_expect(launch(&scene) == TILE_OK);
+    cr_expect(tile_prepare(scene.kernel, scene.arguments, 2, &scene.options) == TILE_OK);
+    cr_expect(fake_cuda_state().launches == launches + 2);
+    TileKernelStats stats;
+    tile_kernel_stats(scene.kernel, &stats);
+    cr_expect(stats.launches == 2, "%d launches", (int)stats.launches);
     strike(&scene);
 }
 

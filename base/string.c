@@ -30,6 +30,17 @@ void tile_text_add_json(TileText *text, const char *string) {
     tile_text_add_char(text, '"');
 }
 
+void tile_text_add_xml(TileText *text, const char *string) {
+    for (const char *c = string; *c; c++) {
+        if (*c == '<')
+            tile_text_add(text, "&lt;");
+        else if (*c == '&')
+            tile_text_add(text, "&amp;");
+        else
+            tile_text_add_char(text, *c);
+    }
+}
+
 const char *tile_text_get(const TileText *text) { return text->text ? text->text : ""; }
 
 void tile_text_format(TileText *text, const char *format, ...) {

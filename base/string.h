@@ -18,6 +18,8 @@ void tile_text_add_bytes(TileText *text, const char *bytes, size_t length);
 void tile_text_add_char(TileText *text, char character);
 /* The string in quotes, as JSON wants it. */
 void tile_text_add_json(TileText *text, const char *string);
+/* The string between the tags of an XML text. */
+void tile_text_add_xml(TileText *text, const char *string);
 void tile_text_format(TileText *text, const char *format, ...) TILE_PRINTF(2, 3);
 /* The text so far, "" when empty. */
 const char *tile_text_get(const TileText *text);

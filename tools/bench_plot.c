@@ -26,20 +26,9 @@ static double place_y(const Diagram *d, double y) {
     return d->top + TOP + (1 - share) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void add_escaped(TileText *svg, const char *text) {
-    for (; *text; text++) {
-        if (*text == '<')
-            tile_text_add(svg, "&lt;");
-        else if (*text == '&')
-            tile_text_add(svg, "&amp;");
-        else
-            tile_text_add_char(svg, *text);
-    }
-}
-
 static void add_label(TileText *svg, double x, double y, const char *anchor, const char *colour, const char *text) {
     tile_text_format(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\">", x, y, anchor, colour);
-    add_escaped(svg, text);
+    tile_text_add_xml(svg, text);
     tile_text_add(svg, "</text>\n");
 }
 
@@ -201,7 +190,7 @@ void tile_bench_draw(const TileBench *bench, TileText *svg) {
                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
                      "font-family=\"sans-serif\" font-size=\"12\">\n<title>",
                      WIDTH, height, WIDTH, height);
-    add_escaped(svg, bench->kernels[0]);
+    tile_text_add_xml(svg, bench->kernels[0]);
     tile_text_format(svg, "</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", WIDTH, height);
     Diagram first = {.svg = svg}, second = {.svg = svg, .top = roofline ? HEIGHT : 0};
     if (roofline) draw_roofline(bench, &first);

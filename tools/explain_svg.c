@@ -59,17 +59,6 @@ static bool read_picture(const char *text, Picture *picture) {
     return true;
 }
 
-static void add_escaped(TileText *svg, const char *text) {
-    for (; *text; text++) {
-        if (*text == '<')
-            tile_text_add(svg, "&lt;");
-        else if (*text == '&')
-            tile_text_add(svg, "&amp;");
-        else
-            tile_text_add_char(svg, *text);
-    }
-}
-
 /* A thread has one colour, neighbours near ones. */
 static void add_cell(TileText *svg, const Picture *picture, unsigned row, unsigned column, unsigned top,
                      unsigned scalar_bytes) {
@@ -96,14 +85,14 @@ static void add_picture(TileText *svg, const Picture *picture, const TileExplain
                         unsigned top) {
     const TileRemark *tile = &layout->tiles.items[0];
     tile_text_format(svg, "<text class=\"title\" x=\"%d\" y=\"%u\">", MARGIN, top + 16);
-    add_escaped(svg, phase);
+    tile_text_add_xml(svg, phase);
     tile_text_format(svg, ": %s %s, line %u", tile_scalar_name(tile->scalar), tile->name, tile->place.line);
     if (layout->tiles.count > 1) tile_text_format(svg, ", and %zu more", layout->tiles.count - 1);
     if (picture->shown_rows < picture->rows || picture->shown_columns < picture->columns)
         tile_text_format(svg, "; the first %u x %u of %u x %u", picture->shown_rows, picture->shown_columns,
                          picture->rows, picture->columns);
     tile_text_format(svg, "</text>\n<text class=\"layout\" x=\"%d\" y=\"%u\">", MARGIN, top + 34);
-    add_escaped(svg, layout->layout);
+    tile_text_add_xml(svg, layout->layout);
     tile_text_add(svg, "</text>\n");
     for (unsigned row = 0; row < picture->shown_rows; row++)
         for (unsigned column = 0; column < picture->shown_columns; column++)
@@ -131,7 +120,7 @@ void tile_explain_draw(const TileExplanation *explanation, TileText *svg) {
                      "<rect width=\"%u\" height=\"%u\" fill=\"#ffffff\" stroke=\"none\"/>\n"
                      "<text class=\"title\" x=\"%d\" y=\"%d\">",
                      width, top, width, top, MARGIN, MARGIN);
-    add_escaped(svg, explanation->kernel);
+    tile_text_add_xml(svg, explanation->kernel);
     tile_text_format(svg,
                      " for %s: thread and register of each element; below, its bank in shared memory, row after "
                      "row</text>\n",

@@ -113,6 +113,16 @@ Test(map, finds_replaces_and_keeps_order) {
     tile_arena_destroy(arena);
 }
 
+Test(text, quoted_for_json_and_xml) {
+    TileArena *arena = tile_arena_create(NULL);
+    TileText json = {.arena = arena}, xml = {.arena = arena};
+    tile_text_add_json(&json, "a\"\\\n");
+    cr_assert_str_eq(tile_text_get(&json), "\"a\\\"\\\\\\u000a\"");
+    tile_text_add_xml(&xml, "f[N<2 && M>1]");
+    cr_assert_str_eq(tile_text_get(&xml), "f[N&lt;2 &amp;&amp; M>1]");
+    tile_arena_destroy(arena);
+}
+
 static void keep_line(void *host, const char *line, size_t length) { tile_text_add_bytes(host, line, length); }
 
 static const char *printed(TileArena *arena, const char *template, const uint64_t *const *items) {

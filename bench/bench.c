@@ -191,7 +191,7 @@ static void close_work(Work *work) {
     tile_library_destroy(work->library);
 }
 
-static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, long rows, long columns) {
+static bool open_entry(const Bench *bench, const Entry *entry, Work *work, long rows, long columns) {
     TileSetting setting = {entry->function ? "f" : NULL, entry->function};
     *work = (Work){.pool = bench->pool, .rows = rows, .columns = columns};
     if (!bench_open(bench, &work->library, &work->kernel, entry->file, entry->kernel, &setting)) return false;
@@ -205,6 +205,11 @@ static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, lo
         if (indices) fill_indices(work, i, *entry->tensors[i] == 'r' ? rows : columns);
     }
     if (entry->has_scalar) work->arguments[work->count++] = TILE_NUMBER(entry->scalar);
+    return true;
+}
+
+static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, long rows, long columns) {
+    if (!open_entry(bench, entry, work, rows, columns)) return false;
     char symbol[64];
     snprintf(symbol, sizeof symbol, "peer_%s", entry->name);
     *(void **)&work->peer = dlsym(bench->peers, symbol);
@@ -315,6 +320,61 @@ static bool bench_matmul(const Bench *bench, Sgemm *openblas) {
     return good;
 }
 
+/* ---- general code ---- */
+
+/* With a limit of one variant: a launch from the last element of the first tensor backwards gets it, and from then on
+ * all others run the general code. */
+static bool use_up_variants(Work *work) {
+    DLTensor *first = &work->tensors[0], kept = *first;
+    int64_t strides[2] = {0, -1}, count = 1;
+    for (int i = 0; i < first->ndim; i++) count *= first->shape[i];
+    strides[0] = first->ndim == 2 ? -first->shape[1] : -1;
+    first->strides = strides;
+    first->data = (float *)first->data + count - 1;
+    bool good = run_tile(work);
+    *first = kept;
+    return good && run_tile(work);
+}
+
+static bool bench_general_entry(const Bench *bench, const Bench *limited, const Entry *entry, long rows, long columns) {
+    if (!bench_wanted(bench, "general") && !bench_wanted(bench, entry->kernel)) return true;
+    Work special, general = {0};
+    TileCandidate candidates[] = {{run_tile, &special, 0, 0}, {run_tile, &general, 0, 0}};
+    bool good = open_entry(bench, entry, &special, rows, columns) &&
+                open_entry(limited, entry, &general, rows, columns) && use_up_variants(&general) &&
+                tile_measure(candidates, 2, TILE_CLOCK_OF_THREAD, ROUNDS, sample_seconds);
+    double elements = (double)rows * (double)columns;
+    if (good)
+        printf("| %s%s%s | %.3f | %.3f | %.2f |\n", entry->kernel, entry->function ? " " : "",
+               entry->function ? entry->function : "", 1e9 * candidates[0].seconds / elements,
+               1e9 * candidates[1].seconds / elements, candidates[1].ratio);
+    else
+        printf("| %s | failed | | |\n", entry->kernel);
+    fflush(stdout);
+    close_work(&special);
+    close_work(&general);
+    return good;
+}
+
+static bool bench_general(const Bench *bench) {
+    static const Entry matmul = {"matmul", "matmul", "matmul", NULL, {"RC", "CR", "RR"}, 0, 1, -1, 2,
+                                 false,    false,    0,        8};
+    enum { ROWS = 64, COLUMNS = 1024 };
+    TileSettings one = {.struct_size = sizeof one, .variant_limit = 1};
+    TileCompilerOptions options = {
+        .struct_size = sizeof options, .import_paths = &bench->stdlib, .import_path_count = 1, .settings = &one};
+    Bench limited = *bench;
+    if (tile_compiler_create(&options, &limited.compiler) != TILE_OK) return false;
+    printf("\n## General code on contiguous tensors, f32, %d x %d, one thread\n\n"
+           "| kernel | special ns/element | general | general / special |\n|---|---|---|---|\n",
+           ROWS, COLUMNS);
+    bool good = bench_general_entry(bench, &limited, &matmul, ROWS, COLUMNS);
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+        good &= bench_general_entry(bench, &limited, &entries[i], ROWS, COLUMNS);
+    tile_compiler_destroy(limited.compiler);
+    return good;
+}
+
 /* ---- compile times ---- */
 
 /* `seconds` (may be NULL): the processor time that it took. */
@@ -413,6 +473,7 @@ int main(int count, char **arguments) {
     good &= bench_matmul(&bench, openblas);
     good &= bench_products(&bench, openblas);
     good &= bench_kernels(&bench);
+    good &= bench_general(&bench);
     tile_thread_pool_destroy(bench.pool);
     tile_compiler_destroy(bench.compiler);
     return good ? 0 : 1;

@@ -122,12 +122,25 @@ static tile_status check_deterministic(TileUnit *unit) {
     for (TileFunc *func = unit->module->first; func; func = func->next)
         tile_block_walk(&func->body, look_for_order, &order);
     if (!order.found) return TILE_OK;
-    tile_text_format(&unit->message,
-                     "floats are added atomically at %s:%u:%u, in an order that differs from run to run, which the setting "
-                     "`deterministic` refuses",
-                     unit->context->files.items[order.found->location.file], order.found->location.line,
-                     order.found->location.column);
+    tile_text_format(
+        &unit->message,
+        "floats are added atomically at %s:%u:%u, in an order that differs from run to run, which the setting "
+        "`deterministic` refuses",
+        unit->context->files.items[order.found->location.file], order.found->location.line,
+        order.found->location.column);
     return TILE_UNSUPPORTED;
+}
+
+/* Products of f32 that the text leaves exact. */
+static void round_to_tf32(TileOp *op, void *state) {
+    if (op->id != TILE_OP_DOT || tile_op_get(op, TILE_ATTRIBUTE_PRECISION)) return;
+    if (tile_op_operand(op, 0)->type->scalar != TILE_F32 || tile_op_operand(op, 1)->type->scalar != TILE_F32) return;
+    tile_op_set_integer(state, op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_TF32);
+}
+
+static void allow_tf32(TileUnit *unit) {
+    for (TileFunc *func = unit->module->first; func; func = func->next)
+        tile_block_walk(&func->body, round_to_tf32, unit->module);
 }
 
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
@@ -146,7 +159,8 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
     TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
                                    &unit->module));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
-    if (unit->input->compiler->settings.deterministic) return check_deterministic(unit);
+    if (gpu && input->compiler->settings.allow_tf32) allow_tf32(unit);
+    if (input->compiler->settings.deterministic) return check_deterministic(unit);
     return TILE_OK;
 }
 

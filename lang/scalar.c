@@ -217,7 +217,7 @@ uint64_t tile_scalar_least(TileScalar scalar) {
 /* ---- text ---- */
 
 /* The C library's number texts follow the locale of the thread; the language's do not. */
-static double parse_double(const char *text, char **end) {
+double tile_read_number(const char *text, char **end) {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), previous = uselocale(plain);
     double value = strtod(text, end);
     uselocale(previous);
@@ -305,7 +305,7 @@ static bool read_float(TileScalar scalar, const char *text, uint64_t *bits) {
         return false;
     else {
         char *end;
-        *bits = tile_scalar_from_double(scalar, parse_double(digits, &end));
+        *bits = tile_scalar_from_double(scalar, tile_read_number(digits, &end));
         if (*end) return false;
     }
     if (negative) *bits |= sign_bit(format);

@@ -34,6 +34,8 @@ bool tile_scalar_same(TileScalar scalar, uint64_t a, uint64_t b);
 uint64_t tile_scalar_least(TileScalar scalar);
 uint64_t tile_scalar_greatest(TileScalar scalar);
 
+/* A decimal number as strtod reads it in the language's own locale: the host's may have a comma for the point. */
+double tile_read_number(const char *text, char **end);
 /* The shortest text that reads back as these bits, whole numbers in full: true, -7, 100.0, 0.1, 1e-30, inf, nan,
  * bits(0x7fc1). */
 void tile_scalar_print(TileText *text, TileScalar scalar, uint64_t bits);

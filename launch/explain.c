@@ -167,8 +167,11 @@ static void print_kernel(TileKernel *kernel, const TileImageRequest *request, co
     TileKernelStats stats;
     TileExplanation line = {.length = 0};
     tile_kernel_stats(kernel, &stats);
-    say(&line, "%s: %" PRIu64 " launches, %" PRIu64 " misses, %" PRIu64 " variants compiled in %.1f ms",
-        kernel->signature->name, stats.launches, stats.misses, stats.variants, (double)stats.compile_ns * 1e-6);
+    say(&line,
+        "%s: %" PRIu64 " launches, %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " variants compiled in %.1f ms",
+        kernel->signature->name, stats.launches, stats.hits, stats.misses, stats.variants,
+        (double)stats.compile_ns * 1e-6);
+    if (stats.guard_ns) say(&line, ", guards take %.0f ns a hit", (double)stats.guard_ns / (double)stats.hits);
     print_line(print, host, &line);
     for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next) {
         if (!tile_variant_take(v)) continue;

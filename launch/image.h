@@ -253,6 +253,7 @@ typedef struct TileImageRequest {
     int64_t statics[TILE_MAX_STATICS];   /* integers; the bits of a double for float scalars */
     uint64_t facts[TILE_MAX_PARAMETERS];
     bool provisional; /* served by general code for the time being */
+    bool missed;      /* there was no code for it */
 } TileImageRequest;
 
 /* Compiles; called from any thread, several at once for different requests. A failure may set *report, which is NULL

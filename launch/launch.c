@@ -20,6 +20,7 @@ enum {
     LOCAL_VALUES = 128, /* values of the host program that need no memory of their own */
     LOCAL_SLOTS = 2 * TILE_REPLAY_SLOTS,
     SHARE_NS = 20000, /* less work than this is not worth sharing */
+    TIMED_LAUNCH = 64 /* one of so many of a variant is timed up to its code: two looks at the clock cost half a hit */
 };
 
 typedef struct Launch {
@@ -38,6 +39,7 @@ typedef struct Launch {
     TileReplayed like;   /* what the launch comes to, also where an earlier one was like it */
     bool began;          /* a phase was run */
     bool provisional;    /* other code will serve such arguments once it is there */
+    uint64_t timed_from; /* 0: it is not timed */
     TileCudaStream on;   /* GPUs */
     void *device_temps;  /* GPUs: memory of the temporaries */
     TileScratch *memory; /* temporaries, and values and slots that are too many for the stack */
@@ -388,6 +390,20 @@ static tile_status begin_on_gpu(Launch *launch) {
     return tile_cuda_begin(launch->code->gpu, &launch->on, launch->kernel->signature, lows, launch->error);
 }
 
+/* One launch of many, by the number of those that the variant used last has had; the first one made it. */
+static bool is_timed(const TileKernel *kernel) {
+    const TileVariant *last = atomic_load_explicit(&kernel->last, memory_order_acquire);
+    return last && atomic_load_explicit(&last->uses, memory_order_relaxed) / TILE_VARIANT_LAUNCH % TIMED_LAUNCH == 1;
+}
+
+/* The guards are behind the launch, and its code comes. */
+static void keep_time(const Launch *launch) {
+    TileKernel *kernel = launch->kernel;
+    if (!launch->timed_from) return;
+    atomic_fetch_add_explicit(&kernel->timed_guard_ns, tile_clock_ns() - launch->timed_from, memory_order_relaxed);
+    atomic_fetch_add_explicit(&kernel->timed_launches, 1, memory_order_relaxed);
+}
+
 static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool runs) {
     const TileImageSignature *signature = launch->kernel->signature;
     tile_host_run(launch->code->host, launch->code->host_count, launch->views, launch->values);
@@ -396,6 +412,7 @@ static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool 
     TILE_TRY(tile_check_overlap(signature, launch->views, launch->error));
     TileCudaModule *gpu = launch->code->gpu;
     if (gpu) TILE_TRY(begin_on_gpu(launch));
+    keep_time(launch);
     tile_status status = runs ? run(launch, arguments) : TILE_OK;
     if (launch->device_temps) tile_cuda_free(&launch->on, launch->device_temps);
     if (gpu) tile_cuda_end(&launch->on);
@@ -423,12 +440,14 @@ static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t 
         if (launch->views[i].tensor) launch->on.device = launch->views[i].device;
     TILE_TRY(tile_variant_get(kernel, launch->views, &request, &launch->variant, launch->error, options->report));
     launch->provisional = request.provisional;
+    if (request.missed) launch->timed_from = 0;
     launch->like.variant = launch->variant;
     launch->like.shape_key = 0;
     launch->code = launch->variant->code;
     launch->values = launch->local_values;
     tile_status status = launch->code->host_count <= LOCAL_VALUES ? check_and_run(launch, arguments, runs)
                                                                   : run_with_memory(launch, arguments, runs);
+    if (request.missed && launch->began) atomic_fetch_add_explicit(&kernel->cold, 1, memory_order_relaxed);
     tile_variant_give(launch->variant, launch->began);
     return status;
 }
@@ -436,8 +455,8 @@ static tile_status launch_anew(Launch *launch, const TileArg *arguments, size_t 
 static tile_status run_again_on_gpu(Launch *launch, bool runs) {
     launch->on.device = launch->like.device;
     launch->slot_count = launch->like.slot_count;
-    TILE_TRY(tile_cuda_begin(launch->code->gpu, &launch->on, launch->kernel->signature, launch->like.lows,
-                             launch->error));
+    TILE_TRY(
+        tile_cuda_begin(launch->code->gpu, &launch->on, launch->kernel->signature, launch->like.lows, launch->error));
     tile_status status = runs ? run_on_gpu(launch) : TILE_OK;
     tile_cuda_end(&launch->on);
     return status;
@@ -447,6 +466,7 @@ static tile_status launch_again(Launch *launch, bool runs) {
     launch->variant = launch->like.variant;
     launch->code = launch->variant->code;
     launch->slots = launch->local_slots;
+    keep_time(launch);
     tile_status status = TILE_OK;
     if (launch->code->gpu)
         status = run_again_on_gpu(launch, runs);
@@ -465,6 +485,7 @@ static tile_status launch_with(TileKernel *kernel, const TileArg *arguments, siz
     launch.print_host = options->print_host;
     launch.memory = NULL;
     launch.began = false;
+    launch.timed_from = runs && is_timed(kernel) ? tile_clock_ns() : 0;
     launch.pool = options->threads ? options->threads : tile_thread_pool_default();
     if (!launch.pool) return out_of_memory(&launch);
     launch.device_temps = NULL;

@@ -100,7 +100,8 @@ bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameter
 }
 
 void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
-    uint64_t launches = atomic_load(&kernel->past_launches);
+    uint64_t launches = atomic_load(&kernel->past_launches), cold = atomic_load(&kernel->cold);
+    uint64_t timed = atomic_load(&kernel->timed_launches), timed_ns = atomic_load(&kernel->timed_guard_ns);
     for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next)
         launches += atomic_load(&v->uses) / TILE_VARIANT_LAUNCH;
     *stats = (TileKernelStats){.launches = launches,
@@ -108,6 +109,8 @@ void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
                                .variants = atomic_load(&kernel->compiled),
                                .compile_ns = atomic_load(&kernel->compile_ns),
                                .evictions = atomic_load(&kernel->evicted)};
+    stats->hits = launches > cold ? launches - cold : 0;
+    stats->guard_ns = timed ? (uint64_t)((double)timed_ns / (double)timed * (double)stats->hits) : 0;
 }
 
 bool tile_kernel_is_gpu(const TileKernel *kernel) { return kernel->signature->gpu; }

@@ -278,6 +278,7 @@ tile_status tile_variant_miss(TileKernel *kernel, TileImageRequest *request, con
     TileVariant *found = find(kernel, request, views);
     if (!found || atomic_load(&found->state) != TILE_VARIANT_READY) {
         atomic_fetch_add(&kernel->misses, 1);
+        request->missed = true;
         log_miss(kernel, request, views);
     }
     tile_status status = settle(kernel, request, views, variant, error, report);

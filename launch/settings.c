@@ -52,8 +52,8 @@ static int read_limit(void) {
     return limit < 1 ? USUAL_LIMIT : limit > MOST_VARIANTS ? MOST_VARIANTS : (int)limit;
 }
 
-static bool read_deterministic(void) {
-    const char *text = setting_text("TILE_DETERMINISTIC");
+static bool read_switch(const char *name) {
+    const char *text = setting_text(name);
     return text && strcmp(text, "0") != 0;
 }
 
@@ -65,7 +65,8 @@ bool tile_settings_merge(TileSettings *settings, const TileSettings *given) {
     if (settings->variant_limit < 1) settings->variant_limit = read_limit();
     if (settings->variant_limit > MOST_VARIANTS) settings->variant_limit = MOST_VARIANTS;
     if (!settings->log) settings->log = read_log();
-    if (!settings->deterministic) settings->deterministic = read_deterministic();
+    if (!settings->deterministic) settings->deterministic = read_switch("TILE_DETERMINISTIC");
+    if (!settings->allow_tf32) settings->allow_tf32 = read_switch("TILE_ALLOW_TF32");
     return true;
 }
 

@@ -97,7 +97,7 @@ void tile_variant_request(const TileKernel *kernel, const TileView *views, TileI
     const TileImageSignature *signature = kernel->signature;
     read_statics(signature, views, request);
     for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
-    request->provisional = false;
+    request->provisional = request->missed = false;
 }
 
 void tile_variant_touch(TileKernel *kernel, TileVariant *variant) {

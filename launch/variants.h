@@ -60,8 +60,10 @@ struct TileKernel {
     pthread_cond_t changed;
     _Atomic(TileVariant *) variants; /* grows at its head */
     _Atomic uint64_t clock, past_launches, misses, compiled, evicted, compile_ns;
-    int background; /* threads of the library that compile for it in this process */
-    bool limited;   /* the limit was reached, and said so */
+    _Atomic uint64_t cold;                           /* launches that missed */
+    _Atomic uint64_t timed_launches, timed_guard_ns; /* those hits that were timed up to their code */
+    int background;                                  /* threads of the library that compile for it in this process */
+    bool limited;                                    /* the limit was reached, and said so */
 };
 
 struct TileLibrary {

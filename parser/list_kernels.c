@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/scalar.h"
 #include "parser/check.h"
 
 /* ---- bindings from text ---- */
@@ -27,7 +28,7 @@ TileBinding tile_binding_read(const char *name, const char *text) {
         binding.integer = strtoll(text, &end, 0);
         if (!*end && end != text) return binding;
         binding.kind = TILE_BINDING_FLOAT;
-        binding.number = strtod(text, &end);
+        binding.number = tile_read_number(text, &end);
         if (!*end && end != text) return binding;
         binding.kind = TILE_BINDING_FUNCTION;
         binding.function = text;

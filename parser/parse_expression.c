@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/scalar.h"
 #include "parser/parse.h"
 
 static TileExpr *new_expr(TileParser *parser, TileExprKind kind, TileSpan span) {
@@ -56,7 +57,7 @@ static TileExpr *parse_float(TileParser *parser) {
         if (parser->text[i] != '_') tile_text_add_char(&digits, parser->text[i]);
     tile_parse_advance(parser);
     TileExpr *expr = new_expr(parser, TILE_EXPR_FLOAT, span);
-    expr->number = strtod(tile_text_get(&digits), NULL);
+    expr->number = tile_read_number(tile_text_get(&digits), NULL);
     return expr;
 }
 

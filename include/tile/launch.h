@@ -218,10 +218,12 @@ TILE_API tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *argume
 /* Counters since the library was made. */
 typedef struct TileKernelStats {
     uint64_t launches; /* that began to run */
-    uint64_t misses;   /* launches that found no code for their arguments */
+    uint64_t misses;   /* calls, of tile_prepare too, that found no code for their arguments */
     uint64_t variants; /* compiled */
     uint64_t compile_ns;
     uint64_t evictions; /* variants that went again, the longest unused first: a kernel keeps 64 */
+    uint64_t hits;      /* launches that found their code */
+    uint64_t guard_ns;  /* that all hits took before their code ran, as one of 64 launches of a variant says */
 } TileKernelStats;
 TILE_API void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats);
 
@@ -258,6 +260,7 @@ typedef struct TileSettings {
     bool deterministic;         /* TILE_DETERMINISTIC=1: kernels that add floats atomically are refused */
     TilePrint log_print;        /* gets lines of the log; NULL: the error stream */
     void *log_host;
+    bool allow_tf32; /* TILE_ALLOW_TF32=1: GPUs may round the f32 operands of any dot to tf32, as dot[tf32] does */
 } TileSettings;
 
 /* The settings of this process; struct_size is the caller's. */

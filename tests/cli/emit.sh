@@ -42,6 +42,10 @@ expect 0 '' rmdir "$work/temporary"
 expect 2 'which is no program' env TILE_PTXAS="$work/none" "$tilec" emit cubin "$work/k.tile" --target=sm_80
 expect 0 'avx512' "$tilec" backends
 expect 0 'no AArch64 with SVE' "$tilec" backends
+# f32 is rounded to tf32 where the setting allows it, on GPUs.
+expect 0 'TILE_ALLOW_TF32      1' env TILE_ALLOW_TF32=1 "$tilec" backends
+expect 1 '' sh -c '"$0" emit ptx "$1" T=f32 U=f32 --target=sm_80 | grep -F .tf32.tf32.' "$tilec" "$stdlib/matmul.tile:matmul"
+expect 0 '.tf32.tf32.' env TILE_ALLOW_TF32=1 "$tilec" emit ptx "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sm_80
 expect 0 'tilec run' "$tilec" help run
 expect 0 'run' "$tilec" help
 finish

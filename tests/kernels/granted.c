@@ -28,12 +28,16 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
     const TileImageSignature *signature = granted->library->kernels[kernel].signature;
     TileImageRequest other = *request;
     make_facts(granted, signature, &other);
-    TILE_TRY(granted->inner.compile(granted->inner.state, kernel, &other, code, report));
-    uint64_t untrue = 0;
-    for (uint32_t i = 0; i < signature->parameter_count; i++) untrue |= (*code)->need[i] & ~request->facts[i];
-    if (untrue) {
+    for (;;) {
+        uint64_t untrue = 0;
+        TILE_TRY(granted->inner.compile(granted->inner.state, kernel, &other, code, report));
+        for (uint32_t i = 0; i < signature->parameter_count; i++) {
+            uint64_t wrong = (*code)->need[i] & ~request->facts[i];
+            other.facts[i] &= ~wrong;
+            untrue |= wrong;
+        }
+        if (!untrue) break;
         (*code)->destroy(*code);
-        TILE_TRY(granted->inner.compile(granted->inner.state, kernel, request, code, report));
     }
     memset((*code)->asked, 0, sizeof(*code)->asked);
     return TILE_OK;

@@ -7,8 +7,8 @@
 
 typedef enum Grant {
     GRANT_TRUTH,
-    GRANT_ALL, /* everything is contiguous and well aligned, as the compiler hears; where it relied on more than holds,
-                * it hears the truth */
+    GRANT_ALL,    /* everything is contiguous and well aligned, as the compiler hears; what it relied on and does not
+                   * hold is taken back, and it compiles anew */
     GRANT_NOTHING /* nothing is known of any argument */
 } Grant;
 

@@ -1,11 +1,12 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] MATRIX STDLIB [PATTERN]
+ * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] MATRIX STDLIB [PATTERN]
  *   PATTERN     only rows whose line contains it, or each part of it where `&` stands between parts
  *   --part      MATRIX need not have a row for each kernel
  *   --alone     all in this process, for tools that look at one
  *   --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may run anything masked
  *   --grant     what compilers hear of the arguments (granted.h)
+ *   --few       of each kernel N rows: of several types, bf16 among them, and of the oddest views
  *
  * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
  * failure. A child is given up after two minutes with one row. */
@@ -39,7 +40,8 @@ typedef struct Plan {
     const char *stdlib, *pattern;
     bool interior;
     Grant grant;
-    size_t next; /* first row that no worker has been given */
+    bool *left_out; /* by row; NULL: none is */
+    size_t next;    /* first row that no worker has been given */
     size_t reported;
 } Plan;
 
@@ -56,6 +58,54 @@ static bool is_wanted(const Plan *plan, const Row *row) {
     return true;
 }
 
+/* ---- a few rows of each kernel ---- */
+
+static bool same_kernel(const Row *a, const Row *b) { return strcmp(a->kernel, b->kernel) == 0; }
+
+/* Views that are not contiguous count, and most of all types that no chosen row of begin .. end has; least a size
+ * of 0, for which little runs. */
+static int worth_of(const Plan *plan, size_t begin, size_t end, size_t row) {
+    const Row *rows = plan->matrix.rows;
+    bool new_type = true, bf16 = strncmp(rows[row].types, "bf16", 4) == 0;
+    for (size_t i = begin; i < end; i++) new_type &= plan->left_out[i] || strcmp(rows[i].types, rows[row].types);
+    int worth = (new_type ? 100 : 0) + (new_type && bf16 ? 50 : 0);
+    for (const char *at = rows[row].views; (at = strchr(at, '=')); at++) worth += strncmp(at, "=contiguous", 11) != 0;
+    for (const char *at = rows[row].sizes; (at = strchr(at, '=')); at++)
+        if (at[1] == '0') worth -= 1000;
+    return worth;
+}
+
+/* The best row that is wanted and left out as yet; `end` where there is none. */
+static size_t best_of(const Plan *plan, size_t begin, size_t end) {
+    size_t best = end;
+    int worth = 0;
+    for (size_t i = begin; i < end; i++) {
+        if (!plan->left_out[i] || !is_wanted(plan, &plan->matrix.rows[i])) continue;
+        int own = worth_of(plan, begin, end, i);
+        if (best < end && own <= worth) continue;
+        best = i;
+        worth = own;
+    }
+    return best;
+}
+
+static bool choose_few(Plan *plan, long few) {
+    const Matrix *matrix = &plan->matrix;
+    plan->left_out = malloc(matrix->count);
+    if (!plan->left_out) return false;
+    memset(plan->left_out, true, matrix->count);
+    for (size_t begin = 0, end; begin < matrix->count; begin = end) {
+        for (end = begin + 1; end < matrix->count && same_kernel(&matrix->rows[end], &matrix->rows[begin]);) end++;
+        for (long i = 0; i < few; i++) {
+            size_t best = best_of(plan, begin, end);
+            if (best < end) plan->left_out[best] = false;
+        }
+    }
+    return true;
+}
+
+/* ---- running ---- */
+
 static void report(const Row *row, const char *reason) {
     printf("FAIL line %d: %s %s %s, %s, %s, %s, %s, %s\n     %s\n", row->line, row->kernel, row->types, row->target,
            row->sizes, row->views, row->data, row->placement, row->tune, reason);
@@ -68,7 +118,7 @@ static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
     char *reason = malloc(MAX_REASON);
     for (size_t i = begin; i < end && reason; i++) {
         const Row *row = &plan->matrix.rows[i];
-        if (!is_wanted(plan, row)) continue;
+        if ((plan->left_out && plan->left_out[i]) || !is_wanted(plan, row)) continue;
         progress->current = i;
         if (!plan->interior && !session_can_run(session, row, reason)) {
             if (!progress->told) printf("SKIP rows: %s\n", reason);
@@ -149,6 +199,15 @@ static void run_all(Plan *plan, Worker *workers) {
             }
 }
 
+/* The number behind the option's name, or 0. */
+static long take_number(const char *name, int *count, char ***arguments) {
+    if (*count < 2 || strncmp((*arguments)[1], name, strlen(name)) != 0) return 0;
+    long number = atol((*arguments)[1] + strlen(name));
+    (*count)--;
+    (*arguments)++;
+    return number;
+}
+
 static bool take_option(const char *name, int *count, char ***arguments) {
     if (*count < 2 || strcmp((*arguments)[1], name) != 0) return false;
     (*count)--;
@@ -162,16 +221,16 @@ int main(int count, char **arguments) {
     Grant grant = take_option("--grant=all", &count, &arguments)       ? GRANT_ALL
                   : take_option("--grant=nothing", &count, &arguments) ? GRANT_NOTHING
                                                                        : GRANT_TRUTH;
+    long few = take_number("--few=", &count, &arguments);
     if (count < 3 || count > 4) {
-        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] MATRIX STDLIB "
-                        "[PATTERN]\n");
+        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] "
+                        "MATRIX STDLIB [PATTERN]\n");
         return 2;
     }
-    Plan plan = {.stdlib = arguments[2],
-                 .pattern = count > 3 ? arguments[3] : NULL,
-                 .interior = interior,
-                 .grant = grant};
+    Plan plan = {
+        .stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL, .interior = interior, .grant = grant};
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
+    if (few && !choose_few(&plan, few)) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
 
     Progress *progress =
@@ -192,5 +251,6 @@ int main(int count, char **arguments) {
     }
     printf("kernel matrix: %zu rows ran, %zu failed, %zu skipped\n", ran, failed, skipped);
     matrix_destroy(&plan.matrix);
+    free(plan.left_out);
     return failed == 0 && covered && ran > 0 ? 0 : 1;
 }

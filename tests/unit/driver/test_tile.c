@@ -602,13 +602,52 @@ Test(tile, stages) {
     tile_compiler_destroy(compiler);
 }
 
+static const char comma_text[] = "kernel quarter(x: in f32[N], y: out f32[N], a: f32)\n"
+                                 "    require a < 2.5\n"
+                                 "{\n"
+                                 "    grid n in tiles(N, 16) { y[n] = 0.25 * x[n] + C }\n"
+                                 "}\n"
+                                 "const C = 1.5\n";
+
+/* The system's locale with a decimal comma, else one that is made here. */
+static bool take_comma_locale(void) {
+    char folder[] = "/tmp/tile-locale-XXXXXX", command[160];
+    if (setlocale(LC_ALL, "de_DE.UTF-8")) return true;
+    if (!mkdtemp(folder)) return false;
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null", folder);
+    setenv("LOCPATH", folder, 1);
+    bool made = system(command) == 0 && setlocale(LC_ALL, "de_DE.UTF-8");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) == 0 && made;
+}
+
+/* Numbers of texts, of settings and in messages have a point where the host's have a comma. */
 Test(tile, locale_does_not_matter) {
-    if (!setlocale(LC_ALL, "de_DE.UTF-8")) setlocale(LC_ALL, "C");
+    if (!take_comma_locale()) cr_skip("there is no locale with a decimal comma, and localedef cannot make one");
+    char before[256], number[16];
+    snprintf(before, sizeof before, "%s", setlocale(LC_ALL, NULL));
+    snprintf(number, sizeof number, "%.1f", 0.5);
+    cr_assert_str_eq(number, "0,5");
     TileCompiler *compiler = make_compiler();
-    TileLibrary *library = compile(compiler, softmax_text, NULL, 0);
-    check_softmax(only_kernel(library), 3, 50);
-    tile_library_destroy(library);
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+        TileLibrary *library = compile(compiler, comma_text, targets[t], 0);
+        View x, y;
+        fill();
+        make_view(&x, x_memory, 40, 0, 1, 0);
+        make_view(&y, y_memory, 40, 0, 1, 0);
+        x.dl.ndim = y.dl.ndim = 1;
+        TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl), TILE_NUMBER(0.5)};
+        launch(only_kernel(library), args, 3);
+        for (int i = 0; i < 40; i++) cr_assert_eq(y_memory[i], 0.25f * x_memory[i] + 1.5f);
+        TileError error = {.message = ""};
+        TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+        args[2] = TILE_NUMBER(3.5);
+        cr_assert_eq(tile_launch(only_kernel(library), args, 3, &options), TILE_INVALID_ARGUMENT);
+        cr_assert_str_eq(error.message, "quarter: requires a < 2.5, but a = 3.5");
+        tile_library_destroy(library);
+    }
     tile_compiler_destroy(compiler);
+    cr_assert_str_eq(setlocale(LC_ALL, NULL), before);
 }
 
 Test(tile, targets) {

@@ -1,5 +1,7 @@
 /* Every check of a launch, with its exact message; a launch that fails writes nothing. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -101,7 +103,12 @@ static void check_launch(const TileImageSignature *signature, const TileImageCod
     float before[64];
     memcpy(before, memory, sizeof before);
     cr_assert_eq(tile_library_kernel(library, NULL, &kernel), TILE_OK);
+    char locale[256];
+    snprintf(locale, sizeof locale, "%s", setlocale(LC_ALL, NULL));
+    errno = EXFULL;
     tile_status status = tile_launch(kernel, args, count, &options);
+    cr_assert_eq(errno, EXFULL, "errno is the caller's");
+    cr_assert_str_eq(setlocale(LC_ALL, NULL), locale);
     cr_assert_str_eq(error.message, message);
     cr_assert_eq(status, expected, "%s", tile_status_text(status));
     if (status != TILE_OK) cr_assert(memcmp(before, memory, sizeof before) == 0);
@@ -238,6 +245,73 @@ Test(check, output_overlaps_itself) {
     check_copy(&x, &y, "row_copy: y: some elements share memory, but the kernel writes them");
     make_tensor(&y, memory + 1024, f32_type, 2, SHAPE(4, 8), SHAPE(7, 1));
     check_copy(&x, &y, "row_copy: y: some elements share memory, but the kernel writes them");
+}
+
+static const TileImageParameter both_parameters[] = {
+    {.name = "x",
+     .type_text = "f32",
+     .dimensions = plain,
+     .kind = TILE_PARAMETER_TENSOR,
+     .access = TILE_PARAMETER_OUT,
+     .rank = 2,
+     .type = TILE_HOST_F32,
+     .generic = -1},
+    {.name = "y",
+     .type_text = "f32",
+     .dimensions = plain,
+     .kind = TILE_PARAMETER_TENSOR,
+     .access = TILE_PARAMETER_INOUT,
+     .rank = 2,
+     .type = TILE_HOST_F32,
+     .generic = -1},
+};
+
+/* Two that are written, apart; where the kernel allows it they may share memory, and each with itself never. */
+Test(check, outputs_overlap) {
+    TileImageSignature both = {.name = "both",
+                               .text = "both(x: out f32[M, N], y: inout f32[M, N])",
+                               .parameters = both_parameters,
+                               .parameter_count = 2};
+    Tensor x, y;
+    make_pair(&x, &y);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    check_launch(&both, row_copy_code(), args, 2, TILE_OK, "");
+    y.dl.data = memory + 16;
+    check_launch(&both, row_copy_code(), args, 2, TILE_INVALID_ARGUMENT,
+                 "both: x: shares memory with y, but the kernel writes it");
+    both.overlap = 3;
+    check_launch(&both, row_copy_code(), args, 2, TILE_OK, "");
+    make_tensor(&y, memory + 16, f32_type, 2, SHAPE(4, 8), SHAPE(1, 1));
+    check_launch(&both, row_copy_code(), args, 2, TILE_INVALID_ARGUMENT,
+                 "both: y: some elements share memory, but the kernel writes them");
+}
+
+Test(check, unknown_kind) {
+    Tensor x, y;
+    make_pair(&x, &y);
+    TileArg args[] = {TILE_TENSOR(&x.dl), {.kind = (TileArgKind)17}};
+    check_launch(&row_copy, row_copy_code(), args, 2, TILE_INVALID_ARGUMENT,
+                 "row_copy: y: the argument's kind is unknown");
+    args[1].kind = TILE_ARG_NONE;
+    check_launch(&row_copy, row_copy_code(), args, 2, TILE_INVALID_ARGUMENT,
+                 "row_copy: y: nothing is given, expected a tensor of rank 2");
+    check_launch(&row_copy, row_copy_code(), NULL, 2, TILE_INVALID_ARGUMENT,
+                 "row_copy: 0 arguments given, expected 2: row_copy[T: f16 | f32](x: in T[M, N], y: out T[M, N])");
+}
+
+/* Tensors of vectors, types without a name here, and those of other devices. */
+Test(check, foreign_tensors) {
+    Tensor x, y;
+    make_pair(&x, &y);
+    y.dl.dtype = (DLDataType){kDLFloat, 32, 4};
+    check_copy(&x, &y, "row_copy: y: type is DLPack code 2 with 32 bits and 4 lanes, expected one of the language");
+    make_pair(&x, &y);
+    x.dl.device = (DLDevice){kDLMetal, 1};
+    check_copy(&x, &y, "row_copy: x: device is metal:1, expected cpu");
+    x.dl.device = (DLDevice){(DLDeviceType)77, 0};
+    check_copy(&x, &y, "row_copy: x: device is DLPack type 77, expected cpu");
+    x.dl.device = (DLDevice){kDLCUDAHost, 0};
+    check_copy(&x, &y, "");
 }
 
 Test(check, views_of_any_strides) {

@@ -32,6 +32,10 @@ Test(hit, allocates_nothing_and_locks_nothing) {
     cr_assert_eq(after.allocations, before.allocations);
     cr_assert_eq(after.locks, before.locks);
     cr_assert_eq(compiler.compiled, 2);
+    TileKernelStats stats;
+    tile_kernel_stats(kernel, &stats);
+    cr_assert(stats.launches == 1004 && stats.misses == 2 && stats.hits == 1002 && stats.variants == 2);
+    cr_assert(stats.guard_ns / stats.hits > 0 && stats.guard_ns / stats.hits < 1000000, "some were timed");
     tile_library_destroy(library);
     tile_thread_pool_destroy(pool);
 }

@@ -95,7 +95,7 @@ Test(miss, explain) {
     TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
     TileKernel *kernel = tile_library_kernel_at(library, 0);
     cr_assert_eq(tile_explain(kernel, args, 2, keep_line, &lines, NULL), TILE_OK);
-    cr_assert(said(&lines, "row_copy: 1 launches, 1 misses, 1 variants compiled in"));
+    cr_assert(said(&lines, "row_copy: 1 launches, 0 hits, 1 misses, 1 variants compiled in"));
     cr_assert(said(&lines, "  T = f32: 1 launches, compiled in"));
     cr_assert(said(&lines, "    x: the address is a multiple of 4 bytes, and the code relies on 128; "
                            "x: dimension 1 has a stride of 12 bytes, and the code relies on one element\n"));
@@ -172,10 +172,12 @@ Test(miss, settings_of_the_environment) {
     setenv("TILE_VARIANT_LIMIT", "3", 1);
     setenv("TILE_LOG", "guards,compile", 1);
     setenv("TILE_DETERMINISTIC", "1", 1);
+    setenv("TILE_ALLOW_TF32", "1", 1);
     setenv("TILE_CPU_CAPABILITY", "avx2", 1);
     TileSettings settings = {.struct_size = sizeof settings};
     cr_assert_eq(tile_settings_read(&settings), TILE_OK);
     cr_assert(settings.on_miss == TILE_ON_MISS_BACKGROUND && settings.variant_limit == 3 && settings.deterministic);
+    cr_assert(settings.allow_tf32);
     cr_assert_eq(settings.log, TILE_LOG_GUARDS | TILE_LOG_COMPILE);
     cr_assert_str_eq(settings.cpu_capability, "avx2");
     cr_assert_str_eq(tile_on_miss_name(settings.on_miss), "background");
@@ -185,8 +187,9 @@ Test(miss, settings_of_the_environment) {
     cr_assert(settings.on_miss == TILE_ON_MISS_WAIT && settings.log == 0);
     settings.struct_size = 0;
     cr_assert_eq(tile_settings_read(&settings), TILE_INVALID_ARGUMENT);
-    for (const char *const *name = (const char *const[]){"TILE_ON_MISS", "TILE_VARIANT_LIMIT", "TILE_LOG",
-                                                         "TILE_DETERMINISTIC", "TILE_CPU_CAPABILITY", NULL};
+    for (const char *const *name =
+             (const char *const[]){"TILE_ON_MISS", "TILE_VARIANT_LIMIT", "TILE_LOG", "TILE_DETERMINISTIC",
+                                   "TILE_ALLOW_TF32", "TILE_CPU_CAPABILITY", NULL};
          *name; name++)
         unsetenv(*name);
 }

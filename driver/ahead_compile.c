@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "driver/ahead.h"
+#include "driver/ir_text.h"
 #include "launch/guard.h"
 
 /* The build's own memory may run out inside of a unit, whose guard then serves both. */
@@ -148,6 +149,19 @@ static void keep_dependencies(Listing *listing, const TileUnit *unit) {
     }
 }
 
+static tile_status list_text(Listing *listing, TileUnit *unit, TileProgramInfo *program) {
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL));
+    keep_dependencies(listing, unit);
+    TILE_TRY(graft_exports(listing, unit));
+    return tile_list_kernels(unit->diagnostics, unit->ast, program);
+}
+
+static tile_status list_ir(Listing *listing, TileUnit *unit, TileProgramInfo *program) {
+    const TileBuildOptions *options = &listing->build->options;
+    tile_ir_text_list(unit, program);
+    return tile_ir_text_exports(unit, options->exports, options->export_count, listing->taken, program);
+}
+
 static tile_status list_exports(TileUnit *unit, void *state) {
     Listing *listing = state;
     TileBuild *build = listing->build;
@@ -156,13 +170,10 @@ static tile_status list_exports(TileUnit *unit, void *state) {
     tile_arena_set_guard(build->arena, &unit->guard);
     build->exports.count = listing->export_count;
     build->dependencies.count = listing->dependency_count;
-    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL));
-    keep_dependencies(listing, unit);
-    TILE_TRY(graft_exports(listing, unit));
-    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    TILE_TRY(unit->ast ? list_text(listing, unit, &program) : list_ir(listing, unit, &program));
     for (size_t i = 0; i < program.exports.count; i++) {
         const TileExportInfo *export = &program.exports.items[i];
-        if (build->options.export_count && export->span.file == unit->ast->file) continue;
+        if (build->options.export_count && unit->ast && export->span.file == unit->ast->file) continue;
         const TileKernelInfo *kernel = find_kernel(&program, export->kernel);
         check_values(listing, unit, kernel, export);
         check_name(build, unit, export);
@@ -233,6 +244,11 @@ static tile_status bind_statics(TileUnit *unit, Job *job, TileBinding *bindings)
 static tile_status check_demands(TileUnit *unit, const Job *job, const TileKernelInfo *kernel) {
     for (size_t i = 0; i < job->variant->demands.count; i++) {
         const TileAheadDemand *demand = &job->variant->demands.items[i];
+        if (demand->kind == TILE_AHEAD_CONDITION && !unit->ast) {
+            tile_text_format(&unit->message, "variant '%s': text of the IR has no conditions such as '%s'",
+                             job->variant->label, demand->value);
+            return TILE_UNSUPPORTED;
+        }
         if (demand->kind == TILE_AHEAD_CONDITION)
             TILE_TRY(
                 tile_parse_condition(unit->diagnostics, unit->ast, kernel->name, TILE_VARIANT_PLACE, demand->value));
@@ -258,14 +274,17 @@ static tile_status compile_body(TileUnit *unit, void *state) {
     tile_arena_set_guard(job->build->arena, &unit->guard);
     tile_code_release(&job->object);
     job->made = (TileImageVariant){.label = job->variant->label};
-    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    if (unit->ast)
+        TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    else
+        tile_ir_text_list(unit, &program);
     TILE_TRY(find_signature(unit, &program, job, &kernel));
     TILE_TRY(check_demands(unit, job, kernel));
     TileBinding statics[TILE_MAX_STATICS];
     TILE_TRY(bind_statics(unit, job, statics));
     TILE_TRY(tile_ahead_grant(unit, job->variant, job->signature, &request));
     TILE_TRY(tile_unit_lower(unit, kernel, statics, job->signature->static_count));
-    TileFunc *func = tile_unit_kernel(unit, kernel->name);
+    TileFunc *func = tile_unit_kernel(unit, kernel);
     TILE_TRY(tile_image_lower(unit, func, job->signature, &request, job->build->arena, &job->made.code));
     TILE_TRY(tile_image_describe_phases(unit, func, job->build->arena, &job->made.code));
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));

@@ -44,7 +44,7 @@ static bool is_foreign(const TileUnit *unit) {
 /* The function of the grid of this number. */
 static TileFunc *find_phase(const TileUnit *unit, const TileFunc *kernel, uint32_t number) {
     const char *name = tile_arena_format(unit->arena, "%s.%u", kernel->name, number);
-    return tile_unit_kernel(unit, name);
+    return tile_unit_func(unit, name);
 }
 
 static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t number) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/unit.h"
+#include "lang/text.h"
 #include "launch/clock.h"
 #include "launch/options.h"
 #include "launch/settings.h"
@@ -106,6 +107,7 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->file = tile_arena_string(input->arena, file, strlen(file));
     input->text = tile_arena_string(input->arena, text, length);
     input->length = length;
+    input->is_ir = tile_text_is_ir(text, length);
     input->flags = options->flags;
     input->foreign = input->compiler->foreign;
     input->vector_scale = input->compiler->vector_scale;

@@ -43,6 +43,7 @@ typedef struct TileInput {
     TileCompiler *compiler;
     const char *file, *text;
     size_t length;
+    bool is_ir;                  /* text of the IR, not of the language */
     const TileBinding *bindings; /* of the settings */
     size_t binding_count;
     const TileTarget *target; /* NULL: the reference interpreter */

@@ -111,6 +111,10 @@ static tile_status emit_ir(TileUnit *unit, Emission *emission, TileFunc *kernel,
 static tile_status check_stage(TileUnit *unit, TileStage stage) {
     const TileTarget *target = unit->input->target;
     bool gpu = target && target->kind == TILE_TARGET_GPU;
+    if (unit->input->is_ir && stage < TILE_STAGE_TILE) {
+        tile_text_format(&unit->message, "text of the IR has no stage '%s'", tile_stage_name(stage));
+        return TILE_INVALID_ARGUMENT;
+    }
     if (stage <= TILE_STAGE_TILE) return TILE_OK;
     if (target && (stage != TILE_STAGE_ASM || !gpu) && (stage != TILE_STAGE_PTX || gpu)) return TILE_OK;
     tile_text_format(&unit->message, "the target '%s' has no stage '%s'", target ? target->name : "interp",
@@ -124,8 +128,7 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
     TileProgramInfo program = {0};
     const TileKernelInfo *kernel;
     uint32_t count;
-    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
-    tile_list_exported(unit->arena, &program);
+    TILE_TRY(tile_unit_list(unit, &program));
     TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(find_kernel(unit, &program, emission->options.kernel, &kernel));
     TILE_TRY(check_stage(unit, emission->options.stage));
@@ -136,7 +139,7 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
         return TILE_INVALID_ARGUMENT;
     }
     TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
-    return emit_ir(unit, emission, tile_unit_kernel(unit, kernel->item->name), signature);
+    return emit_ir(unit, emission, tile_unit_kernel(unit, kernel), signature);
 }
 
 static tile_status emit_stage(TileUnit *unit, void *state) {
@@ -146,9 +149,13 @@ static tile_status emit_stage(TileUnit *unit, void *state) {
     emission->output = NULL;
     switch (emission->options.stage) {
     case TILE_STAGE_TOKENS:
+        TILE_TRY(check_stage(unit, TILE_STAGE_TOKENS));
         tile_tokens_print(unit->arena, unit->diagnostics, unit->ast->file, &text);
         return finish(emission, tile_text_get(&text));
-    case TILE_STAGE_AST: tile_ast_print(unit->ast, &text); return finish(emission, tile_text_get(&text));
+    case TILE_STAGE_AST:
+        TILE_TRY(check_stage(unit, TILE_STAGE_AST));
+        tile_ast_print(unit->ast, &text);
+        return finish(emission, tile_text_get(&text));
     case TILE_STAGE_TILE:
     case TILE_STAGE_MACHINE:
     case TILE_STAGE_MLIR:

@@ -150,7 +150,10 @@ static tile_status add_spread(Builder *b, const char *generic) {
 static tile_status add_parameters(Builder *b) {
     const TileItem *item = b->kernel->item;
     size_t next = 0;
-    for (size_t i = 0; i < item->params.count; i++) {
+    if (!item)
+        for (; next < b->kernel->parameters.count; next++)
+            TILE_TRY(add_parameter(b, &b->kernel->parameters.items[next]));
+    for (size_t i = 0; item && i < item->params.count; i++) {
         if (item->params.items[i].spread)
             TILE_TRY(add_spread(b, item->params.items[i].name));
         else

@@ -39,8 +39,7 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
     if (demand->code) demand->code->destroy(demand->code);
     demand->code = NULL;
-    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
-    tile_list_exported(unit->arena, &program);
+    TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
     TILE_LIST(TileBinding) bindings = {0};
     for (uint32_t i = 0; i < signature->generic_count; i++) {
@@ -52,7 +51,7 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     for (uint32_t i = 0; i < signature->static_count; i++)
         tile_list_push(unit->arena, &bindings, static_binding(signature, i, demand->request->statics[i]));
     TILE_TRY(tile_unit_lower(unit, kernel, bindings.items, bindings.count));
-    return tile_image_build(unit, tile_unit_kernel(unit, kernel->item->name), signature, demand->request,
+    return tile_image_build(unit, tile_unit_kernel(unit, kernel), signature, demand->request,
                             &demand->code);
 }
 
@@ -74,8 +73,7 @@ static void destroy_input(void *state) { tile_input_destroy(state); }
 
 static tile_status check_program(TileUnit *unit, void *state) {
     TileProgramInfo program = {0};
-    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, &program));
-    tile_list_exported(unit->arena, &program);
+    TILE_TRY(tile_unit_check(unit, &program));
     TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(tile_signatures_create(unit, &program, state));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
@@ -145,7 +143,7 @@ typedef struct NameQuestion {
 static tile_status find_setting(TileUnit *unit, void *state) {
     NameQuestion *question = state;
     TileProgramInfo program = {0};
-    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, &program));
+    TILE_TRY(tile_unit_list(unit, &program));
     question->found = tile_unit_names_setting(&program, question->name);
     return TILE_OK;
 }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "cpu/passes.h"
+#include "driver/ir_text.h"
 #include "launch/clock.h"
 #include "ptx/passes.h"
 
-static tile_status parse(TileUnit *unit) {
+static tile_status parse_text(TileUnit *unit) {
     const TileInput *input = unit->input;
-    unit->diagnostics = tile_diagnostics_create(unit->arena);
     tile_status status =
         tile_parse_file(unit->arena, unit->diagnostics, input->file, input->text, input->length, &unit->ast);
     if (status != TILE_OK && status != TILE_INVALID_SOURCE) return status;
@@ -20,7 +20,12 @@ static tile_status parse(TileUnit *unit) {
     tile_status rest = status == TILE_OK
                            ? TILE_OK
                            : tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL);
-    if (status != TILE_OK) return rest == TILE_OK ? status : rest;
+    return status == TILE_OK || rest == TILE_OK ? status : rest;
+}
+
+static tile_status parse(TileUnit *unit) {
+    unit->diagnostics = tile_diagnostics_create(unit->arena);
+    TILE_TRY(unit->input->is_ir ? tile_ir_text_parse(unit) : parse_text(unit));
     tile_input_step(unit->input, TILE_STEP_PARSE, &unit->clock);
     return TILE_OK;
 }
@@ -91,6 +96,23 @@ void tile_unit_destroy(TileUnit *unit) {
 
 /* ---- lowering ---- */
 
+tile_status tile_unit_list(TileUnit *unit, TileProgramInfo *program) {
+    if (unit->input->is_ir) {
+        tile_ir_text_list(unit, program);
+        return TILE_OK;
+    }
+    TILE_TRY(tile_list_kernels(unit->diagnostics, unit->ast, program));
+    tile_list_exported(unit->arena, program);
+    return TILE_OK;
+}
+
+tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program) {
+    if (unit->input->is_ir) return tile_unit_list(unit, program);
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, program));
+    tile_list_exported(unit->arena, program);
+    return TILE_OK;
+}
+
 bool tile_unit_names_setting(const TileProgramInfo *program, const char *name) {
     for (size_t k = 0; k < program->kernels.count; k++)
         if (tile_kernel_has_setting(&program->kernels.items[k], name)) return true;
@@ -143,7 +165,9 @@ static void allow_tf32(TileUnit *unit) {
         tile_block_walk(&func->body, round_to_tf32, unit->module);
 }
 
-tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
+static bool is_gpu(const TileUnit *unit) { return unit->input->target && unit->input->target->kind == TILE_TARGET_GPU; }
+
+static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
     const TileInput *input = unit->input;
     TILE_LIST(TileBinding) all = {0};
     for (size_t i = 0; i < kernel->chosen.count; i++) tile_list_push(unit->arena, &all, kernel->chosen.items[i]);
@@ -151,20 +175,30 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
         if (tile_kernel_has_setting(kernel, input->bindings[i].name))
             tile_list_push(unit->arena, &all, input->bindings[i]);
     for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
-    bool gpu = input->target && input->target->kind == TILE_TARGET_GPU;
-    TileLowerOptions options = {.target = gpu ? "gpu" : "cpu",
+    TileLowerOptions options = {.target = is_gpu(unit) ? "gpu" : "cpu",
                                 .bindings = all.items,
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG};
-    TILE_TRY(tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
-                                   &unit->module));
+    return tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
+                                 &unit->module);
+}
+
+tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
+    if (unit->input->is_ir)
+        tile_ir_text_lower(unit, kernel);
+    else
+        TILE_TRY(lower_text(unit, kernel, bindings, count));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
-    if (gpu && input->compiler->settings.allow_tf32) allow_tf32(unit);
-    if (input->compiler->settings.deterministic) return check_deterministic(unit);
+    if (is_gpu(unit) && unit->input->compiler->settings.allow_tf32) allow_tf32(unit);
+    if (unit->input->compiler->settings.deterministic) return check_deterministic(unit);
     return TILE_OK;
 }
 
-TileFunc *tile_unit_kernel(const TileUnit *unit, const char *name) {
+TileFunc *tile_unit_kernel(const TileUnit *unit, const TileKernelInfo *kernel) {
+    return tile_unit_func(unit, kernel->item ? kernel->item->name : kernel->name);
+}
+
+TileFunc *tile_unit_func(const TileUnit *unit, const char *name) {
     return tile_func_find(unit->module, tile_intern_string(unit->context->strings, name));
 }
 
@@ -177,7 +211,7 @@ static tile_status gpu_pipeline(TileUnit *unit, TilePipeline *pipeline) {
 }
 
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
-    if (unit->input->target && unit->input->target->kind == TILE_TARGET_GPU) return gpu_pipeline(unit, pipeline);
+    if (is_gpu(unit)) return gpu_pipeline(unit, pipeline);
     TILE_TRY(tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
     if (unit->input->target) return TILE_OK;
     /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */

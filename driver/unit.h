@@ -1,4 +1,5 @@
-/* One compilation: a text with its syntax tree and, once lowered, the IR of one kernel. */
+/* One compilation: a text with its syntax tree (NULL where it is text of the IR) and, once lowered, the IR of one
+ * kernel. */
 #ifndef TILE_DRIVER_UNIT_H
 #define TILE_DRIVER_UNIT_H
 
@@ -37,10 +38,17 @@ bool tile_unit_names_setting(const TileProgramInfo *program, const char *name);
 /* Says which of the input's settings nothing is called by. */
 tile_status tile_unit_check_settings(TileUnit *unit, const TileProgramInfo *program);
 
+/* The kernels of the text, exports under their own names included; in the arena of the unit. */
+tile_status tile_unit_list(TileUnit *unit, TileProgramInfo *program);
+/* The same, where nothing is wrong with any of them. */
+tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program);
+
 /* Lowers a kernel to tile form: unit->module. `bindings` in addition to the input's that concern the kernel. */
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count);
-/* The kernel's function in unit->module. */
-TileFunc *tile_unit_kernel(const TileUnit *unit, const char *name);
+/* The function of unit->module that tile_unit_lower has made of the kernel. */
+TileFunc *tile_unit_kernel(const TileUnit *unit, const TileKernelInfo *kernel);
+/* The function of this name. */
+TileFunc *tile_unit_func(const TileUnit *unit, const char *name);
 
 /* The passes that this unit's target runs, in order. */
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline);

@@ -297,6 +297,12 @@ void tile_func_print(TileText *text, const TileFunc *func, unsigned options) {
 }
 
 void tile_module_print(TileText *text, const TileModule *module, unsigned options) {
+    const TileContext *context = module->context;
+    for (size_t i = 1; i < context->files.count && (options & TILE_PRINT_FILES); i++) {
+        tile_text_add(text, "file ");
+        print_quoted(text, context->files.items[i]);
+        tile_text_add(text, "\n");
+    }
     for (const TileFunc *func = module->first; func; func = func->next) {
         if (func != module->first) tile_text_add(text, "\n");
         tile_func_print(text, func, options);

@@ -54,6 +54,8 @@ typedef struct Reader {
     TILE_LIST(Attribute) attributes;
     TILE_LIST(const TileType *) types;
     TILE_LIST(Token) names;
+    uint32_t file;             /* the context's number of this text; 0: ops do not say where in it they stand */
+    TILE_LIST(uint32_t) files; /* the context's numbers of the files that the text names */
 } Reader;
 
 /* ---- lexer ---- */
@@ -386,6 +388,11 @@ static void read_attribute(Reader *r) {
     tile_list_push(r->scratch, &r->attributes, item);
 }
 
+static void read_attributes(Reader *r) {
+    do read_attribute(r);
+    while (accept(r, ","));
+}
+
 /* `{ word =` opens attributes, any other `{` a region. */
 static bool at_attributes(Reader *r) {
     if (!at_mark(r, "{")) return false;
@@ -403,7 +410,8 @@ static void set_attributes(Reader *r, TileOp *op) {
     for (size_t i = 0; i < r->attributes.count; i++) {
         Attribute *item = &r->attributes.items[i];
         if (tile_attribute_storage(item->attribute.key) == TILE_STORAGE_BITS) {
-            TileScalar scalar = op->result_count ? op->results[0].type->scalar : TILE_U64;
+            const TileType *type = op->result_count ? op->results[0].type : NULL;
+            TileScalar scalar = type ? type->scalar : TILE_U64;
             if (!tile_scalar_read(scalar, item->word.text, item->word.length, &item->attribute.bits))
                 fail_at(r, item->word.line, item->word.column, "no value of type %s", tile_scalar_name(scalar));
         }
@@ -461,16 +469,23 @@ static void read_operands(Reader *r, uint32_t line) {
 
 static void read_op(Reader *r, TileBlock *block);
 
-/* Also reads the `@file:line:column` of a function. */
-static TileLocation read_location(Reader *r) {
+/* The context's number of a file: of those that the text names, where it names any. */
+static uint32_t file_number(const Reader *r, uint32_t number) {
+    if (r->files.count) return number && number <= r->files.count ? r->files.items[number - 1] : 0;
+    return number < r->context->files.count ? number : 0;
+}
+
+/* The `@file:line:column` of an op or a function; else the place of what begins with the token. */
+static TileLocation read_location(Reader *r, const Token *begin) {
     uint64_t number = 0;
-    if (r->token.kind != TOKEN_SYMBOL || r->token.quoted) return (TileLocation){0};
+    if (r->token.kind != TOKEN_SYMBOL || r->token.quoted)
+        return r->file ? (TileLocation){r->file, begin->line, begin->column} : (TileLocation){0};
     if (!tile_scalar_read(TILE_U32, r->token.text, r->token.length, &number)) fail(r, "expected @line:column");
     advance(r);
     expect(r, ":");
     TileLocation location = {1, (uint32_t)number, read_small(r)};
     if (accept(r, ":")) location = (TileLocation){location.line, location.column, read_small(r)};
-    if (location.file >= r->context->files.count) location.file = 0;
+    location.file = file_number(r, location.file);
     return location;
 }
 
@@ -514,6 +529,7 @@ static TileOp *make_op(Reader *r, TileOpId id) {
 }
 
 static void read_op(Reader *r, TileBlock *block) {
+    Token begin = r->token;
     r->operands.count = r->attributes.count = r->types.count = r->names.count = 0;
     read_result_names(r);
     TileOpId id = r->token.kind == TOKEN_WORD ? tile_op_find(r->token.text, r->token.length) : TILE_OP_COUNT;
@@ -526,8 +542,7 @@ static void read_op(Reader *r, TileBlock *block) {
     read_operands(r, line);
     if (at_attributes(r)) {
         expect(r, "{");
-        do read_attribute(r);
-        while (accept(r, ","));
+        read_attributes(r);
         expect(r, "}");
     }
     if (accept(r, ":")) {
@@ -537,7 +552,7 @@ static void read_op(Reader *r, TileBlock *block) {
     TileOp *op = make_op(r, id);
     if (!op) return;
     Token *names = tile_arena_copy(r->scratch, r->names.items, r->names.count * sizeof *names);
-    op->location = read_location(r);
+    op->location = read_location(r, &begin);
     tile_op_append(op, block);
     for (unsigned i = 0; i < op->region_count && !r->failed; i++) read_region(r, &op->regions[i]);
     for (unsigned i = 0; i < op->result_count && !r->failed; i++) define(r, &names[i], &op->results[i]);
@@ -631,6 +646,7 @@ static void read_func_types(Reader *r) {
 static void read_func(Reader *r) {
     static const char *const kinds[] = {"kernel", "device", "phase"};
     static const char *const forms[] = {"tile", "machine"};
+    Token begin = r->token;
     if (!accept_word(r, "func")) {
         fail(r, "expected `func`");
         return;
@@ -651,16 +667,27 @@ static void read_func(Reader *r) {
     }
     expect(r, ")");
     read_func_types(r);
-    r->func->location = read_location(r);
+    r->func->location = read_location(r, &begin);
     expect(r, "{");
     while (!r->failed && !at_mark(r, "}")) read_op(r, &r->func->body);
     expect(r, "}");
 }
 
-tile_status tile_module_read(TileContext *context, const char *text, size_t length, TileModule **module,
-                             TileText *errors) {
+/* `file "name"`: the next number of locations. */
+static void read_file(Reader *r) {
+    if (r->func) fail(r, "files stand before functions");
+    advance(r);
+    if (r->token.kind != TOKEN_STRING) fail(r, "expected the name of a file in quotes");
+    if (r->failed) return;
+    tile_list_push(r->scratch, &r->files, (uint32_t)r->context->files.count);
+    tile_list_push(r->context->arena, &r->context->files, intern(r, &r->token));
+    advance(r);
+}
+
+tile_status tile_module_read_file(TileContext *context, uint32_t file, const char *text, size_t length,
+                                  TileModule **module, TileText *errors) {
     *module = NULL;
-    Reader r = {.context = context, .text = text, .length = length, .line = 1, .errors = errors};
+    Reader r = {.context = context, .text = text, .length = length, .line = 1, .errors = errors, .file = file};
     r.module = tile_module_create(context);
     if (!r.module) return TILE_OUT_OF_MEMORY;
     r.scratch = tile_arena_create(context->arena);
@@ -669,7 +696,12 @@ tile_status tile_module_read(TileContext *context, const char *text, size_t leng
         return TILE_OUT_OF_MEMORY;
     }
     advance(&r);
-    while (r.token.kind != TOKEN_END) read_func(&r);
+    while (r.token.kind != TOKEN_END) {
+        if (at_word(&r, "file"))
+            read_file(&r);
+        else
+            read_func(&r);
+    }
     tile_arena_destroy(r.scratch);
     if (r.failed) {
         tile_module_destroy(r.module);
@@ -677,4 +709,54 @@ tile_status tile_module_read(TileContext *context, const char *text, size_t leng
     }
     *module = r.module;
     return TILE_OK;
+}
+
+tile_status tile_module_read(TileContext *context, const char *text, size_t length, TileModule **module,
+                             TileText *errors) {
+    return tile_module_read_file(context, 0, text, length, module, errors);
+}
+
+/* `file`, or `func` before a kind: no text of the language begins so. */
+bool tile_text_is_ir(const char *text, size_t length) {
+    TileArena *scratch = tile_arena_create(NULL);
+    jmp_buf guard;
+    if (!scratch || setjmp(guard)) {
+        tile_arena_destroy(scratch);
+        return false;
+    }
+    tile_arena_set_guard(scratch, &guard);
+    Reader r = {.scratch = scratch, .text = text, .length = length, .line = 1};
+    advance(&r);
+    bool func = at_word(&r, "func"), file = at_word(&r, "file");
+    advance(&r);
+    bool is_ir = (file && r.token.kind == TOKEN_STRING) ||
+                 (func && (at_word(&r, "kernel") || at_word(&r, "device") || at_word(&r, "phase")));
+    tile_arena_destroy(scratch);
+    return is_ir;
+}
+
+/* ---- pieces of a text ---- */
+
+const TileType *tile_type_read(TileContext *context, const char *text, TileText *errors) {
+    Reader r = {.context = context, .text = text, .length = strlen(text), .line = 1, .errors = errors};
+    r.scratch = tile_arena_create(context->arena);
+    if (!r.scratch) return NULL;
+    advance(&r);
+    const TileType *type = read_type(&r);
+    if (r.token.kind != TOKEN_END) fail(&r, "expected the end of the type");
+    tile_arena_destroy(r.scratch);
+    return r.failed ? NULL : type;
+}
+
+bool tile_op_read_attributes(TileModule *module, TileOp *op, const char *text, TileText *errors) {
+    Reader r = {.context = module->context, .module = module, .text = text, .length = strlen(text), .line = 1};
+    r.errors = errors;
+    r.scratch = tile_arena_create(module->arena);
+    if (!r.scratch) return false;
+    advance(&r);
+    if (r.token.kind != TOKEN_END) read_attributes(&r);
+    if (r.token.kind != TOKEN_END) fail(&r, "expected the end of the attributes");
+    if (!r.failed) set_attributes(&r, op);
+    tile_arena_destroy(r.scratch);
+    return !r.failed;
 }

@@ -5,8 +5,9 @@
 typedef struct Verifier {
     const TileFunc *func;
     TileArena *scratch;
-    TileText *errors;
-    TileMap seen; /* values defined so far on the path */
+    TileArena *arena;       /* of the complaints */
+    TileComplaints *errors; /* NULL: only counted */
+    TileMap seen;           /* values defined so far on the path */
     unsigned complaints;
     unsigned depth;
 } Verifier;
@@ -15,30 +16,31 @@ enum { DEEPEST_NESTING = 200, MOST_COMPLAINTS = 50 };
 
 static void complain(Verifier *v, const TileOp *op, const char *format, ...) TILE_PRINTF(3, 4);
 
+static void describe_op(TileText *text, const TileOp *op) {
+    tile_text_add(text, tile_op_info(op->id)->mnemonic);
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        tile_text_add(text, i ? ", " : " ");
+        if (op->operands[i].value)
+            tile_type_print(text, op->operands[i].value->type);
+        else
+            tile_text_add(text, "?");
+    }
+    for (unsigned i = 0; i < op->result_count; i++) {
+        tile_text_add(text, i ? ", " : " : ");
+        tile_type_print(text, op->results[i].type);
+    }
+    tile_text_add(text, ": ");
+}
+
 static void complain(Verifier *v, const TileOp *op, const char *format, ...) {
     if (v->complaints++ >= MOST_COMPLAINTS || !v->errors) return;
-    tile_text_format(v->errors, "%s", v->func->name);
-    if (op) {
-        if (op->location.line) tile_text_format(v->errors, ":%u:%u", op->location.line, op->location.column);
-        tile_text_format(v->errors, ": %s", tile_op_info(op->id)->mnemonic);
-        for (unsigned i = 0; i < op->operand_count; i++) {
-            tile_text_add(v->errors, i ? ", " : " ");
-            if (op->operands[i].value)
-                tile_type_print(v->errors, op->operands[i].value->type);
-            else
-                tile_text_add(v->errors, "?");
-        }
-        for (unsigned i = 0; i < op->result_count; i++) {
-            tile_text_add(v->errors, i ? ", " : " : ");
-            tile_type_print(v->errors, op->results[i].type);
-        }
-    }
+    TileText text = {.arena = v->arena};
+    if (op) describe_op(&text, op);
     va_list arguments;
     va_start(arguments, format);
-    tile_text_add(v->errors, ": ");
-    tile_text_add(v->errors, tile_arena_format_list(v->scratch, format, arguments));
-    tile_text_add_char(v->errors, '\n');
+    tile_text_add(&text, tile_arena_format_list(v->scratch, format, arguments));
     va_end(arguments);
+    tile_list_push(v->arena, v->errors, (TileComplaint){v->func, op, tile_text_get(&text)});
 }
 
 static bool uses_hold(const TileOp *op, unsigned index) {
@@ -178,10 +180,11 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
     v->depth--;
 }
 
-bool tile_func_verify(const TileFunc *func, TileText *errors) {
+/* `errors` lies in `arena`; both may be NULL. */
+static bool verify(const TileFunc *func, TileArena *arena, TileComplaints *errors) {
     TileArena *scratch = tile_arena_create(func->module->arena);
     if (!scratch) return false;
-    Verifier v = {.func = func, .scratch = scratch, .errors = errors};
+    Verifier v = {.func = func, .scratch = scratch, .arena = arena, .errors = errors};
     tile_map_init(&v.seen, scratch);
     if (func->form != TILE_FORM_TILE && func->form != TILE_FORM_MACHINE) complain(&v, NULL, "has no form");
     check_block(&v, &func->body, 0);
@@ -189,15 +192,45 @@ bool tile_func_verify(const TileFunc *func, TileText *errors) {
     return v.complaints == 0;
 }
 
-bool tile_module_verify(const TileModule *module, TileText *errors) {
-    bool good = true;
+static void find_twins(const TileFunc *func, TileArena *arena, TileComplaints *errors) {
+    for (const TileFunc *other = func->next; other; other = other->next)
+        if (other->name == func->name)
+            tile_list_push(arena, errors, (TileComplaint){func, NULL, "two functions of this name"});
+}
+
+TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena) {
+    TileComplaints errors = {0};
     for (const TileFunc *func = module->first; func; func = func->next) {
-        if (!tile_func_verify(func, errors)) good = false;
-        for (const TileFunc *other = func->next; other; other = other->next) {
-            if (other->name != func->name) continue;
-            if (errors) tile_text_format(errors, "%s: two functions of this name\n", func->name);
-            good = false;
-        }
+        if (!verify(func, arena, &errors) && !errors.count)
+            tile_list_push(arena, &errors, (TileComplaint){func, NULL, "memory does not suffice to verify it"});
+        find_twins(func, arena, &errors);
     }
+    return errors;
+}
+
+/* A line for each: name:line:column: words. */
+static void print_complaints(TileText *text, const TileComplaints *errors) {
+    for (size_t i = 0; i < errors->count; i++) {
+        const TileComplaint *complaint = &errors->items[i];
+        const TileOp *op = complaint->op;
+        tile_text_add(text, complaint->func->name);
+        if (op && op->location.line) tile_text_format(text, ":%u:%u", op->location.line, op->location.column);
+        tile_text_format(text, ": %s\n", complaint->words);
+    }
+}
+
+bool tile_func_verify(const TileFunc *func, TileText *errors) {
+    TileComplaints found = {0};
+    bool good = verify(func, errors ? errors->arena : NULL, errors ? &found : NULL);
+    if (errors) print_complaints(errors, &found);
     return good;
+}
+
+bool tile_module_verify(const TileModule *module, TileText *errors) {
+    TileArena *scratch = tile_arena_create(module->arena);
+    if (!scratch) return false;
+    TileComplaints found = tile_module_complaints(module, scratch);
+    if (errors) print_complaints(errors, &found);
+    tile_arena_destroy(scratch);
+    return found.count == 0;
 }

@@ -26,11 +26,12 @@ done
 cat >"$work/sizes.c" <<'TEXT'
 #include <stdio.h>
 #include <tile/build.h>
+#include <tile/ir.h>
 #include <tile/linked.h>
 #define SIZE(type) printf("sizeof %s %zu\n", #type, sizeof(type));
 int main(void) {
     SIZE(TileArg) SIZE(TileBuildOptions) SIZE(TileBuildSource) SIZE(TileCompileOptions) SIZE(TileCompilerOptions)
-    SIZE(TileEmitOptions) SIZE(TileError) SIZE(TileKernelStats) SIZE(TileLaunchOptions) SIZE(TileLinked)
+    SIZE(TileEmitOptions) SIZE(TileError) SIZE(TileIrIndex) SIZE(TileIrTypeInfo) SIZE(TileKernelStats) SIZE(TileLaunchOptions) SIZE(TileLinked)
     SIZE(TileParameterInfo) SIZE(TileSetting) SIZE(TileSettings) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
     return 0;
 }

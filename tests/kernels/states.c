@@ -74,7 +74,7 @@ static tile_status walk_states(TileUnit *unit, void *state) {
     const TileKernelInfo *kernel = find_kernel(&program, states->kernel);
     if (!kernel) return fail(states, "parsing", "has no kernel", states->kernel);
     TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
-    TileFunc *func = tile_unit_kernel(unit, states->kernel);
+    TileFunc *func = tile_unit_kernel(unit, kernel);
     if (states->specialised && func) assume_contiguous(func);
     TILE_TRY(check_state(unit, states, "the checker"));
     TilePipeline pipeline = {0};

@@ -93,17 +93,6 @@ static tile_status add_parameter(Builder *b, const TileKernelParameter *info) {
 
 /* ---- parameters that a function brings along ---- */
 
-static const TileItem *find_function(const TileAst *ast, const char *name) {
-    for (size_t i = 0; i < ast->items.count; i++)
-        if (ast->items.items[i]->kind == TILE_ITEM_FN && strcmp(ast->items.items[i]->name, name) == 0)
-            return ast->items.items[i];
-    for (size_t i = 0; i < ast->imports.count; i++) {
-        const TileItem *found = find_function(ast->imports.items[i], name);
-        if (found) return found;
-    }
-    return NULL;
-}
-
 static const char *source_text(const Builder *b, TileSpan span) {
     const TileSourceFile *file = &b->unit->diagnostics->files.items[span.file];
     return tile_arena_string(b->unit->arena, file->text + span.begin, span.end - span.begin);
@@ -133,7 +122,7 @@ static tile_status add_spread(Builder *b, const char *generic) {
     for (size_t i = 0; i < b->kernel->item->generics.count; i++)
         if (strcmp(b->kernel->item->generics.items[i].name, generic) == 0)
             declared = &b->kernel->item->generics.items[i];
-    const TileItem *function = name ? find_function(b->unit->ast, name) : NULL;
+    const TileItem *function = name ? tile_find_function(b->unit->ast, name) : NULL;
     if (!function || !declared || !declared->type) {
         tile_text_format(&b->unit->message, "%s: %s%s%s", b->kernel->name, name ? "there is no function " : "",
                          name ? name : generic, name ? "" : " has no default and no setting");

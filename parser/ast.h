@@ -140,6 +140,18 @@ typedef struct TileExport {
     TileSpan span;
 } TileExport;
 
+/* Warnings that a kernel may allow: `allow rounding, unused_name`. The words are in parse_item.c. */
+typedef enum TileWarning {
+    TILE_WARN_ROUNDING,
+    TILE_WARN_ELSE,
+    TILE_WARN_UNUSED_RESULT,
+    TILE_WARN_UNUSED_NAME,
+    TILE_WARN_LANES_MEET,
+    TILE_WARN_COUNT
+} TileWarning;
+
+extern const char *const tile_warning_words[TILE_WARN_COUNT];
+
 typedef enum TileItemKind {
     TILE_ITEM_IMPORT,
     TILE_ITEM_CONST,
@@ -165,7 +177,7 @@ struct TileItem {
     TILE_LIST(TileNameRef) statics;
     TILE_LIST(TileRequire) requires;
     TILE_LIST(TileNameRef) overlaps; /* allow overlap(..): all names of all clauses */
-    bool allows_rounding;            /* allow rounding: of 16-bit arithmetic at each step */
+    uint32_t allows;                 /* bit set of TileWarning */
     TILE_LIST(TileTune) tunes;
     TILE_LIST(TileExport) exports;
     TILE_LIST(TileArgumentExpr) arguments; /* STATIC_ASSERT */

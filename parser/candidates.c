@@ -95,9 +95,19 @@ static const char *why_not_form(TileChecker *c, const Form *form, const TileExpr
                              count == 1 ? "is" : "are");
 }
 
+/* Elementwise functions are written alike. */
+static void note_operands(TileChecker *c, TileDiagnostic *d, const TileBuiltin *builtin) {
+    static const char *const lists[] = {"", "x", "x, y", "x, y, z"};
+    if (builtin->arity > 3) return;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "it is written `%s(%s)`", builtin->name,
+                         lists[builtin->arity]);
+}
+
 void tile_note_forms(TileChecker *c, TileDiagnostic *d, const TileExpr *call, const char *name) {
     unsigned count = 0;
     for (int i = 0; i < FORM_COUNT; i++) count += strcmp(forms[i].name, name) == 0;
+    const TileBuiltin *builtin = tile_find_builtin(name);
+    if (!count && builtin && builtin->op != TILE_OP_COUNT) note_operands(c, d, builtin);
     for (int i = 0; i < FORM_COUNT; i++) {
         if (strcmp(forms[i].name, name)) continue;
         const char *reason = count > 1 ? why_not_form(c, &forms[i], call) : NULL;

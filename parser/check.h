@@ -88,7 +88,7 @@ struct TileMeaning {
     uint8_t rank;
     bool constant; /* VALUE of rank 0: `bits` is known at compile time */
     bool positive_literal;
-    uint32_t count; /* TUPLE, SPREAD */
+    uint32_t count; /* TUPLE, SPREAD; FUNCTION: how many generics are given */
     const TileSum *extent[TILE_MAX_TILE_RANK];
     TileValue *value;          /* VALUE; NULL while only a sum or constant */
     const TileSum *sum;        /* VALUE: i64 scalars always have one */
@@ -103,8 +103,9 @@ struct TileMeaning {
         const TileBuiltin *builtin;
         const char *text;
         struct {
-            const TileItem *item; /* FUNCTION */
-            const TileAst *ast;   /* FUNCTION, MODULE: the file that it stands in */
+            const TileItem *item;     /* FUNCTION */
+            const TileAst *ast;       /* FUNCTION, MODULE: the file that it stands in */
+            const TileMeaning *given; /* FUNCTION: its first generics, as in `scaled[3]` */
         };
     };
 };
@@ -153,6 +154,8 @@ typedef struct TileLoopFrame {
     struct TileLoopFrame *parent;
     TileVar *skip;  /* the rest of this turn; NULL where nothing leaves the body */
     TileVar *broke; /* the rest of the loop; NULL without `break` */
+    const TileStatement *statement;
+    uint32_t birth; /* variables that are older are carried from turn to turn */
 } TileLoopFrame;
 
 /* A kernel or a call of a function. */
@@ -218,10 +221,11 @@ struct TileChecker {
     unsigned masked; /* branches around that a tile decides, so that both sides run */
     size_t op_count;
     bool in_grid;
-    bool in_combiner;    /* ops go to the combiner of a fold or scan, which has no control flow */
-    TileOp *grid;        /* that is being checked */
-    bool representative; /* a generic check: types and values that are not bound have stand-ins */
-    bool second;         /* the other stand-ins: another type, the opposite of each bool */
+    bool in_combiner;                  /* ops go to the combiner of a fold or scan, which has no control flow */
+    TileOp *grid;                      /* that is being checked */
+    bool representative;               /* a generic check: types and values that are not bound have stand-ins */
+    bool second;                       /* the other stand-ins: another type, the opposite of each bool */
+    TILE_LIST(const char *) stand_ins; /* the names that have one */
     unsigned grid_count;
     TileTestState *test; /* NULL outside of tests */
     TileSumNeeds needs;  /* of the grid being checked */
@@ -272,6 +276,8 @@ static inline bool tile_is_error(const TileMeaning *m) { return m->kind == TILE_
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic);
 /* check_values.c: the names in a condition whose values are known, "D = 7, G = 4", or ""; and a note that says so. */
 const char *tile_known_values(TileChecker *c, const TileExpr *expr);
+/* Does the condition say something about the text, and not about the stand-ins of a generic check? */
+bool tile_is_chosen(TileChecker *c, const TileExpr *expr);
 void tile_note_values(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
 /* A note that says which instance of the kernel this is, where it is one of several. */
 void tile_note_instance(TileChecker *c, TileDiagnostic *d, const TileItem *kernel);
@@ -301,6 +307,8 @@ void tile_nearest_builtin(TileNearest *nearest); /* tries the built-in functions
 void tile_propose_nearest(TileChecker *c, TileDiagnostic *d, TileSpan span, const TileNearest *nearest);
 /* The clause `static NAME`, where the kernel's dimension or parameter of this name is not constant yet. */
 void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name);
+/* What would make an integer known at compile time: `static for` of the loop that counts it, or `static NAME`. */
+void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
 /* `inout` instead of the word, `in` or `out`, that stands behind the parameter's name. */
 void tile_propose_inout(TileChecker *c, TileDiagnostic *d, TileSpan name, const char *word);
 /* `var` instead of the `let` before the name. */
@@ -340,8 +348,14 @@ void tile_fail_ambiguous(TileChecker *c, const char *name, TileSpan span, const 
 
 /* ---- check_warn.c ---- */
 
+/* May the kernel that is being checked be warned of this? */
+bool tile_warns(const TileChecker *c, TileWarning warning);
+
 /* Of arithmetic in 16 bits, once for an expression and its parts; `before` is the mark from before the parts. */
 void tile_warn_rounding(TileChecker *c, const TileExpr *expr, const TileMeaning *m, TileDiagnosticsMark before);
+/* Of a variable in 16 bits that a loop adds to. */
+void tile_warn_accumulation(TileChecker *c, const TileVar *var, const TileStatement *statement,
+                            TileDiagnosticsMark before);
 /* Of names that a function or kernel binds and never reads. */
 void tile_warn_unused(TileDiagnostics *diagnostics, TileArena *arena, const TileItem *item);
 
@@ -413,6 +427,11 @@ unsigned tile_literal_count(const TileMeaning *m);
 TileMeaning tile_choice_meaning(TileChecker *c, TileMeaning condition, TileMeaning a, TileMeaning b);
 /* Rounds and saturates as a conversion does: nothing has to fit. */
 TileMeaning tile_convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to, TileSpan span);
+
+/* ---- check_constant.c ---- */
+
+/* A scalar that is computed from constants alone becomes one. False where it is none. */
+bool tile_make_constant(TileChecker *c, TileMeaning *m);
 
 /* ---- check_type.c ---- */
 
@@ -582,11 +601,21 @@ TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const 
 bool tile_check_parameter(TileChecker *c, const TileParam *param);
 /* The name under which the extra parameters of a function generic are bound. */
 const char *tile_spread_name(TileChecker *c, const char *name);
-TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
-                               unsigned generic_count, TileMeaning *arguments, const TileExpr *const *exprs,
-                               unsigned count, TileSpan span);
+/* `exprs` may be NULL, for a call that stands nowhere in the text. */
+TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, TileMeaning *arguments,
+                               const TileExpr *const *exprs, unsigned count, TileSpan span);
 TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const TileMeaning *function,
                                      const TileExpr *index);
+
+/* check_function.c: functions as values */
+/* `f[3, g]`: the function with these generics, behind those that it was given before. */
+TileMeaning tile_check_filled(TileChecker *c, const TileExpr *expr, const TileMeaning *function);
+/* "gelu", "nn.leaky_relu[0.3]": what a setting of this name means; `span` is for what is wrong with a plain name. */
+TileMeaning tile_function_from_text(TileChecker *c, const char *setting, const char *text, TileSpan span);
+/* The other way. False where something in it is not known at compile time. */
+bool tile_function_print(TileChecker *c, TileText *text, const TileMeaning *function);
+/* Is the meaning a function of the type that the generic declares? False when reported. */
+bool tile_check_function_type(TileChecker *c, const TileGeneric *generic, const TileMeaning *m, TileSpan span);
 
 /* check_statement.c, check_flow.c */
 void tile_check_sequence(TileChecker *c, const TileSequence *sequence);

@@ -138,11 +138,12 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
         return;
     }
     TileMeaning m = tile_check_condition(c, expr);
+    if (is_static) tile_make_constant(c, &m);
     if (tile_is_error(&m) || (m.constant && m.bits)) return;
     if (is_static && !m.constant) {
         tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
     } else if (m.constant && (is_static || !c->in_grid)) {
-        if (c->representative) return;
+        if (!tile_is_chosen(c, expr)) return;
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ASSERTION_FAILED, expr->span, assertion_text(c, statement));
         tile_note_values(c, d, expr);

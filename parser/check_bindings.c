@@ -49,11 +49,28 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
             return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
     } else if (c->representative || (types & (types - 1)) == 0) {
         scalar = tile_stand_in_type(types, c->second);
+        if (types & (types - 1)) tile_list_push(c->arena, &c->stand_ins, generic->name);
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a type"), false;
     }
     bind(c, generic->name, generic->span, (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = (uint8_t)scalar});
     return true;
+}
+
+/* The default of a generic is known, and of the type that is declared. */
+static bool is_constant_of(TileChecker *c, const TileGeneric *generic, TileMeaning *m, TileScalar scalar) {
+    TileSpan span = generic->value->span;
+    if (tile_is_error(m)) return false;
+    if (generic->type && m->scalar != scalar) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, span, tile_scalar_name(scalar),
+                                          tile_meaning_words(c, m));
+        if (!m->rank && m->scalar != TILE_BOOL)
+            tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", generic->type->name, tile_bare_text(c, span));
+        tile_report(c, d);
+        return false;
+    }
+    if (tile_make_constant(c, m)) return true;
+    return tile_fail(c, NOT_CONSTANT, span, tile_arena_format(c->arena, "the default of `%s`", generic->name)), false;
 }
 
 static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
@@ -73,6 +90,7 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic) {
                                 : tile_literal_is_integer(&m) ? TILE_I64
                                                               : TILE_F32,
                                 generic->value->span);
+        if (!is_constant_of(c, generic, &m, scalar)) return false;
         if (m.sum && tile_sum_known(&c->sums, m.sum, &value))
             m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, generic->name, value)));
     }
@@ -87,15 +105,13 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
     if (binding) {
         if (binding->kind != TILE_BINDING_FUNCTION)
             return wrong_binding(c, generic->name, generic->span, "the name of a function");
-        m = tile_scope_meaning(c, tile_intern_string(c->names, binding->function), generic->span);
+        m = tile_function_from_text(c, generic->name, binding->function, generic->span);
     } else if (generic->value) {
         m = tile_check_expr(c, generic->value);
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a function"), false;
     }
-    if (tile_is_error(&m)) return false;
-    bool function = (m.kind == TILE_MEANING_FUNCTION && m.item->kind == TILE_ITEM_FN) || m.kind == TILE_MEANING_BUILTIN;
-    if (!function) return tile_fail(c, NOT_FUNCTION, generic->span, tile_meaning_words(c, &m)), false;
+    if (!tile_check_function_type(c, generic, &m, binding ? generic->span : generic->value->span)) return false;
     bind(c, generic->name, generic->span, m);
     return true;
 }
@@ -120,6 +136,7 @@ TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar sca
     if (!binding && !c->representative) return tile_fail(c, UNBOUND, span, name, "a value");
     TileBinding stand_in = {.name = name, .kind = TILE_BINDING_INTEGER, .integer = 64};
     if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
+    if (!binding) tile_list_push(c->arena, &c->stand_ins, name);
     if (!binding) binding = &stand_in;
     if (scalar == TILE_BOOL) {
         if (binding->kind != TILE_BINDING_BOOL)

@@ -101,8 +101,13 @@ static TileMeaning check_elementwise_as(TileChecker *c, const TileExpr *call, co
     unsigned types = types_of(builtin);
     if (!takes(types, (TileScalar)operands[0].scalar)) {
         const char *wanted = types == TAKES_FLOAT ? "floats" : types == TAKES_INTEGER ? "integers" : "numbers";
-        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, wanted,
-                         tile_meaning_words(c, &operands[0]));
+        TileSpan span = call->arguments.items[0].value->span;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_ARGUMENT, span, builtin->name, wanted,
+                                          tile_meaning_words(c, &operands[0]));
+        if (types == TAKES_FLOAT && count == 1 && !c->frame->item->generics.count)
+            tile_diagnostic_edit(c->diagnostics, d, span, "f32(%s)", tile_bare_text(c, span));
+        tile_report(c, d);
+        return tile_error_meaning();
     }
     for (unsigned i = 0; i < count; i++)
         if (!tile_check_computes(c, &operands[i], call->arguments.items[i].value)) return tile_error_meaning();

@@ -12,6 +12,7 @@ typedef struct Call {
     TileMeaning *arguments;
     const TileExpr *const *exprs; /* NULL entries for spread arguments */
     unsigned count;
+    uint32_t given; /* generics in brackets */
     TileSpan span;
     bool lifted;
 } Call;
@@ -191,7 +192,6 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
 
 /* A constant of the declared type, i64 or f32 where none is. */
 static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeaning m, TileSpan span) {
-    int64_t value;
     TileScalar scalar;
     if (generic->type && !tile_find_type(c, generic->type->name, &scalar))
         return tile_fail_type(c, generic->type->name_span, generic->type->name), false;
@@ -205,7 +205,7 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeanin
         tile_report(c, d);
         return false;
     }
-    if (!m.constant && !(m.sum && tile_sum_known(&c->sums, m.sum, &value))) {
+    if (!tile_make_constant(c, &m)) {
         const char *what = tile_arena_format(c->arena, "the constant `%s`", generic->name);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, span, what);
         tile_diagnostic_note(c->diagnostics, d, generic->span, "`%s` is declared here", generic->name);
@@ -217,30 +217,29 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeanin
     return true;
 }
 
-static bool bind_explicit(TileChecker *c, const Call *call, const TileMeaning *generics, unsigned count) {
-    if (count > call->item->generics.count)
-        return tile_fail(c, GENERIC_COUNT, call->span, call->item->name,
-                         tile_count_words(c, call->item->generics.count, "generic", "generics"), count,
-                         count == 1 ? "is" : "are"),
-               false;
-    for (unsigned i = 0; i < count; i++) {
+/* What stands in brackets, of the right kinds. */
+static bool bind_given(TileChecker *c, const Call *call, const TileMeaning *generics, uint32_t count) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < count; i++) {
         const TileGeneric *generic = &call->item->generics.items[i];
-        TileMeaning m = generics[i];
-        if (tile_is_error(&m)) return false;
-        if (generic->kind == TILE_GENERIC_TYPE) {
-            if (m.kind != TILE_MEANING_TYPE)
-                return tile_fail(c, NOT_TYPE, call->span, tile_meaning_words(c, &m)), false;
-            if (!bind_type(c, call, generic, (TileScalar)m.scalar, call->span)) return false;
-        } else {
-            bool function = m.kind == TILE_MEANING_FUNCTION || m.kind == TILE_MEANING_BUILTIN;
-            if (generic->kind == TILE_GENERIC_FN && !function)
-                return tile_fail(c, NOT_FUNCTION, call->span, tile_meaning_words(c, &m)), false;
-            if (generic->kind == TILE_GENERIC_FN)
-                bind(c, generic->name, generic->span, m);
-            else if (!bind_constant(c, generic, m, call->span))
-                return false;
+        switch ((TileGenericKind)generic->kind) {
+        case TILE_GENERIC_TYPE: ok = bind_type(c, call, generic, (TileScalar)generics[i].scalar, call->span); break;
+        case TILE_GENERIC_CONST: ok = bind_constant(c, generic, generics[i], call->span); break;
+        case TILE_GENERIC_FN: bind(c, generic->name, generic->span, generics[i]); break;
         }
     }
+    return ok;
+}
+
+/* A function that is checked by itself is called from nowhere. */
+static bool stands_alone(const TileChecker *c) { return c->representative && !c->frame->parent->item->name; }
+
+static bool bind_stand_in(TileChecker *c, const TileGeneric *generic) {
+    uint32_t types = 0;
+    if (!check_classes(c, generic)) return false;
+    for (size_t i = 0; i < generic->classes.count; i++) tile_class_types(generic->classes.items[i].name, &types);
+    TileScalar scalar = tile_stand_in_type(types, false);
+    bind(c, generic->name, generic->span, (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = (uint8_t)scalar});
     return true;
 }
 
@@ -248,6 +247,10 @@ static bool bind_defaults(TileChecker *c, const Call *call) {
     for (size_t i = 0; i < call->item->generics.count; i++) {
         const TileGeneric *generic = &call->item->generics.items[i];
         if (tile_scope_find(c, generic->name)) continue;
+        if (generic->kind == TILE_GENERIC_TYPE && stands_alone(c)) {
+            if (!bind_stand_in(c, generic)) return false;
+            continue;
+        }
         if (!generic->value) return tile_fail(c, CANNOT_INFER, call->span, generic->name, call->item->name), false;
         TileMeaning m = tile_check_expr(c, generic->value);
         if (tile_is_error(&m)) return false;
@@ -442,14 +445,37 @@ static TileMeaning wrong_count(TileChecker *c, const Call *call) {
     return tile_error_meaning();
 }
 
-TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, const TileMeaning *generics,
-                               unsigned generic_count, TileMeaning *arguments, const TileExpr *const *exprs,
-                               unsigned count, TileSpan span) {
+/* Once the types in them are known. */
+static bool check_function_types(TileChecker *c, const Call *call) {
+    bool ok = true;
+    for (size_t i = 0; i < call->item->generics.count; i++) {
+        const TileGeneric *generic = &call->item->generics.items[i];
+        if (generic->kind != TILE_GENERIC_FN) continue;
+        bool given = i < call->given;
+        const TileBound *bound = tile_scope_find(c, generic->name);
+        ok = tile_check_function_type(c, generic, &bound->meaning, given ? call->span : generic->value->span) && ok;
+    }
+    return ok;
+}
+
+static bool bind_call(TileChecker *c, Call *call, const TileMeaning *function) {
+    bool ok = bind_given(c, call, function->given, function->count);
+    for (unsigned i = 0; ok && i < call->count; i++) ok = unify_argument(c, call, i);
+    for (unsigned i = 0; ok && i < call->count; i++) ok = settle_literal(c, call, i);
+    ok = ok && bind_defaults(c, call) && check_function_types(c, call);
+    for (unsigned i = 0; ok && i < call->count; i++)
+        bind(c, call->item->params.items[i].name, call->item->params.items[i].span, call->arguments[i]);
+    return ok;
+}
+
+TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, TileMeaning *arguments,
+                               const TileExpr *const *exprs, unsigned count, TileSpan span) {
     Call call = {.item = function->item,
                  .ast = function->ast,
                  .arguments = arguments,
                  .exprs = exprs,
                  .count = count,
+                 .given = function->count,
                  .span = span};
     for (unsigned i = 0; i < count; i++)
         if (tile_is_error(&arguments[i])) return arguments[i];
@@ -468,12 +494,7 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, cons
     c->frame = &frame;
     c->depth++;
     frame.binding = true;
-    bool ok = bind_explicit(c, &call, generics, generic_count);
-    for (unsigned i = 0; ok && i < count; i++) ok = unify_argument(c, &call, i);
-    for (unsigned i = 0; ok && i < count; i++) ok = settle_literal(c, &call, i);
-    ok = ok && bind_defaults(c, &call);
-    for (unsigned i = 0; ok && i < count; i++)
-        bind(c, call.item->params.items[i].name, call.item->params.items[i].span, arguments[i]);
+    bool ok = bind_call(c, &call, function);
     frame.binding = false;
     tile_spend(c, CALL_COST);
     TileMeaning result = ok && !tile_is_spent(c) ? run_body(c, &call, &frame) : tile_error_meaning();
@@ -520,12 +541,10 @@ TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const
             tile_list_push(c->arena, &exprs, NULL);
         }
     }
-    unsigned generic_count = index ? (unsigned)index->items.count : 0;
-    TileMeaning *generics = TILE_NEW_ARRAY(c->arena, TileMeaning, generic_count);
-    for (unsigned i = 0; i < generic_count; i++) generics[i] = tile_check_expr(c, index->items.items[i]);
+    TileMeaning filled = index ? tile_check_filled(c, index, function) : *function;
+    if (tile_is_error(&filled)) return filled;
     tile_emit_at(c, call->span);
-    return tile_call_function(c, function, generics, generic_count, arguments.items, exprs.items,
-                              (unsigned)arguments.count, call->span);
+    return tile_call_function(c, &filled, arguments.items, exprs.items, (unsigned)arguments.count, call->span);
 }
 
 /* A call by a name that several imports bring, where nothing nearer has it. */

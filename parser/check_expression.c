@@ -314,16 +314,25 @@ TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, con
     return tile_value_meaning(c, value, v.extent, fill.valid);
 }
 
+/* `a else 0 + b`: the number alone is likely to be the fill. */
+static void warn_of_fill(TileChecker *c, const TileExpr *expr) {
+    const TileExpr *fill = expr->b;
+    while (fill->kind == TILE_EXPR_BINARY && fill->op != TILE_TOKEN_ELSE && !fill->parenthesised) fill = fill->a;
+    bool number = fill->kind == TILE_EXPR_INTEGER || fill->kind == TILE_EXPR_FLOAT;
+    if (fill == expr->b || !number) return;
+    TileSpan rest = {expr->span.file, fill->span.end, expr->b->span.end};
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ELSE_BINDS_LOOSELY, expr->b->span);
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "if that is meant, put parentheses around it");
+    tile_diagnostic_edit(c->diagnostics, d, (TileSpan){expr->span.file, expr->a->span.begin, expr->b->span.end},
+                         "(%s else %s)%s", tile_span_text(c, expr->a->span), tile_span_text(c, fill->span),
+                         tile_span_text(c, rest));
+    tile_report(c, d);
+}
+
 TileMeaning tile_check_else(TileChecker *c, const TileExpr *expr) {
     if (expr->b->kind == TILE_EXPR_SKIP) return tile_fail(c, SKIP_PLACE, expr->b->span);
     TileMeaning v = tile_check_value(c, expr->a);
-    bool suspect = expr->b->kind == TILE_EXPR_BINARY && !expr->b->parenthesised && tile_is_literal(&v) == false &&
-                   expr->b->a->kind == TILE_EXPR_INTEGER;
-    if (suspect) {
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ELSE_BINDS_LOOSELY, expr->b->span);
-        tile_diagnostic_edit(c->diagnostics, d, expr->b->span, "(%s)", tile_span_text(c, expr->b->span));
-        tile_report(c, d);
-    }
+    if (tile_warns(c, TILE_WARN_ELSE)) warn_of_fill(c, expr);
     return tile_apply_else(c, v, tile_check_value(c, expr->b), expr);
 }
 

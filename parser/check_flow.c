@@ -384,7 +384,8 @@ static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
 }
 
 static void run_loop_body(TileChecker *c, const Loop *loop) {
-    TileLoopFrame frame = {.parent = c->frame->loop, .broke = loop->broke};
+    TileLoopFrame frame = {
+        .parent = c->frame->loop, .broke = loop->broke, .statement = loop->statement, .birth = c->clock};
     if (tile_sequence_leaves(loop->statement->body)) frame.skip = tile_scope_flag(c, NULL, tile_bool_meaning(false));
     c->frame->loop = &frame;
     tile_check_sequence(c, loop->statement->body);
@@ -498,7 +499,8 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     if (c->frame->lifted) on = emit_loop_condition(c, loop);
     if (loop->counted) bind_counter(c, loop, region->arguments[0]);
     if (on.rank) /* each element has its own end: those past it keep what they have */
-        tile_join_branches(c, on, (TileBranch){run_turn, loop}, (TileBranch){tile_run_nothing, NULL}, false, loop->span);
+        tile_join_branches(c, on, (TileBranch){run_turn, loop}, (TileBranch){tile_run_nothing, NULL}, false,
+                           loop->span);
     else
         run_loop_body(c, loop);
     if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));

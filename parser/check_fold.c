@@ -196,10 +196,10 @@ static TileMeaning call_builtin(TileChecker *c, const Fold *fold, const TileMean
 }
 
 static TileMeaning call_function(TileChecker *c, const Fold *fold, TileMeaning *arguments) {
-    const TileExpr *expr = fold->function, *index = expr->kind == TILE_EXPR_INDEX ? expr : NULL;
-    TileMeaning function = tile_check_expr(c, index ? index->a : expr), *generics = NULL;
+    const TileExpr *expr = fold->function;
+    TileMeaning function = tile_check_expr(c, expr);
     if (tile_is_error(&function)) return function;
-    if (function.kind == TILE_MEANING_BUILTIN && !index) return call_builtin(c, fold, &function, arguments);
+    if (function.kind == TILE_MEANING_BUILTIN) return call_builtin(c, fold, &function, arguments);
     if (function.kind != TILE_MEANING_FUNCTION || function.item->kind != TILE_ITEM_FN)
         return tile_fail(c, NOT_FUNCTION, expr->span, tile_meaning_words(c, &function));
     if (function.item->params.count != 2 * fold->count)
@@ -207,10 +207,7 @@ static TileMeaning call_function(TileChecker *c, const Fold *fold, TileMeaning *
                              tile_arena_format(c->arena, "the function `%s` of %u", function.item->name,
                                                (unsigned)function.item->params.count),
                              function.item);
-    unsigned count = index ? (unsigned)index->items.count : 0;
-    if (count) generics = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
-    for (unsigned i = 0; i < count; i++) generics[i] = tile_check_expr(c, index->items.items[i]);
-    return tile_call_function(c, &function, generics, count, arguments, NULL, 2 * fold->count, expr->span);
+    return tile_call_function(c, &function, arguments, NULL, 2 * fold->count, expr->span);
 }
 
 static const char *result_words(TileChecker *c, const TileMeaning *m) {

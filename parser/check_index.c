@@ -157,8 +157,14 @@ static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m
         access->gather_axis = (int)access->rank;
         access->extent[access->rank++] = m.extent[0];
     } else if (access->extent[access->gather_axis] != m.extent[0]) {
-        tile_fail(c, SHAPE_MISMATCH, span, tile_sum_words(c, access->extent[access->gather_axis]),
-                  tile_sum_words(c, m.extent[0]));
+        TileMeaning first = m;
+        first.extent[0] = access->extent[access->gather_axis];
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
+                                          tile_meaning_words(c, &first), tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "index tiles of one access share an axis; `gather(%s, ..)` takes any that broadcast",
+                             access->tensor->name);
+        tile_report(c, d);
         return false;
     }
     access->kinds[d] = TILE_ACCESS_GATHER;
@@ -411,6 +417,7 @@ TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
     case TILE_MEANING_ERROR: return m;
     case TILE_MEANING_TENSOR: return tile_check_load(c, expr, &m);
     case TILE_MEANING_VALUE: return add_axes(c, expr, &m);
+    case TILE_MEANING_FUNCTION: return tile_check_filled(c, expr, &m);
     case TILE_MEANING_BUILTIN:
         if (strcmp(m.builtin->name, "iota") == 0) return check_iota(c, expr);
         return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &m));
@@ -498,9 +505,41 @@ static bool check_covers(TileChecker *c, const Access *access, const TileMeaning
     return true;
 }
 
+/* Do all lanes along this dimension certainly stand at one element? */
+static bool lanes_meet(TileChecker *c, const Access *access, unsigned d) {
+    int64_t step;
+    switch (access->kinds[d]) {
+    case TILE_ACCESS_RANGE: return tile_sum_known(&c->sums, access->ranges[d]->step, &step) && step == 0;
+    case TILE_ACCESS_GATHER:
+        return tile_op_is(access->gathers[d]->op, TILE_OP_SPLAT) || tile_op_is(access->gathers[d]->op, TILE_OP_CONST);
+    default: return false;
+    }
+}
+
+/* Of lanes that store different values to one element: which of them stays is up to the target. */
+static void warn_of_meeting(TileChecker *c, const Access *access, const TileMeaning *value) {
+    for (unsigned d = 0; d < access->tensor->rank; d++) {
+        if (access->kinds[d] == TILE_ACCESS_INDEX || !lanes_meet(c, access, d)) continue;
+        unsigned axis = (unsigned)access->axis_of[d];
+        bool alone = tile_sum_is_literal(access->extent[axis], 1), other = false;
+        for (unsigned k = 0; k < access->tensor->rank; k++)
+            other = other || (access->kinds[k] == TILE_ACCESS_GATHER && (unsigned)access->axis_of[k] == axis &&
+                              !lanes_meet(c, access, k));
+        bool same = value->rank == 0 || tile_sum_is_literal(value->extent[axis], 1);
+        if (alone || other || same || !tile_warns(c, TILE_WARN_LANES_MEET)) continue;
+        TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_LANES_MEET, access->span);
+        tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0},
+                             "`sum`, `max` and the like make one value of the lanes; `atomic_add` adds each of them");
+        tile_report(c, diagnostic);
+        return;
+    }
+}
+
 static void store(TileChecker *c, const Access *access, TileMeaning value, const TileExpr *expr, bool skip) {
     const TileValidity *valid = access->valid;
+    TileMeaning given = value;
     if (!fit_value(c, access, &value, expr)) return;
+    warn_of_meeting(c, access, &given);
     if (check_covers(c, access, &value, expr, skip, &valid)) emit_store(c, access, &value, valid);
 }
 
@@ -644,6 +683,16 @@ static bool check_update(TileChecker *c, const Access *access, const TileExpr *e
     return check_covers(c, access, value, expr, skip, valid);
 }
 
+/* What the access of the target may lack, the old values lack: there it is the call that `else` stands behind. */
+static const TileValidity *brought_by(TileChecker *c, const TileValidity *valid, TileSpan target, TileSpan call) {
+    if (!valid) return NULL;
+    size_t size = sizeof *valid + valid->count * sizeof *valid->entries;
+    TileValidity *moved = tile_arena_copy(c->arena, valid, size);
+    for (unsigned i = 0; i < moved->count; i++)
+        if (memcmp(&moved->entries[i].where, &target, sizeof target) == 0) moved->entries[i].where = call;
+    return moved;
+}
+
 TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     unsigned count = builtin->kind == TILE_UPDATE_CAS ? 3 : 2;
     if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
@@ -670,5 +719,5 @@ TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBu
     tile_emit_at(c, call->span);
     TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_ATOMIC_TILE, operands.items, operands.count, attributes,
                                attribute_count, NULL, 1);
-    return tile_value_meaning(c, tile_op_result(op, 0), access.extent, valid);
+    return tile_value_meaning(c, tile_op_result(op, 0), access.extent, brought_by(c, valid, target->span, call->span));
 }

@@ -228,12 +228,13 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
 static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
     TileMeaning m = tile_check_condition(c, expr);
     if (tile_is_error(&m)) return;
+    tile_make_constant(c, &m);
     const char *text = tile_span_text(c, expr->span);
     const char *known = m.constant ? "" : tile_known_values(c, expr);
     if (*known) text = tile_arena_format(c->arena, "%s where %s", text, known);
     if (require->text) text = tile_arena_format(c->arena, "%s: %s", text, require->text);
     if (m.constant) {
-        if (m.bits || c->representative) return;
+        if (m.bits || !tile_is_chosen(c, expr)) return;
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_REQUIRE_FAILED, expr->span, text);
         tile_note_values(c, d, expr);
         tile_report(c, d);

@@ -192,6 +192,7 @@ typedef struct ModuleCheck {
     const TileAst *ast;
     TileArena *arena;
     TileMap instances; /* the names of those that were checked */
+    TileMap wrong;     /* items with mistakes */
     bool verify;       /* what they became, too */
     bool spent;        /* something became too large: the rest is not looked at, which might as well */
 } ModuleCheck;
@@ -362,13 +363,14 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     c.in_grid = true;
     c.func = tile_func_create(c.module, item->name, TILE_FUNC_DEVICE, TILE_FORM_TILE);
     c.builder = tile_builder_at_end(c.module, &c.func->body);
+    tile_list_push(check->arena, &c.stand_ins, item->name); /* its arguments, whatever they are called */
     TileMeaning *arguments = TILE_NEW_ARRAY(check->arena, TileMeaning, item->params.count);
     bool ok = true;
     for (size_t i = 0; i < item->params.count; i++) ok = tile_check_parameter(&c, &item->params.items[i]) && ok;
     for (size_t i = 0; ok && i < item->params.count; i++)
         ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
-    if (ok) tile_call_function(&c, &function, NULL, 0, arguments, NULL, (unsigned)item->params.count, item->name_span);
+    if (ok) tile_call_function(&c, &function, arguments, NULL, (unsigned)item->params.count, item->name_span);
     check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return check->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
@@ -431,11 +433,12 @@ static bool renew_arena(ModuleCheck *check) {
 }
 
 static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
-    TILE_TRY(tile_list_kernels(check->diagnostics, check->ast, program));
-    tile_status result = TILE_OK;
+    tile_status result = tile_list_kernels(check->diagnostics, check->ast, program);
+    if (result == TILE_OUT_OF_MEMORY) return result;
     for (size_t i = 0; i < program->exports.count; i++) {
         const TileExportInfo *export = &program->exports.items[i];
         const TileItem *kernel = find_kernel(check->ast, export->kernel);
+        if (tile_map_get(&check->wrong, kernel)) continue; /* what is wrong with it was said */
         TileLowerOptions options = {.bindings = export->bindings.items, .binding_count = export->bindings.count};
         tile_status status = check_instance(check, kernel, &options, false);
         if (status != TILE_OK) result = status;
@@ -465,15 +468,21 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast, .verify = verify};
     tile_status result = TILE_OK;
     tile_map_init(&check.instances, context->arena);
+    tile_map_init(&check.wrong, context->arena);
     if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     check_duplicates(&check);
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
         tile_status status = check_item(&check, ast->items.items[i]);
-        if (status == TILE_OK) tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
+        if (status == TILE_OK)
+            tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
+        else
+            tile_map_set(&check.wrong, ast->items.items[i], ast->items.items[i]);
         if (status != TILE_OK) result = status;
         if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     }
-    if (result == TILE_OK) result = check_exports(&check, program ? program : &own);
+    if (result == TILE_OUT_OF_MEMORY || check.spent) return tile_arena_destroy(check.arena), result;
+    tile_status status = check_exports(&check, program ? program : &own);
+    if (result == TILE_OK || status == TILE_OUT_OF_MEMORY) result = status;
     tile_arena_destroy(check.arena);
     if (result == TILE_OK && diagnostics->error_count != errors) result = TILE_INVALID_SOURCE;
     return result;

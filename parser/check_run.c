@@ -1,6 +1,7 @@
 /* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
 #include <string.h>
 
+#include "lang/scalar.h"
 #include "parser/check_test.h"
 
 typedef struct RunParam {
@@ -71,26 +72,58 @@ static const TileBinding *find_binding(const Run *run, const char *name) {
     return NULL;
 }
 
+static const char *function_text(TileChecker *c, const TileMeaning *function) {
+    TileText text = {.arena = c->test->arena};
+    return tile_function_print(c, &text, function) ? tile_text_get(&text) : NULL;
+}
+
+/* False where the meaning is none that a setting may have. */
+static bool read_setting(TileChecker *c, const TileMeaning *m, TileBinding *b) {
+    int64_t known;
+    switch ((TileMeaningKind)m->kind) {
+    case TILE_MEANING_TYPE: b->kind = TILE_BINDING_TYPE, b->type = (TileScalar)m->scalar; return true;
+    case TILE_MEANING_FUNCTION:
+    case TILE_MEANING_BUILTIN:
+        b->kind = TILE_BINDING_FUNCTION, b->function = function_text(c, m);
+        return b->function != NULL;
+    case TILE_MEANING_NUMBER: b->kind = TILE_BINDING_FLOAT, b->number = m->number; return true;
+    case TILE_MEANING_VALUE: break;
+    default: return false;
+    }
+    if (m->sum && tile_sum_known(&c->sums, m->sum, &known)) {
+        b->kind = TILE_BINDING_INTEGER, b->integer = known;
+        return true;
+    }
+    if (!m->constant) return false;
+    if (m->scalar == TILE_BOOL)
+        b->kind = TILE_BINDING_BOOL, b->truth = m->bits;
+    else if (tile_scalar_is_float((TileScalar)m->scalar))
+        b->kind = TILE_BINDING_FLOAT, b->number = tile_scalar_to_double((TileScalar)m->scalar, m->bits);
+    else
+        b->kind = TILE_BINDING_INTEGER, b->integer = tile_scalar_to_integer((TileScalar)m->scalar, m->bits);
+    return true;
+}
+
+static const char *binding_text(TileChecker *c, const TileBinding *binding) {
+    TileText text = {.arena = c->arena};
+    tile_binding_print(&text, binding);
+    return tile_text_get(&text);
+}
+
 static bool add_binding(TileChecker *c, Run *run, const char *name, const TileExpr *expr) {
     TileMeaning m = tile_check_expr(c, expr);
     TileBinding b = {.name = name};
-    int64_t known;
     if (tile_is_error(&m)) return false;
     if (m.kind == TILE_MEANING_INTEGER) m = tile_as_value(c, m, expr->span);
-    if (m.kind == TILE_MEANING_TYPE)
-        b.kind = TILE_BINDING_TYPE, b.type = (TileScalar)m.scalar;
-    else if (m.kind == TILE_MEANING_FUNCTION || m.kind == TILE_MEANING_BUILTIN)
-        b.kind = TILE_BINDING_FUNCTION, b.function = m.kind == TILE_MEANING_BUILTIN ? m.builtin->name : m.item->name;
-    else if (m.kind == TILE_MEANING_NUMBER)
-        b.kind = TILE_BINDING_FLOAT, b.number = m.number;
-    else if (m.kind == TILE_MEANING_VALUE && m.constant && m.scalar == TILE_BOOL)
-        b.kind = TILE_BINDING_BOOL, b.truth = m.bits;
-    else if (m.kind == TILE_MEANING_VALUE && m.sum && tile_sum_known(&c->sums, m.sum, &known))
-        b.kind = TILE_BINDING_INTEGER, b.integer = known;
-    else
-        return tile_fail(c, NOT_CONSTANT, expr->span, "a setting of the kernel"), false;
-    tile_list_push(c->test->arena, &run->plan.bindings, b);
-    return true;
+    if (!read_setting(c, &m, &b)) return tile_fail(c, NOT_CONSTANT, expr->span, "a setting of the kernel"), false;
+    const TileBinding *chosen = find_binding(run, name); /* by the export */
+    if (!chosen) {
+        tile_list_push(c->test->arena, &run->plan.bindings, b);
+        return true;
+    }
+    const char *ours = binding_text(c, chosen), *given = binding_text(c, &b);
+    if (strcmp(ours, given) == 0) return true;
+    return tile_fail(c, RUN_CHOSEN, expr->span, name, ours, tile_span_text(c, run->call->a->span), given), false;
 }
 
 /* Generics, tune names and static dimensions: those of the arguments that name no parameter. */
@@ -126,7 +159,7 @@ static bool list_params(TileChecker *c, Run *run) {
         const TileBinding *binding = find_binding(run, generic->name);
         TileMeaning m = tile_nothing();
         if (binding && binding->kind == TILE_BINDING_FUNCTION)
-            m = tile_scope_meaning(c, tile_intern_string(c->names, binding->function), run->call->span);
+            m = tile_function_from_text(c, generic->name, binding->function, run->call->span);
         else if (generic->value)
             m = tile_check_expr(c, generic->value);
         if (tile_is_error(&m)) return false;

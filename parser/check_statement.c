@@ -106,7 +106,7 @@ static void run_value_statement(TileChecker *c, const TileExpr *expr) {
     if (expr->kind == TILE_EXPR_RUN) return; /* for what it may complain about */
     bool acts = m.kind == TILE_MEANING_VALUE && m.value && tile_op_is(m.value->op, TILE_OP_ATOMIC_TILE);
     bool used = acts || tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
-    if (!used)
+    if (!used && tile_warns(c, TILE_WARN_UNUSED_RESULT))
         tile_report(
             c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));
 }
@@ -236,6 +236,7 @@ static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *s
     TileTokenKind op = (TileTokenKind)statement->op;
     const char *word = c->fill_word;
     c->fill_word = tile_fill_word(statement->value);
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
     TileMeaning value = tile_check_value(c, statement->value);
     if (op != TILE_TOKEN_ASSIGN) {
         TileExpr expr = {.kind = TILE_EXPR_BINARY,
@@ -247,7 +248,10 @@ static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *s
         value = tile_apply_binary(c, plain_operator(op), var->now, value, &expr);
     }
     tile_emit_at(c, statement->span);
-    if (fit_variable(c, var, &value, statement->value->span)) tile_var_assign(c, var, value, statement->value->span);
+    if (fit_variable(c, var, &value, statement->value->span)) {
+        tile_warn_accumulation(c, var, statement, before);
+        tile_var_assign(c, var, value, statement->value->span);
+    }
     c->fill_word = word;
 }
 

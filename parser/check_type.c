@@ -258,7 +258,9 @@ bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what,
     const TileSum *sum = tile_check_integer(c, expr, what);
     if (!sum) return false;
     if (tile_sum_known(&c->sums, sum, value)) return true;
-    tile_fail(c, NOT_CONSTANT, expr->span, what);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, what);
+    tile_propose_constant(c, d, expr);
+    tile_report(c, d);
     return false;
 }
 
@@ -268,10 +270,7 @@ const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
     if (!sum) return NULL;
     if (!tile_sum_known(&c->sums, sum, &value)) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "an extent");
-        if (expr->kind == TILE_EXPR_NAME)
-            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                                 "a dimension becomes constant by the clause `static %s`", expr->name);
-        if (expr->kind == TILE_EXPR_NAME) tile_propose_static(c, d, expr->name);
+        tile_propose_constant(c, d, expr);
         tile_report(c, d);
         return NULL;
     }

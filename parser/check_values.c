@@ -36,31 +36,27 @@ static void add_name(TileChecker *c, Listing *listing, const char *name, const T
     tile_text_format(&listing->text, "%s%s = %s", listing->text.length ? ", " : "", name, tile_text_get(&value));
 }
 
-static void add_names(TileChecker *c, Listing *listing, const TileExpr *expr) {
+/* Calls `visit` for each name that stands for a value, a type or a function in the expression. */
+typedef void (*Visit)(TileChecker *c, void *state, const char *name);
+
+static void visit_names(TileChecker *c, const TileExpr *expr, Visit visit, void *state) {
     if (!expr) return;
     switch ((TileExprKind)expr->kind) {
-    case TILE_EXPR_NAME: {
-        const TileBound *bound = tile_scope_find(c, expr->name);
-        if (bound && !bound->var) add_name(c, listing, expr->name, &bound->meaning);
-        return;
-    }
+    case TILE_EXPR_NAME: visit(c, state, expr->name); return;
     case TILE_EXPR_UNARY:
-    case TILE_EXPR_FIELD: add_names(c, listing, expr->a); return;
+    case TILE_EXPR_FIELD: visit_names(c, expr->a, visit, state); return;
     case TILE_EXPR_BINARY:
-        add_names(c, listing, expr->a);
-        add_names(c, listing, expr->b);
+        visit_names(c, expr->a, visit, state);
+        visit_names(c, expr->b, visit, state);
         return;
+    case TILE_EXPR_INDEX: visit_names(c, expr->a, visit, state); /* fall through */
     case TILE_EXPR_TUPLE:
-        for (size_t i = 0; i < expr->items.count; i++) add_names(c, listing, expr->items.items[i]);
-        return;
-    case TILE_EXPR_INDEX:
-        add_names(c, listing, expr->a);
-        for (size_t i = 0; i < expr->items.count; i++) add_names(c, listing, expr->items.items[i]);
+        for (size_t i = 0; i < expr->items.count; i++) visit_names(c, expr->items.items[i], visit, state);
         return;
     case TILE_EXPR_CALL:
-        for (size_t i = 0; i < expr->arguments.count; i++) add_names(c, listing, expr->arguments.items[i].value);
+        for (size_t i = 0; i < expr->arguments.count; i++) visit_names(c, expr->arguments.items[i].value, visit, state);
         return;
-    case TILE_EXPR_IF: add_names(c, listing, expr->a); return;
+    case TILE_EXPR_IF: visit_names(c, expr->a, visit, state); return;
     case TILE_EXPR_INTEGER:
     case TILE_EXPR_FLOAT:
     case TILE_EXPR_BOOL:
@@ -73,15 +69,38 @@ static void add_names(TileChecker *c, Listing *listing, const TileExpr *expr) {
     }
 }
 
+static void list_name(TileChecker *c, void *state, const char *name) {
+    const TileBound *bound = tile_scope_find(c, name);
+    if (bound && !bound->var) add_name(c, state, name, &bound->meaning);
+}
+
 const char *tile_known_values(TileChecker *c, const TileExpr *expr) {
     Listing listing = {.text = {.arena = c->arena}};
-    add_names(c, &listing, expr);
+    visit_names(c, expr, list_name, &listing);
     return tile_text_get(&listing.text);
 }
 
 void tile_note_values(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
     const char *values = tile_known_values(c, expr);
     if (*values) tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "here %s", values);
+}
+
+/* ---- what is chosen ---- */
+
+/* A name of the signature that no stand-in was taken for means what it says; what else may depend on one. */
+static void check_chosen(TileChecker *c, void *state, const char *name) {
+    bool *chosen = state;
+    const TileBound *bound = tile_scope_find(c, name);
+    if (bound && !bound->fixed) *chosen = false;
+    for (size_t i = 0; i < c->stand_ins.count; i++) *chosen = *chosen && c->stand_ins.items[i] != name;
+}
+
+bool tile_is_chosen(TileChecker *c, const TileExpr *expr) {
+    bool chosen = true;
+    if (c->stand_ins.count == 0) return true;
+    if (c->frame->parent) return false;
+    visit_names(c, expr, check_chosen, &chosen);
+    return chosen;
 }
 
 /* ---- the instance ---- */

@@ -1,6 +1,12 @@
 /* Warnings: texts that are legal and suspect. */
 #include "parser/check.h"
 
+bool tile_warns(const TileChecker *c, TileWarning warning) {
+    const TileFrame *root = c->frame;
+    while (root->parent) root = root->parent;
+    return !(root->item->allows >> warning & 1u);
+}
+
 /* ---- 16-bit arithmetic that rounds at each step ---- */
 
 static bool is_arithmetic(const TileExpr *expr) {
@@ -86,11 +92,14 @@ static const char *type_text(TileChecker *c, TileScalar scalar) {
     return text;
 }
 
-/* Only in the user's own file, and where the kernel does not say that it is meant. */
 static bool is_warned_of(const TileChecker *c) {
     const TileFrame *root = c->frame;
     while (root->parent) root = root->parent;
-    return c->frame->ast == c->ast && root->item->kind == TILE_ITEM_KERNEL && !root->item->allows_rounding;
+    return root->item->kind == TILE_ITEM_KERNEL && tile_warns(c, TILE_WARN_ROUNDING);
+}
+
+static bool is_half(const TileMeaning *m) {
+    return m->kind == TILE_MEANING_VALUE && (m->scalar == TILE_F16 || m->scalar == TILE_BF16) && !m->constant;
 }
 
 /* What was said since the mark was about parts of the expression. */
@@ -100,27 +109,64 @@ static bool only_parts_since(const TileChecker *c, TileDiagnosticsMark mark) {
     return true;
 }
 
+/* Warns at the place, or, where that stands in an imported file, at the call in the user's own that leads there. */
+static TileDiagnostic *warn_at(TileChecker *c, TileSpan place, const char *how, TileScalar scalar) {
+    const TileFrame *inside = NULL, *root = c->frame;
+    for (; root->parent; root = root->parent)
+        if (root->ast != c->ast) inside = root;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ROUNDING, inside ? inside->call : place, how,
+                                      tile_scalar_name(scalar));
+    if (!inside) return tile_report(c, d);
+    tile_diagnostic_note(c->diagnostics, d, place, "in `%s`, here", c->frame->item->name);
+    tile_note_instance(c, d, root->item);
+    return d;
+}
+
+static void propose_single_rounding(TileChecker *c, TileDiagnostic *d, const TileExpr *expr, TileScalar scalar) {
+    const char *type = type_text(c, scalar);
+    if (!type || c->frame->ast != c->ast) return;
+    TileText text = {.arena = c->arena};
+    uint32_t at = expr->span.begin;
+    add_converted(c, &text, &at, expr);
+    tile_text_add_bytes(&text, c->diagnostics->files.items[expr->span.file].text + at, expr->span.end - at);
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s(%s)", type, tile_text_get(&text));
+}
+
 void tile_warn_rounding(TileChecker *c, const TileExpr *expr, const TileMeaning *m, TileDiagnosticsMark before) {
-    bool half = m->kind == TILE_MEANING_VALUE && (m->scalar == TILE_F16 || m->scalar == TILE_BF16) && !m->constant;
-    if (!half || !is_arithmetic(expr) || !is_warned_of(c)) return;
+    if (!is_half(m) || !is_arithmetic(expr) || !is_warned_of(c)) return;
     unsigned count = count_roundings(c, expr);
     if (count < 2 || !only_parts_since(c, before)) return;
     tile_diagnostics_rewind(c->diagnostics, before);
     TileScalar scalar = (TileScalar)m->scalar;
-    const char *type = type_text(c, scalar);
-    TileDiagnostic *d =
-        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ROUNDING, expr->span, count, tile_scalar_name(scalar));
+    TileDiagnostic *d = warn_at(c, expr->span, tile_arena_format(c->arena, "%u times, at each step", count), scalar);
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
                          "in f32, converted at the end, it is rounded once; `allow rounding` behind the parameters of "
                          "the kernel says that this is meant");
-    if (type) {
-        TileText text = {.arena = c->arena};
-        uint32_t at = expr->span.begin;
-        add_converted(c, &text, &at, expr);
-        tile_text_add_bytes(&text, c->diagnostics->files.items[expr->span.file].text + at, expr->span.end - at);
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s(%s)", type, tile_text_get(&text));
-    }
-    tile_report(c, d);
+    propose_single_rounding(c, d, expr, scalar);
+}
+
+/* Does the sum, difference or product have the name as an operand? */
+static bool adds_to(const TileExpr *expr, const char *name) {
+    if (expr->kind == TILE_EXPR_NAME) return expr->name == name;
+    if (is_negation(expr)) return adds_to(expr->a, name);
+    return is_arithmetic(expr) && (adds_to(expr->a, name) || adds_to(expr->b, name));
+}
+
+void tile_warn_accumulation(TileChecker *c, const TileVar *var, const TileStatement *statement,
+                            TileDiagnosticsMark before) {
+    const TileLoopFrame *loop = c->frame->loop;
+    bool updates = statement->op == TILE_TOKEN_PLUS_ASSIGN || statement->op == TILE_TOKEN_MINUS_ASSIGN ||
+                   statement->op == TILE_TOKEN_STAR_ASSIGN || statement->op == TILE_TOKEN_SLASH_ASSIGN;
+    bool adds = updates || (is_arithmetic(statement->value) && adds_to(statement->value, var->name));
+    if (!loop || var->birth > loop->birth || !adds || !is_half(&var->now) || !is_warned_of(c)) return;
+    if (!only_parts_since(c, before)) return;
+    tile_diagnostics_rewind(c->diagnostics, before);
+    TileScalar scalar = (TileScalar)var->now.scalar;
+    TileDiagnostic *d = warn_at(c, statement->span, "at each turn of the loop,", scalar);
+    tile_diagnostic_note(c->diagnostics, d, var->span,
+                         "as an f32 that is converted behind the loop, `%s` would be rounded once; `allow rounding` "
+                         "behind the parameters of the kernel says that this is meant",
+                         var->name);
 }
 
 /* ---- names that nothing uses ---- */
@@ -207,6 +253,7 @@ static void find_unused(TileDiagnostics *diagnostics, const TileMap *used, const
 void tile_warn_unused(TileDiagnostics *diagnostics, TileArena *arena, const TileItem *item) {
     TileMap used;
     if (item->kind != TILE_ITEM_FN && item->kind != TILE_ITEM_KERNEL) return;
+    if (item->allows >> TILE_WARN_UNUSED_NAME & 1u) return;
     tile_map_init(&used, arena);
     use_sequence(&used, item->body);
     find_unused(diagnostics, &used, item->body);

@@ -191,10 +191,11 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name) {
     return false;
 }
 
-/* What is left of a value in a name: "0.5" is 0_5. */
+/* What is left of a value in a name: "0.5" is 0_5, "leaky_relu[0.3]" is leaky_relu_0_3. */
 static void add_to_name(TileText *name, const char *text) {
     tile_text_add_char(name, '_');
     for (; *text; text++) {
+        if (*text == ']' || *text == ' ') continue;
         bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
         tile_text_add_char(name, plain ? *text : '_');
     }
@@ -212,7 +213,9 @@ static bool check_export_name(Lister *l, const TileExportInfo *info) {
 
 static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
     const TileKernelInfo *kernel = find_info(l, out, export->kernel.name);
+    const TileItem *item = tile_map_get(&l->ast->named, export->kernel.name);
     TileChecker *c = l->checker;
+    if (!kernel && item && item->kind == TILE_ITEM_KERNEL) return false; /* it is wrong, and that was said */
     if (!kernel) return tile_fail_no_kernel(c, l->ast, export->kernel.span, export->kernel.name), false;
     if (export->arguments.count > kernel->generics.count)
         return tile_fail(c, GENERIC_COUNT, export->span, kernel->name,
@@ -285,8 +288,10 @@ tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, 
     tile_map_init(&lister.kernels, ast->arena);
     tile_map_init(&lister.exports, ast->arena);
     bool ok = true;
-    for (size_t i = 0; i < ast->items.count; i++)
-        if (ast->items.items[i]->kind == TILE_ITEM_KERNEL) ok = list_kernel(&lister, ast->items.items[i], out) && ok;
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const TileItem *item = ast->items.items[i];
+        if (item->kind == TILE_ITEM_KERNEL && !item->broken) ok = list_kernel(&lister, item, out) && ok;
+    }
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
     TileFrame frame = {.item = &nowhere, .ast = ast};
     c.frame = &frame;

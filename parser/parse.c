@@ -320,6 +320,14 @@ tile_status tile_parse_exports(TileDiagnostics *diagnostics, TileAst *ast, const
     return TILE_OK;
 }
 
+tile_status tile_parse_value(TileDiagnostics *diagnostics, TileAst *ast, const char *name, const char *text,
+                             TileExpr **value) {
+    uint32_t errors = diagnostics->error_count;
+    TileParser parser = begin_clause(diagnostics, ast, name, text);
+    *value = tile_parse_expression(&parser);
+    return end_clause(&parser, errors);
+}
+
 tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const char *kernel, const char *name,
                                  const char *text) {
     uint32_t errors = diagnostics->error_count;

@@ -149,24 +149,57 @@ static void parse_require(TileParser *parser, TileItem *item) {
     tile_list_push(parser->arena, &item->requires, require);
 }
 
-static void parse_allow(TileParser *parser, TileItem *item) {
-    TileSpan span = tile_parse_span(parser);
-    TileNameRef word = tile_parse_name(parser);
-    if (!parser->panic && strcmp(word.name, "rounding") == 0) {
-        item->allows_rounding = true;
-        return;
+const char *const tile_warning_words[TILE_WARN_COUNT] = {
+    [TILE_WARN_ROUNDING] = "rounding",           [TILE_WARN_ELSE] = "else_binds_loosely",
+    [TILE_WARN_UNUSED_RESULT] = "unused_result", [TILE_WARN_UNUSED_NAME] = "unused_name",
+    [TILE_WARN_LANES_MEET] = "lanes_meet",
+};
+
+static bool allow_warning(TileItem *item, const char *word) {
+    for (int i = 0; i < TILE_WARN_COUNT; i++) {
+        if (strcmp(word, tile_warning_words[i]) != 0) continue;
+        item->allows |= 1u << i;
+        return true;
     }
-    if (!parser->panic && strcmp(word.name, "overlap") != 0) {
-        parser->panic = true;
-        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, "`overlap` or `rounding`",
+    return false;
+}
+
+static void fail_allow(TileParser *parser, TileNameRef word) {
+    const char *best = NULL, *other = "overlap";
+    unsigned least = 3;
+    parser->panic = true;
+    TileDiagnostic *d =
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word.span, "`overlap` or the name of a warning",
                       tile_arena_format(parser->arena, "the name `%s`", word.name));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "the warnings are `%s`, `%s`, `%s`, `%s` and `%s`",
+                         tile_warning_words[0], tile_warning_words[1], tile_warning_words[2], tile_warning_words[3],
+                         tile_warning_words[4]);
+    for (int i = -1; i < TILE_WARN_COUNT; i++) {
+        const char *candidate = i < 0 ? other : tile_warning_words[i];
+        unsigned far = tile_edit_distance(word.name, candidate);
+        if (far < least) least = far, best = candidate;
     }
+    if (best) tile_diagnostic_edit(parser->diagnostics, d, word.span, "%s", best);
+}
+
+static void parse_overlap(TileParser *parser, TileItem *item) {
     tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
     do {
         TileNameRef ref = tile_parse_name(parser);
         tile_list_push(parser->arena, &item->overlaps, ref);
     } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
     tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
+}
+
+static void parse_allow(TileParser *parser, TileItem *item) {
+    do {
+        TileNameRef word = tile_parse_name(parser);
+        if (parser->panic) return;
+        if (strcmp(word.name, "overlap") == 0)
+            parse_overlap(parser, item);
+        else if (!allow_warning(item, word.name))
+            fail_allow(parser, word);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
 }
 
 static TileTuneName parse_tune_name(TileParser *parser) {

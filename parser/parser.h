@@ -38,6 +38,10 @@ tile_status tile_parse_exports(TileDiagnostics *diagnostics, TileAst *ast, const
 tile_status tile_parse_condition(TileDiagnostics *diagnostics, TileAst *ast, const char *kernel, const char *name,
                                  const char *text) TILE_MUST_CHECK;
 
+/* An expression: the value of a setting. */
+tile_status tile_parse_value(TileDiagnostics *diagnostics, TileAst *ast, const char *name, const char *text,
+                             TileExpr **value) TILE_MUST_CHECK;
+
 typedef enum TileBindingKind {
     TILE_BINDING_TYPE,
     TILE_BINDING_INTEGER, /* also taken where a float is wanted */
@@ -59,8 +63,10 @@ typedef struct TileBinding {
     };
 } TileBinding;
 
-/* Reads "bf16", "128", "0.5", "true" or a function's name as a binding. */
+/* Reads "bf16", "128", "0.5", "true" or a function, "gelu" or "nn.leaky_relu[0.3]", as a binding. */
 TileBinding tile_binding_read(const char *name, const char *text);
+/* The function of such a text among those of the file and its imports; NULL where there is none. */
+const TileItem *tile_find_function(const TileAst *ast, const char *text);
 /* Its value, as it is written. */
 void tile_binding_print(TileText *text, const TileBinding *binding);
 

@@ -248,9 +248,10 @@ static void print_clauses(Printer *p, const TileItem *item) {
         new_line(p);
         tile_text_format(p->text, "(overlap %s)", item->overlaps.items[i].name);
     }
-    if (item->allows_rounding) {
+    for (int i = 0; i < TILE_WARN_COUNT; i++) {
+        if (!(item->allows >> i & 1u)) continue;
         new_line(p);
-        add(p, "(rounding)");
+        tile_text_format(p->text, "(%s)", tile_warning_words[i]);
     }
     for (size_t i = 0; i < item->tunes.count; i++) print_tune(p, &item->tunes.items[i]);
 }

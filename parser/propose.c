@@ -46,6 +46,31 @@ void tile_propose_inout(TileChecker *c, TileDiagnostic *d, TileSpan name, const 
     tile_diagnostic_edit(c->diagnostics, d, span, "inout");
 }
 
+static bool names(const TileExpr *expr, const char *name) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_NAME) return expr->name == name;
+    bool operator= expr->kind == TILE_EXPR_BINARY || expr->kind == TILE_EXPR_UNARY;
+    return operator&&(names(expr->a, name) || names(expr->b, name));
+}
+
+void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
+    for (const TileLoopFrame *loop = c->frame->loop; loop; loop = loop->parent) {
+        const TileStatement *statement = loop->statement;
+        if (statement->kind != TILE_STATEMENT_FOR || statement->is_static) continue;
+        const char *name = statement->names.items[0].name;
+        if (!names(expr, name)) continue;
+        tile_diagnostic_note(c->diagnostics, d, statement->names.items[0].span,
+                             "the loop counts `%s` when it runs; `static for` writes its turns out", name);
+        TileSpan word = {statement->span.file, statement->span.begin, statement->span.begin + 3};
+        tile_diagnostic_edit(c->diagnostics, d, word, "static for");
+        return;
+    }
+    if (expr->kind != TILE_EXPR_NAME) return;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a dimension becomes constant by the clause `static %s`",
+                         expr->name);
+    tile_propose_static(c, d, expr->name);
+}
+
 void tile_propose_var(TileChecker *c, TileDiagnostic *d, TileSpan name) {
     const char *text = c->diagnostics->files.items[name.file].text;
     uint32_t end = name.begin;

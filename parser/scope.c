@@ -106,9 +106,11 @@ static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const
     if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, item->name);
     TileFrame frame = {.parent = c->frame, .item = item, .ast = ast, .scope_base = c->bounds.count, .call = span};
     TileFrame *caller = c->frame;
+    uint32_t errors = c->diagnostics->error_count;
     c->frame = &frame;
     c->depth++;
     TileMeaning value = tile_check_value(c, item->value);
+    if (c->diagnostics->error_count != errors) value = tile_error_meaning();
     TileScalar scalar;
     if (item->type && !tile_is_error(&value)) {
         if (!tile_find_type(c, item->type->name, &scalar))
@@ -119,6 +121,7 @@ static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const
             value =
                 tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
     }
+    if (value.kind == TILE_MEANING_VALUE) tile_make_constant(c, &value);
     bool known = (tile_is_literal(&value) && value.kind != TILE_MEANING_CHOICE) || value.constant;
     int64_t number = 0;
     if (value.kind == TILE_MEANING_VALUE && value.sum) known = tile_sum_known(&c->sums, value.sum, &number);

@@ -12,9 +12,10 @@
  *         }
  *       }
  *     }
- * Blocks that reach past c's rows or columns are worked on in a copy. Operands of narrower types are widened while
- * they are packed. Where all rows are one block, b is read in place instead, where it can be. b's panels stay in L2,
- * a's in L1. The rows of a block divide the extent with little left over.
+ * The block of rows divides the tile where it can; the last block of columns may be narrower, with a micro-kernel of
+ * its own. So whole tiles have no edges; blocks that reach past c's rows or columns are worked on in a copy. Operands
+ * of narrower types are widened while they are packed. Where all rows are one block, b is read in place instead, where
+ * it can be. b's panels stay in L2, a's in L1.
  *
  * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
  * Cost: linear, about 400 ops for each dot_block. */
@@ -127,16 +128,27 @@ void dot_end(Dot *dot) {
 static int64_t at_most(int64_t x, int64_t limit) { return x < limit ? x : limit; }
 static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
-/* All registers but those for b's vectors and a's element hold accumulators: 14 x 2 of 32, 6 x 2 of 16. SVE spreads an
- * element of a by its load, into a register of its own: 10 x 2. Few rows take more vectors instead. Within a third of
- * the greatest number of rows, the one that leaves least over. */
-static void choose_block(Dot *dot, const TileTarget *target) {
-    int64_t accumulators = target->scalable ? 20 : target->vector_registers >= 32 ? 28 : 12, most = accumulators / 2;
-    int64_t vectors = blocks(dot->n_max, dot->lanes), rows = at_most(dot->m_max, most), best = rows;
-    for (int64_t r = rows; r >= 1 && 3 * r >= 2 * most; r--)
+/* Down to half of the greatest number of rows the one that leaves least over, which mostly is nothing: interior tiles
+ * have no edges then. */
+static int64_t choose_rows(const Dot *dot, int64_t most) {
+    int64_t best = at_most(dot->m_max, most);
+    for (int64_t r = best; 2 * r >= most; r--)
         if (blocks(dot->m_max, r) * r < blocks(dot->m_max, best) * best) best = r;
-    dot->block_rows = best;
-    dot->block_vectors = at_most(at_most(vectors, 8), accumulators / best);
+    return best;
+}
+
+/* All registers but those for b's vectors and a's element hold accumulators: 14 x 2 of 32, 6 x 2 of 16. SVE spreads an
+ * element of a by its load, into a register of its own: 10 x 2. Few rows take more vectors instead. Blocks of a row of
+ * the tile are about equally wide, all but the last of them the same; scalable ones are so for any length of vectors
+ * only where they are a power of two. */
+static void choose_block(Dot *dot, const TileTarget *target) {
+    int64_t accumulators = target->scalable ? 20 : target->vector_registers >= 32 ? 28 : 12;
+    int64_t vectors = blocks(dot->n_max, dot->lanes);
+    dot->block_rows = choose_rows(dot, accumulators / 2);
+    int64_t widest = at_most(8, accumulators / dot->block_rows);
+    while (dot->scale && widest & (widest - 1)) widest &= widest - 1;
+    dot->block_vectors = blocks(vectors, blocks(vectors, widest));
+    if (!dot->scale && dot->n_max % dot->lanes == 0) dot->narrow_vectors = vectors % dot->block_vectors;
     dot->block_columns = dot_lanes(dot, dot->block_vectors);
 }
 
@@ -166,7 +178,10 @@ static void choose_panels(Dot *dot) {
     dot->panel_row = round_up(dot->depth, longest) + PANEL_PAD_BYTES / dot->bytes;
     choose_width(dot);
     int64_t width = has_single_row(dot) ? columns : round_up(at_most(dot->n_max, PANEL_WIDTH), columns);
-    dot->a_panel = tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes, ALIGN);
+    int64_t spare = dot_spare_rows(dot) * dot->panel_row * dot->bytes;
+    dot->a_panel =
+        tile_build_buffer(&dot->emitter->front, dot->block_rows * dot->panel_row * dot->bytes + 2 * spare, ALIGN);
+    dot->a_panel = dot_offset(dot, dot->a_panel, dot_i64(dot, spare));
     dot->b_panel = tile_build_buffer(&dot->emitter->front, width * dot->depth * dot->bytes, ALIGN);
     dot->spill = tile_build_buffer(&dot->emitter->front, dot->block_rows * columns * dot->bytes, ALIGN);
 }
@@ -194,8 +209,10 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
     bool in_place = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
     if (in_place) {
         TileValue *adjacent = tile_emit_binary(e, TILE_OP_EQ, dot->b.column, dot_i64(dot, dot->bytes));
-        TileValue *end = dot_add(dot, j, dot->block_columns);
-        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, adjacent, tile_emit_binary(e, TILE_OP_LE, end, dot->n)));
+        TileValue *left = tile_emit_binary(e, TILE_OP_SUB, dot->n, j);
+        TileValue *whole = tile_emit_binary(e, TILE_OP_LE, dot->block_columns, left);
+        if (dot->narrow_vectors) whole = tile_emit_binary(e, TILE_OP_OR, whole, dot_is_narrow(dot, left));
+        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, adjacent, whole));
         DotPanel direct = direct_panel(dot, k0, j);
         dot_block(dot, &direct, i, j, kc);
         dot_else(dot);

@@ -28,13 +28,14 @@ typedef struct Dot {
     /* The micro-kernel's block of c: block_rows by block_columns, the latter in block_vectors vectors. */
     int64_t block_rows, block_vectors;
     TileValue *block_columns;
-    int64_t depth;      /* of the panels: greatest number of k packed at a time */
-    bool wide;          /* more columns than are packed at a time */
-    TileValue *width;   /* where it is wide: columns of b packed at a time, whole blocks */
-    int64_t panel_row;  /* elements from one row of a's panel to the next */
-    TileValue *a_panel; /* block_rows rows of a */
-    TileValue *b_panel; /* blocks of columns one after the other; in each, row by row, block_columns elements */
-    TileValue *spill;   /* one block of c, for the edges */
+    int64_t narrow_vectors; /* of the last block of a whole row of blocks, where it has fewer; else 0 */
+    int64_t depth;          /* of the panels: greatest number of k packed at a time */
+    bool wide;              /* more columns than are packed at a time */
+    TileValue *width;       /* where it is wide: columns of b packed at a time, whole blocks */
+    int64_t panel_row;      /* elements from one row of a's panel to the next */
+    TileValue *a_panel;     /* block_rows rows of a; before and behind them dot_spare_rows of no account */
+    TileValue *b_panel;     /* blocks of columns one after the other; in each, row by row, block_columns elements */
+    TileValue *spill;       /* one block of c, for the edges */
 } Dot;
 
 /* Where the micro-kernel finds a block of columns of b, and how many bytes from one k to the next. */
@@ -73,9 +74,12 @@ void dot_end(Dot *dot);
 
 /* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again, or zero. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
+int64_t dot_spare_rows(const Dot *dot);
 /* Rows k0 .. of b, kc of them, and as many columns from j0 on, into b_panel; what fills up
  * the last block is of no account. */
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
+/* Are these the columns of the narrow last block? Only where there is one. */
+TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
 /* The block of c at (i, j) += a_panel times the panel of b, over kc. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 

@@ -27,21 +27,29 @@ static TileValue *multiply_add(Dot *dot, const Factor *x, const Factor *y, TileV
                             tile_emit_binary(dot->emitter, TILE_OP_MUL, x->whole, y->whole));
 }
 
+/* A block of c, which begins at `pointer`. */
+typedef struct Block {
+    TileValue *pointer, *row;
+    int64_t vectors; /* as many as all have, or the last one */
+} Block;
+
 /* Pointers to the vectors of a block of c. */
-static void point_at_block(Dot *dot, TileValue *block, TileValue *row, TileValue **pointers) {
+static void point_at_block(Dot *dot, const Block *c, TileValue **pointers) {
+    TileValue *block = c->pointer;
     for (int64_t r = 0; r < dot->block_rows; r++) {
-        for (int64_t v = 0; v < dot->block_vectors; v++) *pointers++ = dot_offset(dot, block, dot_vector_bytes(dot, v));
-        block = dot_offset(dot, block, row);
+        for (int64_t v = 0; v < c->vectors; v++) *pointers++ = dot_offset(dot, block, dot_vector_bytes(dot, v));
+        block = dot_offset(dot, block, c->row);
     }
 }
 
 /* What one k adds to the accumulators. */
-static void step(Dot *dot, const DotPanel *panel, TileValue *k, TileValue *const *sums, TileValue **next) {
+static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k, TileValue *const *sums,
+                 TileValue **next) {
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
     scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
     Factor b[8];
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
-    for (int64_t v = 0; v < dot->block_vectors; v++) {
+    for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
         /* What the next block of columns needs of the row: rows are too many for the hardware to follow each. */
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)));
@@ -53,21 +61,21 @@ static void step(Dot *dot, const DotPanel *panel, TileValue *k, TileValue *const
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * dot->panel_row * dot->bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);
         Factor a = make_factor(dot, tile_build_splat(dot->builder, element, vector));
-        for (int64_t v = 0; v < dot->block_vectors; v++) *next++ = multiply_add(dot, &a, &b[v], *sums++);
+        for (int64_t v = 0; v < vectors; v++) *next++ = multiply_add(dot, &a, &b[v], *sums++);
     }
 }
 
-static void run_kernel(Dot *dot, const DotPanel *panel, TileValue *block, TileValue *row, TileValue *kc) {
+static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, TileValue *kc) {
     TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT];
-    unsigned count = (unsigned)(dot->block_rows * dot->block_vectors);
-    point_at_block(dot, block, row, pointers);
+    unsigned count = (unsigned)(dot->block_rows * block->vectors);
+    point_at_block(dot, block, pointers);
     for (unsigned i = 0; i < count; i++)
         sums[i] = tile_build_load(dot->builder, dot_vector(dot, dot->scalar), pointers[i], NULL, NULL, 0);
     TileOp *loop = tile_build_for(dot->builder, dot_i64(dot, 0), kc, dot_i64(dot, 1), sums, count);
     TileBuilder outer = *dot->builder;
     *dot->builder = tile_builder_at_end(outer.module, &loop->regions[0]);
     dot->builder->location = outer.location;
-    step(dot, panel, loop->regions[0].arguments[0], loop->regions[0].arguments + 1, next);
+    step(dot, panel, block->vectors, loop->regions[0].arguments[0], loop->regions[0].arguments + 1, next);
     tile_build_end(dot->builder, TILE_OP_YIELD, next, count);
     if (!outer.error) outer.error = dot->builder->error;
     *dot->builder = outer;
@@ -108,23 +116,41 @@ static void copy_block(Dot *dot, const Edge *edge, bool back) {
     dot_end(dot);
 }
 
+/* A block of which some rows or columns are missing is worked on in the spill block. */
+static void run_whole_or_partial(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
+    TileEmitter *e = dot->emitter;
+    dot_if(dot, partial);
+    copy_block(dot, edge, false);
+    dot_end(dot);
+    Block block = {.pointer = tile_emit_select(e, partial, dot->spill, edge->block),
+                   .row = tile_emit_select(e, partial, dot_vector_bytes(dot, dot->block_vectors), dot->c.row),
+                   .vectors = dot->block_vectors};
+    run_kernel(dot, panel, &block, kc);
+    dot_if(dot, partial);
+    copy_block(dot, edge, true);
+    dot_end(dot);
+}
+
+TileValue *dot_is_narrow(Dot *dot, TileValue *columns) {
+    return tile_emit_binary(dot->emitter, TILE_OP_EQ, columns, dot_lanes(dot, dot->narrow_vectors));
+}
+
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc) {
     TileEmitter *e = dot->emitter;
     Edge edge = {.rows = tile_emit_binary(e, TILE_OP_SUB, dot->m, i),
                  .columns = tile_emit_binary(e, TILE_OP_SUB, dot->n, j)};
+    TileValue *few_rows = tile_emit_binary(e, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows));
     TileValue *partial =
-        tile_emit_binary(e, TILE_OP_OR, tile_emit_binary(e, TILE_OP_LT, edge.rows, dot_i64(dot, dot->block_rows)),
-                         tile_emit_binary(e, TILE_OP_LT, edge.columns, dot->block_columns));
+        tile_emit_binary(e, TILE_OP_OR, few_rows, tile_emit_binary(e, TILE_OP_LT, edge.columns, dot->block_columns));
     edge.rows = dot_minimum(dot, edge.rows, dot_i64(dot, dot->block_rows));
     edge.block = dot_offset(dot, dot->c.pointer, dot_multiply(dot, i, dot->c.row));
     edge.block = dot_offset(dot, edge.block, dot_scale(dot, j, dot->bytes));
-    dot_if(dot, partial);
-    copy_block(dot, &edge, false);
-    dot_end(dot);
-    TileValue *block = tile_emit_select(e, partial, dot->spill, edge.block);
-    TileValue *row = tile_emit_select(e, partial, dot_vector_bytes(dot, dot->block_vectors), dot->c.row);
-    run_kernel(dot, panel, block, row, kc);
-    dot_if(dot, partial);
-    copy_block(dot, &edge, true);
-    dot_end(dot);
+    if (dot->narrow_vectors) {
+        TileValue *all_rows = tile_build_unary(dot->builder, TILE_OP_NOT, few_rows);
+        dot_if(dot, tile_emit_binary(e, TILE_OP_AND, all_rows, dot_is_narrow(dot, edge.columns)));
+        run_kernel(dot, panel, &(Block){edge.block, dot->c.row, dot->narrow_vectors}, kc);
+        dot_else(dot);
+    }
+    run_whole_or_partial(dot, panel, &edge, partial, kc);
+    if (dot->narrow_vectors) dot_end(dot);
 }

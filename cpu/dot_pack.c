@@ -101,14 +101,12 @@ static TileValue *whole_vectors(Dot *dot, TileValue *count) {
     return tile_emit_binary(dot->emitter, TILE_OP_AND, count, mask);
 }
 
-/* Whole vectors, then one under a mask; strided rows are all under masks, which cost a gather nothing. */
+/* Whole vectors, then one under a mask. */
 static void copy_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *kc) {
-    TileValue *whole = kc;
-    if (!run->offsets) whole = whole_vectors(dot, kc);
+    TileValue *whole = whole_vectors(dot, kc);
     TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot_lanes(dot, 1));
-    copy_vector(dot, run, from, to, k, run->offsets ? kc : NULL);
+    copy_vector(dot, run, from, to, k, NULL);
     dot_end(dot);
-    if (run->offsets) return;
     dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, kc));
     copy_vector(dot, run, from, to, whole, kc);
     dot_end(dot);
@@ -132,26 +130,78 @@ static TileValue *square_mask(Dot *dot, TileValue *first, TileValue *limit) {
     return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
 }
 
-/* As many k from `k` on as a vector (a scalable one: 128 bits of it) has lanes, of as many rows from `row` of the block on, which are adjacent: loaded k
- * by k, stored row by row. The k past the last are that one again and rows past the last are zero; neither counts. */
-static void pack_row_square(Dot *dot, const PackA *pack, TileValue *k, int64_t row) {
+/* A square of as many k and rows as a vector (a scalable one: 128 bits of it) has lanes. */
+typedef struct Square {
+    TileValue *k;
+    TileValue *row, *offset; /* first row, and how many rows into the block */
+    TileValue *mask;         /* of the rows that a has; NULL: all */
+} Square;
+
+/* Rows are adjacent: loaded k by k, stored row by row. The k past the last are that one again, which does not count. */
+static void pack_row_square(Dot *dot, const PackA *pack, const Square *square, int64_t count) {
     Run run = adjacent_run(dot, dot->a.scalar);
     run.square = true;
     TileValue *rows[MOST_LANES], *last = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->kc, dot_i64(dot, 1));
-    TileValue *first = dot_add(dot, pack->i, dot_i64(dot, row));
-    TileValue *mask = square_mask(dot, first, dot->m);
-    TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, first, dot->a.row));
+    TileValue *corner = dot_offset(dot, dot->a.pointer, dot_multiply(dot, square->row, dot->a.row));
     for (int64_t l = 0; l < dot->lanes; l++) {
-        TileValue *source = dot_minimum(dot, dot_add(dot, k, dot_i64(dot, l)), last);
+        TileValue *source = dot_minimum(dot, dot_add(dot, square->k, dot_i64(dot, l)), last);
         TileValue *bytes = dot_multiply(dot, dot_add(dot, pack->k0, source), dot->a.column);
-        rows[l] = load_run(dot, &run, dot_offset(dot, corner, bytes), mask);
+        rows[l] = load_run(dot, &run, dot_offset(dot, corner, bytes), square->mask);
     }
     transpose(dot, rows);
-    TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
-    for (int64_t l = 0; l < dot->lanes && row + l < dot->block_rows; l++) {
-        TileValue *bytes = dot_i64(dot, (row + l) * dot->panel_row * dot->bytes);
-        tile_build_store(dot->builder, rows[l], dot_offset(dot, to, bytes), NULL, 0);
+    TileValue *to = dot_offset(dot, dot->a_panel, dot_scale(dot, square->k, dot->bytes));
+    to = dot_offset(dot, to, dot_scale(dot, square->offset, dot->panel_row * dot->bytes));
+    for (int64_t l = 0; l < count; l++)
+        tile_build_store(dot->builder, rows[l], dot_offset(dot, to, dot_i64(dot, l * dot->panel_row * dot->bytes)),
+                         NULL, 0);
+}
+
+/* All rows of the block are a's. Squares reach back over rows that others have packed, too, rather than past the block;
+ * where a block is not as high as a square, past a's last row, so that the panel has room around the block's rows. */
+static void pack_whole_squares(Dot *dot, const PackA *pack) {
+    int64_t spare = dot->block_rows - dot->lanes;
+    Square square = {.k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, dot->lanes))};
+    for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) {
+        square.offset = dot_i64(dot, spare < 0 || row < spare ? row : spare);
+        square.row = dot_add(dot, pack->i, square.offset);
+        if (spare < 0) {
+            TileValue *most = tile_emit_binary(dot->emitter, TILE_OP_SUB, dot->m, dot_i64(dot, dot->lanes));
+            square.row = dot_minimum(dot, square.row, most);
+            square.offset = tile_emit_binary(dot->emitter, TILE_OP_SUB, square.row, pack->i);
+        }
+        pack_row_square(dot, pack, &square, dot->lanes);
     }
+    dot_end(dot);
+}
+
+/* Rows past the last are zero. */
+static void pack_partial_squares(Dot *dot, const PackA *pack) {
+    Square square = {.k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, dot->lanes))};
+    for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) {
+        int64_t left = dot->block_rows - row;
+        square.offset = dot_i64(dot, row);
+        square.row = dot_add(dot, pack->i, square.offset);
+        square.mask = square_mask(dot, square.row, dot->m);
+        pack_row_square(dot, pack, &square, left < dot->lanes ? left : dot->lanes);
+    }
+    dot_end(dot);
+}
+
+static void pack_squares(Dot *dot, const PackA *pack) {
+    TileEmitter *e = dot->emitter;
+    TileValue *end = dot_add(dot, pack->i, dot_i64(dot, dot->block_rows));
+    TileValue *whole = tile_emit_binary(e, TILE_OP_LE, end, dot->m);
+    if (dot->block_rows < dot->lanes)
+        whole =
+            tile_emit_binary(e, TILE_OP_AND, whole, tile_emit_binary(e, TILE_OP_LE, dot_i64(dot, dot->lanes), dot->m));
+    bool possible = dot->block_rows >= dot->lanes || dot->m_max >= dot->lanes;
+    if (possible) {
+        dot_if(dot, whole);
+        pack_whole_squares(dot, pack);
+        dot_else(dot);
+    }
+    pack_partial_squares(dot, pack);
+    if (possible) dot_end(dot);
 }
 
 static bool is_adjacent(const TileValue *stride, TileScalar scalar) {
@@ -159,15 +209,15 @@ static bool is_adjacent(const TileValue *stride, TileScalar scalar) {
     return tile_value_integer(stride, &known) && known == tile_scalar_bytes(scalar);
 }
 
+int64_t dot_spare_rows(const Dot *dot) {
+    return is_adjacent(dot->a.row, dot->a.scalar) && dot->block_rows < dot->lanes ? dot->lanes - dot->block_rows : 0;
+}
+
 static void pack_any_rows(Dot *dot, const Run *run, void *state) {
-    const PackA *pack = state;
-    if (!run->offsets || !is_adjacent(dot->a.row, dot->a.scalar)) {
+    if (run->offsets && is_adjacent(dot->a.row, dot->a.scalar))
+        pack_squares(dot, state);
+    else
         pack_rows(dot, run, state);
-        return;
-    }
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, dot->lanes));
-    for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) pack_row_square(dot, pack, k, row);
-    dot_end(dot);
 }
 
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc) {
@@ -183,40 +233,58 @@ typedef struct PackB {
     TileValue *panels, *j0, *columns, *k0, *kc;
 } PackB;
 
-/* Row k of the block whose column j0 + j is the first; lanes out of the masks (NULL: none) are zero. */
-static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j,
+/* Row k of so many vectors of the block whose column j0 + j is the first; lanes out of the masks (NULL: none) are zero.
+ */
+static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j, int64_t vectors,
                            TileValue *const *masks) {
     TileValue *from = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
     from = dot_offset(dot, from, dot_multiply(dot, dot_add(dot, pack->j0, j), run->stride));
     TileValue *to = dot_offset(dot, pack->panels, dot_scale(dot, j, dot->depth * dot->bytes));
     to = dot_offset(dot, to, dot_multiply(dot, k, dot_vector_bytes(dot, dot->block_vectors)));
     if (!run->offsets) dot_prefetch(dot, dot_offset(dot, from, dot_scale(dot, dot->b.row, ROWS_AHEAD)));
-    for (int64_t v = 0; v < dot->block_vectors; v++) {
+    for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, from, dot_multiply(dot, run->stride, dot_lanes(dot, v)));
         TileValue *value = load_run(dot, run, at, masks ? masks[v] : NULL);
         tile_build_store(dot->builder, value, dot_offset(dot, to, dot_vector_bytes(dot, v)), NULL, 0);
     }
 }
 
-/* The block at j, of which some columns may be missing; rows from k on. */
-static void pack_block(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j) {
-    TileValue *masks[8];
+/* The last block, at j, which has not all of its columns; rows from k on. Where they are those of the narrow block, no
+ * other reads them. */
+static void pack_last_block(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j) {
+    TileValue *masks[8], *one = dot_i64(dot, 1);
+    if (dot->narrow_vectors) {
+        TileValue *columns = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, j);
+        dot_if(dot, dot_is_narrow(dot, columns));
+        copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, one), j, dot->narrow_vectors, NULL);
+        dot_end(dot);
+        dot_else(dot);
+    }
     for (int64_t v = 0; v < dot->block_vectors; v++)
         masks[v] = dot_mask(dot, dot_add(dot, j, dot_lanes(dot, v)), pack->columns);
-    copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, dot_i64(dot, 1)), j, masks);
+    copy_block_row(dot, run, pack, dot_for(dot, k, pack->kc, one), j, dot->block_vectors, masks);
     dot_end(dot);
+    if (dot->narrow_vectors) dot_end(dot);
 }
 
-/* Whole blocks row by row, as they lie in memory, then the last one under masks. */
-static void pack_adjacent(Dot *dot, const Run *run, const PackB *pack) {
+/* Rows from `first` on, which are some: whole blocks, row by row where that is how they lie in memory, then the last
+ * one. */
+static void pack_rows_of_blocks(Dot *dot, const Run *run, const PackB *pack, TileValue *first) {
     TileValue *rest = tile_emit_binary(dot->emitter, TILE_OP_REM, pack->columns, dot->block_columns);
     TileValue *whole = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, rest);
-    TileValue *k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, 1));
-    copy_block_row(dot, run, pack, k, dot_for(dot, dot_i64(dot, 0), whole, dot->block_columns), NULL);
+    TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *k, *j;
+    if (run->offsets) {
+        j = dot_for(dot, zero, whole, dot->block_columns);
+        k = dot_for(dot, first, pack->kc, one);
+    } else {
+        k = dot_for(dot, first, pack->kc, one);
+        j = dot_for(dot, zero, whole, dot->block_columns);
+    }
+    copy_block_row(dot, run, pack, k, j, dot->block_vectors, NULL);
     dot_end(dot);
     dot_end(dot);
     dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->columns));
-    pack_block(dot, run, pack, dot_i64(dot, 0), whole);
+    pack_last_block(dot, run, pack, first, whole);
     dot_end(dot);
 }
 
@@ -277,22 +345,17 @@ static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     dot_end(dot);
     dot_end(dot);
     clear_rest(dot, pack, whole);
-    j = dot_for(dot, zero, pack->columns, dot->block_columns);
-    pack_block(dot, run, pack, whole, j);
+    dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->kc));
+    pack_rows_of_blocks(dot, run, pack, whole);
     dot_end(dot);
 }
 
 static void pack_blocks(Dot *dot, const Run *run, void *state) {
     const PackB *pack = state;
-    if (!run->offsets) {
-        pack_adjacent(dot, run, pack);
-    } else if (is_adjacent(dot->b.row, dot->b.scalar)) {
+    if (run->offsets && is_adjacent(dot->b.row, dot->b.scalar))
         pack_transposed(dot, run, pack);
-    } else {
-        TileValue *zero = dot_i64(dot, 0);
-        pack_block(dot, run, pack, zero, dot_for(dot, zero, pack->columns, dot->block_columns));
-        dot_end(dot);
-    }
+    else
+        pack_rows_of_blocks(dot, run, pack, dot_i64(dot, 0));
 }
 
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {

@@ -128,16 +128,21 @@ static bool is_best_here(Vectoriser *v, TileOp *loop) {
 
 /* ---- how many lanes ---- */
 
+static void take_wider(const TileValue *value, unsigned *bytes) {
+    unsigned own = tile_scalar_bytes(value->type->scalar);
+    if (own > *bytes) *bytes = own;
+}
+
+/* Of what becomes vectors: what is stored does, also where it is the same in all lanes. */
 static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *bytes) {
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < op->region_count; i++) widest_in(strides, &op->regions[i], bytes);
         if (op->id == TILE_OP_RAND) *bytes = 8; /* it works on products of 64 bits */
+        if (op->id == TILE_OP_STORE) take_wider(tile_op_operand(op, 0), bytes);
         for (unsigned i = 0; i < op->result_count; i++) {
             TileValue *value = &op->results[i];
-            bool vector =
-                value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_STRIDE_VARYING;
-            if (vector && tile_scalar_bytes(value->type->scalar) > *bytes)
-                *bytes = tile_scalar_bytes(value->type->scalar);
+            if (value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_STRIDE_VARYING)
+                take_wider(value, bytes);
         }
     }
 }
@@ -163,15 +168,19 @@ static int64_t vectors_at_a_time(const TileOp *loop, bool far) {
     return far || (loop->result_count == 0 && is_long(loop)) ? 1 : VECTORS_AT_A_TIME;
 }
 
-static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop, int64_t *register_lanes) {
+/* *scalable: the lanes are times the length of the machine's vectors. So few iterations as 128 bits hold are such
+ * vectors on any machine, without a mask. */
+static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop, int64_t *register_lanes,
+                            bool *scalable) {
     unsigned bytes = 1;
     bool far = false;
     widest_in(strides, &loop->regions[0], &bytes);
     access_cost(strides, &loop->regions[0], &far);
     *register_lanes = (int64_t)v->context->target->vector_bytes / bytes;
+    *scalable = v->context->target->scalable && extent_of(loop) > *register_lanes;
     int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(loop, far) * *register_lanes);
     if (width > TILE_STRIPES) width = TILE_STRIPES;
-    if (v->context->target->scalable) {
+    if (*scalable) {
         while (width > *register_lanes && width > extent_of(loop)) width /= 2;
         return width;
     }
@@ -354,14 +363,26 @@ static void emit_tail_in_memory(Chunk *c, TileBuilder *b, TileValue *lo, TileVal
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
 }
 
+/* The last multiple of whole chunks at or below hi, counted from lo. */
+static TileValue *whole_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+    TileValue *zero = tile_build_i64(b, 0), *length = binary(b, TILE_OP_MAX, binary(b, TILE_OP_SUB, hi, lo), zero);
+    TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(c, b, c->groups));
+    return binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, whole));
+}
+
 /* What is left behind the main part: a loop over single registers, a quarter of the code, where the code is long
- * or nothing is carried. */
+ * or nothing is carried. How many scalable registers a tile has is not known, so there whole ones come first. */
 static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     unsigned carried = c->loop->result_count;
     bool several = c->width * c->groups > c->register_lanes;
     if (!carried && several) {
         Chunk narrow = *c;
         narrow.width = c->register_lanes;
+        if (c->scale) {
+            TileValue *end = whole_end(&narrow, b, lo, hi);
+            emit_chunk_loop(&narrow, b, lo, end, NULL, NULL);
+            lo = end;
+        }
         emit_chunk_loop(&narrow, b, lo, hi, NULL, hi);
     } else if (several && carried <= MOST_CARRIED && is_long(c->loop) && !carries_bools(c->loop)) {
         emit_tail_in_memory(c, b, lo, hi);
@@ -370,15 +391,56 @@ static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     }
 }
 
-/* Main part and tail. Stripes count from lane 0 of the tile, so a reduction that does not begin there masks every
- * chunk instead of shifting its lanes. A scalable vector has a power of two of lanes. */
+/* Stripes count from lane 0 of the tile, so a reduction that may begin elsewhere does not shift its lanes: chunks count
+ * from lane 0, too. One that holds `lo` but does not begin there has a mask, whole ones follow, then what is left has
+ * one: two phases, each of masked chunks and whole ones, some of these being none. */
+typedef struct Phases {
+    TileOp *loop;
+    TileBuilder inner;
+    TileValue *masked_lo, *masked_hi, *whole_lo, *whole_hi;
+} Phases;
+
+static TileValue *round_down(TileBuilder *b, TileValue *x, int64_t step) {
+    return binary(b, TILE_OP_AND, x, tile_build_i64(b, -step));
+}
+
+/* The accumulators are those of the phase until its end. */
+static Phases start_phases(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, int64_t step) {
+    unsigned count = (unsigned)c->groups * c->loop->result_count;
+    TileValue *up = binary(b, TILE_OP_ADD, lo, tile_build_i64(b, step - 1));
+    TileValue *begin = round_down(b, lo, step), *first = round_down(b, up, step);
+    TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, binary(b, TILE_OP_LT, lo, hi), hi, begin);
+    TileValue *last = binary(b, TILE_OP_MAX, first, round_down(b, end, step));
+    TileValue *head = binary(b, TILE_OP_MIN, first, end), *zero = tile_build_i64(b, 0);
+    Phases phases = {.loop =
+                         tile_build_for(b, zero, tile_build_i64(b, 2), tile_build_i64(b, 1), c->accumulators, count)};
+    TileBlock *body = &phases.loop->regions[0];
+    phases.inner = tile_builder_at_end(c->v->module, body);
+    phases.inner.location = b->location;
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = body->arguments[1 + i];
+    TileValue *is_first = binary(&phases.inner, TILE_OP_EQ, body->arguments[0], zero);
+    phases.masked_lo = tile_build_ternary(&phases.inner, TILE_OP_SELECT, is_first, begin, last);
+    phases.masked_hi = tile_build_ternary(&phases.inner, TILE_OP_SELECT, is_first, head, end);
+    phases.whole_lo = first;
+    phases.whole_hi = tile_build_ternary(&phases.inner, TILE_OP_SELECT, is_first, last, first);
+    return phases;
+}
+
+static void end_phases(Chunk *c, Phases *phases) {
+    unsigned count = (unsigned)c->groups * c->loop->result_count;
+    tile_build_end(&phases->inner, TILE_OP_YIELD, c->accumulators, count);
+    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &phases->loop->results[i];
+}
+
+/* Main part and tail. A scalable vector has a power of two of lanes. */
 static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     int64_t step = c->groups * c->width, first, last;
     bool constant = tile_value_integer(lo, &first) && tile_value_integer(hi, &last);
     if (in_stripes(c->loop) && !tile_value_is_integer(lo, 0)) {
-        TileValue *aligned = binary(b, TILE_OP_AND, lo, tile_build_i64(b, -step));
-        TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, binary(b, TILE_OP_LT, lo, hi), hi, aligned);
-        emit_chunk_loop(c, b, aligned, end, lo, hi);
+        Phases phases = start_phases(c, b, lo, hi, step);
+        emit_chunk_loop(c, &phases.inner, phases.masked_lo, phases.masked_hi, lo, hi);
+        emit_chunk_loop(c, &phases.inner, phases.whole_lo, phases.whole_hi, NULL, NULL);
+        end_phases(c, &phases);
         return;
     }
     if (constant && last > first && last - first == step && !c->scale) {
@@ -390,11 +452,7 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
         return;
     }
     TileValue *end = hi;
-    if (!constant || (last - first) % step || c->scale) {
-        TileValue *zero = tile_build_i64(b, 0), *length = binary(b, TILE_OP_MAX, binary(b, TILE_OP_SUB, hi, lo), zero);
-        TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(c, b, c->groups));
-        end = binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, whole));
-    }
+    if (!constant || (last - first) % step || c->scale) end = whole_end(c, b, lo, hi);
     emit_chunk_loop(c, b, lo, end, NULL, NULL);
     if (end != hi) emit_rest(c, b, end, hi);
 }
@@ -448,7 +506,7 @@ static void emit_rows(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValu
     inner.location = b->location;
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = made->regions[0].arguments[1 + i];
     TileValue *base = made->regions[0].arguments[0], *limit = whole ? NULL : stripes->hi;
-    TileValue *start = tile_value_is_integer(stripes->lo, 0) ? NULL : stripes->lo;
+    TileValue *start = whole || tile_value_is_integer(stripes->lo, 0) ? NULL : stripes->lo;
     if (clip) {
         TileValue *end = binary(&inner, TILE_OP_ADD, base, row);
         limit = limit ? binary(&inner, TILE_OP_MIN, limit, end) : end;
@@ -493,6 +551,11 @@ static void emit_stripe_chunks(Chunk *c, TileBuilder *b, const Stripes *stripes,
         TileValue *end = binary(&inner, TILE_OP_AND, length, row);
         emit_rows(c, &inner, stripes, stripe, zero, end, true, false);
         emit_rows(c, &inner, stripes, stripe, end, stripes->hi, false, false);
+    } else if (!clip) {
+        Phases phases = start_phases(c, &inner, stripes->lo, stripes->hi, stripes->count);
+        emit_rows(c, &phases.inner, stripes, stripe, phases.masked_lo, phases.masked_hi, false, false);
+        emit_rows(c, &phases.inner, stripes, stripe, phases.whole_lo, phases.whole_hi, true, false);
+        end_phases(c, &phases);
     } else {
         TileValue *aligned = binary(&inner, TILE_OP_AND, stripes->lo, row);
         TileValue *some = binary(&inner, TILE_OP_LT, stripes->lo, stripes->hi);
@@ -569,9 +632,9 @@ static void vectorise_loop(Vectoriser *v, TileOp *loop) {
     tile_strides_init(&strides, loop, v->context->scratch);
     TileBuilder b = tile_builder_before(v->module, loop);
     Chunk chunk = {.v = v, .strides = &strides, .loop = loop, .groups = 1};
-    chunk.width = choose_width(v, &strides, loop, &chunk.register_lanes);
-    if (v->context->target->scalable)
-        chunk.scale = &tile_build_op(&b, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1)->results[0];
+    bool scalable;
+    chunk.width = choose_width(v, &strides, loop, &chunk.register_lanes, &scalable);
+    if (scalable) chunk.scale = &tile_build_op(&b, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1)->results[0];
     TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
     if (in_stripes(loop) && !chunk.scale) {
         int64_t stripes = next_power(extent_of(loop));
@@ -623,6 +686,8 @@ static void make_for(Vectoriser *v, TileOp *loop) {
 
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
+        TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
+        if (unmasked) vectorise_loop(v, unmasked);
         vectorise_loop(v, loop);
     } else if (in_stripes(loop)) {
         v->failed = true;

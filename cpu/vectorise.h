@@ -2,6 +2,7 @@
  *   stride.c        how a value of a loop's body changes from one iteration to the next
  *   vector_body.c   a body for many iterations at once
  *   vectorise_fold.c  folds and scans in blocks
+ *   vectorise_masks.c  masks that are true for all iterations of a loop
  *   vectorise.c     which loops become vector loops, their main and tail parts, reductions */
 #ifndef TILE_CPU_VECTORISE_H
 #define TILE_CPU_VECTORISE_H
@@ -52,6 +53,10 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block);
 TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value);
 /* Can these ops be emitted by tile_lanes_block? Inner loops have uniform bounds and no stripes. */
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block);
+
+/* Where masks of a loop's accesses are known before it runs: makes an `if` that asks whether they are true throughout,
+ * with a copy of the loop without them, which it returns, and the loop itself. NULL where there are none. */
+TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop);
 
 /* Replaces a fold_loop; false where its body cannot be vectors. */
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop);

@@ -146,6 +146,24 @@ static void emit_fold_block(FoldLoop *f, TileBuilder *b, TileValue *base, const 
 
 /* ---- scans ---- */
 
+/* One step of a scan: each lane takes what `from` says is before it, the lanes that stay (from[i] == i) nothing. Which
+ * these are is known here, so no mask says it: of two vectors each lane is taken from the one or the other. */
+static Cells scan_step(const FoldLoop *f, TileBuilder *b, const Cells *cells, const int64_t *from) {
+    int64_t either[TILE_SCAN_BLOCK];
+    Cells left = cells_at(f, b, cells, from, f->width), result = {.full = NULL};
+    if (cells->full) {
+        for (int64_t i = 0; i < f->width; i++) either[i] = from[i] == i ? f->width + i : from[i];
+        TileValue *none = tile_build_integer(b, cells->full->type, 0);
+        left.full = tile_build_shuffle(b, cells->full, none, either, (unsigned)f->width);
+        return merge(f, b, &left, cells);
+    }
+    for (int64_t i = 0; i < f->width; i++) either[i] = from[i] == i ? f->width + i : i;
+    tile_build_combined(b, f->combiner, left.x, cells->x, result.x);
+    for (unsigned i = 0; i < f->count; i++)
+        result.x[i] = tile_build_shuffle(b, result.x[i], cells->x[i], either, (unsigned)f->width);
+    return result;
+}
+
 /* Each lane takes what is 1, 2, 4, .. lanes before it. */
 static Cells scan_lanes(const FoldLoop *f, TileBuilder *b, Cells cells) {
     for (int64_t distance = 1; distance < f->width; distance *= 2) {
@@ -154,16 +172,7 @@ static Cells scan_lanes(const FoldLoop *f, TileBuilder *b, Cells cells) {
             int64_t before = f->reverse ? i + distance : i - distance;
             from[i] = before >= 0 && before < f->width ? before : i;
         }
-        Cells left = cells_at(f, b, &cells, from, f->width);
-        TileValue *zero = tile_build_i64(b, 0), *by = tile_build_i64(b, distance), *has;
-        if (f->reverse)
-            has = mask_below(f, b, by, tile_build_i64(b, f->width));
-        else
-            has = tile_build_unary(b, TILE_OP_NOT, mask_below(f, b, zero, by));
-        left.full = left.full ? tile_build_binary(b, TILE_OP_AND, left.full, has) : has;
-        TileValue *full = cells.full;
-        cells = merge(f, b, &left, &cells);
-        if (!full) cells.full = NULL;
+        cells = scan_step(f, b, &cells, from);
     }
     return cells;
 }

@@ -1,0 +1,141 @@
+/* Masks that are true for all iterations of a loop.
+ *
+ * Before:
+ *     loop %lo, %hi {..} (%j: i64) {
+ *       %below = lt %j, %n : bool
+ *       %m = and %row_inside, %below : bool
+ *       %v = load %p, %m, %zero {parts = [mask, fill]} : f32
+ * After:
+ *     if %row_inside and %hi <= %n {
+ *       loop %lo, %hi {..} (%j: i64) {
+ *         %v = load %p : f32
+ *     } {
+ *       the loop as it was
+ *     }
+ * A mask that asks nothing but where indices of loops lie, and what does not change in the loop, is known before the
+ * loop runs. Inside of its tensor a tile is then read by whole vectors; one test for each run of the loop says whether
+ * it is. */
+#include "cpu/vectorise.h"
+
+/* ---- what masks ask ---- */
+
+/* Does the loop run between bounds that do not change in `around`? */
+static bool has_fixed_bounds(const TileOp *loop, const TileOp *around) {
+    return loop->id == TILE_OP_LOOP && tile_value_outside(tile_op_operand(loop, 0), around) &&
+           tile_value_outside(tile_op_operand(loop, 1), around);
+}
+
+/* The loop whose index the value is, `loop` or one in it. */
+static TileOp *loop_of_index(const TileOp *loop, const TileValue *value) {
+    TileOp *owner = value->op ? NULL : value->block->op;
+    if (!owner || value->index != 0 || tile_value_outside(value, loop)) return NULL;
+    return has_fixed_bounds(owner, loop) ? owner : NULL;
+}
+
+static bool is_conjunction(const TileOp *op) {
+    return op->id == TILE_OP_AND || (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_operand(op, 2), 0));
+}
+
+/* Is it index < bound or index >= bound? */
+static bool is_comparison(const TileOp *loop, const TileOp *op) {
+    if (op->id != TILE_OP_LT && op->id != TILE_OP_GE) return false;
+    return loop_of_index(loop, tile_op_operand(op, 0)) && tile_value_outside(tile_op_operand(op, 1), loop);
+}
+
+static bool is_known_before(const TileOp *loop, const TileValue *mask) {
+    if (tile_value_outside(mask, loop)) return true;
+    const TileOp *op = mask->op;
+    if (!op) return false;
+    if (is_conjunction(op))
+        return is_known_before(loop, tile_op_operand(op, 0)) && is_known_before(loop, tile_op_operand(op, 1));
+    return is_comparison(loop, op);
+}
+
+/* The mask of an access, where it is known before the loop; else NULL. */
+static TileValue *known_mask(const TileOp *loop, const TileOp *op) {
+    if ((op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
+    for (const TileOp *owner = op->block->op; owner != loop; owner = owner->block->op)
+        if (!has_fixed_bounds(owner, loop)) return NULL;
+    TileValue *mask = tile_op_operand(op, op->id == TILE_OP_LOAD ? 1 : 2);
+    return is_known_before(loop, mask) ? mask : NULL;
+}
+
+/* ---- before the loop ---- */
+
+/* y counts only where x is true: it may be poison elsewhere. */
+static TileValue *both(TileBuilder *b, TileValue *x, TileValue *y) {
+    if (!x || !y || x == y) return x ? x : y;
+    return tile_build_ternary(b, TILE_OP_SELECT, x, y, tile_build_bool(b, false));
+}
+
+/* Is the mask true in all iterations? They are some. */
+static TileValue *holds_throughout(TileBuilder *b, const TileOp *loop, TileValue *mask) {
+    if (tile_value_outside(mask, loop)) return mask;
+    TileValue *x = tile_op_operand(mask->op, 0), *y = tile_op_operand(mask->op, 1);
+    if (is_conjunction(mask->op)) return both(b, holds_throughout(b, loop, x), holds_throughout(b, loop, y));
+    const TileOp *counts = loop_of_index(loop, x);
+    if (mask->op->id == TILE_OP_LT) return tile_build_binary(b, TILE_OP_LE, tile_op_operand(counts, 1), y);
+    return tile_build_binary(b, TILE_OP_GE, tile_op_operand(counts, 0), y);
+}
+
+static TileValue *some_iterations(TileBuilder *b, const TileOp *loop) {
+    TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
+    int64_t first, last;
+    if (tile_value_integer(lo, &first) && tile_value_integer(hi, &last) && first < last) return NULL;
+    return tile_build_binary(b, TILE_OP_LT, lo, hi);
+}
+
+typedef struct Masks {
+    TileModule *module;
+    TileOp *loop;
+    TileBuilder *builder;
+    TileMap seen;
+    TileValue *condition; /* all of them are true throughout; NULL: there are none */
+} Masks;
+
+static void find_mask(TileOp *op, void *state) {
+    Masks *masks = state;
+    TileValue *mask = known_mask(masks->loop, op), *condition = NULL;
+    if (!mask || tile_map_get(&masks->seen, mask)) return;
+    tile_map_set(&masks->seen, mask, mask);
+    for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
+        condition = both(masks->builder, condition, some_iterations(masks->builder, owner));
+    condition = both(masks->builder, condition, holds_throughout(masks->builder, masks->loop, mask));
+    masks->condition = both(masks->builder, masks->condition, condition);
+}
+
+/* Of an access whose mask is true: the mask, and what other lanes would have got. */
+static void take_mask_off(TileOp *op, void *state) {
+    const Masks *masks = state;
+    if (!known_mask(masks->loop, op)) return;
+    unsigned first = op->id == TILE_OP_LOAD ? 1 : 2;
+    while (op->operand_count > first) tile_op_remove_operand(op, first);
+    tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
+}
+
+TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
+    TileBuilder b = tile_builder_before(context->module, loop);
+    Masks masks = {.module = context->module, .loop = loop, .builder = &b};
+    tile_map_init(&masks.seen, context->scratch);
+    tile_block_walk(&loop->regions[0], find_mask, &masks);
+    if (!masks.condition) return NULL;
+    const TileType **types = TILE_NEW_ARRAY(context->scratch, const TileType *, loop->result_count + 1u);
+    TileValue **results = TILE_NEW_ARRAY(context->scratch, TileValue *, loop->result_count + 1u);
+    for (unsigned i = 0; i < loop->result_count; i++) types[i] = loop->results[i].type;
+    TileValue *condition = both(&b, some_iterations(&b, loop), masks.condition);
+    TileOp *branch = tile_build_if(&b, condition, types, loop->result_count);
+    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], &branch->results[i]);
+    TileMap map;
+    tile_map_init(&map, context->scratch);
+    TileOp *loops[] = {tile_op_clone(context->module, loop, &map), loop};
+    tile_op_detach(loop);
+    for (unsigned r = 0; r < 2; r++) {
+        tile_op_append(loops[r], &branch->regions[r]);
+        TileBuilder end = tile_builder_at_end(context->module, &branch->regions[r]);
+        for (unsigned i = 0; i < loop->result_count; i++) results[i] = &loops[r]->results[i];
+        tile_build_end(&end, TILE_OP_YIELD, results, loop->result_count);
+    }
+    masks.loop = loops[0];
+    tile_block_walk(&loops[0]->regions[0], take_mask_off, &masks);
+    return loops[0];
+}

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lang/build.h"
+
 /* ---- threads ---- */
 
 static MlirValue special_register(Exporter *exporter, const char *name) {
@@ -51,14 +53,17 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
 /* ---- copies ---- */
 
 void export_copy_async(Exporter *exporter, const TileOp *op) {
-    const char *name = NULL;
-    switch (tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0)) {
-    case 4: name = "llvm.nvvm.cp.async.ca.shared.global.4.s"; break;
-    case 8: name = "llvm.nvvm.cp.async.ca.shared.global.8.s"; break;
-    default: name = "llvm.nvvm.cp.async.cg.shared.global.16.s"; break; /* past L1: others read the same from L2 */
-    }
-    export_intrinsic(exporter, name, no_type(),
-                     VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1), operand_of(exporter, op, 2)));
+    int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+    bool whole = tile_value_is_integer(tile_op_operand(op, 2), bytes);
+    /* 16 bytes go past L1: others read the same from L2. */
+    char name[64];
+    snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d%s", bytes == 16 ? "cg" : "ca", (int)bytes,
+             whole ? "" : ".s");
+    MlirValue to = operand_of(exporter, op, 0), from = operand_of(exporter, op, 1);
+    if (whole)
+        export_intrinsic(exporter, name, no_type(), VALUES(to, from));
+    else
+        export_intrinsic(exporter, name, no_type(), VALUES(to, from, operand_of(exporter, op, 2)));
 }
 
 void export_copy_commit(Exporter *exporter, const TileOp *op) {

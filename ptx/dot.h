@@ -38,9 +38,14 @@ static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
     return tile->row_bytes * tile->shape.extent[0];
 }
 /* What the row's number does to the numbers of its chunks, by exclusive or. It depends on three bits of the number,
- * and what it does for two numbers that have no bit in common is what both do. */
+ * and what it does for two numbers that have no bit in common is what both do. Words of 32 bits are also read one by
+ * one, two chunks of four rows at a time: there neighbouring rows differ by two chunks. */
+static inline bool gpu_turns_by_two(const GpuSharedTile *tile) {
+    return tile->log_chunks > 1 && tile_scalar_bytes(tile->scalar) == 4;
+}
 static inline int64_t gpu_chunk_turn(const GpuSharedTile *tile, int64_t row) {
-    return row >> (3 - tile->log_chunks) & ((INT64_C(1) << tile->log_chunks) - 1);
+    int64_t mask = (INT64_C(1) << tile->log_chunks) - 1, turn = row >> (3 - tile->log_chunks) & mask;
+    return gpu_turns_by_two(tile) ? (turn << 1 | turn >> (tile->log_chunks - 1)) & mask : turn;
 }
 
 #endif

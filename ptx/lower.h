@@ -164,7 +164,7 @@ typedef struct GpuPlaces {
     GpuSharedTile tile;
     TileLayout layout;
     unsigned axis[2];          /* of the layout, for the tile's rows and columns */
-    TileValue *rows, *column;  /* address of the thread's row; its bytes in that row */
+    TileValue *base, *offset;  /* pointer, and bytes to the thread's register 0 */
     TileValue *at[TILE_LANES]; /* addresses found so far, by what is exclusive-ored to the column */
 } GpuPlaces;
 GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,

@@ -188,52 +188,97 @@ static TileValue *fragment(Gpu *gpu, Operand *operand, uint32_t number) {
     return operand->fragments[number];
 }
 
-static int64_t index_of(const Operand *operand, unsigned axis, uint32_t number) {
-    return gpu_register_index(&operand->layout, axis, number * operand->registers);
+/* ---- the product ---- */
+
+/* An instruction: its sums, its operands' fragments. */
+typedef struct Step {
+    uint32_t sum, a, b;
+} Step;
+
+typedef struct Steps {
+    Step *items;
+    uint32_t count, last; /* from `last` on: those of the last k */
+} Steps;
+
+/* Where the fragments of an operand stand, along its own axis and k. */
+typedef struct Stand {
+    int64_t own, k;
+} Stand;
+
+static Stand *find_stands(Gpu *gpu, const Operand *operand) {
+    Stand *stands = TILE_NEW_ARRAY(gpu->arena, Stand, operand->count);
+    for (uint32_t i = 0; i < operand->count; i++)
+        stands[i] = (Stand){gpu_register_index(&operand->layout, operand->own, i * operand->registers),
+                            gpu_register_index(&operand->layout, operand->k, i * operand->registers)};
+    return stands;
 }
 
-/* The fragment at these places; every one is there. */
-static uint32_t find_fragment(const Operand *operand, int64_t own, int64_t k) {
+static uint32_t find_stand(const Stand *stands, int64_t own, int64_t k) {
     uint32_t number = 0;
-    while (index_of(operand, operand->own, number) != own || index_of(operand, operand->k, number) != k) number++;
+    while (stands[number].own != own || stands[number].k != k) number++;
     return number;
 }
 
-/* ---- the product ---- */
-
-static void load_step(Mma *mma, int64_t k) {
-    Operand *operands[] = {&mma->a, &mma->b};
-    for (unsigned o = 0; o < 2; o++)
-        for (uint32_t i = 0; i < operands[o]->count; i++)
-            if (index_of(operands[o], operands[o]->k, i) == k) fragment(mma->gpu, operands[o], i);
+/* The numbers of all sums, so that those that follow one another share the operand of which a warp has more blocks: of
+ * the other all fragments are held at a time, and of this one few. */
+static uint32_t *order_sums(const Mma *mma, uint32_t count) {
+    enum { SUMS = 4 };
+    uint32_t *order = TILE_NEW_ARRAY(mma->gpu->arena, uint32_t, count), columns = 1, at = 0;
+    while (columns < count &&
+           gpu_register_index(&mma->layout, 0, columns * SUMS) == gpu_register_index(&mma->layout, 0, 0))
+        columns++;
+    bool by_columns = count % columns == 0 && count / columns <= columns;
+    for (uint32_t i = 0; i < count; i++) order[i] = i;
+    if (!by_columns) return order;
+    for (uint32_t column = 0; column < columns; column++)
+        for (uint32_t row = 0; row < count / columns; row++) order[at++] = row * columns + column;
+    return order;
 }
 
-static void multiply_step(Mma *mma, int64_t k, TileValue **sums, uint32_t count) {
+static Steps plan_steps(const Mma *mma, uint32_t count) {
     enum { SUMS = 4 };
     Gpu *gpu = mma->gpu;
-    const TileAttribute *precision = tile_op_get(mma->op, TILE_ATTRIBUTE_PRECISION);
-    bool tf32 = mma->a.type->scalar == TILE_F32;
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t m = gpu_register_index(&mma->layout, 0, i * SUMS), n = gpu_register_index(&mma->layout, 1, i * SUMS);
-        TileValue *operands[] = {fragment(gpu, &mma->a, find_fragment(&mma->a, m, k)),
-                                 fragment(gpu, &mma->b, find_fragment(&mma->b, n, k)), sums[i]};
-        sums[i] = tile_op_result(tile_build_op(&gpu->b, TILE_OP_MMA, operands, 3, precision, tf32, NULL, 1), 0);
-    }
+    int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
+    uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
+    Steps steps = {TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count), 0, (trips - 1) * count};
+    Stand *a = find_stands(gpu, &mma->a), *b = find_stands(gpu, &mma->b);
+    for (uint32_t trip = 0; trip < trips; trip++)
+        for (uint32_t i = 0; i < count; i++) {
+            int64_t m = gpu_register_index(&mma->layout, 0, order[i] * SUMS),
+                    n = gpu_register_index(&mma->layout, 1, order[i] * SUMS);
+            steps.items[steps.count++] = (Step){order[i], find_stand(a, m, trip * step), find_stand(b, n, trip * step)};
+        }
+    return steps;
 }
 
-/* Operands of a step are loaded while the one before it is multiplied. */
+/* How far ahead of an instruction the fragments of others are loaded: as many instructions as a load takes time, and
+ * before the last ones all, so that from there on nothing is read from shared memory. */
+static uint32_t loaded_before(const Steps *steps, uint32_t at, uint32_t count) {
+    enum { AHEAD = 16 };
+    uint32_t begin = steps->last < count ? 0 : steps->last - count, ahead = AHEAD;
+    if (at >= begin && at - begin + 1 > ahead) ahead = at - begin + 1;
+    if (at >= steps->last) return steps->count;
+    return at + ahead < steps->count ? at + ahead : steps->count;
+}
+
 static TileValue *multiply(Mma *mma, TileValue *acc) {
     enum { SUMS = 4 };
     Gpu *gpu = mma->gpu;
-    uint32_t registers = tile_layout_registers(&mma->layout), count = registers / SUMS;
+    uint32_t registers = tile_layout_registers(&mma->layout), count = registers / SUMS, loaded = 0;
     TileValue **sums = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     TileValue **all = TILE_NEW_ARRAY(gpu->arena, TileValue *, registers);
+    const TileAttribute *precision = tile_op_get(mma->op, TILE_ATTRIBUTE_PRECISION);
+    bool tf32 = mma->a.type->scalar == TILE_F32;
     for (uint32_t i = 0; i < count; i++) sums[i] = pick(gpu, acc, i * SUMS, SUMS);
-    int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
-    load_step(mma, 0);
-    for (int64_t k = 0; k < extent; k += step) {
-        if (k + step < extent) load_step(mma, k + step);
-        multiply_step(mma, k, sums, count);
+    Steps steps = plan_steps(mma, count);
+    for (uint32_t at = 0; at < steps.count; at++) {
+        for (uint32_t end = loaded_before(&steps, at, count); loaded < end; loaded++) {
+            fragment(gpu, &mma->a, steps.items[loaded].a);
+            fragment(gpu, &mma->b, steps.items[loaded].b);
+        }
+        const Step *step = &steps.items[at];
+        TileValue *operands[] = {fragment(gpu, &mma->a, step->a), fragment(gpu, &mma->b, step->b), sums[step->sum]};
+        sums[step->sum] = tile_op_result(tile_build_op(&gpu->b, TILE_OP_MMA, operands, 3, precision, tf32, NULL, 1), 0);
     }
     for (uint32_t r = 0; r < registers; r++) all[r] = gpu_register(gpu, sums[r / SUMS], r % SUMS);
     return gpu_join(gpu, all, registers);

@@ -38,7 +38,13 @@ static TileValue *turned_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *
     TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
     if (!tile->log_chunks) return bytes;
     TileValue *turn = shift_right(gpu, row, 3 - tile->log_chunks);
-    turn = gpu_binary(gpu, TILE_OP_AND, turn, gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1));
+    TileValue *mask = gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1);
+    turn = gpu_binary(gpu, TILE_OP_AND, turn, mask);
+    if (gpu_turns_by_two(tile)) {
+        TileValue *twice = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, 2));
+        twice = gpu_binary(gpu, TILE_OP_OR, twice, shift_right(gpu, turn, tile->log_chunks - 1));
+        turn = gpu_binary(gpu, TILE_OP_AND, twice, mask);
+    }
     turn = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, CHUNK_BYTES));
     return gpu_binary(gpu, TILE_OP_XOR, bytes, turn);
 }
@@ -47,13 +53,27 @@ static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *po
     return tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
 }
 
+/* Takes the bytes that were added to a pointer off again. */
+static TileValue *split_pointer(Gpu *gpu, TileValue *pointer, TileValue **bytes) {
+    *bytes = NULL;
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD)); pointer = tile_op_operand(add, 0)) {
+        TileValue *more = tile_op_operand(add, 1);
+        *bytes = *bytes ? gpu_binary(gpu, TILE_OP_ADD, *bytes, more) : more;
+    }
+    return pointer;
+}
+
+/* What is added to the base is a multiple of the bytes of the chunks that change places, so that turning a row's chunks
+ * is an exclusive or with the whole sum. */
 GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed) {
     GpuPlaces places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
     TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
-              *column = gpu_thread_index(gpu, layout, places.axis[1]);
-    places.rows = row_address(gpu, tile, pointer, row);
-    places.column = turned_column(gpu, tile, row, column);
+              *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
+    TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
+    own = gpu_binary(gpu, TILE_OP_ADD, own, turned_column(gpu, tile, row, column));
+    places.base = split_pointer(gpu, pointer, &bytes);
+    places.offset = bytes ? gpu_binary(gpu, TILE_OP_ADD, bytes, own) : own;
     return places;
 }
 
@@ -67,9 +87,9 @@ TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
     int64_t chunk = (bytes / CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
     TileValue **at = &places->at[chunk];
     if (!*at) {
-        TileValue *column = places->column;
-        if (chunk) column = gpu_binary(gpu, TILE_OP_XOR, column, gpu_i64(gpu, chunk * CHUNK_BYTES));
-        *at = tile_build_ptr_add(&gpu->b, places->rows, column);
+        TileValue *offset = places->offset;
+        if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * CHUNK_BYTES));
+        *at = tile_build_ptr_add(&gpu->b, places->base, offset);
     }
     int64_t more = row * tile->row_bytes + (bytes & ~(turning * CHUNK_BYTES));
     return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
@@ -124,27 +144,16 @@ static TileValue *lies_in_chunks(Copy *copy) {
     return gpu_and(gpu, fits, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
 }
 
-static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *lane) {
-    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo),
-                   gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
-}
-
-static TileValue *lane_of(Copy *copy, unsigned axis, uint32_t reg) {
+/* Is every lane of the tile valid? One answer for the whole block. */
+static TileValue *is_whole(Copy *copy) {
     Gpu *gpu = copy->gpu;
-    TileValue *own = gpu_thread_index(gpu, &copy->access.layout, axis);
-    int64_t more = gpu_register_index(&copy->access.layout, axis, reg);
-    return more ? gpu_binary(gpu, TILE_OP_ADD, own, gpu_i64(gpu, more)) : own;
-}
-
-/* How many bytes of a register's chunk are valid. */
-static TileValue *valid_bytes(Copy *copy, uint32_t reg) {
-    Gpu *gpu = copy->gpu;
-    TileValue *row = gpu_and(gpu, copy->access.inside, is_valid(gpu, copy->dimension[0], lane_of(copy, 0, reg)));
-    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, lane_of(copy, 1, reg));
-    left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
-    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, CHUNK_BYTES)), gpu_i64(gpu, 0));
-    left = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, left, gpu_i64(gpu, 0));
-    return tile_build_convert(&gpu->b, left, TILE_I32);
+    TileValue *whole = copy->access.inside;
+    for (unsigned a = 0; a < 2; a++) {
+        TileValue *extent = gpu_i64(gpu, copy->tile.shape.extent[a]), *zero = gpu_i64(gpu, 0);
+        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, copy->dimension[a]->lo, zero));
+        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, copy->dimension[a]->hi, extent));
+    }
+    return whole;
 }
 
 /* Of a register, from that of the one before: what lies between them is the same for all threads, so that no thread has
@@ -161,24 +170,61 @@ static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uin
     return address;
 }
 
+static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *bytes) {
+    const TileAttribute size = {.key = TILE_ATTRIBUTE_BYTES, .integer = CHUNK_BYTES};
+    TileValue *operands[] = {to, from, bytes};
+    tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &size, 1, NULL, 0);
+}
+
+/* All chunks of a whole tile. */
 static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
     GpuPlaces places = gpu_places(gpu, copy->to, &copy->tile, layout, false);
     uint32_t elements = CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
-    const TileAttribute bytes = {.key = TILE_ATTRIBUTE_BYTES, .integer = CHUNK_BYTES};
+    TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), CHUNK_BYTES);
     TileValue *from = copy->access.base;
     for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
         if (r) from = next_address(copy, from, r, r - elements);
-        TileValue *operands[] = {gpu_place(&places, r), from, valid_bytes(copy, r)};
-        tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &bytes, 1, NULL, 0);
+        build_copy(gpu, gpu_place(&places, r), from, all);
     }
 }
 
-/* Element by element, in a loop: threads that follow one another take neighbours of a row. */
-static void copy_elements(Copy *copy) {
+static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *lane) {
+    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo),
+                   gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
+}
+
+/* Lanes of a row and column, their address, and what must hold whatever the row. */
+typedef struct Place {
+    TileValue *row, *column, *from, *to;
+} Place;
+
+/* A chunk of which some lanes are not valid: those of its row that are come first. */
+static void copy_part(Copy *copy, const Place *place) {
     Gpu *gpu = copy->gpu;
-    int64_t columns = copy->tile.shape.extent[1], threads = TILE_WARP_THREADS << gpu->log_warps;
+    TileValue *row = gpu_and(gpu, copy->access.inside, is_valid(gpu, copy->dimension[0], place->row));
+    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, place->column);
+    left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
+    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, CHUNK_BYTES)), gpu_i64(gpu, 0));
+    left = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, left, gpu_i64(gpu, 0));
+    build_copy(gpu, place->to, place->from, tile_build_convert(&gpu->b, left, TILE_I32));
+}
+
+static void copy_element(Copy *copy, const Place *place) {
+    Gpu *gpu = copy->gpu;
+    TileValue *mask = gpu_and(gpu, copy->access.inside, is_valid(gpu, copy->dimension[0], place->row));
+    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], place->column));
+    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
+    TileValue *zero = tile_build_bits(&gpu->b, type, 0);
+    TileValue *value = tile_build_load(&gpu->b, type, place->from, mask, zero, 0);
+    tile_build_store(&gpu->b, value, place->to, NULL, 0);
+}
+
+/* `width` lanes at a time, in a loop: threads that follow one another take neighbours of a row. */
+static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, const Place *place)) {
+    Gpu *gpu = copy->gpu;
+    int64_t columns = copy->tile.shape.extent[1] / width, threads = TILE_WARP_THREADS << gpu->log_warps;
     TileBuilder outer = gpu->b;
     TileOp *loop = tile_build_for(&outer, gpu->thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
                                   gpu_i64(gpu, threads), NULL, 0);
@@ -191,19 +237,22 @@ static void copy_elements(Copy *copy) {
     row = tile_build_bitcast(b, row, TILE_I64);
     TileValue *column = gpu_binary(gpu, TILE_OP_SUB, loop->regions[0].arguments[0],
                                    gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
-    TileValue *lanes[] = {row, column}, *from = copy->access.origin, *mask = copy->access.inside;
-    for (unsigned a = 0; a < 2; a++) {
-        from = tile_build_ptr_add(b, from, gpu_binary(gpu, TILE_OP_MUL, lanes[a], copy->dimension[a]->per_lane));
-        mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[a], lanes[a]));
-    }
-    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
-    TileValue *value = tile_build_load(b, type, from, mask, tile_build_bits(b, type, 0), 0);
-    TileValue *to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
-                                       turned_column(gpu, &copy->tile, row, column));
-    tile_build_store(b, value, to, NULL, 0);
+    if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
+    Place place = {.row = row, .column = column, .from = copy->access.origin};
+    place.from = tile_build_ptr_add(b, place.from, gpu_binary(gpu, TILE_OP_MUL, row, copy->dimension[0]->per_lane));
+    place.from = tile_build_ptr_add(b, place.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
+    place.to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
+                                  turned_column(gpu, &copy->tile, row, column));
+    body(copy, &place);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
 }
+
+static void copy_parts(Copy *copy) {
+    copy_in_loop(copy, CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_part);
+}
+
+static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, copy_element); }
 
 static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
     Gpu *gpu = copy->gpu;
@@ -216,17 +265,21 @@ static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
     gpu->b = outer;
 }
 
-static void copy_chunks_once(Copy *copy) {
-    Gpu *gpu = copy->gpu;
-    TileValue *first = gpu_holds_first_copy(gpu, &copy->access.layout);
-    if (!first) {
-        copy_chunks(copy);
-        return;
-    }
-    TileOp *choice = tile_build_if(&gpu->b, first, NULL, 0);
-    in_region(copy, &choice->regions[0], copy_chunks);
-    in_region(copy, &choice->regions[1], NULL);
+static void choose(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
+    TileOp *choice = tile_build_if(&copy->gpu->b, condition, NULL, 0);
+    in_region(copy, &choice->regions[0], then);
+    in_region(copy, &choice->regions[1], otherwise);
 }
+
+static void copy_chunks_once(Copy *copy) {
+    TileValue *first = gpu_holds_first_copy(copy->gpu, &copy->access.layout);
+    if (first)
+        choose(copy, first, copy_chunks, NULL);
+    else
+        copy_chunks(copy);
+}
+
+static void copy_whole_or_parts(Copy *copy) { choose(copy, is_whole(copy), copy_chunks_once, copy_parts); }
 
 void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
@@ -241,7 +294,5 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
         copy_elements(&copy);
         return;
     }
-    TileOp *choice = tile_build_if(&gpu->b, chunks, NULL, 0);
-    in_region(&copy, &choice->regions[0], copy_chunks_once);
-    in_region(&copy, &choice->regions[1], copy_elements);
+    choose(&copy, chunks, copy_whole_or_parts, copy_elements);
 }

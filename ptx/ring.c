@@ -112,6 +112,7 @@
  * Needs: gpu-blocks. Keeps: tile form. Cost: linear in the loops' bodies. */
 #include "lowering/memory.h"
 #include "ptx/copies.h"
+#include "ptx/loop.h"
 #include "ptx/passes.h"
 #include "ptx/target.h"
 
@@ -265,29 +266,6 @@ static void build_prologue(Ring *ring) {
     ring->b = outer;
 }
 
-/* The same loop with one more carried value, the slot. */
-static TileOp *add_slot(Ring *ring) {
-    TileOp *old = ring->loop;
-    unsigned count = old->operand_count - 3;
-    TileValue **carried = TILE_NEW_ARRAY(ring->context->scratch, TileValue *, count + 1);
-    for (unsigned i = 0; i < count; i++) carried[i] = tile_op_operand(old, 3 + i);
-    carried[count] = tile_build_i64(&ring->b, 0);
-    TileOp *loop = tile_build_for(&ring->b, tile_op_operand(old, 0), tile_op_operand(old, 1), tile_op_operand(old, 2),
-                                  carried, count + 1);
-    for (unsigned i = 0; i < old->attribute_count; i++) tile_op_set(ring->context->module, loop, old->attributes[i]);
-    tile_block_splice(&loop->regions[0], &old->regions[0]);
-    for (unsigned i = 0; i <= count; i++) {
-        loop->regions[0].arguments[i]->name = old->regions[0].arguments[i]->name;
-        tile_value_replace(old->regions[0].arguments[i], loop->regions[0].arguments[i]);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        loop->results[i].name = old->results[i].name;
-        tile_value_replace(&old->results[i], &loop->results[i]);
-    }
-    tile_op_erase(old);
-    return loop;
-}
-
 static void build_trip(Ring *ring) {
     TileBuilder *b = &ring->b;
     TileBlock *body = &ring->loop->regions[0];
@@ -316,7 +294,8 @@ static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop, con
     if (loop->id != TILE_OP_FOR || !find_loads(&ring)) return false;
     ring.b = tile_builder_before(context->module, loop);
     build_prologue(&ring);
-    ring.loop = add_slot(&ring);
+    TileValue *slot = tile_build_i64(&ring.b, 0);
+    ring.loop = gpu_loop_carry(context, loop, &slot, 1);
     build_trip(&ring);
     if (ring.b.error) *error = ring.b.error;
     return true;

@@ -1,0 +1,166 @@
+/* Purpose: begin the longest programs first, so that none is left over when all others have ended. Where the bound of a
+ * loop grows with the last number of a program, as with causal attention, the last number is counted down.
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
+ *                          %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 16} : i64
+ *       %none = const {value = 0.0} : f32[16, 16]
+ *       %0 = block : i64
+ *       %1 = add %begin, %0 : i64
+ *       %2 = block_count : i64
+ *       for %1, %end, %2 (%program: i64) {
+ *         %3 = bitcast %program : u64
+ *         %4 = bitcast %columns : u64
+ *         %5 = div %3, %4 : u64
+ *         %i = bitcast %5 : i64
+ *         %6 = mul %i, %columns : i64
+ *         %j = sub %program, %6 : i64
+ *         %7 = mul %j, %n : i64
+ *         %8 = add %7, %n : i64
+ *         %sum = for %zero, %8, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
+ *           %x = load_tile %a, %7, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *           %y = dot %x, %x, %acc : f32[16, 16]
+ *           yield %y
+ *         }
+ *         store_tile %c, %sum, %i, %one, %zero, %n, %7, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
+ *         %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 16} : i64
+ *       %none = const {value = 0.0} : f32[16, 16]
+ *       %0 = block : i64
+ *       %1 = add %begin, %0 : i64
+ *       %2 = block_count : i64
+ *       for %1, %end, %2 (%program: i64) {
+ *         %3 = bitcast %program : u64
+ *         %4 = bitcast %columns : u64
+ *         %5 = div %3, %4 : u64
+ *         %i = bitcast %5 : i64
+ *         %6 = mul %i, %columns : i64
+ *         %j = sub %program, %6 : i64
+ *         %7 = const {value = 1} : i64
+ *         %8 = sub %columns, %7 : i64
+ *         %9 = sub %8, %j : i64
+ *         %10 = mul %9, %n : i64
+ *         %11 = add %10, %n : i64
+ *         %sum = for %zero, %11, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
+ *           %x = load_tile %a, %10, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *           %y = dot %x, %x, %acc : f32[16, 16]
+ *           yield %y
+ *         }
+ *         store_tile %c, %sum, %i, %one, %zero, %n, %10, %one, %zero, %n {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: gpu-blocks. Keeps: tile form; each program of the whole grid runs once. Cost: linear in the loops of a
+ * program.
+ */
+#include "lang/build.h"
+#include "ptx/dot.h"
+#include "ptx/passes.h"
+
+enum { MOST_DEPTH = 12 };
+
+typedef struct Order {
+    TilePassContext *context;
+    TileFunc *func;
+    TileOp *loop;
+    TileValue *program, *columns; /* numbers of the last dimension */
+    TileValue *row, *column;
+    TileBuilder b;
+} Order;
+
+/* ---- the numbers of a program ---- */
+
+static TileOp *only_user(TileValue *value, TileOpId id) {
+    for (TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->id == id) return use->user;
+    return NULL;
+}
+
+/* bitcast, div, bitcast, mul, sub, as cpu-programs writes them. */
+static bool find_numbers(Order *order) {
+    order->program = order->loop->regions[0].arguments[0];
+    TileOp *bits = only_user(order->program, TILE_OP_BITCAST);
+    TileOp *quotient = bits ? only_user(&bits->results[0], TILE_OP_DIV) : NULL;
+    TileOp *row = quotient ? only_user(&quotient->results[0], TILE_OP_BITCAST) : NULL;
+    TileOp *column = only_user(order->program, TILE_OP_SUB);
+    if (!row || !column || tile_op_operand(quotient, 0) != &bits->results[0]) return false;
+    const TileOp *divisor = tile_value_def(tile_op_operand(quotient, 1), TILE_OP_BITCAST);
+    const TileOp *start = tile_value_def(tile_op_operand(column, 1), TILE_OP_MUL);
+    if (!divisor || !start || tile_op_operand(column, 0) != order->program) return false;
+    order->columns = tile_op_operand(divisor, 0);
+    order->row = &row->results[0];
+    order->column = &column->results[0];
+    return tile_op_operand(start, 0) == order->row && tile_op_operand(start, 1) == order->columns &&
+           tile_value_outside(order->columns, order->loop);
+}
+
+/* ---- long programs ---- */
+
+/* Is the value greater, or no less, for a greater `number`? `grows` is set where it depends on it at all. */
+static bool follows(const TileValue *value, const TileValue *number, unsigned depth, bool *grows) {
+    int64_t constant;
+    if (value == number) return *grows = true;
+    if (!value->op || !depth) return !value->op;
+    const TileOp *op = value->op;
+    if (op->id == TILE_OP_CONST || op->id == TILE_OP_DIM) return true;
+    if (op->operand_count != 2) return false;
+    const TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    bool of_y = false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_ADD:
+    case TILE_OP_MIN:
+    case TILE_OP_MAX: return follows(x, number, depth - 1, grows) && follows(y, number, depth - 1, grows);
+    case TILE_OP_SUB: return follows(x, number, depth - 1, grows) && follows(y, number, depth - 1, &of_y) && !of_y;
+    case TILE_OP_MUL: return tile_value_integer(y, &constant) && constant > 0 && follows(x, number, depth - 1, grows);
+    default: return false;
+    }
+}
+
+static bool is_longer_later(const Order *order) {
+    for (const TileOp *op = order->loop->regions[0].first; op; op = op->next) {
+        bool grows = false;
+        if (op->id == TILE_OP_FOR && follows(tile_op_operand(op, 1), order->column, MOST_DEPTH, &grows) && grows)
+            return true;
+    }
+    return false;
+}
+
+/* ---- the order ---- */
+
+static void build_order(Order *order) {
+    TileOp *old = order->column->op;
+    order->b = tile_builder_before(order->context->module, old->next);
+    TileValue *last = tile_build_binary(&order->b, TILE_OP_SUB, order->columns, tile_build_i64(&order->b, 1));
+    TileValue *column = tile_build_binary(&order->b, TILE_OP_SUB, last, order->column);
+    for (TileUse *use = order->column->first_use, *next; use; use = next) {
+        next = use->next;
+        if (use->user != column->op) tile_op_set_operand(use->user, use->index, column);
+    }
+}
+
+static TileOp *find_loop(const TileFunc *func) {
+    for (TileOp *op = func->body.first; op; op = op->next)
+        if (op->id == TILE_OP_FOR && tile_value_def(tile_op_operand(op, 2), TILE_OP_BLOCK_COUNT)) return op;
+    return NULL;
+}
+
+TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
+    Order order = {.context = context, .func = func, .loop = find_loop(func)};
+    if (!order.loop || !find_numbers(&order) || !is_longer_later(&order)) return TILE_RESULT_UNCHANGED;
+    build_order(&order);
+    if (order.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-order: %s", order.b.error);
+    return TILE_RESULT_CHANGED;
+}

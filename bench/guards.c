@@ -145,7 +145,7 @@ int main(int count, char **words) {
     static float memory[TENSORS][1024] __attribute__((aligned(64)));
     static int64_t shapes[SHAPES][RANK] = {{1, 2, 4, 16}, {1, 3, 5, 17}};
     static int64_t strides[SHAPES][RANK] = {{128, 64, 16, 1}, {255, 85, 17, 1}};
-    TileImageSource source = {compile, keep, NULL, NULL};
+    TileImageSource source = {.compile = compile, .destroy = keep};
     TileLibrary *library;
     TileThreadPool *pool;
     TileThreadPoolOptions one = {.struct_size = sizeof one, .threads = 1};

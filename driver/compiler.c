@@ -11,6 +11,10 @@
 #include "launch/options.h"
 #include "launch/settings.h"
 
+static void keep_text(TileArena *arena, const char **text) {
+    if (*text) *text = tile_arena_string(arena, *text, strlen(*text));
+}
+
 tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler **compiler) {
     TileCompilerOptions options;
     if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
@@ -31,9 +35,8 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     const char **paths = TILE_NEW_ARRAY(created->arena, const char *, options.import_path_count);
     for (size_t i = 0; i < options.import_path_count; i++)
         paths[i] = tile_arena_string(created->arena, options.import_paths[i], strlen(options.import_paths[i]));
-    const char *capability = created->settings.cpu_capability;
-    if (capability)
-        created->settings.cpu_capability = tile_arena_string(created->arena, capability, strlen(capability));
+    keep_text(created->arena, &created->settings.cpu_capability);
+    keep_text(created->arena, &created->settings.tuning);
     tile_arena_set_guard(created->arena, NULL);
     created->import_paths = paths;
     created->import_path_count = options.import_path_count;

@@ -53,6 +53,7 @@ typedef struct TileInput {
     unsigned vector_scale;
     uint64_t schedule_seed;
     const TileImageSignature *signatures;
+    const struct TileTunedKernel *tuned; /* for each signature, from tuning files; NULL: there are none */
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];
     _Atomic uint64_t masked; /* operations that the executor ran under a mask */
 } TileInput;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "driver/image.h"
+#include "driver/tuned.h"
 
 void tile_compiler_explain(TileCompiler *compiler, TileExplanation *explanation) {
     pthread_mutex_lock(&compiler->mutex);
@@ -31,6 +32,42 @@ static void explain_tensors(TileExplanation *explanation, const TileImageSignatu
                                       .used = code->need[i]};
         tile_list_push(explanation->arena, &explanation->tensors, tensor);
     }
+}
+
+/* ---- tune clauses ---- */
+
+const char *tile_tune_origin(const TileExplainedTune *tune) {
+    static const char *const names[] = {[TILE_TUNE_DEFAULT] = "the default",
+                                        [TILE_TUNE_SET] = "set",
+                                        [TILE_TUNE_MEASURED] = "measured",
+                                        [TILE_TUNE_PINNED] = "pinned"};
+    return names[tune->origin];
+}
+
+static bool is_set(const TileUnit *unit, const char *name) {
+    for (size_t i = 0; i < unit->lowering.binding_count; i++)
+        if (strcmp(unit->lowering.bindings[i].name, name) == 0) return true;
+    return false;
+}
+
+static tile_status explain_tunes(TileExplanation *explanation, TileUnit *unit, const TileImageSignature *signature,
+                                 const TileImageRequest *request) {
+    TileTunePoints chosen;
+    const TileTunedRow *row =
+        tile_tuned_row(unit->input, (uint32_t)(signature - unit->input->signatures), request->tuned);
+    if (!unit->item) return TILE_OK; /* a text of the IR has its constants */
+    TILE_TRY(tile_list_points(unit->diagnostics, unit->ast, unit->item, &unit->lowering, 1, &chosen));
+    for (size_t i = 0; i < chosen.names.count && chosen.points.count; i++) {
+        TileExplainedTune tune = {.name = keep(explanation, chosen.names.items[i]),
+                                  .value = chosen.points.items[0][i],
+                                  .origin = is_set(unit, chosen.names.items[i]) ? TILE_TUNE_SET : TILE_TUNE_DEFAULT};
+        if (row) {
+            tune.origin = row->pinned ? TILE_TUNE_PINNED : TILE_TUNE_MEASURED;
+            tune.file = keep(explanation, row->file);
+        }
+        tile_list_push(explanation->arena, &explanation->tunes, tune);
+    }
+    return TILE_OK;
 }
 
 /* ---- phases ---- */
@@ -139,6 +176,7 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     explanation->vector_bytes = target->vector_bytes;
     copy_files(explanation, unit->context);
     explain_tensors(explanation, signature, request, code);
+    TILE_TRY(explain_tunes(explanation, unit, signature, request));
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
     if (target->kind == TILE_TARGET_GPU) {

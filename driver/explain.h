@@ -26,6 +26,17 @@ typedef struct TileExplainedLoop {
     int64_t unroll;
 } TileExplainedLoop;
 
+/* A name of the tune clauses. */
+typedef struct TileExplainedTune {
+    const char *name;
+    int64_t value;
+    enum { TILE_TUNE_DEFAULT, TILE_TUNE_SET, TILE_TUNE_MEASURED, TILE_TUNE_PINNED } origin;
+    const char *file; /* the tuning file; else NULL */
+} TileExplainedTune;
+
+/* "the default", "set", "measured", "pinned" */
+const char *tile_tune_origin(const TileExplainedTune *tune);
+
 typedef struct TileExplainedPhase {
     const char *name;
     uint32_t threads;      /* of a block on a GPU; 0 on a CPU */
@@ -44,6 +55,7 @@ typedef struct TileExplanation {
     const char *const *files; /* by the number of a location */
     unsigned vector_bytes;    /* of the target's vectors */
     TILE_LIST(TileExplainedTensor) tensors;
+    TILE_LIST(TileExplainedTune) tunes;
     TILE_LIST(TileExplainedPhase) phases;
     char *ptx; /* GPUs */
 } TileExplanation;

@@ -17,6 +17,9 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
 tile_status tile_image_describe(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature, TileArena *arena,
                                 TileImageCode *code);
 
+/* The value that the launcher has for a static, as a binding. */
+TileBinding tile_static_binding(const TileImageSignature *signature, uint32_t index, int64_t value);
+
 /* The number of the parameter of this name, or -1. */
 int tile_image_parameter(const TileImageSignature *signature, const char *name);
 

@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "driver/image.h"
+#include "driver/tuned.h"
 #include "launch/clock.h"
 #include "launch/options.h"
 
@@ -18,19 +19,19 @@ typedef struct Demand {
     TileImageCode *code;
 } Demand;
 
-static TileBinding static_binding(const TileImageSignature *signature, uint32_t index, int64_t value) {
-    const TileImageStatic *fixed = &signature->statics[index];
-    TileBinding binding = {.name = fixed->name, .kind = TILE_BINDING_INTEGER, .integer = value};
-    TileHostType type = (TileHostType)signature->parameters[fixed->parameter].type;
-    if (fixed->axis >= 0) return binding;
-    if (type == TILE_HOST_BOOL) {
-        binding.kind = TILE_BINDING_BOOL;
-        binding.truth = value != 0;
-    } else if (tile_host_type_class(type) == TILE_HOST_CLASS_FLOAT) {
-        binding.kind = TILE_BINDING_FLOAT;
-        memcpy(&binding.number, &value, sizeof value);
+/* Constants of a search that nobody pinned are others when it is done anew. */
+static tile_status add_tuned(TileUnit *unit, const TileTunedRow *row, const char *kernel, TileBinding *bindings,
+                             size_t *count) {
+    if (!row) return TILE_OK;
+    if (unit->input->compiler->settings.deterministic && !row->pinned) {
+        tile_text_format(&unit->message,
+                         "%s has constants for such arguments in %s that are not pinned, which the setting "
+                         "`deterministic` refuses; pin them (`tilec tune --pin`), or set TILE_TUNING=off",
+                         kernel, row->file);
+        return TILE_UNSUPPORTED;
     }
-    return binding;
+    for (size_t i = 0; i < row->constant_count; i++) bindings[(*count)++] = row->constants[i];
+    return TILE_OK;
 }
 
 static tile_status build_demand(TileUnit *unit, void *state) {
@@ -41,18 +42,20 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     demand->code = NULL;
     TILE_TRY(tile_unit_list(unit, &program));
     const TileKernelInfo *kernel = &program.kernels.items[signature - unit->input->signatures];
-    TILE_LIST(TileBinding) bindings = {0};
-    for (uint32_t i = 0; i < signature->generic_count; i++) {
-        TileBinding binding = {.name = signature->generics[i].name,
-                               .kind = TILE_BINDING_TYPE,
-                               .type = (TileScalar)demand->request->generics[i]};
-        tile_list_push(unit->arena, &bindings, binding);
-    }
+    const TileTunedRow *row =
+        tile_tuned_row(unit->input, (uint32_t)(signature - unit->input->signatures), demand->request->tuned);
+    TileBinding *bindings = TILE_NEW_ARRAY(unit->arena, TileBinding,
+                                           TILE_MAX_GENERICS + TILE_MAX_STATICS + (row ? row->constant_count : 0));
+    size_t count = 0;
+    for (uint32_t i = 0; i < signature->generic_count; i++)
+        bindings[count++] = (TileBinding){.name = signature->generics[i].name,
+                                          .kind = TILE_BINDING_TYPE,
+                                          .type = (TileScalar)demand->request->generics[i]};
     for (uint32_t i = 0; i < signature->static_count; i++)
-        tile_list_push(unit->arena, &bindings, static_binding(signature, i, demand->request->statics[i]));
-    TILE_TRY(tile_unit_lower(unit, kernel, bindings.items, bindings.count));
-    return tile_image_build(unit, tile_unit_kernel(unit, kernel), signature, demand->request,
-                            &demand->code);
+        bindings[count++] = tile_static_binding(signature, i, demand->request->statics[i]);
+    TILE_TRY(add_tuned(unit, row, kernel->name, bindings, &count));
+    TILE_TRY(tile_unit_lower(unit, kernel, bindings, count));
+    return tile_image_build(unit, tile_unit_kernel(unit, kernel), signature, demand->request, &demand->code);
 }
 
 static tile_status compile_on_demand(void *state, uint32_t kernel, const TileImageRequest *request,
@@ -76,6 +79,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
     TILE_TRY(tile_unit_check(unit, &program));
     TILE_TRY(tile_unit_check_settings(unit, &program));
     TILE_TRY(tile_signatures_create(unit, &program, state));
+    TILE_TRY(tile_tuned_load(unit, &program));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
     return TILE_OK;
 }
@@ -102,7 +106,11 @@ static tile_status compile(TileCompiler *compiler, const char *text, size_t leng
         tile_input_destroy(input);
         return status;
     }
-    TileImageSource source = {compile_on_demand, destroy_input, input, &compiler->settings};
+    TileImageSource source = {.compile = compile_on_demand,
+                              .destroy = destroy_input,
+                              .state = input,
+                              .settings = &compiler->settings,
+                              .choose = input->tuned ? tile_tuned_choose : NULL};
     return tile_library_create(input->signatures, count, source, library);
 }
 

@@ -179,6 +179,8 @@ static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, cons
                                 .bindings = all.items,
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG};
+    unit->item = kernel->item;
+    unit->lowering = options;
     return tile_lower_kernel_for(unit->context, unit->diagnostics, unit->ast, kernel->item->name, &options,
                                  &unit->module);
 }

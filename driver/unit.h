@@ -13,16 +13,18 @@ typedef struct TileUnit {
     TileDiagnostics *diagnostics;
     TileAst *ast;
     TileContext *context;
-    TileModule *module;  /* of the kernel that was lowered last */
-    TileText message;    /* words for a failure that the diagnostics do not tell */
-    jmp_buf guard;       /* where memory that has run out leads */
-    TileBridge *bridge;  /* once code was emitted */
-    void *cached; /* of the disk cache; to be freed */
-    TileCode code;       /* emitted last */
-    uint64_t clock;      /* end of the last step */
-    TileRemarks remarks; /* of the passes, where they are asked for */
-    bool verify;         /* after every pass */
-    bool keep;           /* the body takes the unit: it is not destroyed */
+    TileModule *module;        /* of the kernel that was lowered last */
+    const TileItem *item;      /* which one */
+    TileLowerOptions lowering; /* and what with */
+    TileText message;          /* words for a failure that the diagnostics do not tell */
+    jmp_buf guard;             /* where memory that has run out leads */
+    TileBridge *bridge;        /* once code was emitted */
+    void *cached;              /* of the disk cache; to be freed */
+    TileCode code;             /* emitted last */
+    uint64_t clock;            /* end of the last step */
+    TileRemarks remarks;       /* of the passes, where they are asked for */
+    bool verify;               /* after every pass */
+    bool keep;                 /* the body takes the unit: it is not destroyed */
 } TileUnit;
 
 /* Parses the input with what it imports and calls `body`, which is given a tree without syntax errors. What is to

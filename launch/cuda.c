@@ -207,3 +207,34 @@ tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, const cha
 void tile_cuda_free(const TileCudaStream *on, void *memory) {
     if (memory) tile_cuda_driver()->free_async((uint64_t)(uintptr_t)memory, on->stream);
 }
+
+/* ---- time ---- */
+
+tile_status tile_cuda_timer_create(TileCudaTimer *timer, TileError *error) {
+    const TileCudaDriver *driver = tile_cuda_driver();
+    *timer = (TileCudaTimer){NULL, NULL};
+    tile_status status = tile_cuda_check(driver->event_create(&timer->begin, 0), "timer", error);
+    if (status == TILE_OK) status = tile_cuda_check(driver->event_create(&timer->end, 0), "timer", error);
+    if (status != TILE_OK) tile_cuda_timer_destroy(timer);
+    return status;
+}
+
+void tile_cuda_timer_destroy(TileCudaTimer *timer) {
+    if (timer->begin) tile_cuda_driver()->event_destroy(timer->begin);
+    if (timer->end) tile_cuda_driver()->event_destroy(timer->end);
+    *timer = (TileCudaTimer){NULL, NULL};
+}
+
+tile_status tile_cuda_timer_start(const TileCudaTimer *timer, void *stream, TileError *error) {
+    return tile_cuda_check(tile_cuda_driver()->event_record(timer->begin, stream), "timer", error);
+}
+
+tile_status tile_cuda_timer_stop(const TileCudaTimer *timer, void *stream, double *seconds, TileError *error) {
+    const TileCudaDriver *driver = tile_cuda_driver();
+    float milliseconds = 0;
+    TILE_TRY(tile_cuda_check(driver->event_record(timer->end, stream), "timer", error));
+    TILE_TRY(tile_cuda_check(driver->event_synchronize(timer->end), "timer", error));
+    TILE_TRY(tile_cuda_check(driver->event_elapsed(&milliseconds, timer->begin, timer->end), "timer", error));
+    *seconds = (double)milliseconds * 1e-3;
+    return TILE_OK;
+}

@@ -41,8 +41,21 @@ tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, const cha
                                TileError *error);
 void tile_cuda_free(const TileCudaStream *on, void *memory);
 
+/* Two points in the order of a stream, of the device whose context is current, and the time between them by the
+ * device's own clock. */
+typedef struct TileCudaTimer {
+    void *begin, *end;
+} TileCudaTimer;
+tile_status tile_cuda_timer_create(TileCudaTimer *timer, TileError *error);
+void tile_cuda_timer_destroy(TileCudaTimer *timer);
+tile_status tile_cuda_timer_start(const TileCudaTimer *timer, void *stream, TileError *error);
+/* Waits for all that was queued since. */
+tile_status tile_cuda_timer_stop(const TileCudaTimer *timer, void *stream, double *seconds, TileError *error);
+
 /* Compute capability of a device as 10 * major + minor; 0 where there is none. */
 int tile_cuda_capability(int device);
+/* "NVIDIA H200"; false where there is none. */
+bool tile_cuda_device_name(int device, char *name, size_t size);
 /* NULL: the driver is there and has a device. Else why not; static. */
 const char *tile_cuda_why_not(void);
 

@@ -16,6 +16,7 @@ static const struct {
     {"cuDeviceGetCount", offsetof(TileCudaDriver, device_count)},
     {"cuDeviceGet", offsetof(TileCudaDriver, device_get)},
     {"cuDeviceGetAttribute", offsetof(TileCudaDriver, device_attribute)},
+    {"cuDeviceGetName", offsetof(TileCudaDriver, device_name)},
     {"cuCtxGetCurrent", offsetof(TileCudaDriver, context_current)},
     {"cuCtxGetDevice", offsetof(TileCudaDriver, context_device)},
     {"cuCtxPushCurrent_v2", offsetof(TileCudaDriver, context_push)},
@@ -37,6 +38,11 @@ static const struct {
     {"cuMemcpyHtoD_v2", offsetof(TileCudaDriver, copy_to)},
     {"cuMemcpyDtoH_v2", offsetof(TileCudaDriver, copy_from)},
     {"cuStreamSynchronize", offsetof(TileCudaDriver, synchronize)},
+    {"cuEventCreate", offsetof(TileCudaDriver, event_create)},
+    {"cuEventDestroy_v2", offsetof(TileCudaDriver, event_destroy)},
+    {"cuEventRecord", offsetof(TileCudaDriver, event_record)},
+    {"cuEventSynchronize", offsetof(TileCudaDriver, event_synchronize)},
+    {"cuEventElapsedTime", offsetof(TileCudaDriver, event_elapsed)},
     {"cuGetErrorName", offsetof(TileCudaDriver, error_name)},
     {"cuGetErrorString", offsetof(TileCudaDriver, error_text)},
 };
@@ -119,6 +125,11 @@ int tile_cuda_capability(int device) {
     if (driver.device_attribute(&major, CAPABILITY_MAJOR, handles[device]) != TILE_CUDA_SUCCESS) return 0;
     bool known = driver.device_attribute(&minor, CAPABILITY_MINOR, handles[device]) == TILE_CUDA_SUCCESS;
     return known ? 10 * major + minor : 0;
+}
+
+bool tile_cuda_device_name(int device, char *name, size_t size) {
+    if (tile_cuda_why_not() || device < 0 || device >= device_count) return false;
+    return driver.device_name(name, (int)size, handles[device]) == TILE_CUDA_SUCCESS;
 }
 
 tile_status tile_cuda_device(int device, int *handle, TileError *error) {

@@ -15,6 +15,7 @@ typedef struct TileCudaDriver {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int ordinal);
     int (*device_attribute)(int *value, int attribute, int device);
+    int (*device_name)(char *name, int length, int device);
     int (*context_current)(void **context);
     int (*context_device)(int *device);
     int (*context_push)(void *context);
@@ -38,6 +39,11 @@ typedef struct TileCudaDriver {
     int (*copy_to)(uint64_t memory, const void *host, size_t bytes);
     int (*copy_from)(void *host, uint64_t memory, size_t bytes);
     int (*synchronize)(void *stream);
+    int (*event_create)(void **event, unsigned flags);
+    int (*event_destroy)(void *event);
+    int (*event_record)(void *event, void *stream);
+    int (*event_synchronize)(void *event);
+    int (*event_elapsed)(float *milliseconds, void *begin, void *end);
     int (*error_name)(int result, const char **name);
     int (*error_text)(int result, const char **text);
 } TileCudaDriver;

@@ -252,18 +252,22 @@ typedef struct TileImageRequest {
     uint8_t generics[TILE_MAX_GENERICS]; /* TileHostType */
     int64_t statics[TILE_MAX_STATICS];   /* integers; the bits of a double for float scalars */
     uint64_t facts[TILE_MAX_PARAMETERS];
+    uint32_t tuned;   /* which of the source's sets of constants, counted from 1; 0: the text's own */
     bool provisional; /* served by general code for the time being */
     bool missed;      /* there was no code for it */
 } TileImageRequest;
 
 /* Compiles; called from any thread, several at once for different requests. A failure may set *report, which is NULL
  * before. `compile` is NULL where the kernels have all the code that they will ever have (linked.c). */
+typedef struct TileView TileView; /* launch/argument.h */
 typedef struct TileImageSource {
     tile_status (*compile)(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
                            TileReport **report);
     void (*destroy)(void *state);
     void *state;
     const TileSettings *settings; /* NULL: those of the environment */
+    /* The request's `tuned` for these arguments, the rest of it but for the facts being given; NULL: always 0. */
+    uint32_t (*choose)(void *state, uint32_t kernel, const TileImageRequest *request, const TileView *views);
 } TileImageSource;
 
 /* Takes the source, also on failure. Signatures are borrowed from it. */

@@ -134,7 +134,7 @@ static tile_status fill_library(TileArena **arena, const TileLinked *object, Til
     TILE_TRY(read_image(*arena, object, &image, &signatures));
     uint32_t target = choose_target(&image);
     if (target == image.target_count) return refuse_cpu(&image, error);
-    TileImageSource source = {NULL, destroy_arena, *arena, NULL};
+    TileImageSource source = {.destroy = destroy_arena, .state = *arena};
     *arena = NULL;
     TILE_TRY(tile_library_create(signatures, image.kernel_count, source, library));
     for (uint32_t i = 0; i < image.kernel_count; i++) {

@@ -26,7 +26,8 @@ static TileVariant *find(const TileKernel *kernel, const TileImageRequest *reque
 }
 
 static bool same_instance(const TileImageSignature *signature, const TileImageRequest *a, const TileImageRequest *b) {
-    return memcmp(a->generics, b->generics, signature->generic_count * sizeof *a->generics) == 0 &&
+    return a->tuned == b->tuned &&
+           memcmp(a->generics, b->generics, signature->generic_count * sizeof *a->generics) == 0 &&
            memcmp(a->statics, b->statics, signature->static_count * sizeof *a->statics) == 0;
 }
 

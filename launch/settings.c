@@ -61,6 +61,7 @@ bool tile_settings_merge(TileSettings *settings, const TileSettings *given) {
     if (!tile_options_read(settings, sizeof *settings, given)) return false;
     settings->struct_size = sizeof *settings;
     if (!settings->cpu_capability) settings->cpu_capability = setting_text("TILE_CPU_CAPABILITY");
+    if (!settings->tuning) settings->tuning = setting_text("TILE_TUNING");
     if (!settings->on_miss) settings->on_miss = read_on_miss();
     if (settings->variant_limit < 1) settings->variant_limit = read_limit();
     if (settings->variant_limit > MOST_VARIANTS) settings->variant_limit = MOST_VARIANTS;

@@ -42,7 +42,7 @@ void tile_variant_evict(TileVariant *variant) {
 /* ---- finding ---- */
 
 static bool same_instance(const TileImageSignature *signature, const TileImageRequest *a, const TileImageRequest *b) {
-    uint64_t differ = 0;
+    uint64_t differ = a->tuned ^ b->tuned;
     for (uint32_t i = 0; i < signature->generic_count; i++) differ |= a->generics[i] ^ b->generics[i];
     for (uint32_t i = 0; i < signature->static_count; i++) differ |= (uint64_t)(a->statics[i] ^ b->statics[i]);
     return differ == 0;
@@ -74,7 +74,7 @@ static bool take_serving(const TileKernel *kernel, TileVariant *variant, const T
 static _Atomic(TileVariant *) *find_slot(TileKernel *kernel, const TileImageRequest *request, const TileView *views) {
     const TileImageSignature *signature = kernel->signature;
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t hash = 0;
+    uint64_t hash = request->tuned;
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         uint64_t asked = atomic_load_explicit(&kernel->asked[i], memory_order_relaxed);
         hash = (hash ^ (views[i].word & asked)) * factor;
@@ -95,7 +95,9 @@ static void read_statics(const TileImageSignature *signature, const TileView *vi
 
 void tile_variant_request(const TileKernel *kernel, const TileView *views, TileImageRequest *request) {
     const TileImageSignature *signature = kernel->signature;
+    const TileImageSource *source = &kernel->library->source;
     read_statics(signature, views, request);
+    request->tuned = source->choose ? source->choose(source->state, kernel->index, request, views) : 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
     request->provisional = request->missed = false;
 }

@@ -661,6 +661,8 @@ void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span);
 /* check_bindings.c: generics, static values and tune names of a kernel, from the options. False when reported. */
 bool tile_bind_generics(TileChecker *c, const TileItem *kernel);
 bool tile_bind_tunes(TileChecker *c, const TileItem *kernel);
+/* See tile_list_points; generics are bound. */
+bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, TileTunePoints *found);
 TileScalar tile_stand_in_type(uint32_t types, bool second);
 const TileBinding *tile_find_binding(const TileChecker *c, const char *name);
 /* A static dimension or scalar of this name. */

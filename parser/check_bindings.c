@@ -217,19 +217,28 @@ static void note_target_names(TileChecker *c, const Point *point) {
     }
 }
 
+/* False when reported. */
+static bool check_where(TileChecker *c, const TileTune *tune, bool *holds) {
+    *holds = true;
+    if (!tune->where) return true;
+    TileMeaning m = tile_check_condition(c, tune->where);
+    if (tile_is_error(&m)) return false;
+    if (!m.constant) return tile_fail(c, NOT_CONSTANT, tune->where->span, "`where` of a tune clause"), false;
+    *holds = m.bits != 0;
+    return true;
+}
+
 static bool bind_tune(TileChecker *c, const TileTune *tune) {
     enum { MOST_POINTS = 65536 };
     Point point;
+    bool holds;
     if (!read_candidates(c, tune, &point)) return false;
     size_t bounds = c->bounds.count;
     for (unsigned tried = 0; tried < MOST_POINTS; tried++) {
         bind_point(c, &point);
         note_target_names(c, &point);
-        if (!tune->where) return true;
-        TileMeaning m = tile_check_condition(c, tune->where);
-        if (tile_is_error(&m)) return false;
-        if (!m.constant) return tile_fail(c, NOT_CONSTANT, tune->where->span, "`where` of a tune clause"), false;
-        if (m.bits) return true;
+        if (!check_where(c, tune, &holds)) return false;
+        if (holds) return true;
         tile_scope_cut(c, bounds);
         if (!next_point(&point)) break;
     }
@@ -256,6 +265,54 @@ bool tile_bind_tunes(TileChecker *c, const TileItem *kernel) {
         if (ok && for_target(c, tune)) ok = bind_tune(c, tune) && ok;
     }
     return ok;
+}
+
+/* ---- all points ---- */
+
+typedef struct Search {
+    TileChecker *checker;
+    const TileItem *kernel;
+    size_t most;
+    TileTunePoints *found;
+    TILE_LIST(int64_t) values; /* of the clauses so far */
+} Search;
+
+/* The clauses from this one on, each with all its points that `where` admits. */
+static bool search_points(Search *search, size_t clause) {
+    TileChecker *c = search->checker;
+    const TileItem *kernel = search->kernel;
+    while (clause < kernel->tunes.count && !for_target(c, &kernel->tunes.items[clause])) clause++;
+    if (clause == kernel->tunes.count) {
+        size_t bytes = search->values.count * sizeof *search->values.items;
+        tile_list_push(c->arena, &search->found->points, tile_arena_copy(c->arena, search->values.items, bytes));
+        return true;
+    }
+    const TileTune *tune = &kernel->tunes.items[clause];
+    size_t bounds = c->bounds.count, values = search->values.count;
+    Point point;
+    bool holds;
+    if (!read_candidates(c, tune, &point)) return false;
+    do {
+        bind_point(c, &point);
+        if (!check_where(c, tune, &holds)) return false;
+        for (size_t i = 0; i < tune->names.count; i++)
+            tile_list_push(c->arena, &search->values, point.values[i][point.at[i]]);
+        if (holds && !search_points(search, clause + 1)) return false;
+        tile_scope_cut(c, bounds);
+        search->values.count = values;
+    } while (search->found->points.count < search->most && next_point(&point));
+    return true;
+}
+
+bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, TileTunePoints *found) {
+    Search search = {.checker = c, .kernel = kernel, .most = most, .found = found};
+    *found = (TileTunePoints){.names = {0}};
+    for (size_t i = 0; i < kernel->tunes.count; i++) {
+        const TileTune *tune = &kernel->tunes.items[i];
+        for (size_t k = 0; k < tune->names.count && for_target(c, tune); k++)
+            tile_list_push(c->arena, &found->names, tune->names.items[k].name);
+    }
+    return search_points(&search, 0);
 }
 
 /* ---- superfluous bindings ---- */

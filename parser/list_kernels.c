@@ -118,6 +118,7 @@ static bool list_tune(Lister *l, const TileTune *tune, TileKernelInfo *info) {
     for (size_t i = 0; i < tune->names.count; i++) {
         const TileTuneName *name = &tune->names.items[i];
         TileKernelTune row = {.name = name->name, .target = tune->target};
+        if (tune->where) row.where = flat_text(l, tune->where->span);
         for (size_t k = 0; k < name->candidates.count; k++) {
             int64_t value;
             if (!tile_check_constant(c, name->candidates.items[k], "a candidate", &value)) return false;
@@ -269,21 +270,44 @@ void tile_list_exported(TileArena *arena, TileProgramInfo *program) {
     }
 }
 
-tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) {
+/* A checker that looks at headers, without options. False where memory does not suffice. */
+static bool begin_listing(TileChecker *c, TileDiagnostics *diagnostics, const TileAst *ast) {
     static const TileLowerOptions none = {0};
-    *out = (TileProgramInfo){0};
     TileContext *context = tile_ir_context_create();
     TileModule *module = context ? tile_module_create(context) : NULL;
     if (!module) {
         tile_ir_context_destroy(context);
-        return TILE_OUT_OF_MEMORY;
+        return false;
     }
+    tile_checker_init(c, context, diagnostics, ast->arena, ast, &none);
+    c->module = module;
+    c->func = tile_func_create(module, "list", TILE_FUNC_DEVICE, TILE_FORM_TILE);
+    c->builder = tile_builder_at_end(module, &c->func->body);
+    c->representative = true;
+    return true;
+}
+
+static void end_listing(TileChecker *c) {
+    tile_module_destroy(c->module);
+    tile_ir_context_destroy(c->context);
+}
+
+tile_status tile_list_points(TileDiagnostics *diagnostics, const TileAst *ast, const TileItem *kernel,
+                             const TileLowerOptions *options, size_t most, TileTunePoints *out) {
     TileChecker c;
-    tile_checker_init(&c, context, diagnostics, ast->arena, ast, &none);
-    c.module = module;
-    c.func = tile_func_create(module, "list", TILE_FUNC_DEVICE, TILE_FORM_TILE);
-    c.builder = tile_builder_at_end(module, &c.func->body);
-    c.representative = true;
+    TileFrame frame = {.item = kernel, .ast = ast};
+    if (!begin_listing(&c, diagnostics, ast)) return TILE_OUT_OF_MEMORY;
+    c.options = options;
+    c.frame = &frame;
+    bool ok = tile_bind_generics(&c, kernel) && tile_search_points(&c, kernel, most, out);
+    end_listing(&c);
+    return ok ? TILE_OK : TILE_INVALID_SOURCE;
+}
+
+tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, TileProgramInfo *out) {
+    *out = (TileProgramInfo){0};
+    TileChecker c;
+    if (!begin_listing(&c, diagnostics, ast)) return TILE_OUT_OF_MEMORY;
     Lister lister = {.checker = &c, .arena = ast->arena, .ast = ast};
     tile_map_init(&lister.kernels, ast->arena);
     tile_map_init(&lister.exports, ast->arena);
@@ -298,7 +322,6 @@ tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, 
     for (size_t i = 0; i < ast->items.count; i++)
         for (size_t k = 0; k < ast->items.items[i]->exports.count; k++)
             ok = list_export(&lister, &ast->items.items[i]->exports.items[k], out) && ok;
-    tile_module_destroy(module);
-    tile_ir_context_destroy(context);
+    end_listing(&c);
     return ok ? TILE_OK : TILE_INVALID_SOURCE;
 }

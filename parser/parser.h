@@ -96,7 +96,8 @@ typedef struct TileKernelParameter {
 typedef struct TileKernelTune {
     const char *name, *target; /* target NULL for all */
     TILE_LIST(int64_t) candidates;
-    int64_t value; /* of the default point */
+    int64_t value;     /* of the default point */
+    const char *where; /* of its clause, on one line; NULL for none */
 } TileKernelTune;
 
 typedef struct TileKernelInfo {
@@ -157,6 +158,19 @@ tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnos
 tile_status tile_lower_kernel(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
                               const char *kernel, const TileBinding *bindings, size_t count,
                               TileModule **out) TILE_MUST_CHECK;
+
+/* ---- what can be tuned ---- */
+
+/* Points of a kernel's tune clauses for one target: for each of `names`, in the order of the text, a value. */
+typedef struct TileTunePoints {
+    TILE_LIST(const char *) names;
+    TILE_LIST(const int64_t *) points;
+} TileTunePoints;
+
+/* Those that `where` admits, the default first, and no more than `most`; of names and generics that the options bind
+ * only the value that they have. In the arena of the tree. */
+tile_status tile_list_points(TileDiagnostics *diagnostics, const TileAst *ast, const TileItem *kernel,
+                             const TileLowerOptions *options, size_t most, TileTunePoints *out) TILE_MUST_CHECK;
 
 /* ---- tests ---- */
 

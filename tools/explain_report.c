@@ -126,8 +126,20 @@ static void print_cpu_phase(const TileExplanation *explanation, const TileExplai
     for (size_t i = 0; i < phase->loops.count; i++) print_loop(explanation, &phase->loops.items[i]);
 }
 
+/* Names that come from one place on one line. */
+static void print_tunes(const TileExplanation *explanation) {
+    for (size_t i = 0; i < explanation->tunes.count; i++) {
+        const TileExplainedTune *tune = &explanation->tunes.items[i];
+        bool first = i == 0 || tune[-1].origin != tune->origin;
+        bool last = i + 1 == explanation->tunes.count || tune[1].origin != tune->origin;
+        printf("%s%s = %" PRId64, first ? "  constants: " : ", ", tune->name, tune->value);
+        if (last) printf(" (%s%s%s)\n", tile_tune_origin(tune), tune->file ? ": " : "", tune->file ? tune->file : "");
+    }
+}
+
 void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFigures *figures, const char *missing) {
     printf("%s for %s\n", explanation->kernel, explanation->target);
+    print_tunes(explanation);
     for (size_t i = 0; i < explanation->tensors.count; i++) print_tensor(&explanation->tensors.items[i]);
     for (size_t i = 0; i < explanation->phases.count; i++) {
         const TileExplainedPhase *phase = &explanation->phases.items[i];
@@ -224,6 +236,16 @@ void tile_explain_print_json(const TileExplanation *explanation, const TileAssem
     print_member("{", "kernel", explanation->kernel);
     print_member(", ", "target", explanation->target);
     if (missing) print_member(", ", "assembly_unknown", missing);
+    printf(",\n  \"constants\": [");
+    for (size_t i = 0; i < explanation->tunes.count; i++) {
+        const TileExplainedTune *tune = &explanation->tunes.items[i];
+        print_member(i ? ", {" : "{", "name", tune->name);
+        printf(", \"value\": %" PRId64, tune->value);
+        print_member(", ", "origin", tile_tune_origin(tune));
+        if (tune->file) print_member(", ", "file", tune->file);
+        printf("}");
+    }
+    printf("]");
     printf(",\n  \"tensors\": [\n");
     for (size_t i = 0; i < explanation->tensors.count; i++) {
         const TileExplainedTensor *tensor = &explanation->tensors.items[i];

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static double now_by(TileClock clock) {
+double tile_clock_now(TileClock clock) {
     struct timespec now;
     clock_gettime(clock == TILE_CLOCK_OF_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -21,10 +21,10 @@ double tile_median(double *values, int count) {
 
 /* Seconds of one run, or a negative number. */
 static double sample_once(TileCandidate *candidate, TileClock clock, int repeats) {
-    double start = now_by(clock);
+    double start = tile_clock_now(clock);
     for (int i = 0; i < repeats; i++)
         if (!candidate->run(candidate->state)) return -1;
-    return (now_by(clock) - start) / repeats;
+    return (tile_clock_now(clock) - start) / repeats;
 }
 
 bool tile_measure(TileCandidate *candidates, int count, TileClock clock, int rounds, double sample) {

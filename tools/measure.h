@@ -17,6 +17,9 @@ typedef struct TileCandidate {
  * wall, which is right for work in several threads or processes. */
 typedef enum TileClock { TILE_CLOCK_OF_THREAD, TILE_CLOCK_ON_WALL } TileClock;
 
+/* Seconds since some moment in the past. */
+double tile_clock_now(TileClock clock);
+
 /* Runs each candidate once untimed, then `rounds` rounds; a sample repeats the work for at least `sample` seconds.
  * False when a candidate fails. */
 bool tile_measure(TileCandidate *candidates, int count, TileClock clock, int rounds, double sample);

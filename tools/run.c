@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "driver/compile.h"
+#include "driver/tuned.h"
 #include "lang/scalar.h"
 #include "tools/npy.h"
 #include "tools/program.h"
@@ -192,8 +193,26 @@ static int compare_results(TileProgram *program, const TileArray *copies) {
     return failed;
 }
 
+/* Constants of a tuning file are the reference's too: sums depend on the sizes of tiles. A GPU's are for clauses that
+ * the reference does not have. */
+static void add_tuned(TileProgram *program, TileCompileOptions *options) {
+    const TileTunedRow *row =
+        tile_kernel_is_gpu(program->kernel)
+            ? NULL
+            : tile_tuned_for(program->library, program->kernel, tile_program_args(program), program->argument_count);
+    TileArena *arena = program->session->arena;
+    if (!row) return;
+    TileSetting *settings = TILE_NEW_ARRAY(arena, TileSetting, options->setting_count + row->constant_count);
+    memcpy(settings, options->settings, options->setting_count * sizeof *settings);
+    for (size_t i = 0; i < row->constant_count; i++)
+        settings[options->setting_count++] = (TileSetting){
+            row->constants[i].name, tile_arena_format(arena, "%lld", (long long)row->constants[i].integer)};
+    options->settings = settings;
+}
+
 static int run_reference(TileProgram *program, TileProgramArgument *twin) {
     TileCompileOptions options = program->options;
+    add_tuned(program, &options);
     TileReport *report = NULL;
     TileLibrary *library = NULL;
     TileKernel *kernel = NULL;

@@ -79,6 +79,7 @@ int tile_command_doc(TileSession *session, char **words, int count);
 int tile_command_completions(TileSession *session, char **words, int count);
 int tile_command_man(TileSession *session, char **words, int count);
 int tile_command_backends(TileSession *session, char **words, int count);
+int tile_command_tune(TileSession *session, char **words, int count);
 int tile_command_cache(TileSession *session, char **words, int count);
 int tile_command_help(TileSession *session, char **words, int count);
 

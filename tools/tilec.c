@@ -108,6 +108,21 @@ static const TileOption bench_options[] = {
     {NULL, NULL, NULL},
 };
 
+static const TileOption tune_options[] = {
+    TARGET_OPTION,
+    {"--seconds", "N", "ends after so many seconds, and the next run goes on; 600 if not given"},
+    {"--again", NULL, "measures anew what was measured before"},
+    {"--file", "FILE", "the tuning file, instead of the one beside the compiled code"},
+    {"--list", NULL, "shows what the tuning file has"},
+    {"--export", "FILE", "writes the tuning file's rows to FILE"},
+    {"--import", "FILE", "adds the rows of FILE"},
+    {"--pin", "FILE", "adds the rows of FILE, and no search replaces them"},
+    {"--forget", "KERNEL", "removes the kernel's rows"},
+    {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
+    BUILD_OPTIONS,
+    {NULL, NULL, NULL},
+};
+
 static const TileOption explain_options[] = {
     TARGET_OPTION,
     {"--format", "text|json", "the form of what is said"},
@@ -138,6 +153,14 @@ static const TileCommand commands[] = {
      "data that a kernel updates in place goes on from run to run.\n"
      "Example: tilec bench stdlib/softmax.tile:softmax x=rand:f32[N,1000] y=@ N=16,256,4096 --plot=softmax.svg\n",
      tile_command_bench, bench_options},
+    {"tune", "FILE[:KERNEL] ARG=..", "measure the choices of a tune clause and keep the best",
+     ARGUMENT_HELP "Each point of the clause that `where` admits is compiled, and takes turns with the best so far until the\n"
+                   "difference is certain or too small to matter. The best is kept for such types, static values, sizes up\n"
+                   "to the next power of two, and device, and later launches use it: see docs/tuning.md. Ctrl-C ends a\n"
+                   "search, and the next run goes on. GPUs are measured by their own clock. Nothing is written to files of\n"
+                   "arguments; data that a kernel updates in place goes on from run to run.\n"
+                   "Example: tilec tune stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@\n",
+     tile_command_tune, tune_options},
     {"explain", "FILE[:KERNEL] ARG=..", "say what was decided for a kernel, a target and arguments",
      ARGUMENT_HELP "Nothing runs, so any target will do. Says what the arguments offer and what of it the code relies on; on\n"
                    "CPUs, for each loop without another one in it, its vectors, its loads and stores, and unrolling; on GPUs\n"

@@ -257,10 +257,12 @@ typedef struct TileSettings {
     TileOnMiss on_miss;         /* TILE_ON_MISS; WAIT */
     int variant_limit;          /* TILE_VARIANT_LIMIT: specialised variants for the same types and static values; 8 */
     uint32_t log;               /* TILE_LOG, as in "guards,compile"; of TileLog */
-    bool deterministic;         /* TILE_DETERMINISTIC=1: kernels that add floats atomically are refused */
+    bool deterministic;         /* TILE_DETERMINISTIC=1: kernels that add floats atomically, and constants of tuning
+                                   files that are not pinned, are refused */
     TilePrint log_print;        /* gets lines of the log; NULL: the error stream */
     void *log_host;
-    bool allow_tf32; /* TILE_ALLOW_TF32=1: GPUs may round the f32 operands of any dot to tf32, as dot[tf32] does */
+    bool allow_tf32;    /* TILE_ALLOW_TF32=1: GPUs may round the f32 operands of any dot to tf32, as dot[tf32] does */
+    const char *tuning; /* TILE_TUNING: a tuning file whose constants win; "off": none is read */
 } TileSettings;
 
 /* The settings of this process; struct_size is the caller's. */

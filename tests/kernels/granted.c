@@ -56,6 +56,7 @@ bool grant_to_library(TileLibrary *library, Grant grant) {
     *granted = (Granted){library, library->source, grant};
     library->source.compile = compile;
     library->source.destroy = destroy;
+    library->source.choose = NULL;
     library->source.state = granted;
     return true;
 }

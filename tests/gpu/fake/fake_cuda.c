@@ -41,6 +41,7 @@ enum {
     LIBRARIES = 64,
     KERNELS = 8,
     MEMORIES = 256,
+    EVENTS = 16,
     LAUNCHES = 1024,
     FUNCTIONS = 64,
     NAME_BYTES = 64,
@@ -62,6 +63,10 @@ typedef struct Library {
     bool used;
     Kernel kernels[KERNELS];
 } Library;
+typedef struct Event {
+    bool used;
+    double time; /* of the device's clock, milliseconds */
+} Event;
 typedef struct Memory {
     char *data;
     size_t bytes;
@@ -79,6 +84,8 @@ static struct {
     int stream_count;
     Library libraries[LIBRARIES];
     Memory memories[MEMORIES];
+    Event events[EVENTS];
+    double clock; /* a thread takes a nanosecond */
     struct {
         char name[NAME_BYTES];
         int calls;
@@ -211,6 +218,13 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case SHARED_OPT_IN: *value = fake.shared; break;
     default: return end(refuse(CUDA_ERROR_INVALID_VALUE));
     }
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuDeviceGetName(char *name, int length, int device) {
+    CALL();
+    if (device < 0 || device >= fake.devices) return end(refuse(CUDA_ERROR_INVALID_DEVICE));
+    snprintf(name, (size_t)length, "Fake GPU");
     return end(CUDA_SUCCESS);
 }
 
@@ -457,6 +471,46 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
     FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
     *launch = (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, grid_x, block_x, shared_bytes, {0}};
     for (unsigned i = 0; i < fake.expected; i++) memcpy(&launch->parameters[i], parameters[i], 8);
+    fake.clock += 1e-6 * grid_x * block_x;
+    return end(CUDA_SUCCESS);
+}
+
+/* ---- events ---- */
+
+EXPORT int cuEventCreate(void **event, unsigned flags) {
+    CALL();
+    if (!current() || flags) return end(refuse(CUDA_ERROR_INVALID_CONTEXT));
+    Event *made = fake.events;
+    while (made < fake.events + EVENTS && made->used) made++;
+    if (made == fake.events + EVENTS) return end(CUDA_ERROR_OUT_OF_MEMORY);
+    *made = (Event){.used = true};
+    fake.state.events++;
+    *event = made;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuEventDestroy_v2(void *event) {
+    CALL();
+    ((Event *)event)->used = false;
+    fake.state.events--;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuEventRecord(void *event, void *stream) {
+    CALL();
+    if (!fits(stream)) return end(refuse(CUDA_ERROR_INVALID_HANDLE));
+    ((Event *)event)->time = fake.clock;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuEventSynchronize(void *event) {
+    CALL_THAT_WAITS();
+    return end(((Event *)event)->used ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_HANDLE));
+}
+
+EXPORT int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
+    CALL();
+    *milliseconds = (float)(((Event *)second)->time - ((Event *)first)->time);
     return end(CUDA_SUCCESS);
 }
 

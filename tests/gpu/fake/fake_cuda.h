@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 typedef struct FakeCudaState {
-    int allocations, libraries; /* alive */
+    int allocations, libraries, events; /* alive */
     int primary_references[4];
     int context_depth; /* of the calling thread's stack */
     int calls;         /* of any function but those that ask for an error's words */

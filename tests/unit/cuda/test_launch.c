@@ -99,7 +99,7 @@ static void *allocate(int device) {
 static void set(Scene *scene, int device) {
     scene->extent = N;
     if (!scene->maker.ptx) scene->maker.ptx = "ptx";
-    TileImageSource source = {compile, forget, &scene->maker, NULL};
+    TileImageSource source = {.compile = compile, .destroy = forget, .state = &scene->maker};
     cr_assert(tile_library_create(&signature, 1, source, &scene->library) == TILE_OK);
     scene->kernel = tile_library_kernel_at(scene->library, 0);
     scene->x = tensor(scene, device, allocate(device));
@@ -120,6 +120,7 @@ static void strike(Scene *scene) {
     FakeCudaState state = fake_cuda_state();
     cr_expect(state.allocations == 0, "%d allocations", state.allocations);
     cr_expect(state.libraries == 0, "%d libraries", state.libraries);
+    cr_expect(state.events == 0, "%d events", state.events);
     cr_expect(state.context_depth == 0, "%d contexts on the stack", state.context_depth);
     cr_expect(state.violations == 0, "%d calls that a driver refuses", state.violations);
     for (int i = 0; i < 4; i++) cr_expect(state.primary_references[i] <= 1);
@@ -249,6 +250,29 @@ Test(cuda, a_remembered_launch_refuses_what_a_new_one_would) {
     TileKernelStats stats;
     tile_kernel_stats(scene.kernel, &stats);
     cr_expect(stats.launches == 2, "%d launches", (int)stats.launches);
+    strike(&scene);
+}
+
+/* ---- the device's clock ---- */
+
+Test(cuda, a_timer_measures_by_the_devices_clock) {
+    Scene scene = {0};
+    TileCudaScope scope;
+    TileCudaTimer timer;
+    double seconds = 0;
+    set(&scene, 0);
+    cr_assert(tile_cuda_enter(0, NULL, &scope, NULL) == TILE_OK);
+    cr_assert(tile_cuda_timer_create(&timer, &scene.error) == TILE_OK);
+    cr_assert(tile_cuda_timer_start(&timer, NULL, &scene.error) == TILE_OK);
+    cr_assert(launch(&scene) == TILE_OK);
+    cr_assert(tile_cuda_timer_stop(&timer, NULL, &seconds, &scene.error) == TILE_OK);
+    cr_expect(seconds > 0.99e-9 * N * (128 + 64) && seconds < 1.01e-9 * N * (128 + 64), "%g s", seconds);
+    fake_cuda_fail("cuEventSynchronize", 1, 719);
+    cr_expect(tile_cuda_timer_stop(&timer, NULL, &seconds, &scene.error) == TILE_DRIVER);
+    tile_cuda_timer_destroy(&timer);
+    fake_cuda_fail("cuEventCreate", 2, 2);
+    cr_expect(tile_cuda_timer_create(&timer, &scene.error) == TILE_OUT_OF_MEMORY);
+    tile_cuda_leave(&scope);
     strike(&scene);
 }
 

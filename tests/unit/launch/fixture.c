@@ -96,7 +96,8 @@ static void keep_state(void *state) { (void)state; }
 
 TileLibrary *make_library(const TileImageSignature *signature, Compiler *compiler) {
     TileLibrary *library = NULL;
-    TileImageSource source = {compile, keep_state, compiler, compiler->settings};
+    TileImageSource source = {
+        .compile = compile, .destroy = keep_state, .state = compiler, .settings = compiler->settings};
     return tile_library_create(signature, 1, source, &library) == TILE_OK ? library : NULL;
 }
 

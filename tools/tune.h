@@ -1,0 +1,33 @@
+/* What the files of tilec tune share. */
+#ifndef TILE_TOOLS_TUNE_H
+#define TILE_TOOLS_TUNE_H
+
+#include "driver/tuned.h"
+#include "tools/program.h"
+
+typedef struct TileTuneOptions {
+    const char *file; /* NULL: the search's own */
+    double seconds;   /* the most that all of it may take */
+    uint64_t seed;
+    bool again; /* what was measured before counts for nothing */
+} TileTuneOptions;
+
+/* tune_search.c: measures the points of the program's kernel. Returns an exit status. */
+int tile_tune_search(TileProgram *program, const TileTuneOptions *options);
+
+/* tune_file.c: changes a tuning file that other processes may be changing too: it is read, changed and written under a
+ * lock, and is there as it was or as it is then. */
+typedef void (*TileTuneChange)(void *state, TileTuning *tuning);
+tile_status tile_tune_update(TileArena *arena, const char *path, TileTuneChange change, void *state, TileText *error);
+/* The file, or where `given` is NULL the search's own; NULL where nothing is kept. */
+const char *tile_tune_path(TileArena *arena, const char *given);
+/* The commands that measure nothing; each returns an exit status. `path` may be NULL where nothing is kept. */
+int tile_tune_list(TileSession *session, const char *path);
+int tile_tune_export(TileSession *session, const char *path, const char *to);
+int tile_tune_import(TileSession *session, const char *path, const char *from, bool pin);
+int tile_tune_forget(TileSession *session, const char *path, const char *kernel);
+
+/* "1.234 ms" */
+const char *tile_tune_time(TileArena *arena, double seconds);
+
+#endif

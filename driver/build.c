@@ -324,8 +324,9 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     const TileInput *input = unit->input;
     bool executed = !input->target || (input->flags & TILE_COMPILE_EMULATE);
     TileCodeKey key;
-    bool kept = input->compiler->cache && !executed && !is_foreign(unit) && !unit->verify &&
-                tile_cached_key(unit, kernel, signature, request, &key);
+    /* The cache knows nothing of what passes of other projects do. */
+    bool kept = input->compiler->cache && !input->compiler->passes.count && !executed && !is_foreign(unit) &&
+                !unit->verify && tile_cached_key(unit, kernel, signature, request, &key);
     if (kept && restore(unit, signature, &key, built)) return TILE_OK;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
     TileExplanation *explanation = input->compiler->explanation;

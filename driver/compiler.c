@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/own_pass.h"
 #include "driver/unit.h"
 #include "lang/text.h"
 #include "launch/clock.h"
@@ -43,8 +44,14 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     created->cache = tile_code_cache_open(NULL, 0);
     atomic_store(&created->references, 1);
     pthread_mutex_init(&created->mutex, NULL);
-    *compiler = created;
-    return TILE_OK;
+    tile_status status = TILE_OK;
+    for (size_t i = 0; i < options.pass_count && status == TILE_OK; i++)
+        status = tile_compiler_add_pass(created, options.passes[i], NULL);
+    if (status == TILE_OK)
+        *compiler = created;
+    else
+        tile_compiler_destroy(created);
+    return status;
 }
 
 void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale) {
@@ -61,6 +68,7 @@ void tile_compiler_destroy(TileCompiler *compiler) {
     for (int i = 0; i < compiler->idle_count; i++) tile_bridge_destroy(compiler->idle[i]);
     pthread_mutex_destroy(&compiler->mutex);
     tile_code_cache_close(compiler->cache);
+    tile_own_pass_unload(compiler);
     tile_arena_destroy(compiler->arena);
     free(compiler);
 }

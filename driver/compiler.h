@@ -28,7 +28,9 @@ struct TileCompiler {
     const TileForeign *foreign; /* see tile_compiler_emulate */
     unsigned vector_scale;
     uint64_t schedule_seed;
-    TileExplanation *explanation; /* see tile_compiler_explain */
+    TileExplanation *explanation;           /* see tile_compiler_explain */
+    TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/own_pass.h */
+    TILE_LIST(void *) plugins;              /* the shared objects of some */
 };
 
 void tile_compiler_retain(TileCompiler *compiler);

@@ -6,6 +6,7 @@
 
 #include "cpu/passes.h"
 #include "driver/ir_text.h"
+#include "driver/own_pass.h"
 #include "launch/clock.h"
 #include "ptx/passes.h"
 
@@ -212,10 +213,15 @@ static tile_status gpu_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     return status == TILE_OK ? TILE_OK : TILE_INTERNAL;
 }
 
+static tile_status target_pipeline(TileUnit *unit, TilePipeline *pipeline) {
+    TILE_TRY(is_gpu(unit) ? gpu_pipeline(unit, pipeline) : tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
+    tile_own_pass_place(unit->input->compiler, unit->arena, pipeline);
+    return TILE_OK;
+}
+
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
-    if (is_gpu(unit)) return gpu_pipeline(unit, pipeline);
+    if (unit->input->target) return target_pipeline(unit, pipeline);
     TILE_TRY(tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
-    if (unit->input->target) return TILE_OK;
     /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */
     size_t count = 0;
     while (count < pipeline->count && strcmp(pipeline->items[count]->name, "contract")) count++;
@@ -223,9 +229,13 @@ tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     return TILE_OK;
 }
 
+static bool is_of_target(const TilePassInfo *pass) {
+    return strcmp(pass->folder, "lowering") != 0 && strcmp(pass->folder, TILE_OWN_FOLDER) != 0;
+}
+
 size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
     size_t count = 0;
-    while (count < pipeline->count && strcmp(pipeline->items[count]->folder, "lowering") == 0) count++;
+    while (count < pipeline->count && !is_of_target(pipeline->items[count])) count++;
     return count;
 }
 

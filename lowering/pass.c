@@ -136,6 +136,7 @@ static tile_status check_result(Run *run, const TilePassInfo *info, TileResult r
 
 static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *func) {
     TilePassContext *context = run->context;
+    context->info = info;
     context->func = func;
     double start = now();
     TileResult result = info->run(context, func);

@@ -11,6 +11,8 @@
 
 typedef enum TileResult { TILE_RESULT_UNCHANGED, TILE_RESULT_CHANGED, TILE_RESULT_FAILED } TileResult;
 
+typedef struct TilePassInfo TilePassInfo;
+
 /* What the user asked of the compiler, as far as passes care. */
 typedef struct TilePassSettings {
     bool no_contract; /* leave products and sums apart */
@@ -43,10 +45,11 @@ typedef struct TilePassContext {
     TileArena *scratch;
     const TileTarget *target; /* NULL where no machine is chosen: passes that need one then fail */
     TilePassSettings settings;
-    TileFunc *func;       /* the function that the running pass was given */
-    TileRemarks *remarks; /* where remarks go; NULL where nobody asks */
-    tile_status failure;  /* set by tile_pass_fail */
-    TileText message;     /* why a pass failed */
+    const TilePassInfo *info; /* the running pass */
+    TileFunc *func;           /* the function that it was given */
+    TileRemarks *remarks;     /* where remarks go; NULL where nobody asks */
+    tile_status failure;      /* set by tile_pass_fail */
+    TileText message;         /* why a pass failed */
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
@@ -58,11 +61,11 @@ TileResult tile_pass_fail(TilePassContext *context, tile_status status, const Ti
 
 typedef TileResult (*TilePassFunction)(TilePassContext *context, TileFunc *func);
 
-typedef struct TilePassInfo {
+struct TilePassInfo {
     const char *name, *folder, *doc;
     uint8_t input, output; /* forms (TILE_FORM_*) of the functions that it takes and leaves */
     TilePassFunction run;
-} TilePassInfo;
+};
 
 /* The passes of one folder, or of another project. */
 typedef struct TilePassTable {

@@ -26,13 +26,13 @@ done
 cat >"$work/sizes.c" <<'TEXT'
 #include <stdio.h>
 #include <tile/build.h>
-#include <tile/ir.h>
+#include <tile/pass.h>
 #include <tile/linked.h>
 #define SIZE(type) printf("sizeof %s %zu\n", #type, sizeof(type));
 int main(void) {
     SIZE(TileArg) SIZE(TileBuildOptions) SIZE(TileBuildSource) SIZE(TileCompileOptions) SIZE(TileCompilerOptions)
     SIZE(TileEmitOptions) SIZE(TileError) SIZE(TileIrIndex) SIZE(TileIrTypeInfo) SIZE(TileKernelStats) SIZE(TileLaunchOptions) SIZE(TileLinked)
-    SIZE(TileParameterInfo) SIZE(TileSetting) SIZE(TileSettings) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
+    SIZE(TileParameterInfo) SIZE(TilePass) SIZE(TileSetting) SIZE(TileSettings) SIZE(TileTargetInfo) SIZE(TileThreadPoolOptions)
     return 0;
 }
 TEXT

@@ -67,10 +67,10 @@ static int print_stage(TileProgram *program, const TileEmitOptions *emit, Print 
     size_t length;
     tile_status status = tile_file_read(session->arena, program->path, &text, &length, &error);
     if (status != TILE_OK) return tile_session_fail(session, status, "%s", tile_text_get(&error));
-    status = tile_compiler_create(NULL, &program->compiler);
-    if (status == TILE_OK)
-        status = tile_emit_stage(program->compiler, text, length, &program->options, emit, &output, &report);
-    int exit_status = tile_session_report(session, status, report);
+    int exit_status = tile_program_compiler(program);
+    if (exit_status) return exit_status;
+    status = tile_emit_stage(program->compiler, text, length, &program->options, emit, &output, &report);
+    exit_status = tile_session_report(session, status, report);
     if (exit_status) return exit_status;
     exit_status = print(session, output);
     tile_string_destroy(output);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/compile.h"
+#include "tile/pass.h"
 
 /* ---- words ---- */
 
@@ -19,11 +20,13 @@ static void set_file(TileProgram *program, char *word) {
 
 int tile_program_word(TileProgram *program, char *word, bool *taken) {
     TileArena *arena = program->session->arena;
-    const char *target = tile_option_value(word, "--target");
+    const char *target = tile_option_value(word, "--target"), *plugin = tile_option_value(word, "--load-pass");
     char *equals = strchr(word, '=');
     *taken = true;
     if (target)
         program->options.target = target;
+    else if (plugin)
+        tile_list_push(arena, &program->plugins, plugin);
     else if (strcmp(word, "--debug") == 0)
         program->options.flags |= TILE_COMPILE_DEBUG;
     else if (strcmp(word, "--emulate") == 0)
@@ -149,14 +152,22 @@ static int check_settings(TileProgram *program, bool last) {
     return 0;
 }
 
+int tile_program_compiler(TileProgram *program) {
+    TileReport *report = NULL;
+    tile_status status = tile_compiler_create(NULL, &program->compiler);
+    for (size_t i = 0; i < program->plugins.count && status == TILE_OK; i++)
+        status = tile_compiler_load_passes(program->compiler, program->plugins.items[i], &report);
+    return tile_session_report(program->session, status, report);
+}
+
 int tile_program_open(TileProgram *program, TileSession *session) {
     if (!program->path)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help %s`", session->command);
     program->options.struct_size = sizeof program->options;
-    tile_status status = tile_compiler_create(NULL, &program->compiler);
-    if (status != TILE_OK) return tile_session_report(session, status, NULL);
+    int exit_status = tile_program_compiler(program);
+    if (exit_status) return exit_status;
     tile_compiler_schedule(program->compiler, program->schedule_seed);
-    int exit_status = compile(program, NULL);
+    exit_status = compile(program, NULL);
     if (exit_status) return exit_status;
     exit_status = sort_words(program, false);
     if (exit_status) return exit_status;

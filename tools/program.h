@@ -28,6 +28,7 @@ typedef struct TileProgram {
     const char *path, *kernel_name; /* kernel_name may be NULL */
     TileCompileOptions options;
     uint64_t schedule_seed; /* of the executor: see tile_compiler_schedule */
+    TILE_LIST(const char *) plugins; /* shared objects with passes */
     TILE_LIST(TileNamedValue) given; /* NAME=value words, not yet told apart */
     TILE_LIST(TileSetting) settings;
     TileCompiler *compiler;
@@ -37,9 +38,11 @@ typedef struct TileProgram {
     size_t argument_count;
 } TileProgram;
 
-/* Reads one word: FILE[:KERNEL] (the first), NAME=value, --target=, --debug or --no-contract. *taken says whether it
+/* Reads one word: FILE[:KERNEL] (the first), NAME=value, --target=, --load-pass=, --debug or --no-contract. *taken says whether it
  * was one of these. Returns an exit status. */
 int tile_program_word(TileProgram *program, char *word, bool *taken);
+/* Makes the compiler, with the passes that are asked for. Returns an exit status. */
+int tile_program_compiler(TileProgram *program);
 /* Compiles, finds the kernel, and tells arguments from settings. Returns an exit status. */
 int tile_program_open(TileProgram *program, TileSession *session);
 /* Makes all arguments: inputs are loaded, scalars read, results created. Returns an exit status. */

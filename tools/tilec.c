@@ -23,6 +23,7 @@ static const TileOption session_options[] = {
 
 #define TARGET_OPTION                                                                                                  \
     { "--target", "TARGET", "what to compile for: cpu (the default), .. ; `tilec backends` lists them" }
+#define PLUGIN_OPTION {"--load-pass", "FILE", "a shared object with passes, which run too; docs/passes-of-your-own.md"}
 #define BUILD_OPTIONS                                                                                                  \
     {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "a * b + c rounds twice" }
 
@@ -35,6 +36,7 @@ static const TileOption run_options[] = {
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
     {"--schedule-seed", "N",
      "with --emulate: runs programs, blocks and threads in an order made from N instead of in turn, which 0 means too"},
+    PLUGIN_OPTION,
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };
@@ -43,6 +45,7 @@ static const TileOption emit_options[] = {
     TARGET_OPTION,
     {"--after", "PASS", "tile and machine: the state after this pass; `tilec help passes` lists them"},
     {"--general", NULL, "code for any strides instead of for contiguous tensors"},
+    PLUGIN_OPTION,
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };
@@ -104,6 +107,7 @@ static const TileOption bench_options[] = {
     {"--format", "text|json", "the form of the results"},
     {"--plot", "FILE", "draws an SVG: a roofline for kernels with dots, and rates by size for what is swept"},
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
+    PLUGIN_OPTION,
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };
@@ -127,6 +131,7 @@ static const TileOption explain_options[] = {
     TARGET_OPTION,
     {"--format", "text|json", "the form of what is said"},
     {"--svg", "FILE", "GPUs: draws the layouts, with the thread and register of each element and its bank"},
+    PLUGIN_OPTION,
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };

@@ -21,14 +21,20 @@ extern "C" {
 /* What compilations share. Any number of threads may compile with one compiler at once. */
 typedef struct TileCompiler TileCompiler;
 
+/* A pass of the caller's own: tile/pass.h. */
+typedef struct TilePass TilePass;
+
+/* Members after struct_size may be left zero. */
 typedef struct TileCompilerOptions {
     size_t struct_size;
     const char *const *import_paths; /* searched for imports after the importing file's folder, before the stdlib */
     size_t import_path_count;
-    const TileSettings *settings; /* copied; NULL: those of the environment */
+    const TileSettings *settings;  /* copied; NULL: those of the environment */
+    const TilePass *const *passes; /* copied, but for what their `host` points to */
+    size_t pass_count;
 } TileCompilerOptions;
 
-/* options may be NULL. TILE_OUT_OF_MEMORY. */
+/* options may be NULL. TILE_INVALID_ARGUMENT: a pass is none; tile_compiler_add_pass says why. TILE_OUT_OF_MEMORY. */
 TILE_API tile_status tile_compiler_create(const TileCompilerOptions *options, TileCompiler **compiler) TILE_MUST_CHECK;
 /* Libraries made with it stay usable: they hold on to what they need. NULL is allowed. */
 TILE_API void tile_compiler_destroy(TileCompiler *compiler);

@@ -187,3 +187,96 @@ Test(ir, mistakes_outside_of_operations) {
     tile_ir_kernel(ir, "k");
     expect_mistake((tile_ir_kernel(ir, "l"), ir), "another kernel begins");
 }
+
+/* ---- text of strangers ---- */
+
+static void expect_refusal(const char *text, tile_status wanted, const char *words) {
+    TileCompiler *c = compiler();
+    TileLibrary *library = NULL;
+    TileReport *report = NULL;
+    cr_assert_eq(tile_compile(c, text, strlen(text), NULL, &library, &report), wanted, "%s", text);
+    cr_assert_not_null(report, "%s", text);
+    cr_assert(strstr(tile_report_text(report, false), words), "no '%s' in: %s", words, tile_report_text(report, false));
+    tile_report_destroy(report);
+    tile_compiler_destroy(c);
+}
+
+#define KERNEL(body) "func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>) {\n" body "return\n}\n"
+
+Test(ir, wrong_text_is_refused_with_its_place) {
+    expect_refusal(KERNEL("%v = lod %x : f32\n"), TILE_INVALID_SOURCE, "<text>:2:6: error: expected an operation");
+    expect_refusal(KERNEL("%i = const {value = 0} : i64\n%v = load_tile %x, %i {access = [index]} : f32\n"),
+                   TILE_INVALID_SOURCE, "<text>:3:1: error: k: load_tile: stands outside of a grid");
+    expect_refusal(KERNEL("%i = const {value = 1} : i64\ngrid %i (%p: i64) {\n"
+                          "%v = load_tile %y, %p {access = [index]} : f32\nyield\n}\n"),
+                   TILE_INVALID_SOURCE, "reads a tensor that is `out`");
+    expect_refusal(KERNEL("%i = const {value = 1} : i64\ngrid %i (%p: i64) {\nbarrier\nyield\n}\n"),
+                   TILE_INVALID_SOURCE, "only the compiler's own passes make it");
+    expect_refusal(KERNEL("%i = const {value = 1} : i64\ngrid %i (%p: i64) {\n}\n"), TILE_INVALID_SOURCE,
+                   "a block has to end in yield");
+    expect_refusal("func phase machine @k(%x: ptr<global>) {\nreturn\n}\n", TILE_INVALID_SOURCE, "in tile form");
+    expect_refusal("func device tile @f(%x: f32) -> f32 {\n%y = call %x {callee = \"f\"} : f32\nreturn %y\n}\n"
+                   "func kernel tile @k() {\nreturn\n}\n",
+                   TILE_INVALID_SOURCE, "f calls itself");
+    expect_refusal("func device tile @f() {\nreturn\n}\n", TILE_INVALID_SOURCE, "the module has no kernel");
+}
+
+/* Places that were given are those of the messages. */
+Test(ir, places_of_the_source) {
+    expect_refusal("file \"model.net\"\n" KERNEL("%i = const {value = 1} : i64\ngrid %i (%p: i64) {\n"
+                                                 "barrier @1:30:7\nyield\n}\n"),
+                   TILE_INVALID_SOURCE, "model.net:30:7: k: barrier: only the compiler's own passes make it");
+    TileIr *ir = create();
+    char *text = NULL;
+    tile_ir_place(ir, "model.net", 12, 3);
+    build_scale(ir, "scale", 64);
+    cr_assert_eq(tile_ir_text(ir, &text, NULL), TILE_OK, "%s", tile_ir_message(ir));
+    cr_assert(strstr(text, "file \"model.net\"\n") && strstr(text, "@12:3"), "%s", text);
+    tile_string_destroy(text);
+    tile_ir_destroy(ir);
+}
+
+/* Texts that are cut, and texts with a byte changed, are refused or compiled; whatever compiles runs on the executor.
+ */
+Test(ir, mutated_texts_end_in_a_message_or_a_kernel) {
+    TileIr *ir = create();
+    TileCompiler *c = compiler();
+    TileCompileOptions options = {.struct_size = sizeof options, .target = "avx2", .flags = TILE_COMPILE_EMULATE};
+    char *text = NULL;
+    uint32_t state = 1;
+    unsigned compiled = 0, refused = 0;
+    build_scale(ir, "scale", 64);
+    cr_assert_eq(tile_ir_text(ir, &text, NULL), TILE_OK);
+    size_t length = strlen(text);
+    for (int i = 0; i < 400; i++) {
+        static const char marks[] = "%0123456789,:{}()[]xyfi \n";
+        state = state * 1664525 + 1013904223;
+        size_t at = (state >> 8) % length;
+        char old = text[at];
+        TileLibrary *library = NULL;
+        TileReport *report = NULL;
+        text[at] = marks[(state >> 3) % (sizeof marks - 1)];
+        tile_status status = tile_compile(c, text, i % 4 ? length : at, &options, &library, &report);
+        text[at] = old;
+        cr_assert(status == TILE_OK || (report && tile_report_error_count(report)), "status %d without a word", status);
+        cr_assert_neq(status, TILE_INTERNAL, "%s", report ? tile_report_text(report, false) : "");
+        if (status == TILE_OK && tile_library_kernel_count(library) == 1) {
+            TileKernel *kernel = tile_library_kernel_at(library, 0);
+            static float x[COUNT], y[COUNT];
+            int64_t count = 100;
+            DLTensor tx = vector(x, &count), ty = vector(y, &count);
+            TileArg args[] = {TILE_TENSOR(&tx), TILE_TENSOR(&ty), TILE_NUMBER(3)};
+            TileLaunchOptions launching = {.struct_size = sizeof launching};
+            if (tile_prepare(kernel, args, tile_kernel_parameter_count(kernel) == 3 ? 3 : 0, &launching)) refused++;
+            compiled++;
+        }
+        refused += status != TILE_OK;
+        tile_library_destroy(library);
+        tile_report_destroy(report);
+    }
+    cr_expect_gt(compiled, 5);
+    cr_expect_gt(refused, 100);
+    tile_string_destroy(text);
+    tile_compiler_destroy(c);
+    tile_ir_destroy(ir);
+}

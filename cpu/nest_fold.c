@@ -55,9 +55,7 @@ static TileValue *pull_elements(Nest *n, const NestFold *fold, TileValue **x) {
     n->current = s;
     nest_point(n, s, nest_is_scan(s) ? rank : rank - 1, at);
     for (unsigned i = 0; i < rank; i++) index[i] = nest_is_scan(s) ? at[i] : at[i - (i > axis)];
-    /* Of an axis of extent 1 what was computed in a loop around is known by the index 0. */
-    bool single = tile_op_operand(s->op, 0)->type->extent[axis] == 1;
-    index[axis] = single ? nest_constant(n, 0) : n->open[n->open_count - 1].index;
+    index[axis] = n->open[n->open_count - 1].index;
     for (unsigned i = 0; i < fold->count; i++) x[i] = nest_pull(n, tile_op_operand(s->op, i), index);
     return s->masked ? nest_pull(n, tile_op_operand(s->op, fold->count), index) : NULL;
 }

@@ -16,6 +16,31 @@ expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:bf16[7,1030] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile:matmul" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \
     --target=avx2 BM=16 BN=32 BK=32
+# An index outside makes all of a tile invalid, also along an axis that is always whole: what stands instead is written in
+# all rows, of a tile that is kept and of an operand of dot.
+cat >outside.tile <<'EOF'
+kernel kept(x: in f32[B, D, N], y: out f32[P, D, N])
+    static D
+{
+    grid (p, n) in (P, tiles(N, 8)) {
+        let v = exp(x[p - 1, :, n] else 2)
+        y[p, :, n] = v / max(v, axis = 1)[:, _]
+    }
+}
+
+kernel multiplied(x: in f32[B, D, N], w: in f32[N, M], y: out f32[P, D, M])
+    static D
+{
+    grid (p, m) in (P, tiles(M, 8)) {
+        var acc = zeros[D, 8](f32)
+        for n in tiles(N, 8) { acc = dot((x[p - 1, :, n] else 2), w[n, m], acc) }
+        y[p, :, m] = acc
+    }
+}
+EOF
+expect 0 'equal to the reference' "$tilec" run outside.tile:kept x=rand:f32[2,5,11] y=@:f32[4,5,11] --check --emulate --target=avx2
+expect 0 'equal to the reference' "$tilec" run outside.tile:multiplied x=rand:f32[2,5,11] w=rand:f32[11,7] y=@:f32[4,5,7] \
+    --check --emulate --target=sve
 expect 0 'median' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:f32[4,64] y=@ --repeat=3
 expect 0 'c: f32[0, 3]' "$tilec" run "$stdlib/matmul.tile:matmul" a=zeros:f32[0,5] b=zeros:f32[5,3] c=@:f32
 expect 0 'c: f32[2, 2] = 0 0 0 0' "$tilec" run "$stdlib/matmul.tile:matmul" a=zeros:f32[2,0] b=zeros:f32[0,2] c=@:f32

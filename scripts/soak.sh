@@ -23,7 +23,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     build/release/bin/tile_kernel_tests --part --grant=all tests/matrix.tsv stdlib " avx2 "
     build/release/bin/tile_kernel_tests --part --grant=nothing tests/matrix.tsv stdlib " avx2 "
     echo "round $round: 5000 random kernels"
-    (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" 5000 $round)
+    (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" --sve=1 5000 $round)
     echo "round $round: a million inputs for lexer, parser and IR text"
     sh tests/fuzz/libfuzzer.sh build/dev 333334 $round
     echo "round $round: 1000 killed writers of the disk cache, 16 processes on one"

@@ -1,7 +1,9 @@
 /* Random kernels, each on the interpreter, on the executor in every CPU target's machine form, and as machine code: all
  * must give the same bits (any NaN counting as one). A kernel that fails is cut down and written out.
  *
- * usage: tile_random_tests COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
+ * usage: tile_random_tests [--sve=N] COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
+ *   --sve   machine code for SVE, under QEMU, of every Nth kernel, by turns for each length of vectors; 10 if not
+ * given, 0: of none. It takes ten times as long as all else.
  *
  * Every run is a child process, so that a crash is a failure like any other. */
 #define _GNU_SOURCE
@@ -13,10 +15,11 @@
 #include <unistd.h>
 
 #include "../kernels/array.h"
+#include "../kernels/guest.h"
 #include "driver/compile.h"
 #include "generate.h"
 
-enum { TENSORS = 12, ARGUMENTS = TENSORS + 2, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600 };
+enum { TENSORS = 12, ARGUMENTS = TENSORS + 2, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600, SVE_EVERY = 25 };
 
 typedef enum Outcome { OUTCOME_SAME, OUTCOME_REFUSED, OUTCOME_DIFFERENT } Outcome;
 
@@ -31,19 +34,24 @@ typedef struct Target {
     const char *label, *name;
     uint32_t flags;
     unsigned scale;
+    unsigned guest_bits; /* run under QEMU, with vectors of so many bits */
 } Target;
 
 static const Target targets[] = {
-    {"interp", "interp", 0, 0},
-    {"machine.avx2", "avx2", TILE_COMPILE_EMULATE, 0},
-    {"machine.avx512", "avx512", TILE_COMPILE_EMULATE, 0},
-    {"machine.sve.256", "sve", TILE_COMPILE_EMULATE, 2},
-    {"machine.sve.2048", "sve", TILE_COMPILE_EMULATE, 16},
-    {"avx2", "avx2", 0, 0},
-    {"avx512", "avx512", 0, 0},
+    {"interp", "interp", 0, 0, 0},
+    {"machine.avx2", "avx2", TILE_COMPILE_EMULATE, 0, 0},
+    {"machine.avx512", "avx512", TILE_COMPILE_EMULATE, 0, 0},
+    {"machine.sve.256", "sve", TILE_COMPILE_EMULATE, 2, 0},
+    {"machine.sve.2048", "sve", TILE_COMPILE_EMULATE, 16, 0},
+    {"avx2", "avx2", 0, 0, 0},
+    {"avx512", "avx512", 0, 0, 0},
+    {"sve.128", "sve", 0, 0, 128},
+    {"sve.256", "sve", 0, 0, 256},
+    {"sve.512", "sve", 0, 0, 512},
+    {"sve.2048", "sve", 0, 0, 2048},
 };
 
-enum { TARGET_COUNT = sizeof targets / sizeof *targets };
+enum { TARGET_COUNT = sizeof targets / sizeof *targets, GUEST_COUNT = 4, FIRST_GUEST = TARGET_COUNT - GUEST_COUNT };
 
 /* ---- one kernel on one target ---- */
 
@@ -101,21 +109,28 @@ static Outcome different(Verdict *verdict, const Target *target, const char *wha
     return verdict->outcome = OUTCOME_DIFFERENT;
 }
 
-static Outcome run(TileCompiler *compiler, const char *text, const Target *target, Memory *memory, Verdict *verdict) {
+/* The guest is NULL but for code that runs in it. */
+static Outcome run(TileCompiler *compiler, Guest *guest, const char *text, const Target *target, Memory *memory,
+                   Verdict *verdict) {
     TileLibrary *library = NULL;
     TileKernel *kernel;
     TileReport *report = NULL;
     TileError error = {.message = ""};
     TileCompileOptions options = {.struct_size = sizeof options, .target = target->name, .flags = target->flags};
     TileLaunchOptions launch = {.struct_size = sizeof launch, .error = &error};
-    tile_compiler_emulate(compiler, NULL, target->scale);
+    tile_compiler_emulate(compiler, guest ? guest_start(guest, target->guest_bits) : NULL, target->scale);
     tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
     if (status == TILE_OK) status = tile_library_kernel(library, "k", &kernel);
     const char *words = report ? tile_report_text(report, false) : "";
     bool first = target == targets;
     if (status == TILE_OK) {
+        if (guest) launch.threads = guest_prepare(guest);
         status = tile_launch(kernel, memory->arguments, ARGUMENTS, &launch);
         words = error.message;
+    }
+    if (guest && guest_error(guest)) {
+        status = TILE_INTERNAL;
+        words = guest_error(guest);
     }
     Outcome outcome = OUTCOME_SAME;
     if (status == TILE_INVALID_SOURCE && first) {
@@ -162,34 +177,51 @@ static bool is_usable(const Target *target) {
     return false;
 }
 
-/* In the child: on the interpreter and on target number `only`, or (0) on all. */
-static void judge(const Choices *choices, uint64_t seed, int only, Verdict *verdict) {
+/* Which targets a kernel is tried on beside the interpreter: number `only`; or (0) all of this machine, and in the
+ * guest number `guest` (0: none). */
+typedef struct Tried {
+    int only, guest;
+} Tried;
+
+static bool is_tried(const Tried *tried, int number) {
+    if (number == 0) return true;
+    if (tried->only) return number == tried->only;
+    return targets[number].guest_bits ? number == tried->guest : is_usable(&targets[number]);
+}
+
+/* In the child. */
+static void judge(const Choices *choices, uint64_t seed, const Tried *tried, Verdict *verdict) {
     static char text[MAX_TEXT];
     static Memory first, other;
     Sizes sizes;
     TileCompiler *compiler;
+    Guest *guest = NULL;
+    const char *why;
     generate_kernel(choices, text, sizeof text, &sizes);
     Type narrow = strstr(text, "h: in bf16") ? TYPE_BF16 : TYPE_F16;
     if (tile_compiler_create(NULL, &compiler) != TILE_OK) _exit(2);
     for (int i = 0; i < TARGET_COUNT; i++) {
         Memory *memory = i ? &other : &first;
-        if (!is_usable(&targets[i]) || (only && i && i != only)) continue;
+        if (!is_tried(tried, i)) continue;
         verdict->target = i;
         if (!make_memory(memory, &sizes, narrow, seed)) _exit(2);
         alarm(SECONDS);
-        if (run(compiler, text, &targets[i], memory, verdict) != OUTCOME_SAME) break;
+        if (targets[i].guest_bits && !(guest = guest_create(&why))) _exit(2);
+        if (run(compiler, guest, text, &targets[i], memory, verdict) != OUTCOME_SAME) break;
         if (compare(memory, i ? &first : NULL, &targets[i], verdict) != OUTCOME_SAME) break;
         for (int k = 0; i && k < TENSORS; k++) array_destroy(&other.arrays[k]);
     }
+    guest_destroy(guest);
     _exit(0);
 }
 
-static Outcome try_kernel(const Choices *choices, uint64_t seed, int only, Verdict *shared, Verdict *verdict) {
+static Outcome try_kernel(const Choices *choices, uint64_t seed, const Tried *tried, Verdict *shared,
+                          Verdict *verdict) {
     int status = 0;
     *shared = (Verdict){OUTCOME_SAME, 0, ""};
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) judge(choices, seed, only, shared);
+    if (child == 0) judge(choices, seed, tried, shared);
     waitpid(child, &status, 0);
     *verdict = *shared;
     if (WIFSIGNALED(status)) {
@@ -211,8 +243,8 @@ typedef struct Shrinker {
 
 static bool still_fails(Shrinker *s, const Choices *choices) {
     Verdict verdict;
-    if (s->trials++ >= MOST_TRIALS ||
-        try_kernel(choices, s->seed, s->verdict.target, s->shared, &verdict) != OUTCOME_DIFFERENT)
+    Tried tried = {.only = s->verdict.target};
+    if (s->trials++ >= MOST_TRIALS || try_kernel(choices, s->seed, &tried, s->shared, &verdict) != OUTCOME_DIFFERENT)
         return false;
     s->best = *choices;
     s->verdict = verdict;
@@ -279,18 +311,37 @@ static Choices make_choices(uint64_t seed, uint64_t number) {
     return choices;
 }
 
+/* Of every how many kernels code for SVE is run; 0 where it cannot be. */
+static uint64_t guests_every(const char *option) {
+    const char *why;
+    uint64_t every = option ? strtoull(option, NULL, 10) : SVE_EVERY;
+    Guest *guest = every ? guest_create(&why) : NULL;
+    if (every && !guest) printf("SKIP machine code for SVE: %s\n", why);
+    every = guest ? every : 0;
+    guest_destroy(guest);
+    return every;
+}
+
 int main(int count, char **arguments) {
+    const char *sve = NULL;
+    if (count > 1 && strncmp(arguments[1], "--sve=", 6) == 0) {
+        sve = arguments[1] + 6;
+        count--;
+        arguments++;
+    }
     if (count < 2) {
-        fprintf(stderr, "usage: tile_random_tests COUNT [SEED] [FIRST]\n");
+        fprintf(stderr, "usage: tile_random_tests [--sve=N] COUNT [SEED] [FIRST]\n");
         return 2;
     }
     uint64_t kernels = strtoull(arguments[1], NULL, 10), seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
     uint64_t first = count > 3 ? strtoull(arguments[3], NULL, 10) : 0, refused = 0, failed = 0;
+    uint64_t every = guests_every(sve);
     Verdict *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), verdict;
     if (shared == MAP_FAILED) return 2;
     for (uint64_t i = first; i < first + kernels; i++) {
         Choices choices = make_choices(seed, i);
-        Outcome outcome = try_kernel(&choices, i, 0, shared, &verdict);
+        Tried tried = {.guest = every && i % every == 0 ? FIRST_GUEST + (int)(i / every % GUEST_COUNT) : 0};
+        Outcome outcome = try_kernel(&choices, i, &tried, shared, &verdict);
         if (outcome == OUTCOME_REFUSED && getenv("TILE_RANDOM_VERBOSE")) printf("refused %s\n", verdict.reason);
         refused += outcome == OUTCOME_REFUSED;
         if (outcome != OUTCOME_DIFFERENT) continue;

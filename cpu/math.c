@@ -183,7 +183,8 @@ static void expand(TileOp *op, void *state) {
     if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
     if (!tile_math_has(op->id)) return;
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
-    if (emitter->gpu && approx && op->id == TILE_OP_EXP2 && op->results[0].type->scalar == TILE_F32) return;
+    bool quick = op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID;
+    if (emitter->gpu && approx && quick && op->results[0].type->scalar == TILE_F32) return;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
     Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};

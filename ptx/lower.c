@@ -153,11 +153,16 @@ static void lower_region(Gpu *gpu, const TileBlock *old, TileBlock *block) {
                                     old->arguments[i]->name);
     for (uint32_t i = 0; i < old->argument_count; i++)
         tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
+    GpuTurns turns = gpu_enter_region(gpu);
     lower_block(gpu, old, block);
+    gpu_leave_region(gpu, &turns);
     gpu->b = outer;
 }
 
 static void lower_control(Gpu *gpu, const TileOp *op) {
+    if (op->region_count) gpu_settle_shared(gpu);
+    if (op->id == TILE_OP_YIELD || op->id == TILE_OP_CONDITION)
+        gpu_end_region(gpu, op->block->op && op->block->op->id == TILE_OP_FOR);
     TileValue **operands = TILE_NEW_ARRAY(gpu->arena, TileValue *, op->operand_count + 1);
     const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, op->result_count + 1);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
@@ -236,6 +241,7 @@ static void lower_dim(Gpu *gpu, const TileOp *op) {
 }
 
 static void lower_dot(Gpu *gpu, TileOp *op) {
+    gpu_settle_shared(gpu);
     if (gpu->dots.count)
         gpu_lower_mma(gpu, op);
     else
@@ -254,7 +260,9 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
     case TILE_OP_DOT: lower_dot(gpu, op); return;
     case TILE_OP_SHARED_TILE:
-        if (!gpu_stays_shared(gpu, op)) gpu_lower_shared_tile(gpu, op);
+        if (gpu_stays_shared(gpu, op)) return;
+        gpu_settle_shared(gpu);
+        gpu_lower_shared_tile(gpu, op);
         return;
     case TILE_OP_PERMUTE:
         if (!gpu_stays_shared(gpu, op)) gpu_lower_value(gpu, op);
@@ -304,7 +312,11 @@ static void drop_block(TileBlock *block) {
 
 TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
+    Gpu gpu = {.context = context,
+               .module = context->module,
+               .arena = context->scratch,
+               .func = func,
+               .turns = {.first = -1, .reading = -1}};
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;
@@ -317,7 +329,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     lower_block(&gpu, &old, &func->body);
     func->form = TILE_FORM_MACHINE;
     func->threads = TILE_WARP_THREADS << gpu.log_warps;
-    func->scratch_bytes = gpu.buffer_bytes + (gpu.shared_bytes + 15) / 16 * 16;
+    func->scratch_bytes = gpu.buffer_bytes + gpu_shared_size(&gpu);
     report_uses(&gpu);
     if (gpu.refused)
         return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",

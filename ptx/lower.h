@@ -3,6 +3,7 @@
  *   lower_layout.c   which layout the tiles of a function have
  *   lower_values.c   elementwise ops, constants, indices, shapes
  *   lower_access.c   load_tile, store_tile and atomic_tile
+ *   lower_turns.c    shared memory for what lives for one op, and the barriers that order it
  *   lower_move.c     a tile from one layout to another
  *   lower_reduce.c   reductions
  *   lower_fold.c     folds and scans by a combiner
@@ -20,6 +21,7 @@
 #include "ptx/dot.h"
 #include "ptx/layout.h"
 #include "ptx/passes.h"
+#include "ptx/swizzle.h"
 
 /* A tensor parameter as machine form has it; extents and strides in bytes by dimension. */
 typedef struct GpuTensor {
@@ -33,6 +35,18 @@ typedef struct GpuFamily {
     TileLayout layout;
 } GpuFamily;
 
+/* What lives for one op lies in one of two places by turns, so that a thread may fill the one while others still read the
+ * other. */
+typedef struct GpuTurns {
+    TileValue *place[2]; /* the second one is made where it is first used */
+    TileOp *distance;    /* the constant between them, known at the end */
+    uint64_t bytes;      /* of the second one */
+    unsigned turn;       /* the one that comes next */
+    int reading;         /* which of them threads may still be reading, -1: none */
+    int first;           /* the one that the region has used first, -1: none */
+    bool nests;          /* the region has control flow with uses in it */
+} GpuTurns;
+
 typedef struct Gpu {
     TilePassContext *context;
     TileModule *module;
@@ -44,12 +58,12 @@ typedef struct Gpu {
     GpuDots dots;
     GpuFamily family[GPU_MOST_DOTS]; /* the layouts that the others are derived from, that of the largest tile first */
     unsigned family_count;
-    unsigned log_warps;
+    unsigned log_warps, log_vector; /* of the elements that a thread moves at once */
     TileValue *thread; /* i64 */
     TileValue *shared; /* ptr<shared>: where what lives for one op may lie */
     TileValue *shared_parameter;
-    TileMap buffers;                     /* op to its offset in shared memory, a TileValue */
     uint64_t shared_bytes, buffer_bytes; /* of what lives for one op, which comes behind the buffers */
+    GpuTurns turns;
     const TileOp *refused;               /* what this back end cannot do yet, and why */
     const char *why;
 } Gpu;
@@ -83,6 +97,9 @@ TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis);
 int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg);
 /* The same for all registers at once, as i64. */
 TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis);
+/* Is the index that a register stands for in lo .. hi (i64)? NULL: certainly. */
+TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
+                            TileValue *hi);
 /* Is this thread the one with the lowest number among those that hold the same elements? NULL: every thread is. */
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout);
 bool gpu_lower_value(Gpu *gpu, TileOp *op);
@@ -91,6 +108,24 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op);
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
+
+/* ---- lower_turns.c ---- */
+void gpu_barrier(Gpu *gpu);
+/* For ops that order their uses themselves, all at the first place. */
+void gpu_reserve_shared(Gpu *gpu, uint64_t bytes);
+/* From here to gpu_close_shared gpu->shared has room for so many bytes, and nobody reads there. Between what is written
+ * and what is read the caller puts a barrier. */
+void gpu_open_shared(Gpu *gpu, uint64_t bytes);
+void gpu_close_shared(Gpu *gpu);
+/* Nobody reads any more behind this. */
+void gpu_settle_shared(Gpu *gpu);
+/* Around the lowering of a region; gpu_end_region comes before the op that ends it, and `again` says that another run of
+ * the region may follow. */
+GpuTurns gpu_enter_region(Gpu *gpu);
+void gpu_end_region(Gpu *gpu, bool again);
+void gpu_leave_region(Gpu *gpu, const GpuTurns *outer);
+/* The size of all of it. */
+uint64_t gpu_shared_size(Gpu *gpu);
 
 /* ---- lower_move.c ---- */
 /* The tile `value` of layout `from` in layout `to`, both of the same shape. */
@@ -115,8 +150,6 @@ GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes);
 /* A place in shared memory. */
 TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides);
 int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg);
-void gpu_reserve_shared(Gpu *gpu, uint64_t bytes);
-void gpu_barrier(Gpu *gpu);
 /* exchange for a value of any scalar type. */
 TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
 
@@ -145,9 +178,9 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op);
 /* ---- lower_remark.c: nothing where nobody asks ---- */
 /* The layouts of the op's tiles. */
 void gpu_remark_tiles(Gpu *gpu, const TileOp *op);
-/* `bytes` of shared memory hold the tile meanwhile, row after row; 0: it moves without. */
+/* `bytes` of shared memory hold the tile meanwhile as `shared` says; 0 and NULL: it moves without. */
 void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
-                     uint64_t bytes);
+                     uint64_t bytes, const TileSharedLayout *shared);
 
 /* ---- lower_dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);

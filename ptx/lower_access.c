@@ -129,18 +129,13 @@ static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg)
         if (dimension->kind == TILE_ACCESS_GATHER)
             mask = gpu_and(gpu, mask, is_in_range(gpu, gpu_register(gpu, dimension->gather, reg), dimension->extent));
         if (dimension->kind != TILE_ACCESS_RANGE) continue;
-        unsigned axis = (unsigned)dimension->axis;
-        TileValue *lane = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &access->layout, axis),
-                                     gpu_i64(gpu, gpu_register_index(&access->layout, axis, reg)));
-        mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo));
-        mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
+        mask = gpu_and(gpu, mask, gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo,
+                                                   dimension->hi));
     }
     /* A gathered axis that was rounded up has lanes that no limit speaks of. */
     for (unsigned a = 0; access->gathers && a < access->type->rank; a++) {
-        if (tile_layout_extent(&access->layout, a) == access->type->extent[a]) continue;
-        TileValue *lane = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &access->layout, a),
-                                     gpu_i64(gpu, gpu_register_index(&access->layout, a, reg)));
-        mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_LT, lane, gpu_i64(gpu, access->type->extent[a])));
+        mask = gpu_and(gpu, mask, gpu_lies_between(gpu, &access->layout, a, reg, gpu_i64(gpu, 0),
+                                                   gpu_i64(gpu, access->type->extent[a])));
     }
     if (access->mask) mask = gpu_and(gpu, mask, gpu_register(gpu, access->mask, reg));
     return mask;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ACCESS_BYTES = 16, LOG_ELEMENTS_OF_A_THREAD = 4, MOST_LOG_WARPS = 5 };
+enum { ACCESS_BYTES = 16, LOG_ACCESSES_OF_A_THREAD = 2, LEAST_LOG_ELEMENTS = 4, MOST_LOG_ELEMENTS = 5, MOST_LOG_WARPS = 5 };
 
 typedef struct Survey {
     const TileType *largest;
@@ -67,16 +67,22 @@ static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsi
     return tile_layout_blocked(shape, &blocked);
 }
 
+/* Four accesses of 16 bytes under way in each thread reach the memory's bandwidth. */
+static unsigned choose_log_warps(const Gpu *gpu, unsigned log_vector, unsigned log) {
+    if (gpu->func->warps) return floor_log2(gpu->func->warps);
+    unsigned elements = least(log_vector + LOG_ACCESSES_OF_A_THREAD, MOST_LOG_ELEMENTS);
+    if (elements < LEAST_LOG_ELEMENTS) elements = LEAST_LOG_ELEMENTS;
+    unsigned of_a_warp = TILE_LANE_BITS + elements,
+             warps = log > of_a_warp ? least(log - of_a_warp, MOST_LOG_WARPS) : 0;
+    if (warps < 2 && log >= TILE_LANE_BITS + log_vector) warps = least(log - TILE_LANE_BITS - log_vector, 2);
+    return warps;
+}
+
 static TileLayout blocked_layout(Gpu *gpu, const Survey *survey) {
     TileLayoutShape shape = gpu_shape(survey->largest);
-    unsigned log_vector = floor_log2(ACCESS_BYTES / survey->least_bytes),
-             log = floor_log2(tile_type_lanes(survey->largest));
-    unsigned of_a_warp =
-        TILE_LANE_BITS + (log_vector > LOG_ELEMENTS_OF_A_THREAD ? log_vector : LOG_ELEMENTS_OF_A_THREAD);
-    gpu->log_warps = log > of_a_warp ? least(log - of_a_warp, MOST_LOG_WARPS) : 0;
-    if (gpu->log_warps < 2 && log >= TILE_LANE_BITS + log_vector)
-        gpu->log_warps = least(log - TILE_LANE_BITS - log_vector, 2);
-    return spread(&shape, log_vector, gpu->log_warps);
+    gpu->log_vector = floor_log2(ACCESS_BYTES / survey->least_bytes);
+    gpu->log_warps = choose_log_warps(gpu, gpu->log_vector, floor_log2(tile_type_lanes(survey->largest)));
+    return spread(&shape, gpu->log_vector, gpu->log_warps);
 }
 
 void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
@@ -132,7 +138,8 @@ TileLayout gpu_layout(const Gpu *gpu, const TileType *tile) {
         }
     if (gpu->dots.count && tile->rank == 2) return gpu_sum_layout(&gpu->dots, tile);
     TileLayoutShape own = gpu_shape(tile);
-    return spread(&own, 0, gpu->log_warps);
+    unsigned threads = TILE_LANE_BITS + gpu->log_warps, log = floor_log2(tile_type_lanes(tile));
+    return spread(&own, log > threads ? least(log - threads, gpu->log_vector) : 0, gpu->log_warps);
 }
 
 TileLayout gpu_copy_layout(const TileLayoutShape *shape, unsigned scalar_bytes, unsigned log_warps) {

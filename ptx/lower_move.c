@@ -2,12 +2,7 @@
 #include <string.h>
 
 #include "ptx/lower.h"
-
-void gpu_reserve_shared(Gpu *gpu, uint64_t bytes) {
-    if (bytes > gpu->shared_bytes) gpu->shared_bytes = bytes;
-}
-
-void gpu_barrier(Gpu *gpu) { tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0); }
+#include "ptx/swizzle.h"
 
 /* ---- lanes ---- */
 
@@ -117,21 +112,166 @@ TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout
 TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
                                    const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
                                    int64_t elements) {
-    gpu_reserve_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar));
+    gpu_open_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar));
     gpu_write_shared(gpu, value, from, write);
     gpu_barrier(gpu);
     TileValue *result = gpu_read_shared(gpu, scalar, to, read);
-    gpu_barrier(gpu); /* what comes next in shared memory waits for the slowest reader */
+    gpu_close_shared(gpu);
     return result;
 }
 
 TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has) {
-    gpu_reserve_shared(gpu, tile_scalar_bytes(scalar->type->scalar));
+    gpu_open_shared(gpu, tile_scalar_bytes(scalar->type->scalar));
     tile_build_store(&gpu->b, scalar, gpu->shared, has, 0);
     gpu_barrier(gpu);
     TileValue *shared = tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
-    gpu_barrier(gpu);
+    gpu_close_shared(gpu);
     return shared;
+}
+
+/* ---- through shared memory in vectors, on as many banks as there are ---- */
+
+/* One side of such a move. Addresses are the thread's offset, exclusive or what the register stands for: what of that
+ * is in bits that no thread's offset has is added instead. */
+typedef struct Swizzled {
+    Gpu *gpu;
+    const TileLayout *layout;
+    TileLinear offsets, registers; /* bits of a place to those of its offset; element of a vector to its register */
+    unsigned vector, log_bytes;    /* elements; of one element */
+    uint32_t own_bits;             /* of the bytes that a thread's offset may have */
+    TileValue *own;                /* NULL: 0 */
+    struct {
+        uint32_t turn;
+        TileValue *address;
+    } found[TILE_LANES]; /* addresses so far */
+    unsigned found_count;
+} Swizzled;
+
+/* Bits that go the same way go together. */
+static TileValue *thread_offset(const Swizzled *side) {
+    Gpu *gpu = side->gpu;
+    uint32_t moved[2 * TILE_LINEAR_BITS] = {0};
+    unsigned first = tile_layout_first_bit(side->layout, TILE_LAYOUT_LANE);
+    for (unsigned i = first; i < side->offsets.inputs; i++)
+        for (unsigned bit = 0; bit < side->offsets.outputs; bit++)
+            if (side->offsets.column[i] >> bit & 1)
+                moved[TILE_LINEAR_BITS + bit + side->log_bytes - (i - first)] |= UINT32_C(1) << (i - first);
+    TileValue *offset = NULL;
+    for (unsigned way = 0; way < 2 * TILE_LINEAR_BITS; way++) {
+        if (!moved[way]) continue;
+        TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, moved[way]));
+        if (way > TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, way - TILE_LINEAR_BITS));
+        if (way < TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, TILE_LINEAR_BITS - way));
+        offset = offset ? gpu_binary(gpu, TILE_OP_XOR, offset, bits) : bits;
+    }
+    return offset;
+}
+
+static Swizzled swizzled_side(Gpu *gpu, const TileSharedLayout *shared, const TileLayout *layout, bool vectors) {
+    Swizzled side = {.gpu = gpu, .layout = layout, .offsets = tile_shared_offsets(shared, layout), .vector = 1};
+    if (vectors) side.vector = tile_shared_vector(shared, layout, &side.registers);
+    side.log_bytes = (unsigned)__builtin_ctz(shared->scalar_bytes);
+    for (unsigned i = tile_layout_first_bit(layout, TILE_LAYOUT_LANE); i < side.offsets.inputs; i++)
+        side.own_bits |= side.offsets.column[i] << side.log_bytes;
+    /* A vector begins where no thread's offset reaches into it. */
+    while (side.vector > 1 && side.own_bits & ((side.vector << side.log_bytes) - 1)) side.vector /= 2;
+    side.own = thread_offset(&side);
+    return side;
+}
+
+static TileValue *swizzled_address(Swizzled *side, uint32_t offset) {
+    Gpu *gpu = side->gpu;
+    uint32_t bytes = offset << side->log_bytes, turn = bytes & side->own_bits, more = bytes ^ turn;
+    TileValue *address = NULL;
+    for (unsigned i = 0; i < side->found_count; i++)
+        if (side->found[i].turn == turn) address = side->found[i].address;
+    if (!address) {
+        TileValue *own = side->own;
+        if (turn) own = gpu_binary(gpu, TILE_OP_XOR, own, gpu_i64(gpu, turn));
+        address = own ? tile_build_ptr_add(&gpu->b, gpu->shared, own) : gpu->shared;
+        if (side->found_count < TILE_LANES) {
+            side->found[side->found_count].turn = turn;
+            side->found[side->found_count++].address = address;
+        }
+    }
+    return more ? tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, more)) : address;
+}
+
+/* Of each vector the register whose element comes first; the others are this one, exclusive or what `registers` says. */
+static bool begins_vector(const Swizzled *side, uint32_t reg, uint32_t *offset) {
+    *offset = tile_linear_apply(&side->offsets, reg);
+    return (*offset & (side->vector - 1)) == 0;
+}
+
+static void put_vectors(Swizzled *side, TileValue *value) {
+    Gpu *gpu = side->gpu;
+    TileValue *elements[TILE_LANES];
+    uint32_t count = tile_layout_registers(side->layout), offset;
+    for (uint32_t r = 0; r < count; r++) {
+        if (!begins_vector(side, r, &offset)) continue;
+        for (uint32_t e = 0; e < side->vector; e++)
+            elements[e] = gpu_register(gpu, value, r ^ tile_linear_apply(&side->registers, e));
+        tile_build_store(&gpu->b, gpu_join(gpu, elements, side->vector), swizzled_address(side, offset), NULL,
+                         (int64_t)side->vector << side->log_bytes);
+    }
+}
+
+/* Of the threads that hold an element one puts it there. */
+static void put_swizzled(Swizzled *side, TileValue *value) {
+    Gpu *gpu = side->gpu;
+    TileValue *first = gpu_holds_first_copy(gpu, side->layout);
+    if (!first) {
+        put_vectors(side, value);
+        return;
+    }
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, first, NULL, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        gpu->b.block = &choice->regions[i];
+        gpu->b.before = NULL;
+        if (i == 0) put_vectors(side, value);
+        tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    }
+    gpu->b = outer;
+}
+
+static TileValue *get_swizzled(Swizzled *side, TileScalar scalar) {
+    Gpu *gpu = side->gpu;
+    uint32_t count = tile_layout_registers(side->layout), offset;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    const TileType *type = side->vector > 1
+                               ? tile_type_vector(gpu->module->context, scalar, side->vector, false)
+                               : tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t r = 0; r < count; r++) {
+        if (!begins_vector(side, r, &offset)) continue;
+        TileValue *loaded = tile_build_load(&gpu->b, type, swizzled_address(side, offset), NULL, NULL,
+                                            (int64_t)side->vector << side->log_bytes);
+        for (uint32_t e = 0; e < side->vector; e++)
+            registers[r ^ tile_linear_apply(&side->registers, e)] = gpu_register(gpu, loaded, e);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+static bool is_whole_power(const TileLayout *from, const TileLayout *to) {
+    bool same = true;
+    for (unsigned a = 0; a < from->rank; a++)
+        same &= from->pieces[a] == 1 && to->pieces[a] == 1 && from->log_extent[a] == to->log_extent[a];
+    return same;
+}
+
+static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                                const TileLayout *to) {
+    TileSharedLayout shared = tile_shared_swizzle(from, to, tile_scalar_bytes(scalar));
+    uint64_t bytes = (UINT64_C(1) << from->map.outputs) * tile_scalar_bytes(scalar);
+    gpu_remark_move(gpu, scalar, from, to, "shared memory", bytes, &shared);
+    gpu_open_shared(gpu, bytes);
+    Swizzled write = swizzled_side(gpu, &shared, from, scalar != TILE_BOOL);
+    put_swizzled(&write, value);
+    gpu_barrier(gpu);
+    Swizzled read = swizzled_side(gpu, &shared, to, scalar != TILE_BOOL);
+    TileValue *result = get_swizzled(&read, scalar);
+    gpu_close_shared(gpu);
+    return result;
 }
 
 /* ---- moving ---- */
@@ -175,9 +315,10 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
     if (tile_layout_equal(from, to)) return value;
     if (gpu_stays_in_warp(from, to, &source)) {
         bool lanes = tile_layout_conversion(from, to, &source) == TILE_CONVERSION_SHUFFLES;
-        gpu_remark_move(gpu, scalar, from, to, lanes ? "exchanges between lanes" : "other registers", 0);
+        gpu_remark_move(gpu, scalar, from, to, lanes ? "exchanges between lanes" : "other registers", 0, NULL);
         return pick_registers(gpu, value, from, to, &source);
     }
+    if (is_whole_power(from, to)) return move_swizzled(gpu, value, scalar, from, to);
     TileLayoutShape shape = {.rank = from->rank};
     int64_t elements = 1;
     for (unsigned a = 0; a < from->rank; a++) {
@@ -186,6 +327,7 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
         elements *= shape.extent[a];
     }
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
-    gpu_remark_move(gpu, scalar, from, to, "shared memory", (uint64_t)elements * tile_scalar_bytes(scalar));
+    TileSharedLayout row_major = tile_shared_linear(from, tile_scalar_bytes(scalar));
+    gpu_remark_move(gpu, scalar, from, to, "shared memory", (uint64_t)elements * tile_scalar_bytes(scalar), &row_major);
     return gpu_move_through_shared(gpu, value, scalar, from, &strides, to, &strides, elements);
 }

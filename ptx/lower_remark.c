@@ -25,7 +25,7 @@ void gpu_remark_tiles(Gpu *gpu, const TileOp *op) {
 }
 
 void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
-                     uint64_t bytes) {
+                     uint64_t bytes, const TileSharedLayout *shared) {
     if (!gpu->context->remarks) return;
     TileRemark remark = {.kind = TILE_REMARK_MOVE,
                          .place = gpu->b.location,
@@ -36,10 +36,9 @@ void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const 
                          .to = layout_text(gpu, to),
                          .way = way,
                          .shared_bytes = bytes};
-    if (bytes) {
-        TileSharedLayout shared = tile_shared_linear(from, tile_scalar_bytes(scalar));
-        remark.store_conflicts = tile_shared_conflicts(&shared, from);
-        remark.load_conflicts = tile_shared_conflicts(&shared, to);
+    if (shared) {
+        remark.store_conflicts = tile_shared_conflicts(shared, from);
+        remark.load_conflicts = tile_shared_conflicts(shared, to);
     }
     tile_list_push(gpu->arena, gpu->context->remarks, remark);
 }

@@ -85,6 +85,28 @@ TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
     return gpu_join(gpu, registers, count);
 }
 
+/* A bound of lanes along an axis, less the thread's own index, as i32: outside of the tile one is as good as another. */
+static TileValue *bound_of_thread(Gpu *gpu, const TileLayout *layout, unsigned axis, TileValue *bound) {
+    bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, tile_layout_extent(layout, axis)));
+    bound = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
+    TileValue *own = tile_build_convert(&gpu->b, gpu_thread_index(gpu, layout, axis), TILE_I32);
+    return gpu_binary(gpu, TILE_OP_SUB, bound, own);
+}
+
+/* What a register adds is compared with what is left for the thread: one value for all registers. */
+TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
+                            TileValue *hi) {
+    int64_t least, end;
+    bool above = tile_value_integer(lo, &least) && least <= 0,
+         below = tile_value_integer(hi, &end) && end >= tile_layout_extent(layout, axis);
+    TileValue *inside = NULL;
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *more = tile_build_integer(&gpu->b, i32, gpu_register_index(layout, axis, reg));
+    if (!above) inside = gpu_binary(gpu, TILE_OP_GE, more, bound_of_thread(gpu, layout, axis, lo));
+    if (!below) inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, more, bound_of_thread(gpu, layout, axis, hi)));
+    return inside;
+}
+
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
     uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | tile_layout_free_bits(layout, TILE_LAYOUT_WARP)
                                                                           << layout->bits[TILE_LAYOUT_LANE];
@@ -221,7 +243,7 @@ static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     TileLayoutShape shape = gpu_shape(to);
     GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    gpu_reserve_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar));
+    gpu_open_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar));
     for (unsigned i = 0; i < 2; i++) {
         TileValue *old = tile_op_operand(op, i);
         TileLayout have = gpu_layout(gpu, old->type);
@@ -231,24 +253,8 @@ static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     }
     gpu_barrier(gpu);
     TileValue *value = gpu_read_shared(gpu, to->scalar, &want, &whole);
-    gpu_barrier(gpu);
+    gpu_close_shared(gpu);
     return value;
-}
-
-/* A bound of lanes along an axis as i32: outside of the tile one is as good as another. */
-static TileValue *narrow_bound(Gpu *gpu, TileValue *bound, int64_t extent) {
-    bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, extent));
-    return tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
-}
-
-/* Is the register's lane in the bounds? Bounds less the register's part leave the thread's own index for all. */
-static TileValue *lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
-                               TileValue *hi) {
-    TileValue *own = tile_build_convert(&gpu->b, gpu_thread_index(gpu, layout, axis), TILE_I32);
-    TileValue *more = tile_build_integer(&gpu->b, own->type, gpu_register_index(layout, axis, reg));
-    TileValue *above =
-        tile_value_is_integer(lo, 0) ? NULL : gpu_binary(gpu, TILE_OP_GE, own, gpu_binary(gpu, TILE_OP_SUB, lo, more));
-    return gpu_and(gpu, above, gpu_binary(gpu, TILE_OP_LT, own, gpu_binary(gpu, TILE_OP_SUB, hi, more)));
 }
 
 static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
@@ -262,11 +268,11 @@ static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
     for (unsigned i = 0; i < axes->count; i++) {
         unsigned axis = (unsigned)axes->integers[i];
         TileValue *lo = gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)),
-                  *hi = narrow_bound(gpu, gpu_value(gpu, tile_op_operand(op, 3 + 2 * i)), type->extent[axis]);
-        lo = tile_value_is_integer(lo, 0) ? lo : narrow_bound(gpu, lo, type->extent[axis]);
-        for (uint32_t r = 0; r < count; r++)
-            registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, lies_between(gpu, &layout, axis, r, lo, hi),
-                                              registers[r], with);
+                  *hi = gpu_value(gpu, tile_op_operand(op, 3 + 2 * i));
+        for (uint32_t r = 0; r < count; r++) {
+            TileValue *inside = gpu_lies_between(gpu, &layout, axis, r, lo, hi);
+            if (inside) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, registers[r], with);
+        }
     }
     return gpu_join(gpu, registers, count);
 }

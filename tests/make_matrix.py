@@ -74,6 +74,7 @@ INDEXED = ["f32:i64", "f32:i32", "f16:i32", "bf16:i64"]
 BACKWARD = [("dy", FEW_VIEWS), ("x", "in")]
 GAMMA_PARTS = {"-": {"M": [0, 1, 255, 256, 257], "N": [1, 1023, 1024, 1025]},
                "BM=5 BR=2 BN=36 BP=3": {"M": [0, 1, 4, 5, 6, 37], "N": around(36)}}
+HELD_ROWS = {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}
 WHOLE = {"-": {"M": [0, 1, 15, 16, 17, 69], "N": [0, 1, 1023, 1024, 1025]},
          "BM=4 BN=36 BP=5": {"M": [0, 1, 3, 4, 5, 27], "N": around(36)}}
 TAKE = {"-": {"K": [0, 1, 9], "N": [0, 1, 70], "D": [1, 1023, 1024, 1025]},
@@ -166,7 +167,8 @@ KERNELS = [
     Kernel("elementwise:chain", XY, rank2(4096, 100, rows=(0, 1, 2))),
     Kernel("softmax:softmax", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_passes", XY, rank2(1024, 100)),
-    Kernel("softmax:softmax_row", XY, {"-": {"M": [0, 1, 3], "N": [1, 10, 63, 64, 65, 200]}}),
+    Kernel("softmax:softmax_row", XY, {"-": {"M": [0, 1, 3], "N": [1, 10, 63, 64, 65, 200]}, "BM=4": HELD_ROWS}),
+    Kernel("softmax:softmax_wide", XY, {"BN=100": {"M": [0, 1, 3], "N": around(100)}}, budget=30),
     Kernel("softmax:log_softmax_row", XY, {"BM=4": {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}}),
     Kernel("softmax:logsumexp", XY, rank2(1024, 100)),
     Kernel("softmax:logsumexp_row", FEW_XY, {"BM=4": {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}}),
@@ -176,6 +178,10 @@ KERNELS = [
            types=INDEXED, data=WIDE_HOSTILE),
     Kernel("norm:layernorm", [("x", "in"), ("gamma", "in"), ("beta", "in"), ("y", "out")], rank2(1024, 100)),
     Kernel("norm:rmsnorm", [("x", "in"), ("gamma", "in"), ("y", "out")], rank2(1024, 100)),
+    Kernel("norm:layernorm_row", [("x", "in"), ("gamma", FEW_VIEWS), ("beta", FEW_VIEWS), ("y", "out")],
+           {"BM=4": HELD_ROWS}, types=["f32:f32", "f16:f32", "bf16:bf16"], budget=24),
+    Kernel("norm:rmsnorm_row", [("x", "in"), ("gamma", FEW_VIEWS), ("y", "out")], {"BM=4": HELD_ROWS},
+           types=["f32:f32", "f16:f16", "bf16:f32"], budget=24),
     Kernel("norm:layernorm_forward", XY + [("mean", FEW_VIEWS), ("rstd", ["contiguous", "strided"])], rank2(1024, 100)),
     Kernel("norm:layernorm_backward", BACKWARD + [("dx", ["contiguous", "transposed"])], rank2(1024, 100)),
     Kernel("norm:layernorm_backward_params", BACKWARD + [("dgamma", FEW_VIEWS)], GAMMA_PARTS),

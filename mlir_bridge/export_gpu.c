@@ -234,8 +234,7 @@ static MlirValue quick_exponential(Exporter *exporter, TileOpId id, MlirValue x)
     if (id != TILE_OP_EXP2) x = export_build(exporter, "llvm.fmul", f32, VALUES(x, scale), NO_ATTRIBUTES);
     MlirValue power = export_intrinsic(exporter, "llvm.nvvm.ex2.approx.ftz.f", f32, VALUES(x));
     if (id != TILE_OP_SIGMOID) return power;
-    MlirValue sum =
-        export_build(exporter, "llvm.fadd", f32, VALUES(power, f32_constant(exporter, 1)), NO_ATTRIBUTES);
+    MlirValue sum = export_build(exporter, "llvm.fadd", f32, VALUES(power, f32_constant(exporter, 1)), NO_ATTRIBUTES);
     return export_intrinsic(exporter, "llvm.nvvm.rcp.approx.ftz.f", f32, VALUES(sum));
 }
 

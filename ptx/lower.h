@@ -35,8 +35,8 @@ typedef struct GpuFamily {
     TileLayout layout;
 } GpuFamily;
 
-/* What lives for one op lies in one of two places by turns, so that a thread may fill the one while others still read the
- * other. */
+/* What lives for one op lies in one of two places by turns, so that a thread may fill the one while others still read
+ * the other. */
 typedef struct GpuTurns {
     TileValue *place[2]; /* the second one is made where it is first used */
     TileOp *distance;    /* the constant between them, known at the end */
@@ -58,13 +58,13 @@ typedef struct Gpu {
     GpuDots dots;
     GpuFamily family[GPU_MOST_DOTS]; /* the layouts that the others are derived from, that of the largest tile first */
     unsigned family_count;
-    unsigned log_warps, log_vector; /* of the elements that a thread moves at once */
-    TileValue *thread; /* i64 */
-    TileValue *shared; /* ptr<shared>: where what lives for one op may lie */
+    unsigned log_warps, log_vector, log_rows; /* of the elements that a thread moves at once, and of how many rows */
+    TileValue *thread;                        /* i64 */
+    TileValue *shared;                        /* ptr<shared>: where what lives for one op may lie */
     TileValue *shared_parameter;
     uint64_t shared_bytes, buffer_bytes; /* of what lives for one op, which comes behind the buffers */
     GpuTurns turns;
-    const TileOp *refused;               /* what this back end cannot do yet, and why */
+    const TileOp *refused; /* what this back end cannot do yet, and why */
     const char *why;
 } Gpu;
 
@@ -119,8 +119,8 @@ void gpu_open_shared(Gpu *gpu, uint64_t bytes);
 void gpu_close_shared(Gpu *gpu);
 /* Nobody reads any more behind this. */
 void gpu_settle_shared(Gpu *gpu);
-/* Around the lowering of a region; gpu_end_region comes before the op that ends it, and `again` says that another run of
- * the region may follow. */
+/* Around the lowering of a region; gpu_end_region comes before the op that ends it, and `again` says that another run
+ * of the region may follow. */
 GpuTurns gpu_enter_region(Gpu *gpu);
 void gpu_end_region(Gpu *gpu, bool again);
 void gpu_leave_region(Gpu *gpu, const GpuTurns *outer);

@@ -129,13 +129,15 @@ static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg)
         if (dimension->kind == TILE_ACCESS_GATHER)
             mask = gpu_and(gpu, mask, is_in_range(gpu, gpu_register(gpu, dimension->gather, reg), dimension->extent));
         if (dimension->kind != TILE_ACCESS_RANGE) continue;
-        mask = gpu_and(gpu, mask, gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo,
-                                                   dimension->hi));
+        mask = gpu_and(
+            gpu, mask,
+            gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo, dimension->hi));
     }
     /* A gathered axis that was rounded up has lanes that no limit speaks of. */
     for (unsigned a = 0; access->gathers && a < access->type->rank; a++) {
-        mask = gpu_and(gpu, mask, gpu_lies_between(gpu, &access->layout, a, reg, gpu_i64(gpu, 0),
-                                                   gpu_i64(gpu, access->type->extent[a])));
+        mask = gpu_and(
+            gpu, mask,
+            gpu_lies_between(gpu, &access->layout, a, reg, gpu_i64(gpu, 0), gpu_i64(gpu, access->type->extent[a])));
     }
     if (access->mask) mask = gpu_and(gpu, mask, gpu_register(gpu, access->mask, reg));
     return mask;

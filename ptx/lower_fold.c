@@ -1,9 +1,13 @@
-/* Folds and scans by a combiner, which is associative and not commutative: the order of the elements is kept. The tile
- * is moved to a layout in which each thread has neighbours along the axis and the lanes and then the warps follow one
- * another. Each thread folds its own elements in turn. Lanes exchange the folds of ever larger groups: of two groups
- * that meet, the later one learns what was before it. Warps do so through shared memory, in turn. A scan then goes once
- * more over the thread's own elements, with what was before them. The order is fixed by the layout. */
+/* Folds and scans by a combiner, which is associative and not commutative: the order of the elements is kept. Along the
+ * axis each thread has neighbours, the lanes and then the warps follow one another, and so do whole segments of such: a
+ * tile whose layout is not like that is moved to one that is, of one segment. Each thread folds its own elements in
+ * turn. Lanes exchange the folds of ever larger groups: of two groups that meet, the later one learns what was before
+ * it. Warps do so through shared memory, in turn, for all segments at once, and segments in registers. A scan then goes
+ * once more over the thread's own elements, with what was before them. The order is fixed by the layout. */
+#include "lang/scalar.h"
 #include "ptx/lower.h"
+
+enum { MOST_LOG_SEGMENTS = 4 };
 
 /* What is folded, or nothing: no element has come yet. */
 typedef struct Cell {
@@ -19,8 +23,10 @@ typedef struct Fold {
     bool scan, reverse, exclusive;
     GpuLines lines;
     uint32_t registers, line_count; /* of the tile; of the result of a fold */
-    uint32_t *order;                /* of each line, the registers in the order of the fold */
-    uint32_t length;                /* how many each line has */
+    uint32_t segments;              /* of a line */
+    uint32_t group_count;           /* a group is a segment of a line: number segment * line_count + line */
+    uint32_t *order;                /* of each group, the registers in the order of the fold */
+    uint32_t length;                /* how many each group has */
     Cell *elements, *totals, *before;
 } Fold;
 
@@ -87,11 +93,45 @@ static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned
     return tile_layout_blocked(&shape, &blocked);
 }
 
-/* The registers of the line that register `line` of the result stands for, in the order of the fold. */
+/* Do bits of the axis, from the lowest on, belong to registers, lanes, warps and registers again, lanes and warps in
+ * ascending order? How many the last registers have. */
+static bool follows_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments) {
+    unsigned low = tile_layout_axis_bit(layout, axis), expected = 0, bits = layout->log_extent[axis];
+    TileLayoutDim phase = TILE_LAYOUT_REGISTER;
+    *log_segments = 0;
+    for (unsigned a = 0; a < layout->rank; a++)
+        if (layout->pieces[a] != 1) return false;
+    for (unsigned bit = 0; bit < bits; bit++) {
+        unsigned input = 0, found = 0;
+        for (unsigned i = 0; i < layout->map.inputs; i++)
+            if (layout->map.column[i] >> (low + bit) & 1) input = i, found++;
+        if (found != 1 || layout->map.column[input] != UINT32_C(1) << (low + bit)) return false;
+        TileLayoutDim dim = TILE_LAYOUT_REGISTER;
+        while (dim < TILE_LAYOUT_WARP && input >= tile_layout_first_bit(layout, dim + 1)) dim++;
+        if (dim == TILE_LAYOUT_REGISTER) {
+            if (phase != TILE_LAYOUT_REGISTER) ++*log_segments;
+            continue;
+        }
+        if (*log_segments || dim < phase || (dim == phase && input < expected)) return false;
+        phase = dim;
+        expected = input + 1;
+    }
+    return true;
+}
+
+static TileLayout choose_layout(const Gpu *gpu, const TileType *tile, unsigned axis, uint32_t *segments) {
+    TileLayout own = gpu_layout(gpu, tile);
+    unsigned log_segments;
+    bool follows = follows_in_order(&own, axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
+    *segments = follows ? 1u << log_segments : 1;
+    return follows ? own : layout_in_order(gpu, tile, axis);
+}
+
+/* The registers of the line that register `line` of the result stands for, in the order of the fold, to its groups. */
 static void order_line(Fold *f, uint32_t line) {
     const TileLayout *layout = &f->lines.layout, *result = &f->lines.result;
-    uint32_t *order = f->order + (size_t)line * f->length, found = 0;
-    for (uint32_t r = 0; r < f->registers && found < f->length; r++) {
+    uint32_t length = f->length * f->segments, found = 0, *order = TILE_NEW_ARRAY(f->gpu->arena, uint32_t, length);
+    for (uint32_t r = 0; r < f->registers && found < length; r++) {
         bool same = true;
         for (unsigned a = 0, left = 0; a < layout->rank; a++)
             if (a != f->axis) same &= gpu_register_index(layout, a, r) == gpu_register_index(result, left++, line);
@@ -101,10 +141,9 @@ static void order_line(Fold *f, uint32_t line) {
             order[at] = order[at - 1];
         order[at] = r;
     }
-    for (uint32_t i = 0; f->reverse && i < f->length / 2; i++) {
-        uint32_t other = order[f->length - 1 - i];
-        order[f->length - 1 - i] = order[i];
-        order[i] = other;
+    for (uint32_t i = 0; i < length; i++) {
+        uint32_t group = i / f->length * f->line_count + line;
+        f->order[(size_t)group * f->length + i % f->length] = order[f->reverse ? length - 1 - i : i];
     }
 }
 
@@ -127,13 +166,40 @@ static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
     return gpu_and(gpu, full, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)));
 }
 
+/* What changes no number that it is combined with, where the combiner is one op that has such: no flags need to travel
+ * for elements that do not count. Of a sum of floats that is -0. */
+static bool find_identity(const Fold *f, uint64_t *bits) {
+    const TileBlock *body = &f->op->regions[0];
+    const TileOp *op = body->first;
+    if (f->count != 1 || !op || op->operand_count != 2 || !op->next || op->next->id != TILE_OP_YIELD) return false;
+    const TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    if (x == y || x->block != body || y->block != body || tile_op_operand(op->next, 0) != &op->results[0]) return false;
+    TileScalar scalar = x->type->scalar;
+    if (op->id == TILE_OP_ADD)
+        *bits = tile_scalar_is_float(scalar) ? UINT64_C(1) << (tile_scalar_bits(scalar) - 1) : 0;
+    else if (op->id == TILE_OP_MUL)
+        *bits = tile_scalar_from_integer(scalar, 1);
+    else if (op->id == TILE_OP_MAX || op->id == TILE_OP_MIN)
+        *bits = op->id == TILE_OP_MAX ? tile_scalar_least(scalar) : tile_scalar_greatest(scalar);
+    else
+        return false;
+    return true;
+}
+
 static void take_elements(Fold *f) {
     TileValue *values[TILE_MAX_FOLD], *mask = NULL;
+    uint64_t bits = 0;
+    bool has_identity = find_identity(f, &bits);
     for (unsigned k = 0; k < f->count; k++) values[k] = operand_in_order(f, k);
     if (tile_op_has_part(f->op, TILE_PARTS_MASK)) mask = operand_in_order(f, f->count);
     for (uint32_t r = 0; r < f->registers; r++) {
-        for (unsigned k = 0; k < f->count; k++) f->elements[r].values[k] = gpu_register(f->gpu, values[k], r);
-        f->elements[r].full = counts(f, mask, r);
+        Cell *element = &f->elements[r];
+        for (unsigned k = 0; k < f->count; k++) element->values[k] = gpu_register(f->gpu, values[k], r);
+        element->full = counts(f, mask, r);
+        if (!element->full || !has_identity) continue;
+        TileValue *nothing = tile_build_bits(&f->gpu->b, element->values[0]->type, bits);
+        element->values[0] = choose(f->gpu, element->full, element->values[0], nothing);
+        element->full = NULL;
     }
 }
 
@@ -157,18 +223,19 @@ static void take_init(const Fold *f, Cell *init) {
 /* ---- from threads to blocks ---- */
 
 static void fold_registers(Fold *f) {
-    for (uint32_t line = 0; line < f->line_count; line++) {
-        const uint32_t *order = f->order + (size_t)line * f->length;
-        f->totals[line] = f->elements[order[0]];
-        for (uint32_t i = 1; i < f->length; i++) f->totals[line] = combine(f, &f->totals[line], &f->elements[order[i]]);
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        const uint32_t *order = f->order + (size_t)group * f->length;
+        f->totals[group] = f->elements[order[0]];
+        for (uint32_t i = 1; i < f->length; i++)
+            f->totals[group] = combine(f, &f->totals[group], &f->elements[order[i]]);
     }
 }
 
 /* Groups of lanes that differ in one bit of their number: `later` holds in the one that comes later. */
 static void meet_lanes(Fold *f, uint32_t lanes, TileValue *later) {
     Gpu *gpu = f->gpu;
-    for (uint32_t line = 0; line < f->line_count; line++) {
-        Cell mine = f->totals[line], other = mine, left = mine, right = mine;
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        Cell mine = f->totals[group], other = mine, left = mine, right = mine;
         for (unsigned k = 0; k < f->count; k++) {
             other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
             left.values[k] = choose(gpu, later, other.values[k], mine.values[k]);
@@ -179,9 +246,9 @@ static void meet_lanes(Fold *f, uint32_t lanes, TileValue *later) {
             left.full = choose(gpu, later, other.full, mine.full);
             right.full = choose(gpu, later, mine.full, other.full);
         }
-        f->totals[line] = combine(f, &left, &right);
+        f->totals[group] = combine(f, &left, &right);
         Cell learnt = only_where(f, &other, later);
-        if (f->scan) f->before[line] = combine(f, &learnt, &f->before[line]);
+        if (f->scan) f->before[group] = combine(f, &learnt, &f->before[group]);
     }
 }
 
@@ -195,17 +262,27 @@ static void fold_lanes(Fold *f) {
     }
 }
 
-/* Totals of all warps that share a line: number w * line_count + line. */
+/* The lines of the tile with an axis of segments before them. */
+static GpuLines lines_of_groups(const Fold *f) {
+    GpuLines lines = f->lines;
+    if (f->segments == 1) return lines;
+    lines.result = tile_layout_expand(&lines.result, 0);
+    lines.result.pieces[0] = (uint8_t)f->segments;
+    return lines;
+}
+
+/* Totals of all warps that share a line: number w * group_count + group. */
 static Cell *gather_totals(const Fold *f, uint32_t warps) {
     TileArena *arena = f->gpu->arena;
-    Cell *gathered = TILE_NEW_ARRAY(arena, Cell, (size_t)warps * f->line_count);
-    TileValue **own = TILE_NEW_ARRAY(arena, TileValue *, f->line_count);
+    Cell *gathered = TILE_NEW_ARRAY(arena, Cell, (size_t)warps * f->group_count);
+    TileValue **own = TILE_NEW_ARRAY(arena, TileValue *, f->group_count);
+    GpuLines lines = lines_of_groups(f);
     bool has_full = f->totals[0].full != NULL;
     for (unsigned k = 0; k < f->count + has_full; k++) {
-        for (uint32_t line = 0; line < f->line_count; line++)
-            own[line] = k < f->count ? f->totals[line].values[k] : f->totals[line].full;
-        TileValue **all = gpu_gather_lines(&f->lines, own);
-        for (uint32_t i = 0; i < warps * f->line_count; i++)
+        for (uint32_t group = 0; group < f->group_count; group++)
+            own[group] = k < f->count ? f->totals[group].values[k] : f->totals[group].full;
+        TileValue **all = gpu_gather_lines(&lines, own);
+        for (uint32_t i = 0; i < warps * f->group_count; i++)
             *(k < f->count ? &gathered[i].values[k] : &gathered[i].full) = all[i];
     }
     return gathered;
@@ -216,21 +293,34 @@ static void fold_warps(Fold *f) {
     uint32_t warps = gpu_line_warps(&f->lines);
     if (warps == 1) return;
     TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_WARP, f->axis));
+    TileOpId earlier = f->reverse ? TILE_OP_GT : TILE_OP_LT;
     const Cell *gathered = gather_totals(f, warps);
-    for (uint32_t line = 0; line < f->line_count; line++) {
-        Cell sum = {.empty = true};
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        Cell whole = {.empty = true}, before = {.empty = true};
         for (uint32_t i = 0; i < warps; i++) {
             uint32_t w = f->reverse ? warps - 1 - i : i;
-            if (f->scan && i + 1 == warps) break; /* nobody comes after it */
-            Cell next = gathered[w * f->line_count + line];
-            TileOpId earlier = f->reverse ? TILE_OP_GT : TILE_OP_LT;
-            if (f->scan) next = only_where(f, &next, gpu_binary(gpu, earlier, gpu_i64(gpu, w), rank));
-            sum = combine(f, &sum, &next);
+            const Cell *next = &gathered[w * f->group_count + group];
+            whole = combine(f, &whole, next);
+            if (!f->scan || i + 1 == warps) continue; /* nobody comes after the last one */
+            Cell counted = only_where(f, next, gpu_binary(gpu, earlier, gpu_i64(gpu, w), rank));
+            before = combine(f, &before, &counted);
         }
-        if (f->scan)
-            f->before[line] = combine(f, &sum, &f->before[line]);
-        else
-            f->totals[line] = sum;
+        f->totals[group] = whole;
+        if (f->scan) f->before[group] = combine(f, &before, &f->before[group]);
+    }
+}
+
+/* What stands before each segment of a line; the total of a line goes to its first group. */
+static void fold_segments(Fold *f, const Cell *init) {
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell sum = init[line];
+        for (uint32_t segment = 0; segment < f->segments; segment++) {
+            uint32_t group = segment * f->line_count + line;
+            f->before[group] = combine(f, &sum, &f->before[group]);
+            if (f->scan && segment + 1 == f->segments) break;
+            sum = combine(f, &sum, &f->totals[group]);
+        }
+        f->totals[line] = sum;
     }
 }
 
@@ -238,10 +328,10 @@ static void fold_warps(Fold *f) {
 
 /* Each element becomes the fold of all up to it. What has nothing before it is no number that counts. */
 static void scan_registers(Fold *f) {
-    for (uint32_t line = 0; line < f->line_count; line++) {
-        Cell sum = f->before[line];
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        Cell sum = f->before[group];
         for (uint32_t i = 0; i < f->length; i++) {
-            Cell *element = &f->elements[f->order[(size_t)line * f->length + i]];
+            Cell *element = &f->elements[f->order[(size_t)group * f->length + i]];
             Cell next = combine(f, &sum, element);
             if (!f->exclusive)
                 *element = next;
@@ -279,27 +369,25 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
               .scan = op->id == TILE_OP_SCAN,
               .reverse = tile_op_integer(op, TILE_ATTRIBUTE_REVERSE, 0) != 0,
               .exclusive = tile_op_integer(op, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0};
-    TileLayout layout = layout_in_order(gpu, tile, f.axis), slice = tile_layout_slice(&layout, f.axis);
+    TileLayout layout = choose_layout(gpu, tile, f.axis, &f.segments), slice = tile_layout_slice(&layout, f.axis);
     f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
     f.registers = tile_layout_registers(&layout);
     f.line_count = tile_layout_registers(&f.lines.result);
-    f.length = f.registers / f.line_count;
+    f.group_count = f.line_count * f.segments;
+    f.length = f.registers / f.group_count;
     f.order = TILE_NEW_ARRAY(gpu->arena, uint32_t, f.registers);
     f.elements = TILE_NEW_ARRAY(gpu->arena, Cell, f.registers);
-    f.totals = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
-    f.before = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
+    f.totals = TILE_NEW_ARRAY(gpu->arena, Cell, f.group_count);
+    f.before = TILE_NEW_ARRAY(gpu->arena, Cell, f.group_count);
     Cell *init = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
-    for (uint32_t line = 0; line < f.line_count; line++) {
-        order_line(&f, line);
-        f.before[line] = (Cell){.empty = true};
-    }
+    for (uint32_t line = 0; line < f.line_count; line++) order_line(&f, line);
+    for (uint32_t group = 0; group < f.group_count; group++) f.before[group] = (Cell){.empty = true};
     take_elements(&f);
     take_init(&f, init);
     fold_registers(&f);
     fold_lanes(&f);
     fold_warps(&f);
-    Cell *first = f.scan ? f.before : f.totals;
-    for (uint32_t line = 0; line < f.line_count; line++) first[line] = combine(&f, &init[line], &first[line]);
+    fold_segments(&f, init);
     if (f.scan) scan_registers(&f);
     give_results(&f);
 }

@@ -6,11 +6,18 @@
 
 #include <string.h>
 
-enum { ACCESS_BYTES = 16, LOG_ACCESSES_OF_A_THREAD = 2, LEAST_LOG_ELEMENTS = 4, MOST_LOG_ELEMENTS = 5, MOST_LOG_WARPS = 5 };
+enum {
+    ACCESS_BYTES = 16,
+    LOG_ACCESSES_OF_A_THREAD = 2,
+    LEAST_LOG_ELEMENTS = 4,
+    MOST_LOG_ELEMENTS = 5,
+    MOST_LOG_WARPS = 5
+};
 
 typedef struct Survey {
     const TileType *largest;
     unsigned least_bytes; /* of an element that is loaded or stored */
+    bool turns;           /* tiles change the order of their axes */
 } Survey;
 
 static void look_at(Survey *survey, const TileType *type) {
@@ -27,6 +34,7 @@ static void survey_block(Survey *survey, const TileBlock *block) {
         const TileType *moved = op->id == TILE_OP_LOAD_TILE    ? op->results[0].type
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
+        survey->turns |= op->id == TILE_OP_PERMUTE;
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)
             survey->least_bytes = tile_scalar_bytes(moved->scalar);
         for (unsigned i = 0; i < op->region_count; i++) survey_block(survey, &op->regions[i]);
@@ -42,8 +50,9 @@ TileLayoutShape gpu_shape(const TileType *tile) {
     return shape;
 }
 
-/* Vectors and lanes along the last axis, warps along the first ones. */
-static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_warps) {
+/* Vectors and lanes along the last axis, `rows` neighbours of each along the axis before it, warps along the first
+ * ones. */
+static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, unsigned log_warps) {
     TileLayoutBlocked blocked = {0};
     unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = log_warps,
              last = (shape->rank - 1u) % TILE_MAX_TILE_RANK;
@@ -53,6 +62,10 @@ static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsi
     }
     blocked.elements[last] = (uint8_t)least(log_vector, left[last]);
     left[last] -= blocked.elements[last];
+    if (last) {
+        blocked.elements[last - 1] = (uint8_t)least(log_rows, left[last - 1]);
+        left[last - 1] -= blocked.elements[last - 1];
+    }
     for (unsigned a = shape->rank; a-- > 0;) {
         blocked.lanes[a] = (uint8_t)least(lanes, left[a]);
         lanes -= blocked.lanes[a];
@@ -65,6 +78,13 @@ static TileLayout spread(const TileLayoutShape *shape, unsigned log_vector, unsi
     }
     blocked.warps[last] = (uint8_t)(blocked.warps[last] + warps);
     return tile_layout_blocked(shape, &blocked);
+}
+
+/* Of a tile that is turned round a thread has a block, so that both ways it is vectors that pass through shared memory.
+ */
+static unsigned choose_log_rows(const Gpu *gpu, const Survey *survey, unsigned log) {
+    unsigned others = gpu->log_vector + TILE_LANE_BITS + gpu->log_warps;
+    return survey->turns && log > others ? least(log - others, gpu->log_vector) : 0;
 }
 
 /* Four accesses of 16 bytes under way in each thread reach the memory's bandwidth. */
@@ -81,8 +101,10 @@ static unsigned choose_log_warps(const Gpu *gpu, unsigned log_vector, unsigned l
 static TileLayout blocked_layout(Gpu *gpu, const Survey *survey) {
     TileLayoutShape shape = gpu_shape(survey->largest);
     gpu->log_vector = floor_log2(ACCESS_BYTES / survey->least_bytes);
-    gpu->log_warps = choose_log_warps(gpu, gpu->log_vector, floor_log2(tile_type_lanes(survey->largest)));
-    return spread(&shape, gpu->log_vector, gpu->log_warps);
+    unsigned log = floor_log2(tile_type_lanes(survey->largest));
+    gpu->log_warps = choose_log_warps(gpu, gpu->log_vector, log);
+    gpu->log_rows = choose_log_rows(gpu, survey, log);
+    return spread(&shape, gpu->log_vector, gpu->log_rows, gpu->log_warps);
 }
 
 void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
@@ -139,11 +161,11 @@ TileLayout gpu_layout(const Gpu *gpu, const TileType *tile) {
     if (gpu->dots.count && tile->rank == 2) return gpu_sum_layout(&gpu->dots, tile);
     TileLayoutShape own = gpu_shape(tile);
     unsigned threads = TILE_LANE_BITS + gpu->log_warps, log = floor_log2(tile_type_lanes(tile));
-    return spread(&own, log > threads ? least(log - threads, gpu->log_vector) : 0, gpu->log_warps);
+    return spread(&own, log > threads ? least(log - threads, gpu->log_vector) : 0, gpu->log_rows, gpu->log_warps);
 }
 
 TileLayout gpu_copy_layout(const TileLayoutShape *shape, unsigned scalar_bytes, unsigned log_warps) {
-    return spread(shape, floor_log2(ACCESS_BYTES / scalar_bytes), log_warps);
+    return spread(shape, floor_log2(ACCESS_BYTES / scalar_bytes), 0, log_warps);
 }
 
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) {

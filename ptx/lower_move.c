@@ -197,7 +197,8 @@ static TileValue *swizzled_address(Swizzled *side, uint32_t offset) {
     return more ? tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, more)) : address;
 }
 
-/* Of each vector the register whose element comes first; the others are this one, exclusive or what `registers` says. */
+/* Of each vector the register whose element comes first; the others are this one, exclusive or what `registers` says.
+ */
 static bool begins_vector(const Swizzled *side, uint32_t reg, uint32_t *offset) {
     *offset = tile_linear_apply(&side->offsets, reg);
     return (*offset & (side->vector - 1)) == 0;
@@ -239,9 +240,8 @@ static TileValue *get_swizzled(Swizzled *side, TileScalar scalar) {
     Gpu *gpu = side->gpu;
     uint32_t count = tile_layout_registers(side->layout), offset;
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
-    const TileType *type = side->vector > 1
-                               ? tile_type_vector(gpu->module->context, scalar, side->vector, false)
-                               : tile_type_scalar(gpu->module->context, scalar);
+    const TileType *type = side->vector > 1 ? tile_type_vector(gpu->module->context, scalar, side->vector, false)
+                                            : tile_type_scalar(gpu->module->context, scalar);
     for (uint32_t r = 0; r < count; r++) {
         if (!begins_vector(side, r, &offset)) continue;
         TileValue *loaded = tile_build_load(&gpu->b, type, swizzled_address(side, offset), NULL, NULL,

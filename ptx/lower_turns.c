@@ -1,6 +1,6 @@
-/* Shared memory for what lives for one op: written, a barrier, read. Two places take turns. What was read at one of them
- * is safe from the use after the next, because the barrier of the next one stands between; so a use costs one barrier
- * where the other place is free, and another one where loops and branches meet. */
+/* Shared memory for what lives for one op: written, a barrier, read. Two places take turns. What was read at one of
+ * them is safe from the use after the next, because the barrier of the next one stands between; so a use costs one
+ * barrier where the other place is free, and another one where loops and branches meet. */
 #include "ptx/lower.h"
 
 enum { PLACE_ALIGN = 16 };

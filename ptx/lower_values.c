@@ -85,7 +85,8 @@ TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
     return gpu_join(gpu, registers, count);
 }
 
-/* A bound of lanes along an axis, less the thread's own index, as i32: outside of the tile one is as good as another. */
+/* A bound of lanes along an axis, less the thread's own index, as i32: outside of the tile one is as good as another.
+ */
 static TileValue *bound_of_thread(Gpu *gpu, const TileLayout *layout, unsigned axis, TileValue *bound) {
     bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, tile_layout_extent(layout, axis)));
     bound = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
@@ -103,7 +104,8 @@ TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, u
     const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
     TileValue *more = tile_build_integer(&gpu->b, i32, gpu_register_index(layout, axis, reg));
     if (!above) inside = gpu_binary(gpu, TILE_OP_GE, more, bound_of_thread(gpu, layout, axis, lo));
-    if (!below) inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, more, bound_of_thread(gpu, layout, axis, hi)));
+    if (!below)
+        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, more, bound_of_thread(gpu, layout, axis, hi)));
     return inside;
 }
 

@@ -1,13 +1,21 @@
 #!/bin/sh
-# Every kernel of the standard library as PTX for every GPU target, through ptxas: it assembles, and what does not fit into
-# registers is counted. Ends with 77, skipped, where there is no ptxas.
+# Every kernel of the standard library as PTX for every GPU target, through ptxas: it assembles, and all of it fits into
+# registers, but for the kernels below. ptxas is looked for as tools/ptxas.c does; ends with 77, skipped, where there is none.
 #
 # usage: assemble_ptx.sh TILEC STDLIB [TARGET..]
 set -eu
 tilec=$1 stdlib=$2
 shift 2
 [ $# -gt 0 ] || set -- sm_80 sm_86 sm_89 sm_90a
-command -v ptxas >/dev/null || { echo "skipped: there is no ptxas"; exit 77; }
+find_ptxas() {
+    if [ -n "${TILE_PTXAS:-}" ]; then echo "$TILE_PTXAS"; return; fi
+    command -v ptxas && return
+    for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
+        if [ -n "$folder" ] && [ -x "$folder/bin/ptxas" ]; then echo "$folder/bin/ptxas"; return; fi
+    done
+}
+ptxas=$(find_ptxas)
+[ -x "$ptxas" ] || { echo "skipped: there is no ptxas"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -18,7 +26,7 @@ settings() {
     attention:*) echo D=64 causal=true ;;
     conv:*) echo stride=1 ;;
     pool:avg_pool2d) echo count_outside=false ;;
-    softmax:*_row) echo N=200 ;;
+    softmax:*_row | norm:*_row) echo N=200 ;;
     esac
 }
 
@@ -38,6 +46,15 @@ type_of() {
     esac
 }
 
+# May it keep something in memory that belongs into registers? At their default parameters.
+may_spill() {
+    case $1 in
+    # Products of f32 by fused multiply-adds: their tiles are made for tensor cores, and a thread has too many sums.
+    matmul:* | attention:* | conv:*) return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
 failed=0 assembled=0 spilling=0
 for target; do
     type=$(type_of "$target")
@@ -46,7 +63,7 @@ for target; do
             name=$(basename "$file" .tile):$kernel
             # shellcheck disable=SC2046 # a word for each setting
             if ! "$tilec" emit ptx "$file:$kernel" $(types_of "$file" "$type") $(settings "$name") --target="$target" \
-                >"$work/ptx" 2>"$work/said" || ! ptxas -v -arch="$target" "$work/ptx" -o /dev/null 2>"$work/said"; then
+                >"$work/ptx" 2>"$work/said" || ! "$ptxas" -v -arch="$target" "$work/ptx" -o /dev/null 2>"$work/said"; then
                 echo "FAIL $target $name $type"
                 sed 's/^/     /' "$work/said" | head -n 4
                 failed=$((failed + 1))
@@ -57,8 +74,9 @@ for target; do
             [ "${spilled:-0}" = 0 ] && continue
             spilling=$((spilling + 1))
             echo "$target $name $type spills $spilled bytes a thread"
+            may_spill "$name" || failed=$((failed + 1))
         done
     done
 done
-echo "$assembled kernels assemble, $failed do not, $spilling spill"
+echo "$assembled kernels assemble, $spilling of them spill; $failed failures"
 [ $failed = 0 ]

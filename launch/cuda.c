@@ -184,13 +184,17 @@ tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const Tile
     void *parameters[MOST_SLOTS + 2];
     if (slot_count > MOST_SLOTS) return tile_error_set(error, TILE_UNSUPPORTED, "%s: too many parameters", kernel);
     const Phase *phase = &module->phases[number];
-    int64_t begin = 0, end = programs, blocks = programs < MOST_BLOCKS ? programs : MOST_BLOCKS;
+    int64_t begin = 0, end = 0;
     for (uint32_t i = 0; i < slot_count; i++) parameters[i] = (void *)&slots[i];
     parameters[slot_count] = &begin;
     parameters[slot_count + 1] = &end;
-    int result = tile_cuda_driver()->launch(phase->kernel, (unsigned)blocks, 1, 1, phase->threads, 1, 1,
-                                            (unsigned)phase->shared_bytes, on->stream, parameters, NULL);
-    return tile_cuda_check(result, kernel, error);
+    for (; begin < programs; begin = end) { /* a block for each program */
+        end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
+        int result = tile_cuda_driver()->launch(phase->kernel, (unsigned)(end - begin), 1, 1, phase->threads, 1, 1,
+                                                (unsigned)phase->shared_bytes, on->stream, parameters, NULL);
+        TILE_TRY(tile_cuda_check(result, kernel, error));
+    }
+    return TILE_OK;
 }
 
 /* ---- memory ---- */

@@ -85,6 +85,11 @@ static bool can_leave(const TileOp *op, const TileOp *loop) {
     return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) != 0;
 }
 
+/* The loop over the programs of a GPU's block, which runs once: what leaves it is only kept for longer. */
+static bool runs_once(const TileOp *loop) {
+    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT);
+}
+
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
@@ -100,7 +105,7 @@ static void walk(Licm *licm, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
         for (unsigned r = 0; r < op->region_count; r++) walk(licm, &op->regions[r]);
-        for (unsigned r = 0; is_loop(op) && r < op->region_count; r++)
+        for (unsigned r = 0; is_loop(op) && !runs_once(op) && r < op->region_count; r++)
             if (&op->regions[r] != tile_op_combiner(op)) hoist_block(licm, &op->regions[r], op);
     }
 }

@@ -31,7 +31,8 @@
  *       return
  *     }
  * A select is skipped where comparisons of indices hold for all lanes: of numbers that differ from lane to lane by less
- * than the tile's extents, the greatest is compared with the least.
+ * than the tile's extents, the greatest is compared with the least. What is computed from a tile behind its fill takes
+ * it filled.
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/build.h"
@@ -187,6 +188,23 @@ static void take_along(TileOp *op) {
     }
 }
 
+/* Does the op run after `first`, which is an op of a block that it stands in? */
+static bool runs_after(const TileOp *op, const TileOp *first) {
+    while (op && op->block != first->block) op = op->block->op;
+    for (const TileOp *next = first->next; op && next; next = next->next)
+        if (next == op) return true;
+    return false;
+}
+
+/* Lanes that a fill changes held nothing before: whoever takes the tile later takes it filled, so that no thread keeps
+ * both. */
+static void use_filled(TileValue *value, TileValue *filled) {
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        next = use->next;
+        if (runs_after(use->user, filled->op)) tile_op_set_operand(use->user, use->index, filled);
+    }
+}
+
 static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
     const TileType *type = op->results[0].type;
     TileOp *choice = tile_build_if(&whole->b, idle, &type, 1);
@@ -202,6 +220,7 @@ static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
     value = &op->results[0];
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
     take_along(op);
+    if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), &choice->results[0]);
 }
 
 static bool try_op(TilePassContext *context, TileOp *op, const char **error) {

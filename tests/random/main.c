@@ -2,8 +2,8 @@
  * must give the same bits (any NaN counting as one). A kernel that fails is cut down and written out.
  *
  * usage: tile_random_tests [--sve=N] COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
- *   --sve   machine code for SVE, under QEMU, of every Nth kernel, by turns for each length of vectors; 10 if not
- * given, 0: of none. It takes ten times as long as all else.
+ *   --sve   machine code for SVE, under QEMU, of every Nth kernel (25; 0: of none), for each length of vectors by
+ *           turns; it takes ten times as long as all else
  *
  * Every run is a child process, so that a crash is a failure like any other. */
 #define _GNU_SOURCE

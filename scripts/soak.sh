@@ -24,6 +24,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
     build/release/bin/tile_kernel_tests --part --grant=nothing tests/matrix.tsv stdlib " avx2 "
     echo "round $round: 5000 random kernels"
     (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" --sve=1 5000 $round)
+    echo "round $round: threads that compile at once, under ThreadSanitizer"
+    sh scripts/test_compiler_threads.sh
     echo "round $round: a million inputs for lexer, parser and IR text"
     sh tests/fuzz/libfuzzer.sh build/dev 333334 $round
     echo "round $round: 1000 killed writers of the disk cache, 16 processes on one"

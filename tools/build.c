@@ -18,7 +18,7 @@ typedef TILE_LIST(const char *) Words;
 typedef struct Build {
     TileSession *session;
     TileArena *arena;
-    Words files, targets, exports, variants;
+    Words files, targets, exports, variants, plugins;
     TILE_LIST(TileSetting) settings;
     const char *output, *header, *dependency_file;
     bool dependencies, json;
@@ -77,13 +77,15 @@ static void take_value(Build *build, const char *option, const char *value) {
         tile_list_push(build->arena, &build->variants, value);
     else if (strcmp(option, "-MF") == 0)
         build->dependency_file = value;
+    else if (strcmp(option, "--load-pass") == 0)
+        tile_list_push(build->arena, &build->plugins, value);
     else
         split_targets(build, value);
 }
 
 /* Options with a value take it behind `=` or as the next word. *next is the word after the option. */
 static int take_option(Build *build, const char *word, const char *next, bool *took_next) {
-    static const char *const valued[] = {"-o", "--header", "--export", "--variant", "-MF", "--target"};
+    static const char *const valued[] = {"-o", "--header", "--export", "--variant", "-MF", "--load-pass", "--target"};
     if (take_flag(build, word)) return 0;
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++) {
         const char *value = tile_option_value(word, valued[i]);
@@ -268,16 +270,15 @@ static int read_sources(Build *build, TileBuildSource *sources) {
 
 int tile_command_build(TileSession *session, char **words, int count) {
     Build build = {.session = session, .arena = session->arena};
-    TileCompiler *compiler;
+    TileCompiler *compiler = NULL;
     int failed = read_words(&build, words, count);
     if (!failed) failed = name_outputs(&build);
     if (failed) return failed;
     TileBuildSource *sources = TILE_NEW_ARRAY(session->arena, TileBuildSource, build.files.count);
     failed = read_sources(&build, sources);
     if (failed) return failed;
-    tile_status status = tile_compiler_create(NULL, &compiler);
-    if (status != TILE_OK) return tile_session_report(session, status, NULL);
-    failed = run_build(&build, compiler, sources);
+    failed = tile_session_compiler(session, build.plugins.items, build.plugins.count, &compiler);
+    if (!failed) failed = run_build(&build, compiler, sources);
     tile_compiler_destroy(compiler);
     return failed;
 }

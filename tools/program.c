@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "driver/compile.h"
-#include "tile/pass.h"
 
 /* ---- words ---- */
 
@@ -153,11 +152,7 @@ static int check_settings(TileProgram *program, bool last) {
 }
 
 int tile_program_compiler(TileProgram *program) {
-    TileReport *report = NULL;
-    tile_status status = tile_compiler_create(NULL, &program->compiler);
-    for (size_t i = 0; i < program->plugins.count && status == TILE_OK; i++)
-        status = tile_compiler_load_passes(program->compiler, program->plugins.items[i], &report);
-    return tile_session_report(program->session, status, report);
+    return tile_session_compiler(program->session, program->plugins.items, program->plugins.count, &program->compiler);
 }
 
 int tile_program_open(TileProgram *program, TileSession *session) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tile/pass.h"
+
 void tile_print_json_string(FILE *file, const char *text) {
     fputc('"', file);
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
@@ -70,6 +72,14 @@ int tile_session_diagnostics(TileSession *session, tile_status status, TileArena
         tile_diagnostics_render(diagnostics, &text, tile_session_colour(session));
     fputs(tile_text_get(&text), stderr);
     return tile_status_exit_code(status);
+}
+
+int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler) {
+    TileReport *report = NULL;
+    tile_status status = tile_compiler_create(NULL, compiler);
+    for (size_t i = 0; i < count && status == TILE_OK; i++)
+        status = tile_compiler_load_passes(*compiler, plugins[i], &report);
+    return tile_session_report(session, status, report);
 }
 
 int tile_session_finish(TileSession *session) {

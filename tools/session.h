@@ -56,6 +56,8 @@ bool tile_report_is_placed(TileReport *report);
 int tile_session_report(TileSession *session, tile_status status, TileReport *report);
 /* The same for diagnostics that a command found by itself, which lie in the arena. */
 int tile_session_diagnostics(TileSession *session, tile_status status, TileArena *arena, TileDiagnostics *diagnostics);
+/* Makes a compiler with the passes of shared objects. Returns the exit status; *compiler may be set also where it fails. */
+int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler);
 /* Flushes the output stream: a full disk behind it is an error. Returns the exit status. */
 int tile_session_finish(TileSession *session);
 

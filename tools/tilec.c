@@ -64,6 +64,7 @@ static const TileOption build_options[] = {
     {"-g", NULL, "line tables for debuggers"},
     {"-MD", NULL, "a make file of what was read, beside the object"},
     {"-MF", " FILE", "the make file goes to FILE"},
+    PLUGIN_OPTION,
     BUILD_OPTIONS,
     {NULL, NULL, NULL},
 };

@@ -95,7 +95,7 @@ TILE_API TileIrValue *tile_ir_tensor(TileIr *ir, const char *name, TileParameter
 TILE_API TileIrValue *tile_ir_scalar(TileIr *ir, const char *name, const char *element);
 /* The extent of the dimensions of this name, an i64. */
 TILE_API TileIrValue *tile_ir_dimension(TileIr *ir, const char *name);
-/* Launches fail with the text where the bool is false. Outside of grids. */
+/* Launches fail with the text, of which 490 bytes are kept, where the bool is false. Outside of grids. */
 TILE_API void tile_ir_require(TileIr *ir, TileIrValue *condition, const char *text);
 
 /* ---- operations ---- */

@@ -48,8 +48,88 @@ expect 0 '' cmake --build project/build
 expect 0 '0.5 1 1.5 2 2.5 3' project/build/user_launch
 expect 0 '0.5 1 1.5 2 2.5 3' project/build/user_launch_static
 
+# ---- a project that compiles: kernels built in memory, and a pass from a shared object ----
+mkdir compiling
+cat >compiling/compiling.c <<'TEXT'
+#include <stdio.h>
+#include <string.h>
+#include <tile/pass.h>
+static void build(TileIr *ir) {
+    const char *dimensions[] = {"N"};
+    tile_ir_kernel(ir, "triple");
+    TileIrValue *x = tile_ir_tensor(ir, "x", TILE_PARAMETER_INOUT, "f32", dimensions, 1);
+    TileIrValue *blocks = tile_ir_tiles(ir, tile_ir_dimension(ir, "N"), 16);
+    tile_ir_begin(ir, "grid", &blocks, 1, NULL, NULL, 0);
+    TileIrIndex at = {tile_ir_binary(ir, "mul", tile_ir_argument(ir, 0), tile_ir_integer(ir, "i64", 16)), 16};
+    TileIrValue *v = tile_ir_load(ir, x, &at, 1, NULL);
+    tile_ir_store(ir, x, tile_ir_binary(ir, "mul", v, tile_ir_number(ir, "f32[16]", 3)), &at, 1);
+    tile_ir_end(ir);
+    tile_ir_kernel_end(ir);
+}
+int main(int count, char **words) {
+    TileCompiler *compiler;
+    TileLibrary *library;
+    TileReport *report;
+    TileIr *ir;
+    float x[20];
+    int64_t n = 20;
+    DLTensor tx = {x, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &n, NULL, 0};
+    TileArg argument = TILE_TENSOR(&tx);
+    for (int i = 0; i < 20; i++) x[i] = (float)i;
+    if (tile_ir_create(&ir) || tile_compiler_create(NULL, &compiler)) return 1;
+    if (count > 1 && tile_compiler_load_passes(compiler, words[1], &report)) return puts(tile_report_text(report, 0)), 1;
+    build(ir);
+    if (tile_compile_ir(compiler, ir, NULL, &library, &report)) return puts(tile_report_text(report, 0)), 1;
+    if (tile_launch(tile_library_kernel_at(library, 0), &argument, 1, NULL)) return 1;
+    printf("%g %g\n", (double)x[1], (double)x[19]);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+    tile_ir_destroy(ir);
+    return 0;
+}
+TEXT
+cat >compiling/negate.c <<'TEXT'
+#include <string.h>
+#include <tile/pass.h>
+static void visit(TileIr *ir, TileIrOp *op, void *state) {
+    double three;
+    (void)state;
+    if (strcmp(tile_ir_op_name(op), "mul") || !tile_ir_constant(tile_ir_operand(op, 1), &three) || three != 3) return;
+    tile_ir_before(ir, op);
+    tile_ir_replace(ir, op, tile_ir_unary(ir, "neg", tile_ir_operand(op, 0)));
+    tile_ir_erase(ir, op);
+}
+static void run(TileIr *ir, void *host) { tile_ir_walk(ir, visit, host); }
+static const TilePass pass = {.struct_size = sizeof pass, .name = "negate", .after = "contract", .run = run};
+static const TilePass *const passes[] = {&pass, NULL};
+TILE_DEFINE_PASSES(passes)
+TEXT
+cat >compiling/CMakeLists.txt <<'TEXT'
+cmake_minimum_required(VERSION 3.25)
+project(compiling C)
+find_package(Tile 0.1 REQUIRED)
+add_executable(compiling compiling.c)
+target_link_libraries(compiling PRIVATE tile::tile)
+TEXT
+expect 0 '' cmake -S compiling -B compiling/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="$flags"
+expect 0 '' cmake --build compiling/build
+expect 0 '3 57' compiling/build/compiling
+expect 0 '' $cc -shared -fPIC -I"$prefix/include" compiling/negate.c -o compiling/negate.so
+expect 0 '-1 -19' compiling/build/compiling compiling/negate.so
+if command -v pkg-config >/dev/null; then
+    # shellcheck disable=SC2046
+    expect 0 '' $cc compiling/compiling.c $(pkg-config --cflags --libs tile) $flags -o compiling/plain
+    expect 0 '3 57' env LD_LIBRARY_PATH="$libraries" compiling/plain
+fi
+
 # ---- the launcher brings no compiler along ----
-checks=$((checks + 2))
+checks=$((checks + 4))
+stated=$(sed -n 's/^| `libtile_launch.so`.*: \([0-9]*\) KB.*/\1/p' "$page")
+bytes=$(wc -c <"$(readlink -f "$libraries/libtile_launch.so")")
+[ -n "$flags" ] || { [ $((bytes / 1000)) -le $((stated * 5 / 4)) ] && [ $((bytes / 1000)) -ge $((stated * 3 / 4)) ]; } ||
+    complain "docs/linking.md says that libtile_launch has $stated KB, but it has $((bytes / 1000))"
+nm "$libraries/libtile_launch.a" 2>/dev/null >"$work/output"
+grep -E ' U ' "$work/output" | grep -qiE 'llvm|mlir|_ZN' && [ -z "$flags" ] && complain "libtile_launch.a refers to a compiler"
 ldd "$libraries/libtile_launch.so" >"$work/output"
 grep -qiE 'llvm|mlir|stdc\+\+' "$work/output" && [ -z "$flags" ] && complain "libtile_launch needs a compiler's libraries"
 nm -D --undefined-only "$libraries/libtile_launch.so" >"$work/output"

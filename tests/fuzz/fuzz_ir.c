@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/program.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 
@@ -22,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tile_status status = tile_module_read(context, (const char *)data, size, &module, &errors);
     if (status != TILE_OK && !*tile_text_get(&errors)) abort();
     if (status == TILE_OK && tile_module_verify(module, &errors)) {
+        tile_program_complaints(module, arena);
         tile_module_print(&first, module, TILE_PRINT_LOCATIONS);
         const char *text = tile_text_get(&first);
         if (tile_module_read(context, text, strlen(text), &again, &errors) != TILE_OK) fail(text, "is not read back");

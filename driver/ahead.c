@@ -9,6 +9,14 @@
 #include "launch/options.h"
 #include "mlir_bridge/share.h"
 
+bool tile_ahead_is_gpu(const TileTarget *target) { return target->kind == TILE_TARGET_GPU; }
+
+bool tile_ahead_has_gpu(const TileBuild *build) {
+    return build->targets.count && tile_ahead_is_gpu(build->targets.items[build->targets.count - 1]);
+}
+
+bool tile_ahead_has_cpu(const TileBuild *build) { return !tile_ahead_is_gpu(build->targets.items[0]); }
+
 /* ---- what is asked for ---- */
 
 static tile_status add_target(TileBuild *build, const char *name) {
@@ -18,27 +26,35 @@ static tile_status add_target(TileBuild *build, const char *name) {
         tile_text_format(&build->message, "the target '%s' has no code to link", name);
         return TILE_INVALID_ARGUMENT;
     }
-    if (target->kind == TILE_TARGET_GPU) {
-        tile_text_format(&build->message,
-                         "objects hold code for CPUs, and '%s' is a GPU: its kernels are compiled when they run, by "
-                         "libtile (tile_compile), and `tilec emit ptx` prints their code",
-                         name);
-        return TILE_UNSUPPORTED;
-    }
-    for (size_t i = 0; i < build->targets.count; i++) {
-        if (build->targets.items[i] == target) return TILE_OK;
-        if (strcmp(build->targets.items[i]->triple, target->triple) == 0) continue;
-        tile_text_format(&build->message, "'%s' and '%s' are for different kinds of CPU; an object holds code for one",
-                         build->targets.items[i]->name, name);
+    bool gpu = target->kind == TILE_TARGET_GPU;
+    if (gpu && (build->options.flags & TILE_BUILD_BARE)) {
+        tile_text_format(&build->message, "--bare is code of CPUs: `tilec emit ptx` prints that of '%s'", name);
         return TILE_INVALID_ARGUMENT;
     }
-    /* In the order of cpu/target.h, better ones later; both lie in one table. */
+    for (size_t i = 0; i < build->targets.count; i++) {
+        const TileTarget *other = build->targets.items[i];
+        if (other == target) return TILE_OK;
+        if (gpu || tile_ahead_is_gpu(other) || strcmp(other->triple, target->triple) == 0) continue;
+        tile_text_format(&build->message, "'%s' and '%s' are for different kinds of CPU; an object holds code for one",
+                         other->name, name);
+        return TILE_INVALID_ARGUMENT;
+    }
+    /* CPUs first; each kind in the order of its table, better ones later. */
     size_t at = build->targets.count;
     tile_list_push(build->arena, &build->targets, target);
-    for (; at > 0 && build->targets.items[at - 1] > target; at--)
-        build->targets.items[at] = build->targets.items[at - 1];
+    for (; at > 0; at--) {
+        const TileTarget *other = build->targets.items[at - 1];
+        if (tile_ahead_is_gpu(other) != gpu ? gpu : other < target) break;
+        build->targets.items[at] = other;
+    }
     build->targets.items[at] = target;
     return TILE_OK;
+}
+
+/* Where the functions of the object run. */
+static const TileTarget *host_target(const TileBuild *build) {
+    const TileTarget *first = build->targets.items[0];
+    return tile_ahead_is_gpu(first) ? tile_cpu_target_find("avx2") : first;
 }
 
 static tile_status choose_targets(TileBuild *build) {
@@ -103,17 +119,28 @@ static TileMergeInput merge_input(TileBuild *build, const TileAheadExport *expor
 
 /* ---- the image and its glue ---- */
 
+/* The export's code for CPUs, or that for GPUs. */
+static TileImageKernel make_kernel(TileBuild *build, const TileAheadExport *export, bool gpu) {
+    TileImageKernel kernel = {.symbol = export->symbol, .signature = export->signature};
+    TileImageVariant *variants = TILE_NEW_ARRAY(build->arena, TileImageVariant, export->made.count);
+    for (size_t i = 0; i < export->made.count; i++)
+        if ((export->made.items[i].variant.binary != NULL) == gpu)
+            variants[kernel.variant_count++] = export->made.items[i].variant;
+    kernel.variants = variants;
+    kernel.signature.gpu = gpu;
+    return kernel;
+}
+
 static TileImage make_image(TileBuild *build) {
-    TileImageKernel *kernels = TILE_NEW_ARRAY(build->arena, TileImageKernel, build->exports.count);
+    TileImageKernel *kernels = TILE_NEW_ARRAY(build->arena, TileImageKernel, 2 * build->exports.count);
     const char **targets = TILE_NEW_ARRAY(build->arena, const char *, build->targets.count);
+    uint32_t count = 0;
     for (size_t i = 0; i < build->targets.count; i++) targets[i] = build->targets.items[i]->name;
-    for (size_t i = 0; i < build->exports.count; i++) {
-        const TileAheadExport *export = build->exports.items[i];
-        TileImageVariant *variants = TILE_NEW_ARRAY(build->arena, TileImageVariant, export->made.count);
-        for (size_t k = 0; k < export->made.count; k++) variants[k] = export->made.items[k].variant;
-        kernels[i] = (TileImageKernel){export->symbol, export->signature, variants, (uint32_t) export->made.count};
-    }
-    return (TileImage){targets, kernels, (uint32_t)build->targets.count, (uint32_t)build->exports.count};
+    for (size_t i = 0; i < build->exports.count && tile_ahead_has_cpu(build); i++)
+        kernels[count++] = make_kernel(build, build->exports.items[i], false);
+    for (size_t i = 0; i < build->exports.count && tile_ahead_has_gpu(build); i++)
+        kernels[count++] = make_kernel(build, build->exports.items[i], true);
+    return (TileImage){targets, kernels, (uint32_t)build->targets.count, count};
 }
 
 static TileGlueFunction glue_function(TileBuild *build, const TileAheadExport *export) {
@@ -141,7 +168,7 @@ static tile_status emit_glue(TileBuild *build, const char *const *entries, size_
                      .function_count = build->exports.count,
                      .plugin = build->options.flags & TILE_BUILD_SHARED};
     TILE_TRY(tile_compiler_take_bridge(build->compiler, &bridge));
-    tile_status status = tile_bridge_emit_glue(bridge, build->targets.items[0], &glue, code);
+    tile_status status = tile_bridge_emit_glue(bridge, host_target(build), &glue, code);
     if (status != TILE_OK) tile_text_add(&build->message, tile_bridge_message(bridge));
     tile_compiler_give_bridge(build->compiler, bridge);
     return status;
@@ -156,6 +183,7 @@ static tile_status merge_objects(TileBuild *build, TileCode *glue) {
         TileAheadExport *export = build->exports.items[i];
         for (size_t k = 0; k < export->made.count; k++) {
             TileAheadCode *code = &export->made.items[k];
+            if (code->variant.binary) continue;
             tile_list_push(build->arena, &inputs, merge_input(build, export, code));
             for (uint32_t p = 0; p < code->variant.code.phase_count; p++)
                 tile_list_push(build->arena, &entries, code->symbols[p]);

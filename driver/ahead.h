@@ -24,7 +24,7 @@ typedef struct TileAheadCode {
     TileImageVariant variant;
     TileCode object;
     size_t asked;         /* demands of the variant's text */
-    const char **symbols; /* of the phases, in the result */
+    const char **symbols; /* of the phases, in the result; of GPUs, in the PTX */
 } TileAheadCode;
 
 typedef struct TileAheadExport {
@@ -51,6 +51,11 @@ struct TileBuild {
     const char *header, *json;
     TileText message; /* a failure that no diagnostic tells */
 };
+
+bool tile_ahead_is_gpu(const TileTarget *target);
+/* Is there a target of the kind? Once targets are chosen. */
+bool tile_ahead_has_gpu(const TileBuild *build);
+bool tile_ahead_has_cpu(const TileBuild *build);
 
 /* What messages call the place where an export was asked for. */
 #define TILE_EXPORT_PLACE "--export"

@@ -1,4 +1,5 @@
 /* From texts to exports, and from an export to code for each variant and target. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/ahead.h"
@@ -27,6 +28,7 @@ static tile_status create_input(TileBuild *build, const TileBuildSource *source,
     tile_status status = tile_input_create(build->compiler, source->text, source->length, &options, input, report);
     if (status != TILE_OK) return status;
     (*input)->lines = build->options.flags & TILE_BUILD_LINES;
+    (*input)->ahead = true;
     tile_list_push(build->arena, &build->inputs, *input);
     return TILE_OK;
 }
@@ -266,6 +268,42 @@ static tile_status check_demands(TileUnit *unit, const Job *job, const TileKerne
     return TILE_OK;
 }
 
+/* ---- code of GPUs ---- */
+
+static tile_status assemble(TileUnit *unit, const TileBuild *build, TileImageBinary *binary) {
+    const void *cubin = NULL;
+    size_t size = 0;
+    TileError error = {.status = TILE_OK};
+    if (!build->options.assemble) return TILE_OK;
+    tile_status status = build->options.assemble(build->options.assemble_host, binary->ptx, &cubin, &size, &error);
+    if (status != TILE_OK) {
+        tile_text_format(&unit->message, "%s", *error.message ? error.message : tile_status_text(status));
+        return status;
+    }
+    binary->cubin = tile_arena_copy(build->arena, cubin, size);
+    binary->cubin_bytes = (uint32_t)size;
+    return TILE_OK;
+}
+
+static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
+    TileArena *arena = job->build->arena;
+    TileImageBinary *binary = TILE_NEW(arena, TileImageBinary);
+    const char *digits = unit->input->target->name + strlen("sm_");
+    uint32_t count = job->made.code.phase_count;
+    TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
+    const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
+    TileImageEntry *entries = TILE_NEW_ARRAY(arena, TileImageEntry, count);
+    for (uint32_t i = 0; i < count; i++) entries[i] = (TileImageEntry){phases[i].symbol, phases[i].threads};
+    *binary = (TileImageBinary){.ptx = tile_arena_string(arena, unit->code.data, unit->code.size),
+                                .ptx_bytes = (uint32_t)unit->code.size,
+                                .capability = (uint32_t)strtoul(digits, NULL, 10),
+                                .alone = digits[strlen(digits) - 1] == 'a',
+                                .entries = entries,
+                                .entry_count = count};
+    job->made.binary = binary;
+    return assemble(unit, job->build, binary);
+}
+
 static tile_status compile_body(TileUnit *unit, void *state) {
     Job *job = state;
     TileProgramInfo program = {0};
@@ -287,6 +325,7 @@ static tile_status compile_body(TileUnit *unit, void *state) {
     TileFunc *func = tile_unit_kernel(unit, kernel);
     TILE_TRY(tile_image_lower(unit, func, job->signature, &request, job->build->arena, &job->made.code));
     TILE_TRY(tile_image_describe_phases(unit, func, job->build->arena, &job->made.code));
+    if (tile_ahead_is_gpu(unit->input->target)) return keep_binary(unit, job, func);
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
     job->object = unit->code;
     unit->code = (TileCode){0};
@@ -313,6 +352,12 @@ static bool same_demands(const TileImageVariant *a, const TileImageVariant *b, c
            memcmp(a->statics, b->statics, signature->static_count * sizeof *a->statics) == 0;
 }
 
+static void name_entries(TileArena *arena, TileAheadCode *code) {
+    const TileImageBinary *binary = code->variant.binary;
+    code->symbols = TILE_NEW_ARRAY(arena, const char *, binary->entry_count);
+    for (uint32_t i = 0; i < binary->entry_count; i++) code->symbols[i] = binary->entries[i].symbol;
+}
+
 /* Keeps the list sorted, most specialised first; code whose demands are all in the list already is dropped. */
 static void add_variant(Job *job) {
     TileAheadExport *export = job->export;
@@ -320,6 +365,7 @@ static void add_variant(Job *job) {
     size_t at = export->made.count;
     TileAheadCode code = {.variant = job->made, .object = job->object, .asked = job->variant->demands.count};
     job->object = (TileCode){0};
+    if (job->made.binary) name_entries(arena, &code);
     for (size_t i = 0; i < export->made.count; i++) {
         TileAheadCode *same = &export->made.items[i];
         if (!same_demands(&same->variant, &code.variant, job->signature)) continue;

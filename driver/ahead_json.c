@@ -204,12 +204,15 @@ static void add_temps(TileText *text, const TileImageCode *code) {
 
 static void add_grids(TileText *text, const TileAheadCode *made) {
     const TileImageCode *code = &made->variant.code;
+    const TileImageBinary *binary = made->variant.binary;
     tile_text_add(text, "\"grids\": [");
     for (uint32_t i = 0; i < code->phase_count; i++) {
         const TileImagePhase *phase = &code->phases[i];
         next_entry(text, i == 0, "      ");
-        tile_text_format(text, "{\"symbol\": \"%s\", \"scratch_bytes\": %" PRIu64 ", \"extents\": ", made->symbols[i],
-                         phase->scratch_bytes);
+        tile_text_format(text, "{\"symbol\": \"%s\", \"%s\": %" PRIu64, made->symbols[i],
+                         binary ? "shared_bytes" : "scratch_bytes", phase->scratch_bytes);
+        if (binary) tile_text_format(text, ", \"threads\": %u", binary->entries[i].threads);
+        tile_text_add(text, ", \"extents\": ");
         add_indices(text, phase->extents, phase->rank);
         tile_text_add(text, ", \"assertions\": ");
         add_strings(text, phase->assertions, phase->assertion_count);
@@ -218,6 +221,13 @@ static void add_grids(TileText *text, const TileAheadCode *made) {
         tile_text_add_char(text, '}');
     }
     tile_text_add_char(text, ']');
+}
+
+static void add_binary(TileText *text, const TileImageBinary *binary) {
+    tile_text_format(text,
+                     ",\n     \"capability\": %u, \"alone\": %s, \"cubin_bytes\": %u, \"ptx\": ", binary->capability,
+                     binary->alone ? "true" : "false", binary->cubin_bytes);
+    tile_text_add_json(text, binary->ptx);
 }
 
 static void add_code(TileText *text, const TileBuild *build, const TileAheadExport *export, const TileAheadCode *made) {
@@ -239,6 +249,7 @@ static void add_code(TileText *text, const TileBuild *build, const TileAheadExpo
     add_temps(text, code);
     tile_text_add(text, ",\n     ");
     add_grids(text, made);
+    if (made->variant.binary) add_binary(text, made->variant.binary);
     tile_text_add_char(text, '}');
 }
 

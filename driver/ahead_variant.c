@@ -23,6 +23,18 @@ static tile_status refuse(TileBuild *build, const char *variant, const char *ite
     return TILE_INVALID_ARGUMENT;
 }
 
+static tile_status read_align(TileBuild *build, const char *variant, const char *item, const char *what,
+                              TileAheadDemand *demand) {
+    char *end;
+    unsigned long bytes = strncmp(what, "align ", 6) == 0 ? strtoul(what + 6, &end, 10) : 0;
+    demand->kind = TILE_AHEAD_ALIGN;
+    if (!bytes || *end) return refuse(build, variant, item, "is neither 'NAME: align BYTES' nor 'NAME: contiguous'");
+    if (bytes < 2 || bytes > 128 || (bytes & (bytes - 1)))
+        return refuse(build, variant, item, "names an alignment that is no power of two from 2 to 128");
+    demand->align = (unsigned)bytes;
+    return TILE_OK;
+}
+
 /* NAME: align N, NAME: contiguous */
 static tile_status read_fact(TileBuild *build, const char *variant, const char *item, const char *colon,
                              TileAheadDemand *demand) {
@@ -30,14 +42,7 @@ static tile_status read_fact(TileBuild *build, const char *variant, const char *
     const char *what = take_trimmed(build->arena, colon + 1, item + strlen(item));
     demand->kind = TILE_AHEAD_CONTIGUOUS;
     if (strcmp(what, "contiguous") == 0) return TILE_OK;
-    demand->kind = TILE_AHEAD_ALIGN;
-    char *end;
-    unsigned long bytes = strncmp(what, "align ", 6) == 0 ? strtoul(what + 6, &end, 10) : 0;
-    if (!bytes || *end) return refuse(build, variant, item, "is neither 'NAME: align BYTES' nor 'NAME: contiguous'");
-    if (bytes < 2 || bytes > 128 || (bytes & (bytes - 1)))
-        return refuse(build, variant, item, "names an alignment that is no power of two from 2 to 128");
-    demand->align = (unsigned)bytes;
-    return TILE_OK;
+    return read_align(build, variant, item, what, demand);
 }
 
 /* NAME = value has a single `=`; with more or other signs it is a condition. */
@@ -56,6 +61,8 @@ static tile_status read_item(TileBuild *build, TileAheadVariant *variant, const 
     if (strcmp(item, "general") == 0) return TILE_OK;
     if (strcmp(item, "contiguous") == 0)
         demand.kind = TILE_AHEAD_CONTIGUOUS;
+    else if (strncmp(item, "align ", 6) == 0)
+        TILE_TRY(read_align(build, variant->label, item, item, &demand));
     else if (colon)
         TILE_TRY(read_fact(build, variant->label, item, colon, &demand));
     else if (equals) {
@@ -95,6 +102,8 @@ static tile_status read_variant(TileBuild *build, const char *text) {
 tile_status tile_ahead_variants(TileBuild *build) {
     const TileBuildOptions *options = &build->options;
     bool given = options->variant_count != 0, general = !(options->flags & TILE_BUILD_NO_GENERAL);
+    /* A GPU's loads are wide where addresses are known to be aligned, as those of allocations are. */
+    if (!given && tile_ahead_has_gpu(build)) TILE_TRY(read_variant(build, "contiguous, align 16"));
     if (!given) TILE_TRY(read_variant(build, "contiguous"));
     for (size_t i = 0; i < options->variant_count; i++) TILE_TRY(read_variant(build, options->variants[i]));
     return general ? read_variant(build, "general") : TILE_OK;
@@ -131,6 +140,17 @@ static void grant_contiguous(const TileImageParameter *parameter, uint64_t *fact
         *facts |= tile_guard_dimension(parameter->rank - 1u, TILE_GUARD_STRIDE_UNIT);
 }
 
+static void grant_to_all(const TileAheadDemand *demand, const TileImageSignature *signature,
+                         TileImageRequest *request) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (signature->parameters[i].kind != TILE_PARAMETER_TENSOR) continue;
+        if (demand->kind == TILE_AHEAD_CONTIGUOUS)
+            grant_contiguous(&signature->parameters[i], &request->facts[i]);
+        else
+            request->facts[i] |= tile_guard_align(demand->align);
+    }
+}
+
 static tile_status grant_one(TileUnit *unit, const TileAheadVariant *variant, const TileAheadDemand *demand,
                              const TileImageSignature *signature, TileImageRequest *request) {
     int number = tile_image_parameter(signature, demand->name);
@@ -155,8 +175,7 @@ tile_status tile_ahead_grant(TileUnit *unit, const TileAheadVariant *variant, co
         if (demand->name)
             TILE_TRY(grant_one(unit, variant, demand, signature, request));
         else
-            for (uint32_t k = 0; k < signature->parameter_count; k++)
-                grant_contiguous(&signature->parameters[k], &request->facts[k]);
+            grant_to_all(demand, signature, request);
     }
     return TILE_OK;
 }

@@ -125,15 +125,14 @@ static tile_status build_native(TileUnit *unit, const TileFunc *kernel, const Ti
     return status;
 }
 
-/* What the launcher and the cache have to know of the phases. */
-static TileCudaPhase *list_phases(TileUnit *unit, const TileFunc *kernel, uint32_t count) {
-    TileCudaPhase *phases = TILE_NEW_ARRAY(unit->arena, TileCudaPhase, count);
+TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, uint32_t count) {
+    TileCudaPhase *phases = TILE_NEW_ARRAY(arena, TileCudaPhase, count);
     for (uint32_t i = 0; i < count; i++) {
         enum { SYMBOL_BYTES = 512 };
         const TileFunc *func = find_phase(unit, kernel, i);
         char *symbol = (char *)func->name;
         if (is_gpu(unit)) {
-            symbol = tile_arena_alloc(unit->arena, SYMBOL_BYTES);
+            symbol = tile_arena_alloc(arena, SYMBOL_BYTES);
             tile_bridge_symbol(func, symbol, SYMBOL_BYTES);
         }
         phases[i] = (TileCudaPhase){symbol, func->threads, func->scratch_bytes};
@@ -144,7 +143,7 @@ static TileCudaPhase *list_phases(TileUnit *unit, const TileFunc *kernel, uint32
 static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
     uint32_t count = built->code.phase_count;
     TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
-    TileCudaPhase *phases = list_phases(unit, kernel, count);
+    TileCudaPhase *phases = tile_image_list_phases(unit, kernel, unit->arena, count);
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
     built->code.gpu = tile_cuda_module_create(unit->code.data, unit->code.size, phases, count);
     return built->code.gpu ? TILE_OK : TILE_OUT_OF_MEMORY;
@@ -154,7 +153,7 @@ static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *
 
 static void keep(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature, const TileCodeKey *key,
                  const BuiltCode *built) {
-    TileCached cached = {.phases = list_phases(unit, kernel, built->code.phase_count),
+    TileCached cached = {.phases = tile_image_list_phases(unit, kernel, unit->arena, built->code.phase_count),
                          .phase_count = built->code.phase_count,
                          .code = unit->code.data,
                          .code_bytes = unit->code.size};

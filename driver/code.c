@@ -37,7 +37,7 @@ tile_status tile_unit_emit(TileUnit *unit, TileCodeKind kind) {
     tile_code_release(&unit->code);
     /* Profilers of GPUs show the kernel's text by the lines in the code, which cost nothing when it runs. */
     const TileTarget *target = unit->input->target;
-    bool gpu_code = target && target->kind == TILE_TARGET_GPU && kind == TILE_CODE_ASSEMBLY;
+    bool gpu_code = target && target->kind == TILE_TARGET_GPU && kind == TILE_CODE_ASSEMBLY && !unit->input->ahead;
     TileBridgeOptions options = {.struct_size = sizeof options, .line_info = unit->input->lines || gpu_code};
     tile_status status = tile_bridge_emit(unit->bridge, unit->module, target, &options, kind, &unit->code);
     add_times(unit);

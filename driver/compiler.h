@@ -51,6 +51,7 @@ typedef struct TileInput {
     const TileTarget *target; /* NULL: the reference interpreter */
     uint32_t flags;           /* TILE_COMPILE_* */
     bool lines;               /* native code with line tables */
+    bool ahead;               /* for an object: the code of GPUs has lines where `lines` wants them */
     const TileForeign *foreign;
     unsigned vector_scale;
     uint64_t schedule_seed;

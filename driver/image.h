@@ -3,6 +3,7 @@
 #define TILE_DRIVER_IMAGE_H
 
 #include "driver/unit.h"
+#include "launch/cuda.h"
 
 /* What locations and messages call the place where the conditions of a variant were written: requirements from there
  * choose among the variants of a kernel. */
@@ -35,6 +36,9 @@ tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSi
                              const TileImageRequest *request, TileArena *arena, TileImageCode *code);
 /* Scratch and assertions of the phases, now that they are in machine form. Phase N is the function `kernel.N`. */
 tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code);
+
+/* What the launcher and the cache have to know of the phases: symbols, and of GPUs the rest. */
+TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, uint32_t count);
 
 /* explain.c: fills in what was decided for the machine form that unit->module is in. */
 tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,

@@ -18,7 +18,10 @@ typedef struct Phase {
 enum { KNOWN_ADDRESSES = 64, DEVICE_SHIFT = 57 /* no address has that many bits */ };
 
 struct TileCudaModule {
-    char *ptx;
+    const char *ptx;
+    char *own;         /* the same, where it is not borrowed */
+    const void *cubin; /* borrowed; NULL: there is none */
+    uint32_t capability;
     pthread_mutex_t mutex;
     void *library;             /* NULL: not loaded yet */
     _Atomic uint64_t prepared; /* set of devices for which the code is loaded and its shared memory allowed */
@@ -28,24 +31,41 @@ struct TileCudaModule {
     Phase phases[];
 };
 
-TileCudaModule *tile_cuda_module_create(const char *ptx, size_t length, const TileCudaPhase *phases, uint32_t count) {
+static TileCudaModule *create_module(const TileCudaPhase *phases, uint32_t count) {
     TileCudaModule *module = calloc(1, sizeof *module + count * sizeof *module->phases);
     if (!module) return NULL;
     pthread_mutex_init(&module->mutex, NULL);
     module->count = count;
-    module->ptx = malloc(length + 1);
-    bool whole = module->ptx != NULL;
+    bool whole = true;
     for (uint32_t i = 0; i < count; i++) {
         module->phases[i] = (Phase){
             .symbol = strdup(phases[i].symbol), .threads = phases[i].threads, .shared_bytes = phases[i].shared_bytes};
         whole &= module->phases[i].symbol != NULL;
     }
-    if (!whole) {
+    if (whole) return module;
+    tile_cuda_module_destroy(module);
+    return NULL;
+}
+
+TileCudaModule *tile_cuda_module_create(const char *ptx, size_t length, const TileCudaPhase *phases, uint32_t count) {
+    TileCudaModule *module = create_module(phases, count);
+    if (!module) return NULL;
+    module->ptx = module->own = malloc(length + 1);
+    if (!module->own) {
         tile_cuda_module_destroy(module);
         return NULL;
     }
-    memcpy(module->ptx, ptx, length);
-    module->ptx[length] = 0;
+    memcpy(module->own, ptx, length);
+    module->own[length] = 0;
+    return module;
+}
+
+TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const TileCudaPhase *phases, uint32_t count) {
+    TileCudaModule *module = create_module(phases, count);
+    if (!module) return NULL;
+    module->ptx = binary->ptx;
+    module->cubin = binary->cubin;
+    module->capability = binary->capability;
     return module;
 }
 
@@ -53,15 +73,22 @@ void tile_cuda_module_destroy(TileCudaModule *module) {
     if (!module) return;
     if (module->library) tile_cuda_driver()->library_unload(module->library);
     for (uint32_t i = 0; i < module->count; i++) free(module->phases[i].symbol);
-    free(module->ptx);
+    free(module->own);
     pthread_mutex_destroy(&module->mutex);
     free(module);
 }
 
 /* ---- loading ---- */
 
+/* What is assembled needs no assembler in the driver, but serves one generation of GPUs. */
+static bool load_cubin(const TileCudaModule *module, void **library) {
+    return module->cubin && tile_cuda_all_run(module->capability) &&
+           tile_cuda_driver()->library_load(library, module->cubin, NULL, NULL, 0, NULL, NULL, 0) == TILE_CUDA_SUCCESS;
+}
+
 /* The assembler in the driver says more than its error's name. */
 static tile_status load_library(const TileCudaModule *module, void **library, const char *kernel, TileError *error) {
+    if (load_cubin(module, library)) return TILE_OK;
     enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6, LINE_INFO = 13, OPTIONS = 3 };
     char log[512] = "";
     int options[OPTIONS] = {ERROR_LOG, ERROR_LOG_BYTES, LINE_INFO};

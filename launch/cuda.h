@@ -15,6 +15,8 @@ typedef struct TileCudaPhase {
 
 /* ptx: text, copied. NULL if out of memory. */
 TileCudaModule *tile_cuda_module_create(const char *ptx, size_t length, const TileCudaPhase *phases, uint32_t count);
+/* Of an object's binary, which is borrowed. */
+TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const TileCudaPhase *phases, uint32_t count);
 void tile_cuda_module_destroy(TileCudaModule *module);
 
 /* What a launch runs on, from its arguments and options. */
@@ -54,6 +56,10 @@ tile_status tile_cuda_timer_stop(const TileCudaTimer *timer, void *stream, doubl
 
 /* Compute capability of a device as 10 * major + minor; 0 where there is none. */
 int tile_cuda_capability(int device);
+/* Can code for the capability, or for it `alone`, run on the device? */
+bool tile_cuda_runs(int device, uint32_t capability, bool alone);
+/* Can what is assembled for the capability run on every device that there is? */
+bool tile_cuda_all_run(uint32_t capability);
 /* "NVIDIA H200"; false where there is none. */
 bool tile_cuda_device_name(int device, char *name, size_t size);
 /* NULL: the driver is there and has a device. Else why not; static. */

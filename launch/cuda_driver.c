@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,6 +126,32 @@ int tile_cuda_capability(int device) {
     if (driver.device_attribute(&major, CAPABILITY_MAJOR, handles[device]) != TILE_CUDA_SUCCESS) return 0;
     bool known = driver.device_attribute(&minor, CAPABILITY_MINOR, handles[device]) == TILE_CUDA_SUCCESS;
     return known ? 10 * major + minor : 0;
+}
+
+/* Asked for once each: what is known is kept. */
+static int known_capability(int device) {
+    static _Atomic int known[MOST_DEVICES];
+    if (device < 0 || device >= MOST_DEVICES) return 0;
+    int capability = atomic_load_explicit(&known[device], memory_order_relaxed);
+    if (capability) return capability;
+    capability = tile_cuda_capability(device);
+    atomic_store_explicit(&known[device], capability, memory_order_relaxed);
+    return capability;
+}
+
+bool tile_cuda_runs(int device, uint32_t capability, bool alone) {
+    uint32_t there = (uint32_t)known_capability(device);
+    return alone ? there == capability : there >= capability;
+}
+
+bool tile_cuda_all_run(uint32_t capability) {
+    enum { GENERATION = 10 };
+    bool all = tile_cuda_why_not() == NULL;
+    for (int i = 0; i < device_count && all; i++) {
+        uint32_t there = (uint32_t)known_capability(i);
+        all = there >= capability && there / GENERATION == capability / GENERATION;
+    }
+    return all;
 }
 
 bool tile_cuda_device_name(int device, char *name, size_t size) {

@@ -224,11 +224,30 @@ struct TileImageCode {
 
 /* ---- code that was compiled ahead of time ---- */
 
+/* A phase as a GPU has it; its shared memory is the phase's scratch_bytes. */
+typedef struct TileImageEntry {
+    const char *symbol;
+    uint32_t threads; /* of a block */
+} TileImageEntry;
+
+/* Code for NVIDIA GPUs, in the place of entries. */
+typedef struct TileImageBinary {
+    const char *ptx;    /* text, and a zero byte */
+    const void *cubin;  /* the same, assembled; NULL: is not there */
+    uint32_t ptx_bytes; /* without the zero byte */
+    uint32_t cubin_bytes;
+    uint32_t capability;           /* 10 * major + minor that it is made for; later ones run the PTX too */
+    uint8_t alone;                 /* they do not: it has instructions of that one alone */
+    const TileImageEntry *entries; /* one for each phase */
+    uint32_t entry_count;
+} TileImageBinary;
+
 typedef struct TileImageVariant {
-    TileImageCode code;     /* the first member: its address is the variant's */
-    const char *label;      /* as asked for: "x: align 16, N % 16 == 0", "general" */
-    uint32_t target;        /* index of the image's targets */
-    const int64_t *statics; /* one value for each static of the signature, as in TileImageRequest */
+    TileImageCode code;            /* the first member: its address is the variant's */
+    const char *label;             /* as asked for: "x: align 16, N % 16 == 0", "general" */
+    uint32_t target;               /* index of the image's targets */
+    const int64_t *statics;        /* one value for each static of the signature, as in TileImageRequest */
+    const TileImageBinary *binary; /* GPUs; NULL: the phases have entries */
 } TileImageVariant;
 
 typedef struct TileImageKernel {
@@ -238,6 +257,7 @@ typedef struct TileImageKernel {
     uint32_t variant_count;
 } TileImageKernel;
 
+/* Kernels for GPUs stand behind all others, under the symbols of those that they are for where there are such. */
 typedef struct TileImage {
     const char *const *targets; /* names; of those that can run, the last is used */
     const TileImageKernel *kernels;

@@ -11,6 +11,7 @@ typedef struct Stream {
     size_t at, size;
     const TilePhaseEntry *entries;
     size_t entry_count, next_entry;
+    bool no_entries; /* of the variant at hand: it is a binary */
     bool damaged;
 } Stream;
 
@@ -173,7 +174,7 @@ static void pass_phase(Stream *s, TileImagePhase *phase) {
     for (unsigned i = 0; i < phase->rank && !s->damaged; i++) NUMBER(s, phase->extents[i]);
     pass_text_list(s, &phase->assertions, &phase->assertion_count);
     pass_text_list(s, &phase->prints, &phase->print_count);
-    if (s->out) return;
+    if (s->out || s->no_entries) return;
     s->damaged |= s->next_entry >= s->entry_count;
     if (!s->damaged) phase->entry = s->entries[s->next_entry++];
 }
@@ -197,8 +198,48 @@ static void pass_code(Stream *s, TileImageCode *code, uint32_t parameter_count) 
     for (uint32_t i = 0; i < parameter_count; i++) NUMBER(s, code->need[i]);
 }
 
+/* What is read stays where it is. */
+static void pass_bytes(Stream *s, const void **data, uint32_t *size) {
+    *size = pass_count(s, *size, ANY_COUNT);
+    if (s->out) {
+        tile_text_add_bytes(s->out, *data, *size);
+        return;
+    }
+    *data = s->bytes + s->at;
+    s->at += *size;
+}
+
+static void pass_ptx(Stream *s, TileImageBinary *binary) {
+    uint32_t whole = binary->ptx_bytes + 1;
+    const void *data = binary->ptx;
+    pass_bytes(s, &data, &whole);
+    s->damaged |= !whole || ((const char *)data)[whole - 1];
+    if (s->out || s->damaged) return;
+    binary->ptx = data;
+    binary->ptx_bytes = whole - 1;
+}
+
+static void pass_binary(Stream *s, TileImageBinary *binary) {
+    pass_ptx(s, binary);
+    pass_bytes(s, &binary->cubin, &binary->cubin_bytes);
+    if (!binary->cubin_bytes) binary->cubin = NULL;
+    NUMBER(s, binary->capability);
+    NUMBER(s, binary->alone);
+    LIST(s, binary->entries, binary->entry_count, ANY_COUNT);
+    for (uint32_t i = 0; i < binary->entry_count && !s->damaged; i++) {
+        TileImageEntry *entry = (TileImageEntry *)&binary->entries[i];
+        pass_text(s, &entry->symbol);
+        NUMBER(s, entry->threads);
+        s->damaged |= !entry->symbol;
+    }
+}
+
 static void pass_variant(Stream *s, TileImageVariant *variant, const TileImageSignature *signature) {
+    s->no_entries = pass_number(s, variant->binary != NULL, 1);
+    if (s->no_entries && !s->out) variant->binary = TILE_NEW(s->arena, TileImageBinary);
+    if (s->no_entries) pass_binary(s, (TileImageBinary *)variant->binary);
     pass_code(s, &variant->code, signature->parameter_count);
+    s->damaged |= s->no_entries && variant->binary->entry_count != variant->code.phase_count;
     pass_text(s, &variant->label);
     NUMBER(s, variant->target);
     if (!s->out) variant->statics = TILE_NEW_ARRAY(s->arena, int64_t, signature->static_count);

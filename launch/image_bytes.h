@@ -9,12 +9,12 @@
 #include "launch/image.h"
 
 /* Changes whenever the bytes or the meaning of anything in them does. */
-enum { TILE_IMAGE_VERSION = 2 };
+enum { TILE_IMAGE_VERSION = 3 };
 
 /* Adds the bytes; the text's arena takes them. */
 void tile_image_write(const TileImage *image, TileText *bytes);
-/* Lists and texts lie in the arena, whose guard is set. TILE_INTERNAL where the bytes are no image, or one that has
- * not as many phases as there are entries. */
+/* Lists and texts lie in the arena, whose guard is set; binaries stay where they are in the bytes. TILE_INTERNAL where
+ * the bytes are no image, or one that has not as many phases as there are entries. */
 tile_status tile_image_read(TileArena *arena, const void *bytes, size_t size, const TilePhaseEntry *entries,
                             size_t entry_count, TileImage *image);
 

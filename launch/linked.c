@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "launch/cuda.h"
 #include "launch/host.h"
 #include "launch/image_bytes.h"
 #include "launch/replay.h"
@@ -45,8 +46,38 @@ static bool keeps_need(const TileImageVariant *variant, const TileImageSignature
            memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
 }
 
-static tile_status refuse(TileKernel *kernel, TileError *error) {
+/* The number of the GPU that the tensors lie on. */
+static int device_of(const TileImageSignature *signature, const TileView *views) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++)
+        if (views[i].tensor) return views[i].device;
+    return 0;
+}
+
+static bool can_run(const TileImageVariant *variant, int device) {
+    const TileImageBinary *binary = variant->binary;
+    return !binary || tile_cuda_runs(device, binary->capability, binary->alone);
+}
+
+static tile_status refuse_gpu(TileKernel *kernel, int device, TileError *error) {
+    const char *why_not = tile_cuda_why_not();
+    int capability = tile_cuda_capability(device);
+    if (why_not) return tile_error_set(error, TILE_UNAVAILABLE, "%s: %s", kernel->signature->name, why_not);
+    return tile_error_set(error, TILE_UNAVAILABLE,
+                          "%s: the linked object has no code that can run on cuda:%d, whose compute capability is "
+                          "%d.%d",
+                          kernel->signature->name, device, capability / 10, capability % 10);
+}
+
+static tile_status refuse(TileKernel *kernel, const TileView *views, TileError *error) {
     char labels[512] = "";
+    int device = device_of(kernel->signature, views);
+    bool any = false;
+    for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next)
+        any |= can_run((const TileImageVariant *)v->code, device);
+    if (!any && kernel->signature->gpu) return refuse_gpu(kernel, device, error);
+    if (!any)
+        return tile_error_set(error, TILE_UNAVAILABLE, "%s: the linked object has no code that can run on this CPU",
+                              kernel->signature->name);
     for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next) {
         size_t length = strlen(labels);
         snprintf(labels + length, sizeof labels - length, "%s%s", length ? "; " : "",
@@ -60,9 +91,11 @@ static tile_status refuse(TileKernel *kernel, TileError *error) {
 tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const TileImageRequest *request,
                                TileVariant **variant, TileError *error) {
     bool known = true;
+    int device = device_of(kernel->signature, views);
     for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next) {
         const TileImageVariant *candidate = (const TileImageVariant *)v->code;
-        if (!keeps_need(candidate, kernel->signature, request, views) || !conditions_hold(v->code, views, &known))
+        if (!keeps_need(candidate, kernel->signature, request, views) || !conditions_hold(v->code, views, &known) ||
+            !can_run(candidate, device))
             continue;
         *variant = v;
         tile_variant_take(v);
@@ -70,33 +103,80 @@ tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const 
     }
     atomic_fetch_add_explicit(&kernel->misses, 1, memory_order_relaxed);
     if (!known) return tile_error_set(error, TILE_OUT_OF_MEMORY, "%s: out of memory", kernel->signature->name);
-    return refuse(kernel, error);
+    return refuse(kernel, views, error);
 }
 
 /* ---- from image to library ---- */
 
-static void keep_code(TileImageCode *code) { (void)code; }
+/* The rest of the code is the image's. */
+static void unload_code(TileImageCode *code) { tile_cuda_module_destroy(code->gpu); }
 static void destroy_arena(void *arena) { tile_arena_destroy(arena); }
+
+static bool make_module(TileImageVariant *given) {
+    const TileImageBinary *binary = given->binary;
+    if (!binary) return true;
+    TileCudaPhase *phases = calloc(binary->entry_count + 1u, sizeof *phases);
+    if (!phases) return false;
+    for (uint32_t i = 0; i < binary->entry_count; i++)
+        phases[i] =
+            (TileCudaPhase){binary->entries[i].symbol, binary->entries[i].threads, given->code.phases[i].scratch_bytes};
+    given->code.gpu = tile_cuda_module_borrow(binary, phases, binary->entry_count);
+    free(phases);
+    return given->code.gpu != NULL;
+}
+
+static bool add_variant(TileKernel *kernel, TileImageVariant *given) {
+    TileVariant *variant = calloc(1, sizeof *variant);
+    if (!variant) return false;
+    variant->next = atomic_load(&kernel->variants);
+    variant->code = &given->code;
+    variant->code->destroy = unload_code;
+    atomic_store(&variant->state, TILE_VARIANT_READY);
+    atomic_store(&kernel->variants, variant);
+    variant->costs = calloc(given->code.phase_count + 1u, sizeof *variant->costs);
+    return variant->costs && make_module(given);
+}
 
 /* In the order of the image: the list of variants grows at its head. */
 static bool add_variants(TileKernel *kernel, const TileImageKernel *image, uint32_t target) {
     for (uint32_t i = image->variant_count; i-- > 0;) {
         TileImageVariant *given = (TileImageVariant *)&image->variants[i];
-        if (given->target != target) continue;
-        TileVariant *variant = calloc(1, sizeof *variant);
-        if (!variant) return false;
-        variant->next = atomic_load(&kernel->variants);
-        variant->code = &given->code;
-        variant->code->destroy = keep_code;
-        atomic_store(&variant->state, TILE_VARIANT_READY);
-        atomic_store(&kernel->variants, variant);
-        variant->costs = calloc(given->code.phase_count + 1u, sizeof *variant->costs);
-        if (!variant->costs) return false;
+        if (given->target == target && !add_variant(kernel, given)) return false;
     }
     return true;
 }
 
-/* The best target that can run; image->target_count where none can. */
+/* A GPU has its variants by what it can do, better targets first; which of them, is known when tensors lie on one. */
+static bool add_all_variants(TileKernel *kernel, const TileImage *image, const TileImageKernel *made) {
+    bool good = true;
+    for (uint32_t target = 0; target < image->target_count && good; target++) good = add_variants(kernel, made, target);
+    return good;
+}
+
+/* A launch that is remembered must not have come to less specialised code than it would come to now: each variant has
+ * asked for whatever any of them relies on. */
+static void note_questions(TileKernel *kernel) {
+    uint64_t asked[TILE_MAX_PARAMETERS] = {0};
+    uint32_t count = kernel->signature->parameter_count;
+    for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next)
+        for (uint32_t i = 0; i < count; i++) asked[i] |= v->code->need[i];
+    for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next) {
+        memcpy(v->code->asked, asked, count * sizeof *asked);
+        memcpy(v->request.facts, v->code->need, count * sizeof *asked);
+    }
+}
+
+static void find_twin(TileLibrary *library, const TileImage *image, uint32_t number) {
+    const char *symbol = image->kernels[number].symbol;
+    for (uint32_t i = 0; i < number; i++)
+        if (strcmp(image->kernels[i].symbol, symbol) == 0) library->kernels[i].twin = &library->kernels[number];
+}
+
+static bool has_gpu_code(const TileImage *image) {
+    return image->kernel_count && image->kernels[image->kernel_count - 1].signature.gpu;
+}
+
+/* The best CPU target that can run; image->target_count where none can. */
 static uint32_t choose_target(const TileImage *image) {
     for (uint32_t i = image->target_count; i-- > 0;)
         if (!tile_cpu_why_not(image->targets[i])) return i;
@@ -133,13 +213,19 @@ static tile_status fill_library(TileArena **arena, const TileLinked *object, Til
     TileImageSignature *signatures;
     TILE_TRY(read_image(*arena, object, &image, &signatures));
     uint32_t target = choose_target(&image);
-    if (target == image.target_count) return refuse_cpu(&image, error);
+    if (target == image.target_count && !has_gpu_code(&image)) return refuse_cpu(&image, error);
     TileImageSource source = {.destroy = destroy_arena, .state = *arena};
     *arena = NULL;
     TILE_TRY(tile_library_create(signatures, image.kernel_count, source, library));
     for (uint32_t i = 0; i < image.kernel_count; i++) {
-        if (!add_variants(&(*library)->kernels[i], &image.kernels[i], target)) return TILE_OUT_OF_MEMORY;
-        tile_replay_prepare(&(*library)->kernels[i]);
+        TileKernel *kernel = &(*library)->kernels[i];
+        bool gpu = image.kernels[i].signature.gpu;
+        if (!(gpu ? add_all_variants(kernel, &image, &image.kernels[i])
+                  : add_variants(kernel, &image.kernels[i], target)))
+            return TILE_OUT_OF_MEMORY;
+        note_questions(kernel);
+        tile_replay_prepare(kernel);
+        if (gpu) find_twin(*library, &image, i);
     }
     return TILE_OK;
 }
@@ -187,12 +273,20 @@ tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKe
     return TILE_OK;
 }
 
+static bool lie_on_gpu(const TileImageSignature *signature, const TileArg *arguments) {
+    for (uint32_t i = 0; i < signature->parameter_count && arguments; i++)
+        if (arguments[i].kind == TILE_ARG_TENSOR && arguments[i].value.tensor)
+            return arguments[i].value.tensor->device.device_type == kDLCUDA;
+    return false;
+}
+
 tile_status tile_linked_launch(const TileLinked *object, uint32_t kernel, const TileArg *arguments,
                                const TileLaunchOptions *given) {
     TileCall call;
     TileKernel *found = NULL;
     if (!tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
     TILE_TRY(tile_call_end(&call, tile_linked_kernel(object, kernel, &found, call.options.error)));
+    if (found->twin && lie_on_gpu(found->signature, arguments)) found = found->twin;
     return tile_launch(found, arguments, found->signature->parameter_count, given);
 }
 

@@ -52,6 +52,7 @@ struct TileKernel {
     TileLibrary *library;
     uint32_t index;
     const TileImageSignature *signature;
+    struct TileKernel *twin;                          /* linked objects: the same for tensors on GPUs, or NULL */
     _Atomic(TileVariant *) last;                      /* the one used last */
     _Atomic(TileVariant *) slots[TILE_VARIANT_SLOTS]; /* by hash of what was asked of the arguments; any may be stale */
     _Atomic uint64_t asked[TILE_MAX_PARAMETERS];      /* what any variant asked; only grows */

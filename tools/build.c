@@ -8,6 +8,7 @@
 #include "tile/build.h"
 #include "tools/archive.h"
 #include "tools/file.h"
+#include "tools/ptxas.h"
 #include "tools/replace.h"
 #include "tools/session.h"
 
@@ -21,7 +22,7 @@ typedef struct Build {
     Words files, targets, exports, variants, plugins;
     TILE_LIST(TileSetting) settings;
     const char *output, *header, *dependency_file;
-    bool dependencies, json;
+    bool dependencies, json, no_cubin;
     uint32_t flags;
     TileReplacement replacements[MAX_OUTPUTS];
     int replacement_count;
@@ -50,6 +51,8 @@ static bool take_flag(Build *build, const char *word) {
     }
     if (strcmp(word, "-MD") == 0)
         build->dependencies = true;
+    else if (strcmp(word, "--no-cubin") == 0)
+        build->no_cubin = true;
     else if (strcmp(word, "--emit=json") == 0)
         build->json = true;
     else
@@ -234,6 +237,22 @@ static int finish(Build *build, const TileBuild *made) {
 
 /* ---- building ---- */
 
+/* For the build's GPU targets. */
+static tile_status assemble(void *host, const char *ptx, const void **cubin, size_t *size, TileError *error) {
+    const Build *build = host;
+    TileAssembly assembly;
+    TileText words = {.arena = build->arena};
+    tile_status status = tile_ptxas_run(build->arena, ptx, build->flags & TILE_BUILD_LINES, &assembly, &words);
+    if (status != TILE_OK) {
+        error->status = status;
+        snprintf(error->message, sizeof error->message, "%s", tile_text_get(&words));
+        return status;
+    }
+    *cubin = assembly.cubin;
+    *size = assembly.size;
+    return TILE_OK;
+}
+
 static int run_build(Build *build, TileCompiler *compiler, const TileBuildSource *sources) {
     TileBuild *made = NULL;
     TileReport *report = NULL;
@@ -249,6 +268,10 @@ static int run_build(Build *build, TileCompiler *compiler, const TileBuildSource
                                 .setting_count = build->settings.count,
                                 .name = name ? base_name(name) : NULL,
                                 .flags = build->flags};
+    if (tile_ptxas_find(build->arena) && !build->no_cubin) {
+        options.assemble = assemble;
+        options.assemble_host = build;
+    }
     tile_status status = tile_build(compiler, sources, build->files.count, &options, &made, &report);
     int exit_status = tile_session_report(build->session, status, report);
     if (status == TILE_OK) exit_status = finish(build, made);

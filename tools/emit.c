@@ -53,7 +53,7 @@ static int print_text(TileSession *session, const char *text) {
 static int print_cubin(TileSession *session, const char *ptx) {
     TileText error = {.arena = session->arena};
     TileAssembly assembly;
-    tile_status status = tile_ptxas_run(session->arena, ptx, &assembly, &error);
+    tile_status status = tile_ptxas_run(session->arena, ptx, true, &assembly, &error);
     if (status != TILE_OK) return tile_session_fail(session, status, "%s", tile_text_get(&error));
     fwrite(assembly.cubin, 1, assembly.size, stdout);
     return tile_session_finish(session);

@@ -65,7 +65,8 @@ static const char *assemble(TileSession *session, const TileExplanation *explana
     TileText error = {.arena = session->arena};
     TileAssembly assembly;
     if (!explanation->ptx) return NULL;
-    if (tile_ptxas_run(session->arena, explanation->ptx, &assembly, &error) != TILE_OK) return tile_text_get(&error);
+    if (tile_ptxas_run(session->arena, explanation->ptx, true, &assembly, &error) != TILE_OK)
+        return tile_text_get(&error);
     for (size_t i = 0; i < explanation->phases.count; i++)
         figures[i] = tile_assembly_figures(assembly.notes, explanation->phases.items[i].name);
     return NULL;

@@ -45,6 +45,7 @@ const char *tile_ptxas_find(TileArena *arena) {
 typedef struct Job {
     TileArena *arena;
     const char *ptxas, *folder, *input, *output, *log;
+    bool lines;
     TileText *error;
 } Job;
 
@@ -72,7 +73,14 @@ static const char *target_of(const Job *job, const char *ptx) {
 
 static tile_status run(const Job *job, const char *target, int *wait_status) {
     char *arch = tile_arena_format(job->arena, "-arch=%s", target);
-    char *words[] = {(char *)job->ptxas, arch, "-v", "-lineinfo", "-o", (char *)job->output, (char *)job->input, NULL};
+    char *words[] = {(char *)job->ptxas,
+                     arch,
+                     "-v",
+                     "-o",
+                     (char *)job->output,
+                     (char *)job->input,
+                     job->lines ? "-lineinfo" : NULL,
+                     NULL};
     posix_spawn_file_actions_t actions;
     pid_t process;
     if (posix_spawn_file_actions_init(&actions) != 0) return TILE_OUT_OF_MEMORY;
@@ -100,7 +108,7 @@ static tile_status assemble(const Job *job, const char *ptx, TileAssembly *assem
     return TILE_BACKEND;
 }
 
-tile_status tile_ptxas_run(TileArena *arena, const char *ptx, TileAssembly *assembly, TileText *error) {
+tile_status tile_ptxas_run(TileArena *arena, const char *ptx, bool lines, TileAssembly *assembly, TileText *error) {
     const char *folder = getenv("TMPDIR"), *ptxas = tile_ptxas_find(arena), *named = getenv("TILE_PTXAS");
     if (!ptxas) {
         if (named && *named)
@@ -111,7 +119,7 @@ tile_status tile_ptxas_run(TileArena *arena, const char *ptx, TileAssembly *asse
         return TILE_NOT_FOUND;
     }
     char *made = tile_arena_format(arena, "%s/tilec-XXXXXX", folder && *folder ? folder : "/tmp");
-    Job job = {.arena = arena, .ptxas = ptxas, .folder = made, .error = error};
+    Job job = {.arena = arena, .ptxas = ptxas, .folder = made, .lines = lines, .error = error};
     if (!mkdtemp(made)) return fail(&job, made);
     job.input = tile_arena_format(arena, "%s/kernel.ptx", made);
     job.output = tile_arena_format(arena, "%s/kernel.cubin", made);

@@ -14,8 +14,8 @@ typedef struct TileAssembly {
 
 /* $TILE_PTXAS; else `ptxas` of $PATH, $CUDA_HOME, $CUDA_PATH, or /usr/local/cuda. NULL where there is none. */
 const char *tile_ptxas_find(TileArena *arena);
-/* Assembles for the target that the PTX names. TILE_NOT_FOUND where there is no ptxas, TILE_BACKEND where it fails; the
- * message says why. */
-tile_status tile_ptxas_run(TileArena *arena, const char *ptx, TileAssembly *assembly, TileText *error);
+/* Assembles for the target that the PTX names, with line tables where `lines` says so. TILE_NOT_FOUND where there is no
+ * ptxas, TILE_BACKEND where it fails; the message says why. */
+tile_status tile_ptxas_run(TileArena *arena, const char *ptx, bool lines, TileAssembly *assembly, TileText *error);
 
 #endif

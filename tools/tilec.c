@@ -55,9 +55,10 @@ static const TileOption build_options[] = {
     {"--header", " FILE", "the C header to write"},
     {"--export", " 'k[f32]'", "what to build instead of the files' export items; also `as NAME`, `k[f32, BM = 4]`"},
     {"--variant", " TEXT",
-     "arguments to have code for: general, contiguous, x: align 16, N % 16 == 0, D = 64, joined by `,`"},
+     "arguments to have code for: general, contiguous, align 16, x: align 64, N % 16 == 0, D = 64, joined by `,`"},
     {"--no-general", NULL, "only the variants asked for"},
-    {"--target", "LIST", "CPU targets with commas between; avx2,avx512 if not given"},
+    {"--target", "LIST", "CPU and GPU targets with commas between; avx2,avx512 if not given"},
+    {"--no-cubin", NULL, "GPU targets: PTX alone, also where ptxas is installed"},
     {"-shared", NULL, "a shared object, to be loaded as a plugin"},
     {"--bare", NULL, "only the code of the grids, for those who launch by themselves; see docs/abi.md"},
     {"--emit", "json", "describes the exports on the standard output"},
@@ -175,7 +176,7 @@ static const TileCommand commands[] = {
                    "Example: tilec explain stdlib/softmax.tile:softmax x=zeros:f32[64,1000] y=@ --target=sm_90a\n",
      tile_command_explain, explain_options},
     {"build", "FILE.. -o OUT [--header H] [NAME=value..]", "compile kernels ahead of time, for linking",
-     "Makes one object with code for several CPU targets, chosen when it runs, and a C header with a function for "
+     "Makes one object with code for several CPUs and GPUs, chosen when it runs, and a C header with a function for "
      "each\n"
      "export. It links with libtile_launch alone. See docs/linking.md.\n",
      tile_command_build, build_options},

@@ -1,4 +1,4 @@
-/* Compiling kernels ahead of time: a relocatable object with code for several CPU targets, which links with
+/* Compiling kernels ahead of time: a relocatable object with code for several targets, which links with
  * libtile_launch alone, and a C header with a typed function for each export. docs/linking.md. */
 #ifndef TILE_BUILD_H
 #define TILE_BUILD_H
@@ -24,10 +24,14 @@ enum {
     TILE_BUILD_NO_CONTRACT = 32
 };
 
+/* Makes a cubin of PTX, which ends in a zero byte, as ptxas of the CUDA toolkit does. The cubin lives until tile_build
+ * returns; `error` is for what goes wrong. */
+typedef tile_status (*TileAssemble)(void *host, const char *ptx, const void **cubin, size_t *size, TileError *error);
+
 /* Members after struct_size may be left zero. */
 typedef struct TileBuildOptions {
     size_t struct_size;
-    const char *const *targets; /* names of CPU targets of one architecture; none: avx2, avx512 */
+    const char *const *targets; /* names of CPU targets of one architecture, and of GPU targets; none: avx2, avx512 */
     size_t target_count;
     const char *const *exports; /* "softmax[f32]", "softmax[bf16, BM = 4] as half"; none: the texts' export items */
     size_t export_count;
@@ -37,6 +41,8 @@ typedef struct TileBuildOptions {
     size_t setting_count;
     const char *name; /* of the header, or of the shared object: "kernels.h", "kernels.so"; NULL: "kernels" */
     uint32_t flags;
+    TileAssemble assemble; /* GPU targets; NULL: objects have PTX alone, which the driver assembles when it is loaded */
+    void *assemble_host;
 } TileBuildOptions;
 
 typedef struct TileBuild TileBuild;

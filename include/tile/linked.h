@@ -19,13 +19,14 @@ typedef struct TileLinked {
     void **state;               /* the object's only variable: NULL until it is first used */
 } TileLinked;
 
-/* Runs the kernel of this number: tile_launch, with as many arguments as the kernel has parameters. Beside
- * tile_launch's statuses, TILE_UNAVAILABLE: the object has no code for this CPU; TILE_UNSUPPORTED: it has no variant
- * that serves these arguments, or was made for another version of this library. */
+/* Runs the kernel of this number, on the GPU where its tensors lie on one and the object has code for it: tile_launch,
+ * with as many arguments as the kernel has parameters. Beside tile_launch's statuses, TILE_UNAVAILABLE: the object has
+ * no code for this CPU or GPU; TILE_UNSUPPORTED: it has no variant that serves these arguments, or was made for another
+ * version of this library. */
 TILE_API tile_status tile_linked_launch(const TileLinked *object, uint32_t kernel, const TileArg *arguments,
                                         const TileLaunchOptions *options) TILE_MUST_CHECK;
-/* The kernel itself, for all else that launch.h does with kernels; it lives until the program ends, or the plugin that
- * it came with is unloaded. `error` may be NULL. */
+/* The kernel itself, the one for CPUs where the object has code for both, for all else that launch.h does with kernels;
+ * it lives until the program ends, or the plugin that it came with is unloaded. `error` may be NULL. */
 TILE_API tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKernel **result,
                                         TileError *error) TILE_MUST_CHECK;
 /* Releases what the first use made. No launch may be running or come later. */

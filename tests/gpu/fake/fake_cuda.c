@@ -392,6 +392,12 @@ EXPORT int cuPointerGetAttributes(unsigned count, int *attributes, void **values
 
 /* ---- code ---- */
 
+/* The capability that PTX names; 0 for what is none. */
+static int made_for(const char *code) {
+    const char *target = strstr(code, "\n.target sm_");
+    return target ? atoi(target + strlen("\n.target sm_")) : 0;
+}
+
 EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count,
                              int *options, void **values, unsigned count) {
     enum { ERROR_LOG = 5 };
@@ -400,6 +406,9 @@ EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options,
     for (unsigned i = 0; i < jit_count; i++)
         if (jit_options[i] == ERROR_LOG && strstr(code, "not ptx")) strcpy(jit_values[i], "line 1: fatal: not PTX");
     if (strstr(code, "not ptx")) return end(CUDA_ERROR_INVALID_PTX);
+    if (strstr(code, "not cubin")) return end(CUDA_ERROR_NO_BINARY_FOR_GPU);
+    if (made_for(code) > fake.capability) return end(CUDA_ERROR_INVALID_PTX);
+    fake.state.cubins += memcmp(code, "\177ELF", 4) == 0;
     Library *made = fake.libraries;
     while (made < fake.libraries + LIBRARIES && made->used) made++;
     if (made == fake.libraries + LIBRARIES) return end(CUDA_ERROR_OUT_OF_MEMORY);

@@ -19,6 +19,7 @@ typedef struct FakeCudaState {
     int context_depth; /* of the calling thread's stack */
     int calls;         /* of any function but those that ask for an error's words */
     int launches;
+    int cubins;     /* libraries that were loaded assembled */
     int violations; /* calls that a driver would have refused */
 } FakeCudaState;
 FakeCudaState fake_cuda_state(void);

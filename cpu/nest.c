@@ -73,8 +73,15 @@ static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) 
     added->facts = parameter->facts;
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
-    for (unsigned d = 0; d < old->type->rank; d++) tensor->dim[d] = add_part(n, parameter->name, "dim", d);
-    for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(n, parameter->name, "stride", d);
+    for (unsigned d = 0; d < old->type->rank; d++) {
+        tensor->dim[d] = add_part(n, parameter->name, "dim", d);
+        n->func->parameters[tensor->dim[d]->index].facts.multiple[0] = parameter->facts.multiple[d];
+    }
+    for (unsigned d = 0; d < old->type->rank; d++) {
+        tensor->stride[d] = add_part(n, parameter->name, "stride", d);
+        if (parameter->likely_stride >> d & 1u)
+            n->func->parameters[tensor->stride[d]->index].likely = tile_scalar_bytes(old->type->scalar);
+    }
     nest_info(n, old)->tensor = tensor;
 }
 

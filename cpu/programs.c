@@ -69,7 +69,8 @@ static void add_parameter(TileFunc *phase, const char *name, const TileType *typ
  * constant in any case. */
 static TileParameter temp_parameter(const TileType *type) {
     TileParameter parameter = {.facts = {.align = 64}};
-    for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++) parameter.facts.stride[d] = parameter.facts.extent[d] = TILE_UNKNOWN;
+    for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++)
+        parameter.facts.stride[d] = parameter.facts.extent[d] = parameter.facts.multiple[d] = TILE_UNKNOWN;
     if (type->rank) parameter.facts.stride[type->rank - 1] = tile_scalar_bytes(type->scalar);
     return parameter;
 }

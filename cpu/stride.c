@@ -23,10 +23,29 @@ static TileStride add(TileStride x, TileStride y, int64_t sign) {
     return affine(step, x.factor);
 }
 
-static TileStride scale(TileStride x, TileValue *by) {
+int64_t tile_likely_number(const TileValue *parameter) {
+    const TileBlock *block = parameter->op ? NULL : parameter->block;
+    return block && !block->op ? block->func->parameters[parameter->index].likely : 0;
+}
+
+static bool is_assumed(const TileStrides *strides, const TileValue *value) {
+    for (size_t i = 0; i < strides->assumed.count; i++)
+        if (strides->assumed.items[i] == value) return true;
+    return false;
+}
+
+static bool known_factor(TileStrides *strides, TileValue *value, int64_t *number) {
+    if (tile_value_integer(value, number)) return true;
+    *number = tile_likely_number(value);
+    if (*number && strides->assumes && !is_assumed(strides, value))
+        tile_list_push(strides->arena, &strides->assumed, value);
+    return *number && is_assumed(strides, value);
+}
+
+static TileStride scale(TileStrides *strides, TileStride x, TileValue *by) {
     int64_t constant, step;
     if (x.kind == TILE_STRIDE_UNIFORM) return uniform;
-    if (tile_value_integer(by, &constant))
+    if (known_factor(strides, by, &constant))
         return __builtin_mul_overflow(x.step, constant, &step) ? varying : affine(step, x.factor);
     return x.factor ? varying : affine(x.step, by);
 }
@@ -34,8 +53,8 @@ static TileStride scale(TileStride x, TileValue *by) {
 static TileStride multiply(TileStrides *strides, const TileOp *op) {
     TileValue *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1);
     TileStride x = tile_stride_of(strides, a), y = tile_stride_of(strides, b);
-    if (y.kind == TILE_STRIDE_UNIFORM && x.kind == TILE_STRIDE_AFFINE) return scale(x, b);
-    if (x.kind == TILE_STRIDE_UNIFORM && y.kind == TILE_STRIDE_AFFINE) return scale(y, a);
+    if (y.kind == TILE_STRIDE_UNIFORM && x.kind == TILE_STRIDE_AFFINE) return scale(strides, x, b);
+    if (x.kind == TILE_STRIDE_UNIFORM && y.kind == TILE_STRIDE_AFFINE) return scale(strides, y, a);
     return varying;
 }
 

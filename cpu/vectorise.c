@@ -21,10 +21,15 @@
  * lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j + 64, .., and halves
  * them at the end by shuffles: the order that the language fixes, whatever the machine's vectors are.
  *
+ * What is left has no mask, or is nothing, where extents are known to be multiples of a register's lanes. Loops over
+ * tensors whose strides are not known but likely of one element have code for that, too.
+ *
  * Needs: bodies without control flow other than loops whose bounds are the same for all iterations.
  * Keeps: machine form; leaves no `loop`.
- * Cost: linear in the ops; each body is emitted at most twice, times the vectors that 64 stripes need. */
+ * Cost: linear in the ops; each body is emitted at most twice, times the vectors that 64 stripes need, and once more
+ * so for likely strides. */
 #include "cpu/vectorise.h"
+#include "lowering/facts.h"
 
 typedef struct Vectoriser {
     TilePassContext *context;
@@ -37,6 +42,7 @@ enum {
     UNKNOWN_EXTENT = 1 << 20,
     LONG_BODY = 24,
     MOST_CARRIED = 10,
+    MOST_KNOWN_MULTIPLE = 16, /* of an extent: what launches tell */
     GATHER_COST = 8,
     SCATTER_COST = 10
 };
@@ -82,6 +88,7 @@ static bool can_vectorise(Vectoriser *v, TileOp *loop) {
     bool reduce_in_turn = kind_of(loop) == TILE_LOOP_KIND_REDUCE && !in_stripes(loop);
     if (kind_of(loop) == TILE_LOOP_KIND_SEQUENTIAL || reduce_in_turn) return false;
     tile_strides_init(&strides, loop, v->context->scratch);
+    strides.assumes = true;
     return tile_lanes_can(&strides, &loop->regions[0]);
 }
 
@@ -89,6 +96,7 @@ static bool can_vectorise(Vectoriser *v, TileOp *loop) {
 static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
     tile_strides_init(&strides, loop, v->context->scratch);
+    strides.assumes = true;
     int64_t lanes = extent_of(loop) < 16 ? extent_of(loop) : 16;
     bool far = false;
     return access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
@@ -370,9 +378,20 @@ static TileValue *whole_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *
     return binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, whole));
 }
 
+/* Do the iterations from lo to hi come in whole vectors of so many lanes, as far as is known of extents? */
+static bool come_in_whole(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes) {
+    if (c->scale || lanes > MOST_KNOWN_MULTIPLE) return false;
+    TileFacts *facts = tile_facts_create(c->v->context->scratch, c->loop->block->func);
+    tile_facts_suppose(facts, lanes);
+    TileFact first = tile_facts_get(facts, lo), last = tile_facts_get(facts, hi);
+    return first.multiple % lanes == 0 && last.multiple % lanes == 0 &&
+           tile_facts_ask(facts, first.because | last.because);
+}
+
 /* What is left behind the main part: a loop over single registers, a quarter of the code, where the code is long
- * or nothing is carried. How many scalable registers a tile has is not known, so there whole ones come first. */
-static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+ * or nothing is carried. How many scalable registers a tile has is not known, so there whole ones come first. `whole`:
+ * it comes in whole registers. */
+static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, bool whole) {
     unsigned carried = c->loop->result_count;
     bool several = c->width * c->groups > c->register_lanes;
     if (!carried && several) {
@@ -383,7 +402,7 @@ static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
             emit_chunk_loop(&narrow, b, lo, end, NULL, NULL);
             lo = end;
         }
-        emit_chunk_loop(&narrow, b, lo, hi, NULL, hi);
+        emit_chunk_loop(&narrow, b, lo, hi, NULL, whole ? NULL : hi);
     } else if (several && carried <= MOST_CARRIED && is_long(c->loop) && !carries_bools(c->loop)) {
         emit_tail_in_memory(c, b, lo, hi);
     } else {
@@ -452,9 +471,11 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
         return;
     }
     TileValue *end = hi;
-    if (!constant || (last - first) % step || c->scale) end = whole_end(c, b, lo, hi);
+    bool even = !constant && !c->loop->result_count && come_in_whole(c, lo, hi, step);
+    if ((!constant || (last - first) % step || c->scale) && !even) end = whole_end(c, b, lo, hi);
     emit_chunk_loop(c, b, lo, end, NULL, NULL);
-    if (end != hi) emit_rest(c, b, end, hi);
+    bool several = !constant && !c->loop->result_count && step > c->register_lanes;
+    if (end != hi) emit_rest(c, b, end, hi, several && come_in_whole(c, lo, hi, c->register_lanes));
 }
 
 /* ---- the end of a reduction ---- */
@@ -627,14 +648,13 @@ static void emit_reduction(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *h
     }
 }
 
-static void vectorise_loop(Vectoriser *v, TileOp *loop) {
-    TileStrides strides;
-    tile_strides_init(&strides, loop, v->context->scratch);
-    TileBuilder b = tile_builder_before(v->module, loop);
-    Chunk chunk = {.v = v, .strides = &strides, .loop = loop, .groups = 1};
+static void emit_loop(void *state, TileStrides *strides, TileBuilder *b, TileValue **results) {
+    Vectoriser *v = state;
+    TileOp *loop = strides->loop;
+    Chunk chunk = {.v = v, .strides = strides, .loop = loop, .groups = 1};
     bool scalable;
-    chunk.width = choose_width(v, &strides, loop, &chunk.register_lanes, &scalable);
-    if (scalable) chunk.scale = &tile_build_op(&b, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1)->results[0];
+    chunk.width = choose_width(v, strides, loop, &chunk.register_lanes, &scalable);
+    if (scalable) chunk.scale = &tile_build_op(b, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1)->results[0];
     TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
     if (in_stripes(loop) && !chunk.scale) {
         int64_t stripes = next_power(extent_of(loop));
@@ -643,11 +663,10 @@ static void vectorise_loop(Vectoriser *v, TileOp *loop) {
     }
     chunk.accumulators = TILE_NEW_ARRAY(v->context->scratch, TileValue *, chunk.groups * (loop->result_count + 1));
     if (in_stripes(loop))
-        emit_reduction(&chunk, &b, lo, hi);
+        emit_reduction(&chunk, b, lo, hi);
     else
-        emit_parts(&chunk, &b, lo, hi);
-    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], chunk.accumulators[i]);
-    tile_op_erase(loop);
+        emit_parts(&chunk, b, lo, hi);
+    for (unsigned i = 0; i < loop->result_count; i++) results[i] = chunk.accumulators[i];
 }
 
 /* ---- plain loops ---- */
@@ -687,8 +706,8 @@ static void make_for(Vectoriser *v, TileOp *loop) {
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
-        if (unmasked) vectorise_loop(v, unmasked);
-        vectorise_loop(v, loop);
+        if (unmasked) tile_emit_versions(v->context, unmasked, emit_loop, v);
+        tile_emit_versions(v->context, loop, emit_loop, v);
     } else if (in_stripes(loop)) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");

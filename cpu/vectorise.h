@@ -1,5 +1,6 @@
 /* Internals of cpu-vectorise, shared by its files:
  *   stride.c        how a value of a loop's body changes from one iteration to the next
+ *   versions.c      loops for the strides that are likely, and for all others
  *   vector_body.c   a body for many iterations at once
  *   vectorise_fold.c  folds and scans in blocks
  *   vectorise_masks.c  masks that are true for all iterations of a loop
@@ -26,11 +27,21 @@ typedef struct TileStride {
 typedef struct TileStrides {
     TileOp *loop;
     TileArena *arena;
-    TileMap known; /* value to TileStride */
+    TileMap known;                  /* value to TileStride */
+    bool assumes;                   /* parameters are what they are likely to be (TileParameter); false at first */
+    TILE_LIST(TileValue *) assumed; /* those parameters on which some stride rests */
 } TileStrides;
 
 void tile_strides_init(TileStrides *strides, TileOp *loop, TileArena *arena);
 TileStride tile_stride_of(TileStrides *strides, TileValue *value);
+
+int64_t tile_likely_number(const TileValue *parameter);
+
+/* Emits what becomes of strides->loop, and fills in its results. */
+typedef void TileEmitLoop(void *state, TileStrides *strides, TileBuilder *builder, TileValue **results);
+/* Replaces the loop. Where its accesses have strides that are likely to be of one element there is code for that, and
+ * code for any strides, of which one runs. */
+void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *emit, void *state);
 
 /* Iterations base .. base + width of a loop, being emitted as vectors. */
 typedef struct TileLanes {

@@ -12,7 +12,7 @@ typedef struct Cells {
 typedef struct FoldLoop {
     TilePassContext *context;
     TileModule *module;
-    TileStrides strides;
+    TileStrides *strides;
     TileOp *loop;
     const TileBlock *combiner;
     unsigned count;
@@ -85,7 +85,7 @@ static TileLanes start_lanes(FoldLoop *f, TileBuilder *b, TileValue *base, const
         count = tile_build_binary(b, TILE_OP_MAX, count, tile_build_i64(b, 0));
         count = tile_build_binary(b, TILE_OP_MIN, count, tile_build_i64(b, f->width));
     }
-    tile_lanes_init(&lanes, f->context, &f->strides, *b, f->width, base, mask, count);
+    tile_lanes_init(&lanes, f->context, f->strides, *b, f->width, base, mask, count);
     return lanes;
 }
 
@@ -352,9 +352,17 @@ static bool is_straight(const TileBlock *block) {
     return true;
 }
 
+static void emit_fold(void *state, TileStrides *strides, TileBuilder *b, TileValue **results) {
+    FoldLoop *f = state;
+    f->strides = strides;
+    f->acc.full = NULL;
+    start_accumulators(f, b);
+    emit_lines(f, b);
+    for (unsigned i = 0; i < f->loop->result_count; i++) results[i] = f->acc.x[i];
+}
+
 bool tile_vectorise_fold(TilePassContext *context, TileOp *loop) {
     FoldLoop f = {.context = context, .module = context->module, .loop = loop, .combiner = &loop->regions[1]};
-    tile_strides_init(&f.strides, loop, context->scratch);
     if (!is_straight(&loop->regions[0]) || !is_straight(&loop->regions[2])) return false;
     f.count = f.combiner->argument_count / 2;
     f.prefix = tile_op_integer(loop, TILE_ATTRIBUTE_ORDER, 0) == TILE_ORDER_PREFIX;
@@ -362,10 +370,6 @@ bool tile_vectorise_fold(TilePassContext *context, TileOp *loop) {
     f.exclusive = tile_op_integer(loop, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0;
     f.has_mask = tile_op_has_part(loop, TILE_PARTS_MASK);
     choose_width(&f);
-    TileBuilder b = tile_builder_before(f.module, loop);
-    start_accumulators(&f, &b);
-    emit_lines(&f, &b);
-    for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], f.acc.x[i]);
-    tile_op_erase(loop);
+    tile_emit_versions(context, loop, emit_fold, &f);
     return true;
 }

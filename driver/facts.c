@@ -1,4 +1,6 @@
 /* Facts about tensors: what a request grants to the compiler, and what the compiled code made use of. */
+#include <string.h>
+
 #include "driver/image.h"
 #include "launch/guard.h"
 
@@ -14,7 +16,9 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
         TileTensorFacts *facts = &kernel->parameters[i].facts;
         uint64_t granted = request->facts[number];
-        kernel->parameters[i].noalias = !(signature->overlap >> number & 1);
+        kernel->parameters[i].noalias = !(signature->overlap >> number & 1) || (granted & TILE_GUARD_DISJOINT);
+        /* Where nothing at all is told anything may come, mostly what is contiguous. */
+        if (!granted && type->rank) kernel->parameters[i].likely_stride = 1u << (type->rank - 1);
         for (unsigned align = 2; align <= 128; align *= 2)
             if (granted & tile_guard_align(align)) facts->align = align;
         for (unsigned k = 0; k < type->rank; k++) {
@@ -22,6 +26,8 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
                 facts->stride[k] = tile_scalar_bytes(type->scalar);
             else if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO))
                 facts->stride[k] = 0;
+            for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
+                if (granted & tile_guard_multiple(type->rank, k, divisor)) facts->multiple[k] = divisor;
         }
     }
 }
@@ -45,10 +51,33 @@ static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
     return bits;
 }
 
+/* A set of divisors as bits of the tensor's word. */
+static uint64_t multiple_bits(const TileType *type, unsigned axis, uint32_t divisors) {
+    uint64_t bits = 0;
+    for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
+        if (divisors & divisor) bits |= tile_guard_multiple(type->rank, axis, divisor);
+    return bits;
+}
+
 static const TileParameter *find_in(const TileFunc *func, const char *name) {
     for (uint32_t i = 0; i < func->body.argument_count; i++)
         if (func->parameters[i].name == name) return &func->parameters[i];
     return NULL;
+}
+
+/* Of the extents, which machine form has as numbers of their own. */
+static void collect_extents(const TileFunc *func, const TileType *type, const char *tensor, uint64_t *need,
+                            uint64_t *asked) {
+    size_t length = strlen(tensor);
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        const TileParameter *extent = &func->parameters[i];
+        if (!extent->asked_multiple || strncmp(extent->name, tensor, length) ||
+            strncmp(extent->name + length, ".dim", 4))
+            continue;
+        unsigned axis = (unsigned)(extent->name[length + 4] - '0');
+        *need |= multiple_bits(type, axis, extent->used_multiple);
+        *asked |= multiple_bits(type, axis, extent->asked_multiple);
+    }
 }
 
 void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
@@ -57,7 +86,12 @@ void tile_image_collect(const TileModule *module, const TileFunc *kernel, const 
         const TileType *type = kernel->body.arguments[i]->type;
         int number = tile_image_parameter(signature, kernel->parameters[i].name);
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
+        if (signature->overlap >> number & 1) { /* LLVM is always told */
+            code->asked[number] |= TILE_GUARD_DISJOINT;
+            if (kernel->parameters[i].noalias) code->need[number] |= TILE_GUARD_DISJOINT;
+        }
         for (const TileFunc *func = module->first; func; func = func->next) {
+            collect_extents(func, type, kernel->parameters[i].name, &code->need[number], &code->asked[number]);
             const TileParameter *used = find_in(func, kernel->parameters[i].name);
             if (!used) continue;
             code->need[number] |= used_bits(type, &kernel->parameters[i], used);

@@ -29,9 +29,19 @@ static bool next_parameter(Binder *b, TileTypeKind kind, ExecValue *value) {
     return true;
 }
 
+/* What the phase relies on has to hold. */
 static void bind_integer(Binder *b, int64_t integer) {
     ExecValue value;
-    if (next_parameter(b, TILE_TYPE_SCALAR, &value)) tile_exec_set_scalar(value, (uint64_t)integer);
+    if (!next_parameter(b, TILE_TYPE_SCALAR, &value)) return;
+    tile_exec_set_scalar(value, (uint64_t)integer);
+    const TileParameter *parameter = &b->phase->program->func->parameters[b->next - 1];
+    for (uint32_t divisor = 2; divisor && divisor <= parameter->used_multiple; divisor *= 2) {
+        if (!(parameter->used_multiple & divisor) || integer % divisor == 0) continue;
+        b->failed = true;
+        tile_exec_fault(b->e, b->grid, "%s is %lld where the function assumes a multiple of %u", parameter->name,
+                        (long long)integer, divisor);
+        return;
+    }
 }
 
 static void bind_pointer(Binder *b, uint32_t object, int64_t offset) {

@@ -170,11 +170,15 @@ struct TileBlock {
 };
 
 /* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass relied on,
- * and only that is guarded; `asked` what it would have made use of, had it been known: other answers give other code. */
+ * and only that is guarded; `asked` what it would have made use of, had it been known: other answers give other code.
+ */
 typedef struct TileTensorFacts {
     uint32_t align;                       /* base address, bytes; 0 is the element's own alignment */
     int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes; TILE_UNKNOWN where not known */
     int64_t extent[TILE_MAX_TENSOR_RANK]; /* TILE_UNKNOWN where not known */
+    /* A power of two that divides the extent, TILE_UNKNOWN where none is known; machine form has that of an extent at
+     * the number's own parameter, in the first place. */
+    int64_t multiple[TILE_MAX_TENSOR_RANK];
 } TileTensorFacts;
 #define TILE_UNKNOWN INT64_MIN
 
@@ -184,8 +188,12 @@ typedef struct TileParameter {
     uint32_t used_align;               /* relied on */
     uint32_t used_stride, used_extent; /* bit per dimension */
     uint32_t asked_align, asked_stride;
-    bool noalias;                      /* machine form: no other parameter reaches this memory */
-    bool readonly;                     /* machine form: never written through */
+    uint32_t used_multiple, asked_multiple; /* machine form, extents: the divisors, powers of two, as a set */
+    /* Tensors of which nothing is known: dimensions that may well be contiguous. Machine form has at a number what it
+     * may well be: code for that is worth having, besides that for all others. 0: nothing. */
+    uint32_t likely_stride, likely;
+    bool noalias;  /* machine form: no other parameter reaches this memory */
+    bool readonly; /* machine form: never written through */
 } TileParameter;
 
 typedef enum TileFuncKind {
@@ -311,7 +319,8 @@ TileOp *tile_op_clone(TileModule *module, const TileOp *op, TileMap *map);
 typedef void (*TileOpVisitor)(TileOp *op, void *state);
 void tile_block_walk(TileBlock *block, TileOpVisitor visit, void *state);
 
-/* The first operand behind the tensor and the values of load_tile, store_tile, atomic_tile and copy_tile: the indices. */
+/* The first operand behind the tensor and the values of load_tile, store_tile, atomic_tile and copy_tile: the indices.
+ */
 unsigned tile_access_first(const TileOp *op);
 /* May the op be removed when its results are unused (regions looked into)? May it be moved or merged? */
 bool tile_op_is_pure(const TileOp *op);

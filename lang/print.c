@@ -236,11 +236,16 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     if (parameter->facts.align) print_number_fact(&list, "align", parameter->facts.align);
     print_dimension_facts(&list, "stride", parameter->facts.stride);
     print_dimension_facts(&list, "extent", parameter->facts.extent);
+    print_dimension_facts(&list, "multiple", parameter->facts.multiple);
     if (parameter->used_align) print_number_fact(&list, "used_align", parameter->used_align);
     if (parameter->used_stride) print_number_fact(&list, "used_stride", parameter->used_stride);
     if (parameter->used_extent) print_number_fact(&list, "used_extent", parameter->used_extent);
     if (parameter->asked_align) print_number_fact(&list, "asked_align", parameter->asked_align);
     if (parameter->asked_stride) print_number_fact(&list, "asked_stride", parameter->asked_stride);
+    if (parameter->used_multiple) print_number_fact(&list, "used_multiple", parameter->used_multiple);
+    if (parameter->asked_multiple) print_number_fact(&list, "asked_multiple", parameter->asked_multiple);
+    if (parameter->likely_stride) print_number_fact(&list, "likely_stride", parameter->likely_stride);
+    if (parameter->likely) print_number_fact(&list, "likely", parameter->likely);
     if (parameter->noalias) {
         next_fact(&list);
         tile_text_add(text, "noalias");

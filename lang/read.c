@@ -589,12 +589,17 @@ static void read_fact(Reader *r, TileParameter *parameter) {
         advance(r);
         if (!read_dimension_fact(r, &name, "stride", parameter->facts.stride) &&
             !read_dimension_fact(r, &name, "extent", parameter->facts.extent) &&
+            !read_dimension_fact(r, &name, "multiple", parameter->facts.multiple) &&
             !read_number_fact(r, &name, "align", &parameter->facts.align) &&
             !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
             !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&
             !read_number_fact(r, &name, "used_extent", &parameter->used_extent) &&
             !read_number_fact(r, &name, "asked_align", &parameter->asked_align) &&
-            !read_number_fact(r, &name, "asked_stride", &parameter->asked_stride))
+            !read_number_fact(r, &name, "asked_stride", &parameter->asked_stride) &&
+            !read_number_fact(r, &name, "used_multiple", &parameter->used_multiple) &&
+            !read_number_fact(r, &name, "asked_multiple", &parameter->asked_multiple) &&
+            !read_number_fact(r, &name, "likely_stride", &parameter->likely_stride) &&
+            !read_number_fact(r, &name, "likely", &parameter->likely))
             fail_at(r, name.line, name.column, "no fact about a parameter is called so");
     }
 }

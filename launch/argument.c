@@ -215,7 +215,7 @@ static inline __attribute__((always_inline)) bool read_usual_layout(const int64_
         high = (int64_t)((uint64_t)high + (uint64_t)reach - (uint64_t)down);
         view->extent[i] = extent;
         view->stride[i] = stride;
-        tile_guard_add(&word, &offer, i, extent, elements);
+        tile_guard_add(&word, &offer, rank, i, extent, elements);
     }
     view->low = (uint64_t)low;
     view->high = (uint64_t)high;

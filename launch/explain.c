@@ -48,16 +48,33 @@ void tile_explain_instance(TileExplanation *text, const TileImageSignature *sign
     }
 }
 
+/* The greatest that the bits say of an extent, or 0. */
+static unsigned multiple_in(const TileImageParameter *parameter, unsigned axis, uint64_t bits) {
+    unsigned multiple = TILE_GUARD_MOST_MULTIPLE;
+    while (multiple > 1 && !(bits & tile_guard_multiple(parameter->rank, axis, multiple))) multiple /= 2;
+    return multiple > 1 ? multiple : 0;
+}
+
 static void say_facts(TileExplanation *text, const TileImageParameter *parameter, uint64_t bits) {
     size_t begin = text->length;
     uint64_t align = bits & 127;
     if (align) say(text, "aligned to %u bytes", 2u << (63 - __builtin_clzll(align)));
+    if (bits & TILE_GUARD_DISJOINT) {
+        separate(text, begin, ", ");
+        say(text, "memory of its own");
+    }
     for (unsigned k = 0; k < parameter->rank; k++) {
         bool unit = bits & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT);
         bool zero = bits & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO);
         if (!unit && !zero) continue;
         separate(text, begin, ", ");
         say(text, "dimension %u %s", k, unit ? "contiguous" : "of stride 0");
+    }
+    for (unsigned k = 0; k < parameter->rank; k++) {
+        unsigned multiple = multiple_in(parameter, k, bits);
+        if (!multiple) continue;
+        separate(text, begin, ", ");
+        say(text, "dimension %u a multiple of %u", k, multiple);
     }
 }
 
@@ -105,6 +122,17 @@ static void explain_tensor(TileExplanation *text, size_t begin, const TileImageP
         separate(text, begin, "; ");
         say(text, "%s: dimension %u has a stride of %" PRId64 " bytes, and the code relies on %s", parameter->name, k,
             view->stride[k], unit ? "one element" : "0");
+    }
+    for (unsigned k = 0; k < parameter->rank; k++) {
+        unsigned multiple = multiple_in(parameter, k, broken);
+        if (!multiple) continue;
+        separate(text, begin, "; ");
+        say(text, "%s: dimension %u is %" PRId64 ", and the code relies on a multiple of %u", parameter->name, k,
+            view->extent[k], multiple);
+    }
+    if (broken & TILE_GUARD_DISJOINT) {
+        separate(text, begin, "; ");
+        say(text, "%s: shares memory with another argument, and the code relies on its own", parameter->name);
     }
     if (!missed) return;
     separate(text, begin, "; ");

@@ -1,14 +1,23 @@
 /* The facts about a tensor that code may rely on, as one 64-bit word.
  *
  *   bits 0-6    alignment of the base as a unary code: bit k is set where it is a multiple of 2 << k
+ *   bit 8       it shares no memory with another argument; looked at only where the kernel allows that it does
  *   from bit 16 four bits for each dimension, of which two are in use: stride 0, stride of one element
+ *   from bit 48 four bits for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16
  * A dimension of fewer than two elements has no stride that matters: it satisfies any demand. */
 #ifndef TILE_LAUNCH_GUARD_H
 #define TILE_LAUNCH_GUARD_H
 
 #include "launch/argument.h"
 
-enum { TILE_GUARD_STRIDE_ZERO = 1, TILE_GUARD_STRIDE_UNIT = 2, TILE_GUARD_DIMENSIONS = 16 };
+enum {
+    TILE_GUARD_STRIDE_ZERO = 1,
+    TILE_GUARD_STRIDE_UNIT = 2,
+    TILE_GUARD_DISJOINT = 256,
+    TILE_GUARD_DIMENSIONS = 16,
+    TILE_GUARD_EXTENTS = 48,
+    TILE_GUARD_MOST_MULTIPLE = 16
+};
 
 /* The alignment is at least `bytes`, a power of two up to 128. */
 static inline uint64_t tile_guard_align(unsigned bytes) { return bytes > 1 ? bytes / 2 : 0; }
@@ -16,19 +25,36 @@ static inline uint64_t tile_guard_dimension(unsigned axis, unsigned bits) {
     return (uint64_t)bits << (TILE_GUARD_DIMENSIONS + 4 * axis);
 }
 
+/* The extent of a dimension is a multiple of `divisor`, a power of two; 0 where no bit says so. */
+static inline uint64_t tile_guard_multiple(unsigned rank, unsigned axis, unsigned divisor) {
+    unsigned place = TILE_GUARD_EXTENTS + 4 * (rank - 1 - axis);
+    return place < 64 && divisor > 1 && divisor <= TILE_GUARD_MOST_MULTIPLE ? (uint64_t)(divisor / 2) << place : 0;
+}
+
+/* All that an extent says, at its place. */
+static inline uint64_t tile_guard_extent(unsigned rank, unsigned axis, int64_t extent) {
+    uint64_t most = (uint64_t)extent | TILE_GUARD_MOST_MULTIPLE;
+    unsigned place = TILE_GUARD_EXTENTS + 4 * (rank - 1 - axis);
+    return place < 64 ? (((most & -most) - 1) & 15) << place : 0;
+}
+
 /* Adds the facts about a dimension; `elements` is its stride in elements, or any other number than 0 and 1 where it is
  * no number of them. */
-static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned axis, int64_t extent, int64_t elements) {
+static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned rank, unsigned axis, int64_t extent,
+                                  int64_t elements) {
     _Static_assert(TILE_GUARD_STRIDE_ZERO == 0 + 1 && TILE_GUARD_STRIDE_UNIT == 1 + 1, "a bit is the stride and one");
     uint64_t next = (uint64_t)elements + 1, bits = next <= 2 ? next : 0;
     *word |= (extent > 1 ? bits : TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT)
              << (TILE_GUARD_DIMENSIONS + 4 * axis);
     *offer |= (extent > 1 ? bits : 0) << (TILE_GUARD_DIMENSIONS + 4 * axis);
+    uint64_t multiples = tile_guard_extent(rank, axis, extent);
+    *word |= multiples;
+    *offer |= multiples;
 }
 
 /* Fills in the view's facts: `word` has all that hold, `offer` the part that a new variant is told of: the alignment,
- * and of each stride that matters whether it is zero or one element. The last dimension counts as contiguous where it
- * does not matter. */
+ * what divides the extents, and of each stride that matters whether it is zero or one element. The last dimension
+ * counts as contiguous where it does not matter. */
 static inline void tile_guard_finish(TileView *view, uint64_t word, uint64_t offer) {
     uint64_t address = (uint64_t)(uintptr_t)view->data | 128, align = ((address & -address) - 1) & 127;
     unsigned last = view->rank - 1u;
@@ -42,7 +68,7 @@ static inline void tile_guard_read(TileView *view) {
     int64_t bytes = (int64_t)tile_host_type_bytes(view->type);
     for (unsigned i = 0; i < view->rank; i++) {
         int64_t stride = view->stride[i];
-        tile_guard_add(&word, &offer, i, view->extent[i], stride == bytes ? 1 : stride ? 2 : 0);
+        tile_guard_add(&word, &offer, view->rank, i, view->extent[i], stride == bytes ? 1 : stride ? 2 : 0);
     }
     tile_guard_finish(view, word, offer);
 }

@@ -81,6 +81,7 @@ static TileVariant *add_variant(TileKernel *kernel, const TileImageRequest *requ
     if (!variant) return NULL;
     variant->request = *request;
     variant->compile_ns = 0;
+    atomic_store(&variant->rest, false);
     atomic_store(&variant->stamp, atomic_fetch_add(&kernel->clock, 1));
     tile_report_destroy(variant->report);
     variant->report = NULL;
@@ -218,13 +219,16 @@ static void say_limit(TileKernel *kernel) {
 /* The variant's record, made if need be; after so many special ones the general one serves. */
 static TileVariant *find_or_add(TileKernel *kernel, TileImageRequest *request, const TileView *views) {
     TileVariant *found = find(kernel, request, views);
-    if (!found && !is_general(kernel, request) &&
-        count_instance(kernel, request) >= (uint32_t)kernel->library->settings.variant_limit) {
+    bool beyond = !found && !is_general(kernel, request) &&
+                  count_instance(kernel, request) >= (uint32_t)kernel->library->settings.variant_limit;
+    if (beyond) {
         say_limit(kernel);
         ask_for_general(request);
         found = find(kernel, request, views);
     }
-    return found ? found : add_variant(kernel, request);
+    if (!found) found = add_variant(kernel, request);
+    if (found && beyond) atomic_store(&found->rest, true);
+    return found;
 }
 
 /* May general code serve while this variant is made? Then it is being made when this returns true. */

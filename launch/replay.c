@@ -218,6 +218,8 @@ void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const Tile
     const TileImageCode *code = variant->code;
     Writer writer = {.count = 0};
     TileReplay *replay = record_of(kernel, arguments);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) /* those of launches that share nothing are wanted */
+        if (code->asked[i] & ~variant->request.facts[i] & TILE_GUARD_DISJOINT) return;
     if (!replay || code->temp_count || code->interpret || code->phase_count > TILE_REPLAY_PHASES ||
         replayed->slot_count > TILE_REPLAY_SLOTS)
         return;

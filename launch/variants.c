@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/guard.h"
 #include "launch/linked.h"
 
 /* ---- holding on ---- */
@@ -50,9 +51,10 @@ static bool same_instance(const TileImageSignature *signature, const TileImageRe
 
 bool tile_variant_serves(const TileImageSignature *signature, const TileVariant *variant, int state,
                          const TileImageRequest *request, const TileView *views) {
-    uint64_t wrong = 0;
+    uint64_t wrong = 0, any = 0;
     const uint64_t *told = variant->request.facts, *offered = request->facts;
-    if (state != TILE_VARIANT_READY) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) any |= offered[i];
+    if (state != TILE_VARIANT_READY || !any) {
         for (uint32_t i = 0; i < signature->parameter_count; i++) wrong |= offered[i] ^ told[i];
     } else {
         const TileImageCode *code = variant->code;
@@ -66,6 +68,15 @@ static bool take_serving(const TileKernel *kernel, TileVariant *variant, const T
                          const TileView *views) {
     if (!variant || !tile_variant_take(variant)) return false;
     if (tile_variant_serves(kernel->signature, variant, TILE_VARIANT_READY, request, views)) return true;
+    give(variant, 0);
+    return false;
+}
+
+/* Beyond the limit, for arguments that only general code serves: it relies on nothing. */
+static bool take_rest(const TileKernel *kernel, TileVariant *variant, const TileImageRequest *request) {
+    if (!variant || !tile_variant_take(variant)) return false;
+    bool rest = atomic_load_explicit(&variant->rest, memory_order_relaxed);
+    if (rest && same_instance(kernel->signature, &variant->request, request)) return true;
     give(variant, 0);
     return false;
 }
@@ -93,9 +104,29 @@ static void read_statics(const TileImageSignature *signature, const TileView *vi
     }
 }
 
-void tile_variant_request(const TileKernel *kernel, const TileView *views, TileImageRequest *request) {
+/* Where arguments may share memory: does this one? By the ranges of addresses. */
+static bool is_apart(const TileImageSignature *signature, const TileView *views, uint32_t number) {
+    bool written = signature->parameters[number].access != TILE_PARAMETER_IN;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        bool counts =
+            i != number && views[i].tensor && (written || signature->parameters[i].access != TILE_PARAMETER_IN);
+        if (counts && views[i].low < views[number].high && views[number].low < views[i].high) return false;
+    }
+    return true;
+}
+
+static void find_apart(const TileImageSignature *signature, TileView *views) {
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        if (!(signature->overlap >> i & 1) || !views[i].tensor || !is_apart(signature, views, i)) continue;
+        views[i].word |= TILE_GUARD_DISJOINT;
+        views[i].offer |= TILE_GUARD_DISJOINT;
+    }
+}
+
+void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRequest *request) {
     const TileImageSignature *signature = kernel->signature;
     const TileImageSource *source = &kernel->library->source;
+    if (signature->overlap) find_apart(signature, views);
     read_statics(signature, views, request);
     request->tuned = source->choose ? source->choose(source->state, kernel->index, request, views) : 0;
     for (uint32_t i = 0; i < signature->parameter_count; i++) request->facts[i] = views[i].offer;
@@ -108,8 +139,8 @@ void tile_variant_touch(TileKernel *kernel, TileVariant *variant) {
     atomic_store_explicit(&kernel->last, variant, memory_order_release);
 }
 
-tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImageRequest *request,
-                             TileVariant **variant, TileError *error, TileReport **report) {
+tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageRequest *request, TileVariant **variant,
+                             TileError *error, TileReport **report) {
     tile_variant_request(kernel, views, request);
     if (!kernel->library->source.compile) return tile_linked_choose(kernel, views, request, variant, error);
     TileVariant *found = atomic_load_explicit(&kernel->last, memory_order_acquire);
@@ -118,7 +149,7 @@ tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImag
         return TILE_OK;
     }
     found = atomic_load_explicit(find_slot(kernel, request, views), memory_order_acquire);
-    if (!take_serving(kernel, found, request, views)) {
+    if (!take_serving(kernel, found, request, views) && !take_rest(kernel, found, request)) {
         TILE_TRY(tile_variant_miss(kernel, request, views, &found, error, report));
         /* What was asked may have grown, and with it the hash. */
         atomic_store_explicit(find_slot(kernel, request, views), found, memory_order_release);

@@ -37,6 +37,7 @@ typedef struct TileVariant {
     _Atomic uint64_t uses;
     _Atomic uint64_t generation; /* how many variants the record has stood for */
     _Atomic uint64_t stamp;      /* of the kernel's clock when it was last looked up */
+    _Atomic bool rest;           /* general code beyond the limit: it serves what no other variant serves */
     pid_t compiler;              /* the process that compiles it */
     TileImageCode *code;         /* READY, EVICTED */
     tile_status status;          /* of the last attempt; FAILED: of all others too */
@@ -78,15 +79,15 @@ struct TileLibrary {
  * compiled now, or by another thread while this one waits. request->generics is given, the rest is filled in.
  * Given back with tile_variant_give. Where compiling fails *report (report may be NULL) is what the compiler says, or
  * left alone where that is nothing. */
-tile_status tile_variant_get(TileKernel *kernel, const TileView *views, TileImageRequest *request,
-                             TileVariant **variant, TileError *error, TileReport **report);
+tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageRequest *request, TileVariant **variant,
+                             TileError *error, TileReport **report);
 /* `launched`: it ran. */
 void tile_variant_give(TileVariant *variant, bool launched);
 
 /* ---- for variants.c, miss.c and linked.c ---- */
 
-/* Fills in what the arguments say: values of statics, and facts. */
-void tile_variant_request(const TileKernel *kernel, const TileView *views, TileImageRequest *request);
+/* Fills in what the arguments say: values of statics, and facts; views get those that are about several of them. */
+void tile_variant_request(const TileKernel *kernel, TileView *views, TileImageRequest *request);
 /* Marks it as the one used last. */
 void tile_variant_touch(TileKernel *kernel, TileVariant *variant);
 /* False where it is not ready. */
@@ -94,7 +95,8 @@ bool tile_variant_take(TileVariant *variant);
 /* With the kernel's mutex held: no launch finds the variant any more, and its code goes with the last that has it. */
 void tile_variant_evict(TileVariant *variant);
 /* Do the arguments keep what the variant relies on, and does the compiler get no other answers from them than it got?
- * For one that is being compiled it is not known what it will ask: it must have been told the same. */
+ * For one that is being compiled it is not known what it will ask: it must have been told the same. A request for
+ * general code, which tells nothing, is served by general code alone: that is made to be good at anything. */
 bool tile_variant_serves(const TileImageSignature *signature, const TileVariant *variant, int state,
                          const TileImageRequest *request, const TileView *views);
 /* After the last hit and the slots: the whole list, and then the compiler. Takes the variant. */

@@ -1,5 +1,7 @@
 #include "lowering/facts.h"
 
+#include <string.h>
+
 #include "lang/build.h"
 
 /* Sums and products of bounds, and differences of any two 64-bit numbers, are exact in this. */
@@ -17,7 +19,8 @@ struct TileFacts {
     TileMap known; /* TileValue to TileFact */
     Assumption assumptions[MAX_ASSUMPTIONS];
     unsigned assumption_count, depth;
-    unsigned steps; /* left for the difference at hand: min and max branch */
+    unsigned steps;  /* left for the difference at hand: min and max branch */
+    int64_t divisor; /* that extents of machine form are supposed to have, or 0 */
 };
 
 TileFacts *tile_facts_create(TileArena *arena, TileFunc *func) {
@@ -32,6 +35,23 @@ void tile_facts_use(TileFacts *facts, uint64_t because) {
         if (because >> i & 1)
             facts->func->parameters[facts->assumptions[i].parameter].used_extent |= 1u
                                                                                     << facts->assumptions[i].dimension;
+}
+
+void tile_facts_suppose(TileFacts *facts, int64_t divisor) { facts->divisor = divisor; }
+
+bool tile_facts_ask(TileFacts *facts, uint64_t because) {
+    bool hold = true;
+    for (unsigned i = 0; i < facts->assumption_count; i++) {
+        if (!(because >> i & 1)) continue;
+        TileParameter *parameter = &facts->func->parameters[facts->assumptions[i].parameter];
+        parameter->asked_multiple |= (uint32_t)facts->divisor;
+        int64_t known = parameter->facts.multiple[0];
+        hold &= known != TILE_UNKNOWN && known % facts->divisor == 0;
+    }
+    for (unsigned i = 0; i < facts->assumption_count && hold; i++)
+        if (because >> i & 1)
+            facts->func->parameters[facts->assumptions[i].parameter].used_multiple |= (uint32_t)facts->divisor;
+    return hold;
 }
 
 /* ---- numbers ---- */
@@ -62,10 +82,15 @@ static TileFact whole(const TileType *type) {
     return fact;
 }
 
-/* The fact when the type holds all of the range, else nothing but the type: the value may have wrapped. */
+/* The fact when the type holds all of the range. Else the value may have wrapped, which leaves of what divides it the
+ * power of two. */
 static TileFact within(const TileType *type, Wide lo, Wide hi, int64_t multiple, uint64_t because) {
     TileFact all = whole(type);
-    if (lo < all.lo || hi > all.hi || type->scalar == TILE_U64) return all;
+    if (lo < all.lo || hi > all.hi || type->scalar == TILE_U64) {
+        all.multiple = multiple > 0 ? multiple & -multiple : 1;
+        all.because = all.multiple > 1 ? because : 0;
+        return all;
+    }
     TileFact fact = {(int64_t)lo, (int64_t)hi, multiple, because};
     if (lo == hi) fact.multiple = (int64_t)lo < 0 && (int64_t)lo != INT64_MIN ? -(int64_t)lo : (int64_t)lo;
     return fact.multiple < 0 ? (TileFact){fact.lo, fact.hi, 1, because} : fact;
@@ -163,8 +188,18 @@ static TileFact index_of(TileFacts *facts, const TileValue *index) {
     return (TileFact){lo.lo, most(lo.lo, hi.hi == INT64_MIN ? hi.hi : hi.hi - 1), multiple ? multiple : 1, because};
 }
 
+/* An extent of machine form: they are called x.dim0, and no other parameter's name has a dot. */
+static TileFact supposed_extent(TileFacts *facts, const TileValue *value) {
+    const char *name = facts->func->parameters[value->index].name, *dot = strchr(name, '.');
+    bool extent = dot && strncmp(dot, ".dim", 4) == 0 && value->type->kind == TILE_TYPE_SCALAR;
+    if (!extent || facts->assumption_count == MAX_ASSUMPTIONS) return whole(value->type);
+    facts->assumptions[facts->assumption_count] = (Assumption){value->index, 0};
+    return (TileFact){0, TILE_MAX_EXTENT, facts->divisor, UINT64_C(1) << facts->assumption_count++};
+}
+
 static TileFact argument_fact(TileFacts *facts, const TileValue *value) {
     const TileOp *op = value->block->op;
+    if (!op && facts->divisor && value->block == &facts->func->body) return supposed_extent(facts, value);
     bool is_index =
         op && (op->id == TILE_OP_GRID || ((op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP) && value->index == 0));
     return is_index ? index_of(facts, value) : whole(value->type);

@@ -24,6 +24,12 @@ TileFact tile_facts_difference(TileFacts *facts, const TileValue *x, const TileV
 /* Marks the assumptions in the function's parameters (used_extent). */
 void tile_facts_use(TileFacts *facts, uint64_t because);
 
+/* From now on extents that are parameters of machine form are multiples of a power of two; each is an assumption of its
+ * own, of which tile_facts_ask knows whether it holds. */
+void tile_facts_suppose(TileFacts *facts, int64_t divisor);
+/* Do all of them hold? The parameters learn what was asked for and, where it holds, that it is relied on. */
+bool tile_facts_ask(TileFacts *facts, uint64_t because);
+
 static inline bool tile_fact_is_constant(TileFact fact) { return fact.lo == fact.hi; }
 
 #endif

@@ -20,8 +20,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
     python3 tests/make_matrix.py $round 3 >"$work/matrix.tsv"
     build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
     echo "round $round: the matrix on avx2 with code for other facts than its arguments have"
-    build/release/bin/tile_kernel_tests --part --grant=all tests/matrix.tsv stdlib " avx2 "
-    build/release/bin/tile_kernel_tests --part --grant=nothing tests/matrix.tsv stdlib " avx2 "
+    build/release/bin/tile_kernel_tests --grant=all tests/matrix.tsv stdlib " avx2 "
+    build/release/bin/tile_kernel_tests --grant=nothing tests/matrix.tsv stdlib " avx2 "
     echo "round $round: 5000 random kernels"
     (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" --sve=1 5000 $round)
     echo "round $round: threads that compile at once, under ThreadSanitizer"

@@ -24,13 +24,25 @@ static const char *stride_text(uint64_t bits, unsigned axis) {
     return bits & tile_guard_dimension(axis, TILE_GUARD_STRIDE_ZERO) ? "repeated" : NULL;
 }
 
+/* The greatest that the bits say of an extent, or 0. */
+static unsigned multiple_of(const TileExplainedTensor *tensor, uint64_t bits, unsigned axis) {
+    unsigned multiple = TILE_GUARD_MOST_MULTIPLE;
+    while (multiple > 1 && !(bits & tile_guard_multiple(tensor->rank, axis, multiple))) multiple /= 2;
+    return multiple > 1 ? multiple : 0;
+}
+
 static void print_facts(const TileExplainedTensor *tensor, uint64_t bits) {
     bool any = false;
     unsigned bytes = alignment(tensor, bits);
     if (bytes) any = printf(" aligned to %u bytes", bytes) > 0;
+    if (bits & TILE_GUARD_DISJOINT) any = printf("%s memory of its own", any ? "," : "") > 0;
     for (unsigned axis = 0; axis < tensor->rank; axis++) {
         const char *text = stride_text(bits, axis);
         if (text) any = printf("%s dimension %u %s", any ? "," : "", axis, text) > 0;
+    }
+    for (unsigned axis = 0; axis < tensor->rank; axis++) {
+        unsigned multiple = multiple_of(tensor, bits, axis);
+        if (multiple) any = printf("%s dimension %u a multiple of %u", any ? "," : "", axis, multiple) > 0;
     }
     if (!any) printf(" nothing");
 }
@@ -166,7 +178,12 @@ static void print_json_facts(const char *name, const TileExplainedTensor *tensor
         printf("%s", axis ? ", " : "");
         tile_print_json_string(stdout, text ? text : "any");
     }
-    printf("]}");
+    printf("], \"multiples\": [");
+    for (unsigned axis = 0; axis < tensor->rank; axis++) {
+        unsigned multiple = multiple_of(tensor, bits, axis);
+        printf("%s%u", axis ? ", " : "", multiple ? multiple : 1);
+    }
+    printf("], \"own_memory\": %s}", bits & TILE_GUARD_DISJOINT ? "true" : "false");
 }
 
 static void print_json_layout(const TileExplainedLayout *layout) {

@@ -5,7 +5,7 @@
 softmax=$stdlib/softmax.tile:softmax
 cpu() { "$tilec" explain "$softmax" x=zeros:f32[4,1000] y=@ "$@"; }
 expect 0 'softmax for avx512' cpu --target=avx512
-expect 0 'x: the arguments offer: aligned to 64 bytes, dimension 1 contiguous; the code relies on: dimension 1 contiguous' \
+expect 0 'x: the arguments offer: aligned to 64 bytes, dimension 1 contiguous, dimension 0 a multiple of 4, dimension 1 a multiple of 8; the code relies on: dimension 1 contiguous' \
     cpu --target=avx512
 expect 0 'bytes of scratch memory a thread' cpu --target=avx2
 expect 0 "loop of $stdlib/softmax.tile:" cpu --target=avx512
@@ -52,7 +52,8 @@ gpu, moves, cpu = (json.load(open(f'{folder}/{name}.json')) for name in ('gpu', 
 grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
 assert len(grid['barriers']) == 4 and grid['threads'] == 128 and not grid['moves']
-assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous']}
+assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 1],
+                                    'own_memory': False}
 assert {'name': 'v', 'type': 'f32', 'line': 14} in sum((layout['tiles'] for layout in grid['layouts']), [])
 grid, = moves['grids']
 assert grid['assembly'] is None and 'TILE_PTXAS' in moves['assembly_unknown']

@@ -17,9 +17,17 @@ static void make_facts(const Granted *granted, const TileImageSignature *signatu
         const TileImageParameter *parameter = &signature->parameters[i];
         request->facts[i] = 0;
         if (granted->grant == GRANT_NOTHING || parameter->kind != TILE_PARAMETER_TENSOR) continue;
-        request->facts[i] = 127;
+        request->facts[i] = 127 | TILE_GUARD_DISJOINT | UINT64_MAX << TILE_GUARD_EXTENTS;
         if (parameter->rank) request->facts[i] |= tile_guard_dimension(parameter->rank - 1u, TILE_GUARD_STRIDE_UNIT);
     }
+}
+
+/* Alignments, and what divides extents, are taken back together: each bit says that those below it hold. */
+static uint64_t with_group(uint64_t wrong, uint64_t truth) {
+    uint64_t groups[] = {127, UINT64_MAX << TILE_GUARD_EXTENTS};
+    for (int i = 0; i < 2; i++)
+        if (wrong & groups[i]) wrong |= groups[i] & ~truth;
+    return wrong;
 }
 
 static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
@@ -33,7 +41,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
         TILE_TRY(granted->inner.compile(granted->inner.state, kernel, &other, code, report));
         for (uint32_t i = 0; i < signature->parameter_count; i++) {
             uint64_t wrong = (*code)->need[i] & ~request->facts[i];
-            other.facts[i] &= ~wrong;
+            other.facts[i] &= ~with_group(wrong, request->facts[i]);
             untrue |= wrong;
         }
         if (!untrue) break;

@@ -226,6 +226,81 @@ Test(tile, arguments_that_do_not_fit) {
     check_refused(parts_text, rows, 3, "column_sums: requires rows > 0, but rows = -2");
 }
 
+/* ---- facts ---- */
+
+/* y = 2 x of so many rows and columns, each written once, and nothing else. */
+static void check_twice(TileKernel *kernel, int64_t rows, int64_t columns) {
+    View x, y;
+    fill();
+    make_view(&x, x_memory, rows, columns, columns, 1);
+    make_view(&y, y_memory, rows, columns, columns, 1);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    launch(kernel, args, 2);
+    for (int64_t i = 0; i < 40000; i++)
+        cr_assert_eq(y_memory[i], i < rows * columns ? 2 * x_memory[i] : number_at(i + 77));
+}
+
+/* Code for rows of whole vectors serves all of those, and other code all others. */
+Test(tile, extents_that_are_multiples) {
+    static const char text[] = "kernel twice(x: in f32[M, N], y: out f32[M, N])\n"
+                               "{\n"
+                               "    grid (m, n) in (tiles(M, 4), tiles(N, 256)) { y[m, n] = x[m, n] * 2 }\n"
+                               "}\n";
+    TileCompiler *compiler = make_compiler();
+    TileLibrary *library = compile(compiler, text, "avx2", 0);
+    static const int64_t columns[] = {8, 256, 264, 504, 7, 9, 255, 257, 24, 300};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) check_twice(only_kernel(library), 9, columns[i]);
+    TileKernelStats stats;
+    tile_kernel_stats(only_kernel(library), &stats);
+    cr_assert_eq(stats.variants, 2, "%d", (int)stats.variants);
+    tile_library_destroy(library);
+    tile_compiler_destroy(compiler);
+}
+
+static const char shift_text[] = "kernel shift(x: in f32[N], y: inout f32[N]) allow overlap(x, y)\n"
+                                 "{\n"
+                                 "    grid one in 1 {\n"
+                                 "        for i in 0..N { y[i] = (x[i] else 0) + 1 }\n"
+                                 "        for i in 0..N { y[i] = y[i] + (x[i] else 0) }\n"
+                                 "    }\n"
+                                 "}\n";
+
+static void check_shift(TileKernel *kernel, int64_t count, int64_t from, int64_t to) {
+    static float wanted[256];
+    View x, y;
+    fill();
+    memcpy(wanted, x_memory, sizeof wanted);
+    for (int64_t i = 0; i < count; i++) wanted[to + i] = wanted[from + i] + 1;
+    for (int64_t i = 0; i < count; i++) wanted[to + i] = wanted[to + i] + wanted[from + i];
+    make_view(&x, x_memory + from, count, 0, 1, 0);
+    make_view(&y, x_memory + to, count, 0, 1, 0);
+    x.dl.ndim = y.dl.ndim = 1;
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    launch(kernel, args, 2);
+    cr_assert(memcmp(wanted, x_memory, sizeof wanted) == 0, "from %d to %d", (int)from, (int)to);
+}
+
+/* Where arguments may share memory, those that do not get code that knows it; by turns with those that do. */
+Test(tile, memory_of_their_own) {
+    TileCompiler *compiler = make_compiler();
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+        TileLibrary *library = compile(compiler, shift_text, targets[t], 0);
+        TileKernel *kernel = only_kernel(library);
+        for (int round = 0; round < 3; round++) {
+            check_shift(kernel, 50, 0, 100);
+            check_shift(kernel, 50, 0, 1);
+            check_shift(kernel, 50, 100, 50);
+            check_shift(kernel, 50, 7, 0);
+            check_shift(kernel, 50, 3, 3);
+        }
+        TileKernelStats stats;
+        tile_kernel_stats(kernel, &stats);
+        cr_assert_eq(stats.variants, 2, "%s: %d", targets[t], (int)stats.variants);
+        tile_library_destroy(library);
+    }
+    tile_compiler_destroy(compiler);
+}
+
 /* ---- assertions ---- */
 
 static const char guarded_text[] = "kernel guarded(x: in f32[N], y: inout f32[N])\n"

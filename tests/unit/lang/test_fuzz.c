@@ -333,6 +333,11 @@ static void random_facts(TileParameter *parameter) {
     parameter->used_extent = (uint32_t)below(4);
     parameter->asked_align = (uint32_t)below(3);
     parameter->asked_stride = (uint32_t)below(4);
+    if (below(4) == 0) parameter->facts.multiple[below(4)] = 1 << below(5);
+    parameter->used_multiple = (uint32_t)below(3) * 8;
+    parameter->asked_multiple = (uint32_t)below(3) * 8;
+    parameter->likely_stride = (uint32_t)below(4);
+    parameter->likely = (uint32_t)below(3) * 4;
     parameter->noalias = below(2);
     parameter->readonly = below(2);
 }

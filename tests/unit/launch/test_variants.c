@@ -30,12 +30,13 @@ Test(variants, specialised_then_general) {
     Compiler compiler = {.code = row_copy_code(), .relies = true};
     TileLibrary *library = make_library(&row_copy, &compiler);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
-    cr_assert_eq(compiler.last.facts[0], 127 | tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT));
+    uint64_t extents = tile_guard_extent(2, 0, 4) | tile_guard_extent(2, 1, 8);
+    cr_assert_eq(compiler.last.facts[0], 127 | tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT) | extents);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 1, "a hit compiles nothing");
     cr_assert_eq(copy(library, SHAPE(16, 2), 0, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 2, "other strides miss");
-    cr_assert_eq(compiler.last.facts[0], 127, "aligned to 128 bytes");
+    cr_assert_eq(compiler.last.facts[0], 127 | extents, "aligned to 128 bytes");
     cr_assert_eq(copy(library, SHAPE(32, 3), 0, NULL), TILE_OK);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 2, "both are kept");
@@ -55,6 +56,19 @@ Test(variants, facts_that_are_not_used_are_not_guarded) {
     tile_library_destroy(library);
 }
 
+Test(variants, extents_as_facts) {
+    static const unsigned multiples[] = {2, 4, 8, 16};
+    for (unsigned rank = 1; rank <= TILE_MAX_RANK; rank++)
+        for (unsigned axis = 0; axis < rank; axis++)
+            for (int64_t extent = 0; extent < 70; extent++)
+                for (int i = 0; i < 4; i++) {
+                    uint64_t bit = tile_guard_multiple(rank, axis, multiples[i]);
+                    bool says = tile_guard_extent(rank, axis, extent) & bit;
+                    cr_assert_eq(bit != 0, axis + 4 >= rank, "the last four dimensions have bits");
+                    if (bit) cr_assert_eq(says, extent % multiples[i] == 0, "%d of %d", (int)extent, multiples[i]);
+                }
+}
+
 Test(variants, at_most_eight_then_general) {
     Compiler compiler = {.code = row_copy_code(), .relies = true};
     TileLibrary *library = make_library(&row_copy, &compiler);
@@ -64,6 +78,29 @@ Test(variants, at_most_eight_then_general) {
             cr_assert_eq(copy(library, strides[i], (size_t)align, NULL), TILE_OK);
     cr_assert_eq(compiler.compiled, 9, "eight special ones and the general one");
     cr_assert_eq(compiler.last.facts[0] | compiler.last.facts[1], 0);
+    tile_library_destroy(library);
+}
+
+static tile_status copy_rows(TileLibrary *library, int64_t rows) {
+    Tensor x, y;
+    make_tensor(&x, memory, f32_type, 2, SHAPE(rows, 8), SHAPE(8, 1));
+    make_tensor(&y, memory + 1024, f32_type, 2, SHAPE(rows, 8), NULL);
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    return tile_launch(tile_library_kernel_at(library, 0), args, 2, NULL);
+}
+
+/* Beyond the limit general code is found as any other is: only its first launch for a kind of arguments is a miss. */
+Test(variants, beyond_the_limit_are_hits) {
+    TileSettings settings = {.struct_size = sizeof settings, .variant_limit = 1};
+    Compiler compiler = {.code = row_copy_code(), .relies = true, .settings = &settings};
+    TileLibrary *library = make_library(&row_copy, &compiler);
+    for (int round = 0; round < 3; round++) {
+        uint64_t before = stats_of(library).misses;
+        for (int64_t rows = 1; rows <= 40; rows++) cr_assert_eq(copy_rows(library, rows), TILE_OK);
+        cr_assert(round == 0 || stats_of(library).misses == before, "round %d", round);
+        cr_assert(stats_of(library).misses <= 6, "one row, and one for each power of two that divides them");
+    }
+    cr_assert_eq(compiler.compiled, 2, "a special one and the general one");
     tile_library_destroy(library);
 }
 

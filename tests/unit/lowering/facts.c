@@ -127,6 +127,36 @@ Test(facts, name_the_assumptions_that_they_rest_on) {
     release(&kernel);
 }
 
+Test(facts, ask_whether_extents_are_multiples) {
+    Kernel kernel = read_kernel("func phase machine @k.0(%x: ptr<global>, %x.dim0: i64 {multiple0 = 8}, %x.dim1: i64, "
+                                "%n: i64) {\n"
+                                "  %c64 = const {value = 64} : i64\n"
+                                "  %blocks = mul %n, %c64 : i64\n"
+                                "  %left = sub %x.dim0, %blocks : i64\n"
+                                "  %some = min %left, %c64 : i64\n"
+                                "  %both = add %some, %x.dim1 : i64\n"
+                                "  %half = div %x.dim0, %n : i64\n"
+                                "  return\n"
+                                "}\n");
+    TileFacts *facts = tile_facts_create(kernel.module->arena, kernel.func);
+    tile_facts_suppose(facts, 8);
+    TileFact some = tile_facts_get(facts, value_of(&kernel, "some")),
+             both = tile_facts_get(facts, value_of(&kernel, "both"));
+    cr_expect(some.multiple == 8 && some.because && both.multiple == 8 && both.because != some.because);
+    cr_expect_eq(tile_facts_get(facts, value_of(&kernel, "half")).multiple, 1);
+    const TileParameter *parameters = kernel.func->parameters;
+    cr_expect(!tile_facts_ask(facts, both.because), "of dimension 1 nothing is known");
+    cr_expect(parameters[1].asked_multiple == 8 && parameters[2].asked_multiple == 8 && !parameters[3].asked_multiple);
+    cr_expect_eq(parameters[1].used_multiple, 0, "asking in vain is not using");
+    cr_expect(tile_facts_ask(facts, some.because));
+    cr_expect(parameters[1].used_multiple == 8 && parameters[2].used_multiple == 0);
+    TileFacts *more = tile_facts_create(kernel.module->arena, kernel.func);
+    tile_facts_suppose(more, 16);
+    cr_expect(!tile_facts_ask(more, tile_facts_get(more, value_of(&kernel, "some")).because));
+    cr_expect_eq(parameters[1].asked_multiple, 24);
+    release(&kernel);
+}
+
 Test(facts, of_differences) {
     Kernel kernel = read_kernel("func kernel tile @k(%x: tensor<f32, 1, in>, %free: i64) {\n"
                                 "  %n = dim %x {axis = 0} : i64\n"

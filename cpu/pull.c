@@ -164,15 +164,23 @@ static TileValue *inside(Nest *n, TileValue *index, TileValue *lo, TileValue *hi
     return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
 }
 
+/* One comparison, made twice? */
+static bool is_same(const TileValue *x, const TileValue *y) {
+    if (x == y) return true;
+    const TileOp *a = x->op, *b = y->op;
+    if (!a || !b || a->id != b->id || (a->id != TILE_OP_LT && a->id != TILE_OP_GE)) return false;
+    return tile_op_operand(a, 0) == tile_op_operand(b, 0) && tile_op_operand(a, 1) == tile_op_operand(b, 1);
+}
+
 static TileValue *both(Nest *n, TileValue *x, TileValue *y) {
     TileValue *operands[] = {x, y};
-    if (!x || !y || x == y) return x ? x : y;
+    if (!x || !y || is_same(x, y)) return x ? x : y;
     return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
 }
 
 /* A mask of the program's own may be poison where the guard is false. */
 static TileValue *guarded(Nest *n, TileValue *guard, TileValue *own) {
-    if (!guard || !own) return guard ? guard : own;
+    if (!guard || !own || is_same(guard, own)) return guard ? guard : own;
     TileValue *operands[] = {guard, own, nest_bits(n, TILE_BOOL, 0)};
     return nest_op(n, TILE_OP_SELECT, operands, 3, TILE_BOOL, NULL);
 }

@@ -200,13 +200,14 @@ static void pass_code(Stream *s, TileImageCode *code, uint32_t parameter_count) 
 
 /* What is read stays where it is. */
 static void pass_bytes(Stream *s, const void **data, uint32_t *size) {
-    *size = pass_count(s, *size, ANY_COUNT);
+    uint32_t passed = pass_count(s, *size, ANY_COUNT);
     if (s->out) {
-        tile_text_add_bytes(s->out, *data, *size);
+        tile_text_add_bytes(s->out, *data, passed);
         return;
     }
-    *data = s->bytes + s->at;
-    s->at += *size;
+    *data = passed ? s->bytes + s->at : NULL;
+    *size = passed;
+    s->at += passed;
 }
 
 static void pass_ptx(Stream *s, TileImageBinary *binary) {
@@ -222,7 +223,6 @@ static void pass_ptx(Stream *s, TileImageBinary *binary) {
 static void pass_binary(Stream *s, TileImageBinary *binary) {
     pass_ptx(s, binary);
     pass_bytes(s, &binary->cubin, &binary->cubin_bytes);
-    if (!binary->cubin_bytes) binary->cubin = NULL;
     NUMBER(s, binary->capability);
     NUMBER(s, binary->alone);
     LIST(s, binary->entries, binary->entry_count, ANY_COUNT);

@@ -76,6 +76,16 @@ static TileImageVariant make_variant(const char *label, bool contiguous, bool al
     return variant;
 }
 
+static const TileImageEntry gpu_entries[] = {{"copy$0", 64}};
+static const TileImageBinary binary = {.ptx = "// PTX",
+                                       .cubin = "cubin",
+                                       .ptx_bytes = 6,
+                                       .cubin_bytes = 5,
+                                       .capability = 90,
+                                       .alone = true,
+                                       .entries = gpu_entries,
+                                       .entry_count = 1};
+
 /* An object as the glue would describe it. */
 typedef struct Object {
     TileArena *arena;
@@ -84,9 +94,11 @@ typedef struct Object {
     TileLinked linked;
 } Object;
 
-/* Variants: aligned and divisible; aligned; divisible; general, which `general` leaves out. */
-static void make_object(Object *object, const char *target, bool general) {
-    static TileImageVariant variants[VARIANTS];
+/* Variants: aligned and divisible; aligned; divisible; general, which `general` leaves out; and with `gpu` one
+ * for GPUs. */
+static void make_object(Object *object, const char *target, bool general, bool gpu) {
+    static TileImageVariant variants[VARIANTS], on_gpu;
+    const char *targets[] = {target, "sm_90a"};
     variants[0] = make_variant("aligned, N % 4 == 0", true, true, true);
     variants[1] = make_variant("aligned", true, true, false);
     variants[2] = make_variant("N % 4 == 0", true, false, true);
@@ -98,7 +110,16 @@ static void make_object(Object *object, const char *target, bool general) {
                                             .parameter_count = 2},
                               .variants = variants,
                               .variant_count = general ? VARIANTS : VARIANTS - 1};
-    TileImage image = {.targets = &target, .kernels = &kernel, .target_count = 1, .kernel_count = 1};
+    on_gpu = make_variant("general", false, false, false);
+    on_gpu.binary = &binary;
+    on_gpu.target = 1;
+    TileImageKernel twin = kernel;
+    twin.signature.gpu = true;
+    twin.variants = &on_gpu;
+    twin.variant_count = 1;
+    TileImageKernel kernels[] = {kernel, twin};
+    TileImage image = {
+        .targets = targets, .kernels = kernels, .target_count = gpu ? 2 : 1, .kernel_count = gpu ? 2 : 1};
     *object = (Object){.arena = tile_arena_create(NULL)};
     object->bytes.arena = object->arena;
     tile_image_write(&image, &object->bytes);
@@ -148,7 +169,7 @@ Test(linked, the_most_specialised_that_holds) {
                  {8, 1, 0, 0}, {1, 5, 0, 1}, {4, 1, 8, 2}, {8, 1, 16, 0}};
     Object object;
     if (!runs_here()) return;
-    make_object(&object, "avx2", true);
+    make_object(&object, "avx2", true, true);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         cr_assert_eq(launch(&object, calls[i].columns, calls[i].stride, calls[i].offset, NULL), TILE_OK);
         cr_assert_eq(which_ran(), calls[i].variant, "call %d", (int)i);
@@ -160,7 +181,7 @@ Test(linked, a_miss_names_the_variants) {
     Object object;
     TileError error = {TILE_OK, ""};
     if (!runs_here()) return;
-    make_object(&object, "avx2", false);
+    make_object(&object, "avx2", false, true);
     cr_assert_eq(launch(&object, 7, 1, 4, &error), TILE_UNSUPPORTED);
     cr_assert_not_null(strstr(error.message, "copy: the linked object has no variant that serves these arguments; it "
                                              "has: aligned, N % 4 == 0; aligned; N % 4 == 0"));
@@ -171,19 +192,19 @@ Test(linked, a_miss_names_the_variants) {
     tile_kernel_stats(kernel, &stats);
     cr_assert_eq(stats.misses, 1);
     cr_assert_eq(stats.launches, 1);
-    cr_assert_eq(tile_linked_kernel(&object.linked, 1, &kernel, &error), TILE_NOT_FOUND);
+    cr_assert_eq(tile_linked_kernel(&object.linked, 2, &kernel, &error), TILE_NOT_FOUND);
     destroy_object(&object);
 }
 
 Test(linked, what_cannot_be_used_is_told) {
     Object object;
     TileError error = {TILE_OK, ""};
-    make_object(&object, "z80", true);
+    make_object(&object, "z80", true, false);
     cr_assert_eq(launch(&object, 8, 1, 0, &error), TILE_UNAVAILABLE);
     cr_assert_not_null(strstr(error.message, "z80 (this CPU lacks"));
     cr_assert_null(object.state);
     destroy_object(&object);
-    make_object(&object, "avx2", true);
+    make_object(&object, "avx2", true, true);
     object.linked.version = TILE_IMAGE_VERSION + 1;
     cr_assert_eq(launch(&object, 8, 1, 0, &error), TILE_UNSUPPORTED);
     cr_assert_not_null(strstr(error.message, "build it again"));
@@ -203,12 +224,35 @@ static void *call(void *state) {
     return NULL;
 }
 
+/* Tensors on a GPU take the code for it, which needs a driver. */
+Test(linked, tensors_on_a_gpu_are_for_the_twin) {
+    Object object;
+    TileError error = {TILE_OK, ""};
+    TileKernel *kernel = NULL;
+    make_object(&object, "avx2", true, true);
+    Tensor x, y;
+    make_tensor(&x, memory[0], f32_type, 2, SHAPE(ROWS, COLUMNS), NULL);
+    make_tensor(&y, memory[1], f32_type, 2, SHAPE(ROWS, COLUMNS), NULL);
+    x.dl.device = y.dl.device = (DLDevice){kDLCUDA, 0};
+    TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    cr_assert_neq(tile_linked_launch(&object.linked, 0, args, &options), TILE_OK);
+    cr_assert(strstr(error.message, "GPU") || strstr(error.message, "CUDA") || strstr(error.message, "cuda"), "%s",
+              error.message);
+    cr_assert_eq(tile_linked_kernel(&object.linked, 0, &kernel, &error), TILE_OK);
+    cr_assert(!tile_kernel_is_gpu(kernel));
+    cr_assert_eq(tile_linked_kernel(&object.linked, 1, &kernel, &error), TILE_OK);
+    cr_assert(tile_kernel_is_gpu(kernel));
+    cr_assert_eq(which_ran(), -1);
+    destroy_object(&object);
+}
+
 Test(linked, first_calls_of_many_threads) {
     enum { CALLERS = 8 };
     Object object;
     Caller callers[CALLERS];
     if (!runs_here()) return;
-    make_object(&object, "avx2", true);
+    make_object(&object, "avx2", true, true);
     for (int i = 0; i < CALLERS; i++) {
         callers[i] = (Caller){.object = &object, .status = TILE_OK};
         cr_assert_eq(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
@@ -233,7 +277,7 @@ static tile_status read_bytes(TileArena *arena, const char *bytes, size_t size, 
 Test(linked, bytes_read_back_the_same) {
     Object object;
     TileImage image;
-    make_object(&object, "avx2", true);
+    make_object(&object, "avx2", true, true);
     cr_assert_eq(read_bytes(object.arena, object.bytes.text, object.bytes.length, VARIANTS, &image), TILE_OK);
     TileText again = {.arena = object.arena};
     tile_image_write(&image, &again);
@@ -245,13 +289,18 @@ Test(linked, bytes_read_back_the_same) {
     cr_assert_eq(first->code.need[1], tile_guard_align(64) | tile_guard_dimension(1, TILE_GUARD_STRIDE_UNIT));
     cr_assert_eq(image.kernels[0].signature.parameters[1].generic, -1);
     cr_assert_eq(strcmp(first->code.phases[0].assertions[0], assertions[0]), 0);
+    const TileImageBinary *read = image.kernels[1].variants[0].binary;
+    cr_assert(read && !first->binary && read->capability == 90 && read->alone && read->entry_count == 1);
+    cr_assert_str_eq(read->ptx, binary.ptx);
+    cr_assert(read->cubin_bytes == 5 && memcmp(read->cubin, "cubin", 5) == 0);
+    cr_assert(strcmp(read->entries[0].symbol, "copy$0") == 0 && read->entries[0].threads == 64);
     destroy_object(&object);
 }
 
 Test(linked, bytes_that_are_cut_or_changed) {
     Object object;
     TileImage image;
-    make_object(&object, "avx2", true);
+    make_object(&object, "avx2", true, true);
     size_t size = object.bytes.length;
     cr_assert_neq(read_bytes(object.arena, object.bytes.text, size, VARIANTS - 1, &image), TILE_OK);
     cr_assert_neq(read_bytes(object.arena, object.bytes.text, size, VARIANTS + 1, &image), TILE_OK);

@@ -3,6 +3,7 @@
 #include "mlir_bridge/export.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lang/build.h"
@@ -132,6 +133,13 @@ static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, in
                         NO_ATTRIBUTES);
 }
 
+/* To tf32, halves to even by one instruction where there is one, else away from 0. */
+static const char *tf32_rounding(const Exporter *exporter) {
+    return strtol(exporter->bridge->cpu + strcspn(exporter->bridge->cpu, "0123456789"), NULL, 10) >= 90
+               ? "llvm.nvvm.f2tf32.rn"
+               : "llvm.nvvm.f2tf32.rna";
+}
+
 /* An operand's registers as the instruction wants them: pairs of f16, or words. f32 is rounded to tf32. */
 static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned operand, MlirValue *registers) {
     const TileType *type = tile_op_operand(op, operand)->type;
@@ -143,7 +151,7 @@ static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned oper
         MlirType lane = type->scalar == TILE_F32 ? scalar_of(exporter, TILE_F32) : i32;
         registers[i] = lane_of(exporter, value, lane, i);
         if (type->scalar == TILE_F32)
-            registers[i] = export_intrinsic(exporter, "llvm.nvvm.f2tf32.rna", i32, VALUES(registers[i]));
+            registers[i] = export_intrinsic(exporter, tf32_rounding(exporter), i32, VALUES(registers[i]));
         if (type->scalar == TILE_F16) registers[i] = bitcast(exporter, registers[i], vector_of(exporter, TILE_F16, 2));
     }
     return count;

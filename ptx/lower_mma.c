@@ -6,7 +6,7 @@
 
 #include "lang/scalar.h"
 
-enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4 };
+enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, AHEAD = 16, FAR_AHEAD = 32 };
 
 /* An operand's fragments: one for each block of its rows (A) or columns (B) and each step of k. */
 typedef struct Operand {
@@ -198,6 +198,7 @@ typedef struct Step {
 typedef struct Steps {
     Step *items;
     uint32_t count, last; /* from `last` on: those of the last k */
+    uint32_t ahead;
 } Steps;
 
 /* Where the fragments of an operand stand, along its own axis and k. */
@@ -240,7 +241,8 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
     int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
     uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
-    Steps steps = {TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count), 0, (trips - 1) * count};
+    Steps steps = {TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count), 0, (trips - 1) * count, AHEAD};
+    if (gpu->dots.count > 1 || mma->a.type->scalar == TILE_F32) steps.ahead = FAR_AHEAD;
     Stand *a = find_stands(gpu, &mma->a), *b = find_stands(gpu, &mma->b);
     for (uint32_t trip = 0; trip < trips; trip++)
         for (uint32_t i = 0; i < count; i++) {
@@ -251,11 +253,11 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     return steps;
 }
 
-/* How far ahead of an instruction the fragments of others are loaded: as many instructions as a load takes time, and
- * before the last ones all, so that from there on nothing is read from shared memory. */
+/* How many instructions ahead fragments are loaded, as an H200 runs them fastest: further where other work stands
+ * between the products, or where loads bring less; before the last ones all, so that from there on nothing is read from
+ * shared memory. */
 static uint32_t loaded_before(const Steps *steps, uint32_t at, uint32_t count) {
-    enum { AHEAD = 16 };
-    uint32_t begin = steps->last < count ? 0 : steps->last - count, ahead = AHEAD;
+    uint32_t begin = steps->last < count ? 0 : steps->last - count, ahead = steps->ahead;
     if (at >= begin && at - begin + 1 > ahead) ahead = at - begin + 1;
     if (at >= steps->last) return steps->count;
     return at + ahead < steps->count ? at + ahead : steps->count;

@@ -1,5 +1,6 @@
 /* Purpose: begin the longest programs first, so that none is left over when all others have ended. Where the bound of a
- * loop grows with the last number of a program, as with causal attention, the last number is counted down.
+ * loop grows with the last number of a program, as with causal attention, the last number is counted down, for 8 rows
+ * of programs together: more would not share what they read with those that run at the same time.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
@@ -47,17 +48,46 @@
  *         %i = bitcast %5 : i64
  *         %6 = mul %i, %columns : i64
  *         %j = sub %program, %6 : i64
- *         %7 = const {value = 1} : i64
- *         %8 = sub %columns, %7 : i64
- *         %9 = sub %8, %j : i64
- *         %10 = mul %9, %n : i64
- *         %11 = add %10, %n : i64
- *         %sum = for %zero, %11, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
- *           %x = load_tile %a, %10, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *         %7 = const {value = 8} : i64
+ *         %8 = bitcast %end : u64
+ *         %9 = bitcast %columns : u64
+ *         %10 = div %8, %9 : u64
+ *         %11 = bitcast %10 : i64
+ *         %12 = mul %columns, %7 : i64
+ *         %13 = bitcast %program : u64
+ *         %14 = bitcast %12 : u64
+ *         %15 = div %13, %14 : u64
+ *         %16 = bitcast %15 : i64
+ *         %17 = mul %16, %7 : i64
+ *         %18 = sub %11, %17 : i64
+ *         %19 = min %18, %7 : i64
+ *         %20 = mul %17, %columns : i64
+ *         %21 = sub %program, %20 : i64
+ *         %22 = bitcast %21 : u64
+ *         %23 = bitcast %19 : u64
+ *         %24 = div %22, %23 : u64
+ *         %25 = bitcast %24 : i64
+ *         %26 = mul %25, %19 : i64
+ *         %27 = sub %21, %26 : i64
+ *         %28 = add %27, %17 : i64
+ *         %29 = const {value = 1} : i64
+ *         %30 = sub %columns, %29 : i64
+ *         %31 = sub %30, %25 : i64
+ *         %32 = mul %11, %columns : i64
+ *         %33 = eq %32, %end : bool
+ *         %34 = const {value = 0} : i64
+ *         %35 = eq %begin, %34 : bool
+ *         %36 = and %35, %33 : bool
+ *         %37 = select %36, %28, %i : i64
+ *         %38 = select %36, %31, %j : i64
+ *         %39 = mul %38, %n : i64
+ *         %40 = add %39, %n : i64
+ *         %sum = for %zero, %40, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
+ *           %x = load_tile %a, %39, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
  *           %y = dot %x, %x, %acc : f32[16, 16]
  *           yield %y
  *         }
- *         store_tile %c, %sum, %i, %one, %zero, %n, %10, %one, %zero, %n {access = [range, range]}
+ *         store_tile %c, %sum, %37, %one, %zero, %n, %39, %one, %zero, %n {access = [range, range]}
  *         yield
  *       }
  *       return
@@ -69,7 +99,7 @@
 #include "ptx/dot.h"
 #include "ptx/passes.h"
 
-enum { MOST_DEPTH = 12 };
+enum { ROWS = 8, MOST_DEPTH = 12 };
 
 typedef struct Order {
     TilePassContext *context;
@@ -139,15 +169,49 @@ static bool is_longer_later(const Order *order) {
 
 /* ---- the order ---- */
 
-static void build_order(Order *order) {
-    TileOp *old = order->column->op;
-    order->b = tile_builder_before(order->context->module, old->next);
-    TileValue *last = tile_build_binary(&order->b, TILE_OP_SUB, order->columns, tile_build_i64(&order->b, 1));
-    TileValue *column = tile_build_binary(&order->b, TILE_OP_SUB, last, order->column);
-    for (TileUse *use = order->column->first_use, *next; use; use = next) {
+static TileValue *binary(Order *order, TileOpId id, TileValue *x, TileValue *y) {
+    return tile_build_binary(&order->b, id, x, y);
+}
+
+/* Of numbers that are not negative. */
+static TileValue *divide(Order *order, TileValue *x, TileValue *y) {
+    TileValue *dividend = tile_build_bitcast(&order->b, x, TILE_U64);
+    TileValue *divisor = tile_build_bitcast(&order->b, y, TILE_U64);
+    return tile_build_bitcast(&order->b, binary(order, TILE_OP_DIV, dividend, divisor), TILE_I64);
+}
+
+/* New numbers take the place of the old ones, but where they are made of them. */
+static void replace_number(TileValue *old, TileValue *with, const TileOp *but) {
+    for (TileUse *use = old->first_use, *next; use; use = next) {
         next = use->next;
-        if (use->user != column->op) tile_op_set_operand(use->user, use->index, column);
+        if (use->user != but && use->user != with->op) tile_op_set_operand(use->user, use->index, with);
     }
+}
+
+/* A part of a grid keeps its programs' numbers: only all of them together are the same programs in another order. */
+static void build_order(Order *order) {
+    TileBlock *body = &order->func->body;
+    TileValue *end = body->arguments[body->argument_count - 1], *begin = body->arguments[body->argument_count - 2];
+    TileOp *row_start = tile_op_operand(order->column->op, 1)->op;
+    order->b = tile_builder_before(order->context->module, order->column->op->next);
+    TileValue *many = tile_build_i64(&order->b, ROWS), *rows = divide(order, end, order->columns);
+    TileValue *first = divide(order, order->program, binary(order, TILE_OP_MUL, order->columns, many));
+    first = binary(order, TILE_OP_MUL, first, many);
+    TileValue *size = binary(order, TILE_OP_MIN, binary(order, TILE_OP_SUB, rows, first), many);
+    TileValue *start = binary(order, TILE_OP_MUL, first, order->columns);
+    TileValue *within = binary(order, TILE_OP_SUB, order->program, start);
+    TileValue *quotient = divide(order, within, size);
+    TileValue *row = binary(order, TILE_OP_SUB, within, binary(order, TILE_OP_MUL, quotient, size));
+    row = binary(order, TILE_OP_ADD, row, first);
+    TileValue *column = binary(order, TILE_OP_SUB, order->columns, tile_build_i64(&order->b, 1));
+    column = binary(order, TILE_OP_SUB, column, quotient);
+    TileValue *whole = binary(order, TILE_OP_EQ, binary(order, TILE_OP_MUL, rows, order->columns), end);
+    TileValue *all = binary(order, TILE_OP_EQ, begin, tile_build_i64(&order->b, 0));
+    whole = binary(order, TILE_OP_AND, all, whole);
+    row = tile_build_ternary(&order->b, TILE_OP_SELECT, whole, row, order->row);
+    column = tile_build_ternary(&order->b, TILE_OP_SELECT, whole, column, order->column);
+    replace_number(order->row, row, row_start);
+    replace_number(order->column, column, NULL);
 }
 
 static TileOp *find_loop(const TileFunc *func) {

@@ -21,7 +21,7 @@ import torch
 
 TF32 = """
 kernel matmul_tf32(a: in f32[M, K], b: in f32[K, N], c: out f32[M, N])
-    tune BM in {128}, BN in {256}, BK in {32}, warps in {8}, stages in {3}
+    tune BM in {128}, BN in {128}, BK in {32}, warps in {4}, stages in {3}
 {
     grid (m, n) in (tiles(M, BM), tiles(N, BN)) {
         var acc = zeros[BM, BN](f32)
@@ -235,13 +235,14 @@ def main():
         for kind, text in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
             for size in (4096, 2048):
                 bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"])
-        table = """128 128 32 4 3
+        table = """128 256 32 8 3
             128 128 32 8 3
             128 128 16 4 4
             256 128 32 8 3
             128 256 16 8 4"""
         bench.matmul(torch.float32, 4096, points(names, table, options.sweep), bench.tf32_file, [])
-        table = """128 64 8 2
+        table = """128 64 4 3
+            128 64 8 2
             128 128 8 2
             128 32 4 2
             128 128 4 2

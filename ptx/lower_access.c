@@ -157,23 +157,40 @@ static unsigned vector_width(const GpuAccess *access) {
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
-/* Does every lane exist, and do vectors lie on multiples of their size? One answer for the whole block. */
+/* Does every lane exist? One answer for the whole block; NULL: certainly. */
+static TileValue *is_inside(Gpu *gpu, const GpuAccess *access) {
+    TileValue *inside = access->inside;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis), lo, hi;
+        if (!tile_value_integer(dimension->lo, &lo) || lo > 0)
+            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LE, dimension->lo, gpu_i64(gpu, 0)));
+        if (!tile_value_integer(dimension->hi, &hi) || hi < extent)
+            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_GE, dimension->hi, gpu_i64(gpu, extent)));
+    }
+    return inside;
+}
+
+/* And do vectors lie on multiples of their size? */
 static TileValue *is_whole(Gpu *gpu, const GpuAccess *access, unsigned width) {
     unsigned size = tile_scalar_bytes(access->type->scalar);
     const GpuDimension *unit = gpu_unit_dimension(access);
-    TileValue *whole = gpu_and(gpu, access->inside, gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size)));
+    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size));
+    TileValue *whole = gpu_and(gpu, is_inside(gpu, access), dense);
     TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
-    for (unsigned d = 0; d < access->rank; d++) {
-        const GpuDimension *dimension = &access->dimensions[d];
-        if (dimension != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, dimension->stride);
-        if (dimension->kind != TILE_ACCESS_RANGE) continue;
-        int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis);
-        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, dimension->lo, gpu_i64(gpu, 0)));
-        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, dimension->hi, gpu_i64(gpu, extent)));
-    }
+    for (unsigned d = 0; d < access->rank; d++)
+        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
     if (width == 1) return whole;
     TileValue *low = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, (int64_t)width * size - 1));
     return gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0)));
+}
+
+/* Elements that are certainly not neighbours: they are moved one by one, without asking where all exist. */
+static bool is_scattered(const GpuAccess *access) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t step;
+    return !unit || (tile_value_integer(unit->step, &step) && step != 1);
 }
 
 unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
@@ -186,12 +203,12 @@ unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
     return width;
 }
 
-static TileValue *load_elements(Gpu *gpu, const GpuAccess *access) {
+static TileValue *load_elements(Gpu *gpu, const GpuAccess *access, bool masked) {
     uint32_t count = tile_layout_registers(&access->layout);
     const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
     for (uint32_t r = 0; r < count; r++) {
-        TileValue *mask = register_mask(gpu, access, r),
+        TileValue *mask = masked ? register_mask(gpu, access, r) : NULL,
                   *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
         registers[r] = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), mask, mask ? fill : NULL, 0);
     }
@@ -220,15 +237,17 @@ static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TIL
 
 static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_aligned_width(access, vector_width(access));
-    bool simple = access->gathers || access->mask || !gpu_unit_dimension(access);
-    if (simple) return load_elements(gpu, access);
+    if (access->gathers || access->mask) return load_elements(gpu, access, true);
+    bool scattered = is_scattered(access);
+    TileValue *whole = scattered ? is_inside(gpu, access) : is_whole(gpu, access, width);
+    if (!whole) return load_elements(gpu, access, false);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
-    TileOp *choice = tile_build_if(&outer, is_whole(gpu, access, width), &type, 1);
+    TileOp *choice = tile_build_if(&outer, whole, &type, 1);
     enter(gpu, &choice->regions[0]);
-    end_region(gpu, load_vectors(gpu, access, width));
+    end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width));
     enter(gpu, &choice->regions[1]);
-    end_region(gpu, load_elements(gpu, access));
+    end_region(gpu, load_elements(gpu, access, true));
     gpu->b = outer;
     return tile_op_result(choice, 0);
 }
@@ -249,9 +268,9 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
 
 /* ---- stores ---- */
 
-static void store_elements(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first) {
+static void store_elements(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, bool masked) {
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
-        TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
+        TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
         tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_access_address(gpu, access, r), mask, 0);
     }
 }
@@ -280,18 +299,23 @@ static void store_vectors(Gpu *gpu, const GpuAccess *access, TileValue *value, T
 
 static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    if (access->gathers || access->mask || !gpu_unit_dimension(access)) {
-        store_elements(gpu, access, value, first);
+    bool scattered = is_scattered(access), asks = access->gathers || access->mask;
+    unsigned width = asks ? 1 : gpu_aligned_width(access, vector_width(access));
+    TileValue *whole = asks ? NULL : scattered ? is_inside(gpu, access) : is_whole(gpu, access, width);
+    if (!whole) {
+        store_elements(gpu, access, value, first, asks);
         return;
     }
-    unsigned width = gpu_aligned_width(access, vector_width(access));
     TileBuilder outer = gpu->b;
-    TileOp *choice = tile_build_if(&outer, is_whole(gpu, access, width), NULL, 0);
+    TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
     enter(gpu, &choice->regions[0]);
-    store_vectors(gpu, access, value, first, width);
+    if (scattered)
+        store_elements(gpu, access, value, first, false);
+    else
+        store_vectors(gpu, access, value, first, width);
     end_region(gpu, NULL);
     enter(gpu, &choice->regions[1]);
-    store_elements(gpu, access, value, first);
+    store_elements(gpu, access, value, first, true);
     end_region(gpu, NULL);
     gpu->b = outer;
 }

@@ -165,7 +165,7 @@ static void forget_facts(TileFunc *func) {
         TileParameter *parameter = &func->parameters[i];
         *parameter = (TileParameter){.name = parameter->name};
         for (int k = 0; k < TILE_MAX_TENSOR_RANK; k++)
-            parameter->facts.stride[k] = parameter->facts.extent[k] = TILE_UNKNOWN;
+            parameter->facts.stride[k] = parameter->facts.extent[k] = parameter->facts.multiple[k] = TILE_UNKNOWN;
     }
 }
 

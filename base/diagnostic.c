@@ -132,6 +132,20 @@ void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark) {
     list->error_count = mark.error_count;
 }
 
+static bool stands_before(const TileSpan *a, const TileSpan *b) {
+    return a->file != b->file ? a->file < b->file : a->begin < b->begin;
+}
+
+void tile_diagnostics_sort(TileDiagnostics *list) {
+    for (size_t i = 1; i < list->list.count; i++) {
+        TileDiagnostic *moved = list->list.items[i];
+        size_t k = i;
+        for (; k > 0 && stands_before(&moved->span, &list->list.items[k - 1]->span); k--)
+            list->list.items[k] = list->list.items[k - 1];
+        list->list.items[k] = moved;
+    }
+}
+
 static void find_lines(TileDiagnostics *list, TileSourceFile *file) {
     TILE_LIST(uint32_t) lines = {0};
     tile_list_push(list->arena, &lines, 0);

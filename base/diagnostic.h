@@ -82,6 +82,8 @@ typedef struct TileDiagnosticsMark {
 } TileDiagnosticsMark;
 TileDiagnosticsMark tile_diagnostics_mark(const TileDiagnostics *list);
 void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark);
+/* By file and place; of one place, as they were found. */
+void tile_diagnostics_sort(TileDiagnostics *list);
 
 /* Line and column of an offset, from 1; columns count characters. */
 void tile_source_position(TileDiagnostics *list, uint32_t file, uint32_t offset, uint32_t *line, uint32_t *column);

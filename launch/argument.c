@@ -22,11 +22,26 @@ tile_status tile_error_set(TileError *error, tile_status status, const char *for
     return status;
 }
 
+tile_status tile_error_add(TileError *error, tile_status before, tile_status status, const char *format, ...) {
+    if (!error) return status;
+    size_t size = sizeof error->message, length = before == TILE_OK ? 0 : strlen(error->message);
+    if (length + 2 < size && length) error->message[length++] = '\n';
+    va_list arguments;
+    va_start(arguments, format);
+    int added = vsnprintf(error->message + length, size - length, format, arguments);
+    va_end(arguments);
+    if (added < 0) error->message[length] = 0;
+    if (added >= (int)(size - length)) memcpy(error->message + size - 4, "...", 4);
+    error->status = status;
+    return status;
+}
+
 typedef struct Reader {
     const TileImageSignature *signature;
     const TileImageParameter *parameter;
     TileError *error;
-    bool partial; /* nothing runs: shapes and types are asked for */
+    tile_status *found; /* what was wrong with the arguments before */
+    bool partial;       /* nothing runs: shapes and types are asked for */
 } Reader;
 
 /* "kernel: parameter: " and the rest. */
@@ -36,8 +51,8 @@ static tile_status TILE_PRINTF(2, 3) refuse(const Reader *reader, const char *fo
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return tile_error_set(reader->error, TILE_INVALID_ARGUMENT, "%s: %s: %s", reader->signature->name,
-                          reader->parameter->name, text);
+    return *reader->found = tile_error_add(reader->error, *reader->found, TILE_INVALID_ARGUMENT, "%s: %s: %s",
+                                           reader->signature->name, reader->parameter->name, text);
 }
 
 /* ---- scalars ---- */
@@ -325,8 +340,9 @@ static tile_status decide_generics(Reader *reader, const TileArg *arguments, boo
         reader->parameter = &signature->parameters[i];
         if (reader->parameter->generic < 0 || arguments[i].kind != TILE_ARG_TENSOR || !arguments[i].value.tensor)
             continue;
-        TILE_TRY(decide_generic(reader, arguments[i].value.tensor, request, decided_by));
+        decide_generic(reader, arguments[i].value.tensor, request, decided_by);
     }
+    TILE_TRY(*reader->found);
     for (uint32_t i = 0; i < signature->generic_count && !partial; i++)
         if (!decided_by[i])
             return tile_error_set(reader->error, TILE_INVALID_ARGUMENT,
@@ -373,7 +389,8 @@ static tile_status check_one_device(Reader *reader, const TileView *views) {
 
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
                                 bool partial, TileView *views, TileImageRequest *request, TileError *error) {
-    Reader reader = {signature, NULL, error, partial};
+    tile_status found = TILE_OK;
+    Reader reader = {signature, NULL, error, &found, partial};
     if (signature->refused) return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s", signature->refused);
     if (count != signature->parameter_count || (count && !arguments))
         return tile_error_set(error, TILE_INVALID_ARGUMENT, "%s: %zu arguments given, expected %u: %s", signature->name,
@@ -381,7 +398,8 @@ tile_status tile_arguments_read(const TileImageSignature *signature, const TileA
     TILE_TRY(decide_generics(&reader, arguments, partial, request));
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         reader.parameter = &signature->parameters[i];
-        TILE_TRY(read_argument(&reader, &arguments[i], partial, request, &views[i]));
+        read_argument(&reader, &arguments[i], partial, request, &views[i]);
     }
+    TILE_TRY(found);
     return signature->gpu && !partial ? check_one_device(&reader, views) : TILE_OK;
 }

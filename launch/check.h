@@ -4,7 +4,7 @@
 
 #include "launch/host.h"
 
-/* values: of the code's host program. */
+/* Each says all that is wrong, a line for each mistake. values: of the code's host program. */
 tile_status tile_check_dimensions(const TileImageSignature *signature, const TileImageCode *code, const TileView *views,
                                   const TileHostValue *values, TileError *error);
 tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code,

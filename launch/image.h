@@ -298,5 +298,8 @@ void *tile_library_source(const TileLibrary *library);
 
 /* Fills the error, which may be NULL, and returns the status. */
 tile_status tile_error_set(TileError *error, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
+/* Behind what is wrong already, on a line of its own; where nothing was (`before` is TILE_OK) the error is set anew. */
+tile_status tile_error_add(TileError *error, tile_status before, tile_status status, const char *format, ...)
+    TILE_PRINTF(4, 5);
 
 #endif

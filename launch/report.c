@@ -73,7 +73,7 @@ static TileReport *make_report(const Error *error) {
 TileReport *tile_report_from_text(const char *message) { return make_report(&(Error){.message = message}); }
 
 /* "kernel: file:line:column: assertion failed: text", as launch.h says. */
-TileReport *tile_report_from_launch(const char *message) {
+static TileReport *report_launch_error(const char *message) {
     const char *file = strstr(message, ": "), *words = strstr(message, ": assertion failed: "), *at = words;
     Error error = {.message = message};
     int colons = 0;
@@ -117,6 +117,24 @@ TileReport *tile_report_join(TileReport *first, TileReport *second) {
     tile_report_destroy(first);
     tile_report_destroy(second);
     return joined;
+}
+
+const char *tile_next_mistake(const char *message) {
+    const char *colon = strstr(message, ": ");
+    size_t prefix = colon ? (size_t)(colon - message) + 2 : 0;
+    for (const char *end = strchr(message, '\n'); end && prefix; end = strchr(end + 1, '\n'))
+        if (strncmp(end + 1, message, prefix) == 0) return end + 1;
+    return NULL;
+}
+
+TileReport *tile_report_from_launch(const char *message) {
+    TileReport *report = NULL;
+    for (const char *next; (next = tile_next_mistake(message)); message = next) {
+        char *one = strndup(message, (size_t)(next - message - 1));
+        if (one) report = tile_report_join(report, report_launch_error(one));
+        free(one);
+    }
+    return tile_report_join(report, report_launch_error(message));
 }
 
 const char *tile_report_text(TileReport *report, bool colour) {

@@ -9,8 +9,10 @@
 TileReport *tile_report_create(size_t error_count, const char *plain, const char *coloured, const char *json);
 /* One error without a place. */
 TileReport *tile_report_from_text(const char *message);
-/* The message of a launch that failed; an assertion's with its place. */
+/* The message of a launch that failed; an assertion's with its place, each of several mistakes by itself. */
 TileReport *tile_report_from_launch(const char *message);
+/* Where the next of several mistakes begins, on a line that names the same kernel; NULL behind the last. */
+const char *tile_next_mistake(const char *message);
 /* The same report, once more; NULL for NULL. */
 TileReport *tile_report_hold(TileReport *report);
 /* Both in one, in this order; takes them. Either may be NULL. */

@@ -222,6 +222,7 @@ struct TileAst {
     uint32_t file; /* in the list of diagnostics */
     TILE_LIST(TileItem *) items;
     bool lost;                    /* an item is so broken that its name is not known */
+    bool lost_kernel;             /* the same, and it is a kernel */
     TileMap named;                /* constants, functions and kernels by name: the first of each */
     TILE_LIST(TileAst *) imports; /* of the import items, in order; filled by tile_resolve_imports */
 };

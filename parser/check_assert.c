@@ -133,6 +133,12 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
         return;
     }
     const TileExpr *expr = statement->arguments.items[0].value;
+    if (is_static && statement->arguments.count > (has_text(statement) ? 2 : 1)) {
+        TileDiagnostic *d =
+            tile_report_count(c, statement->span, "static_assert", 1, 2, (unsigned)statement->arguments.count);
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "it is written `static_assert(condition, \"text\")`");
+        return;
+    }
     if (c->test && !c->frame->parent && !is_static) {
         tile_test_assert(c, statement, assertion_text(c, statement));
         return;

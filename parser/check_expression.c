@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* The meaning as a scalar or tile; what is none is reported. */
+static TileMeaning value_of(TileChecker *c, TileMeaning m, const TileExpr *expr);
+
 /* ---- operators ---- */
 
 static TileOpId binary_op(TileTokenKind op) {
@@ -266,9 +269,20 @@ static TileMeaning negate_literal(TileChecker *c, const TileMeaning *m) {
     return tile_choice_meaning(c, m->items[0], negate_literal(c, &m->items[1]), negate_literal(c, &m->items[2]));
 }
 
+/* `-n`: a range takes no sign, and a stride is written behind it. */
+static TileMeaning fail_negated_range(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, expr->span, "-", tile_meaning_words(c, m));
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s * -1", tile_operand_text(c, expr->a));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
-    TileMeaning m = tile_check_value(c, expr->a);
     TileTokenKind op = (TileTokenKind)expr->op;
+    TileMeaning m = tile_check_expr(c, expr->a);
+    if (m.kind == TILE_MEANING_RANGE && op == TILE_TOKEN_MINUS) return fail_negated_range(c, expr, &m);
+    m = value_of(c, m, expr->a);
     if (tile_is_error(&m)) return m;
     if (op == TILE_TOKEN_MINUS && tile_is_literal(&m)) return negate_literal(c, &m);
     if (op == TILE_TOKEN_TILDE && m.kind == TILE_MEANING_INTEGER) return m.integer = ~m.integer, m;
@@ -415,7 +429,10 @@ TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
 }
 
 TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
-    TileMeaning m = tile_check_expr(c, expr);
+    return value_of(c, tile_check_expr(c, expr), expr);
+}
+
+static TileMeaning value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     switch (m.kind) {
     case TILE_MEANING_ERROR:
     case TILE_MEANING_INTEGER:

@@ -645,7 +645,9 @@ static bool check_bounds(TileChecker *c, const TileStatement *statement, Loop *l
 void tile_check_for(TileChecker *c, const TileStatement *statement) {
     Loop loop = {.statement = statement, .counted = true, .span = statement->span};
     if (statement->tuple) {
-        tile_fail(c, FOR_NAMES, statement->span);
+        TileSpan names = statement->names.items[0].span;
+        names.end = statement->names.items[statement->names.count - 1].span.end;
+        tile_fail(c, FOR_NAMES, names);
         return;
     }
     loop.over_tiles = tile_is_call_of(statement->value, "tiles");

@@ -218,6 +218,7 @@ static const char *instance_name(ModuleCheck *check, const TileItem *kernel, con
     TileText text = {.arena = check->arena};
     bool only_types = true;
     tile_text_add(&text, kernel->name);
+    if (options->target) tile_text_format(&text, " on %s", options->target);
     for (size_t i = 0; i < options->binding_count; i++) {
         if (options->bindings[i].kind == TILE_BINDING_TYPE) continue;
         tile_text_format(&text, " %s=", options->bindings[i].name);
@@ -265,10 +266,19 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     return status;
 }
 
+/* Names and candidates of its own on GPUs. */
+static bool has_gpu_names(const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->tunes.count; i++)
+        if (kernel->tunes.items[i].target) return true;
+    return false;
+}
+
 static tile_status check_kernel_item(ModuleCheck *check, const TileItem *kernel) {
     static const TileLowerOptions none = {0};
     tile_status status = check_instance(check, kernel, &none, false);
     if (status == TILE_OK && differs_by_choice(kernel)) status = check_instance(check, kernel, &none, true);
+    static const TileLowerOptions gpu = {.target = "gpu"};
+    if (status == TILE_OK && has_gpu_names(kernel)) status = check_instance(check, kernel, &gpu, false);
     return status;
 }
 
@@ -484,6 +494,7 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     tile_status status = check_exports(&check, program ? program : &own);
     if (result == TILE_OK || status == TILE_OUT_OF_MEMORY) result = status;
     tile_arena_destroy(check.arena);
+    tile_diagnostics_sort(diagnostics);
     if (result == TILE_OK && diagnostics->error_count != errors) result = TILE_INVALID_SOURCE;
     return result;
 }

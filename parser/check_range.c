@@ -148,6 +148,17 @@ static TileMeaning scale_range(TileChecker *c, const TileRange *range, const Til
     return range_meaning(scaled);
 }
 
+/* A tile shifts each lane by itself: that is a gather. */
+static TileMeaning fail_tile_shift(TileChecker *c, const TileMeaning *by, bool left, const TileExpr *expr) {
+    const TileExpr *range = left ? expr->a : expr->b, *tile = left ? expr->b : expr->a;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, tile->span, "what shifts a range",
+                                      tile_meaning_words(c, by));
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`.idx` gives the indices of a range as a tile");
+    tile_diagnostic_edit(c->diagnostics, d, range->span, "%s.idx", tile_operand_text(c, range));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
                              const TileExpr *expr) {
     TileSpan span = expr->span;
@@ -159,10 +170,15 @@ TileMeaning tile_shift_range(TileChecker *c, TileTokenKind op, const TileMeaning
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, span, tile_token_text(op),
                                           tile_meaning_words(c, left ? a : b));
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`.idx` gives the indices of a range as a tile");
+        TileSpan place = (left ? expr->a : expr->b)->span;
+        if (!both)
+            tile_diagnostic_edit(c->diagnostics, d, place, "%s.idx", tile_operand_text(c, left ? expr->a : expr->b));
         tile_report(c, d);
         return tile_error_meaning();
     }
-    const TileSum *by = tile_integer_of(c, *other, span, "what shifts a range", true);
+    if (other->kind == TILE_MEANING_VALUE && other->rank && other->scalar == TILE_I64)
+        return fail_tile_shift(c, other, left, expr);
+    const TileSum *by = tile_integer_of(c, *other, (left ? expr->b : expr->a)->span, "what shifts a range", true);
     if (!by) return tile_error_meaning();
     if (op == TILE_TOKEN_STAR) return scale_range(c, range, by, span);
     if (op == TILE_TOKEN_PLUS) return add_to_range(c, range, by, span);

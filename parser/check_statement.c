@@ -316,7 +316,13 @@ static void check_leave(TileChecker *c, const TileStatement *statement) {
     TileLoopFrame *loop = c->frame->loop;
     bool is_break = statement->kind == TILE_STATEMENT_BREAK;
     if (!loop) {
-        tile_fail(c, OUTSIDE_LOOP, statement->span, is_break ? "break" : "continue");
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_OUTSIDE_LOOP, statement->span,
+                                          is_break ? "break" : "continue");
+        if (c->frame->item->kind == TILE_ITEM_KERNEL && c->in_grid) {
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`return` ends a program of the grid");
+            tile_diagnostic_edit(c->diagnostics, d, statement->span, "return");
+        }
+        tile_report(c, d);
         return;
     }
     loop->skip->now = tile_bool_meaning(true);

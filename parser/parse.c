@@ -135,6 +135,11 @@ static const char *missing_token(const TileParser *parser, TileTokenKind wanted)
 bool tile_parse_expect(TileParser *parser, TileTokenKind kind) {
     if (parser->panic) return false;
     if (tile_parse_accept(parser, kind)) return true;
+    bool ended = tile_parse_peek(parser) == TILE_TOKEN_END || tile_parse_at_item(parser);
+    if (kind == TILE_TOKEN_RIGHT_BRACE && ended && parser->diagnostics->error_count > parser->item_errors) {
+        parser->panic = true; /* the mistake before took the brace with it */
+        return false;
+    }
     const char *missing = missing_token(parser, kind);
     bool equals = kind == TILE_TOKEN_IN && !parser->header && tile_parse_peek(parser) == TILE_TOKEN_ASSIGN;
     TileSpan found = tile_parse_span(parser);
@@ -261,7 +266,7 @@ static void parse_items(TileParser *parser) {
         skip_separators(parser);
         if (tile_parse_peek(parser) == TILE_TOKEN_END) return;
         size_t begin = parser->item = parser->position;
-        uint32_t errors = parser->diagnostics->error_count;
+        uint32_t errors = parser->item_errors = parser->diagnostics->error_count;
         TileItem *item = tile_parse_item(parser);
         bool panic = parser->panic; /* errors past the limit are not counted */
         if (panic) tile_parse_resume_item(parser, begin);
@@ -269,7 +274,8 @@ static void parse_items(TileParser *parser) {
         if (item) item->broken = !whole;
         bool named = item && item->name && *item->name;
         if (whole || named) add_item(parser, item);
-        if (!whole && !named) parser->ast->lost = true;
+        bool kernel = item && item->kind == TILE_ITEM_KERNEL;
+        if (!whole && !named) *(kernel ? &parser->ast->lost_kernel : &parser->ast->lost) = true;
     }
 }
 

@@ -18,9 +18,10 @@ typedef struct TileParser {
     uint32_t file;
     unsigned depth;
     bool panic;
-    size_t item; /* the token that the item at hand begins with */
-    bool header;        /* newlines do not count */
-    bool newline_taken; /* the newline before the current token has been taken */
+    size_t item;          /* the token that the item at hand begins with */
+    uint32_t item_errors; /* how many errors there were before it */
+    bool header;          /* newlines do not count */
+    bool newline_taken;   /* the newline before the current token has been taken */
 } TileParser;
 
 /* The cursor. A newline that ends a statement shows up as a token of its own. */

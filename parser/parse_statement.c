@@ -1,4 +1,6 @@
 /* Statements and the sequences that hold them. */
+#include <string.h>
+
 #include "parser/parse.h"
 
 /* An expression that may stand as a statement: a call, or an `if` whose branches end in such. */
@@ -180,8 +182,24 @@ static void parse_statements(TileParser *parser, TileSequence *sequence) {
     }
 }
 
+/* A brace on a line of its own ends the statement that it should belong to. What it opens is read all the same. */
+static void join_brace(TileParser *parser) {
+    bool alone =
+        tile_parse_peek(parser) == TILE_TOKEN_NEWLINE && tile_parse_peek_ahead(parser, 0) == TILE_TOKEN_LEFT_BRACE;
+    if (parser->panic || !alone) return;
+    TileSpan brace = tile_parse_span(parser);
+    uint32_t end = tile_parse_last_end(parser), at = end;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, (TileSpan){parser->file, end, end},
+                                      tile_token_words(TILE_TOKEN_LEFT_BRACE), "the end of the line");
+    tile_diagnostic_note(parser->diagnostics, d, brace, "a block begins on the line of its statement");
+    while (at < brace.begin && strchr(" \t\r\n", parser->text[at])) at++;
+    if (at == brace.begin) tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, end, brace.end}, " {");
+    tile_parse_advance(parser);
+}
+
 TileSequence *tile_parse_sequence(TileParser *parser) {
     TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
+    join_brace(parser);
     TileSpan begin = tile_parse_span(parser);
     sequence->span = begin;
     if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;

@@ -176,7 +176,7 @@ static bool mentions(const TileExpr *expr, const char *name) {
     return (expr->kind == TILE_EXPR_NAME && expr->name == name) || mentions(expr->a, name) || mentions(expr->b, name);
 }
 
-/* A name that stands in expressions of dimensions only is bound nowhere. */
+/* A name that stands in expressions of dimensions only is bound nowhere. What is said of it once holds everywhere. */
 static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) {
     const TileItem *item = c->frame->item;
     for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->params.count; i++) {
@@ -185,6 +185,23 @@ static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) 
             if (!mentions(type->extents.items[k], name)) continue;
             tile_diagnostic_note(c->diagnostics, d, type->extents.items[k]->span,
                                  "a dimension gets its name where that stands alone, as in `[%s]`", name);
+            tile_scope_push(c, (TileBound){.name = name, .meaning = tile_error_meaning(), .fixed = true});
+            return;
+        }
+    }
+}
+
+/* A name that only the `tune` of another target binds. */
+static void note_other_target(TileChecker *c, TileDiagnostic *d, const char *name) {
+    const TileItem *item = c->frame->item;
+    for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->tunes.count; i++) {
+        const TileTune *tune = &item->tunes.items[i];
+        for (size_t k = 0; k < tune->names.count; k++) {
+            if (tune->names.items[k].name != name || !tune->target) continue;
+            const char *other = strcmp(tune->target, "gpu") == 0 ? "cpu" : "gpu";
+            tile_diagnostic_note(c->diagnostics, d, tune->names.items[k].span,
+                                 "it has candidates for one target only; `tune %s %s in {..}` gives them for the other",
+                                 other, name);
             return;
         }
     }
@@ -195,6 +212,7 @@ static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span)
     if (c->frame->ast->lost) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
     note_dimension(c, d, name);
+    note_other_target(c, d, name);
     tile_propose_visible(c, d, name, span);
     tile_report(c, d);
     return tile_error_meaning();
@@ -336,7 +354,7 @@ const char *tile_meaning_words(TileChecker *c, const TileMeaning *m) {
     case TILE_MEANING_TENSOR:
         return tile_arena_format(c->arena, "a tensor of %s, rank %u", tile_scalar_name(m->tensor->scalar),
                                  m->tensor->rank);
-    case TILE_MEANING_TUPLE: return "a tuple";
+    case TILE_MEANING_TUPLE: return tile_arena_format(c->arena, "a tuple of %u", m->count);
     case TILE_MEANING_TYPE: return tile_arena_format(c->arena, "the type %s", tile_scalar_name((TileScalar)m->scalar));
     case TILE_MEANING_FUNCTION:
         return tile_arena_format(c->arena, m->item->kind == TILE_ITEM_KERNEL ? "the kernel `%s`" : "the function `%s`",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/compile.h"
+#include "launch/report.h"
 
 /* ---- words ---- */
 
@@ -268,9 +269,12 @@ int tile_program_refuse(TileProgram *program, tile_status status, const TileErro
     const char *signature = tile_kernel_signature(program->kernel);
     bool mistake = status == TILE_INVALID_ARGUMENT;
     bool placed = report && tile_report_is_placed(report); /* an error of the text, or one of its conditions */
-    if (placed) return tile_session_report(program->session, status, report);
+    bool several = report && tile_report_error_count(report) > 1;
+    if (placed || (several && program->session->json)) return tile_session_report(program->session, status, report);
     tile_report_destroy(report);
     if (!mistake) return tile_session_fail(program->session, status, "%s", message);
+    for (const char *next; (next = tile_next_mistake(message)); message = next)
+        tile_session_fail(program->session, status, "%.*s", (int)(next - message - 1), message);
     return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message, signature);
 }
 

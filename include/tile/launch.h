@@ -30,7 +30,7 @@ enum { TILE_MAX_RANK = 8 };
  * it alone when it succeeds. One thread at a time per object. */
 typedef struct TileError {
     tile_status status;
-    char message[1016]; /* always terminated; a longer text is cut and ends in "..." */
+    char message[1016]; /* always terminated; several mistakes on lines of their own; a longer text is cut, "..." */
 } TileError;
 
 /* What a compilation or a launch has to say, whole: errors and warnings with their places. One thread at a time. */

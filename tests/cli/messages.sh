@@ -64,6 +64,42 @@ TEXT
 expect 0 '' python3 read.py
 expect 0 '' "$tilec" check edited.tile
 
+# A launch: whatever is wrong with its arguments, each by itself.
+cat >several.tile <<'TEXT'
+kernel several(x: in f32[N, M], y: out f32[N, M], z: out f32[N, M], s: f32)
+    require s > 2, M > 8
+{
+    grid (n, m) in (N, tiles(M, 4)) {
+        y[n, m] = s * x[n, m]
+        z[n, m] = -x[n, m]
+    }
+}
+TEXT
+"$tilec" run several.tile x=ones:f32[4,4] y=@:f32[5,4] z=@:f32[4,6] s=1 >shown 2>&1
+cat >wanted <<'TEXT'
+tilec: error: several: y: dimension 0 (N) is 5, but x has N = 4
+tilec: error: several: z: dimension 1 (M) is 6, but x has M = 4; the kernel is
+  several(x: in f32[N, M], y: out f32[N, M], z: out f32[N, M], s: f32)
+TEXT
+expect 0 '' diff wanted shown
+expect 1 'several: requires s > 2, but s = 1' "$tilec" run several.tile x=ones:f32[4,4] y=@ z=@ s=1
+expect 1 'several: requires M > 8, but M = 4' "$tilec" run several.tile x=ones:f32[4,4] y=@ z=@ s=1
+expect 1 'several: x: type is f16, expected f32' "$tilec" run several.tile x=ones:f16[4,4] y=@:f32[4,4] z=@:f32[4] s=true
+expect 1 'several: z: rank is 1, expected 2' "$tilec" run several.tile x=ones:f16[4,4] y=@:f32[4,4] z=@:f32[4] s=true
+expect 1 'several: s: a bool is given' "$tilec" run several.tile x=ones:f16[4,4] y=@:f32[4,4] z=@:f32[4] s=true
+"$tilec" run several.tile x=ones:f32[4,4] y=@:f32[5,4] z=@:f32[4,6] s=1 --error-format=json 2>&1 | python3 -c '
+import json, sys
+first, second = json.load(sys.stdin)
+assert first["message"].startswith("several: y: ") and second["message"].startswith("several: z: ")' ||
+    { failed=$((failed + 1)); echo "FAIL the JSON of several mistakes of a launch"; }
+
+# In the order of the text, whoever found them.
+printf 'kernel a(x: out f32[N]) { grid n in N { x[n] = v } }\nkernel b(x: out f32[N]) { grid n in N { x[n] = } }\n' >order.tile
+printf 'kernel c(x: out f32[N]) { grid n in N { x[n] = w } }\n' >>order.tile
+"$tilec" check order.tile 2>&1 | sed -n 's/^order.tile:\([0-9]*\):.*/\1/p' | tr -d '\n' >shown
+printf 123 >wanted
+expect 0 '' diff wanted shown
+
 # Pages: each code has one, and it is shown without the marks of code.
 "$tilec" help codes | tr -d ' ' >codes
 expect 0 '' grep -qx invalid-store codes

@@ -44,6 +44,7 @@ static const Form forms[] = {
     {"bitcast", "bitcast[i32](v)", 1, 1, ""},
     {"gather", "gather(x, i, j, ..)", 2, 9, ""},
     {"scatter", "scatter(y, v, i, j, ..)", 3, 10, ""},
+    {"print", "print(\"text\", v, ..)", 1, TILE_MAX_PRINTED, ""},
     {"split", "split(v)", 1, 1, ""},
     {"join", "join(a, b)", 2, 2, ""},
     {"cat", "cat(a, b, .., axis = ..)", 2, 8, "axis"},

@@ -226,6 +226,7 @@ struct TileChecker {
     bool representative;               /* a generic check: types and values that are not bound have stand-ins */
     bool second;                       /* the other stand-ins: another type, the opposite of each bool */
     TILE_LIST(const char *) stand_ins; /* the names that have one */
+    bool incomplete;                   /* a function has none: what calls it is left out */
     unsigned grid_count;
     TileTestState *test; /* NULL outside of tests */
     TileSumNeeds needs;  /* of the grid being checked */
@@ -291,6 +292,8 @@ const char *tile_span_text(TileChecker *c, TileSpan span);
 /* "1 entry", "2 entries". */
 const char *tile_count_words(TileChecker *c, size_t count, const char *one, const char *more);
 
+/* Is a name assigned to that nothing declares? Reports it once: what uses it later stays silent. */
+bool tile_check_undeclared(TileChecker *c, const TileExpr *target);
 /* The name in scope, or of the file, that is written most like this one. */
 void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span);
 
@@ -510,6 +513,8 @@ const char *tile_fill_word(const TileExpr *expr);
 TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr);
 /* A scalar or tile; literals keep no type. */
 TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr);
+/* The same, or a tuple of such: what a branch has as its value. */
+TileMeaning tile_check_part(TileChecker *c, const TileExpr *expr);
 TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr);
 TileMeaning tile_check_binary(TileChecker *c, const TileExpr *expr);
 TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr);

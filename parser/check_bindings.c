@@ -108,6 +108,10 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
         m = tile_function_from_text(c, generic->name, binding->function, generic->span);
     } else if (generic->value) {
         m = tile_check_expr(c, generic->value);
+    } else if (c->representative) {
+        c->incomplete = true; /* what calls it is checked where it is given */
+        bind(c, generic->name, generic->span, tile_error_meaning());
+        return true;
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a function"), false;
     }

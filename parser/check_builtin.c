@@ -50,6 +50,9 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
             tile_note_forms(c, tile_report(c, d), call, callee_name(call));
             return false;
         }
+        for (size_t k = 0; argument->name && k < i; k++)
+            if (call->arguments.items[k].name && strcmp(call->arguments.items[k].name, argument->name) == 0)
+                return tile_fail(c, GIVEN_TWICE, argument->name_span, argument->name, callee_name(call)), false;
         count += !argument->name;
     }
     if (count >= least && count <= most) return true;

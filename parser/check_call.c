@@ -121,12 +121,17 @@ static bool wrong_kind(TileChecker *c, const Call *call, const TileParam *param,
 
 bool tile_check_parameter(TileChecker *c, const TileParam *param) {
     const TileTypeExpr *type = param->type;
-    if (type && type->kind != TILE_TYPE_EXPR_FN && type->kind != TILE_TYPE_EXPR_TUPLE) return true;
+    bool constant = type && type->is_const;
+    if (type && !constant && type->kind != TILE_TYPE_EXPR_FN && type->kind != TILE_TYPE_EXPR_TUPLE) return true;
     bool function = type && type->kind == TILE_TYPE_EXPR_FN;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_KIND, param->span, param->name,
-                                      function ? "a function"
-                                      : type   ? "a tuple"
-                                               : "a list of arguments");
+                                      constant   ? "a constant"
+                                      : function ? "a function"
+                                      : type     ? "a tuple"
+                                                 : "a list of arguments");
+    if (constant)
+        tile_diagnostic_note(c->diagnostics, d, param->span, "a constant is a generic: `[%s: %s]`", param->name,
+                             tile_span_text(c, type->span));
     if (function)
         tile_diagnostic_note(c->diagnostics, d, param->span, "a function is a generic: `[%s: fn(..) -> ..]`",
                              param->name);

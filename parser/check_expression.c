@@ -432,6 +432,11 @@ TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {
     return value_of(c, tile_check_expr(c, expr), expr);
 }
 
+TileMeaning tile_check_part(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr);
+    return m.kind == TILE_MEANING_TUPLE ? m : value_of(c, m, expr);
+}
+
 static TileMeaning value_of(TileChecker *c, TileMeaning m, const TileExpr *expr) {
     switch (m.kind) {
     case TILE_MEANING_ERROR:

@@ -33,8 +33,11 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
     bool tuple = value->kind == TILE_EXPR_TUPLE;
     size_t count = tuple ? value->items.count : 1;
     if (count != statement->names.count || count > TILE_MAX_TENSOR_RANK || tuple != statement->tuple) {
-        tile_fail(c, GRID_NAMES, value->span, tile_count_words(c, statement->names.count, "name", "names"),
-                  tile_count_words(c, count, "extent", "extents"));
+        const char *extents = tile_count_words(c, count, "extent", "extents");
+        if (count > TILE_MAX_TENSOR_RANK)
+            extents =
+                tile_arena_format(c->arena, "%s, of which there are at most %d", extents, (int)TILE_MAX_TENSOR_RANK);
+        tile_fail(c, GRID_NAMES, value->span, tile_count_words(c, statement->names.count, "name", "names"), extents);
         return false;
     }
     grid->rank = (unsigned)count;
@@ -156,12 +159,15 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
         tile_fail(c, TEMP_PLACE, statement->span);
         return;
     }
-    if (!fits || type->extents.count > TILE_MAX_TENSOR_RANK) {
-        tile_fail(c, TEMP_TYPE, type->span);
-        return;
-    }
-    if (!tile_find_type(c, type->name, &scalar)) {
-        tile_fail_type(c, type->name_span, type->name);
+    TileMeaning wrong = tile_nothing();
+    if (!fits)
+        wrong = tile_fail(c, TEMP_TYPE, type->span);
+    else if (type->extents.count > TILE_MAX_TENSOR_RANK)
+        wrong = tile_fail(c, RANK_LIMIT, type->span, (int)TILE_MAX_TENSOR_RANK);
+    else if (!tile_find_type(c, type->name, &scalar))
+        wrong = tile_fail_type(c, type->name_span, type->name);
+    if (tile_is_error(&wrong)) {
+        tile_scope_bind(c, name, wrong, true);
         return;
     }
     TileTensor *tensor = TILE_NEW(c->arena, TileTensor);

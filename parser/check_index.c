@@ -179,8 +179,10 @@ static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m
 
 static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr *entry) {
     const TileSum *dim = access->tensor->dims[d];
+    bool full = access->rank == TILE_MAX_TILE_RANK;
     if (entry->kind == TILE_EXPR_COLON) {
         int64_t extent;
+        if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
         if (!tile_sum_known(&c->sums, dim, &extent)) {
             TileDiagnostic *diagnostic =
                 tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
@@ -199,12 +201,13 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
     TileMeaning m = tile_check_expr(c, entry);
     if (tile_is_error(&m)) return false;
     if (m.kind == TILE_MEANING_RANGE) {
-        if (access->rank == TILE_MAX_TILE_RANK)
-            return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
+        if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
         add_range(c, access, d, m.range, entry->span);
         return true;
     }
     bool tile = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_scalar_is_int((TileScalar)m.scalar);
+    if (tile && m.rank == 1 && full && access->gather_axis < 0)
+        return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
     if (tile && m.rank == 1) return add_gather(c, access, d, m, entry->span);
     if (tile)
         return tile_fail(c, BAD_RANK, entry->span, tile_span_text(c, entry->span), "1 as an index (`gather` takes any)",

@@ -259,8 +259,9 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     if (!begin_check(check, &c, options)) return TILE_OUT_OF_MEMORY;
     c.second = second;
     tile_check_kernel(&c, kernel);
-    tile_status status = check->diagnostics->error_count == errors ? tile_checker_verify(&c, kernel, check->verify)
-                                                                   : TILE_INVALID_SOURCE;
+    tile_status status = check->diagnostics->error_count == errors
+                             ? tile_checker_verify(&c, kernel, check->verify && !c.incomplete)
+                             : TILE_INVALID_SOURCE;
     check->spent = check->spent || tile_is_spent(&c);
     tile_module_destroy(c.module);
     return status;
@@ -312,6 +313,30 @@ static TileScalar stand_in_type(const TileItem *item, const TileTypeExpr *type, 
     }
     *ok = type->name && tile_scalar_find(type->name, strlen(type->name), &scalar);
     return scalar;
+}
+
+/* What the function names as a type has to be one, though nothing calls it. */
+static bool check_type_name(TileChecker *c, const TileItem *item, const TileTypeExpr *type) {
+    bool ok = true;
+    if (!type->name || type->kind == TILE_TYPE_EXPR_RANGE) return true;
+    stand_in_type(item, type, &ok);
+    for (size_t i = 0; i < item->generics.count; i++)
+        if (item->generics.items[i].name == type->name) return true;
+    if (!ok) tile_fail_type(c, type->name_span, type->name);
+    return ok;
+}
+
+static bool check_type_names(TileChecker *c, const TileItem *item) {
+    bool ok = true;
+    for (size_t i = 0; i < item->generics.count; i++)
+        for (size_t k = 0; k < item->generics.items[i].classes.count; k++) {
+            const TileNameRef *class = &item->generics.items[i].classes.items[k];
+            uint32_t types = 0;
+            if (!tile_class_types(class->name, &types)) ok = (tile_fail_type(c, class->span, class->name), false);
+        }
+    for (size_t i = 0; i < item->params.count; i++)
+        if (item->params.items[i].type) ok = check_type_name(c, item, item->params.items[i].type) && ok;
+    return ok;
 }
 
 static bool stand_in_argument(TileChecker *c, const TileItem *item, const TileParam *param, TileMap *extents,
@@ -375,7 +400,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     c.builder = tile_builder_at_end(c.module, &c.func->body);
     tile_list_push(check->arena, &c.stand_ins, item->name); /* its arguments, whatever they are called */
     TileMeaning *arguments = TILE_NEW_ARRAY(check->arena, TileMeaning, item->params.count);
-    bool ok = true;
+    bool ok = check_type_names(&c, item);
     for (size_t i = 0; i < item->params.count; i++) ok = tile_check_parameter(&c, &item->params.items[i]) && ok;
     for (size_t i = 0; ok && i < item->params.count; i++)
         ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
@@ -419,12 +444,36 @@ static tile_status check_test_item(ModuleCheck *check, const TileItem *item) {
     return status;
 }
 
+static void report_taken(ModuleCheck *check, const char *name, TileSpan span, TileSpan other) {
+    TileDiagnostic *d = tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, span, name);
+    tile_diagnostic_note(check->diagnostics, d, other, "`%s` is bound here", name);
+}
+
+/* Generics and parameters of one item have names of their own. */
+static void check_signature(ModuleCheck *check, const TileItem *item) {
+    for (size_t i = 0; i < item->generics.count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (item->generics.items[k].name == item->generics.items[i].name)
+                report_taken(check, item->generics.items[i].name, item->generics.items[i].span,
+                             item->generics.items[k].span);
+    for (size_t i = 0; i < item->params.count; i++) {
+        const TileParam *param = &item->params.items[i];
+        for (size_t k = 0; k < i; k++)
+            if (item->params.items[k].name == param->name && item->params.items[k].spread == param->spread)
+                report_taken(check, param->name, param->span, item->params.items[k].span);
+        for (size_t k = 0; k < item->generics.count && !param->spread; k++)
+            if (item->generics.items[k].name == param->name)
+                report_taken(check, param->name, param->span, item->generics.items[k].span);
+    }
+}
+
 static void check_duplicates(ModuleCheck *check) {
     TileMap seen;
     tile_map_init(&seen, check->arena);
     for (size_t i = 0; i < check->ast->items.count; i++) {
         const TileItem *item = check->ast->items.items[i];
         if (item->kind != TILE_ITEM_CONST && item->kind != TILE_ITEM_FN && item->kind != TILE_ITEM_KERNEL) continue;
+        check_signature(check, item);
         const TileItem *other = tile_map_get(&seen, item->name);
         if (other) {
             TileDiagnostic *d =

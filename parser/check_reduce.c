@@ -44,7 +44,13 @@ static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
 static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
     int64_t axis;
     if (!tile_check_constant(c, expr, "an axis", &axis)) return false;
-    if (axis < 0 || axis >= rank) return tile_fail(c, NO_AXIS, expr->span, (long long)axis, rank), false;
+    if (axis < 0 || axis >= rank) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_AXIS, expr->span, (long long)axis, rank);
+        if (axis < 0 && -axis <= rank)
+            tile_diagnostic_edit(c->diagnostics, d, expr->span, "%lld", rank + (long long)axis);
+        tile_report(c, d);
+        return false;
+    }
     if (*axes >> axis & 1u) return tile_fail(c, AXIS_TWICE, expr->span, (long long)axis), false;
     *axes |= 1u << axis;
     return true;
@@ -70,7 +76,9 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
     if (!expr) return true;
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return false;
-    if (!m.constant || m.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, "keep"), false;
+    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
+        return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m)), false;
+    if (!m.constant) return tile_fail(c, NOT_CONSTANT, expr->span, "`keep`"), false;
     *keep = m.bits;
     return true;
 }

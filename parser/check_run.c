@@ -134,6 +134,9 @@ static bool bind_settings(TileChecker *c, Run *run) {
         const TileArgumentExpr *argument = &run->call->arguments.items[i];
         bool parameter = false;
         if (!argument->name) return tile_fail(c, RUN_NAMES, argument->value->span), false;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(run->call->arguments.items[k].name, argument->name) == 0)
+                return tile_fail(c, GIVEN_TWICE, argument->name_span, argument->name, kernel->name), false;
         for (size_t k = 0; k < kernel->params.count; k++)
             parameter = parameter || (kernel->params.items[k].type && !kernel->params.items[k].type->is_const &&
                                       strcmp(kernel->params.items[k].name, argument->name) == 0);

@@ -134,7 +134,7 @@ void tile_check_sequence(TileChecker *c, const TileSequence *sequence) { run_fro
 TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequence) {
     for (size_t i = 0; i < sequence->statements.count; i++) tile_check_statement(c, sequence->statements.items[i]);
     if (!sequence->value) return tile_fail(c, NO_VALUE, sequence->span);
-    return tile_check_expr(c, sequence->value);
+    return tile_check_part(c, sequence->value);
 }
 
 /* ---- bindings ---- */
@@ -289,6 +289,7 @@ static void check_assignment(TileChecker *c, const TileStatement *statement) {
         return;
     }
     TileMeaning value = tile_check_expr(c, statement->value);
+    if (!bound && tile_check_undeclared(c, target)) return;
     if (tile_is_error(&value)) return;
     if (!bound) {
         TileMeaning m = tile_check_expr(c, target);

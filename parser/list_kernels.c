@@ -236,6 +236,9 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
         const char *text = flat_text(l, setting->value->span);
         if (!tile_kernel_has_setting(kernel, setting->name))
             return tile_fail(c, EXPORT_SETTING, setting->name_span, kernel->name, setting->name), false;
+        for (size_t k = 0; k < info.bindings.count; k++)
+            if (strcmp(info.bindings.items[k].name, setting->name) == 0)
+                return tile_fail(c, GIVEN_TWICE, setting->name_span, setting->name, kernel->name), false;
         tile_list_push(l->arena, &info.bindings, tile_binding_read(setting->name, text));
         add_to_name(&name, tile_arena_format(l->arena, "%s%s", setting->name, text));
     }

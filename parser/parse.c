@@ -158,7 +158,7 @@ TileNameRef tile_parse_name(TileParser *parser) {
         tile_parse_advance(parser);
         return (TileNameRef){name, span};
     }
-    if (kind >= TILE_TOKEN_KERNEL && kind <= TILE_TOKEN_NAN && !parser->panic) {
+    if (kind >= TILE_TOKEN_KERNEL && kind <= TILE_TOKEN_NAN && !parser->panic && !tile_parse_at_item(parser)) {
         parser->panic = true;
         TileDiagnostic *d =
             tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_RESERVED_WORD, span, tile_token_text(kind));

@@ -137,9 +137,13 @@ static void parse_static(TileParser *parser, TileItem *item) {
 static void parse_require(TileParser *parser, TileItem *item) {
     TileRequire require = {.span = tile_parse_span(parser)};
     do {
-        if (tile_parse_peek(parser) == TILE_TOKEN_STRING) {
+        if (tile_parse_peek(parser) == TILE_TOKEN_STRING && require.conditions.count) {
             require.text = tile_parse_string(parser);
             break;
+        }
+        if (tile_parse_peek(parser) == TILE_TOKEN_STRING) {
+            tile_parse_fail(parser, "a condition before the text");
+            return;
         }
         TileExpr *condition = tile_parse_expression(parser);
         if (parser->panic) return;

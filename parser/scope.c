@@ -218,6 +218,25 @@ static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span)
     return tile_error_meaning();
 }
 
+bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
+    const TileAst *where;
+    TileScalar scalar;
+    if (target->kind != TILE_EXPR_NAME || c->frame->ast->lost || tile_scope_find(c, target->name)) return false;
+    bool known = tile_find_item(c->frame->ast, target->name, true, &where) || tile_find_builtin(target->name) ||
+                 tile_scalar_find(target->name, strlen(target->name), &scalar) ||
+                 find_module(c->frame->ast, target->name);
+    if (known || tile_is_future_type(target->name)) return false;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, target->span, target->name);
+    tile_propose_visible(c, d, target->name, target->span);
+    if (d && !d->has_edit) {
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`let` binds a name, `var` one that is assigned again");
+        tile_diagnostic_edit(c->diagnostics, d, target->span, "var %s", target->name);
+    }
+    tile_report(c, d);
+    tile_scope_push(c, (TileBound){.name = target->name, .meaning = tile_error_meaning(), .span = target->span});
+    return true;
+}
+
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
     TileBound *bound = tile_scope_find(c, name);
     if (bound) return bound->var ? bound->var->now : bound->meaning;

@@ -24,8 +24,8 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
         for (unsigned k = 0; k < type->rank; k++) {
             if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
                 facts->stride[k] = tile_scalar_bytes(type->scalar);
-            else if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO))
-                facts->stride[k] = 0;
+            else if (type->access == TILE_ACCESS_IN && (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO)))
+                facts->stride[k] = 0; /* only without elements, or by mistake, has what is written such a stride */
             for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
                 if (granted & tile_guard_multiple(type->rank, k, divisor)) facts->multiple[k] = divisor;
         }

@@ -301,6 +301,42 @@ Test(tile, memory_of_their_own) {
     tile_compiler_destroy(compiler);
 }
 
+/* What is written has a stride of 0 where it has no elements; where it has some, the launch says what is wrong. */
+Test(tile, written_with_a_stride_of_zero) {
+    static const char text[] = "kernel sums(x: in f32[M, N], y: out f32[M, N], s: out f32[M])\n"
+                               "{\n"
+                               "    grid m in tiles(M, 2) {\n"
+                               "        var total = zeros[2](f32)\n"
+                               "        for n in tiles(N, 16) {\n"
+                               "            let v = x[m, n]\n"
+                               "            y[m, n] = v\n"
+                               "            total = total + sum(v, axis = 1)\n"
+                               "        }\n"
+                               "        s[m] = total\n"
+                               "    }\n"
+                               "}\n";
+    TileCompiler *compiler = make_compiler();
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+        TileLibrary *library = compile(compiler, text, targets[t], 0);
+        for (int64_t rows = 0; rows < 5; rows += 4) {
+            View x, y, s;
+            make_view(&x, x_memory, rows, 23, 23, 1);
+            make_view(&y, y_memory, rows, 23, 1, 0);
+            make_view(&s, z_memory, rows, 0, 1, 0);
+            s.dl.ndim = 1;
+            TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl), TILE_TENSOR(&s.dl)};
+            TileError error = {.message = ""};
+            TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+            tile_status status = tile_launch(only_kernel(library), args, 3, &options);
+            cr_assert_str_eq(error.message,
+                             rows ? "sums: y: some elements share memory, but the kernel writes them" : "");
+            cr_assert_eq(status, rows ? TILE_INVALID_ARGUMENT : TILE_OK);
+        }
+        tile_library_destroy(library);
+    }
+    tile_compiler_destroy(compiler);
+}
+
 /* ---- assertions ---- */
 
 static const char guarded_text[] = "kernel guarded(x: in f32[N], y: inout f32[N])\n"

@@ -426,9 +426,11 @@ static TileValue *round_down(TileBuilder *b, TileValue *x, int64_t step) {
 /* The accumulators are those of the phase until its end. */
 static Phases start_phases(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, int64_t step) {
     unsigned count = (unsigned)c->groups * c->loop->result_count;
-    TileValue *up = binary(b, TILE_OP_ADD, lo, tile_build_i64(b, step - 1));
-    TileValue *begin = round_down(b, lo, step), *first = round_down(b, up, step);
-    TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, binary(b, TILE_OP_LT, lo, hi), hi, begin);
+    TileValue *begin = round_down(b, lo, step), *some = binary(b, TILE_OP_LT, lo, hi);
+    /* An empty range may begin anywhere, also where the next chunk would begin past the largest number. */
+    TileValue *from = tile_build_ternary(b, TILE_OP_SELECT, some, lo, begin);
+    TileValue *first = round_down(b, binary(b, TILE_OP_ADD, from, tile_build_i64(b, step - 1)), step);
+    TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, some, hi, begin);
     TileValue *last = binary(b, TILE_OP_MAX, first, round_down(b, end, step));
     TileValue *head = binary(b, TILE_OP_MIN, first, end), *zero = tile_build_i64(b, 0);
     Phases phases = {.loop =

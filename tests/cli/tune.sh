@@ -11,7 +11,7 @@ cat >k.tile <<'TEXT'
 /// Says which tile it has.
 kernel k(x: in f32[N], y: out f32[N])
     tune cpu B in {64, 256, 1024, 96}, U in {1, 2} where B % 64 == 0 && B * U < 2048
-    tune gpu B in {1024, 4096, 256}
+    tune gpu B in {1024, 4096, 256}, U in {1}
 {
     grid n in tiles(N, B) {
         print("tile", B * U)

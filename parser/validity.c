@@ -51,8 +51,18 @@ static unsigned axis_count(const TileAtom *atom) {
     return 0;
 }
 
+/* A scope that was left has forgotten its atoms: one that is made again, as by a loop's body that is checked once more,
+ * is the same one. */
+static bool same_atom(const TileAtom *a, const TileAtom *b) {
+    if (a == b) return true;
+    if (a->kind != b->kind || a->kind == TILE_ATOM_MASK || a->dim != b->dim) return false;
+    if (a->of || b->of) return a->of && b->of && same_atom(a->of, b->of);
+    if (a->kind == TILE_ATOM_CONDITION) return a->index == b->index;
+    return a->root == b->root && a->first == b->first && a->step == b->step;
+}
+
 static bool same_entry(const TileValidEntry *a, const TileValidEntry *b) {
-    return a->atom == b->atom && memcmp(a->axes, b->axes, axis_count(a->atom)) == 0;
+    return same_atom(a->atom, b->atom) && memcmp(a->axes, b->axes, axis_count(a->atom)) == 0;
 }
 
 static bool has_entry(const TileValidity *valid, const TileValidEntry *entry) {

@@ -35,6 +35,17 @@ absent() {
     return 0
 }
 
+# fake CONFIGURATION COMMAND..: the command finds the CUDA driver of tests/gpu/fake, with these devices.
+fake() {
+    FAKE_CUDA=$1 LD_LIBRARY_PATH=$TILE_FAKE_CUDA
+    export FAKE_CUDA LD_LIBRARY_PATH
+    shift
+    "$@"
+    status=$?
+    unset FAKE_CUDA LD_LIBRARY_PATH
+    return $status
+}
+
 finish() {
     echo "$checks checks, $failed failed"
     [ $failed = 0 ]

@@ -90,15 +90,6 @@ link() { # OBJECT PROGRAM
     $cc -I"$source_directory/include" -I"$source_directory" -I. main.c "$1" "$TILE_BINARY_DIR/lib/libtile_launch.a" $flags \
         -lm -pthread -ldl -o "$2"
 }
-fake() { # CONFIGURATION COMMAND..
-    FAKE_CUDA=$1 LD_LIBRARY_PATH=$TILE_FAKE_CUDA
-    export FAKE_CUDA LD_LIBRARY_PATH
-    shift
-    "$@"
-    status=$?
-    unset FAKE_CUDA LD_LIBRARY_PATH
-    return $status
-}
 
 TILE_PTXAS=$work/ptxas
 export TILE_PTXAS

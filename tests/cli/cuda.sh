@@ -1,15 +1,6 @@
 # GPUs that are not there, drivers that are too old, that do not start, that run out: tests/gpu/fake stands for the driver.
 . "$TILE_SOURCE_DIR/tests/cli_common.sh"
 
-fake() { # fake CONFIGURATION COMMAND..
-    FAKE_CUDA=$1 LD_LIBRARY_PATH=$TILE_FAKE_CUDA
-    export FAKE_CUDA LD_LIBRARY_PATH
-    shift
-    "$@"
-    status=$?
-    unset FAKE_CUDA LD_LIBRARY_PATH
-    return $status
-}
 run_add() { "$tilec" run "$stdlib/elementwise.tile:add" x=rand:f32[9,100] y=rand:f32[9,100] z=@ --target=cuda; }
 
 old() { LD_LIBRARY_PATH=$TILE_OLD_CUDA FAKE_CUDA=version=11080 "$@"; }

@@ -173,15 +173,6 @@ expect 2 'there is no tuning file' "$tilec" tune --list
 TILE_CACHE_DIR=$work/cache
 
 # ---- a GPU, by its own clock ----
-fake() {
-    FAKE_CUDA=$1 LD_LIBRARY_PATH=$TILE_FAKE_CUDA
-    export FAKE_CUDA LD_LIBRARY_PATH
-    shift
-    "$@"
-    status=$?
-    unset FAKE_CUDA LD_LIBRARY_PATH
-    return $status
-}
 gpu() { fake devices=1 "$tilec" "$@" --target=cuda; }
 expect 0 'plain  -  N<=8192  sm_90a, Fake GPU' gpu tune plain.tile x=rand:f32[8192] y=@
 best=$(sed -n 's/^plain.*Fake GPU\t\([^\t]*\)\t.*/\1/p' "$file")

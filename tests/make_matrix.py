@@ -340,7 +340,7 @@ def rows(kernel, seed, guest_every):
         emulated = emulated_numbers(kernel, chosen[types])
         for number, (sizes, views, data, placement, tune) in enumerate(chosen[types]):
             targets = ["interp", ["machine.avx2", "machine.avx512"][number % 2]]
-            values = {types, tune, data, placement, *((tune, size) for size in sizes.split()), *views.split()}
+            values = {types, tune, data, placement, *sizes.split(), *views.split()}
             for turn, (target, had) in enumerate(native.items()):
                 if seed or number % 2 != turn or values - had:
                     targets.append(target)

@@ -435,13 +435,13 @@ static void append_scalars(const Run *run, char *text, size_t size) {
     }
 }
 
-/* For native targets, once for each kernel, types and tune setting. Sizes stand for static dimensions. */
+/* For native targets, once for each kernel and types. Sizes stand for static dimensions. */
 static bool check_states(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[512], path[4096], name[128], text[512];
     char target[32];
-    snprintf(key, sizeof key, "%s %s %s %s", row->kernel, row->types, row->tune, row->target);
     target_name(row, target, sizeof target);
+    snprintf(key, sizeof key, "%s %s %s", row->kernel, row->types, target);
     bool twice = is_emulated(row) && !has_own_order(row); /* a native target's rows look at the same states */
     if (twice || strcmp(target, "interp") == 0 || !is_new(session, key)) return true;
     source_path(session, row, path, sizeof path);

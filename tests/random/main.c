@@ -1,9 +1,10 @@
 /* Random kernels, each on the interpreter, on the executor in every CPU target's machine form, and as machine code: all
  * must give the same bits (any NaN counting as one). A kernel that fails is cut down and written out.
  *
- * usage: tile_random_tests [--sve=N] COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
+ * usage: tile_random_tests [--sve=N] [--turns] COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
  *   --sve   machine code for SVE, under QEMU, of every Nth kernel (25; 0: of none), for each length of vectors by
  *           turns; it takes ten times as long as all else
+ *   --turns machine code for AVX2 and AVX-512 by turns, where both can run, instead of both
  *
  * Every run is a child process, so that a crash is a failure like any other. */
 #define _GNU_SOURCE
@@ -51,7 +52,13 @@ static const Target targets[] = {
     {"sve.2048", "sve", 0, 0, 2048},
 };
 
-enum { TARGET_COUNT = sizeof targets / sizeof *targets, GUEST_COUNT = 4, FIRST_GUEST = TARGET_COUNT - GUEST_COUNT };
+enum {
+    TARGET_COUNT = sizeof targets / sizeof *targets,
+    GUEST_COUNT = 4,
+    FIRST_GUEST = TARGET_COUNT - GUEST_COUNT,
+    NATIVE_COUNT = 2,
+    FIRST_NATIVE = FIRST_GUEST - NATIVE_COUNT
+};
 
 /* ---- one kernel on one target ---- */
 
@@ -177,15 +184,16 @@ static bool is_usable(const Target *target) {
     return false;
 }
 
-/* Which targets a kernel is tried on beside the interpreter: number `only`; or (0) all of this machine, and in the
- * guest number `guest` (0: none). */
+/* Which targets a kernel is tried on beside the interpreter: number `only`; or (0) all of this machine but number
+ * `without` (0: no such), and in the guest number `guest` (0: none). */
 typedef struct Tried {
-    int only, guest;
+    int only, without, guest;
 } Tried;
 
 static bool is_tried(const Tried *tried, int number) {
     if (number == 0) return true;
     if (tried->only) return number == tried->only;
+    if (number == tried->without) return false;
     return targets[number].guest_bits ? number == tried->guest : is_usable(&targets[number]);
 }
 
@@ -324,13 +332,17 @@ static uint64_t guests_every(const char *option) {
 
 int main(int count, char **arguments) {
     const char *sve = NULL;
-    if (count > 1 && strncmp(arguments[1], "--sve=", 6) == 0) {
-        sve = arguments[1] + 6;
-        count--;
-        arguments++;
+    bool turns = false;
+    for (; count > 1; count--, arguments++) {
+        if (strncmp(arguments[1], "--sve=", 6) == 0)
+            sve = arguments[1] + 6;
+        else if (strcmp(arguments[1], "--turns") == 0)
+            turns = is_usable(&targets[FIRST_NATIVE]) && is_usable(&targets[FIRST_NATIVE + 1]);
+        else
+            break;
     }
-    if (count < 2) {
-        fprintf(stderr, "usage: tile_random_tests [--sve=N] COUNT [SEED] [FIRST]\n");
+    if (count < 2 || arguments[1][0] == '-') {
+        fprintf(stderr, "usage: tile_random_tests [--sve=N] [--turns] COUNT [SEED] [FIRST]\n");
         return 2;
     }
     uint64_t kernels = strtoull(arguments[1], NULL, 10), seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
@@ -340,7 +352,8 @@ int main(int count, char **arguments) {
     if (shared == MAP_FAILED) return 2;
     for (uint64_t i = first; i < first + kernels; i++) {
         Choices choices = make_choices(seed, i);
-        Tried tried = {.guest = every && i % every == 0 ? FIRST_GUEST + (int)(i / every % GUEST_COUNT) : 0};
+        Tried tried = {.without = turns ? FIRST_NATIVE + (int)(i % NATIVE_COUNT) : 0,
+                       .guest = every && i % every == 0 ? FIRST_GUEST + (int)(i / every % GUEST_COUNT) : 0};
         Outcome outcome = try_kernel(&choices, i, &tried, shared, &verdict);
         if (outcome == OUTCOME_REFUSED && getenv("TILE_RANDOM_VERBOSE")) printf("refused %s\n", verdict.reason);
         refused += outcome == OUTCOME_REFUSED;

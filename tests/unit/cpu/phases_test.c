@@ -139,16 +139,67 @@ static bool has_phases(const TileModule *module) {
     return false;
 }
 
-static void check_run(const char *path, const char *text, size_t size, const char *shapes, bool transposed,
-                      const TileTarget *target) {
+/* Has a tensor of several dimensions whose strides the caller chooses. */
+static bool can_be_transposed(const TileFunc *func) {
+    for (unsigned i = 0; i < func->body.argument_count; i++) {
+        const TileType *type = func->body.arguments[i]->type;
+        for (unsigned d = 0; type->kind == TILE_TYPE_TENSOR && type->rank > 1 && d < type->rank; d++)
+            if (func->parameters[i].facts.stride[d] == TILE_UNKNOWN) return true;
+    }
+    return false;
+}
+
+enum { MAX_TRIALS = 32 };
+
+/* Arguments that a kernel is run with, and what the kernel itself makes of them. */
+typedef struct Trial {
+    const char *shapes;
+    bool transposed;
+    Run wanted;
+} Trial;
+
+typedef struct Kernel {
+    const char *path, *text;
+    size_t size;
+    TileContext *context;
+    TileFunc *func;
+    Trial trials[MAX_TRIALS];
+    unsigned trial_count;
+} Kernel;
+
+static void add_trials(Kernel *kernel) {
+    TileArena *arena = kernel->context->arena;
+    for (const char *line = kernel->text; (line = strstr(line, "// SHAPES:"));) {
+        line += strlen("// SHAPES:");
+        const char *shapes = tile_arena_string(arena, line, strcspn(line, "\n"));
+        for (unsigned transposed = 0; transposed <= can_be_transposed(kernel->func); transposed++) {
+            cr_assert(kernel->trial_count < MAX_TRIALS, "%s has too many shapes", kernel->path);
+            Trial *trial = &kernel->trials[kernel->trial_count++];
+            *trial = (Trial){shapes, transposed, make_run(arena, kernel->func, shapes, transposed)};
+            execute(kernel->func, &trial->wanted, NULL, kernel->path);
+        }
+    }
+    cr_assert(kernel->trial_count, "%s names no shapes", kernel->path);
+}
+
+/* The state after a pass, on the arguments of each trial. */
+static void check_state(const Kernel *kernel, TileModule *module, const char *pass, const TileTarget *target) {
+    for (unsigned i = 0; i < kernel->trial_count; i++) {
+        const Trial *trial = &kernel->trials[i];
+        TileArena *arena = tile_arena_create(NULL);
+        Run found = make_run(arena, kernel->func, trial->shapes, trial->transposed);
+        const char *what = tile_arena_format(arena, "%s (%s%s, %s) after %s", kernel->path, trial->shapes,
+                                             trial->transposed ? ", transposed" : "", target->name, pass);
+        execute(kernel->func, &found, module, what);
+        compare(kernel->func, &trial->wanted, &found, what);
+        tile_arena_destroy(arena);
+    }
+}
+
+static void check_target(const Kernel *kernel, const TileTarget *target) {
     TileContext *context = tile_ir_context_create();
     TileArena *arena = context->arena;
-    TileFunc *kernel = read_module(context, text, size)->first;
-    Run wanted = make_run(arena, kernel, shapes, transposed);
-    const char *name =
-        tile_arena_format(arena, "%s (%s%s, %s)", path, shapes, transposed ? ", transposed" : "", target->name);
-    execute(kernel, &wanted, NULL, name);
-    TileModule *module = read_module(context, text, size);
+    TileModule *module = read_module(context, kernel->text, kernel->size);
     TilePassContext passes = tile_pass_context(module, arena, target);
     TilePipeline pipeline = {0};
     TileText message = {.arena = arena};
@@ -157,33 +208,24 @@ static void check_run(const char *path, const char *text, size_t size, const cha
         TilePassReport report = tile_pass_report(arena);
         const TilePassInfo *pass = pipeline.items[i];
         tile_status status = tile_passes_run(&passes, &pass, 1, &(TilePassOptions){.verify = true}, &report);
-        cr_assert_eq(status, TILE_OK, "%s: %s: %s", name, pass->name, tile_text_get(&passes.message));
-        if (!has_phases(module)) continue;
-        Run found = make_run(arena, kernel, shapes, transposed);
-        const char *what = tile_arena_format(arena, "%s after %s", name, pass->name);
-        execute(kernel, &found, module, what);
-        compare(kernel, &wanted, &found, what);
+        cr_assert_eq(status, TILE_OK, "%s: %s: %s", kernel->path, pass->name, tile_text_get(&passes.message));
+        if (has_phases(module)) check_state(kernel, module, pass->name, target);
     }
     tile_module_destroy(module);
-    tile_module_destroy(kernel->module);
     tile_ir_context_destroy(context);
 }
 
 static void check_file(const char *path) {
-    TileArena *arena = tile_arena_create(NULL);
-    size_t size;
-    char *text = read_file(arena, path, &size);
-    unsigned count, runs = 0;
+    TileContext *context = tile_ir_context_create();
+    Kernel kernel = {.path = path, .context = context};
+    kernel.text = read_file(context->arena, path, &kernel.size);
+    kernel.func = read_module(context, kernel.text, kernel.size)->first;
+    add_trials(&kernel);
+    unsigned count;
     const TileTarget *targets = tile_cpu_targets(&count);
-    for (const char *line = text; (line = strstr(line, "// SHAPES:")); runs++) {
-        line += strlen("// SHAPES:");
-        char *shapes = tile_arena_string(arena, line, strcspn(line, "\n"));
-        for (unsigned t = 0; t < 2 && t < count; t++)
-            for (unsigned transposed = 0; transposed < 2; transposed++)
-                check_run(path, text, size, shapes, transposed, &targets[t]);
-    }
-    cr_assert(runs, "%s names no shapes", path);
-    tile_arena_destroy(arena);
+    for (unsigned t = 0; t < 2 && t < count; t++) check_target(&kernel, &targets[t]);
+    tile_module_destroy(kernel.func->module);
+    tile_ir_context_destroy(context);
 }
 
 Test(phases, compute_what_the_kernel_computes) {

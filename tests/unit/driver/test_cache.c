@@ -90,27 +90,34 @@ Test(cache, what_was_put_is_got) {
     end(&fixture);
 }
 
+static void write_file(const char *path, const unsigned char *data, size_t size) {
+    FILE *file = fopen(path, "wb");
+    cr_assert(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+}
+
 /* Each byte that is changed, each length that is cut to. */
 Test(cache, damage_is_noticed) {
+    static unsigned char data[MOST_BYTES + 4096];
     Fixture fixture = begin(0);
     char path[160], other[160];
-    struct stat state;
     put(fixture.cache, 3);
     path_of(&fixture, 3, path, sizeof path);
-    cr_assert_eq(stat(path, &state), 0);
-    for (off_t at = 0; at < state.st_size; at += at < 260 ? 1 : 997) {
+    FILE *file = fopen(path, "rb");
+    cr_assert_not_null(file);
+    size_t size = fread(data, 1, sizeof data, file);
+    cr_assert(size > 260 && size < sizeof data && fclose(file) == 0);
+    for (size_t at = 0; at < size; at += at < 260 ? 1 : 997) {
         for (int cut = 0; cut < 2; cut++) {
-            unsigned char byte;
-            put(fixture.cache, 3);
-            int file = open(path, O_RDWR);
-            cr_assert(file >= 0 && pread(file, &byte, 1, at) == 1);
-            byte ^= 1u << at % 8;
-            cr_assert(cut ? ftruncate(file, at) == 0 : pwrite(file, &byte, 1, at) == 1);
-            close(file);
-            cr_assert_eq(get(fixture.cache, 3), FOUND_NOTHING, "byte %ld", (long)at);
+            unsigned char byte = data[at];
+            data[at] ^= (unsigned char)(1u << at % 8);
+            write_file(path, data, cut ? at : size);
+            data[at] = byte;
+            cr_assert_eq(get(fixture.cache, 3), FOUND_NOTHING, "byte %zu", at);
             cr_assert_neq(access(path, F_OK), 0, "what is damaged goes");
         }
     }
+    write_file(path, data, size);
+    cr_assert_eq(get(fixture.cache, 3), FOUND_RIGHT);
     put(fixture.cache, 3);
     path_of(&fixture, 4, other, sizeof other);
     cr_assert_eq(rename(path, other), 0);
@@ -129,6 +136,7 @@ Test(cache, the_oldest_go_beyond_the_limit) {
     for (unsigned i = 1; i < 200; i++) {
         uint64_t bytes = 0;
         put(fixture.cache, i);
+        if (i % 5) continue;
         tile_code_cache_list(fixture.cache, true, add_bytes, &bytes);
         cr_assert(bytes <= LIMIT, "%llu bytes", (unsigned long long)bytes);
     }

@@ -14,6 +14,8 @@
 enum { LARGEST_FILE = 1 << 28, STALE_SECONDS = 3600, NAME_DIGITS = 2 * TILE_SHA256_BYTES, MAGIC_BYTES = 8 };
 static const char magic[] = "TILECOD1";
 static const char suffix[] = ".tilecode", temporary[] = ".writing-";
+/* A pipe in the place of a file is not waited for. */
+static const int reading = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 static const uint64_t usual_limit = UINT64_C(1) << 30;
 
 struct TileCodeCache {
@@ -145,7 +147,7 @@ static bool write_whole(int file, const void *data, size_t size) {
 static bool read_header(int file, const char *name, Header *header) {
     struct stat state;
     char own[NAME_DIGITS + sizeof suffix];
-    if (fstat(file, &state) != 0 || !read_whole(file, header, sizeof *header)) return false;
+    if (fstat(file, &state) != 0 || !S_ISREG(state.st_mode) || !read_whole(file, header, sizeof *header)) return false;
     name_of(header->key, own, suffix);
     return memcmp(header->magic, magic, MAGIC_BYTES) == 0 && strcmp(own, name) == 0 && header->size < LARGEST_FILE &&
            (uint64_t)state.st_size == sizeof *header + header->size &&
@@ -168,7 +170,7 @@ void *tile_code_cache_get(TileCodeCache *cache, const TileCodeKey *key, size_t *
     char name[NAME_DIGITS + sizeof suffix];
     Header header;
     name_of(key->digest, name, suffix);
-    int file = openat(cache->descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int file = openat(cache->descriptor, name, reading);
     void *data = NULL;
     if (file >= 0) {
         if (read_header(file, name, &header)) data = read_data(file, &header);
@@ -296,7 +298,7 @@ static TileCodeEntry look_at(const TileCodeCache *cache, const Listed *listed, b
     TileCodeEntry entry = {.bytes = listed->bytes, .used = listed->used};
     Header header;
     memcpy(entry.name, listed->name, NAME_DIGITS);
-    int file = openat(cache->descriptor, listed->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int file = openat(cache->descriptor, listed->name, reading);
     if (file < 0) return entry;
     entry.good = read_header(file, listed->name, &header);
     if (entry.good) snprintf(entry.label, sizeof entry.label, "%s", header.label);

@@ -1,38 +1,124 @@
 #!/bin/sh
-# Long campaigns, of which the tests hold a short slice. Ends at the first failure; otherwise runs HOURS hours.
-# usage: soak.sh [HOURS]     (default 1)
+# Long campaigns, of which the tests hold a short slice. Each prints one line: how it went, how long it took, what it
+# did; what else it said is in a file. Ends with failure if one has failed.
+#
+# usage: soak.sh [--hours=N] [--jobs=N] [--programs=DIR] [--out=DIR] [CAMPAIGN ..]
+#   --hours=N       all of them over and over with other random numbers, for so long (once)
+#   --jobs=N        N processes at once (as many as there are processors)
+#   --programs=DIR  runs the programs in DIR/bin, which were built elsewhere, and builds nothing
+#   --out=DIR       where what they say goes (build/soak)
+# The campaigns, all of them if none is named:
+#   matrix            the kernel matrix with other pairs of values
+#   sve               the configurations of the kernel matrix as machine code for SVE, each of them
+#   grants            the kernel matrix on AVX2 with code for other facts than its arguments have, every row
+#   random            5,000 random kernels: executor in both forms, machine code for AVX2, AVX-512 and, of each, SVE
+#   fuzz              a million inputs for lexer, parser with checker, and IR text
+#   cache             1,000 killed processes that compile, launch, damage the cache and tune; a full disk
+#   launches          1,000 sequences of launches at random; 10,000 modules loaded and unloaded
+#   threads           the launcher's threads under ThreadSanitizer
+#   compiler-threads  16 threads that build kernels, compile and launch, under ThreadSanitizer
+#   barriers          every barrier taken out of every kernel for GPUs
+#   memcheck          kernels on the GPU under compute-sanitizer; skipped without one
+#   racecheck         the same for races
+#   units             unit and golden tests and fuzzers with sanitizers, with other random numbers
+# `soak_math.sh` is a campaign of its own: every f32 argument of every function.
 set -eu
 cd "$(dirname "$0")/.."
-hours=${1:-1}
-end=$(($(date +%s) + hours * 3600))
-sh scripts/install_packages.sh test
-cmake --preset dev >/dev/null
-cmake --build --preset dev
-cmake --preset release >/dev/null
-cmake --build --preset release
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-round=0
-while [ "$(date +%s)" -lt "$end" ]; do
-    round=$((round + 1))
-    echo "round $round: the kernel matrix with other pairs (seed $round)"
-    python3 tests/make_matrix.py $round 3 >"$work/matrix.tsv"
-    build/release/bin/tile_kernel_tests "$work/matrix.tsv" stdlib
-    echo "round $round: the matrix on avx2 with code for other facts than its arguments have"
-    build/release/bin/tile_kernel_tests --grant=all tests/matrix.tsv stdlib " avx2 "
-    build/release/bin/tile_kernel_tests --grant=nothing tests/matrix.tsv stdlib " avx2 "
-    echo "round $round: 5000 random kernels"
-    (cd "$work" && "$OLDPWD/build/release/bin/tile_random_tests" --sve=1 5000 $round)
-    echo "round $round: threads that compile at once, under ThreadSanitizer"
-    sh scripts/test_compiler_threads.sh
-    echo "round $round: a million inputs for lexer, parser and IR text"
-    sh tests/fuzz/libfuzzer.sh build/dev 333334 $round
-    echo "round $round: 1000 killed writers of the disk cache, 16 processes on one"
-    TILE_SOAK_KILLS=1000 TILE_SOAK_ROUNDS=2000 build/dev/bin/test_driver --filter 'cache/*' --timeout 3600
-    echo "round $round: 1000 sequences of launches, 10000 modules"
-    build/release/bin/tile_guard_tests 1000 10000 $round
-    echo "round $round: unit tests with sanitizers"
-    TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$(nproc)" -R '^unit|^golden|^fuzz'
+usage() { sed -n '2,27s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
+all="matrix sve grants random fuzz cache launches threads compiler-threads barriers memcheck racecheck units"
+hours=0 jobs=$(nproc) programs= out=build/soak chosen=
+for argument; do
+    case $argument in
+    --hours=*) hours=${argument#*=} ;;
+    --jobs=*) jobs=${argument#*=} ;;
+    --programs=*) programs=${argument#*=} ;;
+    --out=*) out=${argument#*=} ;;
+    -*) usage ;;
+    *) case " $all " in *" $argument "*) chosen="$chosen $argument" ;; *) usage ;; esac ;;
+    esac
 done
-echo "no failure in $round rounds"
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+chosen=${chosen:-$all}
+# `units` are made of shared libraries, here.
+[ -z "$programs" ] || chosen=$(echo " $chosen " | sed 's/ units / /')
+release=${programs:-build/release}
+export TILE_CACHE_DIR=
+
+if [ -z "$programs" ]; then
+    sh scripts/install_packages.sh test
+    for preset in dev release; do
+        cmake --preset $preset >/dev/null
+        cmake --build --preset $preset
+    done
+fi
+
+has_gpu() { [ -e /dev/nvidiactl ] && command -v compute-sanitizer >/dev/null; }
+
+run_matrix() {
+    python3 tests/make_matrix.py "$round" 8 | grep -v '	sve\.' >"$out/matrix.tsv"
+    "$release/bin/tile_kernel_tests" --jobs="$jobs" "$out/matrix.tsv" stdlib
+}
+
+run_sve() {
+    python3 tests/make_matrix.py "$round" 1 | grep '	sve\.' >"$out/sve.tsv"
+    "$release/bin/tile_kernel_tests" --part --jobs="$jobs" "$out/sve.tsv" stdlib
+}
+
+run_grants() {
+    "$release/bin/tile_kernel_tests" --grant=all --jobs="$jobs" tests/matrix.tsv stdlib " avx2 " &&
+        "$release/bin/tile_kernel_tests" --grant=nothing --jobs="$jobs" tests/matrix.tsv stdlib " avx2 "
+}
+
+# Kernels that fail are written where it runs.
+run_random() {
+    program=$(realpath "$release/bin/tile_random_tests")
+    (cd "$out" && "$program" --sve=1 --jobs="$jobs" 5000 "$round")
+}
+
+run_fuzz() {
+    if [ -n "$programs" ]; then
+        sh tests/fuzz/libfuzzer.sh --made --jobs="$jobs" "$programs" 333334 "$round"
+    else
+        sh tests/fuzz/libfuzzer.sh --jobs="$jobs" build/dev 333334 "$round"
+    fi
+}
+
+run_cache() { "$release/bin/tile_cache_tests" 1000 "$round"; }
+run_launches() { "$release/bin/tile_guard_tests" 1000 10000 "$round"; }
+run_threads() { sh scripts/test_threads.sh ${programs:+"--program=$programs/bin/test_threads"}; }
+run_compiler_threads() { sh scripts/test_compiler_threads.sh ${programs:+"--program=$programs/bin/tile_compiler_threads"}; }
+run_barriers() { sh scripts/soak_barriers.sh --jobs="$jobs" "$release"; }
+run_memcheck() { sh scripts/gpu_suite.sh --build="$release" --tool=memcheck --jobs="$jobs" --every=20; }
+run_racecheck() { sh scripts/gpu_suite.sh --build="$release" --tool=racecheck --jobs="$jobs" --every=20; }
+run_units() {
+    TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$jobs" -R '^unit|^golden|^fuzz' &&
+        echo "unit and golden tests passed"
+}
+
+failed=0
+run() {
+    begin=$(date +%s)
+    log=$out/$1.log
+    case $1 in
+    memcheck | racecheck) has_gpu || { echo "skipped $1: there is no GPU or no compute-sanitizer"; return; } ;;
+    esac
+    word=ok status=0
+    "run_$(echo "$1" | tr '-' '_')" >"$log" 2>&1 || status=$?
+    case $status in
+    0) ;;
+    77) word=skipped ;;
+    *) word=FAILED failed=$((failed + 1)) ;;
+    esac
+    echo "$word $1, $(($(date +%s) - begin)) s: $(tail -n 1 "$log")$([ $word != FAILED ] || echo " (all of it: $log)")"
+}
+
+end=$(($(date +%s) + hours * 3600))
+round=0
+while :; do
+    round=$((round + 1))
+    for campaign in $chosen; do run "$campaign"; done
+    [ "$failed" = 0 ] && [ "$(date +%s)" -lt "$end" ] || break
+done
+[ "$failed" = 0 ] || { echo "soak: $failed campaigns failed in round $round"; exit 1; }
+echo "soak: no failure in $round rounds"

@@ -19,23 +19,7 @@ ptxas=$(find_ptxas)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What an instance of a kernel needs beside its types.
-settings() {
-    case $1 in
-    attention:attention_paged | attention:attention_window) echo D=64 ;;
-    attention:*) echo D=64 causal=true ;;
-    conv:*) echo stride=1 ;;
-    pool:avg_pool2d) echo count_outside=false ;;
-    softmax:*_row | norm:*_row) echo N=200 ;;
-    esac
-}
-
-# Of the settings those that a kernel of the file has.
-types_of() {
-    for setting in "T=$2" "U=$2" I=i64; do
-        if grep -q "[[ ]${setting%%=*}: " "$1"; then echo "$setting"; fi
-    done
-}
+. "$(dirname "$0")/instances.sh"
 
 # The types take turns over the targets.
 type_of() {
@@ -59,10 +43,10 @@ failed=0 assembled=0 spilling=0
 for target; do
     type=$(type_of "$target")
     for file in "$stdlib"/*.tile; do
-        for kernel in $(sed -n 's/^kernel \([A-Za-z0-9_]*\).*/\1/p' "$file"); do
+        for kernel in $(kernels_of "$file"); do
             name=$(basename "$file" .tile):$kernel
             # shellcheck disable=SC2046 # a word for each setting
-            if ! "$tilec" emit ptx "$file:$kernel" $(types_of "$file" "$type") $(settings "$name") --target="$target" \
+            if ! "$tilec" emit ptx "$file:$kernel" $(instance "$file" "$kernel" "$type") --target="$target" \
                 >"$work/ptx" 2>"$work/said" || ! "$ptxas" -v -arch="$target" "$work/ptx" -o /dev/null 2>"$work/said"; then
                 echo "FAIL $target $name $type"
                 sed 's/^/     /' "$work/said" | head -n 4

@@ -4,6 +4,7 @@
 
 #include "driver/tuned.h"
 #include "tools/program.h"
+#include "tools/tune_update.h"
 
 typedef struct TileTuneOptions {
     const char *file; /* NULL: the search's own */
@@ -15,11 +16,7 @@ typedef struct TileTuneOptions {
 /* tune_search.c: measures the points of the program's kernel. Returns an exit status. */
 int tile_tune_search(TileProgram *program, const TileTuneOptions *options);
 
-/* tune_file.c: changes a tuning file that other processes may be changing too: it is read, changed and written under a
- * lock, and is there as it was or as it is then. */
-typedef void (*TileTuneChange)(void *state, TileTuning *tuning);
-tile_status tile_tune_update(TileArena *arena, const char *path, TileTuneChange change, void *state, TileText *error);
-/* The file, or where `given` is NULL the search's own; NULL where nothing is kept. */
+/* tune_file.c: the file, or where `given` is NULL the search's own; NULL where nothing is kept. */
 const char *tile_tune_path(TileArena *arena, const char *given);
 /* The commands that measure nothing; each returns an exit status. `path` may be NULL where nothing is kept. */
 int tile_tune_list(TileSession *session, const char *path);

@@ -14,7 +14,7 @@
 #include "../guest/job.h"
 
 #ifndef TILE_GUEST_RUNNER
-#define TILE_GUEST_RUNNER NULL
+#define TILE_GUEST_RUNNER ""
 #define TILE_GUEST_LINKER ""
 #define TILE_GUEST_EMULATOR ""
 #define TILE_GUEST_ROOT ""
@@ -22,7 +22,13 @@
 
 extern char **environ;
 
-enum { MAX_ENTRIES = 16, MAX_REGIONS = 32, MAX_SLOTS = 1024 };
+enum { MAX_ENTRIES = 16, MAX_REGIONS = 32, MAX_SLOTS = 1024, MAX_TOOL = 256 };
+
+/* What it runs with. */
+typedef struct Tools {
+    char linker[MAX_TOOL], emulator[MAX_TOOL], runner[MAX_TOOL];
+    char root[MAX_TOOL]; /* of the guest's C library: /lib lies in it */
+} Tools;
 
 /* A phase that was loaded. */
 typedef struct Loaded {
@@ -36,6 +42,7 @@ typedef struct Loaded {
 } Loaded;
 
 struct Guest {
+    Tools tools;
     TileForeign foreign;
     TileThreadPool *threads;
     char folder[64];
@@ -114,7 +121,7 @@ static tile_status load(void *state, const TileForeignObject *object) {
     if (guest->entry_count + count > MAX_ENTRIES) return TILE_OUT_OF_MEMORY;
     path_of(guest, from, sizeof from, "object", guest->object_count);
     path_of(guest, to, sizeof to, "shared", guest->object_count);
-    char *const linker[] = {TILE_GUEST_LINKER, "-shared", "-o", to, from, NULL};
+    char *const linker[] = {guest->tools.linker, "-shared", "-o", to, from, NULL};
     if (!write_file(guest, from, object->data, object->size) || !run_process(guest, linker, NULL, NULL))
         return TILE_BACKEND;
     for (uint32_t i = 0; i < count; i++) {
@@ -275,23 +282,50 @@ static void call(unsigned number, const uint64_t *slots, int64_t begin, int64_t 
     path_of(guest, input, sizeof input, "job", 0);
     path_of(guest, output, sizeof output, "result", 0);
     snprintf(cpu, sizeof cpu, "max,sve%u=on,sve-default-vector-length=%u", guest->vector_bits, guest->vector_bits / 8);
-    char *const emulator[] = {TILE_GUEST_EMULATOR, "-L", TILE_GUEST_ROOT, "-cpu", cpu, TILE_GUEST_RUNNER, shared, NULL};
+    Tools *tools = &guest->tools;
+    char *const emulator[] = {tools->emulator, "-L", tools->root, "-cpu", cpu, tools->runner, shared, NULL};
     if (write_job(guest, &job, input) && run_process(guest, emulator, input, output))
         read_result(guest, &job, output, phase->assertion_count ? scratch : NULL);
 }
 
 /* ---- the public part ---- */
 
+/* As the build found them; or all in the folder TILE_GUEST, where tests are carried to machines without them. */
+static bool find_tools(Tools *tools, const char **why) {
+    const char *folder = getenv("TILE_GUEST");
+    if (folder) {
+        snprintf(tools->linker, MAX_TOOL, "%s/aarch64-linux-gnu-ld", folder);
+        snprintf(tools->emulator, MAX_TOOL, "%s/qemu-aarch64", folder);
+        snprintf(tools->runner, MAX_TOOL, "%s/guest_runner", folder);
+        snprintf(tools->root, MAX_TOOL, "%s", folder);
+    } else {
+        snprintf(tools->linker, MAX_TOOL, "%s", TILE_GUEST_LINKER);
+        snprintf(tools->emulator, MAX_TOOL, "%s", TILE_GUEST_EMULATOR);
+        snprintf(tools->runner, MAX_TOOL, "%s", TILE_GUEST_RUNNER);
+        snprintf(tools->root, MAX_TOOL, "%s", TILE_GUEST_ROOT);
+    }
+    *why = access(tools->emulator, X_OK) != 0 ? "qemu-aarch64 is missing"
+           : access(tools->linker, X_OK) != 0 ? "aarch64-linux-gnu-ld is missing"
+           : access(tools->runner, X_OK) != 0 ? "guest_runner, which aarch64-linux-gnu-gcc makes, is missing"
+                                              : NULL;
+    return !*why;
+}
+
+bool guest_is_required(void) {
+    const char *required = getenv("TILE_REQUIRE_GUEST");
+    return required && *required && strcmp(required, "0") != 0;
+}
+
 Guest *guest_create(const char **why) {
-    const char *runner = TILE_GUEST_RUNNER;
-    *why = "qemu-aarch64 or the cross compiler aarch64-linux-gnu-gcc is missing";
-    if (!runner) return NULL;
+    Tools tools;
+    if (!find_tools(&tools, why)) return NULL;
     Guest *guest = calloc(1, sizeof *guest);
     const char *temporary = getenv("TMPDIR");
     *why = "no memory, or no temporary folder";
     if (!guest) return NULL;
     TileThreadPoolOptions options = {.struct_size = sizeof options, .threads = 1};
     snprintf(guest->folder, sizeof guest->folder, "%.40s/tile-guest-XXXXXX", temporary ? temporary : "/tmp");
+    guest->tools = tools;
     guest->foreign = (TileForeign){load, guest};
     if (mkdtemp(guest->folder) && tile_thread_pool_create(&options, &guest->threads) == TILE_OK) return guest;
     free(guest);

@@ -6,8 +6,11 @@
 
 typedef struct Guest Guest;
 
-/* NULL, and `why` (a static text), where tools or memory for it are missing. */
+/* NULL, and `why` (a static text), where tools or memory for it are missing. The tools are those that the build found,
+ * or where TILE_GUEST names a folder, qemu-aarch64, aarch64-linux-gnu-ld, guest_runner and lib/ in it. */
 Guest *guest_create(const char **why);
+/* TILE_REQUIRE_GUEST=1: without it tests fail, instead of saying that they skip it. */
+bool guest_is_required(void);
 void guest_destroy(Guest *guest);
 
 /* What a compiler is to be given (tile_compiler_emulate), for code that runs with vectors of so many bits. Code that

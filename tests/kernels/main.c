@@ -1,12 +1,16 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] MATRIX STDLIB [PATTERN]
+ * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] [--jobs=N] MATRIX STDLIB
+ *                          [PATTERN]
  *   PATTERN     only rows whose line contains it, or each part of it where `&` stands between parts
  *   --part      MATRIX need not have a row for each kernel
  *   --alone     all in this process, for tools that look at one
  *   --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may run anything masked
  *   --grant     what compilers hear of the arguments (granted.h)
  *   --few       of each kernel N rows: of several types, bf16 among them, and of the oddest views
+ *   --jobs      N processes at once, else as many as there are processors
+ *
+ * Ends with 0, 1 where a row failed, or 77 where none can run on this machine.
  *
  * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
  * failure. A child is given up after two minutes with one row. */
@@ -20,7 +24,7 @@
 
 #include "interior.h"
 
-enum { WORKERS = 2, ROW_SECONDS = 120, MAX_REPORTED = 60 };
+enum { MAX_WORKERS = 64, ROW_SECONDS = 120, MAX_REPORTED = 60, STATUS_SKIPPED = 77 };
 
 /* What children tell their parent. */
 typedef struct Progress {
@@ -37,6 +41,7 @@ typedef struct Worker {
 
 typedef struct Plan {
     Matrix matrix;
+    int workers;
     const char *stdlib, *pattern;
     bool interior;
     Grant grant;
@@ -121,6 +126,11 @@ static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progr
         if ((plan->left_out && plan->left_out[i]) || !is_wanted(plan, row)) continue;
         progress->current = i;
         if (!plan->interior && !session_can_run(session, row, reason)) {
+            if (session_has_to_run(row)) {
+                report(row, reason);
+                progress->failed++;
+                continue;
+            }
             if (!progress->told) printf("SKIP rows: %s\n", reason);
             progress->told = true;
             progress->skipped++;
@@ -189,10 +199,10 @@ static void finish(Plan *plan, Worker *worker, int status) {
 }
 
 static void run_all(Plan *plan, Worker *workers) {
-    for (int i = 0; i < WORKERS; i++) start_next(plan, &workers[i]);
+    for (int i = 0; i < plan->workers; i++) start_next(plan, &workers[i]);
     int status;
     for (pid_t process; (process = wait(&status)) > 0;)
-        for (int i = 0; i < WORKERS; i++)
+        for (int i = 0; i < plan->workers; i++)
             if (workers[i].process == process) {
                 finish(plan, &workers[i], status);
                 break;
@@ -215,42 +225,53 @@ static bool take_option(const char *name, int *count, char ***arguments) {
     return true;
 }
 
+/* Says how many rows ran, failed and were skipped. Returns the exit status. */
+static int run_plan(Plan *plan, bool alone) {
+    Progress *progress =
+        mmap(NULL, sizeof(Progress) * MAX_WORKERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED) return 2;
+    Worker workers[MAX_WORKERS] = {0};
+    for (int i = 0; i < plan->workers; i++) workers[i].progress = &progress[i];
+    if (!alone)
+        run_all(plan, workers);
+    else if (!run_rows(plan, 0, plan->matrix.count, &progress[0]))
+        return 2;
+    size_t ran = 0, failed = 0, skipped = 0;
+    for (int i = 0; i < plan->workers; i++) {
+        ran += progress[i].ran;
+        failed += progress[i].failed;
+        skipped += progress[i].skipped;
+    }
+    printf("kernel matrix: %zu rows ran, %zu failed, %zu skipped\n", ran, failed, skipped);
+    if (failed) return 1;
+    return ran ? 0 : skipped ? STATUS_SKIPPED : 1;
+}
+
 int main(int count, char **arguments) {
     bool part = take_option("--part", &count, &arguments), alone = take_option("--alone", &count, &arguments);
     bool interior = take_option("--interior", &count, &arguments);
     Grant grant = take_option("--grant=all", &count, &arguments)       ? GRANT_ALL
                   : take_option("--grant=nothing", &count, &arguments) ? GRANT_NOTHING
                                                                        : GRANT_TRUTH;
-    long few = take_number("--few=", &count, &arguments);
+    long few = take_number("--few=", &count, &arguments), jobs = take_number("--jobs=", &count, &arguments);
     if (count < 3 || count > 4) {
         fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] "
-                        "MATRIX STDLIB [PATTERN]\n");
+                        "[--jobs=N] MATRIX STDLIB [PATTERN]\n");
         return 2;
     }
-    Plan plan = {
-        .stdlib = arguments[2], .pattern = count > 3 ? arguments[3] : NULL, .interior = interior, .grant = grant};
+    if (jobs < 1) jobs = sysconf(_SC_NPROCESSORS_ONLN);
+    Plan plan = {.workers = jobs < 1             ? 1
+                            : jobs < MAX_WORKERS ? (int)jobs
+                                                 : MAX_WORKERS,
+                 .stdlib = arguments[2],
+                 .pattern = count > 3 ? arguments[3] : NULL,
+                 .interior = interior,
+                 .grant = grant};
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
     if (few && !choose_few(&plan, few)) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
-
-    Progress *progress =
-        mmap(NULL, sizeof(Progress) * WORKERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (progress == MAP_FAILED) return 2;
-    Worker workers[WORKERS] = {0};
-    for (int i = 0; i < WORKERS; i++) workers[i].progress = &progress[i];
-    if (!alone)
-        run_all(&plan, workers);
-    else if (!run_rows(&plan, 0, plan.matrix.count, &progress[0]))
-        return 2;
-
-    size_t ran = 0, failed = 0, skipped = 0;
-    for (int i = 0; i < WORKERS; i++) {
-        ran += progress[i].ran;
-        failed += progress[i].failed;
-        skipped += progress[i].skipped;
-    }
-    printf("kernel matrix: %zu rows ran, %zu failed, %zu skipped\n", ran, failed, skipped);
+    int status = run_plan(&plan, alone);
     matrix_destroy(&plan.matrix);
     free(plan.left_out);
-    return failed == 0 && covered && ran > 0 ? 0 : 1;
+    return status ? status : !covered;
 }

@@ -287,6 +287,8 @@ bool session_can_run(Session *session, const Row *row, char *reason) {
     return true;
 }
 
+bool session_has_to_run(const Row *row) { return is_foreign(row) && guest_is_required(); }
+
 /* "BM=1 BN=2" as settings after those of the case. `text` is cut up. */
 static size_t collect_settings(const Case *kernel, char *text, TileSetting *settings, size_t capacity) {
     size_t count = 0;

@@ -16,6 +16,8 @@ void session_destroy(Session *session);
 
 /* Can the row's target run on this machine? Otherwise `reason` says why not. */
 bool session_can_run(Session *session, const Row *row, char *reason);
+/* Is it a failure where it cannot? */
+bool session_has_to_run(const Row *row);
 
 /* False, with the reason (terminated), when the row fails. Rows that differ in the target alone must come one after
  * the other: their results have to be the same bits. */

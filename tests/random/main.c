@@ -1,10 +1,12 @@
 /* Random kernels, each on the interpreter, on the executor in every CPU target's machine form, and as machine code: all
  * must give the same bits (any NaN counting as one). A kernel that fails is cut down and written out.
  *
- * usage: tile_random_tests [--sve=N] [--turns] COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of the seed
- *   --sve   machine code for SVE, under QEMU, of every Nth kernel (25; 0: of none), for each length of vectors by
- *           turns; it takes ten times as long as all else
- *   --turns machine code for AVX2 and AVX-512 by turns, where both can run, instead of both
+ * usage: tile_random_tests [--sve=N] [--turns] [--jobs=N] COUNT [SEED] [FIRST]     kernels FIRST .. FIRST + COUNT of
+ * the seed
+ *   --sve    machine code for SVE, under QEMU, of every Nth kernel (25; 0: of none), for each length of vectors by
+ *            turns; it takes ten times as long as all else
+ *   --turns  machine code for AVX2 and AVX-512 by turns, where both can run, instead of both
+ *   --jobs   N kernels at once, else as many as there are processors
  *
  * Every run is a child process, so that a crash is a failure like any other. */
 #define _GNU_SOURCE
@@ -20,7 +22,15 @@
 #include "driver/compile.h"
 #include "generate.h"
 
-enum { TENSORS = 12, ARGUMENTS = TENSORS + 2, OUTPUTS = 3, SECONDS = 60, MOST_TRIALS = 600, SVE_EVERY = 25 };
+enum {
+    TENSORS = 12,
+    ARGUMENTS = TENSORS + 2,
+    OUTPUTS = 3,
+    SECONDS = 60,
+    MOST_TRIALS = 600,
+    SVE_EVERY = 25,
+    MAX_JOBS = 256
+};
 
 typedef enum Outcome { OUTCOME_SAME, OUTCOME_REFUSED, OUTCOME_DIFFERENT } Outcome;
 
@@ -319,10 +329,61 @@ static Choices make_choices(uint64_t seed, uint64_t number) {
     return choices;
 }
 
+/* ---- all of them ---- */
+
+/* What the processes that try kernels share. */
+typedef struct Campaign {
+    uint64_t seed, first, end;
+    uint64_t every;        /* code for SVE is run of every so many kernels; 0: of none */
+    bool turns;            /* of AVX2 and AVX-512 each kernel gets one */
+    _Atomic uint64_t next; /* kernel that nobody has taken */
+    _Atomic uint64_t refused, failed, foreign;
+} Campaign;
+
+static void *share(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void try_number(Campaign *campaign, uint64_t number, Verdict *shared) {
+    Verdict verdict;
+    Choices choices = make_choices(campaign->seed, number);
+    bool foreign = campaign->every && number % campaign->every == 0;
+    Tried tried = {.without = campaign->turns ? FIRST_NATIVE + (int)(number % NATIVE_COUNT) : 0,
+                   .guest = foreign ? FIRST_GUEST + (int)(number / campaign->every % GUEST_COUNT) : 0};
+    Outcome outcome = try_kernel(&choices, number, &tried, shared, &verdict);
+    if (outcome == OUTCOME_REFUSED && getenv("TILE_RANDOM_VERBOSE")) printf("refused %s\n", verdict.reason);
+    campaign->refused += outcome == OUTCOME_REFUSED;
+    campaign->foreign += foreign && outcome != OUTCOME_REFUSED;
+    if (outcome != OUTCOME_DIFFERENT) return;
+    Shrinker shrinker = {.best = choices, .seed = number, .shared = shared, .verdict = verdict};
+    shrink(&shrinker);
+    write_out(&shrinker, number);
+    campaign->failed++;
+}
+
+static bool start_worker(Campaign *campaign) {
+    fflush(stdout);
+    pid_t worker = fork();
+    if (worker) return worker > 0;
+    Verdict *shared = share(sizeof *shared);
+    for (uint64_t i; shared && (i = campaign->next++) < campaign->end;) try_number(campaign, i, shared);
+    fflush(stdout);
+    _exit(shared ? 0 : 2);
+}
+
+/* True where each of them ends in peace. */
+static bool run_workers(Campaign *campaign, long jobs) {
+    bool good = true;
+    int status;
+    for (long i = 0; i < jobs; i++) good &= start_worker(campaign);
+    while (wait(&status) > 0) good &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return good;
+}
+
 /* Of every how many kernels code for SVE is run; 0 where it cannot be. */
-static uint64_t guests_every(const char *option) {
+static uint64_t guests_every(uint64_t every) {
     const char *why;
-    uint64_t every = option ? strtoull(option, NULL, 10) : SVE_EVERY;
     Guest *guest = every ? guest_create(&why) : NULL;
     if (every && !guest) printf("SKIP machine code for SVE: %s\n", why);
     every = guest ? every : 0;
@@ -330,41 +391,44 @@ static uint64_t guests_every(const char *option) {
     return every;
 }
 
+static bool take_option(const char *name, int *count, char ***arguments) {
+    if (*count < 2 || strcmp((*arguments)[1], name) != 0) return false;
+    (*count)--;
+    (*arguments)++;
+    return true;
+}
+
+/* The number behind the option's name; else `usual`. */
+static uint64_t take_number(const char *name, uint64_t usual, int *count, char ***arguments) {
+    if (*count < 2 || strncmp((*arguments)[1], name, strlen(name)) != 0) return usual;
+    (*count)--;
+    (*arguments)++;
+    return strtoull((*arguments)[0] + strlen(name), NULL, 10);
+}
+
 int main(int count, char **arguments) {
-    const char *sve = NULL;
-    bool turns = false;
-    for (; count > 1; count--, arguments++) {
-        if (strncmp(arguments[1], "--sve=", 6) == 0)
-            sve = arguments[1] + 6;
-        else if (strcmp(arguments[1], "--turns") == 0)
-            turns = is_usable(&targets[FIRST_NATIVE]) && is_usable(&targets[FIRST_NATIVE + 1]);
-        else
-            break;
-    }
-    if (count < 2 || arguments[1][0] == '-') {
-        fprintf(stderr, "usage: tile_random_tests [--sve=N] [--turns] COUNT [SEED] [FIRST]\n");
+    uint64_t every = take_number("--sve=", SVE_EVERY, &count, &arguments);
+    bool turns = take_option("--turns", &count, &arguments);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t jobs = take_number("--jobs=", processors > 0 ? (uint64_t)processors : 1, &count, &arguments);
+    Campaign *campaign = share(sizeof *campaign);
+    if (count < 2 || !jobs || jobs > MAX_JOBS || !campaign) {
+        fprintf(stderr, "usage: tile_random_tests [--sve=N] [--turns] [--jobs=N] COUNT [SEED] [FIRST]\n");
         return 2;
     }
-    uint64_t kernels = strtoull(arguments[1], NULL, 10), seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
-    uint64_t first = count > 3 ? strtoull(arguments[3], NULL, 10) : 0, refused = 0, failed = 0;
-    uint64_t every = guests_every(sve);
-    Verdict *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), verdict;
-    if (shared == MAP_FAILED) return 2;
-    for (uint64_t i = first; i < first + kernels; i++) {
-        Choices choices = make_choices(seed, i);
-        Tried tried = {.without = turns ? FIRST_NATIVE + (int)(i % NATIVE_COUNT) : 0,
-                       .guest = every && i % every == 0 ? FIRST_GUEST + (int)(i / every % GUEST_COUNT) : 0};
-        Outcome outcome = try_kernel(&choices, i, &tried, shared, &verdict);
-        if (outcome == OUTCOME_REFUSED && getenv("TILE_RANDOM_VERBOSE")) printf("refused %s\n", verdict.reason);
-        refused += outcome == OUTCOME_REFUSED;
-        if (outcome != OUTCOME_DIFFERENT) continue;
-        Shrinker shrinker = {.best = choices, .seed = i, .shared = shared, .verdict = verdict};
-        shrink(&shrinker);
-        write_out(&shrinker, i);
-        failed++;
-    }
-    printf("random kernels: %llu ran, %llu failed, %llu refused by the checker\n",
-           (unsigned long long)(kernels - refused), (unsigned long long)failed, (unsigned long long)refused);
+    uint64_t kernels = strtoull(arguments[1], NULL, 10);
+    campaign->seed = count > 2 ? strtoull(arguments[2], NULL, 10) : 1;
+    campaign->first = campaign->next = count > 3 ? strtoull(arguments[3], NULL, 10) : 0;
+    campaign->end = campaign->first + kernels;
+    campaign->every = guests_every(every);
+    campaign->turns = turns && is_usable(&targets[FIRST_NATIVE]) && is_usable(&targets[FIRST_NATIVE + 1]);
+    if (every && !campaign->every && guest_is_required()) return 1;
+    bool good = run_workers(campaign, (long)jobs);
+    uint64_t refused = campaign->refused, failed = campaign->failed;
+    printf(
+        "random kernels: %llu ran, %llu of them as machine code for SVE, %llu failed, %llu refused by the checker%s\n",
+        (unsigned long long)(kernels - refused), (unsigned long long)campaign->foreign, (unsigned long long)failed,
+        (unsigned long long)refused, good ? "" : "; a process that tries them has died");
     /* Well typed is what the generator promises. */
-    return failed == 0 && refused * 10 <= kernels ? 0 : 1;
+    return good && failed == 0 && refused * 10 <= kernels ? 0 : 1;
 }

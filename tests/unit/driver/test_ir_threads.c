@@ -2,11 +2,12 @@
  * made: code runs on the executor, so that scripts/test_compiler_threads.sh sees all that happens. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tile/pass.h"
 
-enum { THREADS = 4, ROUNDS = 3, COUNT = 70 };
+enum { USUAL_THREADS = 4, MOST_THREADS = 64, ROUNDS = 3, COUNT = 70 };
 
 static const char text[] = "kernel scale(x: in f32[N], y: out f32[N], by: f32) {\n"
                            "    grid n in tiles(N, 64) { y[n] = x[n] * by }\n"
@@ -83,15 +84,19 @@ static void *work(void *state) {
     return NULL;
 }
 
+/* TILE_SOAK_THREADS says how many. */
 static void run_threads(TileCompiler *shared) {
-    pthread_t threads[THREADS];
-    Job jobs[THREADS];
-    for (int i = 0; i < THREADS; i++) {
+    pthread_t threads[MOST_THREADS];
+    Job jobs[MOST_THREADS];
+    const char *wanted = getenv("TILE_SOAK_THREADS");
+    int count = wanted ? atoi(wanted) : USUAL_THREADS;
+    cr_assert(count > 0 && count <= MOST_THREADS);
+    for (int i = 0; i < count; i++) {
         jobs[i] = (Job){.shared = shared, .number = i};
         cr_assert_eq(pthread_create(&threads[i], NULL, work, &jobs[i]), 0);
     }
-    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < count; i++) {
         cr_assert(jobs[i].good, "thread %d", i);
         cr_assert(shared ? jobs[i].visits == 0 : jobs[i].visits >= ROUNDS, "thread %d: %d visits", i, jobs[i].visits);
     }

@@ -83,10 +83,17 @@ void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call) {
     LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, enum_attribute(context, "nounwind", 0));
 }
 
+/* An asm that says of itself that it writes memory is taken at its word. */
+static bool is_register_asm(LLVMValueRef called) {
+    if (!LLVMIsAInlineAsm(called)) return false;
+    size_t length;
+    return strstr(LLVMGetInlineAsmConstraintString(called, &length), "~{memory}") == NULL;
+}
+
 static void mark_asm(LLVMContextRef context, LLVMValueRef function) {
     for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
         for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-            if (LLVMIsACallInst(i) && LLVMIsAInlineAsm(LLVMGetCalledValue(i))) bridge_mark_asm(context, i);
+            if (LLVMIsACallInst(i) && is_register_asm(LLVMGetCalledValue(i))) bridge_mark_asm(context, i);
 }
 
 static void mark_functions(Emission *emission) {

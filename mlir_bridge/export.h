@@ -41,6 +41,9 @@ void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const 
                    const MlirAttribute *attributes);
 /* What GPUs have an instruction for and CPUs do not; false: the op is none of these. */
 bool export_instruction(Exporter *exporter, const TileOp *op);
+/* A load of constant global memory that says how long the L2 cache shall keep it; false: there is nothing to say. */
+bool export_hinted_load(Exporter *exporter, const TileOp *op);
+bool export_hinted_store(Exporter *exporter, const TileOp *op);
 
 /* An op at the end of the current block; the result is null where `result` is. */
 MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,

@@ -110,22 +110,30 @@ static MlirValue empty_vector(Exporter *exporter, MlirType type) {
     return export_build(exporter, "llvm.mlir.poison", type, NO_VALUES, NO_ATTRIBUTES);
 }
 
+/* One word, or a structure of several. */
+static MlirType loaded_type(Exporter *exporter, unsigned count) {
+    return count > 1 ? words_type(exporter, count) : scalar_of(exporter, TILE_I32);
+}
+
+/* As a vector, where there are several. */
+static MlirValue join_words(Exporter *exporter, MlirValue loaded, unsigned count) {
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = vector_of(exporter, TILE_I32, count);
+    if (count == 1) return loaded;
+    MlirValue result = empty_vector(exporter, words);
+    for (unsigned i = 0; i < count; i++)
+        result = insert_lane(exporter, result, words, field(exporter, loaded, i32, i), i);
+    return result;
+}
+
 void export_load_matrix(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
     bool transposed = tile_op_integer(op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
     char name[80];
     snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%u%s.b16.p3", count, transposed ? ".trans" : "");
-    MlirType i32 = scalar_of(exporter, TILE_I32), words = vector_of(exporter, TILE_I32, count);
-    MlirValue loaded = export_intrinsic(exporter, name, count > 1 ? words_type(exporter, count) : i32,
-                                        VALUES(operand_of(exporter, op, 0)));
-    MlirValue result = loaded;
-    if (count > 1) {
-        result = empty_vector(exporter, words);
-        for (unsigned i = 0; i < count; i++)
-            result = insert_lane(exporter, result, words, field(exporter, loaded, i32, i), i);
-    }
-    set_result(exporter, op, 0, bitcast(exporter, result, export_type(exporter, type)));
+    MlirValue loaded =
+        export_intrinsic(exporter, name, loaded_type(exporter, count), VALUES(operand_of(exporter, op, 0)));
+    set_result(exporter, op, 0, bitcast(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
 }
 
 static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, int64_t lane) {
@@ -269,6 +277,64 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
         export_exponential(exporter, op);
     else
         return false;
+    return true;
+}
+
+/* ---- memory ---- */
+
+/* Of how many words an access is that says how long the L2 cache shall keep it; 0 where it has nothing to say. */
+static unsigned hinted_words(const Exporter *exporter, const TileOp *op, const TileType *type) {
+    TileName cache = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
+    unsigned bits = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar), count = bits / WORD_BITS;
+    bool whole = bits == count * WORD_BITS && count <= MOST_WORDS && (count & (count - 1)) == 0;
+    bool hinted = cache == TILE_CACHE_STREAM || cache == TILE_CACHE_L2;
+    return exporter->target->kind == TILE_TARGET_GPU && whole && hinted && type->scalar != TILE_BOOL ? count : 0;
+}
+
+/* NVPTX has no words for the hint but an asm: `access` with a policy, in braces, so that the policy is its own. */
+static MlirValue build_hinted(Exporter *exporter, const TileOp *op, const char *access, const char *constraints,
+                              MlirType result, unsigned operand_count, const MlirValue *operands) {
+    bool stream = tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT) == TILE_CACHE_STREAM;
+    const char *text = tile_arena_format(exporter->bridge->arena,
+                                         "{ .reg .b64 policy; createpolicy.fractional.L2::%s.b64 policy, 1.0; %s }",
+                                         stream ? "evict_first" : "evict_last", access);
+    MlirNamedAttribute attributes[] = {
+        named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(text))),
+        named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(exporter->mlir, text_ref(constraints))),
+        named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)};
+    return export_build(exporter, "llvm.inline_asm", result, operand_count, operands, result.ptr ? 2 : 3, attributes);
+}
+
+bool export_hinted_load(Exporter *exporter, const TileOp *op) {
+    static const char *const accesses[MOST_WORDS + 1] = {
+        NULL, "ld.global.nc.L2::cache_hint.b32 $0, [$1], policy;",
+        "ld.global.nc.L2::cache_hint.v2.b32 {$0, $1}, [$2], policy;", NULL,
+        "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], policy;"};
+    static const char *const constraints[MOST_WORDS + 1] = {NULL, "=r,l", "=r,=r,l", NULL, "=r,=r,=r,=r,l"};
+    const TileType *type = tile_op_result(op, 0)->type;
+    unsigned count = hinted_words(exporter, op, type);
+    if (!count) return false;
+    MlirValue loaded = build_hinted(exporter, op, accesses[count], constraints[count], loaded_type(exporter, count),
+                                    VALUES(operand_of(exporter, op, 0)));
+    set_result(exporter, op, 0, bitcast(exporter, join_words(exporter, loaded, count), export_type(exporter, type)));
+    return true;
+}
+
+bool export_hinted_store(Exporter *exporter, const TileOp *op) {
+    static const char *const accesses[MOST_WORDS + 1] = {
+        NULL, "st.global.L2::cache_hint.b32 [$0], $1, policy;",
+        "st.global.L2::cache_hint.v2.b32 [$0], {$1, $2}, policy;", NULL,
+        "st.global.L2::cache_hint.v4.b32 [$0], {$1, $2, $3, $4}, policy;"};
+    static const char *const constraints[MOST_WORDS + 1] = {NULL, "l,r,~{memory}", "l,r,r,~{memory}", NULL,
+                                                            "l,r,r,r,r,~{memory}"};
+    const TileType *type = tile_op_operand(op, 0)->type;
+    unsigned count = hinted_words(exporter, op, type);
+    if (!count) return false;
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? vector_of(exporter, TILE_I32, count) : i32;
+    MlirValue value = bitcast(exporter, operand_of(exporter, op, 0), words),
+              operands[MOST_WORDS + 1] = {operand_of(exporter, op, 1), value};
+    for (unsigned i = 0; i < count && count > 1; i++) operands[1 + i] = lane_of(exporter, value, i32, i);
+    build_hinted(exporter, op, accesses[count], constraints[count], no_type(), 1 + count, operands);
     return true;
 }
 

@@ -252,6 +252,8 @@ void export_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     MlirValue x = operand_of(exporter, op, 0);
     if (exporter->target->kind == TILE_TARGET_GPU) { /* lanes are threads: there is nothing to keep in step */
+        if (type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_I64)
+            build_empty_asm(exporter, "l", result_type(exporter, op), 1, &x);
         set_result(exporter, op, 0, x);
         return;
     }

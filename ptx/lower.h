@@ -47,6 +47,12 @@ typedef struct GpuTurns {
     bool nests;          /* the region has control flow with uses in it */
 } GpuTurns;
 
+/* What a scan has found of whole lines, before its init: for each register of the lines, in the tile's own layout. */
+typedef struct GpuScanned {
+    const TileOp *scan; /* NULL: none yet */
+    TileValue **totals;
+} GpuScanned;
+
 typedef struct Gpu {
     TilePassContext *context;
     TileModule *module;
@@ -64,6 +70,7 @@ typedef struct Gpu {
     TileValue *shared_parameter;
     uint64_t shared_bytes, buffer_bytes; /* of what lives for one op, which comes behind the buffers */
     GpuTurns turns;
+    GpuScanned scanned;    /* the last one */
     const TileOp *refused; /* what this back end cannot do yet, and why */
     const char *why;
 } Gpu;
@@ -174,6 +181,8 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values);
 /* ---- lower_fold.c ---- */
 /* A fold or a scan. */
 void gpu_lower_fold(Gpu *gpu, TileOp *op);
+/* What the last scan has found of the lines that a reduction by `id` is about; NULL where it is about others. */
+TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id);
 
 /* ---- lower_remark.c: nothing where nobody asks ---- */
 /* The layouts of the op's tiles. */

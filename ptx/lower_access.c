@@ -1,6 +1,7 @@
 /* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist, which the whole block finds out at once, a
  * thread moves vectors of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
 #include "ptx/access.h"
+#include "ptx/reuse.h"
 
 enum { ACCESS_BYTES = 16 };
 
@@ -121,6 +122,38 @@ TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     return address;
 }
 
+/* Are the distances of elements known numbers, or what a gather says? */
+static bool has_known_distances(const GpuAccess *access) {
+    bool known = access->gathers;
+    for (unsigned d = 0; d < access->rank; d++)
+        known |= access->dimensions[d].kind == TILE_ACCESS_RANGE &&
+                 tile_value_def(access->dimensions[d].per_lane, TILE_OP_CONST) != NULL;
+    return known;
+}
+
+/* Of the first register where elements are asked for one by one. Behind an opaque offset, addresses are made where they
+ * are used: else the back end would carry each of them through the loops around. */
+static TileValue *first_address(Gpu *gpu, const GpuAccess *access) {
+    TileValue *address = gpu_access_address(gpu, access, 0);
+    if (has_known_distances(access)) return address;
+    return tile_build_ptr_add(&gpu->b, address, tile_build_unary(&gpu->b, TILE_OP_OPAQUE, gpu_i64(gpu, 0)));
+}
+
+/* Of a later register, from that of the one before it. */
+static TileValue *next_address(Gpu *gpu, const GpuAccess *access, uint32_t reg, TileValue *address) {
+    if (has_known_distances(access)) return gpu_access_address(gpu, access, reg);
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        int64_t lanes = gpu_register_index(&access->layout, (unsigned)dimension->axis, reg) -
+                        gpu_register_index(&access->layout, (unsigned)dimension->axis, reg - 1);
+        TileValue *bytes = lanes == 1 ? dimension->per_lane : NULL;
+        if (lanes && !bytes) bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->per_lane, gpu_i64(gpu, lanes));
+        if (bytes) address = tile_build_ptr_add(&gpu->b, address, bytes);
+    }
+    return address;
+}
+
 /* Lanes of a range are inside of the tensor where lo <= lane < hi; lanes past the tile are past hi. */
 static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     TileValue *mask = access->inside;
@@ -207,21 +240,40 @@ static TileValue *load_elements(Gpu *gpu, const GpuAccess *access, bool masked) 
     uint32_t count = tile_layout_registers(&access->layout);
     const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
+    TileValue *address = first_address(gpu, access);
     for (uint32_t r = 0; r < count; r++) {
+        if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? register_mask(gpu, access, r) : NULL,
                   *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
-        registers[r] = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), mask, mask ? fill : NULL, 0);
+        registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? fill : NULL, 0);
     }
     return gpu_join(gpu, registers, count);
 }
 
-static TileValue *load_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+/* How vectors treat the L2 cache; DEFAULT where others may write there meanwhile. */
+static TileName choose_cache(const GpuAccess *access) {
+    const TileParameter *parameter = access->tensor->parameter;
+    bool constant = parameter->readonly && parameter->noalias && access->op->id == TILE_OP_LOAD_TILE;
+    return constant ? gpu_load_reuse(access->op) : TILE_CACHE_DEFAULT;
+}
+
+/* Where is_whole holds, the distance of neighbours is known. */
+static GpuAccess as_dense(Gpu *gpu, const GpuAccess *access) {
+    GpuAccess dense = *access;
+    dense.dimensions[dense.rank - 1].per_lane = gpu_i64(gpu, tile_scalar_bytes(access->type->scalar));
+    return dense;
+}
+
+static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width) {
+    const GpuAccess dense = as_dense(gpu, whole), *access = &dense;
     uint32_t count = tile_layout_registers(&access->layout);
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = choose_cache(access)};
     const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r += width) {
         int64_t align = (int64_t)width * tile_scalar_bytes(access->type->scalar);
         TileValue *loaded = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), NULL, NULL, align);
+        if (cache.integer != TILE_CACHE_DEFAULT) tile_op_set(gpu->module, loaded->op, cache);
         if (count == width) return loaded;
         for (uint32_t i = 0; i < width; i++) registers[r + i] = gpu_register(gpu, loaded, i);
     }
@@ -269,14 +321,18 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
 /* ---- stores ---- */
 
 static void store_elements(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, bool masked) {
+    TileValue *address = first_address(gpu, access);
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
+        if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_access_address(gpu, access, r), mask, 0);
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
     }
 }
 
-static void store_vectors(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, unsigned width) {
+static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width) {
+    const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
     uint32_t count = tile_layout_registers(&access->layout);
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = gpu_store_reuse(access->op)};
     TileOp *choice = NULL;
     TileBuilder outer = gpu->b;
     if (first) {
@@ -287,8 +343,9 @@ static void store_vectors(Gpu *gpu, const GpuAccess *access, TileValue *value, T
         TileValue *registers[ACCESS_BYTES], *whole = value;
         for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, r + i);
         if (count != width) whole = gpu_join(gpu, registers, width);
-        tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, r), NULL,
-                         (int64_t)width * tile_scalar_bytes(access->type->scalar));
+        TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, r), NULL,
+                                         (int64_t)width * tile_scalar_bytes(access->type->scalar));
+        if (cache.integer != TILE_CACHE_DEFAULT) tile_op_set(gpu->module, store, cache);
     }
     if (!choice) return;
     end_region(gpu, NULL);

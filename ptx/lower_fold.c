@@ -3,9 +3,11 @@
  * tile whose layout is not like that is moved to one that is, of one segment. Each thread folds its own elements in
  * turn. Lanes exchange the folds of ever larger groups: of two groups that meet, the later one learns what was before
  * it. Warps do so through shared memory, in turn, for all segments at once, and segments in registers. A scan then goes
- * once more over the thread's own elements, with what was before them. The order is fixed by the layout. */
-#include "lang/scalar.h"
+ * once more over the thread's own elements, with what was before them. The order is fixed by the layout.
+ * A combiner that is one op such as a sum or a maximum commutes, and there is a number that changes no other: then
+ * lanes need not ask who is the left one, and where nothing stands before an element it is that number. */
 #include "ptx/lower.h"
+#include "ptx/scans.h"
 
 enum { MOST_LOG_SEGMENTS = 4 };
 
@@ -21,6 +23,9 @@ typedef struct Fold {
     const TileOp *op;
     unsigned count, axis;
     bool scan, reverse, exclusive;
+    bool simple;        /* the combiner commutes, and has: */
+    TileValue *nothing; /* what changes no number that it is combined with */
+    bool kept;          /* the tile's own layout serves */
     GpuLines lines;
     uint32_t registers, line_count; /* of the tile; of the result of a fold */
     uint32_t segments;              /* of a line */
@@ -54,7 +59,10 @@ static Cell combine(const Fold *f, const Cell *left, const Cell *right) {
 /* The cell where the condition holds, else nothing. */
 static Cell only_where(const Fold *f, const Cell *cell, TileValue *condition) {
     Cell result = *cell;
-    result.full = gpu_and(f->gpu, cell->full, condition);
+    if (f->simple)
+        result.values[0] = choose(f->gpu, condition, cell->values[0], f->nothing);
+    else
+        result.full = gpu_and(f->gpu, cell->full, condition);
     return result;
 }
 
@@ -119,12 +127,12 @@ static bool follows_in_order(const TileLayout *layout, unsigned axis, unsigned *
     return true;
 }
 
-static TileLayout choose_layout(const Gpu *gpu, const TileType *tile, unsigned axis, uint32_t *segments) {
-    TileLayout own = gpu_layout(gpu, tile);
+static TileLayout choose_layout(Fold *f, const TileType *tile) {
+    TileLayout own = gpu_layout(f->gpu, tile);
     unsigned log_segments;
-    bool follows = follows_in_order(&own, axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
-    *segments = follows ? 1u << log_segments : 1;
-    return follows ? own : layout_in_order(gpu, tile, axis);
+    f->kept = follows_in_order(&own, f->axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
+    f->segments = f->kept ? 1u << log_segments : 1;
+    return f->kept ? own : layout_in_order(f->gpu, tile, f->axis);
 }
 
 /* The registers of the line that register `line` of the result stands for, in the order of the fold, to its groups. */
@@ -166,39 +174,16 @@ static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
     return gpu_and(gpu, full, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)));
 }
 
-/* What changes no number that it is combined with, where the combiner is one op that has such: no flags need to travel
- * for elements that do not count. Of a sum of floats that is -0. */
-static bool find_identity(const Fold *f, uint64_t *bits) {
-    const TileBlock *body = &f->op->regions[0];
-    const TileOp *op = body->first;
-    if (f->count != 1 || !op || op->operand_count != 2 || !op->next || op->next->id != TILE_OP_YIELD) return false;
-    const TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
-    if (x == y || x->block != body || y->block != body || tile_op_operand(op->next, 0) != &op->results[0]) return false;
-    TileScalar scalar = x->type->scalar;
-    if (op->id == TILE_OP_ADD)
-        *bits = tile_scalar_is_float(scalar) ? UINT64_C(1) << (tile_scalar_bits(scalar) - 1) : 0;
-    else if (op->id == TILE_OP_MUL)
-        *bits = tile_scalar_from_integer(scalar, 1);
-    else if (op->id == TILE_OP_MAX || op->id == TILE_OP_MIN)
-        *bits = op->id == TILE_OP_MAX ? tile_scalar_least(scalar) : tile_scalar_greatest(scalar);
-    else
-        return false;
-    return true;
-}
-
 static void take_elements(Fold *f) {
     TileValue *values[TILE_MAX_FOLD], *mask = NULL;
-    uint64_t bits = 0;
-    bool has_identity = find_identity(f, &bits);
     for (unsigned k = 0; k < f->count; k++) values[k] = operand_in_order(f, k);
     if (tile_op_has_part(f->op, TILE_PARTS_MASK)) mask = operand_in_order(f, f->count);
     for (uint32_t r = 0; r < f->registers; r++) {
         Cell *element = &f->elements[r];
         for (unsigned k = 0; k < f->count; k++) element->values[k] = gpu_register(f->gpu, values[k], r);
         element->full = counts(f, mask, r);
-        if (!element->full || !has_identity) continue;
-        TileValue *nothing = tile_build_bits(&f->gpu->b, element->values[0]->type, bits);
-        element->values[0] = choose(f->gpu, element->full, element->values[0], nothing);
+        if (!element->full || !f->simple) continue;
+        *element = only_where(f, element, element->full);
         element->full = NULL;
     }
 }
@@ -235,9 +220,10 @@ static void fold_registers(Fold *f) {
 static void meet_lanes(Fold *f, uint32_t lanes, TileValue *later) {
     Gpu *gpu = f->gpu;
     for (uint32_t group = 0; group < f->group_count; group++) {
-        Cell mine = f->totals[group], other = mine, left = mine, right = mine;
-        for (unsigned k = 0; k < f->count; k++) {
-            other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
+        Cell mine = f->totals[group], other = mine;
+        for (unsigned k = 0; k < f->count; k++) other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
+        Cell left = mine, right = other;
+        for (unsigned k = 0; k < f->count && !f->simple; k++) {
             left.values[k] = choose(gpu, later, other.values[k], mine.values[k]);
             right.values[k] = choose(gpu, later, mine.values[k], other.values[k]);
         }
@@ -324,6 +310,25 @@ static void fold_segments(Fold *f, const Cell *init) {
     }
 }
 
+/* Of whole lines, without what stood before them: a reduction by the same op takes them. */
+static void remember_totals(const Fold *f) {
+    Gpu *gpu = f->gpu;
+    if (!f->simple || !f->kept || tile_op_has_part(f->op, TILE_PARTS_MASK)) return;
+    TileValue **totals = TILE_NEW_ARRAY(gpu->arena, TileValue *, f->line_count);
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell sum = f->totals[line];
+        for (uint32_t segment = 1; segment < f->segments; segment++)
+            sum = combine(f, &sum, &f->totals[segment * f->line_count + line]);
+        totals[line] = sum.values[0];
+    }
+    gpu->scanned = (GpuScanned){f->op, totals};
+}
+
+TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
+    const TileOp *scan = gpu->scanned.scan;
+    return scan && gpu_scans_lines(scan, reduce, id) ? gpu->scanned.totals : NULL;
+}
+
 /* ---- results ---- */
 
 /* Each element becomes the fold of all up to it. What has nothing before it is no number that counts. */
@@ -369,7 +374,10 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
               .scan = op->id == TILE_OP_SCAN,
               .reverse = tile_op_integer(op, TILE_ATTRIBUTE_REVERSE, 0) != 0,
               .exclusive = tile_op_integer(op, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0};
-    TileLayout layout = choose_layout(gpu, tile, f.axis, &f.segments), slice = tile_layout_slice(&layout, f.axis);
+    uint64_t bits;
+    f.simple = gpu_scan_op(op, &bits) != TILE_OP_COUNT;
+    if (f.simple) f.nothing = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, tile->scalar), bits);
+    TileLayout layout = choose_layout(&f, tile), slice = tile_layout_slice(&layout, f.axis);
     f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
     f.registers = tile_layout_registers(&layout);
     f.line_count = tile_layout_registers(&f.lines.result);
@@ -387,6 +395,7 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
     fold_registers(&f);
     fold_lanes(&f);
     fold_warps(&f);
+    if (f.scan) remember_totals(&f);
     fold_segments(&f, init);
     if (f.scan) scan_registers(&f);
     give_results(&f);

@@ -226,6 +226,16 @@ static void reduce_warps(Reduction *r) {
 
 /* ---- the op ---- */
 
+static TileValue **reduce_all(Reduction *r, Pair whole, bool wants_index) {
+    r->parts = TILE_NEW_ARRAY(r->gpu->arena, Pair, r->registers);
+    reduce_registers(r, without_padding(r, whole));
+    reduce_lanes(r);
+    reduce_warps(r);
+    TileValue **registers = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
+    for (uint32_t i = 0; i < r->registers; i++) registers[i] = wants_index ? r->parts[i].index : r->parts[i].value;
+    return registers;
+}
+
 static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     Reduction r = {.gpu = gpu,
@@ -236,12 +246,8 @@ static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     TileLayout slice = tile_layout_slice(&r.layout, r.axis);
     r.result = tile_layout_without_copies(&slice);
     r.registers = tile_layout_registers(&r.result);
-    r.parts = TILE_NEW_ARRAY(gpu->arena, Pair, r.registers);
-    reduce_registers(&r, without_padding(&r, whole));
-    reduce_lanes(&r);
-    reduce_warps(&r);
-    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, r.registers);
-    for (uint32_t i = 0; i < r.registers; i++) registers[i] = wants_index ? r.parts[i].index : r.parts[i].value;
+    TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, combiner(r.kind));
+    if (!registers) registers = reduce_all(&r, whole, wants_index);
     TileValue *value = gpu_join(gpu, registers, r.registers);
     if (tile_type_is_tile(to)) {
         TileLayout want = gpu_layout(gpu, to);

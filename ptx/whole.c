@@ -34,9 +34,13 @@
  * than the tile's extents, the greatest is compared with the least. What is computed from a tile behind its fill takes
  * it filled.
  *
+ * A scan or fold by one op such as a sum, of which a mask leaves out what lies past a range's end, takes instead a fill
+ * of its elements by what changes no result; that fill is then skipped like the others.
+ *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/build.h"
 #include "ptx/passes.h"
+#include "ptx/scans.h"
 
 enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16 };
 
@@ -223,6 +227,47 @@ static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
     if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), &choice->results[0]);
 }
 
+/* The fill that leaves out elements of a scan or fold by an op which has a number that changes nothing; NULL: none. */
+static TileOp *find_mask(const TileOp *op, uint64_t *nothing) {
+    if ((op->id != TILE_OP_SCAN && op->id != TILE_OP_FOLD) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
+    uint64_t kept, filled;
+    TileOp *mask = tile_value_def(tile_op_operand(op, op->result_count), TILE_OP_FILL);
+    bool plain = mask && tile_value_bits(tile_op_operand(mask, 0), &kept) && kept &&
+                 tile_value_bits(tile_op_operand(mask, 1), &filled) && !filled;
+    return plain && gpu_scan_op(op, nothing) != TILE_OP_COUNT ? mask : NULL;
+}
+
+static bool fill_elements(TilePassContext *context, TileOp *op) {
+    uint64_t nothing;
+    TileOp *mask = find_mask(op, &nothing);
+    if (!mask) return false;
+    TileBuilder b = tile_builder_before(context->module, op);
+    const TileAttribute *axes = tile_op_get(mask, TILE_ATTRIBUTE_AXES);
+    TileValue *elements = tile_op_operand(op, 0), *bounds[2 * TILE_MAX_TILE_RANK];
+    const TileType *scalar = tile_type_scalar(context->module->context, elements->type->scalar);
+    for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_operand(mask, 2 + i);
+    TileValue *with = tile_build_bits(&b, scalar, nothing);
+    tile_op_set_operand(op, 0, tile_build_fill(&b, elements, with, axes->integers, bounds, axes->count));
+    tile_op_remove_operand(op, 1);
+    if (tile_op_has_part(op, TILE_PARTS_INIT)) {
+        const int64_t init = TILE_PARTS_INIT;
+        tile_op_set_integers(context->module, op, TILE_ATTRIBUTE_PARTS, &init, 1);
+    } else {
+        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
+    }
+    if (!mask->results[0].first_use) tile_op_erase(mask);
+    return true;
+}
+
+static bool fill_scans(TilePassContext *context, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) changed |= fill_scans(context, &op->regions[i]);
+        changed |= fill_elements(context, op);
+    }
+    return changed;
+}
+
 static bool try_op(TilePassContext *context, TileOp *op, const char **error) {
     Whole whole = {context, tile_builder_before(context->module, op)};
     if (!op->result_count || !tile_type_is_tile(op->results[0].type)) return false;
@@ -249,7 +294,8 @@ static bool walk(TilePassContext *context, TileBlock *block, const char **error)
 TileResult tile_pass_gpu_whole(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    bool changed = walk(context, &func->body, &error);
+    bool changed = fill_scans(context, &func->body);
+    changed |= walk(context, &func->body, &error);
     if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-whole: %s", error);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

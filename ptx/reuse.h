@@ -1,0 +1,15 @@
+/* What a program reads again, and what nobody does. Private to ptx/. */
+#ifndef TILE_PTX_REUSE_H
+#define TILE_PTX_REUSE_H
+
+#include "lang/build.h"
+
+/* How a load_tile of a phase may treat the L2 cache: TILE_CACHE_STREAM where each program and each turn of the loops
+ * around it reads elements of its own that nobody reads later, TILE_CACHE_L2 where a later load of the same program
+ * reads them again, else TILE_CACHE_DEFAULT. It is a hint: nothing but speed depends on it. */
+TileName gpu_load_reuse(const TileOp *load);
+
+/* And a store_tile: TILE_CACHE_STREAM where it must not push out what the program reads again. */
+TileName gpu_store_reuse(const TileOp *store);
+
+#endif

@@ -221,8 +221,14 @@ static void add_visible(TileText *text, const char *bytes, uint32_t length) {
 
 /* Line breaks as they are written in a text. */
 static void add_one_line(TileText *text, const char *bytes, uint32_t length) {
-    for (uint32_t i = 0; i < length; i++)
-        bytes[i] == '\n' ? tile_text_add(text, "\\n") : add_visible(text, bytes + i, 1);
+    while (length) {
+        const char *end = memchr(bytes, '\n', length);
+        uint32_t line = end ? (uint32_t)(end - bytes) : length;
+        add_visible(text, bytes, line);
+        if (end) tile_text_add(text, "\\n");
+        bytes += line + (end != NULL);
+        length -= line + (end != NULL);
+    }
 }
 
 static void add_line_and_carets(TileDiagnostics *list, TileText *text, TileSpan span, bool colour) {

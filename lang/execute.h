@@ -34,8 +34,11 @@ typedef struct TileExecutorOptions {
     TilePrintLine print;   /* takes what `print` writes; NULL: nobody does */
     void *print_host;
     const TileOp **assertion; /* set to the assert that is false; may be NULL */
-    uint64_t *masked;         /* counts what ran under a mask: accesses, and mask_lt, which makes one; may be NULL */
-    TileText *values;         /* set to what its message shows of values, "n = 7", or ""; may be NULL */
+    /* Counts what ran under a mask: accesses, and mask_lt, which makes one. What the mask of an access tells apart are
+     * lanes that exist and such that do not: one that is true for the same threads of every block, and not for others,
+     * tells apart threads that hold the same element, and does not count. May be NULL. */
+    uint64_t *masked;
+    TileText *values; /* set to what its message shows of values, "n = 7", or ""; may be NULL */
 } TileExecutorOptions;
 
 /* Memory of an argument: bytes data - below .. data + above may be touched. */

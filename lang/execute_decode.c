@@ -149,6 +149,35 @@ static void find_parts(ExecInstruction *in) {
     }
 }
 
+/* The bits of a scalar that follows from the thread's number and constants alone, at this thread; false: it does not,
+ * or only by a long way. */
+static bool evaluate_at(const TileValue *value, uint64_t thread, unsigned *steps, uint64_t *bits) {
+    enum { MOST_STEPS = 256, MOST_OPERANDS = 3 };
+    const TileOp *op = value->op;
+    if (!op || value->type->kind != TILE_TYPE_SCALAR || ++*steps > MOST_STEPS) return false;
+    TileScalar to = value->type->scalar;
+    if (op->id == TILE_OP_THREAD) return *bits = thread, true;
+    if (op->id == TILE_OP_CONST)
+        return *bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits & tile_scalar_mask(to), true;
+    if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE || op->operand_count > MOST_OPERANDS) return false;
+    uint64_t operands[MOST_OPERANDS];
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (!evaluate_at(op->operands[i].value, thread, steps, &operands[i])) return false;
+    return tile_eval(op->id, op->operands[op->id == TILE_OP_SELECT ? 1 : 0].value->type->scalar, to, operands, bits);
+}
+
+/* Does the mask choose among the threads of a block, the same ones whatever the arguments and the data? */
+static bool chooses_threads(const TileOp *op, const TileValue *mask) {
+    uint32_t threads = tile_op_func(op)->threads, chosen = 0;
+    for (uint32_t thread = 0; thread < threads; thread++) {
+        unsigned steps = 0;
+        uint64_t bits;
+        if (!evaluate_at(mask, thread, &steps, &bits)) return false;
+        chosen += bits != 0;
+    }
+    return chosen > 0 && chosen < threads;
+}
+
 /* Registers of an op's own: the object of a buffer, the accumulators of a reduce loop, what the points of a fold gave
  * and, behind that, what they get. */
 static void add_hidden(Decoder *d, ExecInstruction *in) {
@@ -190,6 +219,7 @@ static void decode_op(Decoder *d, TileOp *op, ExecInstruction *in) {
     if (in->align < 1) in->align = 1;
     if (op->id == TILE_OP_GRID) in->number = d->grids++;
     find_parts(in);
+    in->chooses = d->e->options.masked && in->mask >= 0 && chooses_threads(op, op->operands[in->mask].value);
     add_hidden(d, in);
     decode_types(in);
     in->regions = TILE_NEW_ARRAY(d->e->arena, ExecCode, op->region_count);

@@ -54,6 +54,7 @@ struct ExecInstruction {
     TileEvalLoop loop;
     const uint32_t *map; /* lanes of the operands that become the lanes of the result */
     int mask, fill;      /* operand numbers, -1 where absent */
+    bool chooses;        /* the mask chooses among the threads of a block and says nothing of what exists */
     bool staged;         /* yields that overwrite what they read */
     bool stripes;
     int64_t align;

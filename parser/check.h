@@ -591,6 +591,8 @@ TileMeaning tile_check_print(TileChecker *c, const TileExpr *call, const TileBui
 TileMeaning tile_check_join(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_cat(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+/* check_meet.c: are all lanes along the axis certainly equal? */
+bool tile_lanes_agree(const TileMeaning *m, unsigned axis);
 /* check_debug.c: `x op y` is about to be emitted. */
 void tile_check_traps(TileChecker *c, TileTokenKind op, const TileMeaning *x, const TileMeaning *y,
                       const TileExpr *expr);
@@ -633,6 +635,7 @@ TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value)
 typedef struct TileBranch {
     TileMeaning (*run)(TileChecker *c, const void *state);
     const void *state;
+    const TileExpr *value; /* what the text says that its value is; may be NULL */
 } TileBranch;
 /* Of a bool or a bool tile: TILE_KIND_ANY, or _ALL, of its valid elements. */
 TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind);
@@ -660,6 +663,8 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement);
 /* check_kernel.c */
 /* Emits the kernel as a function of a new module; the caller looks at the diagnostics. */
 void tile_check_kernel(TileChecker *c, const TileItem *kernel);
+/* Is the extent, where it is known, one that a tensor may have? False when reported. */
+bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr *expr);
 /* The launch checks that the extent, which a tensor has, does not wrap. */
 void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span);
 

@@ -105,7 +105,7 @@ static TileMeaning show_values(TileChecker *c, const void *state) {
 static void emit_values(TileChecker *c, const TileStatement *statement, TileValue *condition) {
     bool gpu = c->options->target && strcmp(c->options->target, "gpu") == 0;
     TileMeaning holds = tile_value_meaning(c, condition, NULL, NULL);
-    TileBranch nothing = {tile_run_nothing, NULL}, values = {show_values, statement};
+    TileBranch nothing = {.run = tile_run_nothing}, values = {.run = show_values, .state = statement};
     if (!gpu) tile_join_branches(c, holds, nothing, values, false, statement->span);
 }
 

@@ -21,8 +21,20 @@ static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning me
     tile_scope_push(c, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
 }
 
-static bool wrong_binding(TileChecker *c, const char *name, TileSpan span, const char *wanted) {
-    tile_fail(c, WRONG_BINDING, span, name, wanted);
+/* What is wrong with a binding is marked where it was chosen, if the text says so, else where the name is declared. */
+static TileSpan place_of(const TileChecker *c, const TileBinding *binding, TileSpan declared) {
+    return binding && c->options->places ? c->options->places[binding - c->options->bindings] : declared;
+}
+
+static void report_binding(TileChecker *c, TileDiagnostic *d, const TileBinding *binding, TileSpan declared) {
+    if (c->options->places) tile_diagnostic_note(c->diagnostics, d, declared, "`%s` is declared here", binding->name);
+    tile_report(c, d);
+}
+
+static bool wrong_binding(TileChecker *c, const TileBinding *binding, TileSpan declared, const char *wanted) {
+    TileSpan place = place_of(c, binding, declared);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_WRONG_BINDING, place, binding->name, wanted);
+    report_binding(c, d, binding, declared);
     return false;
 }
 
@@ -43,10 +55,14 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
     const TileBinding *binding = tile_find_binding(c, generic->name);
     TileScalar scalar = TILE_F32;
     if (binding) {
-        if (binding->kind != TILE_BINDING_TYPE) return wrong_binding(c, generic->name, generic->span, "a type");
+        if (binding->kind != TILE_BINDING_TYPE) return wrong_binding(c, binding, generic->span, "a type");
         scalar = binding->type;
-        if (!(types >> scalar & 1u))
-            return tile_fail(c, BINDING_CLASS, generic->span, generic->name, tile_scalar_name(scalar)), false;
+        if (!(types >> scalar & 1u)) {
+            TileDiagnostic *d =
+                tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BINDING_CLASS, place_of(c, binding, generic->span),
+                              generic->name, tile_scalar_name(scalar));
+            return report_binding(c, d, binding, generic->span), false;
+        }
     } else if (c->representative || (types & (types - 1)) == 0) {
         scalar = tile_stand_in_type(types, c->second);
         if (types & (types - 1)) tile_list_push(c->arena, &c->stand_ins, generic->name);
@@ -104,8 +120,8 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
     TileMeaning m;
     if (binding) {
         if (binding->kind != TILE_BINDING_FUNCTION)
-            return wrong_binding(c, generic->name, generic->span, "the name of a function");
-        m = tile_function_from_text(c, generic->name, binding->function, generic->span);
+            return wrong_binding(c, binding, generic->span, "the name of a function");
+        m = tile_function_from_text(c, generic->name, binding->function, place_of(c, binding, generic->span));
     } else if (generic->value) {
         m = tile_check_expr(c, generic->value);
     } else if (c->representative) {
@@ -115,7 +131,8 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a function"), false;
     }
-    if (!tile_check_function_type(c, generic, &m, binding ? generic->span : generic->value->span)) return false;
+    TileSpan place = binding ? place_of(c, binding, generic->span) : generic->value->span;
+    if (!tile_check_function_type(c, generic, &m, place)) return false;
     bind(c, generic->name, generic->span, m);
     return true;
 }
@@ -140,22 +157,24 @@ TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar sca
     if (!binding && !c->representative) return tile_fail(c, UNBOUND, span, name, "a value");
     TileBinding stand_in = {.name = name, .kind = TILE_BINDING_INTEGER, .integer = 64};
     if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
-    if (!binding) tile_list_push(c->arena, &c->stand_ins, name);
-    if (!binding) binding = &stand_in;
+    bool stood_in = !binding;
+    if (stood_in) tile_list_push(c->arena, &c->stand_ins, name);
+    if (stood_in) binding = &stand_in;
     if (scalar == TILE_BOOL) {
         if (binding->kind != TILE_BINDING_BOOL)
-            return wrong_binding(c, name, span, "true or false"), tile_error_meaning();
+            return wrong_binding(c, binding, span, "true or false"), tile_error_meaning();
         return tile_bool_meaning(binding->truth);
     }
     if (tile_scalar_is_float(scalar)) {
         bool number = binding->kind == TILE_BINDING_FLOAT || binding->kind == TILE_BINDING_INTEGER;
-        if (!number) return wrong_binding(c, name, span, "a number"), tile_error_meaning();
+        if (!number) return wrong_binding(c, binding, span, "a number"), tile_error_meaning();
         double value = binding->kind == TILE_BINDING_FLOAT ? binding->number : (double)binding->integer;
         return tile_bits_meaning(scalar, tile_scalar_from_double(scalar, value));
     }
-    if (binding->kind != TILE_BINDING_INTEGER) return wrong_binding(c, name, span, "an integer"), tile_error_meaning();
+    if (binding->kind != TILE_BINDING_INTEGER)
+        return wrong_binding(c, binding, span, "an integer"), tile_error_meaning();
     TileMeaning literal = tile_integer_meaning(binding->integer);
-    TileMeaning m = tile_literal_as(c, &literal, scalar, span);
+    TileMeaning m = tile_literal_as(c, &literal, scalar, stood_in ? span : place_of(c, binding, span));
     if (scalar == TILE_I64)
         m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, name, binding->integer)));
     return m;
@@ -181,7 +200,7 @@ static bool read_candidates(TileChecker *c, const TileTune *tune, Point *point) 
         point->counts[i] = count;
         point->at[i] = 0;
         if (binding) {
-            if (binding->kind != TILE_BINDING_INTEGER) return wrong_binding(c, name->name, name->span, "an integer");
+            if (binding->kind != TILE_BINDING_INTEGER) return wrong_binding(c, binding, name->span, "an integer");
             point->values[i][0] = binding->integer;
         } else {
             for (size_t k = 0; k < count; k++)

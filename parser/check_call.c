@@ -486,9 +486,9 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, Tile
         if (tile_is_error(&arguments[i])) return arguments[i];
     if (call.item->kind != TILE_ITEM_FN) return tile_fail(c, NOT_FUNCTION, span, tile_meaning_words(c, function));
     if (count != call.item->params.count) return wrong_count(c, &call);
-    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, call.item->name);
     for (TileFrame *f = c->frame; f; f = f->parent)
         if (f->item == call.item) return tile_fail(c, RECURSIVE, span, call.item->name);
+    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, TOO_DEEP, span, (unsigned)TILE_MAX_CALL_DEPTH);
     TileFrame frame = {.parent = c->frame,
                        .item = call.item,
                        .ast = call.ast,

@@ -239,7 +239,7 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
                   left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
     if (simple || c->frame->lifted || c->in_combiner)
         return tile_apply_binary(c, op, left, tile_check_value(c, expr->b), expr);
-    TileBranch right = {run_right, expr->b}, truth = {run_truth, &is_or};
+    TileBranch right = {.run = run_right, .state = expr->b}, truth = {.run = run_truth, .state = &is_or};
     return tile_join_branches(c, left, is_or ? truth : right, is_or ? right : truth, true, expr->span);
 }
 

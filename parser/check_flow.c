@@ -9,6 +9,7 @@
 typedef struct Side {
     TileBlock *block;
     TileMeaning value;
+    const TileExpr *expr; /* of the value, where the text has one that can be edited */
     TileMeaning *vars;
 } Side;
 
@@ -28,7 +29,7 @@ static void restore(TileChecker *c, const TileMeaning *before, size_t count) {
 }
 
 static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
-    Side side = {0};
+    Side side = {.expr = branch.value};
     TileBlock *outer = c->builder.block;
     if (own_block) {
         side.block = TILE_NEW(c->module->arena, TileBlock);
@@ -48,14 +49,16 @@ static bool same_value(const TileMeaning *a, const TileMeaning *b) {
            a->bits == b->bits && a->rank == b->rank;
 }
 
-/* Both sides as values of one type; a result that one side lacks is zero there. */
-static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, TileSpan span) {
+/* Both sides as values of one type; a result that one side lacks is zero there. `sides` where these are the values of
+ * the sides themselves. */
+static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, const Side *const *sides, TileSpan span) {
     if (a->kind == TILE_MEANING_NOTHING && b->kind == TILE_MEANING_VALUE)
         *a = tile_bits_meaning((TileScalar)b->scalar, 0);
     if (b->kind == TILE_MEANING_NOTHING && a->kind == TILE_MEANING_VALUE)
         *b = tile_bits_meaning((TileScalar)a->scalar, 0);
     TileMeaning both[] = {*a, *b};
-    if (!tile_unify_scalars(c, both, NULL, 2, span)) return false;
+    const TileExpr *exprs[] = {sides ? sides[0]->expr : NULL, sides ? sides[1]->expr : NULL};
+    if (!tile_unify_scalars(c, both, exprs[0] && exprs[1] ? exprs : NULL, 2, span)) return false;
     *a = both[0];
     *b = both[1];
     return true;
@@ -134,10 +137,12 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
 }
 
 /* What the sides leave, `both`, becomes a result of the branch; false when reported. */
-static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b, TileMeaning *joined) {
+static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b, const Side *const *sides,
+                       TileMeaning *joined) {
     TileMeaning shape, both[] = {a, b};
     settle_choice(c, join, both);
-    if (!unify_sides(c, &both[0], &both[1], join->span) || !join_shape(c, &both[0], &both[1], &shape, join->span))
+    if (!unify_sides(c, &both[0], &both[1], sides, join->span) ||
+        !join_shape(c, &both[0], &both[1], &shape, join->span))
         return false;
     for (int i = 0; i < 2; i++)
         if (!outlives(c, join, &both[i])) return false;
@@ -157,8 +162,7 @@ static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) 
     if (m->kind != TILE_MEANING_CHOICE) return true;
     TileMeaning no = tile_bool_meaning(false), condition = m->items[0];
     *m = tile_choice_meaning(c, condition, m->items[1], m->items[2]);
-    bool ok =
-        side ? add_joined(c, join, no, condition, &m->items[0]) : add_joined(c, join, condition, no, &m->items[0]);
+    bool ok = add_joined(c, join, side ? no : condition, side ? condition : no, NULL, &m->items[0]);
     return ok && export_choice(c, join, side, &m->items[1]) && export_choice(c, join, side, &m->items[2]);
 }
 
@@ -166,7 +170,7 @@ static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) 
 static bool join_value(TileChecker *c, Join *join, TileValue *condition, TileMeaning *value) {
     TileMeaning a = join->sides[0]->value, b = join->sides[1]->value;
     if (tile_is_error(&a) || tile_is_error(&b)) return false;
-    if (!tile_is_literal(&a) || !tile_is_literal(&b)) return add_joined(c, join, a, b, value);
+    if (!tile_is_literal(&a) || !tile_is_literal(&b)) return add_joined(c, join, a, b, join->sides, value);
     *value = tile_choice_meaning(c, tile_value_meaning(c, condition, NULL, NULL), a, b);
     return export_choice(c, join, 0, &value->items[1]) && export_choice(c, join, 1, &value->items[2]);
 }
@@ -212,7 +216,7 @@ static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch
     for (size_t i = 0; i < count && !failed; i++) {
         if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
         bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
-        failed = broken || !add_joined(c, &join, then.vars[i], otherwise.vars[i], &joined[i]);
+        failed = broken || !add_joined(c, &join, then.vars[i], otherwise.vars[i], NULL, &joined[i]);
     }
     if (failed) {
         discard_sides(&then, &otherwise);
@@ -235,9 +239,9 @@ TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span) {
 }
 
 static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b,
-                              TileSpan span) {
+                              const Side *const *sides, TileSpan span) {
     TileMeaning v[3] = {*condition, a, b};
-    return unify_sides(c, &v[1], &v[2], span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
+    return unify_sides(c, &v[1], &v[2], sides, span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
 }
 
 /* In a function lifted over tiles a condition is a tile, in one that is folded with it will be: both sides run, and
@@ -255,13 +259,13 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     tile_emit_at(c, span);
     for (size_t i = 0; i < count; i++) {
         TileMeaning a = then.vars[i], b = otherwise.vars[i];
-        c->vars.items[i]->now = same_value(&a, &b) ? a : select_one(c, condition, a, b, span);
+        c->vars.items[i]->now = same_value(&a, &b) ? a : select_one(c, condition, a, b, NULL, span);
     }
     if (!want_value) return tile_nothing();
     if (tile_is_error(&then.value) || tile_is_error(&otherwise.value)) return tile_error_meaning();
     if (tile_is_literal(&then.value) && tile_is_literal(&otherwise.value))
         return tile_choice_meaning(c, *condition, then.value, otherwise.value);
-    return select_one(c, condition, then.value, otherwise.value, span);
+    return select_one(c, condition, then.value, otherwise.value, (const Side *[]){&then, &otherwise}, span);
 }
 
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
@@ -290,13 +294,19 @@ static TileMeaning run_statements(TileChecker *c, const void *state) {
     return tile_nothing();
 }
 
+/* A value that an edit can change: not an `if` behind `else`. */
+static const TileExpr *edited_value(const TileSequence *sequence) {
+    return sequence && sequence->value && sequence->value->kind != TILE_EXPR_IF ? sequence->value : NULL;
+}
+
 TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value) {
     TileMeaning condition = tile_check_condition(c, expr->a);
     if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
     tile_emit_at(c, expr->span);
     TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
-    return tile_join_branches(c, condition, (TileBranch){run, expr->then}, (TileBranch){run, expr->otherwise},
-                              want_value, expr->span);
+    TileBranch then = {run, expr->then, edited_value(expr->then)};
+    TileBranch otherwise = {run, expr->otherwise, edited_value(expr->otherwise)};
+    return tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
 }
 
 /* ---- what a loop carries ---- */
@@ -499,8 +509,8 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     if (c->frame->lifted) on = emit_loop_condition(c, loop);
     if (loop->counted) bind_counter(c, loop, region->arguments[0]);
     if (on.rank) /* each element has its own end: those past it keep what they have */
-        tile_join_branches(c, on, (TileBranch){run_turn, loop}, (TileBranch){tile_run_nothing, NULL}, false,
-                           loop->span);
+        tile_join_branches(c, on, (TileBranch){.run = run_turn, .state = loop}, (TileBranch){.run = tile_run_nothing},
+                           false, loop->span);
     else
         run_loop_body(c, loop);
     if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));
@@ -606,8 +616,8 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64
         StaticTurn turn = {loop, i};
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
         if (tile_is_error(&on) || (on.constant && !on.bits)) break;
-        tile_join_branches(c, on, (TileBranch){run_static_turn, &turn}, (TileBranch){tile_run_nothing, NULL}, false,
-                           loop->span);
+        tile_join_branches(c, on, (TileBranch){.run = run_static_turn, .state = &turn},
+                           (TileBranch){.run = tile_run_nothing}, false, loop->span);
     }
     c->vars.count = vars;
 }

@@ -179,7 +179,10 @@ void tile_check_temp(TileChecker *c, const TileStatement *statement) {
     TileValue *extents[TILE_MAX_TENSOR_RANK];
     for (unsigned i = 0; i < tensor->rank; i++) {
         tensor->dims[i] = tile_check_integer(c, type->extents.items[i], "an extent");
-        if (!tensor->dims[i]) return;
+        if (!tensor->dims[i] || !tile_check_dimension(c, tensor->dims[i], type->extents.items[i])) {
+            tile_scope_bind(c, name, tile_error_meaning(), true);
+            return;
+        }
         tile_require_exact(c, tensor->dims[i], type->extents.items[i]->span);
         extents[i] = tile_emit_sum(c, tensor->dims[i]);
     }

@@ -13,6 +13,7 @@ typedef struct Access {
     const TileRange *ranges[TILE_MAX_TENSOR_RANK]; /* RANGE */
     const TileSum *indices[TILE_MAX_TENSOR_RANK];  /* INDEX */
     TileValue *gathers[TILE_MAX_TENSOR_RANK];      /* GATHER: i64 tiles */
+    bool agree[TILE_MAX_TENSOR_RANK];              /* GATHER: all indices that are valid are certainly equal */
     bool poisoned[TILE_MAX_TENSOR_RANK];           /* INDEX: a value that may itself be invalid */
     int axis_of[TILE_MAX_TENSOR_RANK];             /* RANGE, GATHER */
     int gather_axis;                               /* -1 when none */
@@ -152,6 +153,7 @@ static TileMeaning sound_index(TileChecker *c, TileMeaning m) {
 static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m, TileSpan span) {
     const TileSum *dim = access->tensor->dims[d];
     TileValue *key = m.value;
+    access->agree[d] = tile_lanes_agree(&m, 0);
     m = sound_index(c, tile_convert(c, m, TILE_I64, span));
     if (access->gather_axis < 0) {
         access->gather_axis = (int)access->rank;
@@ -513,10 +515,17 @@ static bool lanes_meet(TileChecker *c, const Access *access, unsigned d) {
     int64_t step;
     switch (access->kinds[d]) {
     case TILE_ACCESS_RANGE: return tile_sum_known(&c->sums, access->ranges[d]->step, &step) && step == 0;
-    case TILE_ACCESS_GATHER:
-        return tile_op_is(access->gathers[d]->op, TILE_OP_SPLAT) || tile_op_is(access->gathers[d]->op, TILE_OP_CONST);
+    case TILE_ACCESS_GATHER: return access->agree[d];
     default: return false;
     }
+}
+
+static void report_meeting(TileChecker *c, TileSpan span) {
+    if (!tile_warns(c, TILE_WARN_LANES_MEET)) return;
+    TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_LANES_MEET, span);
+    tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0},
+                         "`sum`, `max` and the like make one value of the lanes; `atomic_add` adds each of them");
+    tile_report(c, diagnostic);
 }
 
 /* Of lanes that store different values to one element: which of them stays is up to the target. */
@@ -528,12 +537,8 @@ static void warn_of_meeting(TileChecker *c, const Access *access, const TileMean
         for (unsigned k = 0; k < access->tensor->rank; k++)
             other = other || (access->kinds[k] == TILE_ACCESS_GATHER && (unsigned)access->axis_of[k] == axis &&
                               !lanes_meet(c, access, k));
-        bool same = value->rank == 0 || tile_sum_is_literal(value->extent[axis], 1);
-        if (alone || other || same || !tile_warns(c, TILE_WARN_LANES_MEET)) continue;
-        TileDiagnostic *diagnostic = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_LANES_MEET, access->span);
-        tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0},
-                             "`sum`, `max` and the like make one value of the lanes; `atomic_add` adds each of them");
-        tile_report(c, diagnostic);
+        if (alone || other || tile_lanes_agree(value, axis)) continue;
+        report_meeting(c, access->span);
         return;
     }
 }
@@ -567,11 +572,11 @@ void tile_check_store(TileChecker *c, const TileExpr *target, TileMeaning value,
 
 /* ---- gather and scatter ---- */
 
-/* The indices, broadcast together and laid out as one axis. */
-static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, Access *access,
-                               TileMeaning *shape) {
+/* The indices, broadcast together and laid out as one axis; *meeting is the set of axes along which they are equal. */
+static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, Access *access, TileMeaning *shape,
+                               unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
-    TileMeaning indices[TILE_MAX_TENSOR_RANK];
+    TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
     if (call->arguments.count != first + tensor->rank) {
         tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
                   tile_count_words(c, tensor->rank, "dimension", "dimensions"),
@@ -585,8 +590,8 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
         m = tile_as_value(c, m, expr->span);
         if (!tile_scalar_is_int((TileScalar)m.scalar))
             return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
-        indices[d] = tile_convert(c, m, TILE_I64, expr->span);
-        indices[d] = sound_index(c, indices[d]);
+        given[d] = tile_convert(c, m, TILE_I64, expr->span);
+        indices[d] = sound_index(c, given[d]);
     }
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
@@ -594,6 +599,11 @@ static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned fi
     if (shape->rank == 0)
         return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
     int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
+    for (unsigned axis = 0; axis < shape->rank; axis++) {
+        bool agree = !tile_sum_is_literal(shape->extent[axis], 1);
+        for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&given[d], axis);
+        if (agree) *meeting |= 1u << axis;
+    }
     TileValue *mask = NULL;
     for (unsigned d = 0; d < tensor->rank; d++) {
         TileValue *ok = index_mask(c, &indices[d], tensor->dims[d]);
@@ -631,7 +641,8 @@ TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
     Access access;
     TileMeaning shape;
     if (!tensor_argument(c, call, &access) || !may_read(c, access.tensor, call->span)) return tile_error_meaning();
-    if (!check_flat_indices(c, call, 1, &access, &shape)) return tile_error_meaning();
+    unsigned meeting = 0;
+    if (!check_flat_indices(c, call, 1, &access, &shape, &meeting)) return tile_error_meaning();
     TileMeaning flat = emit_load(c, &access);
     int64_t extent[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < shape.rank; i++) extent[i] = tile_extent_value(c, shape.extent[i]);
@@ -649,7 +660,9 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
     }
     const TileExpr *value_expr = call->arguments.items[1].value;
     TileMeaning value = tile_check_value(c, value_expr);
-    if (tile_is_error(&value) || !check_flat_indices(c, call, 2, &access, &shape)) return;
+    unsigned meeting = 0;
+    if (tile_is_error(&value) || !check_flat_indices(c, call, 2, &access, &shape, &meeting)) return;
+    TileMeaning given = value;
     Access wide = access;
     wide.rank = shape.rank;
     memcpy(wide.extent, shape.extent, sizeof wide.extent);
@@ -658,6 +671,10 @@ void tile_check_scatter(TileChecker *c, const TileExpr *call) {
         tile_fail_invalid(c, &value, value_expr, "the value of a scatter");
         return;
     }
+    bool differ = false;
+    for (unsigned axis = 0; axis < shape.rank; axis++)
+        differ = differ || (meeting >> axis & 1u && !tile_lanes_agree(&given, axis));
+    if (differ) report_meeting(c, call->span);
     int64_t lanes = tile_extent_value(c, access.extent[0]);
     TileValue *flat = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &value), 1, &lanes);
     TileMeaning stored = tile_value_meaning(c, flat, access.extent, NULL);

@@ -164,12 +164,34 @@ void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span) {
     tile_sum_trust(&c->sums, extent);
 }
 
+bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr *expr) {
+    int64_t known;
+    if (!tile_sum_known(&c->sums, extent, &known) || (known >= 0 && known <= TILE_MAX_EXTENT)) return true;
+    if (!tile_is_chosen(c, expr)) return true;
+    return tile_fail(c, BAD_DIMENSION, expr->span, (long long)known, (long long)TILE_MAX_EXTENT), false;
+}
+
+/* Names that only stand in parameters of which something else is wrong: what uses them stays silent. */
+static void bind_lost_dimensions(TileChecker *c, const TileItem *item) {
+    for (size_t i = 0; i < item->params.count; i++) {
+        const TileTypeExpr *type = item->params.items[i].type;
+        for (size_t d = 0; type && d < type->extents.count; d++) {
+            const TileExpr *expr = type->extents.items[d];
+            if (is_new_name(c, expr))
+                tile_scope_push(
+                    c, (TileBound){
+                           .name = expr->name, .meaning = tile_error_meaning(), .span = expr->span, .fixed = true});
+        }
+    }
+}
+
 static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, const TileExpr *expr) {
     tensor->dims[d] = tile_check_integer(c, expr, "a dimension");
     if (!tensor->dims[d]) {
         tensor->dims[d] = tile_sum_integer(&c->sums, 1);
         return;
     }
+    if (!tile_check_dimension(c, tensor->dims[d], expr)) return;
     tile_require_exact(c, tensor->dims[d], expr->span);
     tile_emit_at(c, expr->span);
     TileValue *operands[] = {tensor->value, tile_emit_sum(c, tensor->dims[d])};
@@ -188,6 +210,7 @@ static void check_dimensions(TileChecker *c, const Kernel *kernel) {
             if (is_new_name(c, expr) && bind_dimension(c, kernel, param->tensor, d, expr)) bound[i] |= 1u << d;
         }
     }
+    bind_lost_dimensions(c, kernel->item);
     for (size_t i = 0; i < kernel->params.count; i++) {
         const Param *param = &kernel->params.items[i];
         for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++)

@@ -498,7 +498,9 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
         const TileExportInfo *export = &program->exports.items[i];
         const TileItem *kernel = find_kernel(check->ast, export->kernel);
         if (tile_map_get(&check->wrong, kernel)) continue; /* what is wrong with it was said */
-        TileLowerOptions options = {.bindings = export->bindings.items, .binding_count = export->bindings.count};
+        TileLowerOptions options = {.bindings = export->bindings.items,
+                                    .binding_count = export->bindings.count,
+                                    .places = export->places.items};
         tile_status status = check_instance(check, kernel, &options, false);
         if (status != TILE_OK) result = status;
         if (!renew_arena(check)) return TILE_OUT_OF_MEMORY;

@@ -122,8 +122,8 @@ static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) 
         if (tile_is_error(&here) || (here.constant && !here.bits)) return;
         if (here.constant) continue;
         Rest rest = {sequence, i + 1};
-        tile_join_branches(c, here, (TileBranch){run_rest, &rest}, (TileBranch){run_nothing, NULL}, false,
-                           statement->span);
+        tile_join_branches(c, here, (TileBranch){.run = run_rest, .state = &rest}, (TileBranch){.run = run_nothing},
+                           false, statement->span);
         return;
     }
     if (sequence->value) run_value_statement(c, sequence->value);
@@ -209,6 +209,20 @@ static TileTokenKind plain_operator(TileTokenKind op) {
     }
 }
 
+/* A conversion; for a scalar that a tile is to become, a tile of it. */
+static void propose_fitting(TileChecker *c, TileDiagnostic *d, const TileMeaning *now, const TileMeaning *value,
+                            TileSpan span) {
+    const char *type = tile_scalar_name((TileScalar)now->scalar), *text = tile_bare_text(c, span);
+    TileText extents = {.arena = c->arena};
+    if (value->kind != TILE_MEANING_VALUE) return;
+    if (value->rank == now->rank && value->scalar != now->scalar)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", type, text);
+    if (value->rank || !now->rank) return;
+    for (unsigned i = 0; i < now->rank; i++)
+        tile_text_format(&extents, "%s%s", i ? ", " : "", tile_sum_words(c, now->extent[i]));
+    tile_diagnostic_edit(c->diagnostics, d, span, "full[%s](%s(%s))", tile_text_get(&extents), type, text);
+}
+
 /* The value as the type that the variable was declared with. */
 static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value, TileSpan span) {
     const TileMeaning *now = &var->now;
@@ -222,9 +236,7 @@ static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value,
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name,
                                           tile_meaning_words(c, now), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);
-        if (value->kind == TILE_MEANING_VALUE && value->scalar != now->scalar && value->rank == now->rank)
-            tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", tile_scalar_name((TileScalar)now->scalar),
-                                 tile_bare_text(c, span));
+        propose_fitting(c, d, now, value, span);
         tile_report(c, d);
         return false;
     }

@@ -212,6 +212,20 @@ static bool check_export_name(Lister *l, const TileExportInfo *info) {
     return !why;
 }
 
+/* The setting that is written most like it is proposed. */
+static void fail_setting(TileChecker *c, const TileKernelInfo *kernel, const TileArgumentExpr *setting) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXPORT_SETTING, setting->name_span, kernel->name, setting->name);
+    TileNearest nearest = tile_nearest(setting->name);
+    for (size_t i = 0; i < kernel->generics.count; i++) tile_nearest_try(&nearest, kernel->generics.items[i].name);
+    for (size_t i = 0; i < kernel->tunes.count; i++) tile_nearest_try(&nearest, kernel->tunes.items[i].name);
+    for (size_t i = 0; i < kernel->statics.count; i++) tile_nearest_try(&nearest, kernel->statics.items[i]);
+    for (size_t i = 0; i < kernel->parameters.count; i++)
+        if (kernel->parameters.items[i].is_const) tile_nearest_try(&nearest, kernel->parameters.items[i].name);
+    tile_propose_nearest(c, d, setting->name_span, &nearest);
+    tile_report(c, d);
+}
+
 static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *out) {
     const TileKernelInfo *kernel = find_info(l, out, export->kernel.name);
     const TileItem *item = tile_map_get(&l->ast->named, export->kernel.name);
@@ -229,17 +243,18 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
     for (size_t i = 0; i < export->arguments.count; i++) {
         const char *text = flat_text(l, export->arguments.items[i]->span);
         tile_list_push(l->arena, &info.bindings, tile_binding_read(kernel->generics.items[i].name, text));
+        tile_list_push(l->arena, &info.places, export->arguments.items[i]->span);
         add_to_name(&name, text);
     }
     for (size_t i = 0; i < export->settings.count; i++) {
         const TileArgumentExpr *setting = &export->settings.items[i];
         const char *text = flat_text(l, setting->value->span);
-        if (!tile_kernel_has_setting(kernel, setting->name))
-            return tile_fail(c, EXPORT_SETTING, setting->name_span, kernel->name, setting->name), false;
+        if (!tile_kernel_has_setting(kernel, setting->name)) return fail_setting(c, kernel, setting), false;
         for (size_t k = 0; k < info.bindings.count; k++)
             if (strcmp(info.bindings.items[k].name, setting->name) == 0)
                 return tile_fail(c, GIVEN_TWICE, setting->name_span, setting->name, kernel->name), false;
         tile_list_push(l->arena, &info.bindings, tile_binding_read(setting->name, text));
+        tile_list_push(l->arena, &info.places, setting->value->span);
         add_to_name(&name, tile_arena_format(l->arena, "%s%s", setting->name, text));
     }
     info.name = tile_intern_string(l->ast->names, export->name ? export->name : tile_text_get(&name));

@@ -228,14 +228,28 @@ static bool at_word(const TileParser *parser, const char *word) {
            memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
 }
 
+static bool at_target(const TileParser *parser) {
+    return (at_word(parser, "cpu") || at_word(parser, "gpu")) && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
+}
+
+/* `tune cpu A in {1}, gpu A in {2}`: the second target begins a clause of its own. */
+static void fail_second_target(TileParser *parser, TileSpan comma) {
+    bool behind = tile_parse_span(parser).begin == comma.end;
+    TileDiagnostic *d = tile_parse_fail(parser, "a `tune` before the candidates of another target");
+    tile_diagnostic_edit(parser->diagnostics, d, comma, behind ? " tune " : " tune");
+}
+
 static void parse_tune(TileParser *parser, TileItem *item) {
     TileTune tune = {.span = tile_parse_span(parser)};
-    if ((at_word(parser, "cpu") || at_word(parser, "gpu")) && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME)
-        tune.target = tile_parse_name(parser).name;
+    TileSpan comma;
+    if (at_target(parser)) tune.target = tile_parse_name(parser).name;
     do {
         TileTuneName name = parse_tune_name(parser);
         tile_list_push(parser->arena, &tune.names, name);
-    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+        comma = tile_parse_span(parser);
+        if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
+        if (at_target(parser)) fail_second_target(parser, comma);
+    } while (!parser->panic);
     if (at_word(parser, "where")) {
         tile_parse_advance(parser);
         tune.where = tile_parse_expression(parser);

@@ -118,6 +118,7 @@ typedef struct TileExportInfo {
     const char *kernel;
     TileSpan span;
     TILE_LIST(TileBinding) bindings;
+    TILE_LIST(TileSpan) places; /* of the bindings */
 } TileExportInfo;
 
 typedef struct TileProgramInfo {
@@ -150,7 +151,8 @@ typedef struct TileLowerOptions {
     const char *target;
     const TileBinding *bindings;
     size_t binding_count;
-    bool debug; /* integer division by zero and shifts past the width are assertions */
+    const TileSpan *places; /* of the bindings, where a text of the diagnostics has them; or NULL */
+    bool debug;             /* integer division by zero and shifts past the width are assertions */
 } TileLowerOptions;
 tile_status tile_lower_kernel_for(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
                                   const char *kernel, const TileLowerOptions *options,

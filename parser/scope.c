@@ -64,6 +64,7 @@ void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_FIXED, name.span, name.name);
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
         tile_report(c, d);
+        meaning = tile_error_meaning(); /* what is meant further on is anybody's guess */
     } else if (other && (size_t)(other - c->bounds.items) >= c->scope_start) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, name.span, name.name);
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);

@@ -9,7 +9,7 @@ typedef struct GpuDimension {
     int axis;                          /* of the tile; -1 for an index */
     TileValue *first, *step, *lo, *hi; /* ranges; an index is `first` */
     TileValue *gather;                 /* indices in the registers of the tile */
-    TileValue *extent, *stride;        /* of the tensor */
+    TileValue *stride;                 /* of the tensor */
     TileValue *thread;                 /* bytes that the thread adds: ranges */
     TileValue *per_lane;               /* bytes from one lane to the next: ranges */
 } GpuDimension;
@@ -24,7 +24,6 @@ typedef struct GpuAccess {
     TileValue *mask, *fill; /* NULL where absent */
     TileValue *origin;      /* address without gathers, of lane 0 of each range */
     TileValue *base;        /* the same of the thread's register 0 */
-    TileValue *inside;      /* what must hold whatever the lane: indices; NULL: nothing */
     bool gathers;
 } GpuAccess;
 

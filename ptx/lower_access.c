@@ -44,23 +44,11 @@ static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, uns
     dimension->thread = gpu_binary(gpu, TILE_OP_MUL, index, dimension->per_lane);
 }
 
-static TileValue *is_in_range(Gpu *gpu, TileValue *index, TileValue *extent) {
-    TileValue *zero = gpu_i64(gpu, 0);
-    if (index->type->kind == TILE_TYPE_VECTOR) {
-        zero = tile_build_splat(&gpu->b, zero, index->type);
-        extent = tile_build_splat(&gpu->b, extent, index->type);
-    }
-    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, index, zero), gpu_binary(gpu, TILE_OP_LT, index, extent));
-}
-
-/* An integer index outside makes the whole tile invalid. Its address is then never used. */
+/* Indices and gathers of lanes that are valid lie inside: tile form says so, and nothing is asked again. */
 static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, unsigned *operand, int *axis, int *gathered) {
     GpuDimension *dimension = &access->dimensions[d];
     const TileAttribute *kinds = tile_op_get(access->op, TILE_ATTRIBUTE_ACCESS);
-    *dimension = (GpuDimension){.kind = (TileName)kinds->integers[d],
-                                .axis = -1,
-                                .extent = access->tensor->extent[d],
-                                .stride = access->tensor->stride[d]};
+    *dimension = (GpuDimension){.kind = (TileName)kinds->integers[d], .axis = -1, .stride = access->tensor->stride[d]};
     TileValue *index = tile_op_operand(access->op, *operand);
     if (dimension->kind == TILE_ACCESS_RANGE) {
         dimension->axis = (*axis)++;
@@ -77,7 +65,6 @@ static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, unsigned *op
         return;
     }
     dimension->first = gpu_value(gpu, index);
-    access->inside = gpu_and(gpu, access->inside, is_in_range(gpu, dimension->first, dimension->extent));
 }
 
 void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, const TileLayout *layout,
@@ -156,11 +143,9 @@ static TileValue *next_address(Gpu *gpu, const GpuAccess *access, uint32_t reg, 
 
 /* Lanes of a range are inside of the tensor where lo <= lane < hi; lanes past the tile are past hi. */
 static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
-    TileValue *mask = access->inside;
+    TileValue *mask = NULL;
     for (unsigned d = 0; d < access->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
-        if (dimension->kind == TILE_ACCESS_GATHER)
-            mask = gpu_and(gpu, mask, is_in_range(gpu, gpu_register(gpu, dimension->gather, reg), dimension->extent));
         if (dimension->kind != TILE_ACCESS_RANGE) continue;
         mask = gpu_and(
             gpu, mask,
@@ -192,7 +177,7 @@ static unsigned vector_width(const GpuAccess *access) {
 
 /* Does every lane exist? One answer for the whole block; NULL: certainly. */
 static TileValue *is_inside(Gpu *gpu, const GpuAccess *access) {
-    TileValue *inside = access->inside;
+    TileValue *inside = NULL;
     for (unsigned d = 0; d < access->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
         if (dimension->kind != TILE_ACCESS_RANGE) continue;
@@ -311,7 +296,7 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
     if (tile_type_is_tile(access.type)) {
         value = lower_tile_load(gpu, &access);
     } else {
-        TileValue *mask = gpu_and(gpu, access.inside, access.mask), *fill = access.fill;
+        TileValue *mask = access.mask, *fill = access.fill;
         if (mask && !fill) fill = tile_build_bits(&gpu->b, access.type, 0);
         value = tile_build_load(&gpu->b, access.type, access.base, mask, mask ? fill : NULL, 0);
     }
@@ -387,7 +372,7 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
         return;
     }
     TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
-    TileValue *mask = gpu_and(gpu, first, gpu_and(gpu, access.inside, access.mask));
+    TileValue *mask = gpu_and(gpu, first, access.mask);
     tile_build_store(&gpu->b, value, access.base, mask, 0);
 }
 
@@ -437,7 +422,7 @@ void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
         value = update_tile(gpu, &access, parts, count);
     } else {
         TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
-        TileValue *mask = gpu_and(gpu, first, gpu_and(gpu, access.inside, access.mask));
+        TileValue *mask = gpu_and(gpu, first, access.mask);
         value = update_element(gpu, &access, parts, count, access.base, mask);
         if (op->results[0].first_use) value = gpu_share_scalar(gpu, value, first);
     }

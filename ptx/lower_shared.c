@@ -147,7 +147,7 @@ static TileValue *lies_in_chunks(Copy *copy) {
 /* Is every lane of the tile valid? One answer for the whole block. */
 static TileValue *is_whole(Copy *copy) {
     Gpu *gpu = copy->gpu;
-    TileValue *whole = copy->access.inside;
+    TileValue *whole = NULL;
     for (unsigned a = 0; a < 2; a++) {
         TileValue *extent = gpu_i64(gpu, copy->tile.shape.extent[a]), *zero = gpu_i64(gpu, 0);
         whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, copy->dimension[a]->lo, zero));
@@ -195,7 +195,7 @@ static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *l
                    gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
 }
 
-/* Lanes of a row and column, their address, and what must hold whatever the row. */
+/* Lanes of a row and column, and their addresses. */
 typedef struct Place {
     TileValue *row, *column, *from, *to;
 } Place;
@@ -203,7 +203,7 @@ typedef struct Place {
 /* A chunk of which some lanes are not valid: those of its row that are come first. */
 static void copy_part(Copy *copy, const Place *place) {
     Gpu *gpu = copy->gpu;
-    TileValue *row = gpu_and(gpu, copy->access.inside, is_valid(gpu, copy->dimension[0], place->row));
+    TileValue *row = is_valid(gpu, copy->dimension[0], place->row);
     TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, place->column);
     left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
     left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, CHUNK_BYTES)), gpu_i64(gpu, 0));
@@ -213,7 +213,7 @@ static void copy_part(Copy *copy, const Place *place) {
 
 static void copy_element(Copy *copy, const Place *place) {
     Gpu *gpu = copy->gpu;
-    TileValue *mask = gpu_and(gpu, copy->access.inside, is_valid(gpu, copy->dimension[0], place->row));
+    TileValue *mask = is_valid(gpu, copy->dimension[0], place->row);
     mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], place->column));
     const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
     TileValue *zero = tile_build_bits(&gpu->b, type, 0);

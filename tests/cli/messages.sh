@@ -64,6 +64,38 @@ TEXT
 expect 0 '' python3 read.py
 expect 0 '' "$tilec" check edited.tile
 
+# One array for all files, empty where all is well. Every wrong program: places that lie in their file and agree with the
+# bytes, in the order of the text. (What the edits lead to is looked at by tests/unit/parser/test_errors.c.)
+echo 'const RIGHT = 1' >right.tile
+"$tilec" check --error-format=json right.tile >json 2>&1
+printf '[]\n' >wanted
+expect 0 '' diff wanted json
+"$tilec" help codes | tr -d ' ' >codes
+"$tilec" check "$TILE_SOURCE_DIR"/tests/errors/*.tile --error-format=json >json 2>&1
+cat >read.py <<'TEXT'
+import json
+texts, pages, ends = {}, set(open("codes").read().split()), {}
+found = json.load(open("json"))
+for one in found:
+    assert one["severity"] in ("error", "warning") and one["code"] in pages and one["message"], one
+    for at in [one, *one["notes"], *([one["edit"]] if "edit" in one else [])]:
+        if not at["file"]:
+            assert at in one["notes"], one
+        if at["file"][:1] in ("", "<"): # nowhere, or in the standard library
+            continue
+        text = texts.setdefault(at["file"], open(at["file"], "rb").read())
+        assert 0 <= at["begin"] <= at["end"] <= len(text), one
+        for offset, line, column in (("begin", "line", "column"), ("end", "end_line", "end_column")):
+            before = text[:at[offset]]
+            assert at[line] == before.count(b"\n") + 1, one
+            assert at[column] == len(before[before.rfind(b"\n") + 1:].decode()) + 1, one
+    assert all(note["message"] for note in one["notes"]), one
+    assert ends.get(one["file"], 0) <= one["begin"], one
+    ends[one["file"]] = one["begin"]
+assert len(found) > 500 and sum("edit" in one for one in found) > 100, len(found)
+TEXT
+expect 0 '' python3 read.py
+
 # A launch: whatever is wrong with its arguments, each by itself.
 cat >several.tile <<'TEXT'
 kernel several(x: in f32[N, M], y: out f32[N, M], z: out f32[N, M], s: f32)
@@ -101,7 +133,6 @@ printf 123 >wanted
 expect 0 '' diff wanted shown
 
 # Pages: each code has one, and it is shown without the marks of code.
-"$tilec" help codes | tr -d ' ' >codes
 expect 0 '' grep -qx invalid-store codes
 while read -r code; do expect 0 "$code" "$tilec" help "$code"; done <codes
 expect 0 '    example.tile:' "$tilec" help var-type

@@ -28,12 +28,16 @@ static const char head[] =
 
 static int32_t data[(PROGRAMS + 1) * THREADS];
 
+static uint64_t masked; /* operations of the last run that ran under a mask */
+
 static TileExecution run(const char *body, uint64_t seed, TileText *message) {
+    masked = 0;
     memset(data, 0, sizeof data);
     TileExecutorArgument argument = {
         .tensor = {.data = data, .above = sizeof data, .extent = {(PROGRAMS + 1) * THREADS}, .stride = {sizeof *data}}};
     TileFunc *kernel = read_func(tile_arena_format(executing.arena, head, body), "k");
-    return tile_execute_kernel(kernel, &argument, &(TileExecutorOptions){.seed = seed, .phases = executing.module},
+    return tile_execute_kernel(kernel, &argument,
+                               &(TileExecutorOptions){.seed = seed, .phases = executing.module, .masked = &masked},
                                message);
 }
 
@@ -234,4 +238,32 @@ Test(execute_block, matrices_take_whole_warps_and_aligned_rows) {
                  "a deadlock: not all lanes of the warp come here");
     expect_fault("%m = load_matrix %own : i32\n", "not aligned to 16 bytes");
     expect_fault("store %thread, %own\n%m = load_matrix %shared : i32\n", "a race: ");
+}
+
+/* ---- masks ---- */
+
+static void expect_masked(const char *body, uint64_t wanted) {
+    TileText message = {.arena = executing.arena};
+    cr_expect_eq(run(body, 0, &message), TILE_EXECUTION_DONE, "%s", tile_text_get(&message));
+    cr_expect_eq(masked, wanted, "%s: %llu", body, (unsigned long long)masked);
+}
+
+/* What chooses among threads, the same ones in every block, is no mask of what exists; all else is. */
+Test(execute_block, a_choice_of_threads_is_no_mask) {
+    enum { ALL = PROGRAMS * THREADS };
+    expect_masked("store %thread, %mine\n", 0);
+    expect_masked("store %thread, %mine, %is0 {parts = [mask]}\n", 0);
+    expect_masked("store %thread, %mine, %first {parts = [mask]}\nstore %thread, %own, %is0 {parts = [mask]}\n", 0);
+    expect_masked("%l = const {value = 31} : i64\n%lane = and %t, %l : i64\n%leads = eq %lane, %zero : bool\n"
+                  "store %thread, %mine, %leads {parts = [mask]}\n",
+                  0);
+    expect_masked("%in = lt %t, %x.dim0 : bool\nstore %thread, %mine, %in {parts = [mask]}\n", ALL);
+    expect_masked("%in = lt %block, %x.dim0 : bool\n%both = and %is0, %in : bool\n"
+                  "store %thread, %mine, %both {parts = [mask]}\n",
+                  ALL);
+    expect_masked("%all = lt %t, %row : bool\nstore %thread, %mine, %all {parts = [mask]}\n", ALL);
+    expect_masked("%yes = const {value = true} : bool\nstore %thread, %mine, %yes {parts = [mask]}\n", ALL);
+    expect_masked("%v = load %mine : i32\n%c = convert %v : bool\n%any = or %c, %is0 : bool\n"
+                  "store %thread, %mine, %any {parts = [mask]}\n",
+                  ALL);
 }

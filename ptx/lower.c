@@ -15,27 +15,17 @@
  *                             %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
  *       %0 = thread : i32
  *       %1 = convert %0 : i64
- *       %2 = const {value = 0} : i64
- *       %3 = lt %begin, %x.dim0 : bool
- *       %4 = ge %begin, %2 : bool
- *       %5 = and %4, %3 : bool
- *       %6 = mul %begin, %x.stride0 : i64
- *       %7 = ptr_add %x, %6 : ptr<global>
- *       %8 = const {value = 0.0} : f32
- *       %9 = load %7, %5, %8 {parts = [mask, fill]} : f32
+ *       %2 = mul %begin, %x.stride0 : i64
+ *       %3 = ptr_add %x, %2 : ptr<global>
+ *       %4 = load %3 : f32
  *       %two = const {value = 2.0} : f32
- *       %w = mul %9, %two : f32
+ *       %w = mul %4, %two : f32
  *       barrier
- *       %10 = const {value = 0} : i64
- *       %11 = lt %begin, %x.dim0 : bool
- *       %12 = ge %begin, %10 : bool
- *       %13 = and %12, %11 : bool
- *       %14 = mul %begin, %x.stride0 : i64
- *       %15 = ptr_add %x, %14 : ptr<global>
- *       %16 = const {value = 0} : i64
- *       %17 = eq %1, %16 : bool
- *       %18 = and %17, %13 : bool
- *       store %w, %15, %18 {parts = [mask]}
+ *       %5 = mul %begin, %x.stride0 : i64
+ *       %6 = ptr_add %x, %5 : ptr<global>
+ *       %7 = const {value = 0} : i64
+ *       %8 = eq %1, %7 : bool
+ *       store %w, %6, %8 {parts = [mask]}
  *       barrier
  *       return
  *     }

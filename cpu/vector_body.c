@@ -129,9 +129,48 @@ static void staged_store(TileLanes *lanes, TileValue *value, TileValue *pointer)
     copy_elements(lanes, pointer, buffer, value->type->scalar);
 }
 
+/* The tensor's parameter that the pointer goes back to, and its value; NULL where it is none's, but that of a buffer.
+ */
+static TileParameter *parameter_of(TileValue *pointer, TileValue **root) {
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
+    *root = pointer;
+    bool argument = !pointer->op && !pointer->block->op && pointer->type->space == TILE_SPACE_GLOBAL;
+    return argument ? &pointer->block->func->parameters[pointer->index] : NULL;
+}
+
+/* What has been added to the pointer since, with the same of all lanes. */
+static TileValue *add_common(TileLanes *lanes, TileValue *pointer, TileValue *offsets) {
+    TileBuilder *b = &lanes->builder;
+    TileValue *bytes = NULL;
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD)); pointer = tile_op_operand(add, 0)) {
+        TileValue *more = tile_op_operand(add, 1);
+        bytes = bytes ? tile_build_binary(b, TILE_OP_ADD, bytes, more) : more;
+    }
+    if (!bytes) return offsets;
+    TileValue *common = tile_build_splat(b, tile_build_convert(b, bytes, TILE_I32), offsets->type);
+    return tile_build_binary(b, TILE_OP_ADD, offsets, common);
+}
+
+/* Where all offsets from the tensor's first element fit into 31 bits, lanes of 32 bits have theirs in 32: one
+ * instruction takes twice as many. Sums and products that leave 32 bits on the way come out right. Machines without
+ * predicates take lanes one by one, and their addresses as they are. */
+static void narrow_offsets(TileLanes *lanes, TileScalar scalar, TileValue **pointer, TileValue **offsets) {
+    TileValue *root;
+    if (!lanes->context->target->has_masks || tile_scalar_bytes(scalar) != 4) return;
+    TileParameter *parameter = parameter_of(*pointer, &root);
+    if (!parameter) return;
+    parameter->asked_narrow = true;
+    if (!parameter->facts.narrow) return;
+    parameter->used_narrow = true;
+    TileValue *narrow = add_common(lanes, *pointer, tile_build_convert(&lanes->builder, *offsets, TILE_I32));
+    *offsets = tile_build_convert(&lanes->builder, narrow, TILE_I64);
+    *pointer = root;
+}
+
 static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Address *address, TileValue *mask,
                               TileValue *fill) {
     TileValue *operands[4] = {address->pointer, offsets_of(lanes, address)};
+    narrow_offsets(lanes, type->scalar, &operands[0], &operands[1]);
     int64_t parts[2];
     unsigned count = 2, part_count = 0;
     if (mask) {
@@ -170,6 +209,7 @@ static void emit_load(TileLanes *lanes, TileOp *op) {
 
 static void emit_scatter(TileLanes *lanes, TileValue *value, const Address *address, TileValue *mask) {
     TileValue *operands[4] = {value, address->pointer, offsets_of(lanes, address), mask};
+    narrow_offsets(lanes, value->type->scalar, &operands[1], &operands[2]);
     int64_t part = TILE_PARTS_MASK;
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part};
     tile_build_op(&lanes->builder, TILE_OP_SCATTER, operands, mask ? 4 : 3, &attribute, mask ? 1 : 0, NULL, 0);

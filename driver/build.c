@@ -151,13 +151,13 @@ static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *
 
 /* ---- code from the disk ---- */
 
-static void keep(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature, const TileCodeKey *key,
-                 const BuiltCode *built) {
+static void keep(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
+                 const TileImageRequest *request, const TileCodeKey *key, const BuiltCode *built) {
     TileCached cached = {.phases = tile_image_list_phases(unit, kernel, unit->arena, built->code.phase_count),
                          .phase_count = built->code.phase_count,
                          .code = unit->code.data,
                          .code_bytes = unit->code.size};
-    tile_cached_put(unit, key, signature, &built->code, &cached);
+    tile_cached_put(unit, key, signature, request, &built->code, &cached);
 }
 
 static tile_status load_cached(TileUnit *unit, const TileCached *cached, const TileImageSignature *signature,
@@ -176,9 +176,10 @@ static tile_status load_cached(TileUnit *unit, const TileCached *cached, const T
 }
 
 /* False where it has to be compiled, also because what the cache has cannot be loaded. */
-static bool restore(TileUnit *unit, const TileImageSignature *signature, const TileCodeKey *key, BuiltCode *built) {
+static bool restore(TileUnit *unit, const TileImageSignature *signature, const TileImageRequest *request,
+                    const TileCodeKey *key, BuiltCode *built) {
     TileCached cached;
-    if (!tile_cached_get(unit, key, signature, &cached)) return false;
+    if (!tile_cached_get(unit, key, signature, request, &cached)) return false;
     bool good = load_cached(unit, &cached, signature, built) == TILE_OK;
     tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
     if (good) return true;
@@ -326,13 +327,13 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     /* The cache knows nothing of what passes of other projects do. */
     bool kept = input->compiler->cache && !input->compiler->passes.count && !executed && !is_foreign(unit) &&
                 !unit->verify && tile_cached_key(unit, kernel, signature, request, &key);
-    if (kept && restore(unit, signature, &key, built)) return TILE_OK;
+    if (kept && restore(unit, signature, request, &key, built)) return TILE_OK;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
     TileExplanation *explanation = input->compiler->explanation;
     if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
     if (executed) return build_executed(unit, kernel, built);
     TILE_TRY(is_gpu(unit) ? build_gpu(unit, kernel, built) : build_native(unit, kernel, signature, request, built));
-    if (kept) keep(unit, kernel, signature, &key, built);
+    if (kept) keep(unit, kernel, signature, request, &key, built);
     return TILE_OK;
 }
 

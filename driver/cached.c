@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/image.h"
 #include "lang/text.h"
 #include "launch/image_bytes.h"
 
@@ -72,9 +73,37 @@ bool tile_cached_key(TileUnit *unit, const TileFunc *kernel, const TileImageSign
     tile_sha256_add(&hash, &signature->overlap, sizeof signature->overlap);
     tile_sha256_add(&hash, request->generics, signature->generic_count * sizeof *request->generics);
     tile_sha256_add(&hash, request->statics, signature->static_count * sizeof *request->statics);
-    tile_sha256_add(&hash, request->facts, signature->parameter_count * sizeof *request->facts);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        bool likely = tile_image_tells_nothing(request->facts[i]);
+        tile_sha256_add(&hash, &likely, sizeof likely);
+    }
     tile_sha256_end(&hash, key->digest);
     return true;
+}
+
+/* ---- which code ----
+ *
+ * What an instance's code asked of the facts is known when it has been compiled. So a file under the instance's key has
+ * what was asked so far, and code lies under that and the answers: arguments that differ by what no code asked for have
+ * the same code. */
+
+enum { MOST_QUESTIONS = 16 };
+
+typedef struct Questions {
+    uint64_t asked[MOST_QUESTIONS][TILE_MAX_PARAMETERS]; /* what came last first */
+    uint32_t count;
+} Questions;
+
+static void key_of_code(const TileCodeKey *instance, const TileImageSignature *signature, const uint64_t *asked,
+                        const TileImageRequest *request, TileCodeKey *key) {
+    TileSha256 hash;
+    tile_sha256_begin(&hash);
+    tile_sha256_add(&hash, instance->digest, sizeof instance->digest);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) {
+        uint64_t words[] = {asked[i], request->facts[i] & asked[i]};
+        tile_sha256_add(&hash, words, sizeof words);
+    }
+    tile_sha256_end(&hash, key->digest);
 }
 
 /* ---- bytes ---- */
@@ -88,7 +117,7 @@ static void put_bytes(TileText *bytes, const void *data, size_t size) {
     tile_text_add_bytes(bytes, data, size);
 }
 
-void tile_cached_put(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature,
+static void put_code(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature,
                      const TileImageCode *code, const TileCached *cached) {
     TileImageVariant variant = {
         .code = *code, .label = "", .statics = TILE_NEW_ARRAY(unit->arena, int64_t, TILE_MAX_STATICS)};
@@ -130,8 +159,52 @@ static const void *get_bytes(Bytes *bytes, size_t *size) {
     return data;
 }
 
+/* A row of words for each set of questions, with the number of parameters before them. */
+static void get_questions(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
+                          Questions *questions) {
+    size_t size = 0;
+    free(unit->cached);
+    unit->cached = tile_code_cache_get(unit->input->compiler->cache, instance, &size);
+    const unsigned char *data = unit->cached;
+    Bytes bytes = {data, data ? data + size : NULL, !data};
+    for (questions->count = 0; questions->count < MOST_QUESTIONS; questions->count++) {
+        bytes.damaged |= get_number(&bytes) != signature->parameter_count;
+        for (uint32_t i = 0; i < signature->parameter_count; i++)
+            questions->asked[questions->count][i] = get_number(&bytes);
+        if (bytes.damaged) return; /* the end, too */
+    }
+}
+
+static void put_questions(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
+                          const uint64_t *asked) {
+    Questions questions;
+    TileText bytes = {.arena = unit->arena};
+    size_t row = signature->parameter_count * sizeof *asked;
+    get_questions(unit, instance, signature, &questions);
+    for (uint32_t q = 0; q < questions.count; q++)
+        if (memcmp(questions.asked[q], asked, row) == 0) return;
+    for (uint32_t q = 0; q <= questions.count && q < MOST_QUESTIONS; q++) {
+        const uint64_t *words = q ? questions.asked[q - 1] : asked;
+        put_number(&bytes, signature->parameter_count);
+        for (uint32_t i = 0; i < signature->parameter_count; i++) put_number(&bytes, words[i]);
+    }
+    const char *label =
+        tile_arena_format(unit->arena, "%s %s, what its code asks", signature->name, unit->input->target->name);
+    tile_code_cache_put(unit->input->compiler->cache, instance, label, bytes.text, bytes.length);
+}
+
+void tile_cached_put(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
+                     const TileImageRequest *request, const TileImageCode *code, const TileCached *cached) {
+    uint64_t asked[TILE_MAX_PARAMETERS];
+    TileCodeKey key;
+    for (uint32_t i = 0; i < signature->parameter_count; i++) asked[i] = code->asked[i] | code->need[i];
+    key_of_code(instance, signature, asked, request, &key);
+    put_code(unit, &key, signature, code, cached);
+    put_questions(unit, instance, signature, asked);
+}
+
 /* The checksum was right: bytes that do not fit are a mistake of ours, and then code is compiled. */
-bool tile_cached_get(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature, TileCached *cached) {
+static bool get_code(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature, TileCached *cached) {
     size_t size = 0, length;
     free(unit->cached);
     unit->cached = tile_code_cache_get(unit->input->compiler->cache, key, &size);
@@ -152,6 +225,18 @@ bool tile_cached_get(TileUnit *unit, const TileCodeKey *key, const TileImageSign
     cached->image = get_bytes(&bytes, &cached->image_bytes);
     cached->code = get_bytes(&bytes, &cached->code_bytes);
     return !bytes.damaged && bytes.at == bytes.end;
+}
+
+bool tile_cached_get(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
+                     const TileImageRequest *request, TileCached *cached) {
+    Questions questions;
+    TileCodeKey key;
+    get_questions(unit, instance, signature, &questions);
+    for (uint32_t q = 0; q < questions.count; q++) {
+        key_of_code(instance, signature, questions.asked[q], request, &key);
+        if (get_code(unit, &key, signature, cached)) return true;
+    }
+    return false;
 }
 
 tile_status tile_cached_read(const TileCached *cached, TileArena *arena, const TilePhaseEntry *entries,

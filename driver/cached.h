@@ -6,8 +6,8 @@
 #include "driver/unit.h"
 #include "launch/cuda.h"
 
-/* Names what is about to be compiled: the kernel's tile form, what may be assumed of its arguments, the target, this
- * compiler. False where the compiler does not know itself. */
+/* Names what is about to be compiled but for what may be assumed of its arguments: the kernel's tile form, the target,
+ * this compiler. False where the compiler does not know itself. */
 bool tile_cached_key(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
                      const TileImageRequest *request, TileCodeKey *key);
 
@@ -19,11 +19,12 @@ typedef struct TileCached {
     size_t image_bytes, code_bytes;
 } TileCached;
 
-/* Lies in the unit's memory. False where the cache has none. */
-bool tile_cached_get(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature, TileCached *cached);
+/* Code for the request, of the instance with this key. Lies in the unit's memory. False where the cache has none. */
+bool tile_cached_get(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
+                     const TileImageRequest *request, TileCached *cached);
 /* Of `cached` the phases and the code count. */
-void tile_cached_put(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature,
-                     const TileImageCode *code, const TileCached *cached);
+void tile_cached_put(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
+                     const TileImageRequest *request, const TileImageCode *code, const TileCached *cached);
 /* From what tile_cached_get gave, with the phases' entries. TILE_INTERNAL where it is none. */
 tile_status tile_cached_read(const TileCached *cached, TileArena *arena, const TilePhaseEntry *entries,
                              const TileImageSignature *signature, TileImageCode *code);

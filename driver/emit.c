@@ -53,7 +53,7 @@ static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *s
         const TileType *type = kernel->body.arguments[i]->type;
         int number = tile_image_parameter(signature, kernel->parameters[i].name);
         if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
-        request->facts[number] = tile_guard_align(64);
+        request->facts[number] = tile_guard_align(64) | TILE_GUARD_NARROW;
         if (type->rank) request->facts[number] |= tile_guard_dimension(type->rank - 1u, TILE_GUARD_STRIDE_UNIT);
     }
 }

@@ -9,6 +9,8 @@ static uint64_t stride_bits(const TileType *type, int64_t stride) {
     return stride == (int64_t)tile_scalar_bytes(type->scalar) ? TILE_GUARD_STRIDE_UNIT : 0;
 }
 
+bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE_GUARD_NARROW); }
+
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request) {
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
@@ -17,8 +19,9 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
         TileTensorFacts *facts = &kernel->parameters[i].facts;
         uint64_t granted = request->facts[number];
         kernel->parameters[i].noalias = !(signature->overlap >> number & 1) || (granted & TILE_GUARD_DISJOINT);
-        /* Where nothing at all is told anything may come, mostly what is contiguous. */
-        if (!granted && type->rank) kernel->parameters[i].likely_stride = 1u << (type->rank - 1);
+        facts->narrow = granted & TILE_GUARD_NARROW;
+        if (tile_image_tells_nothing(granted) && type->rank)
+            kernel->parameters[i].likely_stride = 1u << (type->rank - 1);
         for (unsigned align = 2; align <= 128; align *= 2)
             if (granted & tile_guard_align(align)) facts->align = align;
         for (unsigned k = 0; k < type->rank; k++) {
@@ -34,7 +37,7 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
 
 /* `granted` is the kernel's parameter, `used` it or the same one of a phase. */
 static uint64_t used_bits(const TileType *type, const TileParameter *granted, const TileParameter *used) {
-    uint64_t bits = tile_guard_align(used->used_align);
+    uint64_t bits = tile_guard_align(used->used_align) | (used->used_narrow ? TILE_GUARD_NARROW : 0);
     for (unsigned k = 0; k < type->rank; k++)
         if (used->used_stride >> k & 1)
             bits |= tile_guard_dimension(k, (unsigned)stride_bits(type, granted->facts.stride[k]));
@@ -43,7 +46,7 @@ static uint64_t used_bits(const TileType *type, const TileParameter *granted, co
 
 /* Every alignment up to the one asked for makes a difference: the widest that is known is used. */
 static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
-    uint64_t bits = 0;
+    uint64_t bits = asked->asked_narrow ? TILE_GUARD_NARROW : 0;
     for (unsigned align = 2; align <= asked->asked_align; align *= 2) bits |= tile_guard_align(align);
     for (unsigned k = 0; k < type->rank; k++)
         if (asked->asked_stride >> k & 1)

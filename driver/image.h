@@ -27,6 +27,8 @@ int tile_image_parameter(const TileImageSignature *signature, const char *name);
 /* Tells the parameters of the kernel what may be taken for granted: the request's facts, and that what is written
  * shares no memory with anything else, which the launcher checks. */
 void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request);
+/* Do such facts say nothing of what lies where? Then anything may come, and mostly what is contiguous. */
+bool tile_image_tells_nothing(uint64_t facts);
 /* What the functions of the module relied on. */
 void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
                         TileImageCode *code);

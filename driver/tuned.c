@@ -56,22 +56,37 @@ static const char *cpu_model(TileArena *arena) {
     return model ? tile_tuning_clean(arena, model) : "CPU";
 }
 
-/* The machine that code for the target would run on here; NULL where none can. */
-static const char *device_of(TileArena *arena, const TileTarget *target) {
+/* The machine that code for the target would run on here, of several GPUs the one with this number; NULL where none
+ * can. */
+static const char *device_of(TileArena *arena, const TileTarget *target, int number) {
     char model[128];
     if (tile_target_obstacle(target)) return NULL;
     if (target->kind == TILE_TARGET_CPU)
         return tile_arena_format(arena, "%s, %s, %d threads", target->name, cpu_model(arena),
                                  tile_thread_pool_size(NULL));
-    if (!tile_cuda_device_name(0, model, sizeof model)) return NULL;
+    if (!tile_cuda_device_name(number, model, sizeof model)) return NULL;
     return tile_arena_format(arena, "%s, %s", target->name, tile_tuning_clean(arena, model));
 }
 
-/* "avx512, *" is any that runs such code. */
-static bool is_device(const char *row, const TileTarget *target, const char *here) {
+/* Those of this machine. */
+typedef struct Devices {
+    const char *names[TILE_CUDA_MOST_DEVICES];
+    int count;
+} Devices;
+
+static void find_devices(TileArena *arena, const TileTarget *target, Devices *devices) {
+    int most = target->kind == TILE_TARGET_GPU ? TILE_CUDA_MOST_DEVICES : 1;
+    for (devices->count = 0; devices->count < most; devices->count++)
+        if (!(devices->names[devices->count] = device_of(arena, target, devices->count))) return;
+}
+
+/* A set of numbers. "avx512, *" is any that runs such code. */
+static uint64_t devices_of(const char *row, const TileTarget *target, const Devices *here) {
     size_t length = strlen(target->name);
-    if (strncmp(row, target->name, length) == 0 && strcmp(row + length, ", *") == 0) return true;
-    return here && strcmp(row, here) == 0;
+    uint64_t found = 0;
+    if (strncmp(row, target->name, length) == 0 && strcmp(row + length, ", *") == 0) return UINT64_MAX;
+    for (int i = 0; i < here->count; i++) found |= (uint64_t)(strcmp(row, here->names[i]) == 0) << i;
+    return found;
 }
 
 /* ---- sizes ---- */
@@ -280,16 +295,16 @@ static bool is_point(TileUnit *unit, const TileKernelInfo *kernel, const TileIma
 }
 
 static void add_rows(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,
-                     const TileTuning *tuning, const char *file, const char *device, bool pinned,
+                     const TileTuning *tuning, const char *file, const Devices *here, bool pinned,
                      TileTunedKernel *tuned) {
     const TileInput *input = unit->input;
     const char *space = space_of(unit->arena, kernel, input->target);
     if (!space || signature->refused || decided_name(input, kernel)) return;
     for (size_t i = 0; i < tuning->rows.count; i++) {
         const TileTuningRow *given = &tuning->rows.items[i];
-        TileTunedRow row = {.file = file, .pinned = pinned || given->pinned};
-        if (strcmp(given->kernel, kernel->item->name) != 0 || strcmp(given->space, space) != 0 ||
-            !is_device(given->device, input->target, device))
+        TileTunedRow row = {
+            .file = file, .pinned = pinned || given->pinned, .devices = devices_of(given->device, input->target, here)};
+        if (strcmp(given->kernel, kernel->item->name) != 0 || strcmp(given->space, space) != 0 || !row.devices)
             continue;
         if (read_instance(input, kernel, signature, given, &row) &&
             read_sizes(input->arena, tuned, given->shape, &row) &&
@@ -354,14 +369,15 @@ static tile_status load_guarded(TileUnit *unit, const TileProgramInfo *program) 
     if (named) TILE_TRY(read_named(unit, named, &sources));
     read_own(unit, &sources);
     if (!sources.own.rows.count && !sources.named.rows.count) return TILE_OK;
-    const char *device = device_of(unit->arena, input->target);
+    Devices here;
+    find_devices(unit->arena, input->target, &here);
     TileTunedKernel *tuned = TILE_NEW_ARRAY(input->arena, TileTunedKernel, program->kernels.count);
     size_t found = 0;
     for (size_t i = 0; i < program->kernels.count; i++) {
         const TileKernelInfo *kernel = &program->kernels.items[i];
         find_sizes(&input->signatures[i], &tuned[i]);
-        add_rows(unit, kernel, &input->signatures[i], &sources.named, sources.named_path, device, true, &tuned[i]);
-        add_rows(unit, kernel, &input->signatures[i], &sources.own, sources.own_path, device, false, &tuned[i]);
+        add_rows(unit, kernel, &input->signatures[i], &sources.named, sources.named_path, &here, true, &tuned[i]);
+        add_rows(unit, kernel, &input->signatures[i], &sources.own, sources.own_path, &here, false, &tuned[i]);
         sort_rows(input->arena, &tuned[i]);
         found += tuned[i].rows.count;
     }
@@ -379,8 +395,8 @@ tile_status tile_tuned_load(TileUnit *unit, const TileProgramInfo *program) {
 /* ---- choosing ---- */
 
 static bool fits(const TileTunedRow *row, const TileImageSignature *signature, const TileImageRequest *request,
-                 const uint8_t *sizes, uint32_t size_count) {
-    uint64_t differ = 0;
+                 const uint8_t *sizes, uint32_t size_count, int device) {
+    uint64_t differ = !(row->devices >> device & 1);
     for (uint32_t i = 0; i < signature->generic_count; i++) differ |= row->generics[i] ^ request->generics[i];
     for (uint32_t i = 0; i < signature->static_count; i++) differ |= (uint64_t)(row->statics[i] ^ request->statics[i]);
     for (uint32_t i = 0; i < size_count; i++) differ |= row->sizes[i] ^ sizes[i];
@@ -397,9 +413,11 @@ uint32_t tile_tuned_choose(void *state, uint32_t kernel, const TileImageRequest 
     const TileTunedKernel *tuned = &input->tuned[kernel];
     uint8_t sizes[TILE_MAX_TUNED_SIZES];
     if (!tuned->rows.count) return 0;
+    int device = tile_views_device(&input->signatures[kernel], views);
+    if (device < 0 || device >= TILE_CUDA_MOST_DEVICES) return 0; /* the launch says what is wrong */
     read_powers(tuned, views, sizes);
     for (size_t i = 0; i < tuned->rows.count; i++)
-        if (fits(&tuned->rows.items[i], &input->signatures[kernel], request, sizes, tuned->size_count))
+        if (fits(&tuned->rows.items[i], &input->signatures[kernel], request, sizes, tuned->size_count, device))
             return (uint32_t)i + 1;
     return 0;
 }
@@ -472,7 +490,7 @@ static tile_status find_space(TileUnit *unit, void *state) {
     find_sizes(signature, &tuned);
     read_powers(&tuned, question->views, sizes);
     TileTuningRow *key = &question->space->key;
-    const char *device = device_of(question->arena, input->target);
+    const char *device = device_of(question->arena, input->target, tile_views_device(signature, question->views));
     *key = (TileTuningRow){.kernel = tile_arena_string(question->arena, kernel->item->name, strlen(kernel->item->name)),
                            .space = space,
                            .instance = instance_of(question->arena, input, kernel, signature,

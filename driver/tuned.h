@@ -17,6 +17,7 @@ typedef struct TileTunedRow {
     const TileBinding *constants;
     size_t constant_count;
     const char *file; /* where it stands */
+    uint64_t devices; /* a set of the numbers of those that it is for */
     bool pinned;
 } TileTunedRow;
 

@@ -226,6 +226,18 @@ static bool disagree(TileExecutor *e, unsigned parameter, const char *what, unsi
                           what, dimension, parameter_name(e, parameter), (long long)is, (long long)assumed);
 }
 
+/* Do all elements begin less than 2**31 bytes behind the first, and none before it? */
+static bool is_narrow(const TileExecutorTensor *tensor, unsigned rank) {
+    __int128 last = 0;
+    bool forwards = true, empty = false;
+    for (unsigned d = 0; d < rank; d++) {
+        empty |= tensor->extent[d] == 0;
+        forwards &= tensor->extent[d] < 2 || tensor->stride[d] >= 0;
+        if (tensor->extent[d] > 1) last += (__int128)(tensor->extent[d] - 1) * tensor->stride[d];
+    }
+    return empty || (forwards && last <= INT32_MAX);
+}
+
 /* What a specialised function relies on has to hold; but a stride that is only multiplied by 0 is any number. */
 static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor, unsigned rank) {
     const TileParameter *used = &e->func->parameters[parameter];
@@ -236,6 +248,11 @@ static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorT
         return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT,
                               "tensor %s is not aligned to %u bytes as the function assumes",
                               parameter_name(e, parameter), used->used_align);
+    if (used->used_narrow && !is_narrow(tensor, rank))
+        return tile_exec_stop(
+            e, NULL, TILE_EXECUTION_FAULT,
+            "tensor %s reaches 2**31 bytes or before its first element, other than the function assumes",
+            parameter_name(e, parameter));
     for (unsigned d = 0; d < rank; d++) {
         bool strides = !empty && tensor->extent[d] > 1 && (used->used_stride >> d & 1u);
         if (strides && facts->stride[d] != tensor->stride[d])

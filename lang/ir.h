@@ -179,6 +179,7 @@ typedef struct TileTensorFacts {
     /* A power of two that divides the extent, TILE_UNKNOWN where none is known; machine form has that of an extent at
      * the number's own parameter, in the first place. */
     int64_t multiple[TILE_MAX_TENSOR_RANK];
+    bool narrow; /* every element begins less than 2**31 bytes behind the first one, and none before it */
 } TileTensorFacts;
 #define TILE_UNKNOWN INT64_MIN
 
@@ -192,6 +193,7 @@ typedef struct TileParameter {
     /* Tensors of which nothing is known: dimensions that may well be contiguous. Machine form has at a number what it
      * may well be: code for that is worth having, besides that for all others. 0: nothing. */
     uint32_t likely_stride, likely;
+    bool used_narrow, asked_narrow;
     bool noalias;  /* machine form: no other parameter reaches this memory */
     bool readonly; /* machine form: never written through */
 } TileParameter;

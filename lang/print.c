@@ -223,6 +223,12 @@ static void print_number_fact(List *list, const char *name, int64_t number) {
     tile_text_format(list->text, "%s = %lld", name, (long long)number);
 }
 
+static void print_word_fact(List *list, const char *word, bool holds) {
+    if (!holds) return;
+    next_fact(list);
+    tile_text_add(list->text, word);
+}
+
 static void print_dimension_facts(List *list, const char *name, const int64_t *values) {
     for (int i = 0; i < TILE_MAX_TENSOR_RANK; i++) {
         if (values[i] == TILE_UNKNOWN) continue;
@@ -246,14 +252,11 @@ static void print_facts(TileText *text, const TileParameter *parameter) {
     if (parameter->asked_multiple) print_number_fact(&list, "asked_multiple", parameter->asked_multiple);
     if (parameter->likely_stride) print_number_fact(&list, "likely_stride", parameter->likely_stride);
     if (parameter->likely) print_number_fact(&list, "likely", parameter->likely);
-    if (parameter->noalias) {
-        next_fact(&list);
-        tile_text_add(text, "noalias");
-    }
-    if (parameter->readonly) {
-        next_fact(&list);
-        tile_text_add(text, "readonly");
-    }
+    print_word_fact(&list, "narrow", parameter->facts.narrow);
+    print_word_fact(&list, "used_narrow", parameter->used_narrow);
+    print_word_fact(&list, "asked_narrow", parameter->asked_narrow);
+    print_word_fact(&list, "noalias", parameter->noalias);
+    print_word_fact(&list, "readonly", parameter->readonly);
     if (list.started) tile_text_add(text, "}");
 }
 

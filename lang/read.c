@@ -579,7 +579,13 @@ static bool read_number_fact(Reader *r, const Token *name, const char *word, uin
 
 static void read_fact(Reader *r, TileParameter *parameter) {
     Token name = r->token;
-    if (accept_word(r, "noalias")) {
+    if (accept_word(r, "narrow")) {
+        parameter->facts.narrow = true;
+    } else if (accept_word(r, "used_narrow")) {
+        parameter->used_narrow = true;
+    } else if (accept_word(r, "asked_narrow")) {
+        parameter->asked_narrow = true;
+    } else if (accept_word(r, "noalias")) {
         parameter->noalias = true;
     } else if (accept_word(r, "readonly")) {
         parameter->readonly = true;

@@ -403,3 +403,9 @@ tile_status tile_arguments_read(const TileImageSignature *signature, const TileA
     TILE_TRY(found);
     return signature->gpu && !partial ? check_one_device(&reader, views) : TILE_OK;
 }
+
+int tile_views_device(const TileImageSignature *signature, const TileView *views) {
+    for (uint32_t i = 0; signature->gpu && i < signature->parameter_count; i++)
+        if (views[i].tensor) return views[i].device;
+    return 0;
+}

@@ -24,6 +24,9 @@ typedef struct TileView {
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
                                 bool partial, TileView *views, TileImageRequest *request, TileError *error);
 
+/* The number of the GPU that the tensors lie on; 0 for a kernel of CPUs, and where there are none. */
+int tile_views_device(const TileImageSignature *signature, const TileView *views);
+
 /* A scalar's bits in its own type, low bytes first. */
 uint64_t tile_scalar_slot(TileHostType type, uint64_t value);
 

@@ -60,6 +60,7 @@ int tile_cuda_capability(int device);
 bool tile_cuda_runs(int device, uint32_t capability, bool alone);
 /* Can what is assembled for the capability run on every device that there is? */
 bool tile_cuda_all_run(uint32_t capability);
+enum { TILE_CUDA_MOST_DEVICES = 64 }; /* those with higher numbers are not used */
 /* "NVIDIA H200"; false where there is none. */
 bool tile_cuda_device_name(int device, char *name, size_t size);
 /* NULL: the driver is there and has a device. Else why not; static. */

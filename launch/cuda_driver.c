@@ -48,14 +48,14 @@ static const struct {
     {"cuGetErrorString", offsetof(TileCudaDriver, error_text)},
 };
 
-enum { MOST_DEVICES = 64, CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, LEAST_VERSION = 12000 };
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, LEAST_VERSION = 12000 };
 
 /* Set once and never changed, but for the primary contexts, each of which is retained when it is first needed, and then
  * for good: a process has one driver. */
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static TileCudaDriver driver;
-static int device_count, driver_version, handles[MOST_DEVICES];
-static void *primary[MOST_DEVICES];
+static int device_count, driver_version, handles[TILE_CUDA_MOST_DEVICES];
+static void *primary[TILE_CUDA_MOST_DEVICES];
 static pthread_mutex_t primary_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char obstacle[256];
 
@@ -86,7 +86,7 @@ static const char *name_of(int result) {
 static void start_driver(void) {
     int result = driver.init(0);
     if (result == TILE_CUDA_SUCCESS) result = driver.device_count(&device_count);
-    if (device_count > MOST_DEVICES) device_count = MOST_DEVICES;
+    if (device_count > TILE_CUDA_MOST_DEVICES) device_count = TILE_CUDA_MOST_DEVICES;
     for (int i = 0; i < device_count && result == TILE_CUDA_SUCCESS; i++) result = driver.device_get(&handles[i], i);
     if (result != TILE_CUDA_SUCCESS)
         snprintf(obstacle, sizeof obstacle, "the CUDA driver does not start: %s; may this process use the GPU?",
@@ -130,8 +130,8 @@ int tile_cuda_capability(int device) {
 
 /* Asked for once each: what is known is kept. */
 static int known_capability(int device) {
-    static _Atomic int known[MOST_DEVICES];
-    if (device < 0 || device >= MOST_DEVICES) return 0;
+    static _Atomic int known[TILE_CUDA_MOST_DEVICES];
+    if (device < 0 || device >= TILE_CUDA_MOST_DEVICES) return 0;
     int capability = atomic_load_explicit(&known[device], memory_order_relaxed);
     if (capability) return capability;
     capability = tile_cuda_capability(device);

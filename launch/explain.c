@@ -25,7 +25,7 @@ static void separate(TileExplanation *text, size_t begin, const char *by) {
     if (text->length > begin) say(text, "%s", by);
 }
 
-static unsigned alignment(uint64_t word) { return (unsigned)(word & 127) + 1; }
+static unsigned alignment(uint64_t word) { return (unsigned)(word & TILE_GUARD_ALIGN) + 1; }
 
 static void say_static(TileExplanation *text, const TileImageSignature *signature, uint32_t index, int64_t value) {
     const TileImageStatic *fixed = &signature->statics[index];
@@ -57,8 +57,12 @@ static unsigned multiple_in(const TileImageParameter *parameter, unsigned axis, 
 
 static void say_facts(TileExplanation *text, const TileImageParameter *parameter, uint64_t bits) {
     size_t begin = text->length;
-    uint64_t align = bits & 127;
+    uint64_t align = bits & TILE_GUARD_ALIGN;
     if (align) say(text, "aligned to %u bytes", 2u << (63 - __builtin_clzll(align)));
+    if (bits & TILE_GUARD_NARROW) {
+        separate(text, begin, ", ");
+        say(text, "offsets below 2**31");
+    }
     if (bits & TILE_GUARD_DISJOINT) {
         separate(text, begin, ", ");
         say(text, "memory of its own");
@@ -110,10 +114,20 @@ static void explain_types(TileExplanation *text, size_t begin, const TileImageSi
 
 static void explain_tensor(TileExplanation *text, size_t begin, const TileImageParameter *parameter,
                            const TileView *view, uint64_t broken, uint64_t missed) {
-    if (broken & 127) {
+    if (broken & TILE_GUARD_ALIGN) {
         separate(text, begin, "; ");
         say(text, "%s: the address is a multiple of %u bytes, and the code relies on %u", parameter->name,
-            alignment(view->word), 2u << (63 - __builtin_clzll(broken & 127)));
+            alignment(view->word), 2u << (63 - __builtin_clzll(broken & TILE_GUARD_ALIGN)));
+    }
+    if (broken & TILE_GUARD_NARROW) {
+        uint64_t first = (uint64_t)(uintptr_t)view->data;
+        separate(text, begin, "; ");
+        if (view->low < first)
+            say(text, "%s: elements lie before the first one, and the code relies on offsets below 2**31",
+                parameter->name);
+        else
+            say(text, "%s: offsets reach %" PRIu64 " bytes, and the code relies on less than 2**31", parameter->name,
+                view->high - first);
     }
     for (unsigned k = 0; k < parameter->rank; k++) {
         bool unit = broken & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT);

@@ -1,6 +1,7 @@
 /* The facts about a tensor that code may rely on, as one 64-bit word.
  *
  *   bits 0-6    alignment of the base as a unary code: bit k is set where it is a multiple of 2 << k
+ *   bit 7       every element begins less than 2**31 bytes behind the first one, and none before it
  *   bit 8       it shares no memory with another argument; looked at only where the kernel allows that it does
  *   from bit 16 four bits for each dimension, of which two are in use: stride 0, stride of one element
  *   from bit 48 four bits for each of the last four dimensions: the extent is a multiple of 2, 4, 8, 16
@@ -13,6 +14,8 @@
 enum {
     TILE_GUARD_STRIDE_ZERO = 1,
     TILE_GUARD_STRIDE_UNIT = 2,
+    TILE_GUARD_ALIGN = 127,
+    TILE_GUARD_NARROW = 128,
     TILE_GUARD_DISJOINT = 256,
     TILE_GUARD_DIMENSIONS = 16,
     TILE_GUARD_EXTENTS = 48,
@@ -53,14 +56,16 @@ static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned rank
 }
 
 /* Fills in the view's facts: `word` has all that hold, `offer` the part that a new variant is told of: the alignment,
- * what divides the extents, and of each stride that matters whether it is zero or one element. The last dimension
- * counts as contiguous where it does not matter. */
+ * whether offsets fit into 31 bits, what divides the extents, and of each stride that matters whether it is zero or one
+ * element. The last dimension counts as contiguous where it does not matter. */
 static inline void tile_guard_finish(TileView *view, uint64_t word, uint64_t offer) {
-    uint64_t address = (uint64_t)(uintptr_t)view->data | 128, align = ((address & -address) - 1) & 127;
+    uint64_t first = (uint64_t)(uintptr_t)view->data, address = first | 128;
+    uint64_t align = ((address & -address) - 1) & TILE_GUARD_ALIGN;
+    uint64_t narrow = (uint64_t)((view->low == first) & (view->high - view->low <= UINT64_C(1) << 31)) << 7;
     unsigned last = view->rank - 1u;
     if (view->rank && view->extent[last] < 2) offer |= tile_guard_dimension(last, TILE_GUARD_STRIDE_UNIT);
-    view->word = word | align;
-    view->offer = offer | align;
+    view->word = word | align | narrow;
+    view->offer = offer | align | narrow;
 }
 
 static inline void tile_guard_read(TileView *view) {

@@ -46,13 +46,6 @@ static bool keeps_need(const TileImageVariant *variant, const TileImageSignature
            memcmp(variant->statics, request->statics, signature->static_count * sizeof *request->statics) == 0;
 }
 
-/* The number of the GPU that the tensors lie on. */
-static int device_of(const TileImageSignature *signature, const TileView *views) {
-    for (uint32_t i = 0; i < signature->parameter_count; i++)
-        if (views[i].tensor) return views[i].device;
-    return 0;
-}
-
 static bool can_run(const TileImageVariant *variant, int device) {
     const TileImageBinary *binary = variant->binary;
     return !binary || tile_cuda_runs(device, binary->capability, binary->alone);
@@ -70,7 +63,7 @@ static tile_status refuse_gpu(TileKernel *kernel, int device, TileError *error) 
 
 static tile_status refuse(TileKernel *kernel, const TileView *views, TileError *error) {
     char labels[512] = "";
-    int device = device_of(kernel->signature, views);
+    int device = tile_views_device(kernel->signature, views);
     bool any = false;
     for (TileVariant *v = atomic_load(&kernel->variants); v; v = v->next)
         any |= can_run((const TileImageVariant *)v->code, device);
@@ -91,7 +84,7 @@ static tile_status refuse(TileKernel *kernel, const TileView *views, TileError *
 tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const TileImageRequest *request,
                                TileVariant **variant, TileError *error) {
     bool known = true;
-    int device = device_of(kernel->signature, views);
+    int device = tile_views_device(kernel->signature, views);
     for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next) {
         const TileImageVariant *candidate = (const TileImageVariant *)v->code;
         if (!keeps_need(candidate, kernel->signature, request, views) || !conditions_hold(v->code, views, &known) ||

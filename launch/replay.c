@@ -81,11 +81,11 @@ static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, con
     differ |= differ_in(tensor->shape, rank, word);
     if (tensor->strides) differ |= differ_in(tensor->strides, rank, word);
     uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-    uint64_t align = (((address | 128) & -(address | 128)) - 1) & 127, answers = load((*word)++);
+    uint64_t align = (((address | 128) & -(address | 128)) - 1) & TILE_GUARD_ALIGN, answers = load((*word)++);
     range->address = address;
     range->low = address + load((*word)++);
     range->high = address + load((*word)++);
-    return differ | (answers & ~align & 127) | (answers >> 8 & align); /* relied on; asked for in vain */
+    return differ | (answers & ~align & TILE_GUARD_ALIGN) | (answers >> 8 & align); /* relied on; asked for in vain */
 }
 
 static bool share_memory(const TileImageSignature *signature, const Range *ranges) {
@@ -193,9 +193,9 @@ static void put_tensor(Writer *writer, const DLTensor *tensor, const TileView *v
     put(writer, place_and_strides(tensor));
     for (unsigned i = 0; i < view->rank; i++) put(writer, (uint64_t)tensor->shape[i]);
     for (unsigned i = 0; tensor->strides && i < view->rank; i++) put(writer, (uint64_t)tensor->strides[i]);
-    uint64_t missed = code->asked[parameter] & ~variant->request.facts[parameter] & 127;
+    uint64_t missed = code->asked[parameter] & ~variant->request.facts[parameter] & TILE_GUARD_ALIGN;
     uint64_t own = tile_guard_align(tile_host_type_bytes(view->type));
-    put(writer, (code->need[parameter] & 127) | own | missed << 8);
+    put(writer, (code->need[parameter] & TILE_GUARD_ALIGN) | own | missed << 8);
     put(writer, view->low - address);
     put(writer, view->high - address);
 }

@@ -11,8 +11,8 @@
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%x: ptr<global> {asked_stride = 1}, %x.dim0: i64, %x.stride0: i64,
- *                             %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
+ *     func phase machine @k.0(%x: ptr<global> {asked_stride = 1, asked_narrow}, %x.dim0: i64,
+ *                             %x.stride0: i64, %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
  *       %0 = thread : i32
  *       %1 = convert %0 : i64
  *       %2 = mul %begin, %x.stride0 : i64
@@ -70,7 +70,20 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     tile_map_set(&gpu->tensors, old, tensor);
 }
 
-/* Strides and extents that a variant may assume are constants from here on. */
+/* Products of two such numbers take one instruction. */
+TileValue *gpu_narrow(Gpu *gpu, TileValue *value) {
+    return tile_build_convert(&gpu->b, tile_build_convert(&gpu->b, value, TILE_U32), TILE_I64);
+}
+
+bool gpu_is_narrow(const GpuTensor *tensor) {
+    TileParameter *parameter = tensor->parameter;
+    parameter->asked_narrow = true;
+    parameter->used_narrow |= parameter->facts.narrow;
+    return parameter->facts.narrow;
+}
+
+/* Strides that a variant may assume are constants from here on. Where offsets are known to be narrow so are strides:
+ * that of a dimension of one element, which may be any number, is multiplied by what comes to 0. */
 static void use_facts(Gpu *gpu, const TileBlock *old) {
     for (uint32_t i = 0; i < old->argument_count; i++) {
         GpuTensor *tensor = tile_map_get(&gpu->tensors, old->arguments[i]);
@@ -79,7 +92,10 @@ static void use_facts(Gpu *gpu, const TileBlock *old) {
         for (unsigned d = 0; d < old->arguments[i]->type->rank; d++) {
             int64_t stride = tensor->parameter->facts.stride[d];
             tensor->parameter->asked_stride |= 1u << d;
-            if (stride == TILE_UNKNOWN) continue;
+            if (stride == TILE_UNKNOWN) {
+                if (gpu_is_narrow(tensor)) tensor->stride[d] = gpu_narrow(gpu, tensor->stride[d]);
+                continue;
+            }
             tensor->stride[d] = gpu_i64(gpu, stride);
             tensor->parameter->used_stride |= 1u << d;
         }
@@ -118,6 +134,8 @@ static void report_uses(const Gpu *gpu) {
             if (own->name != parameter->name) continue;
             parameter->used_stride |= own->used_stride;
             parameter->asked_stride |= own->asked_stride;
+            parameter->used_narrow |= own->used_narrow;
+            parameter->asked_narrow |= own->asked_narrow;
             if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
             if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
             break;

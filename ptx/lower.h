@@ -79,6 +79,10 @@ typedef struct Gpu {
 TileValue *gpu_value(Gpu *gpu, const TileValue *old);
 /* The first one counts; lowering goes on with anything. */
 void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why);
+/* Do all offsets into the tensor fit into 31 bits? Then the function relies on it from now on. */
+bool gpu_is_narrow(const GpuTensor *tensor);
+/* An i64 as it is, of which more is known: it fits into 32 bits without a sign. */
+TileValue *gpu_narrow(Gpu *gpu, TileValue *value);
 
 /* ---- lower_layout.c ---- */
 void gpu_choose_layouts(Gpu *gpu, const TileBlock *body);

@@ -102,7 +102,9 @@ TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
             int64_t lane = gpu_register_index(&access->layout, (unsigned)dimension->axis, reg);
             if (lane) bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->per_lane, gpu_i64(gpu, lane));
         } else if (dimension->kind == TILE_ACCESS_GATHER) {
-            bytes = gpu_binary(gpu, TILE_OP_MUL, gpu_register(gpu, dimension->gather, reg), dimension->stride);
+            TileValue *index = gpu_register(gpu, dimension->gather, reg);
+            if (gpu_is_narrow(access->tensor)) index = gpu_narrow(gpu, index);
+            bytes = gpu_binary(gpu, TILE_OP_MUL, index, dimension->stride);
         }
         if (bytes) address = tile_build_ptr_add(&gpu->b, address, bytes);
     }

@@ -7,12 +7,20 @@ files() { ls "$work/cache" | grep -c 'tilecode$'; }
 
 expect 0 '0 files' "$tilec" cache ls
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[4,132] y=@ --check
-expect 0 '1 file,' "$tilec" cache ls
-expect 0 'softmax ' "$tilec" cache
-expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[12,132] y=@ --check
-expect 0 '1 file,' "$tilec" cache ls
-expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f16[12,132] y=@ --check
 expect 0 '2 files,' "$tilec" cache ls
+expect 0 ', what its code asks' "$tilec" cache
+expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[12,132] y=@ --check
+expect 0 '2 files,' "$tilec" cache ls
+expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f16[12,132] y=@ --check
+expect 0 '4 files,' "$tilec" cache ls
+
+# Shapes and strides that differ by nothing that the code asks for have the same code, in another process too.
+printf 'kernel two(x: in f32[M, N], y: out f32[M, N]) { grid (m, n) in (tiles(M, 4), tiles(N, 64)) { y[m, n] = 2 * x[m, n] } }\n' >two.tile
+expect 0 '6 files,' sh -c '"$1" run two.tile x=rand:f32[8,64] y=@ --check && "$1" cache ls' - "$tilec"
+for shape in 8,128 4,192 48,640; do
+    expect 0 'equal to the reference' "$tilec" run two.tile "x=rand:f32[$shape]" y=@ --check
+done
+expect 0 '6 files,' "$tilec" cache ls
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f16[7,33] y=@ --check --target=avx2 BM=1
 expect 0 '0 damaged' "$tilec" cache verify
 
@@ -25,7 +33,7 @@ expect 0 'y: f32[2] = 1 2' "$tilec" run k.tile x=arange:f32[2] y=@
 expect 0 "$before files," "$tilec" cache ls
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = x[n] + 2 } }\n' >k.tile
 expect 0 'y: f32[2] = 2 3' "$tilec" run k.tile x=arange:f32[2] y=@
-expect 0 "$((before + 1)) files," "$tilec" cache ls
+expect 0 "$((before + 2)) files," "$tilec" cache ls
 
 # Damaged, cut off, under another's name: compiled anew, and right.
 for damage in flip cut swap empty; do

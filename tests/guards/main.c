@@ -1,11 +1,13 @@
 /* Launches at random: whatever came before, a launch gives what the general variant gives, and compiles stay within the
- * limit; and libraries that are made, launched and destroyed leave nothing behind.
+ * limit; tensors whose offsets are near 2**31, below and above; and libraries that are made, launched and destroyed
+ * leave nothing behind.
  *
  * usage: tile_guard_tests SEQUENCES MODULES [SEED] */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/kernels/granted.h"
@@ -159,6 +161,106 @@ static bool run_sequences(TileCompiler *compiler, long count) {
     return good;
 }
 
+/* ---- far apart ----
+ *
+ * FAR elements whose last byte is the last of 2**31 where each is STEP elements behind the one before. */
+
+enum { FAR = 234, STEP = 2304167 };
+static const int64_t steps[] = {1, 5, STEP, STEP + 1, 2 * STEP, 3 * STEP, -1, -STEP, -STEP - 1, -3 * STEP};
+
+static const char far_text[] =
+    "kernel spread(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 32) { y[n] = x[n] + 1 } }\n"
+    "kernel pick(x: in f32[M, N], at: in i64[M], y: out f32[N, M]) {\n"
+    "    grid (n, m) in (N, tiles(M, 32)) { y[n, m] = x[at[m], n] + 1 else 0 }\n"
+    "}\n";
+
+static const DLDataType index_type = {kDLInt, 64, 1};
+
+/* FAR elements from `first` on, `step` apart, as rows of one element where `rank` is 2. */
+static DLTensor far_tensor(Place *place, float *first, int64_t step, int rank) {
+    place->shape[0] = FAR;
+    place->shape[1] = place->strides[1] = 1;
+    place->strides[0] = step;
+    return (DLTensor){.data = first,
+                      .device = {kDLCPU, 0},
+                      .ndim = rank,
+                      .dtype = types[0],
+                      .shape = place->shape,
+                      .strides = place->strides};
+}
+
+static bool are_next(const char *name, int64_t from, int64_t to, const float *x, const float *y, bool backwards) {
+    for (int64_t i = 0; i < FAR; i++) {
+        float wanted = x[(backwards ? FAR - 1 - i : i) * from] + 1;
+        if (y[i * to] != wanted)
+            return printf("%s: from %ld to %ld apart: element %ld is %g instead of %g\n", name, (long)from, (long)to,
+                          (long)i, (double)y[i * to], (double)wanted),
+                   false;
+    }
+    return true;
+}
+
+/* From `from` apart to `to` apart; `near` and `far` are where they begin. */
+static bool move_far(TileLibrary *library, int64_t from, int64_t to, float *near, float *far) {
+    static int64_t at[FAR];
+    Place places[2];
+    TileKernel *spread, *pick;
+    int64_t count = FAR, row[2] = {1, FAR}, row_strides[2] = {FAR, 1};
+    DLTensor index = {.data = at, .device = {kDLCPU, 0}, .ndim = 1, .dtype = index_type, .shape = &count};
+    DLTensor x = far_tensor(&places[0], near, from, 1), y = far_tensor(&places[1], far, to, 1);
+    TileArg one[] = {TILE_TENSOR(&x), TILE_TENSOR(&y)};
+    for (int64_t i = 0; i < FAR; i++) {
+        near[i * from] = (float)i;
+        at[i] = FAR - 1 - i;
+    }
+    if (tile_library_kernel(library, "spread", &spread) != TILE_OK || tile_launch(spread, one, 2, NULL) != TILE_OK ||
+        !are_next("spread", from, to, near, far, false))
+        return false;
+    x.ndim = 2;
+    y.ndim = 2;
+    y.shape = row;
+    row_strides[1] = to;
+    y.strides = row_strides;
+    TileArg two[] = {TILE_TENSOR(&x), TILE_TENSOR(&index), TILE_TENSOR(&y)};
+    return tile_library_kernel(library, "pick", &pick) == TILE_OK && tile_launch(pick, two, 3, NULL) == TILE_OK &&
+           are_next("pick", from, to, near, far, true);
+}
+
+static float *begin_of(float *memory, int64_t step) { return step < 0 ? memory - (FAR - 1) * step : memory; }
+
+static bool run_far_on(TileCompiler *compiler, const char *target, uint32_t flags, float *memory, size_t floats) {
+    TileLibrary *library;
+    TileKernel *kernel;
+    TileKernelStats stats;
+    TileCompileOptions options = {.struct_size = sizeof options, .target = target, .flags = flags};
+    if (tile_compile(compiler, far_text, sizeof far_text - 1, &options, &library, NULL) != TILE_OK) return false;
+    bool good = true;
+    uint64_t before = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && good; i++) {
+        float *there = begin_of(memory + floats, steps[i]);
+        good = move_far(library, steps[i], 2, there, memory) && move_far(library, 2, steps[i], memory, there);
+        if (!good || tile_library_kernel(library, "pick", &kernel) != TILE_OK) break;
+        tile_kernel_stats(kernel, &stats);
+        if (steps[i] == STEP) before = stats.variants;
+        if (!flags || steps[i] != STEP + 1 || stats.variants > before) continue;
+        printf("%s: offsets from 2**31 on are served by code for less\n", target);
+        good = false;
+    }
+    tile_library_destroy(library);
+    return good;
+}
+
+static bool run_far(TileCompiler *compiler) {
+    size_t floats = 4096, bytes = (floats + (FAR - 1) * 3 * (size_t)STEP + 1) * sizeof(float);
+    float *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return printf("no address space of %zu bytes\n", bytes), false;
+    bool good = run_far_on(compiler, "cpu", 0, memory, floats) &&
+                run_far_on(compiler, "avx512", TILE_COMPILE_EMULATE, memory, floats) &&
+                run_far_on(compiler, "sm_90a", TILE_COMPILE_EMULATE, memory, floats);
+    munmap(memory, bytes);
+    return good;
+}
+
 /* ---- modules ---- */
 
 static long resident_bytes(void) {
@@ -209,7 +311,7 @@ int main(int argument_count, char **arguments) {
     TileSettings settings = {.struct_size = sizeof settings, .variant_limit = LIMIT};
     TileCompilerOptions options = {.struct_size = sizeof options, .settings = &settings};
     if (tile_compiler_create(&options, &compiler) != TILE_OK) return 2;
-    bool good = run_sequences(compiler, strtol(arguments[1], NULL, 10)) &&
+    bool good = run_far(compiler) && run_sequences(compiler, strtol(arguments[1], NULL, 10)) &&
                 run_modules(compiler, strtol(arguments[2], NULL, 10));
     tile_compiler_destroy(compiler);
     snprintf(command, sizeof command, "rm -rf %s", folder);

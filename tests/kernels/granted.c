@@ -17,14 +17,15 @@ static void make_facts(const Granted *granted, const TileImageSignature *signatu
         const TileImageParameter *parameter = &signature->parameters[i];
         request->facts[i] = 0;
         if (granted->grant == GRANT_NOTHING || parameter->kind != TILE_PARAMETER_TENSOR) continue;
-        request->facts[i] = 127 | TILE_GUARD_DISJOINT | UINT64_MAX << TILE_GUARD_EXTENTS;
+        request->facts[i] =
+            TILE_GUARD_ALIGN | TILE_GUARD_NARROW | TILE_GUARD_DISJOINT | UINT64_MAX << TILE_GUARD_EXTENTS;
         if (parameter->rank) request->facts[i] |= tile_guard_dimension(parameter->rank - 1u, TILE_GUARD_STRIDE_UNIT);
     }
 }
 
 /* Alignments, and what divides extents, are taken back together: each bit says that those below it hold. */
 static uint64_t with_group(uint64_t wrong, uint64_t truth) {
-    uint64_t groups[] = {127, UINT64_MAX << TILE_GUARD_EXTENTS};
+    uint64_t groups[] = {TILE_GUARD_ALIGN, UINT64_MAX << TILE_GUARD_EXTENTS};
     for (int i = 0; i < 2; i++)
         if (wrong & groups[i]) wrong |= groups[i] & ~truth;
     return wrong;

@@ -338,6 +338,9 @@ static void random_facts(TileParameter *parameter) {
     parameter->asked_multiple = (uint32_t)below(3) * 8;
     parameter->likely_stride = (uint32_t)below(4);
     parameter->likely = (uint32_t)below(3) * 4;
+    parameter->facts.narrow = below(2);
+    parameter->used_narrow = below(2);
+    parameter->asked_narrow = below(2);
     parameter->noalias = below(2);
     parameter->readonly = below(2);
 }

@@ -170,6 +170,8 @@ bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in) {
 bool tile_exec_buffer(TileExecutor *e, const ExecInstruction *in) {
     ExecValue own = tile_exec_value(e, in->hidden), result = tile_exec_result(e, in);
     int64_t bytes = tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0);
+    if (e->thread_count && in->op->results[0].type->space == TILE_SPACE_SHARED)
+        return tile_exec_fault(e, in, "shared memory has no place before gpu-shared");
     if (own.lanes[0] == 0) {
         uint32_t number;
         if (!tile_exec_allocate(e, (uint64_t)bytes, (uint64_t)in->align, true, &number)) return false;

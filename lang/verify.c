@@ -84,6 +84,9 @@ static void check_form(Verifier *v, const TileOp *op) {
          op->id == TILE_OP_REQUIRE) &&
         (!top || v->func->kind != TILE_FUNC_KERNEL))
         complain(v, op, "stands only at the top of a kernel");
+    for (const TileOp *outer = op->id == TILE_OP_BARRIER ? op->block->op : NULL; outer; outer = outer->block->op)
+        if (tile_op_integer(outer, TILE_ATTRIBUTE_DIVERGENT, 0))
+            complain(v, op, "stands where threads of a block go different ways");
 }
 
 static void check_types(Verifier *v, const TileOp *op) {

@@ -3,8 +3,6 @@
 #include "lang/scalar.h"
 #include "lowering/memory.h"
 
-enum { BUFFER_ALIGN = 128 };
-
 /* ---- which loads ---- */
 
 bool gpu_is_zero(const TileValue *value) {
@@ -69,7 +67,7 @@ bool gpu_load_is_copied(const TileOp *load) {
 
 int64_t gpu_load_bytes(const TileOp *load) {
     GpuSharedTile tile = gpu_shared_tile(load->results[0].type);
-    return (gpu_shared_tile_bytes(&tile) + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+    return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
 /* ---- building ---- */
@@ -81,11 +79,12 @@ void gpu_build_wait(TileBuilder *b, int64_t pending) {
     tile_build_op(b, TILE_OP_COPY_WAIT, NULL, 0, &attribute, 1, NULL, 0);
 }
 
-TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes) {
+TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes, int64_t align, int64_t slots) {
     const TileType *type = tile_type_pointer(b->module->context, TILE_SPACE_SHARED);
-    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_BYTES, .integer = bytes},
-                                  {.key = TILE_ATTRIBUTE_ALIGN, .integer = BUFFER_ALIGN}};
-    return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, 2, &type, 1), 0);
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_BYTES, .integer = bytes * slots},
+                                  {.key = TILE_ATTRIBUTE_ALIGN, .integer = align},
+                                  {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots}};
+    return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
 }
 
 static TileValue *mapped(const TileMap *map, TileValue *value) {

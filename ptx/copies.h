@@ -17,9 +17,10 @@ void gpu_replace_load(TileBuilder *b, TileOp *load, TileValue *place);
 void gpu_build_copy(TileBuilder *b, const TileOp *load, TileValue *place, const TileMap *map);
 /* A constant whose every lane is 0 or -0. */
 bool gpu_is_zero(const TileValue *value);
-/* Ops without operands and results. */
+/* An op without operands and results. */
 void gpu_build_plain(TileBuilder *b, TileOpId id);
 void gpu_build_wait(TileBuilder *b, int64_t pending);
-TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes);
+/* A buffer of shared memory of so many slots. */
+TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes, int64_t align, int64_t slots);
 
 #endif

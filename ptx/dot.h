@@ -33,6 +33,9 @@ typedef struct GpuSharedTile {
     unsigned log_chunks; /* that change places: 0 .. 3 */
 } GpuSharedTile;
 
+/* Where such a tile may begin: the chunks that change places are those of an aligned row of banks. */
+enum { GPU_TILE_ALIGN = 128 };
+
 GpuSharedTile gpu_shared_tile(const TileType *tile);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
     return tile->row_bytes * tile->shape.extent[0];

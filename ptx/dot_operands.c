@@ -23,12 +23,10 @@ load
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
  *       %0 = buffer {bytes = 512, align = 128} : ptr<shared>
- *       barrier
  *       copy_tile %a, %0, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], types = [f16[16,
  *           16]]}
  *       copy_commit
  *       copy_wait {pending = 0}
- *       barrier
  *       %x = shared_tile %0 : f16[16, 16]
  *       %y = permute %x {axes = [1, 0]} : f16[16, 16]
  *       %z = dot %x, %y, %acc : f32[16, 16]
@@ -39,14 +37,11 @@ load
 #include "ptx/copies.h"
 #include "ptx/passes.h"
 
-/* The barrier in front is for whoever reads the buffer from the last time. */
 static void copy_load(TileBuilder *b, TileOp *load) {
-    TileValue *place = gpu_build_buffer(b, gpu_load_bytes(load));
-    gpu_build_plain(b, TILE_OP_BARRIER);
+    TileValue *place = gpu_build_buffer(b, gpu_load_bytes(load), GPU_TILE_ALIGN, 1);
     gpu_build_copy(b, load, place, NULL);
     gpu_build_plain(b, TILE_OP_COPY_COMMIT);
     gpu_build_wait(b, 0);
-    gpu_build_plain(b, TILE_OP_BARRIER);
     gpu_replace_load(b, load, place);
 }
 

@@ -118,7 +118,7 @@ static void replace_signature(Gpu *gpu, TileBlock *old) {
             tile_map_set(&gpu->values, old->arguments[i],
                          add_parameter(gpu, parameters[i].name, old->arguments[i]->type));
     }
-    gpu->shared_parameter = add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
+    add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
 }
 
 /* The kernel's parameters learn what was relied on. */
@@ -161,16 +161,11 @@ static void lower_region(Gpu *gpu, const TileBlock *old, TileBlock *block) {
                                     old->arguments[i]->name);
     for (uint32_t i = 0; i < old->argument_count; i++)
         tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
-    GpuTurns turns = gpu_enter_region(gpu);
     lower_block(gpu, old, block);
-    gpu_leave_region(gpu, &turns);
     gpu->b = outer;
 }
 
 static void lower_control(Gpu *gpu, const TileOp *op) {
-    if (op->region_count) gpu_settle_shared(gpu);
-    if (op->id == TILE_OP_YIELD || op->id == TILE_OP_CONDITION)
-        gpu_end_region(gpu, op->block->op && op->block->op->id == TILE_OP_FOR);
     TileValue **operands = TILE_NEW_ARRAY(gpu->arena, TileValue *, op->operand_count + 1);
     const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, op->result_count + 1);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
@@ -233,14 +228,16 @@ static bool is_met(const TileOp *store) {
     return false;
 }
 
+static void build_barrier(Gpu *gpu) { tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0); }
+
 static void lower_store(Gpu *gpu, TileOp *op) {
     bool ordered = is_met(op);
-    if (ordered) gpu_barrier(gpu);
+    if (ordered) build_barrier(gpu);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);
     else
         gpu_lower_store(gpu, op);
-    if (ordered) gpu_barrier(gpu);
+    if (ordered) build_barrier(gpu);
 }
 
 static void lower_dim(Gpu *gpu, const TileOp *op) {
@@ -249,7 +246,6 @@ static void lower_dim(Gpu *gpu, const TileOp *op) {
 }
 
 static void lower_dot(Gpu *gpu, TileOp *op) {
-    gpu_settle_shared(gpu);
     if (gpu->dots.count)
         gpu_lower_mma(gpu, op);
     else
@@ -268,15 +264,12 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
     case TILE_OP_DOT: lower_dot(gpu, op); return;
     case TILE_OP_SHARED_TILE:
-        if (gpu_stays_shared(gpu, op)) return;
-        gpu_settle_shared(gpu);
-        gpu_lower_shared_tile(gpu, op);
+        if (!gpu_stays_shared(gpu, op)) gpu_lower_shared_tile(gpu, op);
         return;
     case TILE_OP_PERMUTE:
         if (!gpu_stays_shared(gpu, op)) gpu_lower_value(gpu, op);
         return;
     case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
-    case TILE_OP_BUFFER: return; /* it has its place */
     case TILE_OP_DIM: lower_dim(gpu, op); return;
     case TILE_OP_CONST:
     case TILE_OP_FOR:
@@ -288,6 +281,7 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_BLOCK:
     case TILE_OP_BLOCK_COUNT:
     case TILE_OP_PTR_ADD:
+    case TILE_OP_BUFFER:
     case TILE_OP_BARRIER:
     case TILE_OP_COPY_COMMIT:
     case TILE_OP_COPY_WAIT:
@@ -320,11 +314,7 @@ static void drop_block(TileBlock *block) {
 
 TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Gpu gpu = {.context = context,
-               .module = context->module,
-               .arena = context->scratch,
-               .func = func,
-               .turns = {.first = -1, .reading = -1}};
+    Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;
@@ -332,12 +322,10 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu_choose_layouts(&gpu, &old);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     number_threads(&gpu);
-    gpu_lower_buffers(&gpu, &old);
     use_facts(&gpu, &old);
     lower_block(&gpu, &old, &func->body);
     func->form = TILE_FORM_MACHINE;
     func->threads = TILE_WARP_THREADS << gpu.log_warps;
-    func->scratch_bytes = gpu.buffer_bytes + gpu_shared_size(&gpu);
     report_uses(&gpu);
     if (gpu.refused)
         return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",

@@ -3,7 +3,6 @@
  *   lower_layout.c   which layout the tiles of a function have
  *   lower_values.c   elementwise ops, constants, indices, shapes
  *   lower_access.c   load_tile, store_tile and atomic_tile
- *   lower_turns.c    shared memory for what lives for one op, and the barriers that order it
  *   lower_move.c     a tile from one layout to another
  *   lower_reduce.c   reductions
  *   lower_fold.c     folds and scans by a combiner
@@ -35,18 +34,6 @@ typedef struct GpuFamily {
     TileLayout layout;
 } GpuFamily;
 
-/* What lives for one op lies in one of two places by turns, so that a thread may fill the one while others still read
- * the other. */
-typedef struct GpuTurns {
-    TileValue *place[2]; /* the second one is made where it is first used */
-    TileOp *distance;    /* the constant between them, known at the end */
-    uint64_t bytes;      /* of the second one */
-    unsigned turn;       /* the one that comes next */
-    int reading;         /* which of them threads may still be reading, -1: none */
-    int first;           /* the one that the region has used first, -1: none */
-    bool nests;          /* the region has control flow with uses in it */
-} GpuTurns;
-
 /* What a scan has found of whole lines, before its init: for each register of the lines, in the tile's own layout. */
 typedef struct GpuScanned {
     const TileOp *scan; /* NULL: none yet */
@@ -66,12 +53,9 @@ typedef struct Gpu {
     unsigned family_count;
     unsigned log_warps, log_vector, log_rows; /* of the elements that a thread moves at once, and of how many rows */
     TileValue *thread;                        /* i64 */
-    TileValue *shared;                        /* ptr<shared>: where what lives for one op may lie */
-    TileValue *shared_parameter;
-    uint64_t shared_bytes, buffer_bytes; /* of what lives for one op, which comes behind the buffers */
-    GpuTurns turns;
-    GpuScanned scanned;    /* the last one */
-    const TileOp *refused; /* what this back end cannot do yet, and why */
+    TileValue *shared;                        /* the buffer that what lives for the op at hand lies in */
+    GpuScanned scanned;                       /* the last one */
+    const TileOp *refused;                    /* what this back end cannot do yet, and why */
     const char *why;
 } Gpu;
 
@@ -120,24 +104,6 @@ void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
-/* ---- lower_turns.c ---- */
-void gpu_barrier(Gpu *gpu);
-/* For ops that order their uses themselves, all at the first place. */
-void gpu_reserve_shared(Gpu *gpu, uint64_t bytes);
-/* From here to gpu_close_shared gpu->shared has room for so many bytes, and nobody reads there. Between what is written
- * and what is read the caller puts a barrier. */
-void gpu_open_shared(Gpu *gpu, uint64_t bytes);
-void gpu_close_shared(Gpu *gpu);
-/* Nobody reads any more behind this. */
-void gpu_settle_shared(Gpu *gpu);
-/* Around the lowering of a region; gpu_end_region comes before the op that ends it, and `again` says that another run
- * of the region may follow. */
-GpuTurns gpu_enter_region(Gpu *gpu);
-void gpu_end_region(Gpu *gpu, bool again);
-void gpu_leave_region(Gpu *gpu, const GpuTurns *outer);
-/* The size of all of it. */
-uint64_t gpu_shared_size(Gpu *gpu);
-
 /* ---- lower_move.c ---- */
 /* The tile `value` of layout `from` in layout `to`, both of the same shape. */
 TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to);
@@ -152,7 +118,7 @@ typedef struct GpuStrides {
 TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
                                    const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
                                    int64_t elements);
-/* Its halves; behind each stands a barrier of the caller's. */
+/* Its halves. */
 void gpu_write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides);
 TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides);
 /* A scalar that one thread has, for all. */
@@ -204,6 +170,10 @@ void gpu_lower_mma(Gpu *gpu, TileOp *op);
 bool gpu_stays_shared(const Gpu *gpu, const TileOp *op);
 
 /* ---- lower_shared.c ---- */
+/* A buffer of its own for what lives for one op; it becomes gpu->shared. Barriers between those who write there and
+ * those who read are gpu-barriers' business. */
+enum { GPU_VECTOR_ALIGN = 16 };
+void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align);
 /* Addresses in a tile in shared memory (ptx/dot.h): of the elements that the registers of a layout stand for. */
 typedef struct GpuPlaces {
     Gpu *gpu;
@@ -218,7 +188,6 @@ GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, co
 TileValue *gpu_place(GpuPlaces *places, uint32_t reg);
 /* All registers of a tile into shared memory. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer);
-void gpu_lower_buffers(Gpu *gpu, const TileBlock *body);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
 

@@ -324,6 +324,7 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
     TileBuilder outer = gpu->b;
     if (first) {
         choice = tile_build_if(&outer, first, NULL, 0);
+        tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
         enter(gpu, &choice->regions[0]);
     }
     for (uint32_t r = 0; r < count; r += width) {

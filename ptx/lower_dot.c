@@ -5,8 +5,7 @@
 typedef struct Operand {
     GpuStrides strides; /* by axis of the operand */
     TileScalar scalar;
-    int64_t offset; /* in shared memory */
-    int64_t bytes;
+    TileValue *place; /* in shared memory */
 } Operand;
 
 typedef struct Dot {
@@ -52,22 +51,22 @@ static TileValue *load_registers(const Dot *dot, const Operand *operand, TileVal
 /* The thread's part of an operand's address, k aside. Lanes past the result's extents read a row that exists. */
 static TileValue *thread_address(const Dot *dot, const Operand *operand, unsigned own_axis, const unsigned *axis_of) {
     Gpu *gpu = dot->gpu;
-    TileValue *offset = gpu_i64(gpu, operand->offset);
+    TileValue *offset = gpu_i64(gpu, 0);
     for (unsigned a = 0; a < dot->rank; a++) {
         if (a + 2 >= dot->rank && a != own_axis) continue;
         TileValue *index = gpu_thread_index(gpu, &dot->layout, a);
         offset = gpu_binary(gpu, TILE_OP_ADD, offset,
                             gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, operand->strides.bytes[axis_of[a]])));
     }
-    return tile_build_ptr_add(&gpu->b, gpu->shared, offset);
+    return tile_build_ptr_add(&gpu->b, operand->place, offset);
 }
 
-static Operand place_operand(Gpu *gpu, const TileLayoutShape *padded, TileScalar scalar, int64_t offset) {
-    Operand operand = {.scalar = scalar, .offset = offset, .bytes = tile_scalar_bytes(scalar)};
-    operand.strides = gpu_row_major(padded, tile_scalar_bytes(scalar));
-    for (unsigned a = 0; a < padded->rank; a++) operand.bytes *= padded->extent[a];
-    gpu_reserve_shared(gpu, (uint64_t)(offset + operand.bytes));
-    return operand;
+static Operand place_operand(Gpu *gpu, const TileLayoutShape *padded, TileScalar scalar) {
+    uint64_t bytes = tile_scalar_bytes(scalar);
+    for (unsigned a = 0; a < padded->rank; a++) bytes *= (uint64_t)padded->extent[a];
+    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
+    return (Operand){
+        .scalar = scalar, .place = gpu->shared, .strides = gpu_row_major(padded, tile_scalar_bytes(scalar))};
 }
 
 /* Rows and columns that only padding has are never written; what is computed from them is never used. */
@@ -81,6 +80,7 @@ static TileLayoutShape padded_shape(const Dot *dot, const TileType *type, bool i
 
 static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand) {
     TileLayout layout = gpu_layout(gpu, old->type);
+    gpu->shared = operand->place;
     TileValue *value = gpu_value(gpu, old), *base = gpu_shared_address(gpu, &layout, &operand->strides);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
     for (uint32_t r = 0; r < tile_layout_registers(&layout); r++) {
@@ -91,7 +91,7 @@ static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand
                                           gpu_i64(gpu, gpu_register_index(&layout, a, r)));
             mask = gpu_and(gpu, mask, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, operand->strides.extent[a])));
         }
-        int64_t offset = operand->offset + gpu_shared_register_offset(&layout, &operand->strides, r);
+        int64_t offset = gpu_shared_register_offset(&layout, &operand->strides, r);
         tile_build_store(&gpu->b, gpu_register(gpu, value, r), tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)),
                          mask, 0);
     }
@@ -128,12 +128,9 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op) {
     dot.registers = tile_layout_registers(&dot.layout);
     dot.extent[2] = a->type->extent[type->rank - 1];
     TileLayoutShape a_shape = padded_shape(&dot, a->type, true), b_shape = padded_shape(&dot, b->type, false);
-    dot.a = place_operand(gpu, &a_shape, a->type->scalar, 0);
-    dot.b = place_operand(gpu, &b_shape, b->type->scalar, (dot.a.bytes + 15) / 16 * 16);
+    dot.a = place_operand(gpu, &a_shape, a->type->scalar);
+    dot.b = place_operand(gpu, &b_shape, b->type->scalar);
     write_operand(gpu, a, &dot.a);
     write_operand(gpu, b, &dot.b);
-    gpu_barrier(gpu);
-    TileValue *value = multiply(&dot, gpu_value(gpu, tile_op_operand(op, 2)));
-    gpu_barrier(gpu);
-    tile_map_set(&gpu->values, &op->results[0], value);
+    tile_map_set(&gpu->values, &op->results[0], multiply(&dot, gpu_value(gpu, tile_op_operand(op, 2))));
 }

@@ -98,27 +98,23 @@ static TileValue *clear_past_end(Gpu *gpu, const Operand *operand, TileValue *va
     return gpu_join(gpu, registers, count);
 }
 
-/* True where it went through shared memory, in which `offset` bytes are taken. */
-static bool take_registers(Mma *mma, Operand *operand, TileValue *old, int64_t *offset) {
+static void take_registers(Mma *mma, Operand *operand, TileValue *old) {
     Gpu *gpu = mma->gpu;
     TileLayout have = gpu_layout(gpu, operand->type);
     TileLinear source;
     if (gpu_stays_in_warp(&have, &operand->layout, &source)) {
         operand->value = gpu_move(gpu, gpu_value(gpu, old), operand->type->scalar, &have, &operand->layout);
         operand->value = clear_past_end(gpu, operand, operand->value, 0);
-        return false;
+        return;
     }
     GpuSharedTile tile = gpu_shared_tile(operand->type);
-    TileValue *place = *offset ? tile_build_ptr_add(&gpu->b, gpu->shared, gpu_i64(gpu, *offset)) : gpu->shared;
-    *offset += gpu_shared_tile_bytes(&tile);
-    gpu_reserve_shared(gpu, (uint64_t)*offset);
-    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, place);
-    take_shared(mma, operand, place, operand->type);
+    gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&tile), GPU_TILE_ALIGN);
+    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, gpu->shared);
+    take_shared(mma, operand, gpu->shared, operand->type);
     operand->clears = true;
-    return true;
 }
 
-static bool take_operand(Mma *mma, Operand *operand, unsigned number, int64_t *offset) {
+static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     Gpu *gpu = mma->gpu;
     TileValue *old = tile_op_operand(mma->op, number);
     TileFragment kind = number ? TILE_FRAGMENT_MMA_B : TILE_FRAGMENT_MMA_A;
@@ -134,9 +130,10 @@ static bool take_operand(Mma *mma, Operand *operand, unsigned number, int64_t *o
     operand->count = tile_layout_registers(&operand->layout) / operand->registers;
     operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, operand->count);
     const TileOp *shared = find_shared(old, &operand->stored_transposed);
-    if (!shared) return take_registers(mma, operand, old, offset);
-    take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
-    return false;
+    if (shared)
+        take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
+    else
+        take_registers(mma, operand, old);
 }
 
 /* ---- fragments ---- */
@@ -288,11 +285,7 @@ static TileValue *multiply(Mma *mma, TileValue *acc) {
 
 void gpu_lower_mma(Gpu *gpu, TileOp *op) {
     Mma mma = {.gpu = gpu, .op = op, .layout = gpu_layout(gpu, op->results[0].type)};
-    int64_t offset = 0;
-    bool shared = take_operand(&mma, &mma.a, 0, &offset);
-    shared |= take_operand(&mma, &mma.b, 1, &offset);
-    if (shared) gpu_barrier(gpu);
-    TileValue *value = multiply(&mma, gpu_value(gpu, tile_op_operand(op, 2)));
-    if (shared) gpu_barrier(gpu);
-    tile_map_set(&gpu->values, &op->results[0], value);
+    take_operand(&mma, &mma.a, 0);
+    take_operand(&mma, &mma.b, 1);
+    tile_map_set(&gpu->values, &op->results[0], multiply(&mma, gpu_value(gpu, tile_op_operand(op, 2))));
 }

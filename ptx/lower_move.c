@@ -112,21 +112,15 @@ TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout
 TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
                                    const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
                                    int64_t elements) {
-    gpu_open_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar));
+    gpu_open_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar), GPU_VECTOR_ALIGN);
     gpu_write_shared(gpu, value, from, write);
-    gpu_barrier(gpu);
-    TileValue *result = gpu_read_shared(gpu, scalar, to, read);
-    gpu_close_shared(gpu);
-    return result;
+    return gpu_read_shared(gpu, scalar, to, read);
 }
 
 TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has) {
-    gpu_open_shared(gpu, tile_scalar_bytes(scalar->type->scalar));
+    gpu_open_shared(gpu, tile_scalar_bytes(scalar->type->scalar), GPU_VECTOR_ALIGN);
     tile_build_store(&gpu->b, scalar, gpu->shared, has, 0);
-    gpu_barrier(gpu);
-    TileValue *shared = tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
-    gpu_close_shared(gpu);
-    return shared;
+    return tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
 }
 
 /* ---- through shared memory in vectors, on as many banks as there are ---- */
@@ -227,6 +221,7 @@ static void put_swizzled(Swizzled *side, TileValue *value) {
     }
     TileBuilder outer = gpu->b;
     TileOp *choice = tile_build_if(&outer, first, NULL, 0);
+    tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
     for (unsigned i = 0; i < 2; i++) {
         gpu->b.block = &choice->regions[i];
         gpu->b.before = NULL;
@@ -264,14 +259,11 @@ static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, c
     TileSharedLayout shared = tile_shared_swizzle(from, to, tile_scalar_bytes(scalar));
     uint64_t bytes = (UINT64_C(1) << from->map.outputs) * tile_scalar_bytes(scalar);
     gpu_remark_move(gpu, scalar, from, to, "shared memory", bytes, &shared);
-    gpu_open_shared(gpu, bytes);
+    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
     Swizzled write = swizzled_side(gpu, &shared, from, scalar != TILE_BOOL);
     put_swizzled(&write, value);
-    gpu_barrier(gpu);
     Swizzled read = swizzled_side(gpu, &shared, to, scalar != TILE_BOOL);
-    TileValue *result = get_swizzled(&read, scalar);
-    gpu_close_shared(gpu);
-    return result;
+    return get_swizzled(&read, scalar);
 }
 
 /* ---- moving ---- */

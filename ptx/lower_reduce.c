@@ -182,7 +182,7 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
     for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
     int64_t line = elements_of(result) * tile_scalar_bytes(scalar);
-    gpu_open_shared(gpu, (uint64_t)line * warps);
+    gpu_open_shared(gpu, (uint64_t)line * warps, GPU_VECTOR_ALIGN);
     TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
     TileValue *writes = writes_line(lines), *base = gpu_shared_address(gpu, result, &strides);
     TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, line)));
@@ -190,7 +190,6 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
         int64_t offset = gpu_shared_register_offset(result, &strides, to);
         tile_build_store(&gpu->b, values[to], tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
     }
-    gpu_barrier(gpu);
     const TileType *type = tile_type_scalar(gpu->module->context, scalar);
     TileValue **gathered = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * count);
     for (uint32_t w = 0; w < warps; w++)
@@ -199,7 +198,6 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
             TileValue *address = tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset));
             gathered[w * count + to] = tile_build_load(&gpu->b, type, address, NULL, NULL, 0);
         }
-    gpu_close_shared(gpu);
     return gathered;
 }
 

@@ -1,30 +1,11 @@
 /* Tiles in shared memory: their places, the copies that bring them there, and reading them. */
 #include "ptx/access.h"
+#include "ptx/copies.h"
 
-enum { CHUNK_BYTES = 16, BUFFER_ALIGN = 128 };
+enum { CHUNK_BYTES = 16 };
 
-/* ---- buffers ---- */
-
-static void place_buffers(Gpu *gpu, const TileBlock *block) {
-    for (TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->region_count; i++) place_buffers(gpu, &op->regions[i]);
-        if (op->id != TILE_OP_BUFFER) continue;
-        uint64_t bytes = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0),
-                 align = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 1);
-        gpu->buffer_bytes = (gpu->buffer_bytes + align - 1) / align * align;
-        TileValue *place = gpu->shared_parameter;
-        if (gpu->buffer_bytes) place = tile_build_ptr_add(&gpu->b, place, gpu_i64(gpu, (int64_t)gpu->buffer_bytes));
-        tile_map_set(&gpu->values, &op->results[0], place);
-        gpu->buffer_bytes += bytes;
-    }
-}
-
-void gpu_lower_buffers(Gpu *gpu, const TileBlock *body) {
-    place_buffers(gpu, body);
-    gpu->buffer_bytes = (gpu->buffer_bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
-    gpu->shared = gpu->shared_parameter;
-    if (gpu->buffer_bytes)
-        gpu->shared = tile_build_ptr_add(&gpu->b, gpu->shared, gpu_i64(gpu, (int64_t)gpu->buffer_bytes));
+void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
+    gpu->shared = gpu_build_buffer(&gpu->b, (int64_t)bytes, align, 1);
 }
 
 /* ---- places ---- */
@@ -228,6 +209,7 @@ static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, con
     TileBuilder outer = gpu->b;
     TileOp *loop = tile_build_for(&outer, gpu->thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
                                   gpu_i64(gpu, threads), NULL, 0);
+    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
     outer.before = gpu->b.before;
     gpu->b.block = &loop->regions[0];
     gpu->b.before = NULL;
@@ -265,18 +247,21 @@ static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
     gpu->b = outer;
 }
 
-static void choose(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
+static TileOp *choose(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
     TileOp *choice = tile_build_if(&copy->gpu->b, condition, NULL, 0);
     in_region(copy, &choice->regions[0], then);
     in_region(copy, &choice->regions[1], otherwise);
+    return choice;
 }
 
 static void copy_chunks_once(Copy *copy) {
     TileValue *first = gpu_holds_first_copy(copy->gpu, &copy->access.layout);
-    if (first)
-        choose(copy, first, copy_chunks, NULL);
-    else
+    if (!first) {
         copy_chunks(copy);
+        return;
+    }
+    TileOp *choice = choose(copy, first, copy_chunks, NULL);
+    tile_op_set_integer(copy->gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
 }
 
 static void copy_whole_or_parts(Copy *copy) { choose(copy, is_whole(copy), copy_chunks_once, copy_parts); }

@@ -245,7 +245,7 @@ static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     TileLayoutShape shape = gpu_shape(to);
     GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    gpu_open_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar));
+    gpu_open_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar), GPU_VECTOR_ALIGN);
     for (unsigned i = 0; i < 2; i++) {
         TileValue *old = tile_op_operand(op, i);
         TileLayout have = gpu_layout(gpu, old->type);
@@ -253,10 +253,7 @@ static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
         gpu_write_shared(gpu, gpu_value(gpu, old), &have, &part);
         part.offset = part.extent[axis] * part.bytes[axis];
     }
-    gpu_barrier(gpu);
-    TileValue *value = gpu_read_shared(gpu, to->scalar, &want, &whole);
-    gpu_close_shared(gpu);
-    return value;
+    return gpu_read_shared(gpu, to->scalar, &want, &whole);
 }
 
 static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {

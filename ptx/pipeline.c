@@ -17,7 +17,7 @@ const char *tile_ptx_pipeline(void) {
     return "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
            "cpu-programs,gpu-blocks,gpu-order,canonicalise,cse,dce,"
            "gpu-pipeline,gpu-dot-operands,gpu-whole,canonicalise,cse,dce,"
-           "gpu-machine,canonicalise,cse,licm,dce,gpu-schedule,"
+           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,"
            "cpu-math,cpu-atomic,cse,licm,dce,"
            "cpu-machine,dce";
 }

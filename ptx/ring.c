@@ -26,9 +26,8 @@
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
- *       %0 = buffer {bytes = 2048, align = 128} : ptr<shared>
- *       %1 = buffer {bytes = 2048, align = 128} : ptr<shared>
- *       barrier
+ *       %0 = buffer {bytes = 2048, align = 128, slots = 4} : ptr<shared>
+ *       %1 = buffer {bytes = 2048, align = 128, slots = 4} : ptr<shared>
  *       %2 = const {value = 1} : i64
  *       %3 = const {value = 3} : i64
  *       %4 = const {value = 0} : i64
@@ -166,16 +165,9 @@ static int64_t taken_bytes(const TileBlock *block) {
     return bytes;
 }
 
-/* Without a target: the least one. */
-static const TilePtxTarget *target_of(const TilePassContext *context) {
-    unsigned count;
-    bool gpu = context->target && context->target->kind == TILE_TARGET_GPU;
-    return gpu ? (const TilePtxTarget *)context->target : tile_ptx_targets(&count);
-}
-
 /* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
 static int64_t choose_stages(const Ring *ring) {
-    const TilePtxTarget *target = target_of(ring->context);
+    const TilePtxTarget *target = tile_ptx_target_of(ring->context->target);
     GpuDots dots = gpu_find_dots(ring->func, &ring->func->body);
     int64_t threads = TILE_WARP_THREADS << (dots.log_warps_m + dots.log_warps_n), stage = stage_bytes(ring),
             other = taken_bytes(&ring->func->body) - stage, limit = target->shared_block_bytes;
@@ -246,12 +238,12 @@ static TileValue *reaches(Ring *ring, TileValue *from, TileValue *to, TileValue 
 
 /* ---- the loop ---- */
 
-/* The first trips' copies. Slots may still be read from the last time that the loop ran. */
+/* The first trips' copies. */
 static void build_prologue(Ring *ring) {
     TileBuilder *b = &ring->b;
     TileValue *lo = tile_op_operand(ring->loop, 0), *hi = tile_op_operand(ring->loop, 1);
-    for (unsigned i = 0; i < ring->count; i++) ring->buffers[i] = gpu_build_buffer(b, ring->bytes[i] * ring->stages);
-    gpu_build_plain(b, TILE_OP_BARRIER);
+    for (unsigned i = 0; i < ring->count; i++)
+        ring->buffers[i] = gpu_build_buffer(b, ring->bytes[i], GPU_TILE_ALIGN, ring->stages);
     TileOp *first =
         tile_build_for(b, tile_build_i64(b, 0), tile_build_i64(b, ring->stages - 1), tile_build_i64(b, 1), NULL, 0);
     TileBuilder outer = ring->b;

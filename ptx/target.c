@@ -38,6 +38,10 @@ const TilePtxTarget *tile_ptx_targets(unsigned *count) {
     return targets;
 }
 
+const TilePtxTarget *tile_ptx_target_of(const TileTarget *target) {
+    return target && target->kind == TILE_TARGET_GPU ? (const TilePtxTarget *)target : &targets[0];
+}
+
 const TilePtxTarget *tile_ptx_target_find(const char *name) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         if (strcmp(targets[i].target.name, name) == 0) return &targets[i];

@@ -23,6 +23,8 @@ typedef struct TilePtxTarget {
 
 /* In order of capability. */
 const TilePtxTarget *tile_ptx_targets(unsigned *count);
+/* The GPU that the target is; the least one where it is none, or NULL. */
+const TilePtxTarget *tile_ptx_target_of(const TileTarget *target);
 /* NULL when no GPU target has this name. */
 const TilePtxTarget *tile_ptx_target_find(const char *name);
 

@@ -1,0 +1,121 @@
+#include "ptx/buffers.h"
+
+#include <string.h>
+
+static bool points_to_shared(const TileValue *value) {
+    return value->type->kind == TILE_TYPE_POINTER && value->type->space == TILE_SPACE_SHARED;
+}
+
+static void look_at(TileOp *op, void *state) {
+    GpuBuffers *buffers = state;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (unsigned k = 0; k < op->regions[i].argument_count; k++)
+            buffers->carried |= points_to_shared(op->regions[i].arguments[k]);
+    for (unsigned i = 0; i < op->result_count; i++) {
+        if (!points_to_shared(&op->results[i]) || op->id == TILE_OP_PTR_ADD) continue;
+        buffers->carried |= op->id != TILE_OP_BUFFER;
+        if (op->id != TILE_OP_BUFFER) continue;
+        tile_list_push(buffers->arena, &buffers->ops, op);
+        tile_map_set(&buffers->numbers, op, (void *)(uintptr_t)buffers->ops.count);
+    }
+}
+
+static bool overlap(const TileOp *a, const TileOp *b) {
+    int64_t at = tile_op_integer(a, TILE_ATTRIBUTE_OFFSET, -1), other = tile_op_integer(b, TILE_ATTRIBUTE_OFFSET, -1);
+    if (at < 0 || other < 0) return false;
+    return at < other + tile_op_integer(b, TILE_ATTRIBUTE_BYTES, 0) &&
+           other < at + tile_op_integer(a, TILE_ATTRIBUTE_BYTES, 0);
+}
+
+GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena) {
+    GpuBuffers buffers = {.arena = arena};
+    tile_map_init(&buffers.numbers, arena);
+    tile_block_walk(&func->body, look_at, &buffers);
+    buffers.words = (buffers.ops.count + 63) / 64;
+    buffers.others = TILE_NEW_ARRAY(arena, GpuSet, buffers.ops.count);
+    for (size_t i = 0; i < buffers.ops.count; i++) {
+        buffers.others[i] = gpu_set_create(&buffers);
+        for (size_t k = 0; k < buffers.ops.count; k++)
+            if (i != k && overlap(buffers.ops.items[i], buffers.ops.items[k])) gpu_set_add(buffers.others[i], k);
+    }
+    return buffers;
+}
+
+int64_t gpu_buffer_of(const GpuBuffers *buffers, const TileValue *pointer) {
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
+    return pointer->op ? (int64_t)(uintptr_t)tile_map_get(&buffers->numbers, pointer->op) - 1 : -1;
+}
+
+GpuReach gpu_reach(const GpuBuffers *buffers, const TileOp *op, size_t *buffer) {
+    GpuReach reach = GPU_REACH_NONE;
+    if (op->id == TILE_OP_LOAD || op->id == TILE_OP_LOAD_MATRIX) reach = GPU_REACH_READ;
+    if (op->id == TILE_OP_STORE) reach = GPU_REACH_WRITE;
+    if (op->id == TILE_OP_COPY_ASYNC) reach = GPU_REACH_COPY;
+    if (reach == GPU_REACH_NONE) return reach;
+    int64_t number = gpu_buffer_of(buffers, tile_op_operand(op, op->id == TILE_OP_STORE));
+    if (number < 0) return GPU_REACH_NONE;
+    *buffer = (size_t)number;
+    return reach;
+}
+
+/* ---- sets ---- */
+
+GpuSet gpu_set_create(const GpuBuffers *buffers) { return TILE_NEW_ARRAY(buffers->arena, uint64_t, buffers->words); }
+
+void gpu_set_clear(const GpuBuffers *buffers, GpuSet set) { memset(set, 0, buffers->words * sizeof *set); }
+
+bool gpu_set_join(const GpuBuffers *buffers, GpuSet set, const uint64_t *more) {
+    bool grown = false;
+    for (size_t i = 0; i < buffers->words; i++) {
+        grown |= (more[i] & ~set[i]) != 0;
+        set[i] |= more[i];
+    }
+    return grown;
+}
+
+static bool have_common(const GpuBuffers *buffers, const uint64_t *a, const uint64_t *b) {
+    for (size_t i = 0; i < buffers->words; i++)
+        if (a[i] & b[i]) return true;
+    return false;
+}
+
+/* ---- what is pending ---- */
+
+GpuPending gpu_pending_create(const GpuBuffers *buffers) {
+    return (GpuPending){gpu_set_create(buffers), gpu_set_create(buffers), gpu_set_create(buffers)};
+}
+
+bool gpu_pending_join(const GpuBuffers *buffers, GpuPending *pending, const GpuPending *more) {
+    bool grown = gpu_set_join(buffers, pending->read, more->read);
+    grown |= gpu_set_join(buffers, pending->written, more->written);
+    return gpu_set_join(buffers, pending->copied, more->copied) || grown;
+}
+
+GpuPending gpu_pending_copy(const GpuBuffers *buffers, const GpuPending *pending) {
+    GpuPending own = gpu_pending_create(buffers);
+    gpu_pending_join(buffers, &own, pending);
+    return own;
+}
+
+void gpu_pending_meet(const GpuBuffers *buffers, GpuPending *pending) {
+    gpu_set_clear(buffers, pending->read);
+    gpu_set_clear(buffers, pending->written);
+}
+
+void gpu_pending_add(const GpuBuffers *buffers, const TileOp *op, GpuPending *pending) {
+    size_t number;
+    GpuReach reach = gpu_reach(buffers, op, &number);
+    if (reach == GPU_REACH_READ) gpu_set_add(pending->read, number);
+    if (reach == GPU_REACH_WRITE) gpu_set_add(pending->written, number);
+    if (reach == GPU_REACH_COPY) gpu_set_add(pending->copied, number);
+}
+
+bool gpu_waits(const GpuBuffers *buffers, const TileOp *op, const GpuPending *pending) {
+    size_t number;
+    GpuReach reach = gpu_reach(buffers, op, &number);
+    if (reach == GPU_REACH_NONE) return false;
+    bool ring = tile_op_integer(buffers->ops.items[number], TILE_ATTRIBUTE_SLOTS, 1) > 1;
+    if (have_common(buffers, pending->written, buffers->others[number])) return true;
+    if (reach == GPU_REACH_READ) return !ring && gpu_set_has(pending->written, number);
+    return gpu_set_has(pending->read, number) || have_common(buffers, pending->read, buffers->others[number]);
+}

@@ -330,6 +330,17 @@ static TileMeaning fail_open_end(TileChecker *c, const TileItem *item) {
     return tile_error_meaning();
 }
 
+/* A result of a function that declares none: its type belongs behind the parameters. */
+static TileMeaning fail_undeclared(TileChecker *c, const Call *call, const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RESULT_TYPE, span, call->item->name, "nothing",
+                                      tile_meaning_words(c, m));
+    TileSpan behind = {call->item->signature.file, call->item->signature.end, call->item->signature.end};
+    if (m->kind == TILE_MEANING_VALUE && (m->rank == 0 || call->lifted))
+        tile_diagnostic_edit(c->diagnostics, d, behind, " -> %s", tile_scalar_name((TileScalar)m->scalar));
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
 static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m) {
     const TileTypeExpr *type = call->item->type;
     TileSpan span = call->item->name_span;
@@ -340,8 +351,7 @@ static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m)
     else if (body->statements.count)
         span = body->statements.items[body->statements.count - 1]->span;
     if (tile_is_error(&m)) return m;
-    if (!type && m.kind != TILE_MEANING_NOTHING)
-        return tile_fail(c, RESULT_TYPE, span, call->item->name, "nothing", tile_meaning_words(c, &m));
+    if (!type && m.kind != TILE_MEANING_NOTHING) return fail_undeclared(c, call, &m, span);
     if (!type) return m;
     if (m.kind == TILE_MEANING_NOTHING) return tile_fail(c, NO_RESULT, call->item->name_span, call->item->name);
     if (!sequence_returns(body)) return fail_open_end(c, call->item);

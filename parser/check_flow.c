@@ -586,7 +586,16 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     *step = tile_check_integer(c, statement->step, "the step");
     if (!*step) return false;
     if (tile_sum_at_most(&c->sums, tile_sum_integer(&c->sums, 1), *step)) return true;
-    return tile_fail(c, BAD_STEP, statement->step->span), false;
+    TileSpan span = statement->step->span;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_STEP, span);
+    int64_t known;
+    if (tile_sum_known(&c->sums, *step, &known))
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "a loop counts up; what is to go down takes `hi - 1 - i` for an index");
+    else
+        tile_diagnostic_edit(c->diagnostics, d, span, "max(%s, 1)", tile_span_text(c, span));
+    tile_report(c, d);
+    return false;
 }
 
 /* One turn of a loop that is unrolled. */

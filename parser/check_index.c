@@ -333,8 +333,17 @@ static TileMeaning emit_load(TileChecker *c, Access *access) {
     return tile_value_meaning(c, tile_op_result(op, 0), access->extent, access->valid);
 }
 
+static bool fail_host_access(TileChecker *c, const TileTensor *tensor, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_ACCESS, span, tensor->name);
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "what stands here is computed before anything runs; a `grid` before this one may store what "
+                         "its programs need, to a `temp`");
+    tile_report(c, d);
+    return false;
+}
+
 static bool may_read(TileChecker *c, const TileTensor *tensor, TileSpan span) {
-    if (!c->in_grid) return tile_fail(c, HOST_ACCESS, span, tensor->name), false;
+    if (!c->in_grid) return fail_host_access(c, tensor, span);
     if (tensor->access != TILE_ACCESS_OUT) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_WRITE_ONLY, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, tensor->span, "`inout` makes it readable");
@@ -434,7 +443,7 @@ TileMeaning tile_check_index(TileChecker *c, const TileExpr *expr) {
 
 static bool may_write(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     if (!tile_may_act(c, span, "a store")) return false;
-    if (!c->in_grid) return tile_fail(c, HOST_ACCESS, span, tensor->name), false;
+    if (!c->in_grid) return fail_host_access(c, tensor, span);
     if (tensor->access != TILE_ACCESS_IN) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_READ_ONLY, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, tensor->span, "`out` or `inout` makes it writable");

@@ -28,8 +28,15 @@ bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *e
     return false;
 }
 
-/* float32, bfloat16, int64 and uint8, as other languages write them. */
+/* float32, bfloat16, int64 and uint8, as other languages write them; double, and what they call without a width. */
 static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span, const char *name) {
+    static const char *const words[][2] = {
+        {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"int", "i64"}, {"long", "i64"}};
+    for (size_t i = 0; name && i < sizeof words / sizeof *words; i++) {
+        if (strcmp(name, words[i][0]) != 0) continue;
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s", words[i][1]);
+        return true;
+    }
     static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}};
     for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++) {
         size_t length = strlen(forms[i][0]);

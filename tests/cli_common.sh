@@ -50,3 +50,21 @@ finish() {
     echo "$checks checks, $failed failed"
     [ $failed = 0 ]
 }
+
+# kernel_of_two_grids: its text.
+kernel_of_two_grids() {
+    cat <<'TEXT'
+
+/// Two grids and a temporary.
+kernel centred(x: in f32[M, N], y: out f32[M, N]) {
+    temp mean: f32[M]
+    grid m in tiles(M, 4) {
+        var total = zeros[4](f32)
+        for n in tiles(N, 64) { total = total + sum(x[m, n], axis = 1) }
+        mean[m] = total / f32(N)
+    }
+    grid (m, n) in (tiles(M, 4), tiles(N, 64)) { y[m, n] = x[m, n] - mean[m][:, _] }
+}
+
+TEXT
+}

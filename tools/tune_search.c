@@ -43,6 +43,7 @@ typedef struct Search {
     Point best;
     size_t measured; /* points that are done, in order */
     double best_seconds, usual_seconds;
+    double best_ratio; /* of the best's time to the default's, by the duels between them */
     unsigned refused;
     double begin, saved;
 } Search;
@@ -78,7 +79,7 @@ static void show_bar(const Search *search) {
             constants_of(search, (size_t)search->best.number));
     if (search->best_seconds > 0)
         fprintf(stderr, "  %s, %.3f of the default's", tile_tune_time(search->arena, search->best_seconds),
-                search->best_seconds / search->usual_seconds);
+                search->best_ratio);
 }
 
 /* ---- points ---- */
@@ -278,6 +279,7 @@ static int begin_with(Search *search, long first) {
         if (!i) search->best_seconds = seconds;
         search->usual_seconds = seconds;
     }
+    if (!failed) search->best_ratio = search->best_seconds / search->usual_seconds;
     if (first) release(&both[1]);
     if (!search->measured) search->measured = 1;
     return failed;
@@ -299,6 +301,7 @@ static bool try_point(Search *search, Point *point) {
         search->best = *point;
         *point = loser;
         search->best_seconds = duel.seconds[1];
+        search->best_ratio *= duel.ratio;
     } else {
         search->best_seconds = duel.seconds[0];
     }
@@ -381,6 +384,7 @@ static int run_search(Search *search, long first) {
     size_t total = search->space.points.points.count;
     int failed = begin_with(search, first);
     search->saved = search->begin;
+    if (!failed) show_bar(search);
     while (!failed && search->measured < total && has_time(search)) failed = try_batch(search);
     if (!failed) {
         confirm(search);

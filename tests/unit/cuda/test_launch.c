@@ -7,28 +7,12 @@
 #include "launch/cuda.h"
 #include "launch/replay.h"
 #include "tests/gpu/fake/fake_cuda.h"
+#include "tests/unit/launch/parameter.h"
 #include "tile/launch.h"
 
 /* twice(x: in f32[N], y: out f32[N]): two grids of N programs with a temporary of N elements between them. */
 static const char *const extents[] = {"N"};
-static const TileImageParameter parameters[] = {
-    {.name = "x",
-     .type_text = "f32",
-     .dimensions = extents,
-     .kind = TILE_PARAMETER_TENSOR,
-     .access = TILE_PARAMETER_IN,
-     .rank = 1,
-     .type = TILE_HOST_F32,
-     .generic = -1},
-    {.name = "y",
-     .type_text = "f32",
-     .dimensions = extents,
-     .kind = TILE_PARAMETER_TENSOR,
-     .access = TILE_PARAMETER_OUT,
-     .rank = 1,
-     .type = TILE_HOST_F32,
-     .generic = -1},
-};
+static const TileImageParameter parameters[] = {F32_TENSOR("x", IN, extents), F32_TENSOR("y", OUT, extents)};
 static const TileImageSignature signature = {.name = "twice",
                                              .text = "twice(x: in f32[N], y: out f32[N])",
                                              .parameters = parameters,

@@ -6,33 +6,15 @@
 #include <stdlib.h>
 
 #include "fixture.h"
+#include "parameter.h"
 
-static char scalar_text[] = "f32";
 static const char *const doubled[] = {"M", "2 * N"};
 static const char *const plain[] = {"M", "N"};
 
 /* scaled(x: in f32[M, 2 * N], y: out f32[M, N], a: f32, n: i32, on: bool) require N <= 8 */
-static const TileImageParameter scaled_parameters[] = {
-    {.name = "y",
-     .type_text = "f32",
-     .dimensions = plain,
-     .kind = TILE_PARAMETER_TENSOR,
-     .access = TILE_PARAMETER_OUT,
-     .rank = 2,
-     .type = TILE_HOST_F32,
-     .generic = -1},
-    {.name = "x",
-     .type_text = "f32",
-     .dimensions = doubled,
-     .kind = TILE_PARAMETER_TENSOR,
-     .access = TILE_PARAMETER_IN,
-     .rank = 2,
-     .type = TILE_HOST_F32,
-     .generic = -1},
-    {.name = "a", .type_text = scalar_text, .kind = TILE_PARAMETER_SCALAR, .type = TILE_HOST_F32, .generic = -1},
-    {.name = "n", .type_text = "i32", .kind = TILE_PARAMETER_SCALAR, .type = TILE_HOST_I32, .generic = -1},
-    {.name = "on", .type_text = "bool", .kind = TILE_PARAMETER_SCALAR, .type = TILE_HOST_BOOL, .generic = -1},
-};
+static const TileImageParameter scaled_parameters[] = {F32_TENSOR("y", OUT, plain), F32_TENSOR("x", IN, doubled),
+                                                       SCALAR("a", F32, "f32"), SCALAR("n", I32, "i32"),
+                                                       SCALAR("on", BOOL, "bool")};
 static const TileImageSignature scaled = {.name = "scaled",
                                           .text =
                                               "scaled(y: out f32[M, N], x: in f32[M, 2 * N], a: f32, n: i32, on: bool)",
@@ -247,24 +229,7 @@ Test(check, output_overlaps_itself) {
     check_copy(&x, &y, "row_copy: y: some elements share memory, but the kernel writes them");
 }
 
-static const TileImageParameter both_parameters[] = {
-    {.name = "x",
-     .type_text = "f32",
-     .dimensions = plain,
-     .kind = TILE_PARAMETER_TENSOR,
-     .access = TILE_PARAMETER_OUT,
-     .rank = 2,
-     .type = TILE_HOST_F32,
-     .generic = -1},
-    {.name = "y",
-     .type_text = "f32",
-     .dimensions = plain,
-     .kind = TILE_PARAMETER_TENSOR,
-     .access = TILE_PARAMETER_INOUT,
-     .rank = 2,
-     .type = TILE_HOST_F32,
-     .generic = -1},
-};
+static const TileImageParameter both_parameters[] = {F32_TENSOR("x", OUT, plain), F32_TENSOR("y", INOUT, plain)};
 
 /* Two that are written, apart; where the kernel allows it they may share memory, and each with itself never. */
 Test(check, outputs_overlap) {

@@ -2,12 +2,14 @@
  * limit; tensors whose offsets are near 2**31, below and above; and libraries that are made, launched and destroyed
  * leave nothing behind.
  *
- * usage: tile_guard_tests SEQUENCES MODULES [SEED] */
+ * usage: tile_guard_tests [--jobs=N] SEQUENCES MODULES [SEED [FIRST]]     sequences FIRST .. of the seed
+ *   --jobs   N sequences at once, else as many as there are processors */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/kernels/granted.h"
@@ -146,19 +148,61 @@ static bool run_sequence(TileCompiler *compiler, TileLibrary *general, Memory *m
     return good;
 }
 
-static bool run_sequences(TileCompiler *compiler, long count) {
+static TileCompiler *make_compiler(void) {
+    TileCompiler *compiler = NULL;
+    TileSettings settings = {.struct_size = sizeof settings, .variant_limit = LIMIT};
+    TileCompilerOptions options = {.struct_size = sizeof options, .settings = &settings};
+    if (tile_compiler_create(&options, &compiler) != TILE_OK) printf("FAIL: no compiler can be made\n");
+    return compiler;
+}
+
+/* What the processes that run sequences share. */
+typedef struct Sequences {
+    uint32_t seed;
+    long end;
+    _Atomic long next; /* sequence that nobody has taken */
+    _Atomic long passed, failed;
+} Sequences;
+
+/* In a process of its own. */
+static void take_sequences(Sequences *all) {
+    TileCompiler *compiler = make_compiler();
     TileLibrary *general = NULL;
     Memory *memory = aligned_alloc(128, (sizeof *memory + 127) / 128 * 128);
     char *results = malloc(2 * sizeof memory->y);
-    bool good = memory && results && tile_compile(compiler, text, sizeof text - 1, NULL, &general, NULL) == TILE_OK &&
+    bool good = compiler && memory && results &&
+                tile_compile(compiler, text, sizeof text - 1, NULL, &general, NULL) == TILE_OK &&
                 grant_to_library(general, GRANT_NOTHING);
-    long done = 0;
-    for (; done < count && good; done++) good = run_sequence(compiler, general, memory, results);
-    printf("%ld of %ld sequences of %d launches%s\n", done, count, LAUNCHES, good ? "" : ": the last failed");
+    for (long i; good && !all->failed && (i = all->next++) < all->end;) {
+        state = all->seed * 2654435761u + (uint32_t)i * 40503u + 1;
+        good = run_sequence(compiler, general, memory, results);
+        if (good)
+            all->passed++;
+        else
+            printf("FAIL: that was sequence %ld of seed %u\n", i, (unsigned)all->seed);
+    }
+    all->failed += !good;
     tile_library_destroy(general);
+    tile_compiler_destroy(compiler);
     free(memory);
     free(results);
-    return good;
+}
+
+static bool run_sequences(uint32_t seed, long first, long count, long jobs) {
+    Sequences *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status;
+    if (all == MAP_FAILED) return false;
+    *all = (Sequences){.seed = seed, .end = first + count, .next = first};
+    for (long i = 0; i < jobs && i < count; i++) {
+        fflush(stdout);
+        if (fork()) continue;
+        take_sequences(all);
+        fflush(stdout);
+        _exit(0);
+    }
+    while (wait(&status) > 0) all->failed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    printf("%ld of %ld sequences of %d launches%s\n", all->passed, count, LAUNCHES, all->failed ? ": one failed" : "");
+    return !all->failed && all->passed == count;
 }
 
 /* ---- far apart ----
@@ -303,16 +347,21 @@ static bool run_modules(TileCompiler *compiler, long count) {
 
 int main(int argument_count, char **arguments) {
     char folder[] = "/tmp/tile-guards-XXXXXX", command[64];
-    TileCompiler *compiler;
-    if (argument_count < 3) return fprintf(stderr, "usage: tile_guard_tests SEQUENCES MODULES [SEED]\n"), 2;
-    state = argument_count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 1;
+    long jobs = sysconf(_SC_NPROCESSORS_ONLN);
+    if (argument_count > 1 && strncmp(arguments[1], "--jobs=", 7) == 0) {
+        jobs = strtol(arguments[1] + 7, NULL, 10);
+        argument_count--;
+        arguments++;
+    }
+    if (argument_count < 3 || jobs < 1)
+        return fprintf(stderr, "usage: tile_guard_tests [--jobs=N] SEQUENCES MODULES [SEED [FIRST]]\n"), 2;
+    uint32_t seed = argument_count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 1;
+    long first = argument_count > 4 ? strtol(arguments[4], NULL, 10) : 0;
     if (!mkdtemp(folder)) return 2;
     setenv("TILE_CACHE_DIR", folder, 1); /* the same few variants come again and again */
-    TileSettings settings = {.struct_size = sizeof settings, .variant_limit = LIMIT};
-    TileCompilerOptions options = {.struct_size = sizeof options, .settings = &settings};
-    if (tile_compiler_create(&options, &compiler) != TILE_OK) return 2;
-    bool good = run_far(compiler) && run_sequences(compiler, strtol(arguments[1], NULL, 10)) &&
-                run_modules(compiler, strtol(arguments[2], NULL, 10));
+    bool good = run_sequences(seed, first, strtol(arguments[1], NULL, 10), jobs);
+    TileCompiler *compiler = good ? make_compiler() : NULL;
+    good = compiler && run_far(compiler) && run_modules(compiler, strtol(arguments[2], NULL, 10));
     tile_compiler_destroy(compiler);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command) == 0 && good ? 0 : 1;

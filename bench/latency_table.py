@@ -31,7 +31,7 @@ def table(columns, compiles):
 
 def plot(columns, path):
     """Microseconds a call on a logarithmic axis over N."""
-    width, height, left, bottom = 640, 400, 60, 350
+    width, height, left, bottom = 680, 400, 60, 350
     low, high = 0.1, 1000.0
     import math
     x = lambda n: left + (n - NS[0]) / (NS[-1] - NS[0]) * 360

@@ -264,7 +264,7 @@ def chains(n, peers):
 def softmaxes(kind, rows, columns, peers):
     held = columns <= 16384
     values = [{"BM": b} for b in ((1, 2, 4) if columns <= 1024 else (1,))] if held else \
-        [{"BN": b, "warps": w} for b, w in ((8192, 32), (16384, 32), (8192, 16), (4096, 16), (4096, 8))]
+        [{"BN": b, "warps": w} for b, w in ((16384, 32), (16384, 16), (8192, 32), (8192, 16), (4096, 16), (4096, 8))]
     return Row("softmax", kind, (rows, columns), bytes=2 * rows * columns * kind.itemsize,
                file="softmax:softmax_row" if held else "softmax:softmax_wide", values=values,
                make=lambda: dict(x=random(rows, columns, kind=kind), o=empty(rows, columns, kind=kind)),
@@ -319,7 +319,7 @@ def sums(kind, n, peers):
     return Row("sum of all", kind, (n,), bytes=n * kind.itemsize, file="reduce:sum_all",
                values=[{"BM": m, "BN": b, "BP": p} for m, b, p in
                        (((4, 4096, 8192), (8, 4096, 8192)) if n > 1 << 20 else
-                        ((1, 4096, 1024), (2, 4096, 1024), (1, 1024, 1024), (1, 4096, 256)))],
+                        ((1, 4096, 1024), (2, 2048, 256), (4, 1024, 256), (8, 1024, 128), (1, 4096, 256)))],
                make=lambda: dict(x=random(n, kind=kind) + 0.25, o=empty((), kind=F32)),
                tile=lambda e: [e["x"].view(-1, columns), e["o"]], triton=lambda e: peers.sum_all(e["x"], e["o"]),
                eager=lambda e: e["x"].sum(dtype=F32), pure=(lambda x: x.sum(dtype=F32), "x"),

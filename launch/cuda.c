@@ -229,7 +229,9 @@ tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const Tile
 tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, const char *kernel, void **memory,
                                TileError *error) {
     uint64_t address = 0;
-    int result = tile_cuda_driver()->allocate_async(&address, bytes ? bytes : 1, on->stream);
+    void *pool;
+    TILE_TRY(tile_cuda_pool(on->device, &pool, error));
+    int result = tile_cuda_driver()->allocate_async(&address, bytes ? bytes : 1, pool, on->stream);
     TILE_TRY(tile_cuda_check(result, kernel, error));
     *memory = (void *)(uintptr_t)address;
     return TILE_OK;

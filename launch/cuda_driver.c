@@ -34,7 +34,10 @@ static const struct {
     {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
     {"cuMemAlloc_v2", offsetof(TileCudaDriver, allocate)},
     {"cuMemFree_v2", offsetof(TileCudaDriver, free)},
-    {"cuMemAllocAsync", offsetof(TileCudaDriver, allocate_async)},
+    {"cuMemPoolCreate", offsetof(TileCudaDriver, pool_create)},
+    {"cuMemPoolDestroy", offsetof(TileCudaDriver, pool_destroy)},
+    {"cuMemPoolSetAttribute", offsetof(TileCudaDriver, pool_set)},
+    {"cuMemAllocFromPoolAsync", offsetof(TileCudaDriver, allocate_async)},
     {"cuMemFreeAsync", offsetof(TileCudaDriver, free_async)},
     {"cuMemcpyHtoD_v2", offsetof(TileCudaDriver, copy_to)},
     {"cuMemcpyDtoH_v2", offsetof(TileCudaDriver, copy_from)},
@@ -50,13 +53,13 @@ static const struct {
 
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, LEAST_VERSION = 12000 };
 
-/* Set once and never changed, but for the primary contexts, each of which is retained when it is first needed, and then
- * for good: a process has one driver. */
+/* Set once and never changed, but for the primary contexts and the pools, each of which is retained or made when it is
+ * first needed, and then for good: a process has one driver. */
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static TileCudaDriver driver;
 static int device_count, driver_version, handles[TILE_CUDA_MOST_DEVICES];
-static void *primary[TILE_CUDA_MOST_DEVICES];
-static pthread_mutex_t primary_mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *primary[TILE_CUDA_MOST_DEVICES], *pools[TILE_CUDA_MOST_DEVICES];
+static pthread_mutex_t primary_mutex = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static char obstacle[256];
 
 /* ---- opening ---- */
@@ -235,6 +238,42 @@ static tile_status find_primary(int device, void **context, TileError *error) {
         tile_cuda_restore_capture(mode);
     }
     *context = primary[device];
+    pthread_mutex_unlock(&primary_mutex);
+    return status;
+}
+
+/* From the driver's reference: CUmemPoolProps of device memory that is shared with nobody. */
+typedef struct PoolProperties {
+    int allocation_type, handle_types, location_type, location;
+    void *security;
+    size_t most;
+    unsigned short usage;
+    unsigned char reserved[54];
+} PoolProperties;
+
+static tile_status create_pool(int device, void **pool, TileError *error) {
+    enum { PINNED = 1, ON_DEVICE = 1, RELEASE_THRESHOLD = 4 };
+    const PoolProperties properties = {
+        .allocation_type = PINNED, .location_type = ON_DEVICE, .location = handles[device]};
+    uint64_t kept = UINT64_C(64) << 20;
+    TILE_TRY(tile_cuda_check(driver.pool_create(pool, &properties), "pool", error));
+    tile_status status = tile_cuda_check(driver.pool_set(*pool, RELEASE_THRESHOLD, &kept), "pool", error);
+    if (status != TILE_OK) {
+        driver.pool_destroy(*pool);
+        *pool = NULL;
+    }
+    return status;
+}
+
+tile_status tile_cuda_pool(int device, void **pool, TileError *error) {
+    tile_status status = TILE_OK;
+    pthread_mutex_lock(&primary_mutex);
+    if (!pools[device]) {
+        int mode = tile_cuda_relax_capture();
+        status = create_pool(device, &pools[device], error);
+        tile_cuda_restore_capture(mode);
+    }
+    *pool = pools[device];
     pthread_mutex_unlock(&primary_mutex);
     return status;
 }

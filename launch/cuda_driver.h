@@ -34,7 +34,10 @@ typedef struct TileCudaDriver {
                   unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra);
     int (*allocate)(uint64_t *memory, size_t bytes);
     int (*free)(uint64_t memory);
-    int (*allocate_async)(uint64_t *memory, size_t bytes, void *stream);
+    int (*pool_create)(void **pool, const void *properties);
+    int (*pool_destroy)(void *pool);
+    int (*pool_set)(void *pool, int attribute, void *value);
+    int (*allocate_async)(uint64_t *memory, size_t bytes, void *pool, void *stream);
     int (*free_async)(uint64_t memory, void *stream);
     int (*copy_to)(uint64_t memory, const void *host, size_t bytes);
     int (*copy_from)(void *host, uint64_t memory, size_t bytes);
@@ -54,6 +57,9 @@ enum { TILE_CUDA_SUCCESS = 0 };
 const TileCudaDriver *tile_cuda_driver(void);
 /* The driver's handle of a device; TILE_UNAVAILABLE, TILE_INVALID_ARGUMENT where there is none. */
 tile_status tile_cuda_device(int device, int *handle, TileError *error);
+/* The pool for temporaries on a device that has been entered: it keeps up to 64 MiB through synchronisations, after which
+ * the driver's own pool would have to map memory anew. */
+tile_status tile_cuda_pool(int device, void **pool, TileError *error);
 /* What the driver says of a call for `what`, with its own name for the error. */
 tile_status tile_cuda_check(int result, const char *what, TileError *error);
 

@@ -338,9 +338,32 @@ EXPORT int cuMemFree_v2(uint64_t address) {
     return end(release(address));
 }
 
-EXPORT int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
+/* Properties begin with the type of allocation, of handles and of the place, and the device. A pool is its device. */
+EXPORT int cuMemPoolCreate(void **pool, const int *properties) {
+    enum { PINNED = 1, ON_DEVICE = 1 };
+    CALL_THAT_WAITS();
+    int device = properties[3];
+    bool right = properties[0] == PINNED && !properties[1] && properties[2] == ON_DEVICE && device >= 0;
+    if (!right) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    *pool = (void *)(uintptr_t)(device + 1);
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuMemPoolDestroy(void *pool) {
     CALL();
-    return end(fits(stream) ? allocate(address, bytes) : refuse(CUDA_ERROR_INVALID_HANDLE));
+    return end(pool ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_VALUE));
+}
+
+EXPORT int cuMemPoolSetAttribute(void *pool, int attribute, const uint64_t *value) {
+    enum { RELEASE_THRESHOLD = 4 };
+    CALL();
+    return end(pool && attribute == RELEASE_THRESHOLD && *value ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_VALUE));
+}
+
+EXPORT int cuMemAllocFromPoolAsync(uint64_t *address, size_t bytes, void *pool, void *stream) {
+    CALL();
+    bool here = fits(stream) && current() && (uintptr_t)pool == (uintptr_t)current()->device + 1;
+    return end(here ? allocate(address, bytes) : refuse(CUDA_ERROR_INVALID_HANDLE));
 }
 
 EXPORT int cuMemFreeAsync(uint64_t address, void *stream) {

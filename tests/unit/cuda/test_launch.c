@@ -493,13 +493,17 @@ Test(cuda, failures_while_loading_leave_nothing_behind) {
 }
 
 Test(cuda, failures_while_launching_leave_nothing_behind) {
-    fail_everywhere("cuMemAllocAsync");
+    fail_everywhere("cuMemAllocFromPoolAsync");
     fail_everywhere("cuLaunchKernel");
     fail_everywhere("cuCtxPushCurrent_v2");
     fail_everywhere("cuCtxGetCurrent");
     fail_everywhere("cuCtxGetDevice");
     fail_everywhere("cuThreadExchangeStreamCaptureMode");
 }
+
+/* Once for a device. */
+Test(cuda, a_pool_that_cannot_be_made_is_asked_for_again) { fail_in("cuMemPoolCreate", 0); }
+Test(cuda, a_pool_that_cannot_be_set_is_asked_for_again) { fail_in("cuMemPoolSetAttribute", 0); }
 
 /* A context is asked for before the tensors are there. */
 Test(cuda, a_context_that_cannot_be_had_is_asked_for_again) {

@@ -18,11 +18,17 @@ def names_of(text):
     return set(ITEM.findall(text))
 
 
-def renamed(text, names, suffix):
-    """The text without imports, every item under a new name; words in comments and texts follow, which is no harm."""
+def renamed(text, names, shared, suffix, own):
+    """The text without imports, every item under a new name: `own` stands before the suffix of those that other files do
+    not use. Words in comments and texts follow, which is no harm."""
     lines = [line for line in text.splitlines() if not line.startswith("import ")]
     words = re.compile(r"\b(?:" + "|".join(names) + r")\b|(?<=\] as )\w+")
-    return words.sub(lambda match: match.group(0) + suffix, "\n".join(lines)).splitlines()
+
+    def rename(match):
+        word = match.group(0)
+        return word + ("" if word in shared else own) + suffix
+
+    return words.sub(rename, "\n".join(lines)).splitlines()
 
 
 def many(directory, lines):
@@ -30,11 +36,12 @@ def many(directory, lines):
     files.sort(key=lambda name: name[:-5] not in FIRST)
     texts = [open(os.path.join(directory, name), encoding="utf-8").read() for name in files]
     names = {name[:-5]: names_of(text) for name, text in zip(files, texts)}
+    shared = names["math"] | names["nn"]
     result, copy = [], 0
     while True:
         for name, text in zip(files, texts):
             visible = names[name[:-5]].union(*(names[module] for module in FIRST if f"import {module}\n" in text))
-            added = renamed(text, visible, f"_{copy}")
+            added = renamed(text, visible, shared, f"_{copy}", f"_{name[:-5]}")
             if len(result) + len(added) > lines:
                 return result + ["// the end"] * (lines - len(result))
             result += added

@@ -29,11 +29,11 @@ NOTES
 END
 chmod +x "$work/ptxas"
 gpu() { TILE_PTXAS=$work/ptxas cpu --target=sm_90a "$@"; }
-expect 0 '128 threads a block, 16 bytes of shared memory; ptxas: 77 registers a thread, 60 bytes spilled' gpu
-expect 0 '4 barriers: lines 17, 19, 19, 15' gpu
+expect 0 '128 threads a block, 32 bytes of shared memory; ptxas: 77 registers a thread, 60 bytes spilled' gpu
+expect 0 '2 barriers: lines 18, 20' gpu
 expect 0 '[1, 1024] register 1 2 512 lane 4 8 16 32 64 warp 128 256 block' gpu
 expect 0 '8 elements of a tile in each thread, 4 side by side along the last axis' gpu
-expect 0 'f32 v (line 16)' gpu
+expect 0 'f32 v (line 17)' gpu
 expect 0 'registers and spills are not known: TILE_PTXAS names' env TILE_PTXAS="$work/none" "$tilec" explain "$softmax" \
     x=zeros:f32[4,1000] y=@ --target=sm_80
 moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ --target=sm_80 "$@"; }
@@ -51,10 +51,10 @@ folder = sys.argv[1]
 gpu, moves, cpu = (json.load(open(f'{folder}/{name}.json')) for name in ('gpu', 'moves', 'cpu'))
 grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
-assert len(grid['barriers']) == 4 and grid['threads'] == 128 and not grid['moves']
+assert len(grid['barriers']) == 2 and grid['threads'] == 128 and not grid['moves']
 assert gpu['tensors'][0]['used'] == {'alignment': 16, 'strides': ['any', 'contiguous'], 'multiples': [1, 1],
-                                    'own_memory': False}
-assert {'name': 'v', 'type': 'f32', 'line': 16} in sum((layout['tiles'] for layout in grid['layouts']), [])
+                                    'narrow': True, 'own_memory': False}
+assert {'name': 'v', 'type': 'f32', 'line': 17} in sum((layout['tiles'] for layout in grid['layouts']), [])
 grid, = moves['grids']
 assert grid['assembly'] is None and 'TILE_PTXAS' in moves['assembly_unknown']
 move, = grid['moves']

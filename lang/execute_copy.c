@@ -78,7 +78,7 @@ static bool is_aligned(const TileExecutor *e, uint64_t object, int64_t offset, i
     return ((uintptr_t)e->objects[object].base + (uintptr_t)offset) % (uintptr_t)bytes == 0;
 }
 
-bool tile_exec_copy_async(TileExecutor *e, const ExecInstruction *in) {
+static bool begin_copy(TileExecutor *e, const ExecInstruction *in) {
     ExecCopies *copies = copies_of(e, in);
     ExecValue to = tile_exec_operand(e, in, 0), from = tile_exec_operand(e, in, 1);
     int64_t bytes = tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0), count;
@@ -103,6 +103,13 @@ bool tile_exec_copy_async(TileExecutor *e, const ExecInstruction *in) {
     copy.begun = tile_exec_era(e, copy.to);
     if (object->poison) memset(object->poison + copy.to_offset, 1, (size_t)bytes);
     return add_copy(e, copies, &copy);
+}
+
+bool tile_exec_copy_async(TileExecutor *e, const ExecInstruction *in) {
+    if (in->mask < 0) return begin_copy(e, in);
+    ExecValue mask = tile_exec_operand(e, in, (unsigned)in->mask);
+    if (tile_exec_poisoned(mask, 0)) return tile_exec_fault(e, in, "the mask is poison");
+    return !mask.lanes[0] || begin_copy(e, in);
 }
 
 bool tile_exec_copy_commit(TileExecutor *e, const ExecInstruction *in) {

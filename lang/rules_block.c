@@ -17,6 +17,11 @@ const char *tile_rule_exchange(const TileRule *r) {
     return tile_rule_result(r, 0, value);
 }
 
+const char *tile_rule_here(const TileRule *r) {
+    const TileType *x = tile_rule_operand(r, 0);
+    return tile_rule_is_i64(x) ? tile_rule_result(r, 0, x) : "x is not i64";
+}
+
 /* ---- copies ---- */
 
 static bool points_to(const TileType *type, TileSpace space) {
@@ -24,6 +29,12 @@ static bool points_to(const TileType *type, TileSpace space) {
 }
 
 const char *tile_rule_copy_async(const TileRule *r) {
+    unsigned masks = tile_op_has_part(r->op, TILE_PARTS_MASK), parts = masks;
+    if (tile_op_get(r->op, TILE_ATTRIBUTE_PARTS)) parts = tile_op_get(r->op, TILE_ATTRIBUTE_PARTS)->count;
+    if (r->op->operand_count != 3 + masks || parts != masks)
+        return "takes two addresses, a number of bytes, and perhaps a mask";
+    if (masks && (!tile_type_is_scalar(tile_rule_operand(r, 3)) || tile_rule_operand(r, 3)->scalar != TILE_BOOL))
+        return "the mask is not bool";
     int64_t bytes = tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0);
     if (bytes != 4 && bytes != 8 && bytes != 16) return "bytes is not 4, 8 or 16";
     if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ||

@@ -2,6 +2,7 @@
  * 8-byte slots' order; its shared memory is the block's dynamic one. */
 #include "mlir_bridge/export.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,18 +54,65 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
 
 /* ---- copies ---- */
 
+/* 16 bytes go past L1: others read the same from L2. */
+static const char *copy_kind(int64_t bytes) { return bytes == 16 ? "cg" : "ca"; }
+
+/* An instruction with an address in shared memory. A number that is added to the address stands in the text, so that it
+ * takes no register of its own, wherever the sum has been moved to. */
+typedef struct SharedPlace {
+    MlirValue address;
+    int64_t more;
+} SharedPlace;
+
+static SharedPlace shared_place(Exporter *exporter, const TileOp *op) {
+    const TileOp *add = tile_value_def(tile_op_operand(op, 0), TILE_OP_PTR_ADD);
+    SharedPlace place = {.more = 0};
+    bool fixed = add && tile_value_integer(tile_op_operand(add, 1), &place.more);
+    place.address = operand_of(exporter, fixed ? add : op, 0);
+    return place;
+}
+
+static MlirValue build_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result,
+                           unsigned count, const MlirValue *operands) {
+    MlirContext mlir = exporter->mlir;
+    return export_build(exporter, "llvm.inline_asm", result, count, operands,
+                        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
+                                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(mlir, text_ref(constraints))),
+                                   named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
+}
+
+/* Under a predicate, so that nothing branches. */
+static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t bytes, bool whole) {
+    SharedPlace to = shared_place(exporter, op);
+    char text[96];
+    snprintf(text, sizeof text, "@$2 cp.async.%s.shared.global [$0+%" PRId64 "], [$1], %d%s;", copy_kind(bytes),
+             to.more, (int)bytes, whole ? "" : ", $3");
+    MlirValue operands[] = {to.address, operand_of(exporter, op, 1), operand_of(exporter, op, 3),
+                            operand_of(exporter, op, 2)};
+    build_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
+}
+
 void export_copy_async(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
     bool whole = tile_value_is_integer(tile_op_operand(op, 2), bytes);
-    /* 16 bytes go past L1: others read the same from L2. */
+    if (tile_op_has_part(op, TILE_PARTS_MASK)) {
+        build_masked_copy(exporter, op, bytes, whole);
+        return;
+    }
     char name[64];
-    snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d%s", bytes == 16 ? "cg" : "ca", (int)bytes,
+    snprintf(name, sizeof name, "llvm.nvvm.cp.async.%s.shared.global.%d%s", copy_kind(bytes), (int)bytes,
              whole ? "" : ".s");
     MlirValue to = operand_of(exporter, op, 0), from = operand_of(exporter, op, 1);
     if (whole)
         export_intrinsic(exporter, name, no_type(), VALUES(to, from));
     else
         export_intrinsic(exporter, name, no_type(), VALUES(to, from, operand_of(exporter, op, 2)));
+}
+
+/* What goes in and comes out is the same register, but the optimiser does not know. */
+void export_here(Exporter *exporter, const TileOp *op) {
+    MlirValue x = operand_of(exporter, op, 0);
+    set_result(exporter, op, 0, build_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
 }
 
 void export_copy_commit(Exporter *exporter, const TileOp *op) {

@@ -153,7 +153,62 @@ static const TileType *new_type(Gpu *gpu, const TileType *old) {
     return gpu_type(gpu, &layout, old->scalar);
 }
 
-static void lower_region(Gpu *gpu, const TileBlock *old, TileBlock *block) {
+/* Choices between tiles in a loop of products, as gpu-whole makes them: masks are rarely asked for, and registers are
+ * few. */
+static bool is_rare(const Gpu *gpu, const TileOp *op) {
+    bool in_loop = false;
+    for (const TileOp *outer = op->block->op; outer; outer = outer->block->op) in_loop |= outer->id == TILE_OP_FOR;
+    return gpu->dots.count && in_loop && op->id == TILE_OP_IF && op->result_count;
+}
+
+static bool is_index_code(const TileOp *op) {
+    if (op->result_count != 1 || !tile_type_is_tile(op->results[0].type) || op->results[0].type->scalar != TILE_I64)
+        return false;
+    return op->id == TILE_OP_IOTA || op->id == TILE_OP_SPLAT || op->id == TILE_OP_RESHAPE ||
+           op->id == TILE_OP_BROADCAST || op->id == TILE_OP_ADD || op->id == TILE_OP_SUB;
+}
+
+static void lower_op(Gpu *gpu, TileOp *op);
+
+/* What a region takes of indices from outside is computed in it again. */
+typedef struct Again {
+    Gpu *gpu;
+    const TileBlock *region;
+    TileMap outside; /* their values there */
+} Again;
+
+static void lower_again(Again *again, TileValue *value) {
+    Gpu *gpu = again->gpu;
+    if (!value->op || !is_index_code(value->op) || tile_block_inside(value->op->block, again->region) ||
+        tile_map_get(&again->outside, value))
+        return;
+    tile_map_set(&again->outside, value, gpu_value(gpu, value));
+    for (unsigned i = 0; i < value->op->operand_count; i++) lower_again(again, tile_op_operand(value->op, i));
+    lower_op(gpu, value->op);
+}
+
+static void lower_operands_again(TileOp *op, void *state) {
+    for (unsigned i = 0; i < op->operand_count; i++) lower_again(state, tile_op_operand(op, i));
+}
+
+/* Indices are computed there, and not kept from before the loop. */
+static void lower_rare_block(Gpu *gpu, TileBlock *old, TileBlock *block) {
+    TileValue *thread = gpu->thread;
+    Again again = {.gpu = gpu, .region = old};
+    tile_map_init(&again.outside, gpu->arena);
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    TileOp *here = tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1);
+    gpu->thread = tile_op_result(here, 0);
+    tile_block_walk(old, lower_operands_again, &again);
+    lower_block(gpu, old, block);
+    gpu->thread = thread;
+    for (size_t i = 0; i < again.outside.count; i++)
+        tile_map_set(&gpu->values, again.outside.entries[i].key, again.outside.entries[i].value);
+    if (!tile_value_has_uses(tile_op_result(here, 0))) tile_op_erase(here);
+}
+
+static void lower_region(Gpu *gpu, TileBlock *old, TileBlock *block, bool rare) {
     TileBuilder outer = gpu->b;
     if (!block->argument_count) /* tile_build_op leaves regions empty */
         for (uint32_t i = 0; i < old->argument_count; i++)
@@ -161,7 +216,10 @@ static void lower_region(Gpu *gpu, const TileBlock *old, TileBlock *block) {
                                     old->arguments[i]->name);
     for (uint32_t i = 0; i < old->argument_count; i++)
         tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
-    lower_block(gpu, old, block);
+    if (rare)
+        lower_rare_block(gpu, old, block);
+    else
+        lower_block(gpu, old, block);
     gpu->b = outer;
 }
 
@@ -174,7 +232,8 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
                                   op->result_count);
     for (unsigned i = 0; i < op->attribute_count; i++) tile_op_set(gpu->module, made, op->attributes[i]);
     tile_builder_insert(&gpu->b, made);
-    for (unsigned i = 0; i < op->region_count; i++) lower_region(gpu, &op->regions[i], &made->regions[i]);
+    for (unsigned i = 0; i < op->region_count; i++)
+        lower_region(gpu, &op->regions[i], &made->regions[i], is_rare(gpu, op));
     for (unsigned i = 0; i < op->result_count; i++) {
         made->results[i].name = op->results[i].name;
         tile_map_set(&gpu->values, &op->results[i], &made->results[i]);

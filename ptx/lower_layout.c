@@ -11,13 +11,15 @@ enum {
     LOG_ACCESSES_OF_A_THREAD = 2,
     LEAST_LOG_ELEMENTS = 4,
     MOST_LOG_ELEMENTS = 5,
-    MOST_LOG_WARPS = 5
+    MOST_LOG_WARPS = 5,
+    MOST_MULTIPLIED = 160 /* of a thread */
 };
 
 typedef struct Survey {
     const TileType *largest;
     unsigned least_bytes; /* of an element that is loaded or stored */
     bool turns;           /* tiles change the order of their axes */
+    int64_t multiplied;   /* elements of the operands and sums of products by fused multiply-adds */
 } Survey;
 
 static void look_at(Survey *survey, const TileType *type) {
@@ -25,6 +27,12 @@ static void look_at(Survey *survey, const TileType *type) {
     const TileType *best = survey->largest;
     int64_t lanes = tile_type_lanes(type), most = best ? tile_type_lanes(best) : 0;
     if (lanes > most || (lanes == most && type->rank > best->rank)) survey->largest = type;
+}
+
+static int64_t multiplied_elements(const TileOp *dot) {
+    int64_t elements = tile_type_lanes(dot->results[0].type);
+    for (unsigned i = 0; i < 2; i++) elements += tile_type_lanes(tile_op_operand(dot, i)->type);
+    return elements;
 }
 
 static void survey_block(Survey *survey, const TileBlock *block) {
@@ -35,6 +43,7 @@ static void survey_block(Survey *survey, const TileBlock *block) {
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
         survey->turns |= op->id == TILE_OP_PERMUTE;
+        if (op->id == TILE_OP_DOT) survey->multiplied += multiplied_elements(op);
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)
             survey->least_bytes = tile_scalar_bytes(moved->scalar);
         for (unsigned i = 0; i < op->region_count; i++) survey_block(survey, &op->regions[i]);
@@ -87,6 +96,13 @@ static unsigned choose_log_rows(const Gpu *gpu, const Survey *survey, unsigned l
     return survey->turns && log > others ? least(log - others, gpu->log_vector) : 0;
 }
 
+/* Operands and sums of products by fused multiply-adds are in registers at the same time. */
+static unsigned least_log_warps(const Survey *survey) {
+    unsigned log = 0;
+    while (log < MOST_LOG_WARPS && survey->multiplied > (int64_t)MOST_MULTIPLIED << (TILE_LANE_BITS + log)) log++;
+    return log;
+}
+
 /* Four accesses of 16 bytes under way in each thread reach the memory's bandwidth. */
 static unsigned choose_log_warps(const Gpu *gpu, unsigned log_vector, unsigned log) {
     if (gpu->func->warps) return floor_log2(gpu->func->warps);
@@ -103,6 +119,7 @@ static TileLayout blocked_layout(Gpu *gpu, const Survey *survey) {
     gpu->log_vector = floor_log2(ACCESS_BYTES / survey->least_bytes);
     unsigned log = floor_log2(tile_type_lanes(survey->largest));
     gpu->log_warps = choose_log_warps(gpu, gpu->log_vector, log);
+    if (gpu->log_warps < least_log_warps(survey)) gpu->log_warps = least_log_warps(survey);
     gpu->log_rows = choose_log_rows(gpu, survey, log);
     return spread(&shape, gpu->log_vector, gpu->log_rows, gpu->log_warps);
 }

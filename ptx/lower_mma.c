@@ -6,7 +6,9 @@
 
 #include "lang/scalar.h"
 
-enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, AHEAD = 16, FAR_AHEAD = 32 };
+enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4 };
+/* How many instructions ahead fragments are loaded, as an H200 runs them fastest. */
+enum { AHEAD = 16, AHEAD_OF_TF32 = 8, AHEAD_OF_SEVERAL = 4 };
 
 /* An operand's fragments: one for each block of its rows (A) or columns (B) and each step of k. */
 typedef struct Operand {
@@ -194,8 +196,7 @@ typedef struct Step {
 
 typedef struct Steps {
     Step *items;
-    uint32_t count, last; /* from `last` on: those of the last k */
-    uint32_t ahead;
+    uint32_t count, ahead;
 } Steps;
 
 /* Where the fragments of an operand stand, along its own axis and k. */
@@ -238,8 +239,11 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
     int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
     uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
-    Steps steps = {TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count), 0, (trips - 1) * count, AHEAD};
-    if (gpu->dots.count > 1 || mma->a.type->scalar == TILE_F32) steps.ahead = FAR_AHEAD;
+    bool tf32 = mma->a.type->scalar == TILE_F32, several = gpu->dots.count > 1;
+    Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count),
+                   .ahead = several ? AHEAD_OF_SEVERAL
+                            : tf32  ? AHEAD_OF_TF32
+                                    : AHEAD};
     Stand *a = find_stands(gpu, &mma->a), *b = find_stands(gpu, &mma->b);
     for (uint32_t trip = 0; trip < trips; trip++)
         for (uint32_t i = 0; i < count; i++) {
@@ -248,16 +252,6 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
             steps.items[steps.count++] = (Step){order[i], find_stand(a, m, trip * step), find_stand(b, n, trip * step)};
         }
     return steps;
-}
-
-/* How many instructions ahead fragments are loaded, as an H200 runs them fastest: further where other work stands
- * between the products, or where loads bring less; before the last ones all, so that from there on nothing is read from
- * shared memory. */
-static uint32_t loaded_before(const Steps *steps, uint32_t at, uint32_t count) {
-    uint32_t begin = steps->last < count ? 0 : steps->last - count, ahead = steps->ahead;
-    if (at >= begin && at - begin + 1 > ahead) ahead = at - begin + 1;
-    if (at >= steps->last) return steps->count;
-    return at + ahead < steps->count ? at + ahead : steps->count;
 }
 
 static TileValue *multiply(Mma *mma, TileValue *acc) {
@@ -271,7 +265,7 @@ static TileValue *multiply(Mma *mma, TileValue *acc) {
     for (uint32_t i = 0; i < count; i++) sums[i] = pick(gpu, acc, i * SUMS, SUMS);
     Steps steps = plan_steps(mma, count);
     for (uint32_t at = 0; at < steps.count; at++) {
-        for (uint32_t end = loaded_before(&steps, at, count); loaded < end; loaded++) {
+        for (; loaded < steps.count && loaded < at + steps.ahead; loaded++) {
             fragment(gpu, &mma->a, steps.items[loaded].a);
             fragment(gpu, &mma->b, steps.items[loaded].b);
         }

@@ -202,12 +202,14 @@ static void copy_element(Copy *copy, const Place *place) {
     tile_build_store(&gpu->b, value, place->to, NULL, 0);
 }
 
-/* `width` lanes at a time, in a loop: threads that follow one another take neighbours of a row. */
+/* `width` lanes at a time, in a loop: threads that follow one another take neighbours of a row. This path is taken
+ * rarely: nothing is to be kept for it in registers meanwhile. */
 static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, const Place *place)) {
     Gpu *gpu = copy->gpu;
     int64_t columns = copy->tile.shape.extent[1] / width, threads = TILE_WARP_THREADS << gpu->log_warps;
     TileBuilder outer = gpu->b;
-    TileOp *loop = tile_build_for(&outer, gpu->thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
+    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
+    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
                                   gpu_i64(gpu, threads), NULL, 0);
     tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
     outer.before = gpu->b.before;

@@ -1,7 +1,9 @@
 /* Purpose: begin each trip of a loop of products at the end of the trip before it. The head of a trip waits for its
  * copies, begins those of a later trip and loads the first fragments; where it stands at the start of the body, tensor
  * cores have nothing to do meanwhile. Here it runs between the last fragments' loads and their products, and the first
- * fragments are carried into the next trip.
+ * fragments are carried into the next trip. Copies that are nothing but copies come one by one between these products,
+ * each under a mask; what else the head does for a later trip (chunks in a loop, element by element) stays behind one
+ * branch, which is rarely taken.
  *
  * Before:
  *     func phase machine @k.0(%from: ptr<global>, %c: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 32 {
@@ -69,8 +71,8 @@
  *         yield
  *       }
  *       copy_commit
- *       %sums, %end, %5, %6 = for %zero, %n, %one, %first, %zero, %a, %b : vec<4 x f32>, i64, vec<8 x f16>,
- *           vec<4 x f16> (%k: i64, %acc: vec<4 x f32>, %slot: i64, %a.1: vec<8 x f16>, %b.1: vec<4 x f16>) {
+ *       %sums, %end, %5, %6 = for %zero, %n, %one, %first, %zero, %a, %b : vec<4 x f32>, i64, vec<8 x f16>, vec<4 x
+ *           f16> (%k: i64, %acc: vec<4 x f32>, %slot: i64, %a.1: vec<8 x f16>, %b.1: vec<4 x f16>) {
  *         %next.1 = sub %one, %slot : i64
  *         %later.1 = add %k, %one : i64
  *         %some.1 = lt %later.1, %n : bool
@@ -85,21 +87,16 @@
  *         %p.2 = ptr_add %shared, %9 : ptr<shared>
  *         %a.2 = load_matrix %p.2 : vec<8 x f16>
  *         %b.2 = load_matrix %p.2 : vec<4 x f16>
+ *         %10 = lt %8, %n : bool
  *         %later.2 = add %8, %one : i64
  *         %some.2 = lt %later.2, %n : bool
- *         %next.2 = sub %one, %next.1 : i64
- *         %10 = lt %8, %n : bool
  *         %11 = and %10, %some.2 : bool
- *         if %11 {
- *           %12 = mul %next.2, %bytes : i64
- *           %to.1 = ptr_add %shared, %12 : ptr<shared>
- *           %13 = mul %later.2, %bytes : i64
- *           %place.1 = ptr_add %from, %13 : ptr<global>
- *           copy_async %to.1, %place.1, %chunk {bytes = 16}
- *           yield
- *         } {
- *           yield
- *         }
+ *         %next.2 = sub %one, %next.1 : i64
+ *         %12 = mul %next.2, %bytes : i64
+ *         %to.1 = ptr_add %shared, %12 : ptr<shared>
+ *         %13 = mul %later.2, %bytes : i64
+ *         %place.1 = ptr_add %from, %13 : ptr<global>
+ *         copy_async %to.1, %place.1, %chunk, %11 {parts = [mask], bytes = 16}
  *         copy_commit
  *         %t = mma %a.1, %b.1.1, %s : vec<4 x f32>
  *         yield %t, %next.1, %a.2, %b.2
@@ -107,13 +104,15 @@
  *       store %sums, %c
  *       return
  *     }
- * The order of all accesses to memory stays what it was, but for loads of fragments against copies of other slots.
+ * The order of all accesses to memory stays what it was, but for loads of fragments against copies of other slots, and
+ * for copies against what stands beside them behind a branch, which fills other places.
  * After the last trip a head runs for a trip that is none: it copies nothing, and nobody uses what it loads.
  *
  * Needs: gpu-machine. Keeps: machine form. Cost: linear in the body, which does not grow; code in front of the loop
  * does by the head. */
 #include "ptx/loop.h"
 #include "ptx/passes.h"
+#include "ptx/schedule.h"
 
 enum { MOST_LOADS = 64 };
 
@@ -205,13 +204,7 @@ static bool find_loads(Rotation *r) {
 /* ---- copies of the head ---- */
 
 static TileValue *follow(Rotation *r, TileMap *map, TileValue *value) {
-    TileValue *made = tile_map_get(map, value);
-    if (made) return made;
-    if (tile_value_outside(value, r->loop)) return value;
-    for (unsigned i = 0; i < value->op->operand_count; i++) follow(r, map, tile_op_operand(value->op, i));
-    TileOp *op = tile_op_clone(r->context->module, value->op, map);
-    tile_builder_insert(&r->b, op);
-    return tile_op_result(op, 0);
+    return gpu_follow(r->context, &r->b, r->loop, map, value);
 }
 
 /* Values of the body that ops of the copies' regions take. */
@@ -242,8 +235,8 @@ static bool can_follow(Rotation *r) {
     return taken.fits;
 }
 
-/* The head for the trip that the map speaks of, which is one only if its number is below the loop's end. */
-static void build_head(Rotation *r, TileMap *map, TileValue *number, TileValue **fragments) {
+/* The wait and the first fragments of the trip that the map speaks of. */
+static void build_arrival(Rotation *r, TileMap *map, TileValue **fragments) {
     TileModule *module = r->context->module;
     tile_builder_insert(&r->b, tile_op_clone(module, r->wait, map));
     tile_builder_insert(&r->b, tile_op_clone(module, r->barrier, map));
@@ -253,18 +246,46 @@ static void build_head(Rotation *r, TileMap *map, TileValue *number, TileValue *
         tile_builder_insert(&r->b, load);
         fragments[i] = tile_op_result(load, 0);
     }
-    if (r->copies) {
-        Taken taken = {r, map, true};
-        follow(r, map, tile_op_operand(r->copies, 0));
-        for (unsigned i = 0; i < r->copies->region_count; i++)
-            tile_block_walk(&r->copies->regions[i], follow_operands, &taken);
-        TileOp *copies = tile_op_clone(module, r->copies, map);
-        TileValue *exists = tile_build_binary(&r->b, TILE_OP_LT, number, tile_op_operand(r->loop, 1));
-        exists = tile_build_binary(&r->b, TILE_OP_AND, exists, tile_op_operand(copies, 0));
-        tile_op_set_operand(copies, 0, exists);
-        tile_builder_insert(&r->b, copies);
+}
+
+/* That trip is one only if its number is below the loop's end. */
+static TileValue *build_exists(Rotation *r, TileValue *number) {
+    return tile_build_binary(&r->b, TILE_OP_LT, number, tile_op_operand(r->loop, 1));
+}
+
+static void build_commit(Rotation *r, TileMap *map) {
+    tile_builder_insert(&r->b, tile_op_clone(r->context->module, r->commit, map));
+}
+
+/* In front of the loop the copies come as they are. */
+static void build_copies(Rotation *r, TileMap *map, TileValue *number) {
+    Taken taken = {r, map, true};
+    follow(r, map, tile_op_operand(r->copies, 0));
+    for (unsigned i = 0; i < r->copies->region_count; i++)
+        tile_block_walk(&r->copies->regions[i], follow_operands, &taken);
+    TileOp *copies = tile_op_clone(r->context->module, r->copies, map);
+    tile_op_set_operand(copies, 0,
+                        tile_build_binary(&r->b, TILE_OP_AND, build_exists(r, number), tile_op_operand(copies, 0)));
+    tile_builder_insert(&r->b, copies);
+}
+
+static TileOp *next_product(TileOp *op) {
+    while (op && op->id != TILE_OP_MMA) op = op->next;
+    return op;
+}
+
+/* In the loop they come one by one between the last products, evenly. */
+static void spread_copies(Rotation *r, TileMap *map, TileValue *number) {
+    GpuSpread *spread = gpu_spread_begin(r->context, r->loop, r->copies, build_exists(r, number), map);
+    gpu_spread_branches(spread, &r->b);
+    unsigned products = 0, copies = gpu_spread_count(spread), done = 0;
+    for (TileOp *op = next_product(r->last); op; op = next_product(op->next)) products++;
+    TileOp *at = r->last;
+    for (unsigned passed = 0; done < copies; done++) {
+        for (; passed < (done + 1) * products / (copies + 1); passed++) at = next_product(at->next);
+        r->b.before = at;
+        gpu_spread_copy(spread, &r->b);
     }
-    tile_builder_insert(&r->b, tile_op_clone(module, r->commit, map));
 }
 
 /* ---- the loop ---- */
@@ -317,7 +338,9 @@ static void rotate(Rotation *r) {
     for (unsigned i = 0; i < r->body->argument_count; i++)
         tile_map_set(&map, r->body->arguments[i], tile_op_operand(r->loop, i ? 2 + i : 0));
     r->b = tile_builder_before(r->context->module, r->loop);
-    build_head(r, &map, tile_op_operand(r->loop, 0), fragments);
+    build_arrival(r, &map, fragments);
+    if (r->copies) build_copies(r, &map, tile_op_operand(r->loop, 0));
+    build_commit(r, &map);
     unsigned carried = r->body->argument_count;
     r->loop = gpu_loop_carry(r->context, r->loop, fragments, r->count);
     r->body = &r->loop->regions[0];
@@ -327,7 +350,9 @@ static void rotate(Rotation *r) {
     tile_map_set(&map, r->body->arguments[0], number);
     for (unsigned i = 1; i < carried; i++)
         tile_map_set(&map, r->body->arguments[i], tile_op_operand(r->body->last, i - 1));
-    build_head(r, &map, number, fragments);
+    build_arrival(r, &map, fragments);
+    if (r->copies) spread_copies(r, &map, number);
+    build_commit(r, &map);
     for (unsigned i = 0; i < r->count; i++) {
         r->body->arguments[carried + i]->name = r->loads[i]->results[0].name;
         tile_value_replace(&r->loads[i]->results[0], r->body->arguments[carried + i]);

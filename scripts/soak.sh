@@ -17,6 +17,7 @@
 #   launches          1,000 sequences of launches at random; 10,000 modules loaded and unloaded
 #   threads           the launcher's threads under ThreadSanitizer
 #   compiler-threads  16 threads that build kernels, compile and launch, under ThreadSanitizer
+#   ptx               every kernel for every GPU target through ptxas; skipped without one
 #   barriers          every barrier taken out of every kernel for GPUs
 #   memcheck          kernels on the GPU under compute-sanitizer; skipped without one
 #   racecheck         the same for races
@@ -24,8 +25,8 @@
 # `soak_math.sh` is a campaign of its own: every f32 argument of every function.
 set -eu
 cd "$(dirname "$0")/.."
-usage() { sed -n '2,27s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
-all="matrix sve grants random fuzz cache launches threads compiler-threads barriers memcheck racecheck units"
+usage() { sed -n '2,28s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
+all="matrix sve grants random fuzz cache launches threads compiler-threads ptx barriers memcheck racecheck units"
 hours=0 jobs=$(nproc) programs= out=build/soak chosen=
 for argument; do
     case $argument in
@@ -88,6 +89,7 @@ run_cache() { "$release/bin/tile_cache_tests" 1000 "$round"; }
 run_launches() { "$release/bin/tile_guard_tests" --jobs="$jobs" 1000 10000 "$round"; }
 run_threads() { sh scripts/test_threads.sh ${programs:+"--program=$programs/bin/test_threads"}; }
 run_compiler_threads() { sh scripts/test_compiler_threads.sh ${programs:+"--program=$programs/bin/tile_compiler_threads"}; }
+run_ptx() { sh tests/assemble_ptx.sh "$release/bin/tilec" stdlib; }
 run_barriers() { sh scripts/soak_barriers.sh --jobs="$jobs" "$release"; }
 run_memcheck() { sh scripts/gpu_suite.sh --build="$release" --tool=memcheck --jobs="$jobs" --every=20; }
 run_racecheck() { sh scripts/gpu_suite.sh --build="$release" --tool=racecheck --jobs="$jobs" --every=20; }

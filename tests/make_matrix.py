@@ -3,7 +3,8 @@
 (types, sizes, views, data, placement, tune constants), and each configuration on every target. Machine code for SVE
 runs under an emulator, which is slow: every eighth configuration. So is the executor on the threads of a GPU's blocks:
 it gets small sizes. The target cuda, which needs a GPU, gets every third configuration. Most of the time goes into
-generating machine code, and AVX2 and AVX-512 share all but its last step: they take the configurations in turn.
+generating machine code, and AVX2 and AVX-512 share all but its last step: they take the configurations in turn,
+and both get those in which a value occurs that one of them would not have otherwise.
 
 usage: make_matrix.py [SEED [EVERY]] > matrix.tsv     with a seed, other configurations, each on AVX2 and on AVX-512;
                                                       SVE code for every EVERYth
@@ -324,6 +325,27 @@ def emulated_numbers(kernel, chosen):
     return set(possible[::step])
 
 
+def native_targets(kernel, chosen):
+    """Of each configuration the targets of its machine code: the one that has had fewest of its values, by turns where
+    both had as many; and the other one if it would have a value nowhere else."""
+    had = {"avx2": set(), "avx512": set()}
+    values = {(types, number): {types, tune, data, placement, *sizes.split(), *views.split()}
+              for types in kernel.types
+              for number, (sizes, views, data, placement, tune) in enumerate(chosen[types])}
+    targets = {}
+    for key, own in values.items():
+        first = ["avx2", "avx512"][len(targets) % 2]
+        turn = max(had, key=lambda target: (len(own - had[target]), target == first))
+        had[turn] |= own
+        targets[key] = [turn]
+    for key, own in values.items():
+        for target in had.keys() - targets[key]:
+            if own - had[target]:
+                had[target] |= own
+                targets[key] = ["avx2", "avx512"]
+    return targets
+
+
 def rows(kernel, seed, guest_every):
     rng = random.Random(kernel.name + seed)
     chosen = {}
@@ -332,13 +354,14 @@ def rows(kernel, seed, guest_every):
         views = " ".join(f"{tensor}={configuration['view ' + tensor]}" for tensor, _ in kernel.tensors)
         chosen.setdefault(configuration["types"], []).append(
             (sizes, views, configuration["data"], configuration["placement"], configuration["tune"]))
+    chosen = {types: list(dict.fromkeys(chosen[types])) for types in kernel.types}
+    native = native_targets(kernel, chosen)
     guests = len(kernel.name)  # vector lengths in turn, beginning with another one for each kernel
     for types in kernel.types:
-        chosen[types] = list(dict.fromkeys(chosen[types]))
         emulated = emulated_numbers(kernel, chosen[types])
         for number, (sizes, views, data, placement, tune) in enumerate(chosen[types]):
             targets = ["interp", ["machine.avx2", "machine.avx512"][number % 2]]
-            targets += ["avx2", "avx512"] if seed else [["avx2", "avx512"][number % 2]]
+            targets += ["avx2", "avx512"] if seed else native[types, number]
             targets.append(f"machine.sve.{VECTOR_BITS[number % 4]}")
             if number % guest_every == guest_every - 1:
                 targets.append(f"sve.{VECTOR_BITS[guests % 4]}")

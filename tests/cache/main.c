@@ -25,12 +25,13 @@
 #include "tile/tile.h"
 #include "tools/tune_update.h"
 
+#include "entries.h"
+
 enum {
     PROCESSES = 16,
     KERNELS = 24,
     COUNT = 100,
     KEYS = 32,
-    MOST_BYTES = 60000,
     CACHE_BYTES = 300000, /* less than all kernels and bytes take: some always have to go */
     MOST_WAIT = 30000,    /* microseconds between kills */
     SMALL_DISK = 512 << 10,
@@ -109,20 +110,6 @@ static void launch_and_check(Campaign *campaign, TileCompiler *compiler) {
             break;
         }
     campaign->shared->launches++;
-}
-
-/* Numbered keys, whose data follows from the number. */
-static TileCodeKey key_of(unsigned number) {
-    TileCodeKey key;
-    memset(key.digest, 0x5a, sizeof key.digest);
-    memcpy(key.digest, &number, sizeof number);
-    return key;
-}
-
-static size_t data_of(unsigned number, unsigned char *data) {
-    size_t size = number * 7919u % MOST_BYTES;
-    for (size_t i = 0; i < size; i++) data[i] = (unsigned char)(number * 31 + i * (number | 1) + (i >> 8));
-    return size;
 }
 
 static void put(Campaign *campaign, TileCodeCache *cache, unsigned number) {

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "driver/cache.h"
-
-enum { MOST_BYTES = 60000 };
+#include "tests/cache/entries.h"
 
 typedef struct Fixture {
     char folder[64];
@@ -34,20 +33,6 @@ static void end(Fixture *fixture) {
     tile_code_cache_close(fixture->cache);
     snprintf(command, sizeof command, "rm -rf %s", fixture->folder);
     cr_assert_eq(system(command), 0);
-}
-
-/* Numbered keys, whose data follows from the number. */
-static TileCodeKey key_of(unsigned number) {
-    TileCodeKey key;
-    memset(key.digest, 0x5a, sizeof key.digest);
-    memcpy(key.digest, &number, sizeof number);
-    return key;
-}
-
-static size_t data_of(unsigned number, unsigned char *data) {
-    size_t size = number * 7919u % MOST_BYTES;
-    for (size_t i = 0; i < size; i++) data[i] = (unsigned char)(number * 31 + i * (number | 1) + (i >> 8));
-    return size;
 }
 
 static void put(TileCodeCache *cache, unsigned number) {

@@ -71,10 +71,10 @@ const char *tile_rule_load_matrix(const TileRule *r) {
 const char *tile_rule_mma(const TileRule *r) {
     const TileType *a = tile_rule_operand(r, 0), *b = tile_rule_operand(r, 1), *c = tile_rule_operand(r, 2);
     bool tf32 = tile_op_integer(r->op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
-    bool half = a->scalar == TILE_F16 || a->scalar == TILE_BF16,
+    bool narrow = tile_scalar_is_float(a->scalar) && tile_scalar_bits(a->scalar) <= 16,
          byte = tile_scalar_is_int(a->scalar) && tile_scalar_is_int(b->scalar) && tile_scalar_bits(a->scalar) == 8;
-    if (!half && !byte && (a->scalar != TILE_F32 || !tf32))
-        return "multiplies f16, bf16, 8-bit integers, or f32 as tf32";
+    if (!narrow && !byte && (a->scalar != TILE_F32 || !tf32))
+        return "multiplies floats of 8 and 16 bits, 8-bit integers, or f32 as tf32";
     if (tf32 && a->scalar != TILE_F32) return "only f32 is rounded to tf32";
     if (byte ? tile_scalar_bits(b->scalar) != 8 : a->scalar != b->scalar) return "the element types of a and b differ";
     if (fragment_bits(a) != 128 || fragment_bits(b) != 64) return "a is not 4 registers of 32 bits, or b not 2";

@@ -224,6 +224,8 @@ static void mma_name(const TileOp *op, char *name, size_t size) {
     case TILE_F16: snprintf(name, size, "%s16.row.col.f32.f32", prefix); break;
     case TILE_BF16: snprintf(name, size, "%s16.row.col.bf16", prefix); break;
     case TILE_F32: snprintf(name, size, "%s8.row.col.tf32", prefix); break;
+    case TILE_F8E4M3: snprintf(name, size, "%s32.row.col.f32.e4m3.e4m3.f32", prefix); break;
+    case TILE_F8E5M2: snprintf(name, size, "%s32.row.col.f32.e5m2.e5m2.f32", prefix); break;
     default: snprintf(name, size, "%s32.row.col.%s", prefix, byte_types(op)); break;
     }
 }

@@ -7,11 +7,12 @@ enum { LOG_SUMS_OF_A_THREAD = 7, LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
 
 static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
 
-bool gpu_dot_is_mma(const TileOp *dot) {
+bool gpu_dot_is_mma(const TilePtxTarget *target, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *b = tile_op_operand(dot, 1)->type;
     if (a->rank != 2) return false;
     if (is_byte(a->scalar)) return is_byte(b->scalar);
     bool tf32 = tile_op_integer(dot, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
+    if (tile_scalar_bits(a->scalar) == 8) return target->has_fp8_mma;
     return a->scalar == TILE_F16 || a->scalar == TILE_BF16 || (a->scalar == TILE_F32 && tf32);
 }
 
@@ -46,6 +47,7 @@ GpuSharedTile gpu_shared_tile(const TileType *tile) {
 /* ---- the products of a function ---- */
 
 typedef struct Search {
+    const TilePtxTarget *target;
     GpuDots dots;
     bool others, too_many;
     bool rows; /* a row is reduced, or is the operand of a further product: one warp should have it */
@@ -71,8 +73,8 @@ static void add_type(Search *search, const TileType *type) {
 
 static void search_block(Search *search, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) add_type(search, op->results[0].type);
-        if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) search->others = true;
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(search->target, op)) add_type(search, op->results[0].type);
+        if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(search->target, op)) search->others = true;
         if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) search->rows = true;
         for (unsigned i = 0; i < op->region_count; i++) search_block(search, &op->regions[i]);
     }
@@ -104,8 +106,8 @@ static void place_warps(Search *search, unsigned wanted) {
     }
 }
 
-GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
-    Search search = {0};
+GpuDots gpu_find_dots(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
+    Search search = {.target = target};
     search_block(&search, body);
     if (search.others || search.too_many || !search.dots.count) return (GpuDots){0};
     search.rows |= search.dots.count > 1;

@@ -5,6 +5,7 @@
 
 #include "lang/ir.h"
 #include "ptx/layout.h"
+#include "ptx/target.h"
 
 enum { GPU_MOST_DOTS = 8 };
 
@@ -15,10 +16,11 @@ typedef struct GpuDots {
     unsigned log_warps_m, log_warps_n;
 } GpuDots;
 
-/* Has mma instructions for these types: two axes; f16, bf16, 8-bit integers, or f32 as tf32? */
-bool gpu_dot_is_mma(const TileOp *dot);
+/* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
+ * them? */
+bool gpu_dot_is_mma(const TilePtxTarget *target, const TileOp *dot);
 /* None where the body has other products too, or too many: then all go the way of fused multiply-adds. */
-GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
+GpuDots gpu_find_dots(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body);
 /* Accumulator fragments of a tile of two axes. */
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
 /* The tile's shape, rounded up to what instructions take of an operand or a sum. */

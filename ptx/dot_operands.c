@@ -49,7 +49,7 @@ typedef TILE_LIST(TileOp *) Loads;
 
 static void find_loads(TilePassContext *context, const TileBlock *block, Loads *loads) {
     for (TileOp *op = block->first; op; op = op->next) {
-        if (gpu_load_is_copied(op)) tile_list_push(context->scratch, loads, op);
+        if (gpu_load_is_copied(tile_ptx_target_of(context->target), op)) tile_list_push(context->scratch, loads, op);
         for (unsigned i = 0; i < op->region_count; i++) find_loads(context, &op->regions[i], loads);
     }
 }
@@ -93,7 +93,8 @@ static bool share_fills(TilePassContext *context, TileBlock *block) {
 
 TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
-    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count)
+        return TILE_RESULT_UNCHANGED;
     bool shared = share_fills(context, &func->body);
     Loads loads = {0};
     find_loads(context, &func->body, &loads);

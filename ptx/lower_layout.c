@@ -125,7 +125,7 @@ static TileLayout blocked_layout(Gpu *gpu, const Survey *survey) {
 }
 
 void gpu_choose_layouts(Gpu *gpu, const TileBlock *body) {
-    gpu->dots = gpu_find_dots(gpu->func, body);
+    gpu->dots = gpu_find_dots(tile_ptx_target_of(gpu->context->target), gpu->func, body);
     if (gpu->dots.count) {
         gpu->log_warps = gpu->dots.log_warps_m + gpu->dots.log_warps_n;
         gpu->family_count = gpu->dots.count;

@@ -8,7 +8,7 @@
 
 enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4 };
 /* How many instructions ahead fragments are loaded, as an H200 runs them fastest. */
-enum { AHEAD = 16, AHEAD_OF_TF32 = 8, AHEAD_OF_SEVERAL = 4 };
+enum { AHEAD = 16, AHEAD_OF_TF32 = 8, AHEAD_OF_F8 = 8, AHEAD_OF_SEVERAL = 4 };
 
 /* An operand's fragments: one for each block of its rows (A) or columns (B) and each step of k. */
 typedef struct Operand {
@@ -239,10 +239,13 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
     int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
     uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
-    bool tf32 = mma->a.type->scalar == TILE_F32, several = gpu->dots.count > 1;
+    TileScalar scalar = mma->a.type->scalar;
+    bool tf32 = scalar == TILE_F32, several = gpu->dots.count > 1,
+         f8 = tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
     Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count),
                    .ahead = several ? AHEAD_OF_SEVERAL
                             : tf32  ? AHEAD_OF_TF32
+                            : f8    ? AHEAD_OF_F8
                                     : AHEAD};
     Stand *a = find_stands(gpu, &mma->a), *b = find_stands(gpu, &mma->b);
     for (uint32_t trip = 0; trip < trips; trip++)

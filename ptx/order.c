@@ -221,7 +221,8 @@ static TileOp *find_loop(const TileFunc *func) {
 }
 
 TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count)
+        return TILE_RESULT_UNCHANGED;
     Order order = {.context = context, .func = func, .loop = find_loop(func)};
     if (!order.loop || !find_numbers(&order) || !is_longer_later(&order)) return TILE_RESULT_UNCHANGED;
     build_order(&order);

@@ -1,7 +1,9 @@
 # What an instance of a kernel of the standard library needs beside its types; read by shells that compile all of them.
 # `instance FILE KERNEL TYPE`: words, settings for tilec.
 instance() {
-    for setting in "T=$3" "U=$3" I=i64; do
+    type=$3
+    case $2 in *_f8) type=f8e4m3 ;; esac
+    for setting in "T=$type" "U=$3" I=i64; do
         if grep -q "[[ ]${setting%%=*}: " "$1"; then echo "$setting"; fi
     done
     case $(basename "$1" .tile):$2 in

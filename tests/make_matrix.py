@@ -27,12 +27,13 @@ def around(block):
 class Kernel:
     """A kernel, its tensors (name, and "in", "out" or a list of views), and for each tune setting the values of its
     dimensions. `derive` gives further dimensions, computed from those; `budget` limits the configurations of a kernel
-    that is much like another: once each value has occurred, no more are made than that."""
+    that is much like another: once each value has occurred, no more are made than that. `gpu` is the one that is
+    emulated."""
 
     def __init__(self, name, tensors, tunes, types=TYPES, data=("normal", "special"), keep=lambda sizes: True,
-                 derive=None, budget=None):
+                 derive=None, budget=None, gpu="sm_80"):
         self.name, self.tensors, self.tunes, self.types = name, tensors, tunes, types
-        self.data, self.keep, self.derive, self.budget = data, keep, derive or {}, budget
+        self.data, self.keep, self.derive, self.budget, self.gpu = data, keep, derive or {}, budget, gpu
 
     def factors(self):
         dimensions = list(next(iter(self.tunes.values())))
@@ -257,6 +258,8 @@ KERNELS = [
     Kernel("matmul:matmul_batched", MATMUL, BATCHES, types=MATMUL_TYPES, budget=36),
     Kernel("matmul:matmul_i8", [("a", "in"), ("b", "in"), ("row_scale", "in"), ("column_scale", "in"), ("c", "out")],
            MATMUL_TUNES, types=["f32:f32", "f32:f16", "f32:bf16"], budget=36),
+    Kernel("matmul:matmul_f8", [("a", "in"), ("b", "in"), ("row_scale", "in"), ("column_scale", "in"), ("c", "out")],
+           MATMUL_TUNES, types=["f8e4m3:f32", "f8e5m2:f16", "f8e4m3:bf16", "f8e5m2:f32"], budget=12, gpu="sm_90a"),
     Kernel("matmul:gemv", [("a", "in"), ("x", "in"), ("y", "out")],
            {"-": {"M": [0, 1, 3, 4, 5, 9], "K": around(1024)}, "BM=3 BK=100": {"M": [1, 2, 3, 4], "K": around(100)}},
            types=MATMUL_TYPES, budget=36),
@@ -366,7 +369,7 @@ def rows(kernel, seed, guest_every):
             if number % guest_every == guest_every - 1:
                 targets.append(f"sve.{VECTOR_BITS[guests % 4]}")
                 guests += 1
-            targets += ["machine.sm_80"] if number in emulated else []
+            targets += ["machine." + kernel.gpu] if number in emulated else []
             targets += ["cuda"] if number % 3 == 0 else []
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])

@@ -111,6 +111,21 @@ void reference_matmul_i8(const Problem *problem) {
     }
 }
 
+/* Products of 8-bit floats are exact; their sum is rounded as it grows, then twice more by the scales. */
+void reference_matmul_f8(const Problem *problem) {
+    int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
+    int64_t depth = problem_dimension(problem, 'K');
+    for (int64_t i = 0; i < rows * columns; i++) {
+        Line a = {problem->input[0] + i / columns * depth, 1}, b = {problem->input[1] + i % columns * depth, 1};
+        double row = problem->input[2][i / columns], column = problem->input[3][i % columns];
+        Sum sum = product(a, b, depth);
+        double value = sum.value * row * column;
+        expect(problem, i, value,
+               reference_serial_slack(depth, sum.magnitude) * fabs(row * column) + 3 * F32_ROUNDOFF * fabs(value) +
+                   F32_TINY * fabs(column));
+    }
+}
+
 /* Each product is rounded before it is added. */
 void reference_gemv(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), depth = problem_dimension(problem, 'K');

@@ -11,6 +11,8 @@ static const struct {
     [TYPE_F32] = {"f32", kDLFloat, 4, 0x1p-24, 0x1p-149},
     [TYPE_F16] = {"f16", kDLFloat, 2, 0x1p-11, 0x1p-24},
     [TYPE_BF16] = {"bf16", kDLBfloat, 2, 0x1p-8, 0x1p-133},
+    [TYPE_F8E4M3] = {"f8e4m3", kDLFloat8_e4m3fn, 1, 0x1p-4, 0x1p-9},
+    [TYPE_F8E5M2] = {"f8e5m2", kDLFloat8_e5m2, 1, 0x1p-3, 0x1p-16},
     [TYPE_I8] = {"i8", kDLInt, 1, 0, 0},
     [TYPE_I32] = {"i32", kDLInt, 4, 0, 0},
     [TYPE_I64] = {"i64", kDLInt, 8, 0, 0},
@@ -48,6 +50,30 @@ static uint16_t bf16_from_double(double value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* Numbers of 8 bits: a sign, an exponent, `fraction` bits of fraction. f8e4m3 has numbers where f8e5m2 has infinities.
+ */
+static double float8_to_double(Type type, unsigned bits) {
+    int fraction = type == TYPE_F8E4M3 ? 3 : 2, bias = type == TYPE_F8E4M3 ? 7 : 15;
+    int exponent = (int)(bits >> fraction & (0x7fu >> fraction)), low = (int)(bits & ((1u << fraction) - 1));
+    double size = exponent ? ldexp((1 << fraction) + low, exponent - bias - fraction) : ldexp(low, 1 - bias - fraction);
+    if (type == TYPE_F8E4M3 && (bits & 0x7f) == 0x7f) size = NAN;
+    if (type == TYPE_F8E5M2 && exponent == 31) size = low ? NAN : INFINITY;
+    return bits & 0x80 ? -size : size;
+}
+
+/* The nearest of all finite ones, the even one of two; f8e5m2 keeps an infinity. */
+static unsigned char float8_from_double(Type type, double value) {
+    unsigned sign = signbit(value) ? 0x80 : 0, best = 0;
+    if (isnan(value)) return 0x7f;
+    if (isinf(value) && type == TYPE_F8E5M2) return (unsigned char)(sign | 0x7c);
+    for (unsigned bits = 1; bits < 0x7f && isfinite(float8_to_double(type, bits)); bits++) {
+        double here = fabs(float8_to_double(type, bits) - fabs(value));
+        double there = fabs(float8_to_double(type, best) - fabs(value));
+        if (here < there || (here == there && bits % 2 == 0) || isinf(value)) best = bits;
+    }
+    return (unsigned char)(sign | best);
+}
+
 double value_load(Type type, const void *address) {
     switch (type) {
     case TYPE_F32: {
@@ -68,6 +94,8 @@ double value_load(Type type, const void *address) {
         memcpy(&value, &bits, sizeof value);
         return value;
     }
+    case TYPE_F8E4M3:
+    case TYPE_F8E5M2: return float8_to_double(type, *(const unsigned char *)address);
     case TYPE_I8: return *(const int8_t *)address;
     case TYPE_I32: {
         int32_t value;
@@ -102,6 +130,8 @@ void value_store(Type type, void *address, double value) {
         memcpy(address, &narrow, sizeof narrow);
         break;
     }
+    case TYPE_F8E4M3:
+    case TYPE_F8E5M2: *(unsigned char *)address = float8_from_double(type, value); break;
     case TYPE_I8: *(int8_t *)address = (int8_t)value; break;
     case TYPE_I32: {
         int32_t narrow = (int32_t)value;

@@ -8,7 +8,18 @@
 
 #include "tile/dlpack.h"
 
-typedef enum Type { TYPE_F32, TYPE_F16, TYPE_BF16, TYPE_I8, TYPE_I32, TYPE_I64, TYPE_BOOL, TYPE_COUNT } Type;
+typedef enum Type {
+    TYPE_F32,
+    TYPE_F16,
+    TYPE_BF16,
+    TYPE_F8E4M3,
+    TYPE_F8E5M2,
+    TYPE_I8,
+    TYPE_I32,
+    TYPE_I64,
+    TYPE_BOOL,
+    TYPE_COUNT
+} Type;
 
 const char *type_name(Type type);
 /* False when no type has this name. */

@@ -47,14 +47,15 @@ static const struct {
     {"mma.m16n8k16.bf16", PRODUCT("vec<8 x bf16>", "vec<4 x bf16>", "vec<4 x f32>", "")},
     {"mma.m16n8k8.tf32", PRODUCT("vec<4 x f32>", "vec<2 x f32>", "vec<4 x f32>", "{precision = tf32} ")},
     {"mma.m16n8k32.s8", PRODUCT("vec<16 x i8>", "vec<8 x i8>", "vec<4 x i32>", "")},
+    {"mma.m16n8k32.e4m3", PRODUCT("vec<16 x f8e4m3>", "vec<8 x f8e4m3>", "vec<4 x f32>", "")},
+    {"mma.m16n8k32.e5m2", PRODUCT("vec<16 x f8e5m2>", "vec<8 x f8e5m2>", "vec<4 x f32>", "")},
     {"ldmatrix.x4", MATRICES("vec<4 x i32>", "")},
     {"ldmatrix.x4.trans", MATRICES("vec<8 x i16>", "{transposed = 1} ")},
 };
 
 /* No op has the meaning of these. */
-static const char *const without[] = {"shfl.idx.b32",      "shfl.up.b32",      "shfl.down.b32",
-                                      "mma.m16n8k8.f16",   "mma.m16n8k8.bf16", "mma.m16n8k32.e4m3",
-                                      "mma.m16n8k32.e5m2", "stmatrix.x4",      "stmatrix.x4.trans"};
+static const char *const without[] = {"shfl.idx.b32",     "shfl.up.b32", "shfl.down.b32",    "mma.m16n8k8.f16",
+                                      "mma.m16n8k8.bf16", "stmatrix.x4", "stmatrix.x4.trans"};
 
 static const char *form_of(const char *name) {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -118,7 +119,8 @@ static bool is_near(uint32_t word, uint32_t wanted, uint32_t magnitude) {
 
 /* The same without signs. */
 static void execute_magnitudes(const char *body, const Words *words, VectorType type, Words *magnitudes) {
-    uint32_t signs = type == VECTOR_TF32 ? 0x7fffffff : 0x7fff7fff;
+    bool bytes = type == VECTOR_E4M3 || type == VECTOR_E5M2;
+    uint32_t signs = type == VECTOR_TF32 ? 0x7fffffff : bytes ? 0x7f7f7f7f : 0x7fff7fff;
     unsigned operands = 6;
     *magnitudes = *words;
     for (unsigned lane = 0; lane < VECTOR_LANES; lane++)

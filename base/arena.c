@@ -1,16 +1,38 @@
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 1024 * 1024, ALIGNMENT = TILE_ARENA_ALIGNMENT };
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(start, size) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)0)
+#endif
+
+/* The largest block is a huge page of most machines. */
+enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 2 * 1024 * 1024, ALIGNMENT = TILE_ARENA_ALIGNMENT };
 
 typedef struct TileArenaBlock Block;
 struct TileArenaBlock {
     Block *next;
     size_t size;
 };
+
+/* Whoever takes blocks of this size takes many: the system is asked for huge pages, since each page's first use costs
+ * it about as much as the compiler needs to fill the page. It may have none; the memory is the same. */
+static void *take_largest(void) {
+    void *memory = aligned_alloc(LARGEST_BLOCK, LARGEST_BLOCK);
+#ifdef MADV_HUGEPAGE
+    if (memory) (void)madvise(memory, LARGEST_BLOCK, MADV_HUGEPAGE);
+#endif
+    return memory;
+}
 
 TileArena *tile_arena_create(TileArena *parent) {
     TileArena *arena = calloc(1, sizeof *arena);
@@ -20,13 +42,32 @@ TileArena *tile_arena_create(TileArena *parent) {
     return arena;
 }
 
-void tile_arena_destroy(TileArena *arena) {
-    if (!arena) return;
-    for (Block *block = arena->blocks, *next; block; block = next) {
+static void free_blocks(Block *first) {
+    for (Block *block = first, *next; block; block = next) {
         next = block->next;
+        ASAN_UNPOISON_MEMORY_REGION(block, block->size);
         free(block);
     }
+}
+
+void tile_arena_destroy(TileArena *arena) {
+    if (!arena) return;
+    free_blocks(arena->blocks);
+    free_blocks(arena->spare);
     free(arena);
+}
+
+void tile_arena_reset(TileArena *arena) {
+    for (Block *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        block->next = arena->spare;
+        arena->spare = block;
+        ASAN_POISON_MEMORY_REGION(block + 1, block->size - sizeof *block);
+    }
+    arena->blocks = NULL;
+    arena->position = arena->end = NULL;
+    arena->total = 0;
+    arena->next_size = FIRST_BLOCK;
 }
 
 void tile_arena_set_guard(TileArena *arena, jmp_buf *guard) { arena->guard = guard; }
@@ -40,20 +81,37 @@ static void out_of_memory(TileArena *arena) {
     exit(2);
 }
 
-static void add_block(TileArena *arena, size_t size) {
-    size_t wanted = size + sizeof(Block) + ALIGNMENT;
-    if (wanted < size) out_of_memory(arena);
-    if (wanted < arena->next_size) wanted = arena->next_size;
-    if (arena->limit && arena->total + wanted > arena->limit) out_of_memory(arena);
-    Block *block = malloc(wanted);
+/* The first block kept that is large enough; NULL where there is none. */
+static Block *take_spare(TileArena *arena, size_t wanted) {
+    Block **place = &arena->spare;
+    while (*place && (*place)->size < wanted) place = &(*place)->next;
+    Block *block = *place;
+    if (!block) return NULL;
+    *place = block->next;
+    ASAN_UNPOISON_MEMORY_REGION(block, block->size);
+    return block;
+}
+
+static Block *new_block(TileArena *arena, size_t wanted) {
+    Block *block = wanted == LARGEST_BLOCK ? take_largest() : malloc(wanted);
     if (!block) out_of_memory(arena);
-    block->next = arena->blocks;
     block->size = wanted;
+    return block;
+}
+
+static void add_block(TileArena *arena, size_t size) {
+    size_t needed = size + sizeof(Block) + ALIGNMENT;
+    if (needed < size) out_of_memory(arena);
+    size_t wanted = needed < arena->next_size ? arena->next_size : needed;
+    if (arena->limit && (wanted > arena->limit || arena->total > arena->limit - wanted)) out_of_memory(arena);
+    Block *block = take_spare(arena, needed);
+    if (!block) block = new_block(arena, wanted);
+    block->next = arena->blocks;
     arena->blocks = block;
-    arena->total += wanted;
+    arena->total += block->size;
     uintptr_t start = ((uintptr_t)(block + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
     arena->position = (char *)start;
-    arena->end = (char *)block + wanted;
+    arena->end = (char *)block + block->size;
     if (arena->next_size < LARGEST_BLOCK) arena->next_size *= 2;
 }
 
@@ -69,6 +127,20 @@ void *tile_arena_grow(TileArena *arena, const void *old, size_t old_size, size_t
     size_t kept = old_size < new_size ? old_size : new_size;
     if (kept) memcpy(result, old, kept);
     if (kept < new_size) memset(result + kept, 0, new_size - kept);
+    return result;
+}
+
+void *tile_arena_extend(TileArena *arena, void *old, size_t old_size, size_t used, size_t new_size) {
+    size_t mask = ALIGNMENT - 1;
+    char *start = old, *end = start + ((old_size + mask) & ~mask);
+    bool last = old_size && end == arena->position;
+    if (last && new_size >= old_size && (size_t)(arena->end - start) >= new_size) {
+        size_t room = (size_t)(arena->end - start), rounded = (new_size + mask) & ~mask;
+        arena->position = start + (rounded < room ? rounded : room);
+        return old;
+    }
+    char *result = tile_arena_take(arena, new_size);
+    if (used) memcpy(result, old, used);
     return result;
 }
 

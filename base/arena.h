@@ -17,7 +17,8 @@
 
 /* Public only so that what follows can be inlined. */
 typedef struct TileArena {
-    struct TileArenaBlock *blocks;
+    struct TileArenaBlock *blocks; /* in use, the newest first */
+    struct TileArenaBlock *spare;  /* kept by a reset, in the order of their first use */
     char *position, *end;
     size_t next_size, total, limit;
     jmp_buf *guard;
@@ -26,6 +27,8 @@ typedef struct TileArena {
 /* NULL if out of memory. `parent` may be NULL; otherwise the new arena uses the parent's guard. */
 TileArena *tile_arena_create(TileArena *parent);
 void tile_arena_destroy(TileArena *arena);
+/* Releases all that was taken and keeps the memory for what is taken next. */
+void tile_arena_reset(TileArena *arena);
 
 /* Where tile_arena_alloc goes when memory runs out, or past `limit` bytes (0: none). */
 void tile_arena_set_guard(TileArena *arena, jmp_buf *guard);
@@ -56,6 +59,9 @@ static inline void *tile_arena_alloc(TileArena *arena, size_t size) {
 
 /* A larger copy of `old` (which may be NULL), the rest zeroed. The old block is not reused. */
 void *tile_arena_grow(TileArena *arena, const void *old, size_t old_size, size_t new_size);
+/* `old`, of `old_size` bytes, with room for `new_size`: where it lies if nothing was taken since, else copied as far as
+ * `used`. The rest is as it is. */
+void *tile_arena_extend(TileArena *arena, void *old, size_t old_size, size_t used, size_t new_size);
 void *tile_arena_copy(TileArena *arena, const void *data, size_t size);
 char *tile_arena_string(TileArena *arena, const char *text, size_t length);
 char *tile_arena_format(TileArena *arena, const char *format, ...) TILE_PRINTF(2, 3);

@@ -1,5 +1,6 @@
 /* A growable array in an arena: TILE_LIST(int) numbers = {0}; tile_list_push(arena, &numbers, 3);
- * Items move when the list grows; the old copies stay in the arena until it is destroyed. */
+ * Items may move when the list grows; the old copies stay in the arena until it is destroyed. Room that is not used yet
+ * is as it is, not zeroed. */
 #ifndef TILE_BASE_LIST_H
 #define TILE_BASE_LIST_H
 
@@ -16,8 +17,9 @@
         if ((list)->capacity < (wanted)) {                                                                             \
             size_t tile_list_new_ = (list)->capacity ? (list)->capacity * 2 : 8;                                       \
             if (tile_list_new_ < (wanted)) tile_list_new_ = (wanted);                                                  \
-            (list)->items = tile_arena_grow((arena), (list)->items, (list)->count * sizeof *(list)->items,             \
-                                            tile_list_new_ * sizeof *(list)->items);                                   \
+            (list)->items =                                                                                            \
+                tile_arena_extend((arena), (list)->items, (list)->capacity * sizeof *(list)->items,                    \
+                                  (list)->count * sizeof *(list)->items, tile_list_new_ * sizeof *(list)->items);      \
             (list)->capacity = tile_list_new_;                                                                         \
         }                                                                                                              \
     } while (0)

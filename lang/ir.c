@@ -28,7 +28,10 @@ void tile_ir_context_destroy(TileContext *context) {
 
 TileModule *tile_module_create(TileContext *context) {
     TileArena *arena = tile_arena_create(context->arena);
-    if (!arena) return NULL;
+    return arena ? tile_module_create_in(context, arena) : NULL;
+}
+
+TileModule *tile_module_create_in(TileContext *context, TileArena *arena) {
     TileModule *module = TILE_NEW(arena, TileModule);
     *module = (TileModule){.context = context, .arena = arena};
     return module;

@@ -239,6 +239,8 @@ struct TileContext {
 TileContext *tile_ir_context_create(void);
 void tile_ir_context_destroy(TileContext *context);
 TileModule *tile_module_create(TileContext *context);
+/* In an arena of the caller's: never to be destroyed by itself. */
+TileModule *tile_module_create_in(TileContext *context, TileArena *arena);
 void tile_module_destroy(TileModule *module);
 
 const TileType *tile_type_scalar(TileContext *context, TileScalar scalar);

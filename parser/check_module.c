@@ -190,18 +190,19 @@ typedef struct ModuleCheck {
     TileContext *context;
     TileDiagnostics *diagnostics;
     const TileAst *ast;
-    TileArena *arena;
+    TileArena *arena;  /* of what is checked at the moment */
     TileMap instances; /* the names of those that were checked */
     TileMap wrong;     /* items with mistakes */
     bool verify;       /* what they became, too */
     bool spent;        /* something became too large: the rest is not looked at, which might as well */
 } ModuleCheck;
 
-static bool begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptions *options) {
+/* What was checked before is forgotten. */
+static void begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptions *options) {
+    tile_arena_reset(check->arena);
     tile_checker_init(c, check->context, check->diagnostics, check->arena, check->ast, options);
-    c->module = tile_module_create(check->context);
+    c->module = tile_module_create_in(check->context, check->arena);
     c->representative = true;
-    return c->module != NULL;
 }
 
 static bool differs_by_choice(const TileItem *kernel) {
@@ -256,14 +257,13 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     if (is_checked(check, instance_name(check, kernel, options, second))) return TILE_OK;
     uint32_t errors = check->diagnostics->error_count;
     TileChecker c;
-    if (!begin_check(check, &c, options)) return TILE_OUT_OF_MEMORY;
+    begin_check(check, &c, options);
     c.second = second;
     tile_check_kernel(&c, kernel);
     tile_status status = check->diagnostics->error_count == errors
                              ? tile_checker_verify(&c, kernel, check->verify && !c.incomplete)
                              : TILE_INVALID_SOURCE;
     check->spent = check->spent || tile_is_spent(&c);
-    tile_module_destroy(c.module);
     return status;
 }
 
@@ -390,7 +390,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     for (size_t i = 0; i < item->generics.count; i++)
         if (item->generics.items[i].kind != TILE_GENERIC_TYPE && !item->generics.items[i].value) return TILE_OK;
     TileChecker c;
-    if (!begin_check(check, &c, &none)) return TILE_OUT_OF_MEMORY;
+    begin_check(check, &c, &none);
     TileFrame frame = {.item = &nowhere, .ast = check->ast};
     TileMap extents;
     tile_map_init(&extents, check->arena);
@@ -407,7 +407,6 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
     if (ok) tile_call_function(&c, &function, arguments, NULL, (unsigned)item->params.count, item->name_span);
     check->spent = check->spent || tile_is_spent(&c);
-    tile_module_destroy(c.module);
     return check->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
 }
 
@@ -415,7 +414,7 @@ static tile_status check_constant_item(ModuleCheck *check, const TileItem *item)
     static const TileLowerOptions none = {0};
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
     TileChecker c;
-    if (!begin_check(check, &c, &none)) return TILE_OUT_OF_MEMORY;
+    begin_check(check, &c, &none);
     TileFrame frame = {.item = &nowhere, .ast = check->ast};
     TileFunc *func = tile_func_create(c.module, "const", TILE_FUNC_DEVICE, TILE_FORM_TILE);
     c.frame = &frame;
@@ -431,13 +430,13 @@ static tile_status check_constant_item(ModuleCheck *check, const TileItem *item)
         tile_check_statement(&c, &statement);
     }
     check->spent = check->spent || tile_is_spent(&c);
-    tile_module_destroy(c.module);
     return tile_is_error(&m) ? TILE_INVALID_SOURCE : TILE_OK;
 }
 
 static tile_status check_test_item(ModuleCheck *check, const TileItem *item) {
     TileTest test;
     TileTestStage stage;
+    tile_arena_reset(check->arena);
     tile_status status = tile_lower_test(check->context, check->diagnostics, check->arena, check->ast, item,
                                          TILE_TEST_ASSERTIONS, &test, &stage);
     tile_module_destroy(stage.module);
@@ -484,13 +483,6 @@ static void check_duplicates(ModuleCheck *check) {
     }
 }
 
-/* What the check of one item took. */
-static bool renew_arena(ModuleCheck *check) {
-    tile_arena_destroy(check->arena);
-    check->arena = tile_arena_create(check->context->arena);
-    return check->arena != NULL;
-}
-
 static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
     tile_status result = tile_list_kernels(check->diagnostics, check->ast, program);
     if (result == TILE_OUT_OF_MEMORY) return result;
@@ -503,7 +495,6 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
                                     .places = export->places.items};
         tile_status status = check_instance(check, kernel, &options, false);
         if (status != TILE_OK) result = status;
-        if (!renew_arena(check)) return TILE_OUT_OF_MEMORY;
     }
     return result;
 }
@@ -530,7 +521,8 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     tile_status result = TILE_OK;
     tile_map_init(&check.instances, context->arena);
     tile_map_init(&check.wrong, context->arena);
-    if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
+    check.arena = tile_arena_create(context->arena);
+    if (!check.arena) return TILE_OUT_OF_MEMORY;
     check_duplicates(&check);
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
         tile_status status = check_item(&check, ast->items.items[i]);
@@ -539,7 +531,6 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
         else
             tile_map_set(&check.wrong, ast->items.items[i], ast->items.items[i]);
         if (status != TILE_OK) result = status;
-        if (!renew_arena(&check)) return TILE_OUT_OF_MEMORY;
     }
     if (result == TILE_OUT_OF_MEMORY || check.spent) return tile_arena_destroy(check.arena), result;
     tile_status status = check_exports(&check, program ? program : &own);

@@ -264,7 +264,7 @@ void tile_lex(TileArena *arena, TileDiagnostics *diagnostics, uint32_t file, Til
         /* A copy, so that a zero byte stands behind it for the scanner. */
         lexer.start = (const unsigned char *)tile_arena_string(arena, source->text, source->length);
         lexer.limit = lexer.start + source->length;
-        tile_list_reserve(arena, &tokens->list, source->length / 4 + 16);
+        tile_list_reserve(arena, &tokens->list, source->length / 3 + 16);
         if (check_utf8(&lexer))
             for (const unsigned char *c = lexer.start; c < lexer.limit;) c = scan(&lexer, c);
     }

@@ -39,6 +39,46 @@ Test(arena, growing_keeps_what_was_there) {
     tile_arena_destroy(arena);
 }
 
+Test(arena, the_last_list_grows_where_it_lies) {
+    TileArena *arena = tile_arena_create(NULL);
+    TILE_LIST(int) list = {0}, other = {0};
+    tile_list_push(arena, &list, 0);
+    int *first = list.items;
+    for (int i = 1; i < 500; i++) tile_list_push(arena, &list, i);
+    cr_assert_eq(list.items, first);
+    tile_list_push(arena, &other, -1);
+    for (int i = 500; i < 100000; i++) tile_list_push(arena, &list, i);
+    cr_assert_neq(list.items, first);
+    for (int i = 0; i < 100000; i++) cr_assert_eq(list.items[i], i);
+    cr_assert_eq(other.items[0], -1);
+    tile_arena_destroy(arena);
+}
+
+/* A round takes blocks of every size, and one of its own; the next one takes the same. */
+static size_t fill(TileArena *arena, char **first, char byte) {
+    *first = tile_arena_take(arena, 100);
+    memset(*first, byte, 100);
+    for (int i = 0; i < 90; i++) memset(tile_arena_take(arena, 100 * 1000), byte, 100 * 1000);
+    memset(tile_arena_take(arena, 3 << 20), byte, 3 << 20);
+    char *zeroed = tile_arena_alloc(arena, 5000);
+    for (int i = 0; i < 5000; i++) cr_assert_eq(zeroed[i], 0);
+    return tile_arena_bytes(arena);
+}
+
+Test(arena, a_reset_keeps_the_memory) {
+    TileArena *arena = tile_arena_create(NULL);
+    char *first, *again;
+    size_t bytes = fill(arena, &first, 1);
+    for (int i = 0; i < 5; i++) {
+        tile_arena_reset(arena);
+        cr_assert_eq(tile_arena_bytes(arena), 0);
+        cr_assert_eq(fill(arena, &again, 2), bytes);
+        cr_assert_eq(again, first);
+    }
+    tile_arena_reset(arena);
+    tile_arena_destroy(arena);
+}
+
 Test(arena, past_its_limit_it_jumps_to_the_guard) {
     TileArena *arena = tile_arena_create(NULL);
     jmp_buf guard;

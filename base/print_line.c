@@ -59,11 +59,34 @@ unsigned tile_print_count(const char *template) {
     return count;
 }
 
+/* ---- packed items ---- */
+
+int64_t tile_print_packed_extent(const TilePrintPlace *place, bool message, unsigned axis) {
+    size_t most = message ? MOST_IN_A_MESSAGE : MOST_ELEMENTS;
+    bool cut = !place->first && place->lanes > most && place->extent[axis] > 2 * EDGE;
+    return cut ? 2 * EDGE : place->extent[axis];
+}
+
+static size_t packed_lanes(const TilePrintPlace *place, bool message) {
+    size_t lanes = 1;
+    for (unsigned i = 0; i < place->rank; i++) lanes *= (size_t)tile_print_packed_extent(place, message, i);
+    return lanes;
+}
+
+size_t tile_print_packed_words(const char *template) {
+    bool message = tile_print_is_assertion(template, NULL, NULL);
+    size_t words = 0;
+    TilePrintPlace place;
+    while (tile_print_next(&template, &place)) words += packed_lanes(&place, message) * (1u + place.masked);
+    return words;
+}
+
 /* ---- text ---- */
 
 typedef struct Line {
     char *text;
-    size_t length, capacity, most; /* most: elements that are shown one by one */
+    size_t length, capacity;
+    bool message, packed;
 } Line;
 
 static void add(Line *line, const char *text, size_t length) {
@@ -117,6 +140,7 @@ static void add_number(Line *line, char kind, uint64_t bits) {
     add_text(line, digits);
 }
 
+/* Of the elements from `first` on, `lanes` that stand together. */
 static void add_elements(Line *line, const TilePrintPlace *place, const uint64_t *items, const uint64_t *mask,
                          unsigned axis, size_t first, size_t lanes) {
     if (axis == place->rank) {
@@ -126,17 +150,14 @@ static void add_elements(Line *line, const TilePrintPlace *place, const uint64_t
             add_number(line, place->kind, items[first]);
         return;
     }
-    int64_t extent = place->extent[axis];
-    size_t each = lanes / (size_t)extent;
-    bool cut = place->lanes > line->most && extent > 2 * EDGE;
+    int64_t extent = place->extent[axis], shown = tile_print_packed_extent(place, line->message, axis);
+    size_t each = lanes / (size_t)(line->packed ? shown : extent);
     add_text(line, "[");
-    for (int64_t i = 0; i < extent; i++) {
+    for (int64_t i = 0; i < shown; i++) {
         if (i) add_text(line, ", ");
-        if (cut && i == EDGE) {
-            add_text(line, "..., ");
-            i = extent - EDGE;
-        }
-        add_elements(line, place, items, mask, axis + 1, first + (size_t)i * each, each);
+        if (i == EDGE && shown < extent) add_text(line, "..., ");
+        int64_t at = i < EDGE || line->packed ? i : i + extent - shown;
+        add_elements(line, place, items, mask, axis + 1, first + (size_t)at * each, each);
     }
     add_text(line, "]");
 }
@@ -166,20 +187,44 @@ static void add_words(Line *line, const char *from) {
     }
 }
 
+/* Of the place's items each has `lanes` words. */
+static void add_place(Line *line, const TilePrintPlace *place, const uint64_t *items, const uint64_t *mask,
+                      size_t lanes) {
+    if (place->first)
+        add_first(line, place, items, mask);
+    else
+        add_elements(line, place, items, mask, 0, 0, lanes);
+}
+
+static void hand_over(Line *line, TilePrintLine print, void *host) {
+    add_text(line, "\n");
+    if (line->text) print(host, line->text, line->length);
+    free(line->text);
+}
+
 void tile_print_line(const char *template, const uint64_t *const *items, TilePrintLine print, void *host) {
-    Line line = {.most = tile_print_is_assertion(template, NULL, NULL) ? MOST_IN_A_MESSAGE : MOST_ELEMENTS};
+    Line line = {.message = tile_print_is_assertion(template, NULL, NULL)};
     TilePrintPlace place;
     template = body_of(template);
     for (;;) {
         add_words(&line, template);
         if (!tile_print_next(&template, &place)) break;
-        if (place.first)
-            add_first(&line, &place, items[0], items[1]);
-        else
-            add_elements(&line, &place, items[0], place.masked ? items[1] : NULL, 0, 0, place.lanes);
+        add_place(&line, &place, items[0], place.masked ? items[1] : NULL, place.lanes);
         items += 1 + place.masked;
     }
-    add_text(&line, "\n");
-    if (line.text) print(host, line.text, line.length);
-    free(line.text);
+    hand_over(&line, print, host);
+}
+
+void tile_print_packed_line(const char *template, const uint64_t *words, TilePrintLine print, void *host) {
+    Line line = {.message = tile_print_is_assertion(template, NULL, NULL), .packed = true};
+    TilePrintPlace place;
+    template = body_of(template);
+    for (;;) {
+        add_words(&line, template);
+        if (!tile_print_next(&template, &place)) break;
+        size_t lanes = packed_lanes(&place, line.message);
+        add_place(&line, &place, words, place.masked ? words + lanes : NULL, lanes);
+        words += lanes * (1u + place.masked);
+    }
+    hand_over(&line, print, host);
 }

@@ -41,4 +41,15 @@ unsigned tile_print_count(const char *template);
 /* Where memory runs out the line is cut. */
 void tile_print_line(const char *template, const uint64_t *const *items, TilePrintLine print, void *host);
 
+/* Items are packed where they stand one behind the other, each with the elements that the line shows and no others: of
+ * a large tile the first and last few of each axis, but all where the first one of some is looked for. How many there
+ * are along an axis; `message`: in the message of an assertion, which shows fewer. */
+int64_t tile_print_packed_extent(const TilePrintPlace *place, bool message, unsigned axis);
+size_t tile_print_packed_words(const char *template);
+void tile_print_packed_line(const char *template, const uint64_t *words, TilePrintLine print, void *host);
+/* Where the element with index i is among those of a packed axis; it is one of them. */
+static inline int64_t tile_print_packed_index(int64_t i, int64_t extent, int64_t packed) {
+    return i < packed / 2 ? i : i - (extent - packed);
+}
+
 #endif

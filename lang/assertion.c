@@ -2,25 +2,34 @@
 
 typedef struct Collection {
     TileArena *arena;
-    TileOpId id;
+    TileOpId id, other;
     TileAssertions found;
 } Collection;
 
 static void collect(TileOp *op, void *state) {
     Collection *collection = state;
-    if (op->id == collection->id) tile_list_push(collection->arena, &collection->found, op);
+    if (op->id == collection->id || op->id == collection->other)
+        tile_list_push(collection->arena, &collection->found, op);
 }
 
 TileAssertions tile_func_assertions(TileFunc *func, TileArena *arena) {
-    Collection collection = {.arena = arena, .id = TILE_OP_ASSERT};
+    Collection collection = {.arena = arena, .id = TILE_OP_ASSERT, .other = TILE_OP_ASSERT};
     tile_block_walk(&func->body, collect, &collection);
     return collection.found;
 }
 
 TileAssertions tile_func_prints(TileFunc *func, TileArena *arena) {
-    Collection collection = {.arena = arena, .id = TILE_OP_PRINT_ITEMS};
+    Collection collection = {.arena = arena, .id = TILE_OP_PRINT_ITEMS, .other = TILE_OP_NEW_RECORD};
     tile_block_walk(&func->body, collect, &collection);
     return collection.found;
+}
+
+const char **tile_func_templates(TileFunc *func, TileArena *arena, size_t *count) {
+    TileAssertions prints = tile_func_prints(func, arena);
+    const char **templates = TILE_NEW_ARRAY(arena, const char *, prints.count + 1);
+    for (size_t i = 0; i < prints.count; i++) templates[i] = tile_op_get(prints.items[i], TILE_ATTRIBUTE_TEXT)->text;
+    *count = prints.count;
+    return templates;
 }
 
 void tile_assertion_describe(TileText *text, const TileOp *op, const char *values) {

@@ -12,6 +12,8 @@ typedef TILE_LIST(const TileOp *) TileAssertions;
 TileAssertions tile_func_assertions(TileFunc *func, TileArena *arena);
 /* Likewise its print_items. Machine code calls what it finds in its scratch (TILE_SCRATCH_..) with the number. */
 TileAssertions tile_func_prints(TileFunc *func, TileArena *arena);
+/* The templates of those, by number less 1. */
+const char **tile_func_templates(TileFunc *func, TileArena *arena, size_t *count);
 /* file:line:column: assertion failed: text, where values; no more than the text where `values` is "". */
 void tile_assertion_describe(TileText *text, const TileOp *op, const char *values);
 

@@ -200,6 +200,7 @@ static bool create_thread(Block *block, uint32_t number) {
                         .options = host->options,
                         .programs = host->programs,
                         .thread = number,
+                        .records = host->records,
                         .thread_count = block->count,
                         .block_count = block->blocks};
     e->objects = malloc(host->object_count * sizeof *e->objects);
@@ -291,13 +292,13 @@ static bool run_blocks(Block *block) {
     if (!tile_exec_allocate(host, func->scratch_bytes, 1024, true, &block->shared) || !choose_order(block, &order))
         return false;
     block->races = tile_exec_watch(host);
-    bool going = block->races != NULL;
+    bool going = block->races && tile_exec_open_records(host, block->phase->program->func);
     for (uint32_t i = 0; i < block->count && going; i++) going = create_thread(block, i);
     for (int64_t i = 0; i < block->blocks && going; i++) going = run_block(block, order ? order[i] : i);
     for (uint32_t i = 0; i < block->count; i++) destroy_thread(&block->threads[i]);
     tile_exec_unwatch(host, block->races);
     free(order);
-    return going;
+    return tile_exec_close_records(host, going);
 }
 
 bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count) {

@@ -11,6 +11,7 @@
  *   execute_warp.c     what the lanes of a warp do together: exchanges, matrices
  *   execute_copy.c     copies to shared memory that go on beside the threads
  *   execute_race.c     accesses of several threads to the same memory
+ *   execute_records.c  what blocks of threads print, and their assertions
  *
  * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
  * the number of a memory object and the offset in it; a tensor one, the number of its descriptor. */
@@ -25,6 +26,7 @@ typedef struct ExecProgram ExecProgram;
 typedef struct ExecShadow ExecShadow;
 typedef struct ExecRaces ExecRaces;
 typedef struct ExecCopies ExecCopies;
+typedef struct ExecRecords ExecRecords;
 
 /* False: the executor stops, for the reason noted in it. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -133,6 +135,7 @@ struct TileExecutor {
     int64_t block, block_count;
     const ExecInstruction *meeting; /* what the thread waits at for others; NULL: it can go on */
     ExecCopies *copies;             /* that it has begun; NULL: none */
+    ExecRecords *records;           /* of all threads of a phase; NULL: it has nothing to say */
 };
 
 /* ---- registers ---- */
@@ -259,6 +262,16 @@ uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
  * accessed the bytes in between. */
 bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                              uint32_t begun);
+
+/* ---- execute_records.c ---- */
+
+/* What the phase's threads say from now on is kept, as on a GPU: their programs go on behind an assertion that fails.
+ */
+bool tile_exec_open_records(TileExecutor *e, TileFunc *func);
+/* Hands over the lines; false, and the executor stops, where an assertion has failed. Where the run did not come to its
+ * end (`going` is false) there is nothing to be handed over. */
+bool tile_exec_close_records(TileExecutor *e, bool going);
+void tile_exec_note_assertion(TileExecutor *e, const ExecInstruction *in);
 
 /* ---- handlers ---- */
 

@@ -323,6 +323,10 @@ bool tile_exec_require(TileExecutor *e, const ExecInstruction *in) {
     if (!tile_exec_integer(e, in, 0, "the condition", &holds)) return false;
     if (holds) return true;
     bool asserts = in->op->id == TILE_OP_ASSERT;
+    if (asserts && e->records) {
+        tile_exec_note_assertion(e, in);
+        return true;
+    }
     if (asserts && e->options.assertion) *e->options.assertion = in->op;
     if (asserts) check_values(e, in->op);
     return tile_exec_stop(e, in, asserts ? TILE_EXECUTION_ASSERT : TILE_EXECUTION_REQUIRE, "%s",

@@ -9,6 +9,14 @@ const char *tile_rule_block(const TileRule *r) {
     return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I64));
 }
 
+const char *tile_rule_records(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_pointer(r->module->context, TILE_SPACE_GLOBAL));
+}
+
+const char *tile_rule_record(const TileRule *r) {
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_I64));
+}
+
 const char *tile_rule_exchange(const TileRule *r) {
     const TileType *value = tile_rule_operand(r, 0), *lane = tile_rule_operand(r, 1);
     if (!tile_type_is_scalar(value) || tile_scalar_bits(value->scalar) != 32)

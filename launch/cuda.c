@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launch/cuda_records.h"
+
 /* ---- modules ---- */
 
 typedef struct Phase {
@@ -27,6 +29,7 @@ struct TileCudaModule {
     _Atomic uint64_t prepared; /* set of devices for which the code is loaded and its shared memory allowed */
     /* Addresses that the driver has called memory of a device, whose number less 1 is in the bits above. */
     _Atomic uint64_t known[KNOWN_ADDRESSES];
+    TileCudaCaptured *captured; /* by graphs */
     uint32_t count;
     Phase phases[];
 };
@@ -71,11 +74,19 @@ TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const Til
 
 void tile_cuda_module_destroy(TileCudaModule *module) {
     if (!module) return;
+    tile_cuda_captured_destroy(module->captured);
     if (module->library) tile_cuda_driver()->library_unload(module->library);
     for (uint32_t i = 0; i < module->count; i++) free(module->phases[i].symbol);
     free(module->own);
     pthread_mutex_destroy(&module->mutex);
     free(module);
+}
+
+void tile_cuda_module_keep(TileCudaModule *module, TileCudaCaptured *captured, TileCudaCaptured **next) {
+    pthread_mutex_lock(&module->mutex);
+    *next = module->captured;
+    module->captured = captured;
+    pthread_mutex_unlock(&module->mutex);
 }
 
 /* ---- loading ---- */
@@ -206,15 +217,17 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
 void tile_cuda_end(TileCudaStream *on) { tile_cuda_leave(&on->scope); }
 
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const TileCudaStream *on, const uint64_t *slots,
-                             uint32_t slot_count, int64_t programs, const char *kernel, TileError *error) {
+                             uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
+                             TileError *error) {
     enum { MOST_SLOTS = 512, MOST_BLOCKS = INT32_MAX };
-    void *parameters[MOST_SLOTS + 2];
+    void *parameters[MOST_SLOTS + 3];
     if (slot_count > MOST_SLOTS) return tile_error_set(error, TILE_UNSUPPORTED, "%s: too many parameters", kernel);
     const Phase *phase = &module->phases[number];
     int64_t begin = 0, end = 0;
     for (uint32_t i = 0; i < slot_count; i++) parameters[i] = (void *)&slots[i];
     parameters[slot_count] = &begin;
     parameters[slot_count + 1] = &end;
+    parameters[slot_count + 2] = (void *)records;
     for (; begin < programs; begin = end) { /* a block for each program */
         end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
         int result = tile_cuda_driver()->launch(phase->kernel, (unsigned)(end - begin), 1, 1, phase->threads, 1, 1,

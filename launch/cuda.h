@@ -34,9 +34,14 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
 void tile_cuda_end(TileCudaStream *on);
 
 /* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin
- * and end. Returns without waiting. */
+ * and end. records: the address that comes last, of a phase that has anything to say (launch/cuda_records.h); else
+ * NULL. Returns without waiting. */
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t phase, const TileCudaStream *on, const uint64_t *slots,
-                             uint32_t slot_count, int64_t programs, const char *kernel, TileError *error);
+                             uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
+                             TileError *error);
+/* From now on the module destroys it; *next is what it had to destroy before. */
+typedef struct TileCudaCaptured TileCudaCaptured;
+void tile_cuda_module_keep(TileCudaModule *module, TileCudaCaptured *captured, TileCudaCaptured **next);
 
 /* Memory that lives from here on in the order of the stream. */
 tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, const char *kernel, void **memory,

@@ -41,6 +41,12 @@ typedef struct TileCudaDriver {
     int (*free_async)(uint64_t memory, void *stream);
     int (*copy_to)(uint64_t memory, const void *host, size_t bytes);
     int (*copy_from)(void *host, uint64_t memory, size_t bytes);
+    int (*copy_from_async)(void *host, uint64_t memory, size_t bytes, void *stream);
+    int (*set_async)(uint64_t memory, unsigned char byte, size_t bytes, void *stream);
+    int (*host_allocate)(void **memory, size_t bytes, unsigned flags);
+    int (*host_free)(void *memory);
+    int (*launch_host)(void *stream, void (*function)(void *state), void *state);
+    int (*is_capturing)(void *stream, int *status);
     int (*synchronize)(void *stream);
     int (*event_create)(void **event, unsigned flags);
     int (*event_destroy)(void *event);
@@ -57,8 +63,8 @@ enum { TILE_CUDA_SUCCESS = 0 };
 const TileCudaDriver *tile_cuda_driver(void);
 /* The driver's handle of a device; TILE_UNAVAILABLE, TILE_INVALID_ARGUMENT where there is none. */
 tile_status tile_cuda_device(int device, int *handle, TileError *error);
-/* The pool for temporaries on a device that has been entered: it keeps up to 64 MiB through synchronisations, after which
- * the driver's own pool would have to map memory anew. */
+/* The pool for temporaries on a device that has been entered: it keeps up to 64 MiB through synchronisations, after
+ * which the driver's own pool would have to map memory anew. */
 tile_status tile_cuda_pool(int device, void **pool, TileError *error);
 /* What the driver says of a call for `what`, with its own name for the error. */
 tile_status tile_cuda_check(int result, const char *what, TileError *error);

@@ -1,5 +1,5 @@
 /* Memory of a GPU for programs that have no other source of it. */
-#include "launch/cuda_driver.h"
+#include "launch/cuda_records.h"
 
 tile_status tile_device_allocate(int device, size_t bytes, void **memory, TileError *error) {
     TileCudaScope scope;
@@ -41,5 +41,6 @@ tile_status tile_device_synchronize(int device, void *stream, TileError *error) 
     TILE_TRY(tile_cuda_enter(device, stream, &scope, error));
     int result = tile_cuda_driver()->synchronize(stream);
     tile_cuda_leave(&scope);
-    return tile_cuda_check(result, "stream", error);
+    TILE_TRY(tile_cuda_check(result, "stream", error));
+    return tile_cuda_take_failure(device, error);
 }

@@ -8,13 +8,12 @@
 #include "base/limits.h"
 #include "launch/check.h"
 #include "launch/clock.h"
-#include "launch/cuda.h"
+#include "launch/cuda_records.h"
+#include "launch/failure.h"
 #include "launch/replay.h"
 #include "launch/report.h"
 #include "launch/threads.h"
 #include "launch/variants.h"
-
-enum { VALUES = 400 }; /* bytes of what a failed assertion shows */
 
 enum {
     LOCAL_VALUES = 128, /* values of the host program that need no memory of their own */
@@ -145,25 +144,19 @@ typedef struct PhaseRun {
     int64_t first;             /* program that range number 0 stands for */
     _Atomic bool failed;       /* no memory for some thread's scratch */
     _Atomic int64_t assertion; /* number of the one that failed, or 0; of several the first that came to be known */
-    char values[VALUES];       /* what it shows of values; written by whoever sets the number */
+    char values[TILE_VALUES_BYTES]; /* what it shows of values; written by whoever sets the number */
 } PhaseRun;
 
 /* One call of a phase's code. */
 typedef struct EntryRun {
     PhaseRun *run;
     unsigned line, column; /* of the first assertion that showed values; 0: none did */
-    char values[VALUES];
+    char values[TILE_VALUES_BYTES];
 } EntryRun;
 
 static void print_to_stderr(void *host, const char *line, size_t length) {
     (void)host;
     fwrite(line, 1, length, stderr);
-}
-
-/* The line, without its newline, as far as it fits. */
-static void keep_values(void *host, const char *line, size_t length) {
-    snprintf(host, VALUES, "%.*s%s", (int)(length > VALUES - 8 ? VALUES - 8 : length - 1), line,
-             length > VALUES - 8 ? "..." : "");
 }
 
 /* Called by the phase's code, on any thread. */
@@ -174,7 +167,7 @@ static void print_items(void *context, int64_t number, const uint64_t *const *it
     unsigned line, column;
     if (tile_print_is_assertion(template, &line, &column)) {
         if (entry->line) return; /* an earlier one failed */
-        tile_print_line(template, items, keep_values, entry->values);
+        tile_print_line(template, items, tile_failure_keep, entry->values);
         entry->line = line;
         entry->column = column;
         return;
@@ -288,8 +281,7 @@ static tile_status phase_status(const PhaseRun *run) {
     if (atomic_load(&run->failed)) return out_of_memory(run->launch);
     int64_t number = atomic_load(&run->assertion);
     if (!number) return TILE_OK;
-    return tile_error_set(run->launch->error, TILE_INVALID_ARGUMENT, "%s: %s%s%s", kernel_name(run->launch),
-                          run->phase->assertions[number - 1], *run->values ? ", where " : "", run->values);
+    return tile_failure_set(kernel_name(run->launch), run->phase, number, run->values, run->launch->error);
 }
 
 /* The number of programs of a phase; 0 where an extent is not positive. */
@@ -315,7 +307,14 @@ static tile_status find_programs(const Launch *launch, uint32_t phase, int64_t *
     return TILE_OK;
 }
 
-/* Phases of one stream run in order; nobody waits for them here. */
+static tile_status listen_on_gpu(Launch *launch, uint32_t phase, int64_t programs) {
+    const TileImageCode *code = launch->code;
+    TileCudaListener listener = {&code->phases[phase], kernel_name(launch), launch->print, launch->print_host};
+    return tile_cuda_launch_listening(code->gpu, phase, &launch->on, launch->slots, launch->slot_count, programs,
+                                      &listener, launch->error);
+}
+
+/* Phases of one stream run in order; nobody waits for them here, but for those that have something to say. */
 static tile_status run_on_gpu(Launch *launch) {
     const TileImageCode *code = launch->code;
     int64_t programs;
@@ -323,8 +322,11 @@ static tile_status run_on_gpu(Launch *launch) {
     for (uint32_t i = 0; i < code->phase_count; i++) {
         TILE_TRY(find_programs(launch, i, &programs));
         if (programs == 0) continue;
-        TILE_TRY(tile_cuda_launch(code->gpu, i, &launch->on, launch->slots, launch->slot_count, programs,
-                                  kernel_name(launch), launch->error));
+        if (tile_cuda_listens(&code->phases[i]))
+            TILE_TRY(listen_on_gpu(launch, i, programs));
+        else
+            TILE_TRY(tile_cuda_launch(code->gpu, i, &launch->on, launch->slots, launch->slot_count, programs, NULL,
+                                      kernel_name(launch), launch->error));
     }
     return TILE_OK;
 }

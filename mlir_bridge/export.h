@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/records.h"
 #include "mlir_bridge/context.h"
 
 enum { BRIDGE_SYMBOL_BYTES = 512 };
@@ -20,7 +21,9 @@ typedef struct Exporter {
     MlirValue *values;          /* by the number of a value of the IR */
     TileMap vector_types;       /* TileType to MlirType.ptr */
     MlirValue lane_numbers[64]; /* i64 constants, null until asked for */
-    TileMap assertions;         /* ASSERT and PRINT_ITEMS ops to their numbers */
+    TileMap assertions;         /* ASSERT, PRINT_ITEMS and NEW_RECORD ops to their numbers */
+    MlirValue records;          /* GPUs: the parameter, where the function has anything to say */
+    TileRecords records_layout;
     bool lines;
     bool streams; /* a store went past the caches and has to be fenced */
     tile_status status;
@@ -44,6 +47,13 @@ bool export_instruction(Exporter *exporter, const TileOp *op);
 /* A load of constant global memory that says how long the L2 cache shall keep it; false: there is nothing to say. */
 bool export_hinted_load(Exporter *exporter, const TileOp *op);
 bool export_hinted_store(Exporter *exporter, const TileOp *op);
+
+/* export_records.c: what is false of a block's assertion is noted; whether the function says anything at all. */
+void export_block_assert(Exporter *exporter, const TileOp *op);
+bool export_begin_records(Exporter *exporter, TileFunc *func);
+/* i64; bool. */
+MlirValue export_block_index(Exporter *exporter);
+MlirValue export_is_first_thread(Exporter *exporter);
 
 /* An op at the end of the current block; the result is null where `result` is. */
 MlirValue export_build(Exporter *exporter, const char *name, MlirType result, unsigned operand_count,
@@ -95,6 +105,12 @@ MlirValue export_compare(Exporter *exporter, bool is_float, int64_t predicate, M
 /* An i64 constant below 64, or any other. */
 MlirValue export_lane_number(Exporter *exporter, int64_t lane);
 MlirValue export_broadcast(Exporter *exporter, MlirValue scalar, MlirType vector, int64_t lanes);
+
+/* export_memory.c: a pointer of the type `result`, so many bytes (i64) behind another; and updates of a word of 64 bits
+ * that order nothing else, which give what was there. */
+MlirValue export_offset_pointer(Exporter *exporter, MlirType result, MlirValue pointer, MlirValue offset);
+MlirValue export_relaxed_swap(Exporter *exporter, MlirValue pointer, MlirValue expected, MlirValue value);
+MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue value);
 
 /* export_control.c: a region with this block, ended by the yield of `value` (null: of nothing); and an scf.if. */
 MlirRegion export_simple_region(Exporter *exporter, MlirBlock block, MlirValue value);

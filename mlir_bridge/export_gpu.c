@@ -15,26 +15,33 @@ static MlirValue special_register(Exporter *exporter, const char *name) {
     return export_intrinsic(exporter, name, scalar_of(exporter, TILE_I32), NO_VALUES);
 }
 
-static void set_wide(Exporter *exporter, const TileOp *op, MlirValue word) {
-    set_result(exporter, op, 0,
-               export_build(exporter, "llvm.zext", scalar_of(exporter, TILE_I64), VALUES(word), NO_ATTRIBUTES));
+static MlirValue wide_register(Exporter *exporter, const char *name) {
+    return export_build(exporter, "llvm.zext", scalar_of(exporter, TILE_I64), VALUES(special_register(exporter, name)),
+                        NO_ATTRIBUTES);
 }
 
 void export_thread(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"));
 }
 
+MlirValue export_block_index(Exporter *exporter) { return wide_register(exporter, "llvm.nvvm.read.ptx.sreg.ctaid.x"); }
+
 void export_block_number(Exporter *exporter, const TileOp *op) {
-    set_wide(exporter, op, special_register(exporter, "llvm.nvvm.read.ptx.sreg.ctaid.x"));
+    set_result(exporter, op, 0, export_block_index(exporter));
 }
 
 void export_block_count(Exporter *exporter, const TileOp *op) {
-    set_wide(exporter, op, special_register(exporter, "llvm.nvvm.read.ptx.sreg.nctaid.x"));
+    set_result(exporter, op, 0, wide_register(exporter, "llvm.nvvm.read.ptx.sreg.nctaid.x"));
 }
 
 static MlirValue word(Exporter *exporter, int64_t value) {
     return export_build(exporter, "llvm.mlir.constant", scalar_of(exporter, TILE_I32), NO_VALUES,
                         ATTRIBUTES(named(exporter, NAME_VALUE, export_integer(exporter, TILE_I32, value))));
+}
+
+MlirValue export_is_first_thread(Exporter *exporter) {
+    return export_compare(exporter, false, ICMP_EQ, scalar_of(exporter, TILE_BOOL),
+                          special_register(exporter, "llvm.nvvm.read.ptx.sreg.tid.x"), word(exporter, 0));
 }
 
 void export_barrier(Exporter *exporter, const TileOp *op) {
@@ -427,6 +434,23 @@ static void mark_kernel(Exporter *exporter, MlirOperation kernel, const TileFunc
                                             mlirLLVMCConvAttrGet(mlir, MlirLLVMCConvPTX_Kernel));
 }
 
+/* The records' address comes last, where the others have the shared memory. */
+static MlirBlock begin_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const char *symbol,
+                              const MlirType *types, const MlirAttribute *attributes) {
+    unsigned count = func->body.argument_count;
+    if (!export_begin_records(exporter, func))
+        return export_begin_function(exporter, module, symbol, false, count - 1, types, attributes);
+    MlirType *all = TILE_NEW_ARRAY(exporter->bridge->arena, MlirType, count);
+    MlirAttribute *both = TILE_NEW_ARRAY(exporter->bridge->arena, MlirAttribute, count);
+    memcpy(all, types, count * sizeof *all);
+    memcpy(both, attributes, count * sizeof *both);
+    all[count - 1] = exporter->bridge->gpu_pointers[BRIDGE_GLOBAL];
+    both[count - 1] = mlirDictionaryAttrGet(exporter->mlir, 0, NULL);
+    MlirBlock block = export_begin_function(exporter, module, symbol, false, count, all, both);
+    exporter->records = mlirBlockGetArgument(block, count - 1);
+    return block;
+}
+
 void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const MlirType *types,
                    const MlirAttribute *attributes) {
     unsigned count = func->body.argument_count;
@@ -439,7 +463,7 @@ void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const 
     tile_bridge_symbol(func, symbol, sizeof symbol);
     snprintf(shared, sizeof shared, "%s$shared", symbol);
     declare_shared(exporter, module, shared);
-    MlirBlock block = export_begin_function(exporter, module, symbol, false, count - 1, types, attributes);
+    MlirBlock block = begin_kernel(exporter, func, module, symbol, types, attributes);
     mark_kernel(exporter, mlirBlockGetParentOperation(block), func);
     for (unsigned i = 0; i + 1 < count; i++)
         exporter->values[func->body.arguments[i]->number] = mlirBlockGetArgument(block, i);

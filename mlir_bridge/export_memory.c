@@ -52,7 +52,7 @@ static bool is_streaming(const TileOp *op) {
 }
 
 /* dynamic byte offset(s) from a pointer */
-static MlirValue offset_pointer(Exporter *exporter, MlirType result, MlirValue pointer, MlirValue offset) {
+MlirValue export_offset_pointer(Exporter *exporter, MlirType result, MlirValue pointer, MlirValue offset) {
     int32_t dynamic = INT32_MIN;
     return export_build(
         exporter, "llvm.getelementptr", result, VALUES(pointer, offset),
@@ -63,8 +63,8 @@ static MlirValue offset_pointer(Exporter *exporter, MlirType result, MlirValue p
 
 void export_ptr_add(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0,
-               offset_pointer(exporter, export_type(exporter, tile_op_result(op, 0)->type), operand_of(exporter, op, 0),
-                              operand_of(exporter, op, 1)));
+               export_offset_pointer(exporter, export_type(exporter, tile_op_result(op, 0)->type),
+                                     operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
 }
 
 /* ---- loads ---- */
@@ -127,7 +127,7 @@ static MlirValue gather_addresses(Exporter *exporter, const TileType *type, Mlir
     int64_t lanes = type->extent[0];
     bool scalable = type->scalable;
     MlirType pointers = mlirVectorTypeGetScalable(1, &lanes, &scalable, exporter->bridge->pointer);
-    return offset_pointer(exporter, pointers, pointer, offsets);
+    return export_offset_pointer(exporter, pointers, pointer, offsets);
 }
 
 void export_gather(Exporter *exporter, const TileOp *op) {
@@ -215,17 +215,28 @@ static MlirNamedAttribute ordering(const Exporter *exporter, BridgeName name, in
     return named(exporter, name, export_integer(exporter, TILE_I64, order));
 }
 
-static MlirValue build_swap(Exporter *exporter, const TileOp *op, MlirType type, MlirNamedAttribute align) {
+static MlirValue build_swap(Exporter *exporter, MlirType type, int64_t order, MlirValue pointer, MlirValue expected,
+                            MlirValue value, MlirNamedAttribute align) {
     MlirType parts[] = {type, scalar_of(exporter, TILE_BOOL)};
     MlirType pair = mlirLLVMStructTypeLiteralGet(exporter->mlir, 2, parts, false);
-    MlirValue swapped =
-        export_build(exporter, "llvm.cmpxchg", pair,
-                     VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 2), operand_of(exporter, op, 1)),
-                     ATTRIBUTES(ordering(exporter, NAME_SUCCESS_ORDERING, ORDER_ACQUIRE_RELEASE),
-                                ordering(exporter, NAME_FAILURE_ORDERING, ORDER_MONOTONIC), align));
+    MlirValue swapped = export_build(exporter, "llvm.cmpxchg", pair, VALUES(pointer, expected, value),
+                                     ATTRIBUTES(ordering(exporter, NAME_SUCCESS_ORDERING, order),
+                                                ordering(exporter, NAME_FAILURE_ORDERING, ORDER_MONOTONIC), align));
     int64_t first = 0;
     return export_build(exporter, "llvm.extractvalue", type, VALUES(swapped),
                         ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &first))));
+}
+
+MlirValue export_relaxed_swap(Exporter *exporter, MlirValue pointer, MlirValue expected, MlirValue value) {
+    MlirNamedAttribute align = named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8));
+    return build_swap(exporter, scalar_of(exporter, TILE_I64), ORDER_MONOTONIC, pointer, expected, value, align);
+}
+
+MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue value) {
+    return export_build(exporter, "llvm.atomicrmw", scalar_of(exporter, TILE_I64), VALUES(pointer, value),
+                        ATTRIBUTES(ordering(exporter, NAME_BIN_OP, UPDATE_ADD),
+                                   ordering(exporter, NAME_ORDERING, ORDER_MONOTONIC),
+                                   named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8))));
 }
 
 /* Of scalar integers, without a mask: cpu-atomic has seen to the others. */
@@ -240,7 +251,9 @@ void export_atomic(Exporter *exporter, const TileOp *op) {
         return;
     }
     if (update == TILE_UPDATE_CAS) {
-        set_result(exporter, op, 0, build_swap(exporter, op, result, align));
+        set_result(exporter, op, 0,
+                   build_swap(exporter, result, ORDER_ACQUIRE_RELEASE, operand_of(exporter, op, 0),
+                              operand_of(exporter, op, 2), operand_of(exporter, op, 1), align));
         return;
     }
     if (update == TILE_UPDATE_READ) {

@@ -4,8 +4,6 @@
 #include "base/print_line.h"
 #include "parser/check.h"
 
-#include <string.h>
-
 /* ---- the values of one that failed ---- */
 
 typedef struct Failure {
@@ -101,12 +99,10 @@ static TileMeaning show_values(TileChecker *c, const void *state) {
     return tile_nothing();
 }
 
-/* GPUs print nothing yet. */
 static void emit_values(TileChecker *c, const TileStatement *statement, TileValue *condition) {
-    bool gpu = c->options->target && strcmp(c->options->target, "gpu") == 0;
     TileMeaning holds = tile_value_meaning(c, condition, NULL, NULL);
     TileBranch nothing = {.run = tile_run_nothing}, values = {.run = show_values, .state = statement};
-    if (!gpu) tile_join_branches(c, holds, nothing, values, false, statement->span);
+    tile_join_branches(c, holds, nothing, values, false, statement->span);
 }
 
 /* ---- all ---- */

@@ -330,6 +330,7 @@ static void lower_op(Gpu *gpu, TileOp *op) {
         return;
     case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
     case TILE_OP_DIM: lower_dim(gpu, op); return;
+    case TILE_OP_PRINT: gpu_lower_print(gpu, op); return;
     case TILE_OP_CONST:
     case TILE_OP_FOR:
     case TILE_OP_WHILE:
@@ -337,6 +338,7 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_YIELD:
     case TILE_OP_CONDITION:
     case TILE_OP_RETURN:
+    case TILE_OP_ASSERT:
     case TILE_OP_BLOCK:
     case TILE_OP_BLOCK_COUNT:
     case TILE_OP_PTR_ADD:

@@ -8,6 +8,7 @@
  *   lower_fold.c     folds and scans by a combiner
  *   lower_dot.c      products by fused multiply-adds
  *   lower_mma.c      products by tensor cores
+ *   lower_print.c    what programs print
  *   lower_shared.c   tiles in shared memory, and the copies that bring them there
  *   lower_remark.c   what was decided, for `tilec explain`
  *
@@ -163,6 +164,9 @@ void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const 
 
 /* ---- lower_dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);
+
+/* ---- lower_print.c ---- */
+void gpu_lower_print(Gpu *gpu, const TileOp *op);
 
 /* ---- lower_mma.c ---- */
 void gpu_lower_mma(Gpu *gpu, TileOp *op);

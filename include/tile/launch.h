@@ -119,12 +119,14 @@ typedef struct TileLaunchOptions {
     void *stream;            /* GPU: a CUstream, NULL the default one; a CPU has none: must be NULL */
     TileError *error;        /* filled when the launch fails; may be NULL */
     TileThreadPool *threads; /* runs the programs; NULL: the process's own pool (see tile_thread_pool_create) */
-    TilePrint print;         /* called with what kernels print; NULL: written to standard error */
+    TilePrint print;         /* called with what kernels print; NULL: written to standard error. Of a launch that a
+                                graph captures, whenever it runs, by a thread of the driver; it calls no CUDA then */
     void *print_host;        /* its first argument */
     TileReport **report;     /* set when the launch fails, else to NULL: all errors, in full; the caller destroys it */
 } TileLaunchOptions;
 
-/* Runs the kernel once, and returns when all of it is done; on a GPU, when all of it is queued on the stream.
+/* Runs the kernel once, and returns when all of it is done; on a GPU, when all of it is queued on the stream, but for
+ * grids that print or have assertions: those have ended, unless a graph captures them.
  *
  * `arguments` has one entry per parameter, in the order of the kernel's text. Tensors: shape in elements, strides in
  * elements (any sign, zero too for `in`; NULL means row-major without gaps), data + byte_offset the address of
@@ -170,7 +172,8 @@ TILE_API tile_status tile_device_write(int device, void *memory, const void *hos
                                        TileError *error) TILE_MUST_CHECK;
 TILE_API tile_status tile_device_read(int device, void *host, const void *memory, size_t bytes,
                                       TileError *error) TILE_MUST_CHECK;
-/* Waits for all that was queued on the stream (NULL: the default one). */
+/* Waits for all that was queued on the stream (NULL: the default one). TILE_INVALID_ARGUMENT: in a graph that has run
+ * on the device since this was last asked an assertion failed; the message is as of tile_launch. */
 TILE_API tile_status tile_device_synchronize(int device, void *stream, TileError *error) TILE_MUST_CHECK;
 
 /* ---- libraries and what their kernels look like ---- */

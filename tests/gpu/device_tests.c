@@ -68,7 +68,8 @@ static void complain(const char *what, const char *why) {
 
 /* ---- a kernel and its data ---- */
 
-/* `chain` has two grids and a temporary; `wide` needs as much shared memory as K says. */
+/* `chain` has two grids and a temporary; `wide` needs as much shared memory as K says; `watch` prints and asserts, and
+ * `chatter` says more than a launch keeps. */
 static const char text[] =
     "kernel triple(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 256) { y[n] = x[n] * 3.0 } }\n"
     "kernel chain(x: in f32[N], y: out f32[N])\n"
@@ -85,6 +86,19 @@ static const char text[] =
     "        for k in tiles(K, D) { sum = dot(a[m, k], b[k, n], sum) }\n"
     "        c[m, n] = sum\n"
     "    }\n"
+    "}\n"
+    "kernel watch(x: in f32[N], y: out f32[N]) {\n"
+    "    grid n in tiles(N, 256) {\n"
+    "        let v = x[n]\n"
+    "        y[n] = v * 3.0\n"
+    "        if n.start == 256 { print(\"sum\", sum(v), v) }\n"
+    "        assert(all(v < 200000), \"small\")\n"
+    "    }\n"
+    "    grid n in tiles(N, 512) { y[n] = x[n] * 3.0 }\n"
+    "}\n"
+    "kernel chatter(x: in f32[N], y: out f32[N]) {\n"
+    "    grid n in tiles(N, 256) { for k in 0..2 { print(x[n] else 0, k) }\n"
+    "                              y[n] = x[n] * 3.0 }\n"
     "}\n";
 
 typedef struct Scene {
@@ -113,6 +127,7 @@ static TileLibrary *compile(TileCompiler *compiler, const TileSetting *settings,
     TileCompileOptions options = {.struct_size = sizeof options,
                                   .file = "device.tile",
                                   .target = "cuda",
+                                  .flags = TILE_COMPILE_DEBUG,
                                   .settings = settings,
                                   .setting_count = count};
     if (tile_compile(compiler, text, strlen(text), &options, &library, &report) != TILE_OK)
@@ -238,9 +253,123 @@ static void *launch_often(void *state) {
     return NULL;
 }
 
-static void threads_have_streams_of_their_own(Scene *scene) {
+/* ---- what kernels say ---- */
+
+typedef struct Heard {
+    char text[4096];
+    int lines;
+} Heard;
+
+static void hear(void *state, const char *line, size_t length) {
+    Heard *heard = state;
+    size_t before = strlen(heard->text);
+    snprintf(heard->text + before, sizeof heard->text - before, "%.*s", (int)length, line);
+    heard->lines++;
+}
+
+static void hear_last(void *state, const char *text, size_t length) {
+    ((Heard *)state)->text[0] = 0;
+    hear(state, text, length);
+}
+
+static void listen(Scene *scene, Heard *heard) {
+    memset(heard, 0, sizeof *heard);
+    scene->options.print = hear;
+    scene->options.print_host = heard;
+}
+
+/* One element of x. */
+static void set_element(Scene *scene, int index, float value) {
+    EXPECT(tile_device_write(scene->device, (float *)scene->x.data + index, &value, sizeof value, &scene->error) ==
+           TILE_OK);
+}
+
+static const char first_line[] = "watch[1]: sum 98176 [256, 257, 258, ";
+static const char failure[] =
+    "watch: device.tile:22:9: assertion failed: small, where v = 300000 at [209]"; /* 77777 = 303 * 256 + 209 */
+
+static void lines_and_failures_come_back(Scene *scene) {
+    Heard heard;
+    for (int i = 0; i < 3; i++) {
+        listen(scene, &heard);
+        if (launch(scene, "watch") != TILE_OK) complain("watch", scene->error.message);
+        expect_result(scene, 3, 0);
+        EXPECT(heard.lines == 1 && strncmp(heard.text, first_line, strlen(first_line)) == 0);
+        set_element(scene, 77777, 300000);
+        expect_refused(scene, "watch", TILE_INVALID_ARGUMENT, failure);
+        EXPECT(heard.lines == 2);
+        set_element(scene, 77777, 77777);
+    }
+    EXPECT(tile_device_synchronize(scene->device, NULL, &scene->error) == TILE_OK);
+    expect_good(scene, "triple");
+}
+
+/* The last line says how many are missing. */
+static void lines_without_room_are_counted(Scene *scene) {
+    int missing = 0, programs = (N + 255) / 256;
+    Heard heard;
+    listen(scene, &heard);
+    scene->options.print = hear_last;
+    if (launch(scene, "chatter") != TILE_OK) complain("chatter", scene->error.message);
+    expect_result(scene, 3, 0);
+    EXPECT(sscanf(heard.text, "chatter: %d more lines found no room in the 1024 KiB of a launch", &missing) == 1);
+    EXPECT(missing > 0 && heard.lines > programs && heard.lines - 1 + missing == 2 * programs);
+}
+
+static void a_graph_says_it_each_time(Scene *scene) {
+    void *stream, *graph = NULL, *executable = NULL;
+    TileCudaScope scope;
+    Heard heard;
+    listen(scene, &heard);
+    EXPECT(tile_cuda_enter(scene->device, NULL, &scope, &scene->error) == TILE_OK);
+    DRIVER(cuStreamCreate(&stream, 1));
+    scene->options.stream = stream;
+    DRIVER(cuStreamBeginCapture_v2(stream, 0));
+    if (launch(scene, "watch") != TILE_OK) complain("capture", scene->error.message);
+    DRIVER(cuStreamEndCapture(stream, &graph));
+    EXPECT(graph != NULL);
+    DRIVER(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    for (int i = 0; i < 6 && executable; i++) {
+        listen(scene, &heard);
+        set_element(scene, 77777, i % 2 ? 300000 : 77777);
+        DRIVER(cuGraphLaunch(executable, stream));
+        tile_status status = tile_device_synchronize(scene->device, stream, &scene->error);
+        EXPECT(status == (i % 2 ? TILE_INVALID_ARGUMENT : TILE_OK));
+        EXPECT(i % 2 == 0 || strcmp(scene->error.message, failure) == 0);
+        EXPECT(heard.lines == 1 + i % 2 && strncmp(heard.text, first_line, strlen(first_line)) == 0);
+    }
+    set_element(scene, 77777, 77777);
+    DRIVER(cuGraphExecDestroy(executable));
+    DRIVER(cuGraphDestroy(graph));
+    expect_good(scene, "triple");
+    DRIVER(cuStreamDestroy_v2(stream));
+    scene->options.stream = NULL;
+    tile_cuda_leave(&scope);
+}
+
+/* Every other thread's launches fail. */
+static void *watch_often(void *state) {
+    Scene *scene = state;
+    Heard *heard = scene->options.print_host;
+    float largest = 0;
+    EXPECT(tile_device_read(scene->device, &largest, (float *)scene->x.data + 77777, sizeof largest, &scene->error) ==
+           TILE_OK);
+    for (int i = 0; i < 50; i++) {
+        heard->lines = 0;
+        heard->text[0] = 0;
+        tile_status status = launch(scene, "watch");
+        EXPECT(status == (largest > 200000 ? TILE_INVALID_ARGUMENT : TILE_OK));
+        EXPECT(status == TILE_OK || strcmp(scene->error.message, failure) == 0);
+        EXPECT(heard->lines == 1 && strncmp(heard->text, first_line, strlen(first_line)) == 0);
+    }
+    return NULL;
+}
+
+/* Each with tensors, a stream and ears of its own; of every other x one element is large. */
+static void run_threads(Scene *scene, void *(*run)(void *scene), float large) {
     enum { THREADS = 6 };
     Scene scenes[THREADS];
+    Heard heard[THREADS];
     pthread_t threads[THREADS];
     TileCudaScope scope;
     EXPECT(tile_cuda_enter(scene->device, NULL, &scope, &scene->error) == TILE_OK);
@@ -249,8 +378,10 @@ static void threads_have_streams_of_their_own(Scene *scene) {
         tile_library_destroy(scenes[i].library);
         scenes[i].library = scene->library; /* one library for all */
         DRIVER(cuStreamCreate(&scenes[i].options.stream, 1));
+        listen(&scenes[i], &heard[i]);
+        if (i % 2) set_element(&scenes[i], 77777, large);
     }
-    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, launch_often, &scenes[i]);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, run, &scenes[i]);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++) {
         DRIVER(cuStreamDestroy_v2(scenes[i].options.stream));
@@ -259,6 +390,10 @@ static void threads_have_streams_of_their_own(Scene *scene) {
     }
     tile_cuda_leave(&scope);
 }
+
+static void threads_have_streams_of_their_own(Scene *scene) { run_threads(scene, launch_often, 77777); }
+
+static void threads_hear_their_own_launches(Scene *scene) { run_threads(scene, watch_often, 300000); }
 
 /* ---- mistakes ---- */
 
@@ -379,6 +514,10 @@ int main(void) {
         {"where no context is current none is left", no_context_stays_none, 1},
         {"the caller's context and stream are used", the_callers_context_is_used, 1},
         {"threads have streams of their own", threads_have_streams_of_their_own, 1},
+        {"lines and failed assertions come back with the launch", lines_and_failures_come_back, 1},
+        {"lines without room are counted", lines_without_room_are_counted, 1},
+        {"a graph says it each time", a_graph_says_it_each_time, 1},
+        {"threads hear their own launches", threads_hear_their_own_launches, 1},
         {"wrong addresses are refused", wrong_addresses_are_refused, 1},
         {"devices that are not there are refused", devices_that_are_not_there_are_refused, 1},
         {"shared memory has its limit", shared_memory_has_its_limit, 1},

@@ -46,6 +46,7 @@ enum {
     FUNCTIONS = 64,
     NAME_BYTES = 64,
     DEPTH = 16,
+    NODES = 64,
     PLAIN_SHARED = 48 * 1024
 };
 
@@ -67,6 +68,15 @@ typedef struct Event {
     bool used;
     double time; /* of the device's clock, milliseconds */
 } Event;
+/* What a capture has instead of doing it: a launch, bytes that are cleared, a copy to the host, a call of the host; and
+ * memory that is the graph's own. */
+typedef struct Node {
+    const FakeCudaLaunch *launch;
+    uint64_t cleared, copied, own;
+    size_t bytes;
+    void *host;
+    void (*function)(void *state);
+} Node;
 typedef struct Memory {
     char *data;
     size_t bytes;
@@ -93,6 +103,9 @@ static struct {
     FakeCudaState state;
     FakeCudaLaunch launches[LAUNCHES];
     unsigned expected;
+    void (*kernel)(const FakeCudaLaunch *launch);
+    Node nodes[NODES];
+    int node_count;
     char fail_name[NAME_BYTES];
     int fail_in, fail_result;
     bool has_failed;
@@ -366,9 +379,20 @@ EXPORT int cuMemAllocFromPoolAsync(uint64_t *address, size_t bytes, void *pool, 
     return end(here ? allocate(address, bytes) : refuse(CUDA_ERROR_INVALID_HANDLE));
 }
 
+/* Happens now, or is captured. */
+static int queue(const void *stream, Node node, int (*happen)(const Node *node)) {
+    if (!fits(stream)) return refuse(CUDA_ERROR_INVALID_HANDLE);
+    if (!fake.capturing) return happen(&node);
+    if (fake.node_count == NODES) return CUDA_ERROR_OUT_OF_MEMORY;
+    fake.nodes[fake.node_count++] = node;
+    return CUDA_SUCCESS;
+}
+
+static int release_now(const Node *node) { return release(node->own); }
+
 EXPORT int cuMemFreeAsync(uint64_t address, void *stream) {
     CALL();
-    return end(fits(stream) ? release(address) : refuse(CUDA_ERROR_INVALID_HANDLE));
+    return end(queue(stream, (Node){.own = address}, release_now));
 }
 
 static int copy(uint64_t device, void *host, size_t bytes, bool out) {
@@ -390,6 +414,63 @@ EXPORT int cuMemcpyHtoD_v2(uint64_t address, const void *host, size_t bytes) {
 EXPORT int cuMemcpyDtoH_v2(void *host, uint64_t address, size_t bytes) {
     CALL_THAT_WAITS();
     return end(copy(address, host, bytes, false));
+}
+
+static int clear_now(const Node *node) {
+    Memory *memory = find_memory(node->cleared);
+    if (!memory || node->cleared + node->bytes > (uintptr_t)memory->data + memory->bytes)
+        return refuse(CUDA_ERROR_INVALID_VALUE);
+    memset((void *)(uintptr_t)node->cleared, 0, node->bytes);
+    return CUDA_SUCCESS;
+}
+
+EXPORT int cuMemsetD8Async(uint64_t address, unsigned char byte, size_t bytes, void *stream) {
+    CALL();
+    if (byte) return end(refuse(CUDA_ERROR_NOT_SUPPORTED));
+    return end(queue(stream, (Node){.cleared = address, .bytes = bytes}, clear_now));
+}
+
+static int copy_now(const Node *node) { return copy(node->copied, node->host, node->bytes, false); }
+
+EXPORT int cuMemcpyDtoHAsync_v2(void *host, uint64_t address, size_t bytes, void *stream) {
+    CALL();
+    return end(queue(stream, (Node){.copied = address, .host = host, .bytes = bytes}, copy_now));
+}
+
+static int call_now(const Node *node) {
+    node->function(node->host);
+    return CUDA_SUCCESS;
+}
+
+EXPORT int cuLaunchHostFunc(void *stream, void (*function)(void *state), void *state) {
+    CALL();
+    return end(queue(stream, (Node){.function = function, .host = state}, call_now));
+}
+
+EXPORT int cuStreamIsCapturing(void *stream, int *status) {
+    CALL();
+    *status = fake.capturing;
+    return end(fits(stream) ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_HANDLE));
+}
+
+EXPORT int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+    CALL_THAT_WAITS();
+    if (!current() || flags) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    Memory *made = add_memory(bytes, 0, FAKE_CUDA_HOST);
+    if (!made) return end(CUDA_ERROR_OUT_OF_MEMORY);
+    fake.state.allocations++;
+    *memory = made->data;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuMemFreeHost(void *address) {
+    CALL_THAT_WAITS();
+    Memory *memory = find_memory((uintptr_t)address);
+    if (!current() || !memory || memory->type != FAKE_CUDA_HOST) return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    free(memory->data);
+    *memory = (Memory){0};
+    fake.state.allocations--;
+    return end(CUDA_SUCCESS);
 }
 
 /* Of memory that the driver does not know it says nothing, and succeeds. */
@@ -493,6 +574,11 @@ static int check_launch(const Kernel *kernel, unsigned grid, unsigned block, uns
     return CUDA_SUCCESS;
 }
 
+static int launch_now(const Node *node) {
+    if (fake.kernel) fake.kernel(node->launch);
+    return CUDA_SUCCESS;
+}
+
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                           unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
                           void **extra) {
@@ -502,9 +588,9 @@ EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsi
     if (result != CUDA_SUCCESS) return end(result);
     FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
     *launch = (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, grid_x, block_x, shared_bytes, {0}};
-    for (unsigned i = 0; i < fake.expected; i++) memcpy(&launch->parameters[i], parameters[i], 8);
+    for (unsigned i = 0; i < fake.expected && parameters[i]; i++) memcpy(&launch->parameters[i], parameters[i], 8);
     fake.clock += 1e-6 * grid_x * block_x;
-    return end(CUDA_SUCCESS);
+    return end(queue(stream, (Node){.launch = launch}, launch_now));
 }
 
 /* ---- events ---- */
@@ -616,11 +702,33 @@ EXPORT bool fake_cuda_end_capture(void) {
     return !fake.capture_is_bad;
 }
 
+EXPORT void fake_cuda_run_graph(void) {
+    pthread_mutex_lock(&fake.mutex);
+    thread.stack[thread.depth++] = &fake.contexts[0];
+    for (const Node *node = fake.nodes; node < fake.nodes + fake.node_count; node++) {
+        if (node->launch) launch_now(node);
+        if (node->cleared) clear_now(node);
+        if (node->copied) copy_now(node);
+        if (node->function) call_now(node);
+    }
+    thread.depth--;
+    pthread_mutex_unlock(&fake.mutex);
+}
+
+EXPORT void fake_cuda_drop_graph(void) {
+    thread.stack[thread.depth++] = &fake.contexts[0];
+    for (int i = 0; i < fake.node_count; i++)
+        if (fake.nodes[i].own) release(fake.nodes[i].own);
+    thread.depth--;
+    fake.node_count = 0;
+}
+
 EXPORT void *fake_cuda_register(size_t bytes, int type) {
     Memory *memory = add_memory(bytes, 0, type);
     return memory ? memory->data : NULL;
 }
 
+EXPORT void fake_cuda_set_kernel(void (*kernel)(const FakeCudaLaunch *launch)) { fake.kernel = kernel; }
 EXPORT void fake_cuda_expect(unsigned parameters) { fake.expected = parameters; }
 
 EXPORT const FakeCudaLaunch *fake_cuda_launch(int number) {

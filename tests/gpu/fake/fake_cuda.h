@@ -1,6 +1,6 @@
 /* A CUDA driver without a GPU, for tests of what the launcher asks of one: it keeps account of memory, contexts,
- * libraries and launches, refuses what a real driver would refuse, and fails where it is told to. Kernels do nothing.
- * Its memory is the host's, so that copies are real.
+ * libraries and launches, refuses what a real driver would refuse, and fails where it is told to. Kernels do nothing,
+ * or what a test does for them. Its memory is the host's, so that copies are real.
  *
  * Programs find it as libcuda.so.1: those that are linked with it, or with its folder in LD_LIBRARY_PATH. There the
  * variable FAKE_CUDA configures it, in words: `devices=2`, `capability=80`, `shared=49152` (bytes of a block at most),
@@ -41,6 +41,9 @@ void *fake_cuda_current(void);
 /* Captures from now on; ending it says whether nothing forbidden was called meanwhile. */
 void fake_cuda_begin_capture(void);
 bool fake_cuda_end_capture(void);
+/* What was captured happens; and is gone, with its memory. */
+void fake_cuda_run_graph(void);
+void fake_cuda_drop_graph(void);
 
 /* Memory that the driver knows and that is not a device's own. */
 enum { FAKE_CUDA_HOST = 1, FAKE_CUDA_MANAGED = 4 };
@@ -50,9 +53,11 @@ typedef struct FakeCudaLaunch {
     const char *kernel;
     void *context, *stream;
     unsigned grid, block, shared_bytes;
-    uint64_t parameters[64]; /* as many as fake_cuda_expect has said */
+    uint64_t parameters[64]; /* as many as fake_cuda_expect has said, and there are */
 } FakeCudaLaunch;
 void fake_cuda_expect(unsigned parameters);
+/* Called for each launch; NULL: kernels do nothing. It calls nothing of the driver. */
+void fake_cuda_set_kernel(void (*kernel)(const FakeCudaLaunch *launch));
 /* Of all launches, from 0 on; NULL past the last. */
 const FakeCudaLaunch *fake_cuda_launch(int number);
 

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/print_line.h"
+#include "base/records.h"
 #include "base/string.h"
 
 Test(status, texts_and_exit_codes) {
@@ -186,4 +187,60 @@ Test(print_line, places) {
     cr_assert(!tile_print_is_assertion("{i:4!}", NULL, NULL));
     cr_assert(!tile_print_is_assertion("k[{i}]: {{!1:2}", NULL, NULL));
     tile_arena_destroy(arena);
+}
+
+static const char *printed_packed(TileArena *arena, const char *template, const uint64_t *words) {
+    TileText text = {.arena = arena};
+    tile_print_packed_line(template, words, keep_line, &text);
+    return tile_text_get(&text);
+}
+
+/* The same words as of whole items, of which a large tile's edges are enough. */
+Test(print_line, packed_items) {
+    enum { ROWS = 40, COLUMNS = 30, SHOWN = 6 };
+    TileArena *arena = tile_arena_create(NULL);
+    static uint64_t whole[ROWS * COLUMNS], mask[ROWS * COLUMNS], packed[2 * SHOWN * SHOWN + 1];
+    const uint64_t *items[] = {whole, mask, whole + 1};
+    const char *template = "x = {i:40x30?} n = {i}";
+    TilePrintPlace place;
+    const char *rest = template;
+    cr_assert(tile_print_next(&rest, &place));
+    cr_assert_eq(tile_print_packed_extent(&place, false, 0), SHOWN);
+    cr_assert_eq(tile_print_packed_words(template), 2 * SHOWN * SHOWN + 1);
+    for (uint64_t i = 0; i < ROWS * COLUMNS; i++) {
+        whole[i] = i;
+        mask[i] = i % 7 != 0;
+    }
+    for (int64_t i = 0; i < ROWS; i++)
+        for (int64_t j = 0; j < COLUMNS; j++) {
+            if ((i >= 3 && i < ROWS - 3) || (j >= 3 && j < COLUMNS - 3)) continue;
+            int64_t at = tile_print_packed_index(i, ROWS, SHOWN) * SHOWN + tile_print_packed_index(j, COLUMNS, SHOWN);
+            packed[at] = whole[i * COLUMNS + j];
+            packed[SHOWN * SHOWN + at] = mask[i * COLUMNS + j];
+        }
+    packed[2 * SHOWN * SHOWN] = 1;
+    cr_assert_str_eq(printed_packed(arena, template, packed), printed(arena, template, items));
+    uint64_t words[] = {5, 6, 7, 8, 9, 10, 11, 12, 13, 0, 0, 0, 0, 0, 0, 1, 1, 1};
+    cr_assert_eq(tile_print_packed_words("{!1:2}{i:9!}"), 18);
+    cr_assert_str_eq(printed_packed(arena, "{!1:2}v = {i:9!}", words), "v = 11 at [6]\n");
+    cr_assert_eq(tile_print_packed_words("{!1:2}{i:9}"), SHOWN);
+    cr_assert_str_eq(printed_packed(arena, "{!1:2}{i:9}", words), "[5, 6, 7, ..., 8, 9, 10]\n");
+    tile_arena_destroy(arena);
+}
+
+Test(records, places) {
+    static const char *const silent[] = {"{!1:2}{i}"}, *const lines[] = {"a {i:4}", "{!1:2}{i:3!}", "b"};
+    TileRecords none = tile_records(NULL, 0), some = tile_records(silent, 1), all = tile_records(lines, 3);
+    cr_expect(none.lines_bytes == 0 && none.lines == TILE_RECORDS_CLEARED && none.bytes >= TILE_RECORDS_CLEARED);
+    cr_expect(some.lines_bytes == 0 && some.lines == TILE_RECORDS_VALUES + 16);
+    cr_expect(all.lines == TILE_RECORDS_VALUES + 56 && all.lines_bytes == 1 << 20);
+    cr_expect(all.spare == all.lines + all.lines_bytes && all.bytes == all.spare + 56);
+    uint64_t header[TILE_RECORDS_CLEARED / 8] = {0};
+    cr_expect_eq(tile_records_written(&all, header), TILE_RECORDS_CLEARED);
+    header[TILE_RECORDS_VALUES / 8] = 2;
+    cr_expect_eq(tile_records_written(&all, header), all.lines);
+    header[TILE_RECORDS_USED / 8] = 48;
+    cr_expect_eq(tile_records_written(&all, header), all.lines + 48);
+    header[TILE_RECORDS_USED / 8] = UINT64_MAX / 2;
+    cr_expect_eq(tile_records_written(&all, header), all.spare);
 }

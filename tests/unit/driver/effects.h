@@ -12,10 +12,11 @@ typedef struct Way {
     uint32_t flags;
 } Way;
 
-/* The tile form on the executor, the last machine form on it, machine code. */
+/* The tile form on the executor, the last machine form on it, machine code; and, behind the others, that of GPUs. */
 static const Way all_ways[] = {
-    {"interp", 0}, {"avx2", TILE_COMPILE_EMULATE}, {"avx512", TILE_COMPILE_EMULATE}, {"avx2", 0}, {"avx512", 0}};
-enum { WAY_COUNT = sizeof all_ways / sizeof *all_ways };
+    {"interp", 0}, {"avx2", TILE_COMPILE_EMULATE}, {"avx512", TILE_COMPILE_EMULATE}, {"avx2", 0},
+    {"avx512", 0}, {"sm_80", TILE_COMPILE_EMULATE}};
+enum { WAYS_WITH_GPU = sizeof all_ways / sizeof *all_ways, WAY_COUNT = WAYS_WITH_GPU - 1 };
 
 static inline bool way_usable(const Way *way) {
     TileTargetInfo info;

@@ -62,7 +62,7 @@ Test(assertions, show_values) {
         {3, 80, true, 85, "k: <text>:12:9: assertion failed: small, where v = 85 at [1, 2], limit = 80"},
         {3, 95, true, 91, "k: <text>:2:5: assertion failed: x < most, where x = 91 at [1, 2], most = 90"},
     };
-    for (int w = 0; w < WAY_COUNT; w++)
+    for (int w = 0; w < WAYS_WITH_GPU; w++)
         for (size_t i = 0; way_usable(&all_ways[w]) && i < sizeof cases / sizeof *cases; i++)
             check_message(all_ways[w], &cases[i]);
 }

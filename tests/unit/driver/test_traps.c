@@ -53,7 +53,7 @@ Test(traps, of_debug_builds) {
     static const int32_t zero[6] = {1, 2, 3, 4, 0, 6}, fine[6] = {1, 2, 3, 31, 30, 1}, wide[6] = {1, 2, 3, 4, 5, 32},
                          negative[6] = {1, 2, 3, 4, 5, -1}, escaped[6] = {1, 2, 3, 4, -1, 6};
     static const char *const operators[] = {"/", "%", "<<", ">>"};
-    for (int w = 0; w < WAY_COUNT; w++) {
+    for (int w = 0; w < WAYS_WITH_GPU; w++) {
         if (!way_usable(&all_ways[w])) continue;
         for (int o = 0; o < 4; o++) {
             char source[300];

@@ -5,9 +5,8 @@ compiled).
 Needs libtile of a release build, PyTorch, Triton and the driver. Tile's kernels are compiled and launched through the
 C API (tile/tile.h), on tensors that PyTorch hands over by DLPack, on its stream. Of each kernel the values of its `tune`
 that are named here are tried in a short first pass, of Triton's kernels (gpu_peers_triton.py) their configurations, and
-the best of each is measured: all candidates of a row by turns, each after a buffer larger than the L2 cache was
-overwritten and with a spin kernel ahead, so that no host time is between the events. Times are medians. Results go into
-outputs full of NaN and are compared with double precision.
+the best of each is measured: all candidates of a row by turns (gpu_turns.py). Results go into outputs full of NaN and are
+compared with double precision.
 
 A row passes where Tile takes no longer than the best other one over 0.97 (0.98 and Triton for sums of vectors; 0.90 where a
 call takes less than 20 µs; the chain 1.5 times as fast as Triton's at an error no larger).
@@ -25,64 +24,20 @@ usage: gpu_peers.py [OPTION]...
 import argparse
 import ctypes
 import json
-import statistics
 import sys
 import time
 
 import torch
 import torch.nn.functional as F
 
-FLUSH_BYTES = 256 << 20
-SPIN_CYCLES = 250000
+from gpu_turns import Timer
+from tile_api import (ARG_INTEGER, ARG_NUMBER, ARG_TENSOR, Argument, Error, LaunchOptions, compile_options, create_compiler,
+                      open_library)
+
 SHORT_CALL = 20.0  # microseconds
 
 
-# ---- the C API ----
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
-
-
-class Value(ctypes.Union):
-    _fields_ = [("tensor", ctypes.c_void_p), ("integer", ctypes.c_int64), ("number", ctypes.c_double)]
-
-
-class Argument(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_int), ("flags", ctypes.c_uint32), ("value", Value)]
-
-
-ARG_TENSOR, ARG_INTEGER, ARG_NUMBER = 1, 2, 4
-
-
-class Error(ctypes.Structure):
-    _fields_ = [("status", ctypes.c_int), ("message", ctypes.c_char * 1016)]
-
-
-class Setting(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
-
-
-class CompileOptions(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("file", ctypes.c_char_p), ("target", ctypes.c_char_p),
-                ("settings", ctypes.POINTER(Setting)), ("setting_count", ctypes.c_size_t), ("flags", ctypes.c_uint32)]
-
-
-class LaunchOptions(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("stream", ctypes.c_void_p), ("error", ctypes.POINTER(Error))]
-
-
-class Settings(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("cpu_capability", ctypes.c_char_p), ("threads", ctypes.c_int),
-                ("on_miss", ctypes.c_int), ("variant_limit", ctypes.c_int), ("log", ctypes.c_uint32)]
-
-
-class CompilerOptions(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("import_paths", ctypes.c_void_p),
-                ("import_path_count", ctypes.c_size_t), ("settings", ctypes.POINTER(Settings))]
-
+# ---- Tile ----
 
 ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
 ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -93,20 +48,11 @@ class Tile:
     general one."""
 
     def __init__(self, library, stdlib, variant_limit=8):
-        self.api, self.stdlib, self.kept = ctypes.CDLL(library), stdlib, []
-        self.api.tile_report_text.restype = ctypes.c_char_p
-        self.compiler = ctypes.c_void_p()
-        settings = Settings(struct_size=ctypes.sizeof(Settings), variant_limit=variant_limit)
-        options = CompilerOptions(struct_size=ctypes.sizeof(CompilerOptions), settings=ctypes.pointer(settings))
-        if self.api.tile_compiler_create(ctypes.byref(options), ctypes.byref(self.compiler)):
-            raise RuntimeError("tile_compiler_create failed")
+        self.api, self.stdlib, self.kept = open_library(library), stdlib, []
+        self.compiler = create_compiler(self.api, variant_limit)
 
     def kernel(self, file, name, values):
-        settings = (Setting * max(1, len(values)))()
-        for setting, (key, value) in zip(settings, values.items()):
-            setting.name, setting.value = key.encode(), str(value).encode()
-        options = CompileOptions(struct_size=ctypes.sizeof(CompileOptions), target=b"cuda", settings=settings,
-                                 setting_count=len(values))
+        options = compile_options("cuda", values)
         library, report, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         status = self.api.tile_compile_file(self.compiler, f"{self.stdlib}/{file}.tile".encode(), ctypes.byref(options),
                                             ctypes.byref(library), ctypes.byref(report))
@@ -144,36 +90,6 @@ class Tile:
 
 
 # ---- measuring ----
-
-class Timer:
-    def __init__(self):
-        self.junk = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
-
-    def times(self, calls, repeat):
-        """Median microseconds of each call, by turns."""
-        events = {name: [] for name in calls}
-        for call in calls.values():
-            call()
-        torch.cuda.synchronize()
-        for _ in range(repeat):
-            for name, call in calls.items():
-                torch.cuda._sleep(SPIN_CYCLES)
-                self.junk.zero_()
-                begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-                begin.record()
-                call()
-                end.record()
-                events[name].append((begin, end))
-            torch.cuda.synchronize()
-        return {name: statistics.median(b.elapsed_time(e) for b, e in pairs) * 1000 for name, pairs in events.items()}
-
-    def best(self, candidates):
-        """The name of the fastest of pairs of name and call."""
-        if len(candidates) < 2:
-            return candidates[0][0]
-        found = self.times(dict(candidates), 5)
-        return min(found, key=found.get)
-
 
 def memory_peak():
     """Bytes a second."""

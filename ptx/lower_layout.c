@@ -12,6 +12,7 @@ enum {
     LEAST_LOG_ELEMENTS = 4,
     MOST_LOG_ELEMENTS = 5,
     MOST_LOG_WARPS = 5,
+    LOG_ROW_OF_A_WARP = 10,
     MOST_MULTIPLIED = 160 /* of a thread */
 };
 
@@ -19,6 +20,7 @@ typedef struct Survey {
     const TileType *largest;
     unsigned least_bytes; /* of an element that is loaded or stored */
     bool turns;           /* tiles change the order of their axes */
+    bool reduces_rows;    /* whole rows are reduced, as one tile */
     int64_t multiplied;   /* elements of the operands and sums of products by fused multiply-adds */
 } Survey;
 
@@ -35,6 +37,14 @@ static int64_t multiplied_elements(const TileOp *dot) {
     return elements;
 }
 
+/* Along the last axis, and not tile after tile in a loop. */
+static bool reduces_whole_rows(const TileOp *op) {
+    const TileOp *loop = op->block->op;
+    return op->id == TILE_OP_REDUCE && loop && loop->id == TILE_OP_FOR &&
+           tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT) &&
+           tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == tile_op_operand(op, 0)->type->rank;
+}
+
 static void survey_block(Survey *survey, const TileBlock *block) {
     for (uint32_t i = 0; i < block->argument_count; i++) look_at(survey, block->arguments[i]->type);
     for (const TileOp *op = block->first; op; op = op->next) {
@@ -43,6 +53,7 @@ static void survey_block(Survey *survey, const TileBlock *block) {
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
         survey->turns |= op->id == TILE_OP_PERMUTE;
+        survey->reduces_rows |= reduces_whole_rows(op);
         if (op->id == TILE_OP_DOT) survey->multiplied += multiplied_elements(op);
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)
             survey->least_bytes = tile_scalar_bytes(moved->scalar);
@@ -103,9 +114,11 @@ static unsigned least_log_warps(const Survey *survey) {
     return log;
 }
 
-/* Four accesses of 16 bytes under way in each thread reach the memory's bandwidth. */
-static unsigned choose_log_warps(const Gpu *gpu, unsigned log_vector, unsigned log) {
+/* Four accesses of 16 bytes under way in each thread reach the memory's bandwidth. A short row is left to one warp,
+ * whose sums meet at no barrier. */
+static unsigned choose_log_warps(const Gpu *gpu, const Survey *survey, unsigned log_vector, unsigned log) {
     if (gpu->func->warps) return floor_log2(gpu->func->warps);
+    if (survey->reduces_rows && log <= LOG_ROW_OF_A_WARP) return 0;
     unsigned elements = least(log_vector + LOG_ACCESSES_OF_A_THREAD, MOST_LOG_ELEMENTS);
     if (elements < LEAST_LOG_ELEMENTS) elements = LEAST_LOG_ELEMENTS;
     unsigned of_a_warp = TILE_LANE_BITS + elements,
@@ -118,7 +131,7 @@ static TileLayout blocked_layout(Gpu *gpu, const Survey *survey) {
     TileLayoutShape shape = gpu_shape(survey->largest);
     gpu->log_vector = floor_log2(ACCESS_BYTES / survey->least_bytes);
     unsigned log = floor_log2(tile_type_lanes(survey->largest));
-    gpu->log_warps = choose_log_warps(gpu, gpu->log_vector, log);
+    gpu->log_warps = choose_log_warps(gpu, survey, gpu->log_vector, log);
     if (gpu->log_warps < least_log_warps(survey)) gpu->log_warps = least_log_warps(survey);
     gpu->log_rows = choose_log_rows(gpu, survey, log);
     return spread(&shape, gpu->log_vector, gpu->log_rows, gpu->log_warps);

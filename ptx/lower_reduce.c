@@ -3,6 +3,8 @@
 #include "lang/scalar.h"
 #include "ptx/lower.h"
 
+enum { VECTOR_BYTES = 16 };
+
 /* One or two values that are reduced together: a value, or a value and its index. */
 typedef struct Pair {
     TileValue *value, *index; /* index NULL: a plain reduction */
@@ -172,32 +174,50 @@ uint32_t gpu_line_warps(const GpuLines *lines) {
     return 1u << __builtin_popcount(gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
 }
 
-/* The values of every warp's lines lie one array after the other. */
+/* Lines that share their lanes lie with the values of all warps side by side, which every thread reads in vectors; more
+ * lines than lanes one array for each warp, so that lanes meet no bank twice. */
+static bool lie_side_by_side(const TileLayout *result, TileScalar scalar) {
+    return elements_of(result) < 1 << TILE_LANE_BITS && scalar != TILE_BOOL;
+}
+
+/* Of one line the values of `warps` warps, `distance` bytes apart. */
+static void read_line(Gpu *gpu, TileValue *address, TileScalar scalar, uint32_t warps, int64_t distance,
+                      TileValue **values, uint32_t step) {
+    uint32_t size = tile_scalar_bytes(scalar), width = distance > size ? 1 : VECTOR_BYTES / size;
+    if (width > warps) width = warps;
+    const TileType *type = width > 1 ? tile_type_vector(gpu->module->context, scalar, width, false)
+                                     : tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t w = 0; w < warps; w += width) {
+        TileValue *from = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, w * distance));
+        TileValue *loaded = tile_build_load(&gpu->b, type, from, NULL, NULL, width * size);
+        for (uint32_t i = 0; i < width; i++) values[(w + i) * step] = width > 1 ? gpu_register(gpu, loaded, i) : loaded;
+    }
+}
+
 TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
     Gpu *gpu = lines->gpu;
     const TileLayout *result = &lines->result;
     TileScalar scalar = values[0]->type->scalar;
-    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(result);
+    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(result), size = tile_scalar_bytes(scalar);
+    bool beside = lie_side_by_side(result, scalar);
     TileLayoutShape shape = {.rank = result->rank};
     for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
-    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
-    int64_t line = elements_of(result) * tile_scalar_bytes(scalar);
-    gpu_open_shared(gpu, (uint64_t)line * warps, GPU_VECTOR_ALIGN);
+    GpuStrides strides = gpu_row_major(&shape, beside ? size * warps : size);
+    int64_t distance = beside ? size : elements_of(result) * size; /* of warps */
+    gpu_open_shared(gpu, (uint64_t)elements_of(result) * size * warps, GPU_VECTOR_ALIGN);
     TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
     TileValue *writes = writes_line(lines), *base = gpu_shared_address(gpu, result, &strides);
-    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, line)));
+    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, distance)));
     for (uint32_t to = 0; to < count; to++) {
         int64_t offset = gpu_shared_register_offset(result, &strides, to);
         tile_build_store(&gpu->b, values[to], tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
     }
-    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
     TileValue **gathered = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * count);
-    for (uint32_t w = 0; w < warps; w++)
-        for (uint32_t to = 0; to < count; to++) {
-            int64_t offset = w * line + gpu_shared_register_offset(result, &strides, to);
-            TileValue *address = tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset));
-            gathered[w * count + to] = tile_build_load(&gpu->b, type, address, NULL, NULL, 0);
-        }
+    for (uint32_t to = 0; to < count; to++) {
+        int64_t offset = gpu_shared_register_offset(result, &strides, to);
+        read_line(gpu, tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)), scalar, warps, distance, gathered + to,
+                  count);
+    }
     return gathered;
 }
 

@@ -1,6 +1,9 @@
-/* Purpose: begin the longest programs first, so that none is left over when all others have ended. Where the bound of a
- * loop grows with the last number of a program, as with causal attention, the last number is counted down, for 8 rows
- * of programs together: more would not share what they read with those that run at the same time.
+/* Purpose: choose the order in which the blocks of a launch take the programs of a grid. The longest programs begin
+ * first, so that none is left over when all others have ended: where the bound of a loop grows with the last number of
+ * a program, as with causal attention, the last number is counted down, for 8 rows of programs together: more would not
+ * share what they read with those that run at the same time. And without products, where a grid has two numbers and all
+ * that a program stores goes on along the first one, as in a transpose, programs follow one another along it: memory
+ * takes whole pages of what is written better than of what is read.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
@@ -98,6 +101,7 @@
 #include "lang/build.h"
 #include "ptx/dot.h"
 #include "ptx/passes.h"
+#include "ptx/reuse.h"
 
 enum { ROWS = 8, MOST_DEPTH = 12 };
 
@@ -167,6 +171,45 @@ static bool is_longer_later(const Order *order) {
     return false;
 }
 
+/* ---- stores along the first number ---- */
+
+/* Where the last dimension of a store begins: its neighbours lie side by side in memory. */
+static const TileValue *last_index(const TileOp *store) {
+    const TileAttribute *kinds = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = tile_access_first(store);
+    if (!kinds || !kinds->count) return NULL;
+    for (unsigned d = 0; d + 1 < kinds->count; d++) operand += kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
+    bool range = kinds->integers[kinds->count - 1] == TILE_ACCESS_RANGE;
+    return range ? tile_op_operand(store, operand) : NULL;
+}
+
+/* Do all stores of tiles go on, from program to program, along the first number and not along the last? */
+static bool stores_along_rows(const Order *order, const TileBlock *block, unsigned *stores) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_ATOMIC_TILE) return false;
+        if (op->id == TILE_OP_STORE_TILE) {
+            const TileValue *index = last_index(op);
+            if (!index || !gpu_depends(index, order->row) || gpu_depends(index, order->column)) return false;
+            ++*stores;
+        }
+        for (unsigned i = 0; i < op->region_count; i++)
+            if (!stores_along_rows(order, &op->regions[i], stores)) return false;
+    }
+    return true;
+}
+
+/* Has the grid just these two numbers? A first one that is taken apart stands for more. */
+static bool has_two_numbers(const Order *order) {
+    for (const TileUse *use = order->row->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_BITCAST) return false;
+    return true;
+}
+
+static bool is_written_along_rows(const Order *order) {
+    unsigned stores = 0;
+    return has_two_numbers(order) && stores_along_rows(order, &order->loop->regions[0], &stores) && stores;
+}
+
 /* ---- the order ---- */
 
 static TileValue *binary(Order *order, TileOpId id, TileValue *x, TileValue *y) {
@@ -214,6 +257,24 @@ static void build_order(Order *order) {
     replace_number(order->column, column, NULL);
 }
 
+/* The programs of a column one after the other: what was the quotient of a program's number is now the remainder. */
+static void build_columns(Order *order) {
+    TileBlock *body = &order->func->body;
+    TileValue *end = body->arguments[body->argument_count - 1], *begin = body->arguments[body->argument_count - 2];
+    TileOp *row_start = tile_op_operand(order->column->op, 1)->op;
+    order->b = tile_builder_before(order->context->module, order->column->op->next);
+    TileValue *rows = divide(order, end, order->columns);
+    TileValue *whole = binary(order, TILE_OP_EQ, binary(order, TILE_OP_MUL, rows, order->columns), end);
+    TileValue *all = binary(order, TILE_OP_EQ, begin, tile_build_i64(&order->b, 0));
+    whole = binary(order, TILE_OP_AND, all, whole);
+    TileValue *column = divide(order, order->program, rows);
+    TileValue *row = binary(order, TILE_OP_SUB, order->program, binary(order, TILE_OP_MUL, column, rows));
+    row = tile_build_ternary(&order->b, TILE_OP_SELECT, whole, row, order->row);
+    column = tile_build_ternary(&order->b, TILE_OP_SELECT, whole, column, order->column);
+    replace_number(order->row, row, row_start);
+    replace_number(order->column, column, NULL);
+}
+
 static TileOp *find_loop(const TileFunc *func) {
     for (TileOp *op = func->body.first; op; op = op->next)
         if (op->id == TILE_OP_FOR && tile_value_def(tile_op_operand(op, 2), TILE_OP_BLOCK_COUNT)) return op;
@@ -221,11 +282,16 @@ static TileOp *find_loop(const TileFunc *func) {
 }
 
 TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
-    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count)
-        return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Order order = {.context = context, .func = func, .loop = find_loop(func)};
-    if (!order.loop || !find_numbers(&order) || !is_longer_later(&order)) return TILE_RESULT_UNCHANGED;
-    build_order(&order);
+    if (!order.loop || !find_numbers(&order)) return TILE_RESULT_UNCHANGED;
+    bool multiplies = gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count != 0;
+    if (multiplies && is_longer_later(&order))
+        build_order(&order);
+    else if (!multiplies && is_written_along_rows(&order))
+        build_columns(&order);
+    else
+        return TILE_RESULT_UNCHANGED;
     if (order.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-order: %s", order.b.error);
     return TILE_RESULT_CHANGED;
 }

@@ -12,19 +12,21 @@ typedef struct Coordinates {
 
 /* ---- what an index depends on ---- */
 
-static bool depends(const TileValue *value, const TileValue *on, unsigned depth) {
+static bool depends_within(const TileValue *value, const TileValue *on, unsigned depth) {
     if (value == on) return true;
     const TileOp *op = value->op;
     if (!op || !depth || op->region_count) return false;
     for (unsigned i = 0; i < op->operand_count; i++)
-        if (depends(tile_op_operand(op, i), on, depth - 1)) return true;
+        if (depends_within(tile_op_operand(op, i), on, depth - 1)) return true;
     return false;
 }
+
+bool gpu_depends(const TileValue *value, const TileValue *on) { return depends_within(value, on, MOST_DEPTH); }
 
 /* Does one of the load's indices? */
 static bool index_depends(const TileOp *load, const TileValue *on) {
     for (unsigned i = tile_access_first(load); i < load->operand_count; i++)
-        if (depends(tile_op_operand(load, i), on, MOST_DEPTH)) return true;
+        if (gpu_depends(tile_op_operand(load, i), on)) return true;
     return false;
 }
 

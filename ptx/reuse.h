@@ -12,4 +12,7 @@ TileName gpu_load_reuse(const TileOp *load);
 /* And a store_tile: TILE_CACHE_STREAM where it must not push out what the program reads again. */
 TileName gpu_store_reuse(const TileOp *store);
 
+/* Is the value made of the other one? Loops in between end the search. */
+bool gpu_depends(const TileValue *value, const TileValue *on);
+
 #endif

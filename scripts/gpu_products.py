@@ -3,21 +3,23 @@
 
 Needs a release build of tilec, PyTorch and the driver; no toolkit. Each kernel is compiled by `tilec emit`, loaded by the
 driver and launched on PyTorch's stream. Results go into outputs full of NaN and are compared with PyTorch's in float32.
-Times are medians of events on the device, all candidates by turns, a buffer larger than the L2 cache overwritten before
-each call.
+Times are those of bench/gpu_turns.py.
 
 usage: gpu_products.py [--tilec=PATH] [--stdlib=DIR] [--sweep] [--only=TEXT] [--repeat=N]
   --sweep    also other tiles, warps and stages than the default ones: which are the best
 """
 import argparse
 import ctypes
+import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
+from gpu_turns import Timer
 
 TF32 = """
 kernel matmul_tf32(a: in f32[M, K], b: in f32[K, N], c: out f32[M, N])
@@ -94,26 +96,6 @@ class Kernel:
         return launch
 
 
-def median_times(calls, repeat):
-    """Microseconds of each call, by turns. A spin kernel ahead lets the host run ahead of the device."""
-    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
-    events = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-    torch.cuda.synchronize()
-    for _ in range(repeat):
-        for name, call in calls.items():
-            torch.cuda._sleep(200000)
-            flush.zero_()
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            call()
-            end.record()
-            events[name].append((begin, end))
-        torch.cuda.synchronize()
-    return {name: statistics.median(b.elapsed_time(e) for b, e in pairs) * 1000 for name, pairs in events.items()}
-
-
 def cdiv(a, b):
     return (a + b - 1) // b
 
@@ -134,7 +116,7 @@ def settings_of(point):
 class Bench:
     def __init__(self, options, target, tf32_file):
         self.options, self.target, self.tf32_file = options, target, tf32_file
-        self.worst = {}
+        self.timer = Timer()
 
     def compare(self, title, flops, peer_name, peer, expected, points, make):
         """`make(point)` gives a kernel, its launch and its output."""
@@ -154,7 +136,7 @@ class Bench:
             wrong = (output.float() - expected.float()).abs().max().item() / expected.float().abs().max().item()
             facts[name] = (kernel.facts, wrong)
             calls[name] = launch
-        times = median_times(calls, self.options.repeat)
+        times = self.timer.times(calls, self.options.repeat)
         rate = {name: flops / time / 1e6 for name, time in times.items()}
         print(f"{title:34} {peer_name:46} {times[peer_name]:9.1f} µs {rate[peer_name]:7.1f} TFLOP/s", flush=True)
         for name in sorted(facts, key=lambda n: times[n]):

@@ -152,7 +152,7 @@ static void keep_dependencies(Listing *listing, const TileUnit *unit) {
 }
 
 static tile_status list_text(Listing *listing, TileUnit *unit, TileProgramInfo *program) {
-    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL));
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL, NULL));
     keep_dependencies(listing, unit);
     TILE_TRY(graft_exports(listing, unit));
     return tile_list_kernels(unit->diagnostics, unit->ast, program);

@@ -20,7 +20,7 @@ static tile_status parse_text(TileUnit *unit) {
     /* What is wrong with items that could be read is said too. */
     tile_status rest = status == TILE_OK
                            ? TILE_OK
-                           : tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL);
+                           : tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL, NULL);
     return status == TILE_OK || rest == TILE_OK ? status : rest;
 }
 
@@ -109,7 +109,8 @@ tile_status tile_unit_list(TileUnit *unit, TileProgramInfo *program) {
 
 tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program) {
     if (unit->input->is_ir) return tile_unit_list(unit, program);
-    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, program));
+    const bool *clean = tile_unit_check_ahead(unit);
+    TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, clean, program));
     tile_list_exported(unit->arena, program);
     return TILE_OK;
 }

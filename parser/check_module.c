@@ -193,6 +193,7 @@ typedef struct ModuleCheck {
     TileArena *arena;  /* of what is checked at the moment */
     TileMap instances; /* the names of those that were checked */
     TileMap wrong;     /* items with mistakes */
+    bool clean;        /* of the item at hand it is known that there is nothing to say */
     bool verify;       /* what they became, too */
     bool spent;        /* something became too large: the rest is not looked at, which might as well */
 } ModuleCheck;
@@ -254,7 +255,7 @@ static bool is_checked(ModuleCheck *check, const char *instance) {
 
 static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
                                   bool second) {
-    if (is_checked(check, instance_name(check, kernel, options, second))) return TILE_OK;
+    if (is_checked(check, instance_name(check, kernel, options, second)) || check->clean) return TILE_OK;
     uint32_t errors = check->diagnostics->error_count;
     TileChecker c;
     begin_check(check, &c, options);
@@ -501,6 +502,7 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
 
 static tile_status check_item(ModuleCheck *check, const TileItem *item) {
     if (item->broken) return TILE_INVALID_SOURCE;
+    if (check->clean && item->kind != TILE_ITEM_KERNEL) return TILE_OK;
     switch ((TileItemKind)item->kind) {
     case TILE_ITEM_CONST:
     case TILE_ITEM_STATIC_ASSERT: return check_constant_item(check, item);
@@ -513,25 +515,47 @@ static tile_status check_item(ModuleCheck *check, const TileItem *item) {
     return TILE_OK;
 }
 
+static bool begin_module(ModuleCheck *check, TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast,
+                         bool verify) {
+    *check = (ModuleCheck){.context = context, .diagnostics = diagnostics, .ast = ast, .verify = verify};
+    tile_map_init(&check->instances, context->arena);
+    tile_map_init(&check->wrong, context->arena);
+    check->arena = tile_arena_create(context->arena);
+    return check->arena != NULL;
+}
+
+void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
+                      const TileItemRange *range, bool *clean) {
+    ModuleCheck check;
+    if (!begin_module(&check, context, diagnostics, ast, verify)) return;
+    for (size_t i = range->first; i < ast->items.count && !check.spent; i += range->step) {
+        size_t said = diagnostics->list.count;
+        uint32_t errors = diagnostics->error_count;
+        if (check_item(&check, ast->items.items[i]) != TILE_OK) continue;
+        tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
+        clean[i] = diagnostics->list.count == said && diagnostics->error_count == errors && !check.spent;
+    }
+    tile_arena_destroy(check.arena);
+}
+
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                              TileProgramInfo *program) {
+                              const bool *clean, TileProgramInfo *program) {
     TileProgramInfo own;
     uint32_t errors = diagnostics->error_count;
-    ModuleCheck check = {.context = context, .diagnostics = diagnostics, .ast = ast, .verify = verify};
+    ModuleCheck check;
     tile_status result = TILE_OK;
-    tile_map_init(&check.instances, context->arena);
-    tile_map_init(&check.wrong, context->arena);
-    check.arena = tile_arena_create(context->arena);
-    if (!check.arena) return TILE_OUT_OF_MEMORY;
+    if (!begin_module(&check, context, diagnostics, ast, verify)) return TILE_OUT_OF_MEMORY;
     check_duplicates(&check);
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
+        check.clean = clean && clean[i];
         tile_status status = check_item(&check, ast->items.items[i]);
-        if (status == TILE_OK)
-            tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
-        else
+        if (status != TILE_OK)
             tile_map_set(&check.wrong, ast->items.items[i], ast->items.items[i]);
+        else if (!check.clean)
+            tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
         if (status != TILE_OK) result = status;
     }
+    check.clean = false;
     if (result == TILE_OUT_OF_MEMORY || check.spent) return tile_arena_destroy(check.arena), result;
     tile_status status = check_exports(&check, program ? program : &own);
     if (result == TILE_OK || status == TILE_OUT_OF_MEMORY) result = status;

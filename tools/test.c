@@ -72,7 +72,7 @@ static tile_status run_tests(TileUnit *unit, void *state) {
     Testing *testing = state;
     TileTestFile file = {
         .unit = unit, .compiler = testing->compiler, .flags = testing->flags, .targets = testing->targets};
-    tile_status status = tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL);
+    tile_status status = tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL, NULL);
     for (size_t i = 0; i < unit->ast->items.count && status == TILE_OK; i++) {
         const TileItem *item = unit->ast->items.items[i];
         bool chosen = item->kind == TILE_ITEM_TEST && (!testing->filter || strstr(item->name, testing->filter));

@@ -120,4 +120,15 @@ expect 1 'qqq...' "$tilec" check name.tile
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = z[n] } }\n' >unknown.tile
 expect 1 "unknown.tile:1:" "$tilec" check unknown.tile
 expect 1 '"line"' "$tilec" check --error-format=json unknown.tile
+
+# Long texts are looked at by several threads, which changes nothing in what is said.
+python3 "$source_directory/bench/long_text.py" many "$stdlib" 2500 >long.tile
+expect 0 '' "$tilec" check long.tile
+awk '{ print } /^ *let [a-z]+ = randn/ && ++n % 7 == 0 { print n % 2 ? "    let wrong = nothing + 1" : "    let spare = 3" }' \
+    long.tile >wrong.tile
+expect 1 'nothing' env TILE_NUM_THREADS=1 "$tilec" check wrong.tile
+cp "$work/output" alone
+expect 1 'nothing' env TILE_NUM_THREADS=4 "$tilec" check wrong.tile
+checks=$((checks + 1))
+cmp -s alone "$work/output" || complain 'four threads say something else than one'
 finish

@@ -23,7 +23,7 @@ static tile_status check(TileArena *arena, TileContext *context, TileDiagnostics
     TILE_TRY(tile_parse_file(arena, diagnostics, "fuzz.tile", text, size, &ast));
     TILE_TRY(tile_resolve_imports(diagnostics, ast, NULL));
     TILE_TRY(tile_list_kernels(diagnostics, ast, &info));
-    return tile_check_module(context, diagnostics, ast, true, NULL);
+    return tile_check_module(context, diagnostics, ast, true, NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -116,7 +116,7 @@ const char *check_text(TileArena *arena, const char *name, const char *text, siz
     TileAst *ast;
     *status = tile_parse_file(arena, diagnostics, name, text, length, &ast);
     if (*status == TILE_OK) *status = tile_resolve_imports(diagnostics, ast, &importer);
-    if (*status == TILE_OK) *status = tile_check_module(context, diagnostics, ast, true, NULL);
+    if (*status == TILE_OK) *status = tile_check_module(context, diagnostics, ast, true, NULL, NULL);
     tile_diagnostics_render(diagnostics, &report, false);
     tile_ir_context_destroy(context);
     return tile_text_get(&report);

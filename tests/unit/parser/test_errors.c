@@ -165,7 +165,7 @@ static TileDiagnostics *diagnose(const Case *test, const char *text, size_t leng
     if (status == TILE_OK && imported == TILE_OK && test->lower)
         status = lower_instance(test, context, diagnostics, ast);
     else if (imported == TILE_OK) /* items without syntax errors are checked */
-        status = tile_check_module(context, diagnostics, ast, true, NULL);
+        status = tile_check_module(context, diagnostics, ast, true, NULL, NULL);
     cr_expect_neq(status, TILE_INTERNAL, "%s", test->name);
     tile_ir_context_destroy(context);
     return diagnostics;

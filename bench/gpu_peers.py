@@ -113,14 +113,14 @@ def error_of(result, expected):
 # ---- rows ----
 
 class Row:
-    """make() gives an environment of tensors; tile(env, values) the arguments of a kernel, triton(env) pairs of name and
-    call, eager(env) the result. `out` names the tensor that kernels write."""
+    """make() gives an environment of tensors; tile(env) the arguments of a kernel, triton(env) pairs of name and
+    call, eager(env) the result. `out` names the tensor that kernels write, `unfinished` that before finish(env)."""
 
     def __init__(self, name, kind, shape, **facts):
         self.name, self.kind, self.shape = name, kind, shape
-        self.out, self.tolerance, self.compile, self.least, self.general = "o", 1e-5, True, None, True
+        self.out, self.tolerance, self.least = "o", 1e-5, None
         self.most_autotune = False
-        self.finish = None
+        self.finish, self.unfinished = None, None
         self.compare_error = False
         self.__dict__.update(facts)
 
@@ -224,7 +224,7 @@ def losses(kind, rows, columns, peers):
                values=[{"BV": b, "warps": w} for b, w in ((2048, 8), (1024, 4), (1024, 8), (2048, 16), (4096, 16))],
                make=lambda: dict(x=random(rows, columns, kind=kind), t=torch.randint(0, columns, (rows,), device="cuda"),
                                  loss=empty(rows, kind=F32), lse=empty(rows, kind=F32), o=empty((), kind=F32)),
-               tile=tile, finish=lambda e: torch.mean(e["loss"], 0, out=e["o"]),
+               tile=tile, finish=lambda e: torch.mean(e["loss"], 0, out=e["o"]), unfinished="loss",
                triton=lambda e: peers.cross_entropy(e["x"], e["t"], e["loss"], e["o"]),
                eager=lambda e: F.cross_entropy(e["x"], e["t"]), pure=(F.cross_entropy, "xt"), exact=exact,
                tolerance=1e-5 if kind == F32 else 2e-3)
@@ -286,6 +286,35 @@ def table(peers):
     yield from (row_sums(kind, 16384, 4096, peers) for kind in (F32, BF16))
     yield from (cumsums(kind, 16384, 8192, peers) for kind in (F32, BF16))
     yield from (transposes(kind, 16384, peers) for kind in (F32, BF16))
+
+
+def matmuls(kind, n):
+    return Row("matmul", kind, (n, n), file="matmul:matmul", values=[{}],
+               make=lambda: dict(a=random(n, n, kind=kind), b=random(n, n, kind=kind), o=empty(n, n, kind=kind)),
+               tile=lambda e: [e["a"], e["b"], e["o"]], tolerance=tolerance_of(kind))
+
+
+def attentions(kind, length, causal):
+    shape = (1, 16, length, 128)
+    return Row("causal attention" if causal else "attention", kind, shape, file="attention:attention",
+               generic={"causal": str(causal).lower()}, values=[{}],
+               make=lambda: dict(o=empty(*shape, kind=kind), **{x: random(*shape, kind=kind) for x in "qkv"}),
+               tile=lambda e: [e["q"], e["k"], e["v"], e["o"], 128 ** -0.5], tolerance=tolerance_of(kind))
+
+
+def convolutions(kind):
+    return Row("conv2d", kind, (16, 56, 56, 128), file="conv:conv2d", generic={"stride": 1}, values=[{}],
+               make=lambda: dict(x=random(16, 56, 56, 128, kind=kind), w=random(3, 3, 128, 128, kind=kind),
+                                 b=random(128, kind=F32), o=empty(16, 56, 56, 128, kind=kind)),
+               tile=lambda e: [e["x"], e["w"], e["b"], e["o"], 1, 1], tolerance=tolerance_of(kind))
+
+
+def products():
+    """Of which --general has rows too; beside other libraries scripts/gpu_products.py measures them."""
+    yield from (matmuls(kind, 4096) for kind in (BF16, torch.float16))
+    yield matmuls(F32, 2048)
+    yield from (attentions(BF16, 4096, causal) for causal in (False, True))
+    yield from (convolutions(kind) for kind in (BF16, F32))
 
 
 # ---- the table ----
@@ -414,11 +443,18 @@ class Bench:
                    for a in row.tile(env)]
         limited.bind(kernel, strided)
         calls = {"special": special, "general": limited.bind(kernel, row.tile(env))}
+        written = env[row.unfinished or row.out]
+        special()
+        expected = written.clone()
+        written.fill_(float("nan"))
+        calls["general"]()
+        wrong = not error_of(written, expected) <= row.tolerance
         times = self.timer.times(calls, self.options.repeat)
         ratio = times["general"] / times["special"]
-        self.short += ratio > 2
+        self.short += ratio > 2 or wrong
+        verdict = "WRONG" if wrong else "ok" if ratio <= 2 else "MORE THAN TWICE"
         print(f"{row.title():34} special {times['special']:8.1f} µs, general {times['general']:8.1f} µs, {ratio:5.2f} x "
-              f"{'ok' if ratio <= 2 else 'MORE THAN TWICE'}", flush=True)
+              f"{verdict}", flush=True)
         self.rows.append(dict(row=row.title(), general=times))
 
     def run(self, rows):
@@ -461,7 +497,8 @@ def main():
     torch.cuda.init()
     import gpu_peers_triton as peers
     with torch.no_grad():
-        return Bench(options).run(table(peers))
+        rows = table(peers)
+        return Bench(options).run([*rows, *products()] if options.general else rows)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ static tile_status read_variant(TileBuild *build, const char *text) {
 tile_status tile_ahead_variants(TileBuild *build) {
     const TileBuildOptions *options = &build->options;
     bool given = options->variant_count != 0, general = !(options->flags & TILE_BUILD_NO_GENERAL);
-    /* A GPU's loads are wide where addresses are known to be aligned, as those of allocations are. */
+    /* A GPU's code asks for nothing where addresses are known to be aligned, as those of allocations are. */
     if (!given && tile_ahead_has_gpu(build)) TILE_TRY(read_variant(build, "contiguous, align 16"));
     if (!given) TILE_TRY(read_variant(build, "contiguous"));
     for (size_t i = 0; i < options->variant_count; i++) TILE_TRY(read_variant(build, options->variants[i]));

@@ -368,6 +368,11 @@ TileValue *tile_build_ptr_add(TileBuilder *builder, TileValue *pointer, TileValu
     return tile_build_binary(builder, TILE_OP_PTR_ADD, pointer, bytes);
 }
 
+TileValue *tile_build_is_aligned(TileBuilder *builder, TileValue *pointer, int64_t align) {
+    const TileAttribute attribute = {.key = TILE_ATTRIBUTE_ALIGN, .integer = align};
+    return build_one(builder, TILE_OP_IS_ALIGNED, &pointer, 1, &attribute, 1, NULL);
+}
+
 TileValue *tile_build_buffer(TileBuilder *builder, int64_t bytes, int64_t align) {
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_BYTES, .integer = bytes},
                                   {.key = TILE_ATTRIBUTE_ALIGN, .integer = align}};

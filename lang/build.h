@@ -100,6 +100,7 @@ TileOp *tile_build_end(TileBuilder *builder, TileOpId id, TileValue *const *valu
 
 /* Machine form. */
 TileValue *tile_build_ptr_add(TileBuilder *builder, TileValue *pointer, TileValue *bytes);
+TileValue *tile_build_is_aligned(TileBuilder *builder, TileValue *pointer, int64_t align);
 TileValue *tile_build_buffer(TileBuilder *builder, int64_t bytes, int64_t align);
 /* mask and fill may be NULL; fill needs mask. align in bytes, 0: the element's. */
 TileValue *tile_build_load(TileBuilder *builder, const TileType *type, TileValue *pointer, TileValue *mask,

@@ -166,6 +166,16 @@ bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+bool tile_exec_is_aligned(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue pointer = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
+    bool known = !*pointer.any && pointer.lanes[0] < e->object_count;
+    uintptr_t base = known ? (uintptr_t)e->objects[pointer.lanes[0]].base : 0;
+    result.lanes[0] = (base + (uintptr_t)pointer.lanes[1]) % (uintptr_t)in->align == 0;
+    *result.any = 0;
+    if (!known) tile_exec_set_poison(e, result, 0);
+    return true;
+}
+
 /* One object for each op and activation; each execution makes its bytes undefined again. */
 bool tile_exec_buffer(TileExecutor *e, const ExecInstruction *in) {
     ExecValue own = tile_exec_value(e, in->hidden), result = tile_exec_result(e, in);

@@ -173,6 +173,13 @@ const char *tile_rule_ptr_add(const TileRule *r) {
     return tile_rule_result(r, 0, tile_rule_operand(r, 0));
 }
 
+const char *tile_rule_is_aligned(const TileRule *r) {
+    int64_t align = tile_op_integer(r->op, TILE_ATTRIBUTE_ALIGN, 0);
+    if (align <= 0 || (align & (align - 1))) return "align is no power of two";
+    if (!is_pointer(tile_rule_operand(r, 0))) return "needs a pointer";
+    return tile_rule_result(r, 0, tile_type_scalar(r->module->context, TILE_BOOL));
+}
+
 const char *tile_rule_buffer(const TileRule *r) {
     int64_t align = tile_op_integer(r->op, TILE_ATTRIBUTE_ALIGN, 0);
     if (tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0) <= 0) return "bytes is not positive";

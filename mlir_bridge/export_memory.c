@@ -67,6 +67,18 @@ void export_ptr_add(Exporter *exporter, const TileOp *op) {
                                      operand_of(exporter, op, 0), operand_of(exporter, op, 1)));
 }
 
+void export_is_aligned(Exporter *exporter, const TileOp *op) {
+    const TileType *result = tile_op_result(op, 0)->type;
+    MlirValue address = export_build(exporter, "llvm.ptrtoint", scalar_of(exporter, TILE_I64),
+                                     VALUES(operand_of(exporter, op, 0)), NO_ATTRIBUTES);
+    MlirValue below =
+                  export_splat_integer(exporter, result, TILE_I64, tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 1) - 1),
+              zero = export_splat_integer(exporter, result, TILE_I64, 0);
+    MlirValue rest =
+        export_build(exporter, "llvm.and", scalar_of(exporter, TILE_I64), VALUES(address, below), NO_ATTRIBUTES);
+    set_result(exporter, op, 0, export_compare(exporter, false, ICMP_EQ, export_type(exporter, result), rest, zero));
+}
+
 /* ---- loads ---- */
 
 static MlirValue build_load(Exporter *exporter, const TileOp *op, MlirType type, const TileType *element) {

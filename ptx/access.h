@@ -34,8 +34,11 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType 
 TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg);
 /* The dimension whose elements lie one after the other, and run along the tile's last axis; NULL: none may. */
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access);
-/* The base has to be aligned too: how many of `width` elements may be accessed at once, by what the function may assume
- * of its parameter, and from now on does. */
+/* How many of `width` elements may be accessed at once: by what the function may assume of its parameter, and from now
+ * on does. Where it is told nothing, as many as gpu_is_in_vectors then asks for. */
 unsigned gpu_aligned_width(GpuAccess *access, unsigned width);
+/* Do the elements along the unit dimension lie one after the other, in vectors of `width` whose addresses are multiples
+ * of their size? One answer for the whole block. */
+TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
 #endif

@@ -1,5 +1,5 @@
-/* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist, which the whole block finds out at once, a
- * thread moves vectors of up to 16 bytes without asking; elsewhere each element is asked for by itself. */
+/* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist and lie in vectors, which the whole block
+ * finds out at once, a thread moves up to 16 bytes without asking; elsewhere each element is asked for by itself. */
 #include "ptx/access.h"
 #include "ptx/reuse.h"
 
@@ -120,12 +120,17 @@ static bool has_known_distances(const GpuAccess *access) {
     return known;
 }
 
-/* Of the first register where elements are asked for one by one. Behind an opaque offset, addresses are made where they
- * are used: else the back end would carry each of them through the loops around. */
-static TileValue *first_address(Gpu *gpu, const GpuAccess *access) {
-    TileValue *address = gpu_access_address(gpu, access, 0);
-    if (has_known_distances(access)) return address;
-    return tile_build_ptr_add(&gpu->b, address, tile_build_unary(&gpu->b, TILE_OP_OPAQUE, gpu_i64(gpu, 0)));
+/* For elements that are asked for one by one: addresses are made where they are used. Else the back end would carry
+ * each of them through the loops around. */
+static GpuAccess with_distances_here(Gpu *gpu, const GpuAccess *access) {
+    GpuAccess here = *access;
+    if (has_known_distances(access)) return here;
+    for (unsigned d = 0; d < access->rank; d++) {
+        TileValue **per_lane = &here.dimensions[d].per_lane;
+        if (access->dimensions[d].kind != TILE_ACCESS_RANGE) continue;
+        *per_lane = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, per_lane, 1, NULL, 0, NULL, 1), 0);
+    }
+    return here;
 }
 
 /* Of a later register, from that of the one before it. */
@@ -171,8 +176,15 @@ const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
     return along ? last : NULL;
 }
 
+/* Elements that are certainly not neighbours: they are moved one by one, without asking where all exist. */
+static bool is_scattered(const GpuAccess *access) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t step;
+    return !unit || (tile_value_integer(unit->step, &step) && step != 1);
+}
+
 static unsigned vector_width(const GpuAccess *access) {
-    if (access->gathers || access->mask || !access->rank || !gpu_unit_dimension(access)) return 1;
+    if (access->gathers || access->mask || is_scattered(access)) return 1;
     unsigned limit = ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
@@ -192,42 +204,37 @@ static TileValue *is_inside(Gpu *gpu, const GpuAccess *access) {
     return inside;
 }
 
-/* And do vectors lie on multiples of their size? */
-static TileValue *is_whole(Gpu *gpu, const GpuAccess *access, unsigned width) {
-    unsigned size = tile_scalar_bytes(access->type->scalar);
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size));
-    TileValue *whole = gpu_and(gpu, is_inside(gpu, access), dense);
-    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
-    for (unsigned d = 0; d < access->rank; d++)
-        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
-    if (width == 1) return whole;
-    TileValue *low = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, (int64_t)width * size - 1));
-    return gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0)));
-}
-
-/* Elements that are certainly not neighbours: they are moved one by one, without asking where all exist. */
-static bool is_scattered(const GpuAccess *access) {
-    const GpuDimension *unit = gpu_unit_dimension(access);
-    int64_t step;
-    return !unit || (tile_value_integer(unit->step, &step) && step != 1);
-}
-
 unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
     TileParameter *parameter = access->tensor->parameter;
     unsigned size = tile_scalar_bytes(access->type->scalar), align = parameter->facts.align;
-    if (align < size) align = size;
-    if (width > 1 && parameter->asked_align < width * size) parameter->asked_align = width * size;
+    if (width == 1) return 1;
+    if (parameter->asked_align < width * size) parameter->asked_align = width * size;
+    if (!align) return width;
     while (width > 1 && width * size > align) width /= 2;
     if (width > 1 && parameter->used_align < width * size) parameter->used_align = width * size;
     return width;
 }
 
-static TileValue *load_elements(Gpu *gpu, const GpuAccess *access, bool masked) {
+TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
+    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
+    if (width == 1) return dense;
+    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
+    for (unsigned d = 0; d < access->rank; d++)
+        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
+    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
+    TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+    if (access->tensor->parameter->facts.align >= bytes) return even;
+    return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
+}
+
+static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked) {
+    const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
     uint32_t count = tile_layout_registers(&access->layout);
     const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
-    TileValue *address = first_address(gpu, access);
+    TileValue *address = gpu_access_address(gpu, access, 0);
     for (uint32_t r = 0; r < count; r++) {
         if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? register_mask(gpu, access, r) : NULL,
@@ -278,7 +285,8 @@ static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
     unsigned width = gpu_aligned_width(access, vector_width(access));
     if (access->gathers || access->mask) return load_elements(gpu, access, true);
     bool scattered = is_scattered(access);
-    TileValue *whole = scattered ? is_inside(gpu, access) : is_whole(gpu, access, width);
+    TileValue *whole = is_inside(gpu, access);
+    if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) return load_elements(gpu, access, false);
     TileBuilder outer = gpu->b;
     const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
@@ -307,8 +315,9 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
 
 /* ---- stores ---- */
 
-static void store_elements(Gpu *gpu, const GpuAccess *access, TileValue *value, TileValue *first, bool masked) {
-    TileValue *address = first_address(gpu, access);
+static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value, TileValue *first, bool masked) {
+    const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
+    TileValue *address = gpu_access_address(gpu, access, 0);
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
         if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
@@ -346,7 +355,8 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
     bool scattered = is_scattered(access), asks = access->gathers || access->mask;
     unsigned width = asks ? 1 : gpu_aligned_width(access, vector_width(access));
-    TileValue *whole = asks ? NULL : scattered ? is_inside(gpu, access) : is_whole(gpu, access, width);
+    TileValue *whole = asks ? NULL : is_inside(gpu, access);
+    if (!asks && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) {
         store_elements(gpu, access, value, first, asks);
         return;

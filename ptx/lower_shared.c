@@ -116,13 +116,8 @@ static TileValue *lies_in_chunks(Copy *copy) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     unsigned size = tile_scalar_bytes(copy->tile.scalar);
     if (!unit || gpu_aligned_width(access, CHUNK_BYTES / size) * size != CHUNK_BYTES) return NULL;
-    TileValue *fits = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, size));
-    fits = gpu_and(gpu, fits, gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
-    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
-    for (unsigned d = 0; d < access->rank; d++)
-        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
-    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, CHUNK_BYTES - 1));
-    return gpu_and(gpu, fits, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, CHUNK_BYTES / size),
+                   gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
 }
 
 /* Is every lane of the tile valid? One answer for the whole block. */
@@ -266,7 +261,13 @@ static void copy_chunks_once(Copy *copy) {
     tile_op_set_integer(copy->gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
 }
 
-static void copy_whole_or_parts(Copy *copy) { choose(copy, is_whole(copy), copy_chunks_once, copy_parts); }
+/* In chunks, the distance of neighbours is known. */
+static void copy_whole_or_parts(Copy *copy) {
+    TileValue **per_lane = &copy->access.dimensions[copy->access.rank - 1].per_lane, *any = *per_lane;
+    *per_lane = gpu_i64(copy->gpu, tile_scalar_bytes(copy->tile.scalar));
+    choose(copy, is_whole(copy), copy_chunks_once, copy_parts);
+    *per_lane = any;
+}
 
 void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];

@@ -42,6 +42,27 @@ Test(execute_machine, masked_accesses) {
                 data, 16, TILE_EXECUTION_FAULT, "accesses bytes 16 .. 20");
 }
 
+Test(execute_machine, alignment_of_addresses) {
+    _Alignas(64) uint8_t data[16];
+    for (int64_t offset = -8; offset <= 8; offset++) {
+        for (int64_t align = 1; align <= 16; align *= 2) {
+            const char *body =
+                tile_arena_format(executing.arena,
+                                  "%%o = const {value = %lld} : i64\n%%q = ptr_add %%p, %%o : ptr<global>\n"
+                                  "%%r = is_aligned %%q {align = %lld} : bool\nstore %%r, %%p\n",
+                                  (long long)offset, (long long)align);
+            data[0] = 7;
+            expect_body(body, data, sizeof data, TILE_EXECUTION_DONE, "");
+            cr_expect_eq(data[0], offset % align == 0, "%lld bytes, aligned to %lld", (long long)offset,
+                         (long long)align);
+        }
+    }
+    expect_body(
+        "%b = buffer {bytes = 8, align = 8} : ptr<scratch>\n%u = load %b : i64\n%q = ptr_add %p, %u : ptr<global>\n"
+        "%r = is_aligned %q {align = 4} : bool\nstore %r, %p\n",
+        data, sizeof data, TILE_EXECUTION_FAULT, "stores a lane that is poison");
+}
+
 Test(execute_machine, scalable_vectors) {
     int64_t data[4] = {0};
     expect_body("%s = vscale : i64\n%v = splat %s : vec<[2] x i64>\n%i = iota : vec<[2] x i64>\n"

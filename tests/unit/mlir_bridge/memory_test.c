@@ -39,6 +39,22 @@ Test(memory, masked_copy_touches_only_its_lanes) {
     munmap(pages, 2 * page);
 }
 
+Test(memory, alignment_of_addresses) {
+    static const char text[] = "func phase machine @aligned(%x: ptr<global>, %y: ptr<global>, " PARAMETERS ") {\n"
+                               "  %r = is_aligned %x {align = 8} : bool\n  store %r, %y\n  return\n}\n";
+    _Alignas(16) char x[32];
+    for (TARGETS(target)) {
+        Compiled compiled = compile_text(text, *target);
+        Entry entry = find_entry(&compiled, "aligned");
+        for (int i = 0; i < 32; i++) {
+            uint8_t y[2] = {9, 9};
+            entry((uint64_t[]){SLOT(x + i), SLOT(y)}, 0, 1, NULL);
+            cr_expect(y[0] == (i % 8 == 0) && y[1] == 9, "%d bytes", i);
+        }
+        release_compiled(&compiled);
+    }
+}
+
 /* Numbers that were narrowed, with one lane left to be stored, wherever LLVM may see that. */
 Test(memory, one_lane_of_a_narrowed_vector_is_stored_narrow) {
     static const char *const types[] = {"i8", "i16", "i32"};

@@ -180,9 +180,9 @@ def chains(n, peers):
 def softmaxes(kind, rows, columns, peers):
     held = columns <= 16384
     values = [{"BM": b} for b in ((1, 2, 4) if columns <= 1024 else (1,))] if held else \
-        [{"BN": b, "warps": w} for b, w in ((16384, 32), (16384, 16), (8192, 32), (8192, 16), (4096, 16), (4096, 8))]
+        [{"BN": b, "warps": w} for b, w in ((4096, 32), (4096, 16), (2048, 32), (2048, 16))]
     return Row("softmax", kind, (rows, columns), bytes=2 * rows * columns * kind.itemsize,
-               file="softmax:softmax_row" if held else "softmax:softmax_wide", values=values,
+               file="softmax:softmax_row" if held else "softmax:softmax_groups", values=values,
                make=lambda: dict(x=random(rows, columns, kind=kind), o=empty(rows, columns, kind=kind)),
                tile=lambda e: [e["x"], e["o"]], triton=lambda e: peers.softmax(e["x"], e["o"]),
                eager=lambda e: F.softmax(e["x"], -1), pure=(lambda x: F.softmax(x, -1), "x"),
@@ -235,7 +235,7 @@ def sums(kind, n, peers):
     return Row("sum of all", kind, (n,), bytes=n * kind.itemsize, file="reduce:sum_all",
                values=[{"BM": m, "BN": b, "BP": p} for m, b, p in
                        (((4, 4096, 8192), (8, 4096, 8192)) if n > 1 << 20 else
-                        ((1, 4096, 1024), (2, 2048, 256), (4, 1024, 256), (8, 1024, 128), (1, 4096, 256)))],
+                        ((1, 4096, 128), (1, 8192, 128), (1, 4096, 256), (1, 8192, 256), (2, 2048, 256)))],
                make=lambda: dict(x=random(n, kind=kind) + 0.25, o=empty((), kind=F32)),
                tile=lambda e: [e["x"].view(-1, columns), e["o"]], triton=lambda e: peers.sum_all(e["x"], e["o"]),
                eager=lambda e: e["x"].sum(dtype=F32), pure=(lambda x: x.sum(dtype=F32), "x"),
@@ -254,7 +254,7 @@ def row_sums(kind, rows, columns, peers):
 
 def cumsums(kind, rows, columns, peers):
     return Row("cumsum of rows", kind, (rows, columns), bytes=2 * rows * columns * kind.itemsize,
-               file="cumsum:cumsum_rows", values=[{"BM": 1, "BN": b} for b in (1024, 2048, 4096, 8192)],
+               file="cumsum:cumsum_rows", values=[{"BM": 1, "BN": b, "warps": w} for b, w in ((8192, 8), (2048, 4), (1024, 8), (1024, 4), (4096, 8))],
                make=lambda: dict(x=random(rows, columns, kind=kind), o=empty(rows, columns, kind=kind)),
                tile=lambda e: [e["x"], e["o"]], triton=lambda e: peers.cumsum(e["x"], e["o"]),
                eager=lambda e: torch.cumsum(e["x"], 1), pure=(lambda x: torch.cumsum(x, 1), "x"),

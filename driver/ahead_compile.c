@@ -293,7 +293,8 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
     const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
     TileImageEntry *entries = TILE_NEW_ARRAY(arena, TileImageEntry, count);
-    for (uint32_t i = 0; i < count; i++) entries[i] = (TileImageEntry){phases[i].symbol, phases[i].threads};
+    for (uint32_t i = 0; i < count; i++)
+        entries[i] = (TileImageEntry){phases[i].symbol, phases[i].threads, phases[i].waits};
     *binary = (TileImageBinary){.ptx = tile_arena_string(arena, unit->code.data, unit->code.size),
                                 .ptx_bytes = (uint32_t)unit->code.size,
                                 .capability = (uint32_t)strtoul(digits, NULL, 10),

@@ -135,7 +135,8 @@ TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, Ti
             symbol = tile_arena_alloc(arena, SYMBOL_BYTES);
             tile_bridge_symbol(func, symbol, SYMBOL_BYTES);
         }
-        phases[i] = (TileCudaPhase){symbol, func->threads, func->scratch_bytes};
+        bool waits = is_gpu(unit) && tile_bridge_waits(func, unit->input->target);
+        phases[i] = (TileCudaPhase){symbol, func->threads, func->scratch_bytes, waits};
     }
     return phases;
 }

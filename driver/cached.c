@@ -130,6 +130,7 @@ static void put_code(TileUnit *unit, const TileCodeKey *key, const TileImageSign
         put_bytes(&bytes, cached->phases[i].symbol, strlen(cached->phases[i].symbol) + 1);
         put_number(&bytes, cached->phases[i].threads);
         put_number(&bytes, cached->phases[i].shared_bytes);
+        put_number(&bytes, cached->phases[i].waits);
     }
     for (uint32_t i = 0; i < signature->parameter_count; i++) put_number(&bytes, code->asked[i]);
     put_bytes(&bytes, image_bytes.text, image_bytes.length);
@@ -219,6 +220,7 @@ static bool get_code(TileUnit *unit, const TileCodeKey *key, const TileImageSign
         bytes.damaged |= !length || phases[i].symbol[length - 1];
         phases[i].threads = (uint32_t)get_number(&bytes);
         phases[i].shared_bytes = get_number(&bytes);
+        phases[i].waits = get_number(&bytes) != 0;
     }
     *cached = (TileCached){.phases = phases, .phase_count = (uint32_t)count, .asked = bytes.at};
     for (uint32_t i = 0; i < signature->parameter_count; i++) get_number(&bytes);

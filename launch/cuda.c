@@ -14,6 +14,7 @@ typedef struct Phase {
     char *symbol;
     uint32_t threads;
     uint64_t shared_bytes;
+    bool waits;
     void *kernel;
 } Phase;
 
@@ -41,8 +42,10 @@ static TileCudaModule *create_module(const TileCudaPhase *phases, uint32_t count
     module->count = count;
     bool whole = true;
     for (uint32_t i = 0; i < count; i++) {
-        module->phases[i] = (Phase){
-            .symbol = strdup(phases[i].symbol), .threads = phases[i].threads, .shared_bytes = phases[i].shared_bytes};
+        module->phases[i] = (Phase){.symbol = strdup(phases[i].symbol),
+                                    .threads = phases[i].threads,
+                                    .shared_bytes = phases[i].shared_bytes,
+                                    .waits = phases[i].waits};
         whole &= module->phases[i].symbol != NULL;
     }
     if (whole) return module;
@@ -216,6 +219,23 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
 
 void tile_cuda_end(TileCudaStream *on) { tile_cuda_leave(&on->scope); }
 
+/* The blocks of a grid that waits by itself may come to the device before the grid before it has ended. */
+static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
+    const TileCudaDriver *driver = tile_cuda_driver();
+    unsigned shared_bytes = (unsigned)phase->shared_bytes;
+    if (!phase->waits || !on->grid_before)
+        return driver->launch(phase->kernel, blocks, 1, 1, phase->threads, 1, 1, shared_bytes, on->stream, parameters,
+                              NULL);
+    TileCudaLaunchAttribute early = {.id = TILE_CUDA_PROGRAMMATIC_SERIALIZATION, .value.number = 1};
+    TileCudaLaunchConfig config = {.grid = {blocks, 1, 1},
+                                   .block = {phase->threads, 1, 1},
+                                   .shared_bytes = shared_bytes,
+                                   .stream = on->stream,
+                                   .attributes = &early,
+                                   .attribute_count = 1};
+    return driver->launch_with(&config, phase->kernel, parameters, NULL);
+}
+
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const TileCudaStream *on, const uint64_t *slots,
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error) {
@@ -230,8 +250,7 @@ tile_status tile_cuda_launch(TileCudaModule *module, uint32_t number, const Tile
     parameters[slot_count + 2] = (void *)records;
     for (; begin < programs; begin = end) { /* a block for each program */
         end = programs - begin < MOST_BLOCKS ? programs : begin + MOST_BLOCKS;
-        int result = tile_cuda_driver()->launch(phase->kernel, (unsigned)(end - begin), 1, 1, phase->threads, 1, 1,
-                                                (unsigned)phase->shared_bytes, on->stream, parameters, NULL);
+        int result = queue_grid(phase, on, (unsigned)(end - begin), parameters);
         TILE_TRY(tile_cuda_check(result, kernel, error));
     }
     return TILE_OK;

@@ -11,6 +11,7 @@ typedef struct TileCudaPhase {
     const char *symbol;    /* of the entry; copied */
     uint32_t threads;      /* of a block */
     uint64_t shared_bytes; /* of a block */
+    bool waits;            /* the code waits by itself for the end of the grid before it */
 } TileCudaPhase;
 
 /* ptx: text, copied. NULL if out of memory. */
@@ -24,6 +25,7 @@ typedef struct TileCudaStream {
     int device;
     void *stream; /* CUstream; NULL: the default stream */
     TileCudaScope scope;
+    bool grid_before; /* what was queued last is a grid of the same launch */
 } TileCudaStream;
 
 /* Between begin and end a context of the device is current, and the module's code is there: loaded, its shared memory
@@ -35,7 +37,7 @@ void tile_cuda_end(TileCudaStream *on);
 
 /* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin
  * and end. records: the address that comes last, of a phase that has anything to say (launch/cuda_records.h); else
- * NULL. Returns without waiting. */
+ * NULL. A phase that waits by itself for a grid before it begins while that one ends. Returns without waiting. */
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t phase, const TileCudaStream *on, const uint64_t *slots,
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error);

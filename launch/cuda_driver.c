@@ -32,6 +32,7 @@ static const struct {
     {"cuKernelGetFunction", offsetof(TileCudaDriver, kernel_function)},
     {"cuKernelSetAttribute", offsetof(TileCudaDriver, kernel_set)},
     {"cuLaunchKernel", offsetof(TileCudaDriver, launch)},
+    {"cuLaunchKernelEx", offsetof(TileCudaDriver, launch_with)},
     {"cuMemAlloc_v2", offsetof(TileCudaDriver, allocate)},
     {"cuMemFree_v2", offsetof(TileCudaDriver, free)},
     {"cuMemPoolCreate", offsetof(TileCudaDriver, pool_create)},

@@ -9,6 +9,25 @@
 
 /* From the CUDA driver API's reference: handles are pointers, CUresult and CUdevice are ints, CUdeviceptr is 64 bits.
  */
+typedef struct TileCudaLaunchAttribute {
+    int id;
+    char padding[4];
+    union {
+        char bytes[64];
+        int number;
+    } value;
+} TileCudaLaunchAttribute;
+
+/* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: 1 lets a grid begin before the one before it has ended. */
+enum { TILE_CUDA_PROGRAMMATIC_SERIALIZATION = 6 };
+
+typedef struct TileCudaLaunchConfig {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    TileCudaLaunchAttribute *attributes;
+    unsigned attribute_count;
+} TileCudaLaunchConfig;
+
 typedef struct TileCudaDriver {
     int (*version)(int *version);
     int (*init)(unsigned flags);
@@ -32,6 +51,7 @@ typedef struct TileCudaDriver {
     int (*kernel_set)(int attribute, int value, void *kernel, int device);
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                   unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **extra);
+    int (*launch_with)(const TileCudaLaunchConfig *config, void *function, void **parameters, void **extra);
     int (*allocate)(uint64_t *memory, size_t bytes);
     int (*free)(uint64_t memory);
     int (*pool_create)(void **pool, const void *properties);

@@ -228,6 +228,7 @@ struct TileImageCode {
 typedef struct TileImageEntry {
     const char *symbol;
     uint32_t threads; /* of a block */
+    uint8_t waits;    /* for the end of the grid before it */
 } TileImageEntry;
 
 /* Code for NVIDIA GPUs, in the place of entries. */

@@ -230,6 +230,7 @@ static void pass_binary(Stream *s, TileImageBinary *binary) {
         TileImageEntry *entry = (TileImageEntry *)&binary->entries[i];
         pass_text(s, &entry->symbol);
         NUMBER(s, entry->threads);
+        NUMBER(s, entry->waits);
         s->damaged |= !entry->symbol;
     }
 }

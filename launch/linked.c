@@ -110,9 +110,11 @@ static bool make_module(TileImageVariant *given) {
     if (!binary) return true;
     TileCudaPhase *phases = calloc(binary->entry_count + 1u, sizeof *phases);
     if (!phases) return false;
-    for (uint32_t i = 0; i < binary->entry_count; i++)
+    for (uint32_t i = 0; i < binary->entry_count; i++) {
+        const TileImageEntry *entry = &binary->entries[i];
         phases[i] =
-            (TileCudaPhase){binary->entries[i].symbol, binary->entries[i].threads, given->code.phases[i].scratch_bytes};
+            (TileCudaPhase){entry->symbol, entry->threads, given->code.phases[i].scratch_bytes, entry->waits != 0};
+    }
     given->code.gpu = tile_cuda_module_borrow(binary, phases, binary->entry_count);
     free(phases);
     return given->code.gpu != NULL;

@@ -42,6 +42,8 @@ typedef struct TileCode {
 
 /* The name of a phase's entry in the code: the function's, with `$` for what PTX allows in no name. */
 void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size);
+/* Does the phase's code wait for the end of the grid before it, so that it may begin before that? */
+bool tile_bridge_waits(const TileFunc *phase, const TileTarget *target);
 
 tile_status tile_bridge_create(TileBridge **bridge);
 void tile_bridge_destroy(TileBridge *bridge);

@@ -196,11 +196,11 @@ static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, in
                         NO_ATTRIBUTES);
 }
 
+static long capability_of(const char *cpu) { return strtol(cpu + strcspn(cpu, "0123456789"), NULL, 10); }
+
 /* To tf32, halves to even by one instruction where there is one, else away from 0. */
 static const char *tf32_rounding(const Exporter *exporter) {
-    return strtol(exporter->bridge->cpu + strcspn(exporter->bridge->cpu, "0123456789"), NULL, 10) >= 90
-               ? "llvm.nvvm.f2tf32.rn"
-               : "llvm.nvvm.f2tf32.rna";
+    return capability_of(exporter->bridge->cpu) >= 90 ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna";
 }
 
 /* An operand's registers as the instruction wants them: pairs of f16, or words. f32 is rounded to tf32. */
@@ -405,6 +405,47 @@ void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {
             *at = '$';
 }
 
+enum { LEAST_OF_DEPENDENT_GRIDS = 90 /* griddepcontrol */ };
+
+/* A phase's name ends in its number: "kernel.1". */
+static const char *number_in(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : "0";
+}
+
+bool tile_bridge_waits(const TileFunc *phase, const TileTarget *target) {
+    return capability_of(target->llvm_cpu) >= LEAST_OF_DEPENDENT_GRIDS && strtol(number_in(phase->name), NULL, 10) > 0;
+}
+
+static bool has_phase_behind(const TileFunc *phase) {
+    const char *number = number_in(phase->name);
+    size_t length = (size_t)(number - phase->name);
+    for (const TileFunc *other = phase->module->first; other; other = other->next)
+        if (other->kind == TILE_FUNC_PHASE && strncmp(other->name, phase->name, length) == 0 &&
+            number_in(other->name) == other->name + length &&
+            strtol(other->name + length, NULL, 10) == strtol(number, NULL, 10) + 1)
+            return true;
+    return false;
+}
+
+static void control_grid(Exporter *exporter, const char *text) {
+    MlirNamedAttribute attributes[] = {
+        named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(text))),
+        named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(exporter->mlir, text_ref("~{memory}"))),
+        named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)};
+    export_build(exporter, "llvm.inline_asm", no_type(), NO_VALUES, 3, attributes);
+}
+
+/* The blocks of the grid behind may come to the device as soon as all of this one are there; what they read, and what
+ * they overwrite, they leave alone until this grid has ended. LLVM's intrinsics say of themselves that they touch no
+ * memory; an asm does not. */
+static void order_grids(Exporter *exporter, const TileFunc *phase) {
+    const TileTarget *target = exporter->target;
+    if (capability_of(target->llvm_cpu) >= LEAST_OF_DEPENDENT_GRIDS && has_phase_behind(phase))
+        control_grid(exporter, "griddepcontrol.launch_dependents;");
+    if (tile_bridge_waits(phase, target)) control_grid(exporter, "griddepcontrol.wait;");
+}
+
 /* extern shared memory: as much as the launch asks for. */
 static void declare_shared(Exporter *exporter, MlirModule module, const char *symbol) {
     MlirContext mlir = exporter->mlir;
@@ -471,5 +512,6 @@ void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const 
     exporter->values[func->body.arguments[count - 1]->number] =
         export_build(exporter, "llvm.mlir.addressof", types[count - 1], NO_VALUES,
                      ATTRIBUTES(named(exporter, NAME_GLOBAL_NAME, global)));
+    order_grids(exporter, func);
     export_block(exporter, &func->body);
 }

@@ -170,6 +170,7 @@ KERNELS = [
     Kernel("softmax:softmax_passes", XY, rank2(1024, 100)),
     Kernel("softmax:softmax_row", XY, {"-": {"M": [0, 1, 3], "N": [1, 10, 63, 64, 65, 200]}, "BM=4": HELD_ROWS}),
     Kernel("softmax:softmax_wide", XY, {"BN=100": {"M": [0, 1, 3], "N": around(100)}}, budget=30),
+    Kernel("softmax:softmax_groups", XY, {"BN=16": {"M": [0, 1, 3], "N": around(128)}}, budget=20),
     Kernel("softmax:log_softmax_row", XY, {"BM=4": {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}}),
     Kernel("softmax:logsumexp", XY, rank2(1024, 100)),
     Kernel("softmax:logsumexp_row", FEW_XY, {"BM=4": {"M": [0, 1, 5], "N": [1, 10, 63, 64, 65, 200]}}),

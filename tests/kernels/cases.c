@@ -175,6 +175,7 @@ static const Case cases[] = {
     {.name = "softmax:softmax_passes", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
     {.name = "softmax:softmax_row", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
     {.name = "softmax:softmax_wide", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
+    {.name = "softmax:softmax_groups", .parameters = {X_ROWS, Y_SAME}, .reference = reference_softmax},
     {.name = "softmax:log_softmax_row", .parameters = {X_ROWS, Y_SAME}, .reference = reference_log_softmax},
     {.name = "softmax:logsumexp",
      .parameters = {X_ROWS, {"y", ROLE_OUT, "M", KIND_T, SPECIAL_NONE}},

@@ -579,18 +579,48 @@ static int launch_now(const Node *node) {
     return CUDA_SUCCESS;
 }
 
+static int launch_grid(void *function, unsigned blocks, unsigned threads, unsigned shared_bytes, void *stream,
+                       void **parameters, bool early) {
+    int result = check_launch(function, blocks, threads, shared_bytes, stream);
+    if (result != CUDA_SUCCESS) return result;
+    FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
+    *launch =
+        (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, blocks, threads, shared_bytes, early, {0}};
+    for (unsigned i = 0; i < fake.expected && parameters[i]; i++) memcpy(&launch->parameters[i], parameters[i], 8);
+    fake.clock += 1e-6 * blocks * threads;
+    return queue(stream, (Node){.launch = launch}, launch_now);
+}
+
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                           unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
                           void **extra) {
     CALL();
     (void)extra;
-    result = check_launch(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, shared_bytes, stream);
-    if (result != CUDA_SUCCESS) return end(result);
-    FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
-    *launch = (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, grid_x, block_x, shared_bytes, {0}};
-    for (unsigned i = 0; i < fake.expected && parameters[i]; i++) memcpy(&launch->parameters[i], parameters[i], 8);
-    fake.clock += 1e-6 * grid_x * block_x;
-    return end(queue(stream, (Node){.launch = launch}, launch_now));
+    return end(launch_grid(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, shared_bytes, stream,
+                           parameters, false));
+}
+
+/* CUlaunchConfig, and CUlaunchAttribute with its 64 bytes. */
+typedef struct Attribute {
+    int id, padding, value[16];
+} Attribute;
+typedef struct Config {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const Attribute *attributes;
+    unsigned attribute_count;
+} Config;
+
+EXPORT int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **extra) {
+    CALL();
+    (void)extra;
+    enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+    bool early = false;
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        early |= config->attributes[i].id == PROGRAMMATIC_STREAM_SERIALIZATION && config->attributes[i].value[0] == 1;
+    return end(launch_grid(function, config->grid[0] * config->grid[1] * config->grid[2],
+                           config->block[0] * config->block[1] * config->block[2], config->shared_bytes, config->stream,
+                           parameters, early));
 }
 
 /* ---- events ---- */

@@ -53,6 +53,7 @@ typedef struct FakeCudaLaunch {
     const char *kernel;
     void *context, *stream;
     unsigned grid, block, shared_bytes;
+    bool early;              /* may begin before the grid before it has ended */
     uint64_t parameters[64]; /* as many as fake_cuda_expect has said, and there are */
 } FakeCudaLaunch;
 void fake_cuda_expect(unsigned parameters);

@@ -27,6 +27,7 @@ typedef struct Maker {
     const char *ptx;
     uint64_t shared_bytes;
     bool no_temp; /* launches of such code are remembered */
+    bool waits;   /* the second grid, for the first one's end */
 } Maker;
 
 static void destroy_code(TileImageCode *code) {
@@ -38,7 +39,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
                            TileReport **report) {
     const Maker *maker = state;
     (void)kernel, (void)request, (void)report;
-    TileCudaPhase made[] = {{"twice$0", 128, maker->shared_bytes}, {"twice$1", 64, 0}};
+    TileCudaPhase made[] = {{"twice$0", 128, maker->shared_bytes, false}, {"twice$1", 64, 0, maker->waits}};
     *code = calloc(1, sizeof **code);
     **code = (TileImageCode){.host = host,
                              .temps = temps,
@@ -115,7 +116,7 @@ static void expect_words(const Scene *scene, const char *words) {
 }
 
 Test(cuda, queues_grids_in_order_with_their_parameters) {
-    Scene scene = {.maker = {.shared_bytes = 100}};
+    Scene scene = {.maker = {.shared_bytes = 100, .waits = true}};
     set(&scene, 0);
     fake_cuda_expect(11);
     cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
@@ -125,6 +126,7 @@ Test(cuda, queues_grids_in_order_with_their_parameters) {
     cr_expect_str_eq(second->kernel, "twice$1");
     cr_expect(first->grid == N && first->block == 128 && first->shared_bytes == 100);
     cr_expect(second->grid == N && second->block == 64 && second->shared_bytes == 0);
+    cr_expect(!first->early && second->early, "only code that waits for the grid before it begins early");
     uint64_t temp = first->parameters[6];
     uint64_t expected[] = {(uintptr_t)scene.x.data, N, 4, (uintptr_t)scene.y.data, N, 4, temp, N, 4, 0, N};
     cr_expect_arr_eq(first->parameters, expected, sizeof expected);

@@ -29,7 +29,7 @@ static void destroy_code(TileImageCode *code) {
 
 static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
                            TileReport **report) {
-    static const TileCudaPhase made[] = {{"says$0", 32, 0}, {"says$1", 32, 0}};
+    static const TileCudaPhase made[] = {{"says$0", 32, 0, false}, {"says$1", 32, 0, true}};
     (void)state, (void)kernel, (void)request, (void)report;
     *code = calloc(1, sizeof **code);
     **code = (TileImageCode){.host = host,
@@ -132,6 +132,7 @@ Test(records, a_launch_hands_over_its_lines) {
         cr_expect_str_eq(scene.heard, expected[lines]);
     }
     cr_expect(fake_cuda_state().launches == 6);
+    for (int i = 0; i < 6; i++) cr_expect(!fake_cuda_launch(i)->early, "the lines are fetched before it");
     says.missing = 7;
     cr_assert(launch(&scene) == TILE_OK, "%s", scene.error.message);
     cr_expect_str_eq(scene.heard, "says[0]: [0.5, _]\nsays[1]: [0.5, _]\n"

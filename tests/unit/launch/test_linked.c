@@ -76,7 +76,7 @@ static TileImageVariant make_variant(const char *label, bool contiguous, bool al
     return variant;
 }
 
-static const TileImageEntry gpu_entries[] = {{"copy$0", 64}};
+static const TileImageEntry gpu_entries[] = {{"copy$0", 64, 0}};
 static const TileImageBinary binary = {.ptx = "// PTX",
                                        .cubin = "cubin",
                                        .ptx_bytes = 6,

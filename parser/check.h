@@ -691,6 +691,9 @@ TileMeaning tile_check_run(TileChecker *c, const TileExpr *expr);
 void tile_test_assert(TileChecker *c, const TileStatement *statement, const char *text);
 bool tile_test_allows(const TileStatement *statement);
 bool tile_test_is_done(const TileChecker *c);
+/* An `if` of a test, whether or not its condition is known. */
+void tile_test_enter_branch(TileChecker *c);
+void tile_test_leave_branch(TileChecker *c);
 /* The bits of a scalar of the type that is known at compile time. */
 bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits);
 

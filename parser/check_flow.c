@@ -306,7 +306,10 @@ TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value)
     TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
     TileBranch then = {run, expr->then, edited_value(expr->then)};
     TileBranch otherwise = {run, expr->otherwise, edited_value(expr->otherwise)};
-    return tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
+    tile_test_enter_branch(c);
+    TileMeaning value = tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
+    tile_test_leave_branch(c);
+    return value;
 }
 
 /* ---- what a loop carries ---- */

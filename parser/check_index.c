@@ -120,6 +120,34 @@ static void add_range(TileChecker *c, Access *access, unsigned d, const TileRang
     tile_facts_restore(c, hidden);
 }
 
+/* Literals and constants of the file, so that the number stands there, whatever the instance and the turn of a loop. */
+static bool is_written(TileChecker *c, const TileExpr *expr) {
+    switch ((TileExprKind)expr->kind) {
+    case TILE_EXPR_INTEGER: return true;
+    case TILE_EXPR_UNARY: return is_written(c, expr->a);
+    case TILE_EXPR_BINARY: return is_written(c, expr->a) && is_written(c, expr->b);
+    case TILE_EXPR_NAME: return !tile_scope_find(c, expr->name) && tile_is_constant(c, c->frame->ast, expr->name);
+    default: return false;
+    }
+}
+
+/* An element that cannot exist: the access would do nothing wherever the kernel runs. */
+static bool check_inside(TileChecker *c, const Access *access, unsigned d, const TileSum *index,
+                         const TileExpr *entry) {
+    const TileSum *dim = access->tensor->dims[d];
+    bool below = index->constant < 0, above = dim->count == 0 && index->constant >= dim->constant;
+    if (index->count || (!below && !above) || c->frame->parent || !is_written(c, entry)) return true;
+    TileDiagnostic *diagnostic =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INDEX_OUTSIDE, entry->span, (long long)index->constant,
+                      tile_sum_words(c, dim), access->tensor->name);
+    if (below) tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0}, "an index does not count from the end");
+    const TileSum *meant = tile_sum_add(&c->sums, dim, below ? index : tile_sum_integer(&c->sums, -1));
+    if (meant->count || meant->constant >= 0)
+        tile_diagnostic_edit(c->diagnostics, diagnostic, entry->span, "%s", tile_sum_words(c, meant));
+    tile_report(c, diagnostic);
+    return false;
+}
+
 static void add_integer(TileChecker *c, Access *access, unsigned d, const TileMeaning *m, TileSpan span) {
     const TileSum *dim = access->tensor->dims[d];
     access->kinds[d] = TILE_ACCESS_INDEX;
@@ -218,7 +246,7 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
     TileMeaning index = m;
     index.valid = NULL;
     const TileSum *sum = tile_integer_of(c, index, entry->span, "an index", false);
-    if (!sum) return false;
+    if (!sum || !check_inside(c, access, d, sum, entry)) return false;
     index = tile_sum_meaning(sum);
     index.valid = m.valid;
     add_integer(c, access, d, &index, entry->span);

@@ -198,10 +198,18 @@ void tile_test_assert(TileChecker *c, const TileStatement *statement, const char
 
 /* ---- statements ---- */
 
+void tile_test_enter_branch(TileChecker *c) {
+    if (c->test) c->test->branches++;
+}
+
+void tile_test_leave_branch(TileChecker *c) {
+    if (c->test) c->test->branches--;
+}
+
 bool tile_test_is_done(const TileChecker *c) { return c->test && c->test->done; }
 
 bool tile_at_top_of_test(TileChecker *c, TileSpan span, const char *what) {
-    if (c->builder.block == c->test->block) return true;
+    if (c->builder.block == c->test->block && !c->test->branches) return true;
     tile_fail(c, TEST_PLACE, span, what);
     return false;
 }

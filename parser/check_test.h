@@ -10,6 +10,7 @@ struct TileTestState {
     TileArena *arena; /* of the plan */
     uint32_t number;  /* of the stage */
     TileBlock *block; /* the top of the test */
+    unsigned branches; /* of an `if` around: also one that is always taken is no place for what is done once */
     bool done;        /* what the stage computes is there: the rest is not looked at */
 };
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lang/scalar.h"
 #include "parser/parser.h"
 
 static const TileToken *current(const TileParser *parser) { return &parser->tokens.list.items[parser->position]; }
@@ -122,8 +123,52 @@ static bool may_close(TileTokenKind wanted, TileTokenKind found) {
     }
 }
 
+static bool begins_value(TileTokenKind kind) {
+    switch (kind) {
+    case TILE_TOKEN_NAME:
+    case TILE_TOKEN_INTEGER:
+    case TILE_TOKEN_FLOAT:
+    case TILE_TOKEN_STRING:
+    case TILE_TOKEN_TRUE:
+    case TILE_TOKEN_FALSE:
+    case TILE_TOKEN_INF:
+    case TILE_TOKEN_NAN:
+    case TILE_TOKEN_IF:
+    case TILE_TOKEN_MINUS:
+    case TILE_TOKEN_LEFT_PAREN: return true;
+    default: return false;
+    }
+}
+
+static bool begins_type(TileTokenKind kind) {
+    return kind == TILE_TOKEN_NAME || kind == TILE_TOKEN_IN || kind == TILE_TOKEN_OUT || kind == TILE_TOKEN_INOUT ||
+           kind == TILE_TOKEN_CONST || kind == TILE_TOKEN_FN;
+}
+
+/* `f32 x`, as in C: there it is not the colon that is missing. */
+static bool follows_type(const TileParser *parser) {
+    const TileToken *last = &parser->tokens.list.items[parser->position ? parser->position - 1 : 0];
+    TileScalar scalar;
+    return tile_scalar_find(parser->text + last->begin, last->end - last->begin, &scalar);
+}
+
+/* What stands between a name and what belongs to it, on one line. */
+static const char *missing_link(const TileParser *parser, TileTokenKind wanted, TileTokenKind found) {
+    if (current(parser)->line_break) return NULL;
+    bool name_follows = found == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
+    switch (wanted) {
+    case TILE_TOKEN_COLON: return begins_type(found) && !follows_type(parser) ? ":" : NULL;
+    case TILE_TOKEN_ASSIGN: return begins_value(found) && !name_follows ? " =" : NULL;
+    case TILE_TOKEN_IN: return (parser->header ? found == TILE_TOKEN_LEFT_BRACE : begins_value(found)) ? " in" : NULL;
+    case TILE_TOKEN_FOR: return found == TILE_TOKEN_NAME ? " for" : NULL;
+    default: return NULL;
+    }
+}
+
 static const char *missing_token(const TileParser *parser, TileTokenKind wanted) {
     TileTokenKind found = tile_parse_peek(parser);
+    const char *link = missing_link(parser, wanted, found);
+    if (link) return link;
     bool operand = found == TILE_TOKEN_NAME || found == TILE_TOKEN_INTEGER || found == TILE_TOKEN_FLOAT;
     bool closes = wanted == TILE_TOKEN_RIGHT_PAREN || wanted == TILE_TOKEN_RIGHT_BRACKET;
     if (closes && operand && !current(parser)->line_break) return ",";

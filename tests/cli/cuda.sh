@@ -25,4 +25,16 @@ expect 2 'add: the CUDA driver (12.8) says CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES' f
 expect 2 'a newer driver is needed for this code' fake fail=cuLibraryLoadData:1:222 run_add
 expect 2 'matmul: a block needs' fake shared=1000 "$tilec" run "$stdlib/matmul.tile:matmul" a=rand:f32[64,64] b=rand:f32[64,64] \
     c=@ U=f32 --target=cuda
+
+# What kernels say is waited for; the fake driver's say nothing.
+cd "$work" || exit 2
+cat >says.tile <<'END'
+kernel says(x: in f32[N]) { grid n in tiles(N, 64) { print("x", x[n]); assert(all(x[n] < 5), "small", N) } }
+END
+run_says() { "$tilec" run says.tile x=arange:f32[7] --debug --target="$@"; }
+expect 0 '' fake devices=1 run_says cuda
+expect 2 'says: the CUDA driver (12.8) says CUDA_ERROR_ILLEGAL_ADDRESS' fake fail=cuStreamSynchronize:2:700 run_says cuda
+expect 1 'says[0]: x [0, 1, 2, 3, 4, 5, 6, _, ' run_says sm_80 --emulate
+expect 1 'says.tile:1:72: error: assertion failed: small, where x[n] = 5 at [5], N = 7 [assertion-failed]' \
+    run_says sm_80 --emulate --schedule-seed=1
 finish

@@ -13,7 +13,7 @@ typedef struct TileExplainedTensor {
 
 /* Tiles that lie alike. */
 typedef struct TileExplainedLayout {
-    const char *layout; /* as ptx/layout.h writes it */
+    const char *layout; /* as lang/layout.h writes it */
     TILE_LIST(TileRemark) tiles;
 } TileExplainedLayout;
 

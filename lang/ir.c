@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lang/layout.h"
+
 /* ---- contexts, types, functions ---- */
 
 /* Nobody can have set a guard on an arena that did not exist, so memory that runs out here is caught here. */
@@ -73,6 +75,12 @@ const TileType *tile_type_with_scalar(TileContext *context, const TileType *type
     if (type->scalar == scalar) return type;
     TileType other = *type;
     other.scalar = scalar;
+    return tile_type_intern(context->types, &other);
+}
+
+const TileType *tile_type_with_layout(TileContext *context, const TileType *type, const struct TileLayout *layout) {
+    TileType other = *type;
+    other.layout = layout ? tile_layout_intern(context->types, layout) : NULL;
     return tile_type_intern(context->types, &other);
 }
 

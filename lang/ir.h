@@ -250,8 +250,10 @@ const TileType *tile_type_tensor(TileContext *context, TileScalar scalar, unsign
 const TileType *tile_type_pointer(TileContext *context, TileSpace space);
 /* lanes == 1 gives a scalar. */
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable);
-/* The same shape with another element type. */
+/* The same shape, and layout, with another element type. */
 const TileType *tile_type_with_scalar(TileContext *context, const TileType *type, TileScalar scalar);
+/* The same tile in another layout (lang/layout.h), or, with NULL, in none. */
+const TileType *tile_type_with_layout(TileContext *context, const TileType *type, const struct TileLayout *layout);
 
 TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind kind, unsigned form);
 TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileType *type);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lang/layout.h"
 #include "lang/scalar.h"
 
 typedef struct Printer {
@@ -13,7 +14,30 @@ typedef struct Printer {
     TileMap taken; /* interned name to the number that the next value of this hint tries */
     TileInterner *strings;
     uint32_t unnamed;
+    TILE_LIST(const TileLayout *) layouts;
 } Printer;
+
+/* ---- layouts: numbered in the order of their first values ---- */
+
+static size_t layout_number(Printer *p, const TileLayout *layout) {
+    size_t number = 0;
+    while (number < p->layouts.count && p->layouts.items[number] != layout) number++;
+    if (number == p->layouts.count) tile_list_push(p->scratch, &p->layouts, layout);
+    return number;
+}
+
+static void print_type(Printer *p, const TileType *type) {
+    tile_type_print(p->text, type);
+    if (type->layout) tile_text_format(p->text, " layout %zu", layout_number(p, type->layout));
+}
+
+static void print_layouts(Printer *p) {
+    for (size_t i = 0; i < p->layouts.count; i++) {
+        tile_text_format(p->text, "  layout %zu = ", i);
+        tile_layout_print(p->text, p->layouts.items[i]);
+        tile_text_add(p->text, "\n");
+    }
+}
 
 /* ---- names ---- */
 
@@ -30,6 +54,7 @@ static void take_name(Printer *p, const TileValue *value, const char *name) {
 }
 
 static void name_value(Printer *p, const TileValue *value, const char *hint) {
+    if (value->type->layout) layout_number(p, value->type->layout);
     if (!hint) {
         const char *number = tile_arena_format(p->scratch, "%u", p->unnamed++);
         tile_map_set(&p->names, value, (void *)(uintptr_t)number);
@@ -171,7 +196,7 @@ static void print_region(Printer *p, const TileBlock *block, unsigned indent) {
         tile_text_add(p->text, i ? ", " : " (");
         print_value(p, block->arguments[i]);
         tile_text_add(p->text, ": ");
-        tile_type_print(p->text, block->arguments[i]->type);
+        print_type(p, block->arguments[i]->type);
     }
     tile_text_add(p->text, block->argument_count ? ") {\n" : " {\n");
     for (const TileOp *op = block->first; op; op = op->next) print_op(p, op, indent + 1);
@@ -192,7 +217,7 @@ static void print_op_line(Printer *p, const TileOp *op) {
     print_attributes(p, op);
     for (unsigned i = 0; i < op->result_count; i++) {
         tile_text_add(p->text, i ? ", " : " : ");
-        tile_type_print(p->text, op->results[i].type);
+        print_type(p, op->results[i].type);
     }
     print_location(p, op->location);
 }
@@ -299,6 +324,7 @@ void tile_func_print(TileText *text, const TileFunc *func, unsigned options) {
     name_block(&p, &func->body);
     print_header(&p, func);
     tile_text_add(text, " {\n");
+    print_layouts(&p);
     for (const TileOp *op = func->body.first; op; op = op->next) print_op(&p, op, 1);
     tile_text_add(text, "}\n");
     tile_arena_destroy(p.scratch);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/layout.h"
 #include "lang/scalar.h"
 #include "lang/text.h"
 
@@ -54,8 +55,9 @@ typedef struct Reader {
     TILE_LIST(Attribute) attributes;
     TILE_LIST(const TileType *) types;
     TILE_LIST(Token) names;
-    uint32_t file;             /* the context's number of this text; 0: ops do not say where in it they stand */
-    TILE_LIST(uint32_t) files; /* the context's numbers of the files that the text names */
+    uint32_t file; /* the context's number of this text; 0: ops do not say where in it they stand */
+    TILE_LIST(const TileLayout *) layouts; /* of the function, by number */
+    TILE_LIST(uint32_t) files;             /* the context's numbers of the files that the text names */
 } Reader;
 
 /* ---- lexer ---- */
@@ -251,6 +253,12 @@ static int64_t read_extent(Reader *r) {
     return extent;
 }
 
+static const TileLayout *layout_of_number(Reader *r) {
+    uint32_t number = read_small(r);
+    if (!r->failed && number >= r->layouts.count) fail(r, "the function has no layout %u", number);
+    return r->failed ? NULL : r->layouts.items[number];
+}
+
 static const TileType *read_tile(Reader *r, TileScalar scalar) {
     int64_t extent[TILE_MAX_TILE_RANK] = {0}, lanes = 1;
     unsigned rank = 0;
@@ -265,7 +273,8 @@ static const TileType *read_tile(Reader *r, TileScalar scalar) {
         lanes *= extent[rank++];
     } while (accept(r, ","));
     expect(r, "]");
-    return tile_type_tile(r->context, scalar, rank, extent);
+    const TileType *type = tile_type_tile(r->context, scalar, rank, extent);
+    return accept_word(r, "layout") ? tile_type_with_layout(r->context, type, layout_of_number(r)) : type;
 }
 
 static const TileType *read_vector(Reader *r) {
@@ -654,6 +663,28 @@ static void read_func_types(Reader *r) {
     r->func->scratch_bytes = (uint64_t)bytes;
 }
 
+static bool at_layout_text(const Reader *r) {
+    return r->token.kind == TOKEN_NUMBER || at_word(r, "register") || at_word(r, "lane") || at_word(r, "warp") ||
+           at_word(r, "block");
+}
+
+/* `layout 0 = [64] register 1 lane 2 ..`, as lang/layout.h writes it. */
+static void read_layout(Reader *r) {
+    uint32_t number = read_small(r);
+    if (number != r->layouts.count) fail(r, "layouts are numbered in order, from 0 on");
+    expect(r, "=");
+    size_t start = r->token.start;
+    while (r->token.kind != TOKEN_END && !at_mark(r, "]")) advance(r);
+    expect(r, "]");
+    while (at_layout_text(r)) advance(r);
+    if (r->failed) return;
+    TileLayout layout;
+    if (tile_layout_read(tile_arena_string(r->scratch, r->text + start, r->token.start - start), &layout))
+        tile_list_push(r->scratch, &r->layouts, tile_layout_intern(r->context->types, &layout));
+    else
+        fail(r, "expected a layout before this");
+}
+
 static void read_func(Reader *r) {
     static const char *const kinds[] = {"kernel", "device", "phase"};
     static const char *const forms[] = {"tile", "machine"};
@@ -669,7 +700,7 @@ static void read_func(Reader *r) {
     r->func = tile_func_create(r->module, intern(r, &r->token), (TileFuncKind)kind,
                                form == 0 ? TILE_FORM_TILE : TILE_FORM_MACHINE);
     tile_map_init(&r->values, r->scratch);
-    r->visible.count = 0;
+    r->visible.count = r->layouts.count = 0;
     advance(r);
     expect(r, "(");
     if (!at_mark(r, ")")) {
@@ -680,6 +711,7 @@ static void read_func(Reader *r) {
     read_func_types(r);
     r->func->location = read_location(r, &begin);
     expect(r, "{");
+    while (accept_word(r, "layout")) read_layout(r);
     while (!r->failed && !at_mark(r, "}")) read_op(r, &r->func->body);
     expect(r, "}");
 }

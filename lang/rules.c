@@ -1,6 +1,8 @@
 /* Type rules of elementwise ops, shapes, reductions and control. Memory and vectors: rules_memory.c. */
 #include "lang/rules.h"
 
+#include "lang/layout.h"
+
 #include <string.h>
 
 /* Mnemonics of traits that rules consult. */
@@ -17,12 +19,19 @@ const char *tile_rule_complain(const TileRule *r, const char *format, ...) {
 static const char *type_text(const TileRule *r, const TileType *type) {
     TileText text = {.arena = r->module->arena};
     tile_type_print(&text, type);
+    if (type->layout) {
+        tile_text_add(&text, " as ");
+        tile_layout_print(&text, type->layout);
+    }
     return tile_text_get(&text);
 }
 
 const char *tile_rule_result(const TileRule *r, unsigned index, const TileType *type) {
-    if (!r->result[index]) r->result[index] = type;
-    if (r->result[index] == type) return NULL;
+    const TileType *has = r->result[index];
+    if (!has) has = r->result[index] = type;
+    /* Where the rule is about shapes alone, so is the comparison. */
+    if (tile_type_is_tile(has) && !type->layout) has = tile_type_with_layout(r->module->context, has, NULL);
+    if (has == type) return NULL;
     return tile_rule_complain(r, "result %u has type %s where the rule gives %s", index, type_text(r, r->result[index]),
                               type_text(r, type));
 }
@@ -155,6 +164,7 @@ const char *tile_rule_permute(const TileRule *r) {
     const TileAttribute *axes = tile_op_get(r->op, TILE_ATTRIBUTE_AXES);
     if (!tile_type_is_tile(from) || axes->count != from->rank) return "needs one axis for each axis of a tile";
     TileType to = *from;
+    to.layout = NULL;
     unsigned seen = 0;
     for (unsigned i = 0; i < axes->count; i++) {
         int64_t axis = axes->integers[i];
@@ -163,6 +173,13 @@ const char *tile_rule_permute(const TileRule *r) {
         to.extent[i] = from->extent[axis];
     }
     return tile_rule_result(r, 0, tile_type_intern(r->module->context->types, &to));
+}
+
+const char *tile_rule_convert_layout(const TileRule *r) {
+    const TileType *from = tile_rule_operand(r, 0), *to = r->result[0];
+    if (!to) return "the result type has to be given";
+    bool same = tile_type_is_tile(from) && from->scalar == to->scalar && tile_type_same_shape(from, to);
+    return same ? NULL : "operand and result differ in more than their layouts, or are no tiles";
 }
 
 const char *tile_rule_fill(const TileRule *r) {
@@ -206,6 +223,7 @@ const char *tile_rule_cat(const TileRule *r) {
     if (!tile_type_is_tile(y) || y->rank != x->rank || y->scalar != x->scalar)
         return "the operands differ in rank or element type";
     TileType to = *x;
+    to.layout = NULL;
     for (int i = 0; i < x->rank; i++)
         if (i != axis_of(r) && x->extent[i] != y->extent[i]) return "the operands differ in another axis";
     to.extent[axis_of(r)] += y->extent[axis_of(r)];
@@ -265,6 +283,10 @@ static const char *check_folded(const TileRule *r, unsigned i, const TileType *r
     return tile_rule_result(r, i, result);
 }
 
+static bool is_of_shape(const TileRule *r, const TileType *type, const TileType *shape) {
+    return type == shape || (tile_type_is_tile(type) && tile_type_with_layout(r->module->context, type, NULL) == shape);
+}
+
 /* Operands: n tiles, a mask, n init. */
 static const char *check_fold(const TileRule *r, bool scan) {
     unsigned count = r->op->result_count, mask = tile_op_has_part(r->op, TILE_PARTS_MASK),
@@ -276,7 +298,8 @@ static const char *check_fold(const TileRule *r, bool scan) {
     for (unsigned i = 0; i < count && !error; i++) {
         const TileType *type = tile_rule_operand(r, i), *line = without_axis(r, type->scalar);
         error = check_folded(r, i, scan ? type : line);
-        if (!error && init && tile_rule_operand(r, count + mask + i) != line) error = "an init has the wrong type";
+        if (!error && init && !is_of_shape(r, tile_rule_operand(r, count + mask + i), line))
+            error = "an init has the wrong type";
     }
     const TileType *valid = mask ? tile_rule_operand(r, count) : NULL;
     if (!error && mask && (valid->scalar != TILE_BOOL || !tile_type_same_shape(valid, tile_rule_operand(r, 0))))

@@ -13,8 +13,10 @@
  *   }
  *
  * A value is called by its hint, made unique by a number after a point, or by a number alone. Words in quotes
- * stand for names of other characters. Operands begin on the line of the op's name; otherwise line ends mean nothing.
- * Comments run from // to the end of the line. */
+ * stand for names of other characters. Tiles on a GPU have layouts (lang/layout.h), which stand by number behind their
+ * types, as in f32[64] layout 0, and in full at the top of the function: layout 0 = [64] register 1 lane 2 4 ...
+ * Operands begin on the line of the op's name; otherwise line ends mean nothing. Comments run from // to the end of the
+ * line. */
 #ifndef TILE_LANG_TEXT_H
 #define TILE_LANG_TEXT_H
 

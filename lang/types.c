@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "base/list.h"
+#include "lang/layout.h"
+
 static const struct {
     const char *name;
     uint8_t length, bits, class;
@@ -31,6 +34,7 @@ struct TileTypeTable {
     TileType **slots;
     size_t capacity, count;
     const TileType *scalars[TILE_SCALAR_COUNT]; /* once asked for */
+    TILE_LIST(const TileLayout *) layouts;
 };
 
 TileTypeTable *tile_type_table_create(TileArena *arena) {
@@ -43,13 +47,15 @@ TileTypeTable *tile_type_table_create(TileArena *arena) {
 
 static bool equal_types(const TileType *a, const TileType *b) {
     return a->kind == b->kind && a->scalar == b->scalar && a->rank == b->rank && a->access == b->access &&
-           a->space == b->space && a->scalable == b->scalable && memcmp(a->extent, b->extent, sizeof a->extent) == 0;
+           a->space == b->space && a->scalable == b->scalable && a->layout == b->layout &&
+           memcmp(a->extent, b->extent, sizeof a->extent) == 0;
 }
 
 static uint64_t hash_type(const TileType *type) {
     const uint8_t key[8] = {type->kind, type->scalar, type->rank, type->access, type->space, type->scalable};
     uint64_t hash;
     memcpy(&hash, key, sizeof hash);
+    hash ^= (uintptr_t)type->layout;
     for (unsigned i = 0;; i++) {
         hash *= 0x9e3779b97f4a7c15u;
         hash ^= hash >> 29;
@@ -84,6 +90,13 @@ const TileType *tile_type_intern_scalar(TileTypeTable *table, TileScalar scalar)
     const TileType **known = &table->scalars[scalar];
     if (!*known) *known = tile_type_intern(table, &(TileType){.kind = TILE_TYPE_SCALAR, .scalar = scalar});
     return *known;
+}
+
+const TileLayout *tile_layout_intern(TileTypeTable *table, const TileLayout *layout) {
+    for (size_t i = 0; i < table->layouts.count; i++)
+        if (tile_layout_equal(table->layouts.items[i], layout)) return table->layouts.items[i];
+    tile_list_push(table->arena, &table->layouts, tile_arena_copy(table->arena, layout, sizeof *layout));
+    return table->layouts.items[table->layouts.count - 1];
 }
 
 int64_t tile_type_lanes(const TileType *type) {

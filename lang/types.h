@@ -65,6 +65,8 @@ typedef enum TileTypeKind {
 typedef enum TileAccess { TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT, TILE_ACCESS_TEMP } TileAccess;
 typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH } TileSpace;
 
+struct TileLayout; /* lang/layout.h */
+
 typedef struct TileType {
     TileTypeKind kind;
     TileScalar scalar;                  /* element; unused for pointers */
@@ -73,18 +75,21 @@ typedef struct TileType {
     uint8_t space;                      /* pointers: TileSpace */
     bool scalable;                      /* vectors */
     int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents; vectors: extent[0] lanes (per 128 bits where scalable) */
+    const struct TileLayout *layout;    /* tiles: where elements lie on a GPU, interned; NULL: not decided */
 } TileType;
 
 typedef struct TileTypeTable TileTypeTable;
 TileTypeTable *tile_type_table_create(TileArena *arena);
 const TileType *tile_type_intern(TileTypeTable *table, const TileType *type);
 const TileType *tile_type_intern_scalar(TileTypeTable *table, TileScalar scalar);
+/* Equal layouts are equal pointers. */
+const struct TileLayout *tile_layout_intern(TileTypeTable *table, const struct TileLayout *layout);
 
 static inline bool tile_type_is_scalar(const TileType *type) { return type->kind == TILE_TYPE_SCALAR; }
 static inline bool tile_type_is_tile(const TileType *type) { return type->kind == TILE_TYPE_TILE; }
 /* Number of lanes of a scalar (1), tile or fixed vector. */
 int64_t tile_type_lanes(const TileType *type);
-/* Same kind and extents, element type aside: what elementwise operations ask of their operands. */
+/* Same kind and extents, element type and layout aside: what elementwise operations ask of their operands. */
 bool tile_type_same_shape(const TileType *a, const TileType *b);
 void tile_type_print(TileText *text, const TileType *type);
 

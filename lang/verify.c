@@ -1,6 +1,7 @@
 #include "lang/verify.h"
 
 #include "lang/build.h"
+#include "lang/layout_rules.h"
 
 typedef struct Verifier {
     const TileFunc *func;
@@ -94,6 +95,7 @@ static void check_types(Verifier *v, const TileOp *op) {
         **types = op->result_count <= 1 ? single : TILE_NEW_ARRAY(v->scratch, const TileType *, op->result_count);
     for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
     const char *error = tile_op_check(v->func->module, op, types);
+    if (!error && v->func->form == TILE_FORM_TILE) error = tile_op_check_layouts(op, v->func->threads);
     if (error) complain(v, op, "%s", error);
 }
 

@@ -31,7 +31,7 @@ typedef struct TileRemark {
     TileLocation place;
     const char *func, *name; /* of the tile or, where it has none, of the op that makes it */
     TileScalar scalar;
-    const char *layout, *to; /* as ptx/layout.h writes them; `to`: MOVE only */
+    const char *layout, *to; /* as lang/layout.h writes them; `to`: MOVE only */
     const char *way;         /* MOVE: how */
     /* MOVE through shared memory: how often the busiest bank is asked for, by a store and by a load; else 0. */
     unsigned store_conflicts, load_conflicts;

@@ -38,23 +38,23 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
 
 static bool is_turned(const TileOp *permute) { return tile_op_get(permute, TILE_ATTRIBUTE_AXES)->integers[0] != 0; }
 
-static bool only_multiplied(const TilePtxTarget *target, const TileValue *value, const TileOp *load, bool turned) {
+static bool only_multiplied(const TileValue *value, const TileOp *load, bool turned) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         bool passes = false;
         if (user->id == TILE_OP_DOT)
-            passes = use->index < 2 && gpu_dot_is_mma(target, user);
+            passes = use->index < 2 && gpu_dot_is_mma(user);
         else if (user->id == TILE_OP_PERMUTE)
-            passes = only_multiplied(target, &user->results[0], load, turned != is_turned(user));
+            passes = only_multiplied(&user->results[0], load, turned != is_turned(user));
         else if (user->id == TILE_OP_FILL)
-            passes = use->index == 0 && repeats_load(user, load, turned) &&
-                     only_multiplied(target, &user->results[0], load, turned);
+            passes =
+                use->index == 0 && repeats_load(user, load, turned) && only_multiplied(&user->results[0], load, turned);
         if (!passes) return false;
     }
     return true;
 }
 
-bool gpu_load_is_copied(const TilePtxTarget *target, const TileOp *load) {
+bool gpu_load_is_copied(const TileOp *load) {
     if (load->id != TILE_OP_LOAD_TILE || load->results[0].type->rank != 2 || !load->results[0].first_use) return false;
     const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
     for (unsigned i = 0; i < access->count; i++)
@@ -62,7 +62,7 @@ bool gpu_load_is_copied(const TilePtxTarget *target, const TileOp *load) {
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return false;
     if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_operand(load, load->operand_count - 1)))
         return false;
-    return only_multiplied(target, &load->results[0], load, false);
+    return only_multiplied(&load->results[0], load, false);
 }
 
 int64_t gpu_load_bytes(const TileOp *load) {

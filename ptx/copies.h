@@ -8,7 +8,7 @@
 
 /* May a copy_tile and a shared_tile stand for the load? It has two axes of ranges, no mask and no fill but 0, and only
  * products for mma use it, through exchanges of its axes and fills with 0 of lanes that are invalid anyway. */
-bool gpu_load_is_copied(const TilePtxTarget *target, const TileOp *load);
+bool gpu_load_is_copied(const TileOp *load);
 /* Shared memory that its tile takes. */
 int64_t gpu_load_bytes(const TileOp *load);
 /* The tile at `place` takes the load's place, without the fills; the load goes. */

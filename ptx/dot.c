@@ -7,7 +7,7 @@ enum { LOG_SUMS_OF_A_THREAD = 7, LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
 
 static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
 
-bool gpu_dot_is_mma(const TilePtxTarget *target, const TileOp *dot) {
+bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *b = tile_op_operand(dot, 1)->type;
     if (a->rank != 2) return false;
     if (is_byte(a->scalar)) return is_byte(b->scalar);
@@ -44,28 +44,45 @@ GpuSharedTile gpu_shared_tile(const TileType *tile) {
     return shared;
 }
 
+/* ---- shared memory ---- */
+
+const TileOp *gpu_find_shared(const TileValue *value, bool *transposed) {
+    bool turned = false;
+    const TileOp *op = value->op;
+    for (; op && op->id == TILE_OP_PERMUTE; op = tile_op_operand(op, 0)->op)
+        turned ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    bool found = op && op->id == TILE_OP_SHARED_TILE;
+    *transposed = found && turned;
+    return found ? op : NULL;
+}
+
+bool gpu_stays_shared(const TileOp *op) {
+    bool transposed;
+    if (!op->result_count || !gpu_find_shared(&op->results[0], &transposed)) return false;
+    for (const TileUse *use = op->results[0].first_use; use; use = use->next) {
+        bool multiplied = use->user->id == TILE_OP_DOT && use->index < 2 && gpu_dot_is_mma(use->user);
+        if (!multiplied && (use->user->id != TILE_OP_PERMUTE || !gpu_stays_shared(use->user))) return false;
+    }
+    return true;
+}
+
 /* ---- the products of a function ---- */
 
+bool gpu_dot_is_mma(const TileOp *dot) {
+    return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_MMA;
+}
+
 typedef struct Search {
-    const TilePtxTarget *target;
     GpuDots dots;
-    bool others, too_many;
     bool rows; /* a row is reduced, or is the operand of a further product: one warp should have it */
 } Search;
 
-static bool has_shape(const TileType *a, const TileType *b) {
-    return a->rank == b->rank && memcmp(a->extent, b->extent, a->rank * sizeof *a->extent) == 0;
-}
-
+/* One more than there are places for has no other consequence than that it is not among them. */
 static void add_type(Search *search, const TileType *type) {
     GpuDots *dots = &search->dots;
     for (unsigned i = 0; i < dots->count; i++)
-        if (has_shape(dots->types[i], type)) return;
-    if (dots->count == GPU_MOST_DOTS) {
-        search->too_many = true;
-        return;
-    }
-    unsigned at = dots->count++;
+        if (tile_type_same_shape(dots->types[i], type)) return;
+    unsigned at = dots->count < GPU_MOST_DOTS ? dots->count++ : GPU_MOST_DOTS - 1;
     for (; at && tile_type_lanes(dots->types[at - 1]) < tile_type_lanes(type); at--)
         dots->types[at] = dots->types[at - 1];
     dots->types[at] = type;
@@ -73,8 +90,7 @@ static void add_type(Search *search, const TileType *type) {
 
 static void search_block(Search *search, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(search->target, op)) add_type(search, op->results[0].type);
-        if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(search->target, op)) search->others = true;
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) add_type(search, op->results[0].type);
         if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) search->rows = true;
         for (unsigned i = 0; i < op->region_count; i++) search_block(search, &op->regions[i]);
     }
@@ -106,12 +122,14 @@ static void place_warps(Search *search, unsigned wanted) {
     }
 }
 
-GpuDots gpu_find_dots(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body) {
-    Search search = {.target = target};
+GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
+    Search search = {0};
     search_block(&search, body);
-    if (search.others || search.too_many || !search.dots.count) return (GpuDots){0};
+    if (!search.dots.count) return search.dots;
     search.rows |= search.dots.count > 1;
-    place_warps(&search, func->warps);
+    place_warps(&search, func->threads ? func->threads / TILE_WARP_THREADS : func->warps);
+    while ((uint32_t)TILE_WARP_THREADS << (search.dots.log_warps_m + search.dots.log_warps_n) < func->threads)
+        search.dots.log_warps_m++; /* copies */
     return search.dots;
 }
 

@@ -1,26 +1,34 @@
-/* Which products go to tensor cores, how their sums lie on the threads of a block, and how an operand lies in shared
+/* Products for tensor cores: how their sums lie on the threads of a block, and how an operand lies in shared
  * memory. Private to ptx/. */
 #ifndef TILE_PTX_DOT_H
 #define TILE_PTX_DOT_H
 
 #include "lang/ir.h"
-#include "ptx/layout.h"
+#include "lang/layout.h"
 #include "ptx/target.h"
 
 enum { GPU_MOST_DOTS = 8 };
 
 /* The products of a function that mma computes. */
 typedef struct GpuDots {
-    const TileType *types[GPU_MOST_DOTS]; /* of their results, without repetition, the largest first */
+    const TileType *types[GPU_MOST_DOTS]; /* of results, without repetition, the largest first */
     unsigned count;
     unsigned log_warps_m, log_warps_n;
 } GpuDots;
 
 /* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
  * them? */
-bool gpu_dot_is_mma(const TilePtxTarget *target, const TileOp *dot);
-/* None where the body has other products too, or too many: then all go the way of fused multiply-adds. */
-GpuDots gpu_find_dots(const TilePtxTarget *target, const TileFunc *func, const TileBlock *body);
+bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
+/* Does it take them? gpu-target has decided. */
+bool gpu_dot_is_mma(const TileOp *dot);
+/* The warps are those of the function's threads; where these are not decided yet, as the kernel's author or the largest
+ * sums want them. */
+GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
+/* Is the op's result in shared memory, and used by such products alone, which take it from there? No thread holds it.
+ */
+bool gpu_stays_shared(const TileOp *op);
+/* The op that says where in shared memory the value lies, through exchanges of the axes; NULL: it has registers. */
+const TileOp *gpu_find_shared(const TileValue *value, bool *transposed);
 /* Accumulator fragments of a tile of two axes. */
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
 /* The tile's shape, rounded up to what instructions take of an operand or a sum. */

@@ -4,20 +4,20 @@ load
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,
- *                          %end: i64) {
+ *                          %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
  *       %x = load_tile %a, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[16, 16]
  *       %y = permute %x {axes = [1, 0]} : f16[16, 16]
- *       %z = dot %x, %y, %acc : f32[16, 16]
+ *       %z = dot %x, %y, %acc {instruction = mma} : f32[16, 16]
  *       store_tile %c, %z, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
  * After:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,
- *                          %end: i64) {
+ *                          %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
@@ -29,7 +29,7 @@ load
  *       copy_wait {pending = 0}
  *       %x = shared_tile %0 : f16[16, 16]
  *       %y = permute %x {axes = [1, 0]} : f16[16, 16]
- *       %z = dot %x, %y, %acc : f32[16, 16]
+ *       %z = dot %x, %y, %acc {instruction = mma} : f32[16, 16]
  *       store_tile %c, %z, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
@@ -49,7 +49,7 @@ typedef TILE_LIST(TileOp *) Loads;
 
 static void find_loads(TilePassContext *context, const TileBlock *block, Loads *loads) {
     for (TileOp *op = block->first; op; op = op->next) {
-        if (gpu_load_is_copied(tile_ptx_target_of(context->target), op)) tile_list_push(context->scratch, loads, op);
+        if (gpu_load_is_copied(op)) tile_list_push(context->scratch, loads, op);
         for (unsigned i = 0; i < op->region_count; i++) find_loads(context, &op->regions[i], loads);
     }
 }
@@ -93,8 +93,7 @@ static bool share_fills(TilePassContext *context, TileBlock *block) {
 
 TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
-    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count)
-        return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
     bool shared = share_fills(context, &func->body);
     Loads loads = {0};
     find_loads(context, &func->body, &loads);

@@ -1,9 +1,9 @@
 /* Purpose: spread the tiles of a phase over the threads of a block. A tensor parameter becomes a pointer, extents and
  * strides in bytes; `shared`, the block's shared memory, is the last parameter. Tiles become vectors of registers, laid
- * out as ptx/layout.h says; scalars are computed by every thread alike, so control flow is the same for all.
+ * out as their types say; scalars are computed by every thread alike, so control flow is the same for all.
  *
  * Before:
- *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) threads = 32 {
  *       %v = load_tile %x, %begin {access = [index]} : f32
  *       %two = const {value = 2.0} : f32
  *       %w = mul %v, %two : f32
@@ -29,8 +29,8 @@
  *       barrier
  *       return
  *     }
- * Needs: cpu-programs, gpu-blocks. Keeps: the order of memory accesses to each tensor, as the threads of a block see
- * it. Cost: linear in the registers of all tiles. */
+ * Needs: gpu-target, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as the threads of a block
+ * see it. Cost: linear in the registers of all tiles. */
 #include "ptx/lower.h"
 
 #include <string.h>
@@ -147,10 +147,12 @@ static void report_uses(const Gpu *gpu) {
 
 static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block);
 
+const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) {
+    return tile_type_vector(gpu->module->context, scalar, tile_layout_registers(layout), false);
+}
+
 static const TileType *new_type(Gpu *gpu, const TileType *old) {
-    if (!tile_type_is_tile(old)) return old;
-    TileLayout layout = gpu_layout(gpu, old);
-    return gpu_type(gpu, &layout, old->scalar);
+    return tile_type_is_tile(old) ? gpu_type(gpu, old->layout, old->scalar) : old;
 }
 
 /* Choices between tiles in a loop of products, as gpu-whole makes them: masks are rarely asked for, and registers are
@@ -305,7 +307,7 @@ static void lower_dim(Gpu *gpu, const TileOp *op) {
 }
 
 static void lower_dot(Gpu *gpu, TileOp *op) {
-    if (gpu->dots.count)
+    if (gpu_dot_is_mma(op))
         gpu_lower_mma(gpu, op);
     else
         gpu_lower_dot(gpu, op);
@@ -323,10 +325,10 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
     case TILE_OP_DOT: lower_dot(gpu, op); return;
     case TILE_OP_SHARED_TILE:
-        if (!gpu_stays_shared(gpu, op)) gpu_lower_shared_tile(gpu, op);
+        if (!gpu_stays_shared(op)) gpu_lower_shared_tile(gpu, op);
         return;
     case TILE_OP_PERMUTE:
-        if (!gpu_stays_shared(gpu, op)) gpu_lower_value(gpu, op);
+        if (!gpu_stays_shared(op)) gpu_lower_value(gpu, op);
         return;
     case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
     case TILE_OP_DIM: lower_dim(gpu, op); return;
@@ -373,20 +375,41 @@ static void drop_block(TileBlock *block) {
     while (block->last) tile_op_erase(block->last);
 }
 
+static bool is_undecided(const TileType *type) { return tile_type_is_tile(type) && !type->layout; }
+
+/* An op with a tile that has no layout. */
+static const TileOp *find_undecided(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->result_count; i++)
+            if (is_undecided(op->results[i].type) && !gpu_stays_shared(op)) return op;
+        for (unsigned i = 0; i < op->region_count; i++) {
+            for (unsigned k = 0; k < op->regions[i].argument_count; k++)
+                if (is_undecided(op->regions[i].arguments[k]->type)) return op;
+            const TileOp *found = find_undecided(&op->regions[i]);
+            if (found) return found;
+        }
+    }
+    return NULL;
+}
+
 TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    const TileOp *undecided = find_undecided(&func->body);
+    if (undecided || !func->threads)
+        return tile_pass_fail(context, TILE_INTERNAL, undecided,
+                              "gpu-machine: gpu-target and gpu-propagate come before");
     Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;
     replace_signature(&gpu, &old);
-    gpu_choose_layouts(&gpu, &old);
+    gpu.dots = gpu_find_dots(func, &old);
+    gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     number_threads(&gpu);
     use_facts(&gpu, &old);
     lower_block(&gpu, &old, &func->body);
     func->form = TILE_FORM_MACHINE;
-    func->threads = TILE_WARP_THREADS << gpu.log_warps;
     report_uses(&gpu);
     if (gpu.refused)
         return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",

@@ -1,6 +1,5 @@
 /* Internals of gpu-machine, shared by its files:
  *   lower.c          the pass: parameters, blocks, control
- *   lower_layout.c   which layout the tiles of a function have
  *   lower_values.c   elementwise ops, constants, indices, shapes
  *   lower_access.c   load_tile, store_tile and atomic_tile
  *   lower_move.c     a tile from one layout to another
@@ -18,8 +17,9 @@
 #define TILE_PTX_LOWER_H
 
 #include "lang/build.h"
+#include "ptx/blocked.h"
 #include "ptx/dot.h"
-#include "ptx/layout.h"
+#include "lang/layout.h"
 #include "ptx/passes.h"
 #include "ptx/swizzle.h"
 
@@ -28,12 +28,6 @@ typedef struct GpuTensor {
     TileValue *pointer, *extent[TILE_MAX_TENSOR_RANK], *stride[TILE_MAX_TENSOR_RANK];
     TileParameter *parameter;
 } GpuTensor;
-
-/* A shape of tiles and its layout. */
-typedef struct GpuFamily {
-    TileLayoutShape shape;
-    TileLayout layout;
-} GpuFamily;
 
 /* What a scan has found of whole lines, before its init: for each register of the lines, in the tile's own layout. */
 typedef struct GpuScanned {
@@ -50,13 +44,11 @@ typedef struct Gpu {
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
     GpuDots dots;
-    GpuFamily family[GPU_MOST_DOTS]; /* the layouts that the others are derived from, that of the largest tile first */
-    unsigned family_count;
-    unsigned log_warps, log_vector, log_rows; /* of the elements that a thread moves at once, and of how many rows */
-    TileValue *thread;                        /* i64 */
-    TileValue *shared;                        /* the buffer that what lives for the op at hand lies in */
-    GpuScanned scanned;                       /* the last one */
-    const TileOp *refused;                    /* what this back end cannot do yet, and why */
+    unsigned log_warps;
+    TileValue *thread;     /* i64 */
+    TileValue *shared;     /* the buffer that what lives for the op at hand lies in */
+    GpuScanned scanned;    /* the last one */
+    const TileOp *refused; /* what this back end cannot do yet, and why */
     const char *why;
 } Gpu;
 
@@ -69,15 +61,8 @@ bool gpu_is_narrow(const GpuTensor *tensor);
 /* An i64 as it is, of which more is known: it fits into 32 bits without a sign. */
 TileValue *gpu_narrow(Gpu *gpu, TileValue *value);
 
-/* ---- lower_layout.c ---- */
-void gpu_choose_layouts(Gpu *gpu, const TileBlock *body);
-TileLayout gpu_layout(const Gpu *gpu, const TileType *tile);
-TileLayoutShape gpu_shape(const TileType *tile);
 /* The type of a tile's registers. */
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar);
-
-/* A layout in which a block copies a tile, 16 bytes a thread. */
-TileLayout gpu_copy_layout(const TileLayoutShape *shape, unsigned scalar_bytes, unsigned log_warps);
 
 /* ---- lower_values.c ---- */
 static inline TileValue *gpu_i64(Gpu *gpu, int64_t number) { return tile_build_i64(&gpu->b, number); }
@@ -170,8 +155,6 @@ void gpu_lower_print(Gpu *gpu, const TileOp *op);
 
 /* ---- lower_mma.c ---- */
 void gpu_lower_mma(Gpu *gpu, TileOp *op);
-/* Is the op's result in shared memory, and used by products alone, which take it from there? */
-bool gpu_stays_shared(const Gpu *gpu, const TileOp *op);
 
 /* ---- lower_shared.c ---- */
 /* A buffer of its own for what lives for one op; it becomes gpu->shared. Barriers between those who write there and

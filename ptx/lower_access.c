@@ -15,21 +15,17 @@ static TileValue *part(Gpu *gpu, const TileOp *op, TileName name) {
     return NULL;
 }
 
-/* The index tile in the registers of the tile: moved to the slice of its layout along the shared axis, then repeated.
- */
+/* The index tile, which has the slice of the tile's layout along the shared axis, in the registers of the tile. */
 static TileValue *spread_gather(Gpu *gpu, const GpuAccess *access, const TileValue *index, unsigned axis) {
-    TileLayout have = gpu_layout(gpu, index->type), want = access->layout;
-    for (unsigned a = access->type->rank; a-- > 0;)
-        if (a != axis) want = tile_layout_slice(&want, a);
-    TileLayout reduced = tile_layout_without_copies(&want);
-    TileValue *moved = gpu_move(gpu, gpu_value(gpu, index), TILE_I64, &have, &reduced);
-    uint32_t count = tile_layout_registers(&access->layout), distinct = tile_layout_registers(&reduced);
+    const TileLayout *slice = index->type->layout;
+    TileValue *value = gpu_value(gpu, index);
+    uint32_t count = tile_layout_registers(&access->layout), distinct = tile_layout_registers(slice);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r++) {
         uint32_t source = 0;
         for (uint32_t s = 0; s < distinct; s++)
-            if (gpu_register_index(&reduced, 0, s) == gpu_register_index(&access->layout, axis, r)) source = s;
-        registers[r] = gpu_register(gpu, moved, source);
+            if (gpu_register_index(slice, 0, s) == gpu_register_index(&access->layout, axis, r)) source = s;
+        registers[r] = gpu_register(gpu, value, source);
     }
     return gpu_join(gpu, registers, count);
 }
@@ -71,7 +67,7 @@ void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType 
                      GpuAccess *access) {
     *access = (GpuAccess){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
     const TileType *tensor = tile_op_operand(op, 0)->type;
-    if (tile_type_is_tile(type)) access->layout = layout ? *layout : gpu_layout(gpu, type);
+    if (tile_type_is_tile(type)) access->layout = layout ? *layout : *type->layout;
     access->rank = tensor->rank;
     int axis = 0, gathered = -1;
     for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &first, &axis, &gathered);
@@ -419,7 +415,7 @@ static TileValue *update_tile(Gpu *gpu, const GpuAccess *access, TileValue *cons
     }
     TileValue *value = gpu_join(gpu, old, registers);
     if (!first || !access->op->results[0].first_use) return value;
-    TileLayoutShape shape = gpu_shape(access->type);
+    TileLayoutShape shape = tile_layout_shape(access->type);
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(access->type->scalar));
     return gpu_move_through_shared(gpu, value, access->type->scalar, layout, &strides, layout, &strides,
                                    tile_type_lanes(access->type));

@@ -71,7 +71,7 @@ static Operand place_operand(Gpu *gpu, const TileLayoutShape *padded, TileScalar
 
 /* Rows and columns that only padding has are never written; what is computed from them is never used. */
 static TileLayoutShape padded_shape(const Dot *dot, const TileType *type, bool is_a) {
-    TileLayoutShape shape = gpu_shape(type);
+    TileLayoutShape shape = tile_layout_shape(type);
     for (unsigned a = 0; a + 2 < dot->rank; a++) shape.extent[a] = tile_layout_extent(&dot->layout, a);
     unsigned own = is_a ? dot->rank - 2 : dot->rank - 1;
     shape.extent[own] = tile_layout_extent(&dot->layout, own);
@@ -79,7 +79,7 @@ static TileLayoutShape padded_shape(const Dot *dot, const TileType *type, bool i
 }
 
 static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand) {
-    TileLayout layout = gpu_layout(gpu, old->type);
+    TileLayout layout = *old->type->layout;
     gpu->shared = operand->place;
     TileValue *value = gpu_value(gpu, old), *base = gpu_shared_address(gpu, &layout, &operand->strides);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
@@ -124,7 +124,7 @@ static TileValue *multiply(Dot *dot, TileValue *acc) {
 void gpu_lower_dot(Gpu *gpu, TileOp *op) {
     const TileValue *a = tile_op_operand(op, 0), *b = tile_op_operand(op, 1);
     const TileType *type = op->results[0].type;
-    Dot dot = {.gpu = gpu, .layout = gpu_layout(gpu, type), .rank = type->rank, .sum = type->scalar};
+    Dot dot = {.gpu = gpu, .layout = *type->layout, .rank = type->rank, .sum = type->scalar};
     dot.registers = tile_layout_registers(&dot.layout);
     dot.extent[2] = a->type->extent[type->rank - 1];
     TileLayoutShape a_shape = padded_shape(&dot, a->type, true), b_shape = padded_shape(&dot, b->type, false);

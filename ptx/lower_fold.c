@@ -87,7 +87,7 @@ static void take_all(uint8_t *taken, unsigned *left, unsigned rank, unsigned bit
 /* Each thread has so many elements along the axis that lanes and warps suffice for the rest: no register bit of the
  * axis stands above a lane's. */
 static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned axis) {
-    TileLayoutShape shape = gpu_shape(tile);
+    TileLayoutShape shape = tile_layout_shape(tile);
     while (shape.extent[axis] & (shape.extent[axis] - 1))
         shape.extent[axis] += shape.extent[axis] & -shape.extent[axis];
     TileLayoutBlocked blocked = {0};
@@ -128,7 +128,7 @@ static bool follows_in_order(const TileLayout *layout, unsigned axis, unsigned *
 }
 
 static TileLayout choose_layout(Fold *f, const TileType *tile) {
-    TileLayout own = gpu_layout(f->gpu, tile);
+    TileLayout own = *tile->layout;
     unsigned log_segments;
     f->kept = follows_in_order(&own, f->axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
     f->segments = f->kept ? 1u << log_segments : 1;
@@ -159,7 +159,7 @@ static void order_line(Fold *f, uint32_t line) {
 
 static TileValue *operand_in_order(const Fold *f, unsigned number) {
     TileValue *old = tile_op_operand(f->op, number);
-    TileLayout have = gpu_layout(f->gpu, old->type);
+    TileLayout have = *old->type->layout;
     return gpu_move(f->gpu, gpu_value(f->gpu, old), old->type->scalar, &have, &f->lines.layout);
 }
 
@@ -198,7 +198,7 @@ static void take_init(const Fold *f, Cell *init) {
         const TileValue *old = tile_op_operand(f->op, first + k);
         TileValue *value = gpu_value(gpu, old);
         if (tile_type_is_tile(old->type)) {
-            TileLayout have = gpu_layout(gpu, old->type);
+            TileLayout have = *old->type->layout;
             value = gpu_move(gpu, value, old->type->scalar, &have, &f->lines.result);
         }
         for (uint32_t line = 0; line < f->line_count; line++) init[line].values[k] = gpu_register(gpu, value, line);
@@ -358,7 +358,7 @@ static void give_results(const Fold *f) {
         for (uint32_t i = 0; i < count; i++) registers[i] = cells[i].values[k];
         TileValue *value = gpu_join(gpu, registers, count);
         if (tile_type_is_tile(type)) {
-            TileLayout want = gpu_layout(gpu, type);
+            TileLayout want = *type->layout;
             value = gpu_move(gpu, value, type->scalar, have, &want);
         }
         tile_map_set(&gpu->values, &f->op->results[k], value);

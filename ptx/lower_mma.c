@@ -39,27 +39,6 @@ static const TileType *vector_of(Gpu *gpu, TileScalar scalar, uint32_t lanes) {
 
 /* ---- where an operand is ---- */
 
-/* The op that says where in shared memory the value lies, through exchanges of the axes; NULL: it has registers. */
-static const TileOp *find_shared(const TileValue *value, bool *transposed) {
-    bool turned = false;
-    const TileOp *op = value->op;
-    for (; op && op->id == TILE_OP_PERMUTE; op = tile_op_operand(op, 0)->op)
-        turned ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
-    bool found = op && op->id == TILE_OP_SHARED_TILE;
-    *transposed = found && turned;
-    return found ? op : NULL;
-}
-
-bool gpu_stays_shared(const Gpu *gpu, const TileOp *op) {
-    bool transposed;
-    if (!gpu->dots.count || !find_shared(&op->results[0], &transposed)) return false;
-    for (const TileUse *use = op->results[0].first_use; use; use = use->next) {
-        bool multiplied = use->user->id == TILE_OP_DOT && use->index < 2;
-        if (!multiplied && (use->user->id != TILE_OP_PERMUTE || !gpu_stays_shared(gpu, use->user))) return false;
-    }
-    return true;
-}
-
 /* The rows of matrices lie along the axis across the chunks; each lane gives the address of one. */
 static TileLayout lanes_of_matrices(const Operand *operand, unsigned log_packed) {
     TileLayout layout = operand->layout;
@@ -102,7 +81,7 @@ static TileValue *clear_past_end(Gpu *gpu, const Operand *operand, TileValue *va
 
 static void take_registers(Mma *mma, Operand *operand, TileValue *old) {
     Gpu *gpu = mma->gpu;
-    TileLayout have = gpu_layout(gpu, operand->type);
+    TileLayout have = *operand->type->layout;
     TileLinear source;
     if (gpu_stays_in_warp(&have, &operand->layout, &source)) {
         operand->value = gpu_move(gpu, gpu_value(gpu, old), operand->type->scalar, &have, &operand->layout);
@@ -131,7 +110,7 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     operand->registers = operand->words * packed(operand);
     operand->count = tile_layout_registers(&operand->layout) / operand->registers;
     operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, operand->count);
-    const TileOp *shared = find_shared(old, &operand->stored_transposed);
+    const TileOp *shared = gpu_find_shared(old, &operand->stored_transposed);
     if (shared)
         take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
     else
@@ -281,7 +260,7 @@ static TileValue *multiply(Mma *mma, TileValue *acc) {
 }
 
 void gpu_lower_mma(Gpu *gpu, TileOp *op) {
-    Mma mma = {.gpu = gpu, .op = op, .layout = gpu_layout(gpu, op->results[0].type)};
+    Mma mma = {.gpu = gpu, .op = op, .layout = *op->results[0].type->layout};
     take_operand(&mma, &mma.a, 0);
     take_operand(&mma, &mma.b, 1);
     tile_map_set(&gpu->values, &op->results[0], multiply(&mma, gpu_value(gpu, tile_op_operand(op, 2))));

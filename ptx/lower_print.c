@@ -76,8 +76,7 @@ static void store_item(Print *print, const TilePrintPlace *place, const TileValu
     Gpu *gpu = print->gpu;
     int64_t bytes = WORD;
     if (tile_type_is_tile(old->type)) {
-        TileLayout layout = gpu_layout(gpu, old->type);
-        store_tile(print, place, gpu_value(gpu, old), &layout);
+        store_tile(print, place, gpu_value(gpu, old), old->type->layout);
     } else {
         tile_build_store(&gpu->b, gpu_value(gpu, old), print->at, print->first, 0);
     }

@@ -255,22 +255,18 @@ static TileValue **reduce_all(Reduction *r, Pair whole, bool wants_index) {
 }
 
 static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
-    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    const TileType *from = tile_op_operand(op, 0)->type;
     Reduction r = {.gpu = gpu,
                    .op = op,
                    .kind = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM),
                    .axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
-                   .layout = gpu_layout(gpu, from)};
+                   .layout = *from->layout};
     TileLayout slice = tile_layout_slice(&r.layout, r.axis);
     r.result = tile_layout_without_copies(&slice);
     r.registers = tile_layout_registers(&r.result);
     TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, combiner(r.kind));
     if (!registers) registers = reduce_all(&r, whole, wants_index);
     TileValue *value = gpu_join(gpu, registers, r.registers);
-    if (tile_type_is_tile(to)) {
-        TileLayout want = gpu_layout(gpu, to);
-        value = gpu_move(gpu, value, to->scalar, &r.result, &want);
-    }
     tile_map_set(&gpu->values, &op->results[0], value);
 }
 

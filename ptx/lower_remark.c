@@ -12,14 +12,13 @@ void gpu_remark_tiles(Gpu *gpu, const TileOp *op) {
     if (!gpu->context->remarks) return;
     for (unsigned i = 0; i < op->result_count; i++) {
         const TileValue *value = &op->results[i];
-        if (!tile_type_is_tile(value->type)) continue;
-        TileLayout layout = gpu_layout(gpu, value->type);
+        if (!tile_type_is_tile(value->type) || !value->type->layout) continue;
         TileRemark remark = {.kind = TILE_REMARK_LAYOUT,
                              .place = op->location,
                              .func = gpu->func->name,
                              .name = value->name ? value->name : tile_op_info(op->id)->mnemonic,
                              .scalar = value->type->scalar,
-                             .layout = layout_text(gpu, &layout)};
+                             .layout = layout_text(gpu, value->type->layout)};
         tile_list_push(gpu->arena, gpu->context->remarks, remark);
     }
 }

@@ -79,7 +79,7 @@ TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
 /* ---- whole tiles ---- */
 
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer) {
-    TileLayout layout = gpu_layout(gpu, type);
+    TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(type);
     GpuPlaces places = gpu_places(gpu, pointer, &tile, &layout, false);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
@@ -89,7 +89,7 @@ void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *p
 
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
     const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
-    TileLayout layout = gpu_layout(gpu, type);
+    TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(type);
     GpuPlaces places = gpu_places(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
     uint32_t count = tile_layout_registers(&layout);
@@ -272,7 +272,8 @@ static void copy_whole_or_parts(Copy *copy) {
 void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
     Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(type), .to = gpu_value(gpu, tile_op_operand(op, 1))};
-    TileLayout layout = gpu_copy_layout(&copy.tile.shape, tile_scalar_bytes(type->scalar), gpu->log_warps);
+    TileLayout layout = gpu_spread(&copy.tile.shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)),
+                                   0, gpu->log_warps);
     gpu_read_access(gpu, op, 2, type, &layout, &copy.access);
     for (unsigned d = 0; d < copy.access.rank; d++)
         if (copy.access.dimensions[d].axis >= 0)

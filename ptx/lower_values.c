@@ -129,139 +129,118 @@ static TileValue *like(Gpu *gpu, const TileOp *op, TileOpId id, TileValue *const
 static TileValue *lower_elementwise(Gpu *gpu, const TileOp *op) {
     TileValue *operands[3];
     const TileType *old = op->results[0].type, *type = old;
-    if (tile_type_is_tile(old)) {
-        TileLayout layout = gpu_layout(gpu, old);
-        type = gpu_type(gpu, &layout, old->scalar);
-    }
+    if (tile_type_is_tile(old)) type = gpu_type(gpu, old->layout, old->scalar);
     for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
     return like(gpu, op, (TileOpId)op->id, operands, op->operand_count, type);
 }
 
 static TileValue *lower_const(Gpu *gpu, const TileOp *op) {
-    TileLayout layout = gpu_layout(gpu, op->results[0].type);
-    const TileType *type = gpu_type(gpu, &layout, op->results[0].type->scalar);
+    const TileType *type = gpu_type(gpu, op->results[0].type->layout, op->results[0].type->scalar);
     return tile_build_bits(&gpu->b, type, tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
 }
 
 static TileValue *lower_splat(Gpu *gpu, const TileOp *op) {
-    TileLayout layout = gpu_layout(gpu, op->results[0].type);
-    const TileType *type = gpu_type(gpu, &layout, op->results[0].type->scalar);
+    const TileType *type = gpu_type(gpu, op->results[0].type->layout, op->results[0].type->scalar);
     return spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 0)), type);
 }
 
 static TileValue *lower_iota(Gpu *gpu, const TileOp *op) {
     const TileType *type = op->results[0].type;
-    TileLayout layout = gpu_layout(gpu, type);
-    TileValue *index = gpu_indices(gpu, &layout, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+    TileValue *index = gpu_indices(gpu, type->layout, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
     return type->scalar == TILE_I64 ? index : tile_build_convert(&gpu->b, index, type->scalar);
 }
 
-/* The operand in the layout of the result, less the axes that it stretches along: then each register is already there.
- */
+/* The operand has the layout of the result, less the axes that it stretches along: each register is already there. */
 static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
-    TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to);
-    for (unsigned a = 0; a < to->rank; a++) {
-        if (from->extent[a] == to->extent[a]) continue;
-        TileLayout without = tile_layout_slice(&want, a);
-        want = to->rank == 1 ? without : tile_layout_expand(&without, a);
-    }
-    TileLayout reduced = tile_layout_without_copies(&want);
-    TileValue *moved = gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, &have, &reduced);
-    /* Register r of the result has the element of which register r of `want` is a copy. */
-    TileLayout result = gpu_layout(gpu, to);
-    uint32_t count = tile_layout_registers(&result), distinct = tile_layout_registers(&reduced);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    uint32_t count = tile_layout_registers(to->layout), distinct = tile_layout_registers(from->layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r++) {
         uint32_t source = 0;
         for (uint32_t s = 0; s < distinct; s++) {
             bool same = true;
             for (unsigned a = 0; a < to->rank; a++)
-                same &= gpu_register_index(&reduced, a, s) ==
-                        (from->extent[a] == to->extent[a] ? gpu_register_index(&result, a, r) : 0);
+                same &= gpu_register_index(from->layout, a, s) ==
+                        (from->extent[a] == to->extent[a] ? gpu_register_index(to->layout, a, r) : 0);
             if (same) source = s;
         }
-        registers[r] = gpu_register(gpu, moved, source);
+        registers[r] = gpu_register(gpu, value, source);
     }
     return gpu_join(gpu, registers, count);
 }
 
-/* Axes of extent 1 come and go without cost; all other reshapes and all permutes pass through shared memory in
- * row-major order, unless the layouts happen to agree. */
+/* Where the result's layout follows from the operand's its registers are the same; else the tile passes through shared
+ * memory in row-major order. */
 static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
-    if (!tile_type_is_tile(from)) {
-        if (!tile_type_is_tile(to)) return value;
-        TileLayout layout = gpu_layout(gpu, to);
-        return spread_scalar(gpu, value, gpu_type(gpu, &layout, to->scalar));
-    }
-    TileLayout have = gpu_layout(gpu, from);
+    TileLayout same;
+    if (!tile_type_is_tile(from))
+        return tile_type_is_tile(to) ? spread_scalar(gpu, value, gpu_type(gpu, to->layout, to->scalar)) : value;
     if (!tile_type_is_tile(to)) return gpu_register(gpu, value, 0); /* one element: every thread has it */
-    TileLayout want = gpu_layout(gpu, to), same;
-    TileLayoutShape shape = gpu_shape(to), old = gpu_shape(from);
-    if (tile_layout_reshape(&have, &shape, &same)) return gpu_move(gpu, value, to->scalar, &same, &want);
+    if (tile_layout_of_result(op, from->layout, &same)) return value;
+    TileLayoutShape shape = tile_layout_shape(to), old = tile_layout_shape(from);
     GpuStrides write = gpu_row_major(&old, tile_scalar_bytes(to->scalar)),
                read = gpu_row_major(&shape, tile_scalar_bytes(to->scalar));
-    return gpu_move_through_shared(gpu, value, to->scalar, &have, &write, &want, &read, tile_type_lanes(to));
+    return gpu_move_through_shared(gpu, value, to->scalar, from->layout, &write, to->layout, &read,
+                                   tile_type_lanes(to));
 }
 
 static TileValue *lower_permute(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
-    unsigned order[TILE_MAX_TILE_RANK];
-    for (unsigned i = 0; i < axes->count; i++) order[i] = (unsigned)axes->integers[i];
-    TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to), turned = tile_layout_permute(&have, order);
-    /* Pieces are numbered in the order of the axes, which has changed. */
-    bool whole = true;
-    for (unsigned a = 0; a < from->rank; a++) whole &= have.pieces[a] == 1;
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
-    if (whole) return gpu_move(gpu, value, to->scalar, &turned, &want);
-    TileLayoutShape shape = gpu_shape(from);
+    TileLayout same;
+    if (tile_layout_of_result(op, from->layout, &same)) return value;
+    TileLayoutShape shape = tile_layout_shape(from);
     GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = {{0}, {0}, 0};
     for (unsigned i = 0; i < axes->count; i++) {
-        read.bytes[i] = write.bytes[order[i]];
-        read.extent[i] = write.extent[order[i]];
+        read.bytes[i] = write.bytes[axes->integers[i]];
+        read.extent[i] = write.extent[axes->integers[i]];
     }
-    return gpu_move_through_shared(gpu, value, to->scalar, &have, &write, &want, &read, tile_type_lanes(to));
+    return gpu_move_through_shared(gpu, value, to->scalar, from->layout, &write, to->layout, &read,
+                                   tile_type_lanes(to));
+}
+
+static TileValue *lower_convert_layout(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, from->layout, to->layout);
 }
 
 /* The whole goes to shared memory, the part comes back. */
 static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
-    TileLayout have = gpu_layout(gpu, from), want = gpu_layout(gpu, to);
-    TileLayoutShape shape = gpu_shape(from);
+    TileLayoutShape shape = tile_layout_shape(from);
     GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = write;
     for (unsigned a = 0; a < to->rank; a++) read.extent[a] = to->extent[a];
     read.offset =
         tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) * read.bytes[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)];
-    return gpu_move_through_shared(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, &have, &write, &want, &read,
-                                   tile_type_lanes(from));
+    return gpu_move_through_shared(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, from->layout, &write,
+                                   to->layout, &read, tile_type_lanes(from));
 }
 
 static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
     const TileType *to = op->results[0].type;
-    TileLayout want = gpu_layout(gpu, to);
-    TileLayoutShape shape = gpu_shape(to);
+    TileLayoutShape shape = tile_layout_shape(to);
     GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
     unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
     gpu_open_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar), GPU_VECTOR_ALIGN);
     for (unsigned i = 0; i < 2; i++) {
         TileValue *old = tile_op_operand(op, i);
-        TileLayout have = gpu_layout(gpu, old->type);
         part.extent[axis] = old->type->extent[axis];
-        gpu_write_shared(gpu, gpu_value(gpu, old), &have, &part);
+        gpu_write_shared(gpu, gpu_value(gpu, old), old->type->layout, &part);
         part.offset = part.extent[axis] * part.bytes[axis];
     }
-    return gpu_read_shared(gpu, to->scalar, &want, &whole);
+    return gpu_read_shared(gpu, to->scalar, to->layout, &whole);
 }
 
 static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
     const TileType *type = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
-    TileLayout layout = gpu_layout(gpu, type);
+    const TileLayout *layout = type->layout;
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0)), *with = gpu_value(gpu, tile_op_operand(op, 1));
-    uint32_t count = tile_layout_registers(&layout);
+    uint32_t count = tile_layout_registers(layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(gpu, value, r);
     for (unsigned i = 0; i < axes->count; i++) {
@@ -269,7 +248,7 @@ static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
         TileValue *lo = gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)),
                   *hi = gpu_value(gpu, tile_op_operand(op, 3 + 2 * i));
         for (uint32_t r = 0; r < count; r++) {
-            TileValue *inside = gpu_lies_between(gpu, &layout, axis, r, lo, hi);
+            TileValue *inside = gpu_lies_between(gpu, layout, axis, r, lo, hi);
             if (inside) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, registers[r], with);
         }
     }
@@ -293,6 +272,8 @@ bool gpu_lower_value(Gpu *gpu, TileOp *op) {
         value = lower_reshape(gpu, op);
     else if (op->id == TILE_OP_PERMUTE)
         value = lower_permute(gpu, op);
+    else if (op->id == TILE_OP_CONVERT_LAYOUT)
+        value = lower_convert_layout(gpu, op);
     else if (op->id == TILE_OP_SLICE)
         value = lower_slice(gpu, op);
     else if (op->id == TILE_OP_CAT)

@@ -7,7 +7,7 @@
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
- *                          %begin: i64, %end: i64) {
+ *                          %begin: i64, %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
@@ -26,7 +26,7 @@
  *         %8 = add %7, %n : i64
  *         %sum = for %zero, %8, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
  *           %x = load_tile %a, %7, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
- *           %y = dot %x, %x, %acc : f32[16, 16]
+ *           %y = dot %x, %x, %acc {instruction = mma} : f32[16, 16]
  *           yield %y
  *         }
  *         store_tile %c, %sum, %i, %one, %zero, %n, %7, %one, %zero, %n {access = [range, range]}
@@ -36,7 +36,7 @@
  *     }
  * After:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
- *         %begin: i64, %end: i64) {
+ *         %begin: i64, %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
@@ -87,7 +87,7 @@
  *         %40 = add %39, %n : i64
  *         %sum = for %zero, %40, %n, %none : f32[16, 16] (%k: i64, %acc: f32[16, 16]) {
  *           %x = load_tile %a, %39, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
- *           %y = dot %x, %x, %acc : f32[16, 16]
+ *           %y = dot %x, %x, %acc {instruction = mma} : f32[16, 16]
  *           yield %y
  *         }
  *         store_tile %c, %sum, %37, %one, %zero, %n, %39, %one, %zero, %n {access = [range, range]}
@@ -285,7 +285,7 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Order order = {.context = context, .func = func, .loop = find_loop(func)};
     if (!order.loop || !find_numbers(&order)) return TILE_RESULT_UNCHANGED;
-    bool multiplies = gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count != 0;
+    bool multiplies = gpu_find_dots(func, &func->body).count != 0;
     if (multiplies && is_longer_later(&order))
         build_order(&order);
     else if (!multiplies && is_written_along_rows(&order))

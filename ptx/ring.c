@@ -5,7 +5,7 @@
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias},
- *                          %c: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64) {
+ *                          %c: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
@@ -13,7 +13,7 @@
  *       %sum = for %begin, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
  *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
  *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[16, 16]
- *         %acc.2 = dot %x, %y, %acc.1 : f32[16, 16]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
  *         yield %acc.2
  *       }
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
@@ -21,7 +21,7 @@
  *     }
  * After:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2,
- *                          out> {noalias}, %begin: i64, %end: i64) {
+ *                          out> {noalias}, %begin: i64, %end: i64) threads = 64 {
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
@@ -102,7 +102,7 @@
  *         %50 = ptr_add %1, %49 : ptr<shared>
  *         %x = shared_tile %47 : f16[16, 16]
  *         %y = shared_tile %50 : f16[16, 16]
- *         %acc.2 = dot %x, %y, %acc.1 : f32[16, 16]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
  *         yield %acc.2, %32
  *       }
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
@@ -141,8 +141,8 @@ static bool follows_index(const TileValue *value, const TileOp *loop) {
     return true;
 }
 
-static bool can_run_ahead(const TilePtxTarget *target, const TileOp *load, const TileOp *loop) {
-    if (!gpu_load_is_copied(target, load) || tile_memory_is_written(loop, tile_op_operand(load, 0))) return false;
+static bool can_run_ahead(const TileOp *load, const TileOp *loop) {
+    if (!gpu_load_is_copied(load) || tile_memory_is_written(loop, tile_op_operand(load, 0))) return false;
     for (unsigned i = 1; i < load->operand_count; i++)
         if (!follows_index(tile_op_operand(load, i), loop)) return false;
     return true;
@@ -155,12 +155,12 @@ static int64_t stage_bytes(const Ring *ring) {
 }
 
 /* Shared memory of the function that is spoken for: buffers, and tiles of loads that will have one. */
-static int64_t taken_bytes(const TilePtxTarget *target, const TileBlock *block) {
+static int64_t taken_bytes(const TileBlock *block) {
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_BUFFER) bytes += tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-        if (gpu_load_is_copied(target, op)) bytes += gpu_load_bytes(op);
-        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(target, &op->regions[i]);
+        if (gpu_load_is_copied(op)) bytes += gpu_load_bytes(op);
+        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(&op->regions[i]);
     }
     return bytes;
 }
@@ -168,9 +168,8 @@ static int64_t taken_bytes(const TilePtxTarget *target, const TileBlock *block) 
 /* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
 static int64_t choose_stages(const Ring *ring) {
     const TilePtxTarget *target = tile_ptx_target_of(ring->context->target);
-    GpuDots dots = gpu_find_dots(target, ring->func, &ring->func->body);
-    int64_t threads = TILE_WARP_THREADS << (dots.log_warps_m + dots.log_warps_n), stage = stage_bytes(ring),
-            other = taken_bytes(target, &ring->func->body) - stage, limit = target->shared_block_bytes;
+    int64_t threads = ring->func->threads, stage = stage_bytes(ring), other = taken_bytes(&ring->func->body) - stage,
+            limit = target->shared_block_bytes;
     if (limit < other + LEAST_STAGES * stage || ring->func->stages == 1) return 0;
     int64_t most = (limit - other) / stage, wanted = ring->func->stages;
     if (wanted) return wanted < most ? wanted : most;
@@ -182,8 +181,7 @@ static int64_t choose_stages(const Ring *ring) {
 static bool find_loads(Ring *ring) {
     if (!tile_value_integer(tile_op_operand(ring->loop, 2), &ring->step) || ring->step > LARGEST_STEP) return false;
     for (TileOp *op = ring->loop->regions[0].first; op; op = op->next) {
-        const TilePtxTarget *target = tile_ptx_target_of(ring->context->target);
-        if (ring->count == MOST_LOADS || !can_run_ahead(target, op, ring->loop)) continue;
+        if (ring->count == MOST_LOADS || !can_run_ahead(op, ring->loop)) continue;
         ring->bytes[ring->count] = gpu_load_bytes(op);
         ring->loads[ring->count++] = op;
     }
@@ -307,8 +305,7 @@ static bool walk(TilePassContext *context, TileFunc *func, TileBlock *block, con
 
 TileResult tile_pass_gpu_pipeline(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
-    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(tile_ptx_target_of(context->target), func, &func->body).count)
-        return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
     bool changed = walk(context, func, &func->body, &error);
     if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-pipeline: %s", error);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

@@ -6,7 +6,7 @@
 #ifndef TILE_PTX_SWIZZLE_H
 #define TILE_PTX_SWIZZLE_H
 
-#include "ptx/layout.h"
+#include "lang/layout.h"
 
 /* From the bits of an element's offset in shared memory to the bits of its place in one piece of the tile. Invertible;
  * pieces follow one another. */

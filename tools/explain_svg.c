@@ -2,7 +2,7 @@
  * and its bank where the tile lies row after row in shared memory. */
 #include <string.h>
 
-#include "ptx/layout.h"
+#include "lang/layout.h"
 #include "tools/explain.h"
 
 enum {

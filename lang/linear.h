@@ -1,10 +1,10 @@
 /* Linear maps over F2: bits in, bits out, addition being exclusive or. They say where the elements of a tile lie, on
- * registers, lanes, warps and in shared memory; layouts (ptx/layout.h) are such maps with names for their bits.
+ * registers, lanes, warps and in shared memory; layouts (lang/layout.h) are such maps with names for their bits.
  *
  * Source of the idea: "Linear Layouts: Robust Code Generation of Efficient Tensor Computation Using F2" (Zhou et al.,
  * 2025). All functions are pure. */
-#ifndef TILE_PTX_LINEAR_H
-#define TILE_PTX_LINEAR_H
+#ifndef TILE_LANG_LINEAR_H
+#define TILE_LANG_LINEAR_H
 
 #include <stdbool.h>
 #include <stdint.h>

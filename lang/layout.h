@@ -7,12 +7,12 @@
  * each piece of each axis has registers of its own, those of the last axis running fastest above the register bits.
  *
  * Every function is pure and safe from any thread. Source: Zhou et al., "Linear Layouts", 2025, sections 4 and 5. */
-#ifndef TILE_PTX_LAYOUT_H
-#define TILE_PTX_LAYOUT_H
+#ifndef TILE_LANG_LAYOUT_H
+#define TILE_LANG_LAYOUT_H
 
 #include "base/string.h"
+#include "lang/linear.h"
 #include "lang/types.h"
-#include "ptx/linear.h"
 
 enum { TILE_LANE_BITS = 5, TILE_LANES = 32 };
 

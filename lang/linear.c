@@ -1,4 +1,4 @@
-#include "ptx/linear.h"
+#include "lang/linear.h"
 
 #include <string.h>
 

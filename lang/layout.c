@@ -1,4 +1,4 @@
-#include "ptx/layout.h"
+#include "lang/layout.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -338,7 +338,7 @@ void tile_layout_print(TileText *text, const TileLayout *layout) {
 }
 
 static void skip_blanks(const char **at) {
-    while (**at == ' ') (*at)++;
+    while (**at == ' ' || **at == '\t' || **at == '\n' || **at == '\r') (*at)++;
 }
 
 /* At most nine digits: every number of a layout is below 2^30. */

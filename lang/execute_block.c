@@ -31,6 +31,7 @@ typedef struct Block {
     uint32_t waiting; /* threads at a barrier */
     uint32_t *lanes;  /* for each warp: threads at an op that its lanes do together */
     ExecRaces *races;
+    ExecMbarriers *mbarriers; /* NULL: the function has none */
     Schedule schedule;
 } Block;
 
@@ -107,7 +108,9 @@ static bool arrive(Block *block, uint32_t thread) {
 
 /* ---- the scheduler ---- */
 
-static bool can_run(const TileExecutor *e) { return e->state == TILE_EXECUTION_PAUSED && !e->meeting; }
+static bool can_run(const TileExecutor *e) {
+    return e->state == TILE_EXECUTION_PAUSED && (!e->meeting || (e->awaited && tile_exec_may_go_on(e)));
+}
 
 static uint64_t random_below(Block *block, uint64_t end) { return tile_exec_random(block->host) % end; }
 
@@ -139,11 +142,16 @@ static uint32_t choose(Block *block, uint64_t *steps) {
     return find_thread(block, (uint32_t)random_below(block, block->count), 1);
 }
 
-/* Threads that wait at the same op, or have all ended, as ranges. */
-static void print_group(const Block *block, const ExecInstruction *at, TileText *text) {
+/* Do both wait for the same, or have they both ended? */
+static bool wait_alike(const TileExecutor *a, const TileExecutor *b) {
+    return a->meeting == b->meeting && a->awaited == b->awaited && a->parity == b->parity;
+}
+
+/* Threads that wait as this one does, or have all ended, as ranges. */
+static void print_group(const Block *block, const TileExecutor *e, TileText *text) {
     const char *separator = text->length ? "; " : "";
     for (uint32_t i = 0, end; i < block->count; i = end) {
-        for (end = i; end < block->count && block->threads[end].meeting == at; end++) continue;
+        for (end = i; end < block->count && wait_alike(&block->threads[end], e); end++) continue;
         if (end == i) {
             end++;
             continue;
@@ -151,10 +159,26 @@ static void print_group(const Block *block, const ExecInstruction *at, TileText 
         tile_text_format(text, end - i > 1 ? "%s%u .. %u" : "%s%u", separator, i, end - 1);
         separator = ", ";
     }
-    tile_text_add(text, at ? " at `" : " at the end");
-    if (!at) return;
-    tile_exec_print_op(block->host, at->op, text);
+    tile_text_add(text, e->meeting ? " at `" : " at the end");
+    if (!e->meeting) return;
+    tile_exec_print_op(block->host, e->meeting->op, text);
     tile_text_add(text, "`");
+    if (e->awaited) tile_exec_print_lacking(e, text);
+}
+
+static const char *what_lacks(const TileExecutor *e) {
+    if (e->awaited) return "nobody completes the phase";
+    return e->meeting->op->id == TILE_OP_BARRIER ? "not all threads of the block come here"
+                                                 : "not all lanes of the warp come here";
+}
+
+/* All threads have ended. */
+static bool end_copies(Block *block) {
+    const ExecInstruction *in;
+    TileExecutor *e = tile_exec_bulk_thread(block->mbarriers, &in);
+    if (!e) return true;
+    tile_exec_fault(e, in, "the block ends while the copy is under way");
+    return take_over(block->host, e);
 }
 
 /* No thread can run: all have ended, or some wait for what does not come. */
@@ -162,32 +186,51 @@ static bool end_block(Block *block) {
     uint32_t waits = 0;
     TileText groups = {.arena = block->host->arena};
     while (waits < block->count && !block->threads[waits].meeting) waits++;
-    if (waits == block->count) return true;
+    if (waits == block->count) return end_copies(block);
     TileExecutor *e = &block->threads[waits];
     for (uint32_t i = 0; i < block->count; i++) {
         uint32_t first = 0;
-        while (block->threads[first].meeting != block->threads[i].meeting) first++;
-        if (first == i) print_group(block, block->threads[i].meeting, &groups);
+        while (!wait_alike(&block->threads[first], &block->threads[i])) first++;
+        if (first == i) print_group(block, &block->threads[i], &groups);
     }
-    const char *what = e->meeting->op->id == TILE_OP_BARRIER ? "threads of the block" : "lanes of the warp";
-    tile_exec_fault(e, e->meeting, "a deadlock: not all %s come here; threads of block %lld: %s", what,
-                    (long long)block->number, tile_text_get(&groups));
+    tile_exec_fault(e, e->meeting, "a deadlock: %s; threads of block %lld: %s", what_lacks(e), (long long)block->number,
+                    tile_text_get(&groups));
     return take_over(block->host, e);
 }
 
+static bool land_bulk(Block *block) {
+    TileExecutor *failed;
+    return tile_exec_land_bulk(block->host, block->mbarriers, &failed) || take_over(block->host, failed);
+}
+
+/* Does somebody wait for what may come with a copy that is under way? */
+static bool waits_for_copies(const Block *block) {
+    const ExecInstruction *in;
+    bool waits = false;
+    for (uint32_t i = 0; i < block->count && block->mbarriers; i++) waits |= block->threads[i].awaited != 0;
+    return waits && tile_exec_bulk_thread(block->mbarriers, &in);
+}
+
 static bool run_threads(Block *block) {
-    uint64_t steps;
-    for (uint32_t thread; (thread = choose(block, &steps)) < block->count;) {
+    for (;;) {
+        uint64_t steps;
+        uint32_t thread = choose(block, &steps);
+        if (thread == block->count) {
+            if (!waits_for_copies(block)) return end_block(block);
+            if (!land_bulk(block)) return false;
+            continue;
+        }
         TileExecutor *e = &block->threads[thread];
         uint64_t before = e->steps;
+        if (e->awaited) tile_exec_go_on(e);
         tile_exec_run(e, before + steps);
         block->host->steps += e->steps - before;
         if (block->host->options.seed) tile_exec_land_some(block->host, e);
         if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
-        if (e->meeting && !arrive(block, thread)) return false;
+        if (e->meeting && !e->awaited && !arrive(block, thread)) return false;
         if (!block->host->options.seed) block->schedule.thread = thread;
+        if (block->mbarriers && block->host->options.seed && !random_below(block, 4) && !land_bulk(block)) return false;
     }
-    return end_block(block);
 }
 
 /* ---- one block ---- */
@@ -202,7 +245,8 @@ static bool create_thread(Block *block, uint32_t number) {
                         .thread = number,
                         .records = host->records,
                         .thread_count = block->count,
-                        .block_count = block->blocks};
+                        .block_count = block->blocks,
+                        .mbarriers = block->mbarriers};
     e->objects = malloc(host->object_count * sizeof *e->objects);
     if (!e->objects) return tile_exec_out_of_memory(host);
     e->object_count = e->object_capacity = host->object_count;
@@ -229,6 +273,7 @@ static bool start_thread(Block *block, uint32_t number) {
     e->message = (TileText){.arena = e->arena};
     e->block = block->number;
     e->meeting = NULL;
+    e->awaited = e->parity = 0;
     tile_exec_forget_copies(e);
     tile_exec_reset(e->root);
     const ExecProgram *program = e->root->program;
@@ -257,6 +302,7 @@ static bool run_block(Block *block, int64_t number) {
     const ExecObject *shared = &block->host->objects[block->shared];
     block->number = number;
     block->waiting = 0;
+    tile_exec_forget_mbarriers(block->mbarriers);
     memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
     if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);
     if (shared->poison) memset(shared->poison, 1, (size_t)shared->size);
@@ -292,11 +338,13 @@ static bool run_blocks(Block *block) {
     if (!tile_exec_allocate(host, func->scratch_bytes, 1024, true, &block->shared) || !choose_order(block, &order))
         return false;
     block->races = tile_exec_watch(host);
-    bool going = block->races && tile_exec_open_records(host, block->phase->program->func);
+    bool going = block->races && tile_exec_create_mbarriers(host, func, block->races, &block->mbarriers) &&
+                 tile_exec_open_records(host, block->phase->program->func);
     for (uint32_t i = 0; i < block->count && going; i++) going = create_thread(block, i);
     for (int64_t i = 0; i < block->blocks && going; i++) going = run_block(block, order ? order[i] : i);
     for (uint32_t i = 0; i < block->count; i++) destroy_thread(&block->threads[i]);
     tile_exec_unwatch(host, block->races);
+    tile_exec_free_mbarriers(block->mbarriers);
     free(order);
     return tile_exec_close_records(host, going);
 }

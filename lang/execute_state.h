@@ -10,6 +10,7 @@
  *   execute_block.c    phases of GPUs: blocks of threads, and their scheduler
  *   execute_warp.c     what the lanes of a warp do together: exchanges, matrices
  *   execute_copy.c     copies to shared memory that go on beside the threads
+ *   execute_mbarrier.c mbarriers, and bulk copies that they count
  *   execute_race.c     accesses of several threads to the same memory
  *   execute_records.c  what blocks of threads print, and their assertions
  *
@@ -27,6 +28,7 @@ typedef struct ExecShadow ExecShadow;
 typedef struct ExecRaces ExecRaces;
 typedef struct ExecCopies ExecCopies;
 typedef struct ExecRecords ExecRecords;
+typedef struct ExecMbarriers ExecMbarriers;
 
 /* False: the executor stops, for the reason noted in it. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
@@ -136,6 +138,8 @@ struct TileExecutor {
     const ExecInstruction *meeting; /* what the thread waits at for others; NULL: it can go on */
     ExecCopies *copies;             /* that it has begun; NULL: none */
     ExecRecords *records;           /* of all threads of a phase; NULL: it has nothing to say */
+    ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
+    uint32_t awaited, parity;       /* `meeting` is a wait: number of the mbarrier, from 1 on; 0: it is none */
 };
 
 /* ---- registers ---- */
@@ -243,11 +247,46 @@ void tile_exec_land_some(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
 
+/* ---- execute_mbarrier.c ---- */
+
+enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2048 };
+
+/* Where the functions of the module have any: NULL in `mbarriers` if not. False, and the executor stops, where there is
+ * no memory. */
+bool tile_exec_create_mbarriers(TileExecutor *host, const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers);
+void tile_exec_free_mbarriers(ExecMbarriers *mbarriers);
+/* A block begins, with none. */
+void tile_exec_forget_mbarriers(ExecMbarriers *mbarriers);
+/* Has the phase completed that the thread waits for? Then it may go on. */
+bool tile_exec_may_go_on(const TileExecutor *e);
+void tile_exec_go_on(TileExecutor *e);
+/* What the phase that the thread waits for still lacks. */
+void tile_exec_print_lacking(const TileExecutor *e, TileText *text);
+/* The thread of a bulk copy that has not landed; NULL: there is none. */
+TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecInstruction **in);
+/* One of the copies lands, if there is any. False: its thread has failed. */
+bool tile_exec_land_bulk(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
+
 /* ---- execute_race.c ---- */
+
+/* What somebody knows of all threads and mbarriers in an era: up to which of its own times. */
+typedef struct ExecClock {
+    uint32_t era;
+    uint32_t *times;
+} ExecClock;
 
 /* From now on all objects are shared by threads; NULL, and the executor stops, where there is no memory. */
 ExecRaces *tile_exec_watch(TileExecutor *e);
 void tile_exec_unwatch(TileExecutor *e, ExecRaces *races);
+/* Mbarriers, of which there are those that fit into so many bytes, order threads too. */
+bool tile_exec_keep_clocks(TileExecutor *e, ExecRaces *races, uint32_t threads, uint64_t bytes);
+bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock);
+/* What the thread knows, and has done so far, is in the clock too; false, and it stops, where its time is up. */
+bool tile_exec_publish(TileExecutor *e, const ExecInstruction *in, const ExecRaces *races, ExecClock *clock);
+/* The thread knows what is in the clock. */
+void tile_exec_learn(const ExecRaces *races, uint32_t thread, const ExecClock *clock);
+/* The clock has what bulk copies did up to this phase of the mbarrier. */
+void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t mbarrier, uint32_t phase);
 /* A block begins, with shared memory that nobody has touched. */
 bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared);
 /* The block's threads have all come to a barrier. */
@@ -256,6 +295,13 @@ void tile_exec_next_era(ExecRaces *races);
  * of them is not ordered with this one. */
 bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                      bool write);
+
+/* The thread uses an mbarrier there. */
+bool tile_exec_share_mbarrier(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset);
+/* Of the thread's bulk copy, whose accesses there are ordered with nobody's yet: whoever knows of the phase of the
+ * mbarrier knows them. */
+void tile_exec_share_landed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
+                            int64_t bytes, uint32_t mbarrier, uint32_t phase);
 
 uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
 /* A copy that the thread began to write there in the given era has arrived, which it now knows: nobody may have

@@ -56,6 +56,34 @@ const char *tile_rule_copy_wait(const TileRule *r) {
     return tile_op_integer(r->op, TILE_ATTRIBUTE_PENDING, -1) >= 0 ? NULL : "pending is negative";
 }
 
+/* ---- mbarriers ---- */
+
+/* What an mbarrier can count to, of arrivals as of bytes. */
+enum { MOST_COUNTED = (1 << 20) - 1 };
+
+const char *tile_rule_mbarrier(const TileRule *r) {
+    int64_t count = tile_op_integer(r->op, TILE_ATTRIBUTE_ARRIVALS, 1),
+            bytes = tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0);
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
+    if (count < 1 || count > MOST_COUNTED) return "count is not 1 .. 1048575";
+    return bytes < 0 || bytes > MOST_COUNTED ? "bytes is not 0 .. 1048575" : NULL;
+}
+
+static bool is_word(const TileType *type) { return tile_type_is_scalar(type) && type->scalar == TILE_I32; }
+
+const char *tile_rule_mbarrier_wait(const TileRule *r) {
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "an mbarrier lies in shared memory";
+    return is_word(tile_rule_operand(r, 1)) ? NULL : "the parity is not i32";
+}
+
+const char *tile_rule_copy_bulk(const TileRule *r) {
+    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ||
+        !points_to(tile_rule_operand(r, 1), TILE_SPACE_GLOBAL))
+        return "copies from global to shared memory";
+    if (!is_word(tile_rule_operand(r, 2))) return "the number of bytes is not i32";
+    return points_to(tile_rule_operand(r, 3), TILE_SPACE_SHARED) ? NULL : "an mbarrier lies in shared memory";
+}
+
 /* ---- matrices ---- */
 
 /* Bits that a lane has of a fragment. */

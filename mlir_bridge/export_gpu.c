@@ -132,6 +132,67 @@ void export_copy_wait(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, "llvm.nvvm.cp.async.wait.group", no_type(), VALUES(pending));
 }
 
+/* ---- mbarriers ---- */
+
+/* What no target but those with bulk copies has. */
+static bool need_bulk(Exporter *exporter, const TileOp *op, const char *what) {
+    if (exporter->target->has_tma) return true;
+    export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
+                exporter->target->name, what);
+    return false;
+}
+
+void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
+    SharedPlace place = shared_place(exporter, op);
+    char text[80];
+    snprintf(text, sizeof text, "mbarrier.init.shared.b64 [$0+%" PRId64 "], %d;", place.more,
+             (int)tile_op_integer(op, TILE_ATTRIBUTE_ARRIVALS, 1));
+    build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
+}
+
+/* What the arrival returns is not asked for. */
+void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
+    int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+    if (bytes && !need_bulk(exporter, op, "arrivals that speak of bytes")) return;
+    SharedPlace place = shared_place(exporter, op);
+    char text[128];
+    if (bytes)
+        snprintf(text, sizeof text,
+                 "{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [$0+%" PRId64 "], %d; }", place.more,
+                 (int)bytes);
+    else
+        snprintf(text, sizeof text, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [$0+%" PRId64 "]; }",
+                 place.more);
+    build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
+}
+
+/* The instruction that may suspend the thread came with the bulk copies. */
+void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
+    SharedPlace place = shared_place(exporter, op);
+    char text[160];
+    snprintf(text, sizeof text,
+             "{ .reg .pred done; again: mbarrier.%s_wait.parity.shared.b64 done, [$0+%" PRId64
+             "], $1; @!done bra again; }",
+             exporter->target->has_tma ? "try" : "test", place.more);
+    MlirValue operands[] = {place.address, operand_of(exporter, op, 1)};
+    build_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
+}
+
+/* Copies are of another proxy than loads and stores, which the fence puts in order before them: those of this thread,
+ * and those of others that a barrier or an mbarrier has ordered before this place. */
+void export_copy_bulk(Exporter *exporter, const TileOp *op) {
+    if (!need_bulk(exporter, op, "bulk copies")) return;
+    SharedPlace to = shared_place(exporter, op);
+    char text[192];
+    snprintf(text, sizeof text,
+             "fence.proxy.async; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0+%" PRId64
+             "], [$1], $2, [$3];",
+             to.more);
+    MlirValue operands[] = {to.address, operand_of(exporter, op, 1), operand_of(exporter, op, 2),
+                            operand_of(exporter, op, 3)};
+    build_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);
+}
+
 /* ---- matrices ---- */
 
 enum { WORD_BITS = 32, MOST_WORDS = 4 };

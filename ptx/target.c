@@ -29,7 +29,7 @@ static const TilePtxTarget targets[] = {
     {GPU("sm_89", 84, "+ptx84"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
      .blocks_core = 24, .has_fp8_mma = true},
     {GPU("sm_90a", 87, "+ptx87"), .shared_block_bytes = 227 * KIB, .shared_core_bytes = 228 * KIB, .threads_core = 2048,
-     .blocks_core = 32, .has_fp8_mma = true, .has_clusters = true, .has_tma = true, .has_wgmma = true,
+     .blocks_core = 32, .target.has_tma = true, .has_fp8_mma = true, .has_clusters = true, .has_wgmma = true,
      .has_setmaxnreg = true},
 };
 

@@ -16,7 +16,6 @@ typedef struct TilePtxTarget {
     uint32_t threads_core, blocks_core, threads_block;
     bool has_fp8_mma;    /* mma on f8 operands */
     bool has_clusters;   /* thread block clusters and distributed shared memory */
-    bool has_tma;        /* bulk copies by tensor maps, counted by mbarriers */
     bool has_wgmma;      /* warpgroup matrix multiplication */
     bool has_setmaxnreg; /* registers moved between warps */
 } TilePtxTarget;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes each barrier, wait for copies and end of a group of copies out of kernels as GPUs run them, and expects the
+# Takes each barrier, wait for copies, end of a group of copies, and arrival and wait at an mbarrier out of kernels as GPUs run them, and expects the
 # emulator to report it, but where tests/gpu/unneeded_barriers.txt says why it need not: all kernels of
 # tests/gpu/barriers.tsv (two minutes on a core with a release build); no other kernel of the standard library may have
 # any. With COUNT the first so many of them, and those whose files were changed since the last commit but one.
@@ -35,7 +35,7 @@ try_other() {
         { echo "FAIL $2 does not compile"; return 1; }
     # shellcheck disable=SC2046
     "$1/bin/tilec" emit machine "$2" $(instance "${2%:*}" "${2#*:}" f32) --target=sm_80 |
-        grep -qE '^ *(barrier|copy_wait|copy_commit)\b' || return 0
+        grep -qE '^ *(barrier|copy_wait|copy_commit|mbarrier_arrive|mbarrier_wait)\b' || return 0
     echo "FAIL $2 has barriers and no row in tests/gpu/barriers.tsv"
     return 1
 }

@@ -1,6 +1,6 @@
 /* Does the emulator notice a barrier that is missing? Reads a module whose functions are in machine form, takes out
- * each of its barriers in turn, and runs the kernel under several schedules: each time one of them has to end in a
- * fault.
+ * each of its barriers, and what else orders threads, in turn, and runs the kernel under several schedules: each time
+ * one of them has to end in a fault.
  *
  *     tile_barrier_tests MODULE.tir RUN NAME REVIEWED
  *
@@ -35,7 +35,8 @@ static void say(Trial *trial, const char *what, unsigned barrier, const char *de
 /* ---- barriers ---- */
 
 static bool is_barrier(const TileOp *op) {
-    return op->id == TILE_OP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT;
+    return op->id == TILE_OP_BARRIER || op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT ||
+           op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT;
 }
 
 static TileOp *find_in(TileBlock *block, unsigned *left) {

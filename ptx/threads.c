@@ -30,7 +30,7 @@ enum {
     LEAST_LOG_ELEMENTS = 4,
     MOST_LOG_ELEMENTS = 5,
     MOST_LOG_WARPS = 5,
-    LOG_ROW_OF_A_WARP = 10,
+    ROW_OF_A_WARP = 1024,
     MOST_MULTIPLIED = 160 /* of a thread */
 };
 
@@ -47,7 +47,7 @@ static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey
     if (func->warps) return gpu_floor_log2(func->warps);
     unsigned log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes),
              log = gpu_floor_log2(tile_type_lanes(survey->largest));
-    if (survey->reduces_rows && log <= LOG_ROW_OF_A_WARP) return 0;
+    if (survey->reduces_rows && tile_type_lanes(survey->largest) <= ROW_OF_A_WARP) return 0;
     unsigned elements = gpu_least(log_vector + LOG_ACCESSES_OF_A_THREAD, MOST_LOG_ELEMENTS);
     if (elements < LEAST_LOG_ELEMENTS) elements = LEAST_LOG_ELEMENTS;
     unsigned of_a_warp = TILE_LANE_BITS + elements,

@@ -16,9 +16,10 @@ static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 const TilePassTable *tile_cpu_passes(void) { return &table; }
 
 /* Shared passes stand between the steps where they pay: what one step leaves behind is removed once, before the
- * next has to look at it. Loads are not filled (masks) and loops not split: nests are trimmed to what is valid, so that
- * only the last vector of a row has a mask, whatever tile it is in, and nothing is compiled twice. */
-static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
+ * next has to look at it. Loads are not filled (masks) and loops only split where tiles are reshaped: other nests are
+ * trimmed to what is valid, so that only the last vector of a row has a mask, whatever tile it is in, and nothing is
+ * compiled twice. */
+static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,licm,split-loops,canonicalise,cse,dce,"
                                      "cpu-programs,canonicalise,cse,dce,"
                                      "cpu-nest,cse,licm,dce,"
                                      "cpu-vectorise,cpu-dot,cpu-math,cpu-atomic,"

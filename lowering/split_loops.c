@@ -51,8 +51,9 @@
  *       }
  *       return
  *     }
- * Needs: canonical form. Runs on innermost loops of moderate size, and where settings.split_loops asks for it; on
- * CPUs not on loops with a dot, whose whole k loop becomes one micro-kernel.
+ * Needs: canonical form. Runs on innermost loops of moderate size, where settings.split_loops asks for it and, on CPUs,
+ * where tiles are reshaped: a loop nest asks at its rim whether lanes exist, but not of lanes that have been moved to
+ * other axes. On CPUs not on loops with a dot, whose whole k loop becomes one micro-kernel.
  * Keeps: the order of all trips. Cost: up to three copies of a loop's body. */
 #include "lang/build.h"
 #include "lowering/memory.h"
@@ -78,6 +79,7 @@ typedef struct Split {
     unsigned ops, upper_count, lower_count;
     Bound upper[MAX_BOUNDS], lower[MAX_BOUNDS];
     bool unfit;
+    bool wanted; /* ranges that a mask of a loop nest does not serve, or the settings ask for it */
 } Split;
 
 /* Is the value rest - i, rest being made of what is known in front of the loop? */
@@ -150,6 +152,18 @@ static void note_bounds(Split *split, TileValue *lo, TileValue *hi, int64_t lane
     if (!tile_value_outside(hi, split->loop)) note_upper(split, hi, lanes);
 }
 
+/* Has the result other axes than the operand, but for those of one element? */
+static bool has_other_axes(const TileOp *reshape) {
+    const TileType *from = tile_op_operand(reshape, 0)->type, *to = reshape->results[0].type;
+    unsigned i = 0, k = 0;
+    for (;;) {
+        while (i < from->rank && from->extent[i] == 1) i++;
+        while (k < to->rank && to->extent[k] == 1) k++;
+        if (i == from->rank || k == to->rank) return i != from->rank || k != to->rank;
+        if (from->extent[i++] != to->extent[k++]) return true;
+    }
+}
+
 static void examine(TileOp *op, void *state) {
     Split *split = state;
     TileValue *lo, *hi;
@@ -157,6 +171,7 @@ static void examine(TileOp *op, void *state) {
     if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) split->unfit = true;
     bool is_cpu = !split->context->target || split->context->target->kind == TILE_TARGET_CPU;
     if (op->id == TILE_OP_DOT && is_cpu) split->unfit = true;
+    if (op->id == TILE_OP_RESHAPE && is_cpu && has_other_axes(op)) split->wanted = true;
     if (tile_op_get(op, TILE_ATTRIBUTE_ACCESS)) {
         const TileType *type = op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type : op->results[0].type;
         for (unsigned axis = 0; axis < type->rank; axis++)
@@ -299,12 +314,14 @@ static void split_loop(Split *split) {
 
 static bool consider(TilePassContext *context, TileOp *loop) {
     Split split = {.context = context,
+                   .wanted = context->settings.split_loops,
                    .loop = loop,
                    .index = loop->regions[0].arguments[0],
                    .builder = tile_builder_before(context->module, loop)};
     if (!tile_value_integer(tile_op_operand(loop, 2), &split.step) || split.step < 1) return false;
     tile_block_walk(&loop->regions[0], examine, &split);
-    if (split.unfit || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0) return false;
+    if (split.unfit || !split.wanted || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0)
+        return false;
     split_loop(&split);
     return true;
 }
@@ -320,6 +337,5 @@ static bool walk(TilePassContext *context, TileBlock *block) {
 }
 
 TileResult tile_pass_split_loops(TilePassContext *context, TileFunc *func) {
-    if (!context->settings.split_loops) return TILE_RESULT_UNCHANGED;
     return walk(context, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -234,6 +234,7 @@ static tile_status generate(void *state) {
     Emission *emission = state;
     emission->context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(emission->context, take_diagnostic, emission);
+    tile_skip_strength_reduction(emission->context);
     tile_status status = run_emission(emission);
     if (emission->module) LLVMDisposeModule(emission->module);
     LLVMContextDispose(emission->context);

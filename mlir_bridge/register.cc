@@ -1,9 +1,12 @@
 // What MLIR and LLVM offer in C++ only: translations to LLVM IR one by one (the C API has only all of them, which
-// would keep every dialect in a static link), and asking whether a CPU or a feature has a name that LLVM knows.
+// would keep every dialect in a static link), asking whether a CPU or a feature has a name that LLVM knows, and leaving
+// out a pass of a back end.
 #include "mlir_bridge/register.h"
 
 #include <memory>
 
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/TargetParser/Triple.h"
@@ -34,4 +37,18 @@ extern "C" bool tile_target_names_known(const char *triple, const char *cpu, con
     for (llvm::StringRef word : list)
         if (!(word.consume_front("+") || word.consume_front("-")) || !knows_feature(*info, word)) return false;
     return true;
+}
+
+namespace {
+struct WithoutStrengthReduction final : llvm::OptPassGate {
+    bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override {
+        return pass != "slsr"; // straight-line strength reduction, which NVPTX and AMDGPU run
+    }
+    bool isEnabled() const override { return true; }
+};
+} // namespace
+
+extern "C" void tile_skip_strength_reduction(LLVMContextRef context) {
+    static WithoutStrengthReduction gate; // without state
+    llvm::unwrap(context)->setOptPassGate(gate);
 }

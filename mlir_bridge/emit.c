@@ -184,6 +184,18 @@ static tile_status run_making(Emission *emission) {
     return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
 }
 
+/* From here on strength reduction takes a third and more of the time that it takes to compile. Products and attention
+ * are such functions, and run as fast without it; cross_entropy, which is not, would take 315 us for 263. */
+enum { MANY_INSTRUCTIONS = 2000 };
+
+static unsigned count_instructions(LLVMModuleRef module) {
+    unsigned count = 0;
+    for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef op = LLVMGetFirstInstruction(block); op; op = LLVMGetNextInstruction(op)) count++;
+    return count;
+}
+
 static tile_status run_emission(Emission *emission) {
     if (emission->make) return run_making(emission);
     TileBridgeTimes *times = &emission->bridge->times;
@@ -199,6 +211,7 @@ static tile_status run_emission(Emission *emission) {
     if (!run_llvm_passes(emission, pipeline)) return TILE_BACKEND;
     if (emission->bridge->unrolls && !run_llvm_passes(emission, unrolling)) return TILE_BACKEND;
     bridge_harden_masks(emission->bridge, emission->module);
+    if (count_instructions(emission->module) > MANY_INSTRUCTIONS) tile_skip_strength_reduction(emission->context);
     double optimised = bridge_milliseconds();
     times->optimise = optimised - translated;
     tile_status status = write_code(emission);
@@ -234,7 +247,6 @@ static tile_status generate(void *state) {
     Emission *emission = state;
     emission->context = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(emission->context, take_diagnostic, emission);
-    tile_skip_strength_reduction(emission->context);
     tile_status status = run_emission(emission);
     if (emission->module) LLVMDisposeModule(emission->module);
     LLVMContextDispose(emission->context);

@@ -15,8 +15,7 @@ void tile_register_translations(MlirDialectRegistry registry);
 /* Does LLVM know the triple, the CPU and each feature ("+a,-b")? A name that it does not know would make it print
  * a warning or end the process. The targets must be initialised. */
 bool tile_target_names_known(const char *triple, const char *cpu, const char *features);
-/* Has the NVPTX back end leave out "straight line strength reduction", which took a third of the time that a product took
- * to compile: address arithmetic is in the shape that it makes already. */
+/* Has the NVPTX back end leave out "straight-line strength reduction", whose time grows faster than a function does. */
 void tile_skip_strength_reduction(LLVMContextRef context);
 
 #ifdef __cplusplus

@@ -128,7 +128,6 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     }
     variant->compile_ns = tile_clock_ns() - begin;
     atomic_fetch_add(&kernel->compile_ns, variant->compile_ns);
-    atomic_fetch_add(&kernel->compiled, status == TILE_OK);
     if (status == TILE_OK) learn_questions(kernel, code);
     if (status == TILE_OK) tile_replay_prepare(kernel);
     pthread_mutex_lock(&kernel->mutex);
@@ -140,6 +139,7 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     variant->costs = costs;
     int state = status == TILE_OK ? TILE_VARIANT_READY : lasting(status) ? TILE_VARIANT_FAILED : TILE_VARIANT_IDLE;
     atomic_store_explicit(&variant->state, state, memory_order_release);
+    atomic_fetch_add(&kernel->compiled, status == TILE_OK); /* who reads the number finds the variant */
     pthread_cond_broadcast(&kernel->changed);
 }
 

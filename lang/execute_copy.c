@@ -45,13 +45,9 @@ static ExecCopies *copies_of(TileExecutor *e, const ExecInstruction *in) {
 }
 
 static bool add_copy(TileExecutor *e, ExecCopies *copies, const Copy *copy) {
-    if (copies->count == copies->capacity) {
-        size_t wanted = copies->capacity ? copies->capacity * 2 : 32;
-        Copy *larger = realloc(copies->items, wanted * sizeof *larger);
-        if (!larger) return tile_exec_out_of_memory(e);
-        copies->items = larger;
-        copies->capacity = wanted;
-    }
+    Copy *items = tile_exec_grow(copies->items, copies->count, &copies->capacity, sizeof *items);
+    if (!items) return tile_exec_out_of_memory(e);
+    copies->items = items;
     copies->items[copies->count++] = *copy;
     return true;
 }

@@ -280,13 +280,9 @@ static bool is_aligned(const TileExecutor *e, uint64_t object, int64_t offset) {
 
 static bool begin_bulk(TileExecutor *e, const Bulk *copy) {
     ExecMbarriers *all = e->mbarriers;
-    if (all->copy_count == all->copy_capacity) {
-        size_t wanted = all->copy_capacity ? all->copy_capacity * 2 : 32;
-        Bulk *larger = realloc(all->copies, wanted * sizeof *larger);
-        if (!larger) return tile_exec_out_of_memory(e);
-        all->copies = larger;
-        all->copy_capacity = wanted;
-    }
+    Bulk *copies = tile_exec_grow(all->copies, all->copy_count, &all->copy_capacity, sizeof *copies);
+    if (!copies) return tile_exec_out_of_memory(e);
+    all->copies = copies;
     all->copies[all->copy_count++] = *copy;
     all->flying++;
     return true;

@@ -7,8 +7,7 @@
 
 /* ---- objects ---- */
 
-/* Room for one more item; NULL where there is no memory. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size) {
+void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size) {
     if (count < *capacity) return items;
     size_t wanted = *capacity ? *capacity * 2 : 32;
     void *larger = realloc(items, wanted * size);
@@ -17,7 +16,7 @@ static void *grow(void *items, size_t count, size_t *capacity, size_t size) {
 }
 
 bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number) {
-    ExecObject *objects = grow(e->objects, e->object_count, &e->object_capacity, sizeof *objects);
+    ExecObject *objects = tile_exec_grow(e->objects, e->object_count, &e->object_capacity, sizeof *objects);
     if (!objects) return tile_exec_out_of_memory(e);
     e->objects = objects;
     *number = (uint32_t)e->object_count;
@@ -26,7 +25,7 @@ bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *n
 }
 
 bool tile_exec_add_tensor(TileExecutor *e, const ExecTensor *tensor, uint32_t *number) {
-    ExecTensor *tensors = grow(e->tensors, e->tensor_count, &e->tensor_capacity, sizeof *tensors);
+    ExecTensor *tensors = tile_exec_grow(e->tensors, e->tensor_count, &e->tensor_capacity, sizeof *tensors);
     if (!tensors) return tile_exec_out_of_memory(e);
     e->tensors = tensors;
     *number = (uint32_t)e->tensor_count;

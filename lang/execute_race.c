@@ -193,13 +193,9 @@ void tile_exec_unwatch(TileExecutor *e, ExecRaces *races) {
 void tile_exec_next_era(ExecRaces *races) { races->era++; }
 
 bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared) {
-    if (races->block_count == races->block_capacity) {
-        size_t wanted = races->block_capacity ? races->block_capacity * 2 : 32;
-        BlockBegin *larger = realloc(races->blocks, wanted * sizeof *larger);
-        if (!larger) return tile_exec_out_of_memory(e);
-        races->blocks = larger;
-        races->block_capacity = wanted;
-    }
+    BlockBegin *blocks = tile_exec_grow(races->blocks, races->block_count, &races->block_capacity, sizeof *blocks);
+    if (!blocks) return tile_exec_out_of_memory(e);
+    races->blocks = blocks;
     races->block_era = ++races->era;
     races->blocks[races->block_count++] = (BlockBegin){races->era, number};
     for (size_t p = 0; shared->shadow && p < page_count(shared->shadow); p++) clear_page(&shared->shadow->pages[p]);

@@ -203,6 +203,8 @@ void tile_exec_set_constants(ExecActivation *activation);
 
 /* ---- execute_memory.c ---- */
 
+/* The items, or a larger copy of them, with room for one more; NULL where there is no memory. */
+void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size);
 /* The number of a new object, or false. */
 bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number);
 /* New memory, aligned to 64 bytes at least, all poison. */

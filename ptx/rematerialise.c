@@ -34,6 +34,7 @@
  * Needs: gpu-propagate. Keeps: tile form. Cost: linear in the conversions. */
 #include "lang/build.h"
 #include "lang/layout_rules.h"
+#include "ptx/each.h"
 #include "ptx/passes.h"
 
 enum { MOST_OPS = 12 };
@@ -115,20 +116,7 @@ static bool try_conversion(TilePassContext *context, TileOp *op, const char **er
     return true;
 }
 
-static bool walk(TilePassContext *context, TileBlock *block, const char **error) {
-    bool changed = false;
-    for (TileOp *op = block->first, *next; op; op = next) {
-        next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, &op->regions[i], error);
-        if (op->id == TILE_OP_CONVERT_LAYOUT) changed |= try_conversion(context, op, error);
-    }
-    return changed;
-}
-
 TileResult tile_pass_gpu_rematerialise(TilePassContext *context, TileFunc *func) {
-    const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    bool changed = walk(context, &func->body, &error);
-    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-rematerialise: %s", error);
-    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    return gpu_try_each(context, func, TILE_OP_CONVERT_LAYOUT, try_conversion, "gpu-rematerialise");
 }

@@ -110,6 +110,7 @@
  *
  * Needs: gpu-machine. Keeps: machine form. Cost: linear in the body, which does not grow; code in front of the loop
  * does by the head. */
+#include "ptx/each.h"
 #include "ptx/loop.h"
 #include "ptx/passes.h"
 #include "ptx/schedule.h"
@@ -369,20 +370,7 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     return true;
 }
 
-static bool walk(TilePassContext *context, TileBlock *block, const char **error) {
-    bool changed = false;
-    for (TileOp *op = block->first, *next; op; op = next) {
-        next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, &op->regions[i], error);
-        if (op->id == TILE_OP_FOR) changed |= try_loop(context, op, error);
-    }
-    return changed;
-}
-
 TileResult tile_pass_gpu_schedule(TilePassContext *context, TileFunc *func) {
-    const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
-    bool changed = walk(context, &func->body, &error);
-    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-schedule: %s", error);
-    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    return gpu_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-schedule");
 }

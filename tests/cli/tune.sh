@@ -123,9 +123,9 @@ kernel long(x: in f32[N], y: out f32[N])
 TEXT
 "$tilec" tune long.tile x=rand:f32[100000] y=@ >lines 2>&1 &
 process=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    sleep 0.5
-    grep -q '4/512' lines && break
+until grep -q '4/512' lines; do
+    kill -0 $process 2>/dev/null || break
+    sleep 0.2
 done
 kill -TERM $process 2>/dev/null
 wait $process

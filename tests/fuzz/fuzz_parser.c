@@ -2,8 +2,8 @@
  *
  * With libFuzzer (clang -fsanitize=fuzzer -DTILE_LIBFUZZER) this is its target. By itself it is a program:
  *     fuzz_parser FILE|FOLDER..
- * which replays the files and then, for as many seconds as TILE_SOAK_SECONDS says (3), tries mutations of them, by
- * the random numbers that TILE_SOAK_SEED chooses. A text that ends in an internal error is
+ * which replays the files and then tries MUTATIONS of them, or for as many seconds as TILE_SOAK_SECONDS says, by the
+ * random numbers that TILE_SOAK_SEED chooses. A text that ends in an internal error is
  * printed and ends the program. */
 #include <dirent.h>
 #include <stdio.h>
@@ -182,6 +182,8 @@ static void try_mutation(Corpus *corpus) {
     free(text.data);
 }
 
+enum { MUTATIONS = 15000 };
+
 static double seconds_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -191,13 +193,12 @@ static double seconds_now(void) {
 int main(int argc, char **argv) {
     Corpus corpus = {.random = 0x9e3779b97f4a7c15u};
     const char *seconds = getenv("TILE_SOAK_SECONDS"), *seed = getenv("TILE_SOAK_SEED");
-    double limit = seconds ? atof(seconds) : 3;
     if (seed) corpus.random ^= strtoull(seed, NULL, 10) * 2 + 1;
     for (int i = 1; i < argc; i++) add_path(&corpus, argv[i]);
     for (size_t i = 0; i < corpus.count; i++) LLVMFuzzerTestOneInput(corpus.items[i].data, corpus.items[i].size);
     unsigned long tried = 0;
-    double end = seconds_now() + limit;
-    for (; corpus.count && seconds_now() < end; tried++) try_mutation(&corpus);
+    double end = seconds ? seconds_now() + atof(seconds) : 0;
+    for (; corpus.count && (seconds ? seconds_now() < end : tried < MUTATIONS); tried++) try_mutation(&corpus);
     printf("fuzz_parser: %zu texts, %lu mutations\n", corpus.count, tried);
     for (size_t i = 0; i < corpus.count; i++) free(corpus.items[i].data);
     free(corpus.items);

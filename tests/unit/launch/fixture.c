@@ -73,6 +73,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
     Compiler *compiler = state;
     (void)kernel;
     struct timespec delay = {0, compiler->delay_ms * 1000000L};
+    atomic_store(&compiler->begun, true);
     if (compiler->delay_ms) nanosleep(&delay, NULL);
     atomic_fetch_add(&compiler->compiled, 1);
     pthread_mutex_lock(&compiler->mutex);

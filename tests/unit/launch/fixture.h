@@ -16,12 +16,13 @@ extern const TileImageSignature row_copy;
 typedef struct Compiler {
     const TileSettings *settings;
     _Atomic int compiled;
+    _Atomic bool begun;   /* the first time */
     _Atomic int delay_ms; /* how long compiling takes */
     tile_status status;   /* what compiling gives */
     const char *message;
     bool relies;               /* the compiler asks everything, and the code needs all that it was offered */
     const TileImageCode *code; /* a pattern for the code; its entry and lists are shared */
-    pthread_mutex_t mutex; /* guards what follows; all zeros is one at rest */
+    pthread_mutex_t mutex;     /* guards what follows; all zeros is one at rest */
     TileImageRequest last;
 } Compiler;
 

@@ -126,11 +126,10 @@ Test(miss, background) {
     TileLibrary *library = make_library(&row_copy, &compiler);
     fill();
     cr_assert_eq(copy(library, SHAPE(16, 2)), TILE_OK);
-    for (int i = 0; i < 1000 && stats_of(library).variants < 2; i++) {
+    while (stats_of(library).variants < 2) { /* the general one and the special one */
         cr_assert_eq(copy(library, SHAPE(16, 2)), TILE_OK);
         usleep(1000);
     }
-    cr_assert_eq(stats_of(library).variants, 2, "the general one and the special one");
     uint64_t misses = stats_of(library).misses;
     for (int i = 0; i < 10; i++) cr_assert_eq(copy(library, SHAPE(16, 2)), TILE_OK);
     cr_assert_eq(stats_of(library).misses, misses, "hits");

@@ -88,18 +88,20 @@ Test(threads, a_job_may_call_the_pool) {
     tile_thread_pool_destroy(nested.pool);
 }
 
-/* One item is slow and all else quick: the other thread takes over what the slow one leaves. */
-static void one_is_slow(void *state, int64_t begin, int64_t end) {
+enum { SHARED_ITEMS = 1000 };
+
+/* The first items take until all others are done, which are for the other thread to take over. */
+static void first_is_slow(void *state, int64_t begin, int64_t end) {
     Count *count = state;
-    if (begin == 0) usleep(50000);
+    while (begin == 0 && atomic_load(&count->items) < SHARED_ITEMS - end) usleep(1000);
     count_items(count, begin, end);
 }
 
 Test(threads, work_is_stolen) {
     TileThreadPool *pool = make_pool(2);
     Count count = {.seen = calloc(ITEMS, 1)};
-    tile_thread_pool_run(pool, 1000, one_is_slow, &count);
-    cr_assert_eq(count.items, 1000);
+    tile_thread_pool_run(pool, SHARED_ITEMS, first_is_slow, &count);
+    cr_assert_eq(count.items, SHARED_ITEMS);
     cr_assert_gt(count.ranges, 4);
     free((void *)count.seen);
     tile_thread_pool_destroy(pool);
@@ -127,7 +129,7 @@ Test(threads, fork) {
     cr_assert(covers(pool, 1000));
     pid_t child = fork();
     if (child == 0) {
-        alarm(10);
+        alarm(100);
         bool good = covers(pool, 1000) && covers(pool, 3000);
         tile_thread_pool_destroy(pool);
         _exit(good ? 0 : 1);

@@ -213,10 +213,10 @@ Test(variants, fork_while_compiling) {
     TileLibrary *library = make_library(&row_copy, &compiler);
     pthread_t thread;
     pthread_create(&thread, NULL, launch_once, library);
-    usleep(50000);
+    while (!atomic_load(&compiler.begun)) usleep(1000);
     pid_t child = fork();
     if (child == 0) {
-        alarm(5);
+        alarm(100);
         _exit(copy(library, NULL, 0, NULL) == TILE_OK ? 0 : 1);
     }
     int status = -1;

@@ -163,28 +163,32 @@ static void add_lanes(Builder *builder, unsigned packed, unsigned other) {
     add_bits(builder, TILE_LAYOUT_LANE, other, 3);
 }
 
-static void add_accumulator(Builder *builder, unsigned m, unsigned n) {
-    add_bits(builder, TILE_LAYOUT_REGISTER, n, 1);
+/* The lowest bit of columns in pairs chooses between two instructions, that of rows between the halves of one. */
+static void add_accumulator(Builder *builder, unsigned m, unsigned n, TileFragmentPlan plan) {
+    add_bits(builder, TILE_LAYOUT_REGISTER, n, plan.pairs_n ? 2 : 1);
+    if (plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
     add_lanes(builder, n, m);
-    add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
+    if (!plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
 }
 
 /* 32 bits of consecutive k in a register, then the eight rows below, then the other half of k. */
-static void add_operand_a(Builder *builder, unsigned m, unsigned k, unsigned log_packed) {
+static void add_operand_a(Builder *builder, unsigned m, unsigned k, unsigned log_packed, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, k, log_packed);
+    if (plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
     add_lanes(builder, k, m);
-    add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
+    if (!plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
     add_bits(builder, TILE_LAYOUT_REGISTER, k, 1);
 }
 
-static void add_operand_b(Builder *builder, unsigned k, unsigned n, unsigned log_packed) {
+static void add_operand_b(Builder *builder, unsigned k, unsigned n, unsigned log_packed, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, k, log_packed);
+    if (plan.pairs_n) add_bits(builder, TILE_LAYOUT_REGISTER, n, 1);
     add_lanes(builder, k, n);
     add_bits(builder, TILE_LAYOUT_REGISTER, k, 1);
 }
 
 TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragment, unsigned scalar_bits,
-                                unsigned log_warps_m, unsigned log_warps_n) {
+                                TileFragmentPlan plan) {
     Builder builder = {.layout = layout_of_shape(shape)};
     unsigned row = shape->rank - 2u, column = shape->rank - 1u, log_packed = ceil_log2(32 / (int64_t)scalar_bits);
     /* The axis along which warps of each kind stand; an operand has only one of the two. */
@@ -193,21 +197,21 @@ TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragm
     switch (fragment) {
     case TILE_FRAGMENT_MMA_A:
     case TILE_FRAGMENT_WGMMA_A:
-        add_operand_a(&builder, row, column, log_packed);
+        add_operand_a(&builder, row, column, log_packed, plan);
         has_n = false;
         break;
     case TILE_FRAGMENT_MMA_B:
-        add_operand_b(&builder, row, column, log_packed);
+        add_operand_b(&builder, row, column, log_packed, plan);
         has_m = false;
         break;
     case TILE_FRAGMENT_MMA_C:
-    case TILE_FRAGMENT_WGMMA_C: add_accumulator(&builder, row, column); break;
+    case TILE_FRAGMENT_WGMMA_C: add_accumulator(&builder, row, column, plan); break;
     }
     if (fragment == TILE_FRAGMENT_WGMMA_C) /* one instruction has all columns before the next warpgroup begins */
         add_bits(&builder, TILE_LAYOUT_REGISTER, n, builder.layout.log_extent[n]);
-    for (unsigned i = 0; i < log_warps_m; i++)
+    for (unsigned i = 0; i < plan.log_warps_m; i++)
         add_column(&builder, TILE_LAYOUT_WARP, has_m ? next_bit(&builder, m) : 0);
-    for (unsigned i = 0; i < log_warps_n; i++)
+    for (unsigned i = 0; i < plan.log_warps_n; i++)
         add_column(&builder, TILE_LAYOUT_WARP, has_n ? next_bit(&builder, n) : 0);
     return finish(&builder, NULL);
 }

@@ -95,11 +95,18 @@ typedef enum TileFragment {
     TILE_FRAGMENT_WGMMA_A,
     TILE_FRAGMENT_WGMMA_C
 } TileFragment;
-/* `scalar_bits`: of one element of A or B (8, 16, 32). Warps: logarithms along m and n; an operand is copied to the
- * warps that differ along the axis that it lacks. PTX ISA 8.7, "Matrix Fragments for mma.m16n8k16" and its kin, and
- * "Register Fragments and Shared Memory Matrix Layouts" of wgmma. */
+/* How a product's fragments lie on the warps of a block, and which rows and columns of the tile an instruction has.
+ * Paired, what else would be two blocks of 8 neighbours is the even and the odd ones of 16: of mma's rows in m, of the
+ * columns of two instructions in n. */
+typedef struct TileFragmentPlan {
+    uint8_t log_warps_m, log_warps_n;
+    bool pairs_m, pairs_n;
+} TileFragmentPlan;
+/* `scalar_bits`: of one element of A or B (8, 16, 32). An operand is copied to the warps that differ along the axis
+ * that it lacks. PTX ISA 8.7, "Matrix Fragments for mma.m16n8k16" and its kin, and "Register Fragments and Shared
+ * Memory Matrix Layouts" of wgmma. */
 TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragment, unsigned scalar_bits,
-                                unsigned log_warps_m, unsigned log_warps_n);
+                                TileFragmentPlan plan);
 
 /* ---- layouts of results ---- */
 

@@ -100,7 +100,7 @@ const char *tile_rule_load_matrix(const TileRule *r) {
     if (type->scalar == TILE_BOOL || (bits != 32 && bits != 64 && bits != 128))
         return "the result is not 1, 2 or 4 registers of 32 bits";
     bool transposed = tile_op_integer(r->op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
-    if (transposed && tile_scalar_bits(type->scalar) != 16) return "only elements of 16 bits are transposed";
+    if (transposed && tile_scalar_bits(type->scalar) > 16) return "only elements of 8 and 16 bits are transposed";
     return NULL;
 }
 

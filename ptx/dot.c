@@ -56,6 +56,12 @@ const TileOp *gpu_find_shared(const TileValue *value, bool *transposed) {
     return found ? op : NULL;
 }
 
+bool gpu_lies_along_k(const TileOp *dot, unsigned operand) {
+    bool transposed;
+    gpu_find_shared(tile_op_operand(dot, operand), &transposed);
+    return transposed != (operand == 0);
+}
+
 bool gpu_stays_shared(const TileOp *op) {
     bool transposed;
     if (!op->result_count || !gpu_find_shared(&op->results[0], &transposed)) return false;
@@ -75,6 +81,7 @@ bool gpu_dot_is_mma(const TileOp *dot) {
 typedef struct Search {
     GpuDots dots;
     bool rows; /* a row is reduced, or is the operand of a further product: one warp should have it */
+    bool bytes_along[2], wider_along[2]; /* elements that lie along m and along n */
 } Search;
 
 /* One more than there are places for has no other consequence than that it is not among them. */
@@ -88,9 +95,17 @@ static void add_type(Search *search, const TileType *type) {
     dots->types[at] = type;
 }
 
+static void add_dot(Search *search, const TileOp *dot) {
+    add_type(search, dot->results[0].type);
+    for (unsigned i = 0; i < 2; i++) {
+        bool byte = tile_scalar_bits(tile_op_operand(dot, i)->type->scalar) == 8;
+        if (!gpu_lies_along_k(dot, i)) *(byte ? &search->bytes_along[i] : &search->wider_along[i]) = true;
+    }
+}
+
 static void search_block(Search *search, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) add_type(search, op->results[0].type);
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) add_dot(search, op);
         if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) search->rows = true;
         for (unsigned i = 0; i < op->region_count; i++) search_block(search, &op->regions[i]);
     }
@@ -101,8 +116,8 @@ static unsigned floor_log2(int64_t value) { return 63u - (unsigned)__builtin_clz
 /* As many warps as leave each thread its sums, and no more than there are blocks of an instruction. They stand so that
  * the block of a warp is near a square, which reads its operands least, or along the rows. */
 static void place_warps(Search *search, unsigned wanted) {
-    GpuDots *dots = &search->dots;
-    TileLayoutShape shape = gpu_dot_shape(dots->types[0]);
+    TileFragmentPlan *plan = &search->dots.plan;
+    TileLayoutShape shape = gpu_dot_shape(search->dots.types[0]);
     unsigned m = floor_log2(shape.extent[0] & -shape.extent[0]), n = floor_log2(shape.extent[1] & -shape.extent[1]);
     unsigned log = floor_log2(shape.extent[0]) + floor_log2(shape.extent[1]), asked = 0;
     while (wanted && (UINT32_C(2) << asked) <= wanted) asked++;
@@ -111,15 +126,24 @@ static void place_warps(Search *search, unsigned wanted) {
     if (warps > MOST_LOG_WARPS) warps = MOST_LOG_WARPS;
     if (wanted) warps = asked;
     unsigned rows = m - floor_log2(M), columns = n - floor_log2(N);
-    while (dots->log_warps_m + dots->log_warps_n < warps) {
-        bool more_rows = dots->log_warps_m < rows, more_columns = dots->log_warps_n < columns;
+    while (plan->log_warps_m + plan->log_warps_n < warps) {
+        bool more_rows = plan->log_warps_m < rows, more_columns = plan->log_warps_n < columns;
         if (!more_rows && !more_columns) break;
-        bool taller = m - dots->log_warps_m >= n - dots->log_warps_n;
+        bool taller = m - plan->log_warps_m >= n - plan->log_warps_n;
         if (more_rows && (search->rows || taller || !more_columns))
-            dots->log_warps_m++;
+            plan->log_warps_m++;
         else
-            dots->log_warps_n++;
+            plan->log_warps_n++;
     }
+}
+
+/* One answer for all products: they may have sums in common. Columns in pairs are those of two instructions. */
+static void choose_pairs(Search *search) {
+    TileFragmentPlan *plan = &search->dots.plan;
+    int64_t columns = gpu_dot_shape(search->dots.types[0]).extent[1];
+    plan->pairs_m = search->bytes_along[0] && !search->wider_along[0];
+    plan->pairs_n =
+        search->bytes_along[1] && !search->wider_along[1] && (columns & -columns) >> plan->log_warps_n >= 2 * N;
 }
 
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
@@ -128,12 +152,14 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
     if (!search.dots.count) return search.dots;
     search.rows |= search.dots.count > 1;
     place_warps(&search, func->threads ? func->threads / TILE_WARP_THREADS : func->warps);
-    while ((uint32_t)TILE_WARP_THREADS << (search.dots.log_warps_m + search.dots.log_warps_n) < func->threads)
-        search.dots.log_warps_m++; /* copies */
+    TileFragmentPlan *plan = &search.dots.plan;
+    while ((uint32_t)TILE_WARP_THREADS << (plan->log_warps_m + plan->log_warps_n) < func->threads)
+        plan->log_warps_m++; /* copies */
+    choose_pairs(&search);
     return search.dots;
 }
 
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
     TileLayoutShape shape = gpu_dot_shape(tile);
-    return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->log_warps_m, dots->log_warps_n);
+    return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);
 }

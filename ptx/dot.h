@@ -13,7 +13,7 @@ enum { GPU_MOST_DOTS = 8 };
 typedef struct GpuDots {
     const TileType *types[GPU_MOST_DOTS]; /* of results, without repetition, the largest first */
     unsigned count;
-    unsigned log_warps_m, log_warps_n;
+    TileFragmentPlan plan;
 } GpuDots;
 
 /* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
@@ -22,11 +22,15 @@ bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
 /* Does it take them? gpu-target has decided. */
 bool gpu_dot_is_mma(const TileOp *dot);
 /* The warps are those of the function's threads; where these are not decided yet, as the kernel's author or the largest
- * sums want them. */
+ * sums want them. Rows or columns are in pairs where load_matrix then reads bytes that lie along them, once it is known
+ * what lies in shared memory. */
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
 /* Is the op's result in shared memory, and used by such products alone, which take it from there? No thread holds it.
  */
 bool gpu_stays_shared(const TileOp *op);
+/* Which axis of the product an operand's chunks of shared memory lie along; one in registers would be put there as it
+ * is. */
+bool gpu_lies_along_k(const TileOp *dot, unsigned operand);
 /* The op that says where in shared memory the value lies, through exchanges of the axes; NULL: it has registers. */
 const TileOp *gpu_find_shared(const TileValue *value, bool *transposed);
 /* Accumulator fragments of a tile of two axes. */
@@ -35,7 +39,8 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
 TileLayoutShape gpu_dot_shape(const TileType *tile);
 
 /* A tile of two axes in shared memory: rows one after the other, each a number of chunks of 16 bytes. Of 8 chunks, 4
- * or 2 the order is changed from row to row, so that the same chunk of 8 neighbouring rows lies in different banks. */
+ * or 2 the order is changed from row to row, so that the same chunk of 8 neighbouring rows lies in different banks; of
+ * bytes also that of rows 0, 1, 4, 5, 8, 9, 12 and 13, which bytes along m or n are read by (lower_mma.c). */
 typedef struct GpuSharedTile {
     TileLayoutShape shape; /* rounded up */
     TileScalar scalar;
@@ -50,13 +55,18 @@ GpuSharedTile gpu_shared_tile(const TileType *tile);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
     return tile->row_bytes * tile->shape.extent[0];
 }
-/* What the row's number does to the numbers of its chunks, by exclusive or. It depends on three bits of the number,
- * and what it does for two numbers that have no bit in common is what both do. Words of 32 bits are also read one by
- * one, two chunks of four rows at a time: there neighbouring rows differ by two chunks. */
+/* What the row's number does to the numbers of its chunks, by exclusive or. It depends on the number's lowest four
+ * bits, and what it does for two numbers that have no bit in common is what both do. Words of 32 bits are also read one
+ * by one, two chunks of four rows at a time: there neighbouring rows differ by two chunks. Of bytes rows also differ
+ * that are 8 apart. */
 static inline bool gpu_turns_by_two(const GpuSharedTile *tile) {
     return tile->log_chunks > 1 && tile_scalar_bytes(tile->scalar) == 4;
 }
+static inline bool gpu_turns_by_eight(const GpuSharedTile *tile) {
+    return tile->log_chunks > 1 && tile_scalar_bytes(tile->scalar) == 1;
+}
 static inline int64_t gpu_chunk_turn(const GpuSharedTile *tile, int64_t row) {
+    if (gpu_turns_by_eight(tile)) row ^= row >> 2 & 2;
     int64_t mask = (INT64_C(1) << tile->log_chunks) - 1, turn = row >> (3 - tile->log_chunks) & mask;
     return gpu_turns_by_two(tile) ? (turn << 1 | turn >> (tile->log_chunks - 1)) & mask : turn;
 }

@@ -18,6 +18,10 @@ static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {
 static TileValue *turned_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
     TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
     if (!tile->log_chunks) return bytes;
+    if (gpu_turns_by_eight(tile)) {
+        TileValue *eights = gpu_binary(gpu, TILE_OP_AND, shift_right(gpu, row, 2), gpu_i64(gpu, 2));
+        row = gpu_binary(gpu, TILE_OP_XOR, row, eights);
+    }
     TileValue *turn = shift_right(gpu, row, 3 - tile->log_chunks);
     TileValue *mask = gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1);
     turn = gpu_binary(gpu, TILE_OP_AND, turn, mask);

@@ -58,7 +58,7 @@ static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey
 
 static unsigned choose_log_warps(const TileFunc *func) {
     GpuDots dots = gpu_find_dots(func, &func->body);
-    if (dots.count) return dots.log_warps_m + dots.log_warps_n;
+    if (dots.count) return dots.plan.log_warps_m + dots.plan.log_warps_n;
     GpuSurvey survey = gpu_survey(&func->body);
     if (!survey.largest) return 0; /* scalars only: one warp */
     unsigned log_warps = log_warps_of_tiles(func, &survey), least = least_log_warps(&survey);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ptx/dot.h"
 #include "ptx/swizzle.h"
 
 static uint32_t next(uint64_t *state) {
@@ -118,10 +119,12 @@ static void expect_place(const TileLayout *layout, uint32_t reg, uint32_t lane, 
               (int)index[0], (int)index[1], (int)row, (int)column);
 }
 
+static const TileFragmentPlan one_warp, four_warps = {.log_warps_m = 2};
+
 Test(layout, fragments_of_m16n8k16) {
-    TileLayout a = tile_layout_fragment(&(TileLayoutShape){2, {16, 16}}, TILE_FRAGMENT_MMA_A, 16, 0, 0),
-               b = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_B, 16, 0, 0),
-               c = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_C, 16, 0, 0);
+    TileLayout a = tile_layout_fragment(&(TileLayoutShape){2, {16, 16}}, TILE_FRAGMENT_MMA_A, 16, one_warp),
+               b = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_B, 16, one_warp),
+               c = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_C, 16, one_warp);
     cr_expect_eq(tile_layout_registers(&a), 8);
     cr_expect_eq(tile_layout_registers(&b), 4);
     cr_expect_eq(tile_layout_registers(&c), 4);
@@ -138,10 +141,10 @@ Test(layout, fragments_of_m16n8k16) {
 }
 
 Test(layout, fragments_of_other_widths) {
-    TileLayout a8 = tile_layout_fragment(&(TileLayoutShape){2, {16, 32}}, TILE_FRAGMENT_MMA_A, 8, 0, 0),
-               b8 = tile_layout_fragment(&(TileLayoutShape){2, {32, 8}}, TILE_FRAGMENT_MMA_B, 8, 0, 0),
-               a32 = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_A, 32, 0, 0),
-               b32 = tile_layout_fragment(&(TileLayoutShape){2, {8, 8}}, TILE_FRAGMENT_MMA_B, 32, 0, 0);
+    TileLayout a8 = tile_layout_fragment(&(TileLayoutShape){2, {16, 32}}, TILE_FRAGMENT_MMA_A, 8, one_warp),
+               b8 = tile_layout_fragment(&(TileLayoutShape){2, {32, 8}}, TILE_FRAGMENT_MMA_B, 8, one_warp),
+               a32 = tile_layout_fragment(&(TileLayoutShape){2, {16, 8}}, TILE_FRAGMENT_MMA_A, 32, one_warp),
+               b32 = tile_layout_fragment(&(TileLayoutShape){2, {8, 8}}, TILE_FRAGMENT_MMA_B, 32, one_warp);
     for (uint32_t lane = 0; lane < 32; lane++) {
         uint32_t group = lane >> 2, thread = lane % 4;
         for (uint32_t i = 0; i < 16; i++) /* m16n8k32: rows by i/4 odd, columns by i/8 */
@@ -153,8 +156,34 @@ Test(layout, fragments_of_other_widths) {
     }
 }
 
+/* In pairs an instruction's row g and g + 8 are 2 g and 2 g + 1, and so are the columns g of two instructions. */
+Test(layout, fragments_in_pairs) {
+    const TileFragmentPlan pairs = {.pairs_m = true, .pairs_n = true};
+    TileLayout a = tile_layout_fragment(&(TileLayoutShape){2, {16, 32}}, TILE_FRAGMENT_MMA_A, 8, pairs),
+               b = tile_layout_fragment(&(TileLayoutShape){2, {32, 16}}, TILE_FRAGMENT_MMA_B, 8, pairs),
+               c = tile_layout_fragment(&(TileLayoutShape){2, {16, 16}}, TILE_FRAGMENT_MMA_C, 32, pairs);
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        uint32_t group = lane >> 2, thread = lane % 4;
+        for (uint32_t i = 0; i < 16; i++) {
+            int64_t k = thread * 4 + i % 4 + (i >= 8 ? 16 : 0), own = 2 * group + i / 4 % 2;
+            expect_place(&a, i, lane, own, k);
+            expect_place(&b, i, lane, k, own);
+        }
+        for (uint32_t i = 0; i < 8; i++) expect_place(&c, i, lane, 2 * group + i / 4, 4 * thread + i % 4);
+    }
+}
+
+/* A product's sums are the bytes of the next one's operand as they lie. */
+Test(layout, sums_in_pairs_are_an_operand_of_bytes) {
+    const TileFragmentPlan pairs = {.log_warps_m = 2, .pairs_n = true};
+    TileLayoutShape shape = {2, {64, 64}};
+    TileLayout c = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, pairs),
+               a = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, 8, pairs);
+    cr_expect(tile_layout_equal(&c, &a));
+}
+
 Test(layout, wgmma_accumulator) {
-    TileLayout c = tile_layout_fragment(&(TileLayoutShape){2, {64, 32}}, TILE_FRAGMENT_WGMMA_C, 16, 2, 0);
+    TileLayout c = tile_layout_fragment(&(TileLayoutShape){2, {64, 32}}, TILE_FRAGMENT_WGMMA_C, 16, four_warps);
     for (uint32_t thread = 0; thread < 128; thread++)
         for (uint32_t i = 0; i < 16; i++) {
             int64_t index[TILE_MAX_TILE_RANK];
@@ -167,8 +196,8 @@ Test(layout, wgmma_accumulator) {
 /* The accumulator of one product is, in registers, the A operand of the next: no conversion but repacking. */
 Test(layout, accumulator_repacks_to_operand) {
     TileLayoutShape shape = {2, {64, 64}};
-    TileLayout c = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 16, 2, 0),
-               a = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, 16, 2, 0);
+    TileLayout c = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 16, four_warps),
+               a = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_A, 16, four_warps);
     TileLinear source;
     TileConversionKind kind = tile_layout_conversion(&c, &a, &source);
     cr_expect(kind == TILE_CONVERSION_NONE || kind == TILE_CONVERSION_REGISTERS);
@@ -185,6 +214,39 @@ Test(layout, same_elements_leaves_copies_in_registers_out) {
     cr_expect_not(tile_layout_same_elements(&plain, &lanes));
     TileLayout without = tile_layout_without_copies(&copied);
     cr_expect(tile_layout_equal(&plain, &without));
+}
+
+/* ---- tiles in shared memory ---- */
+
+/* The rows of matrix `matrix` that lower_mma.c reads, of elements along k or, by pairs of bytes, across. */
+static int64_t row_of_matrix(bool pairs, int64_t matrix, int64_t row) {
+    return pairs ? matrix / 2 * 16 + matrix % 2 * 2 + row / 2 * 4 + row % 2 : 8 * matrix + row;
+}
+
+/* A matrix has 16 bytes of each row: on all 32 banks. Of bytes read across that takes rows of 64 bytes. */
+Test(shared_tile, rows_of_a_matrix_lie_on_different_banks) {
+    static const struct {
+        TileScalar scalar;
+        int64_t columns;
+        bool pairs;
+    } cases[] = {{TILE_I8, 32, false},  {TILE_I8, 48, false},    {TILE_U8, 64, false}, {TILE_F8E4M3, 128, false},
+                 {TILE_F16, 64, false}, {TILE_F32, 64, false},   {TILE_I8, 64, true},  {TILE_U8, 128, true},
+                 {TILE_I8, 192, true},  {TILE_F8E5M2, 512, true}};
+    enum { ROWS = 64, GROUPS = 8, CHUNK = 16 };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TileType type = {
+            .kind = TILE_TYPE_TILE, .scalar = cases[i].scalar, .rank = 2, .extent = {ROWS, cases[i].columns}};
+        GpuSharedTile tile = gpu_shared_tile(&type);
+        for (int64_t matrix = 0; matrix < ROWS / 8; matrix++)
+            for (int64_t chunk = 0; chunk < tile.row_bytes / CHUNK; chunk++) {
+                unsigned groups = 0;
+                for (int64_t r = 0; r < 8; r++) {
+                    int64_t row = row_of_matrix(cases[i].pairs, matrix, r), turned = chunk ^ gpu_chunk_turn(&tile, row);
+                    groups |= 1u << (row * tile.row_bytes / CHUNK + turned) % GROUPS;
+                }
+                cr_expect_eq(groups, (1u << GROUPS) - 1, "case %u, matrix %d, chunk %d", i, (int)matrix, (int)chunk);
+            }
+    }
 }
 
 /* ---- conversions, results, swizzles ---- */

@@ -6,7 +6,7 @@
  *
  * RUN is the argument of tile-opt's --run. REVIEWED lists what need not be noticed, with the reason: lines
  * `NAME NUMBER reason`, the number being the barrier's in the module, from 1 on. A listed barrier that is noticed is a
- * failure too. Prints a line for each failure and one in all. */
+ * failure too, and so is one that is not there. Prints a line for each failure and one in all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +125,16 @@ static void try_barriers(Trial *trial) {
     }
 }
 
+/* Lines of the list whose barrier the module does not have. */
+static void expect_met(Trial *trial) {
+    const char *start = tile_arena_format(trial->arena, "\n%s ", trial->name);
+    const char *line = strstr(tile_text_get(&trial->reviewed), start);
+    for (; line; line = strstr(line + 1, start)) {
+        unsigned long number = strtoul(line + strlen(start), NULL, 10);
+        if (!number || number > trial->barriers) say(trial, "is listed, but is not there", (unsigned)number, "");
+    }
+}
+
 int main(int count, char **arguments) {
     if (count != 5) {
         fprintf(stderr, "usage: %s MODULE.tir RUN NAME REVIEWED\n", arguments[0]);
@@ -145,7 +155,10 @@ int main(int count, char **arguments) {
     TileModule *module = read_module(&trial);
     if (module) expect_good(&trial, module);
     tile_module_destroy(module);
-    if (!trial.failures) try_barriers(&trial);
+    if (!trial.failures) {
+        try_barriers(&trial);
+        expect_met(&trial);
+    }
     printf("%s: %u barriers taken out, %u of them not needed, %u failures\n", trial.name, trial.barriers, trial.listed,
            trial.failures);
     tile_ir_context_destroy(trial.context);

@@ -206,11 +206,35 @@ static void parse_allow(TileParser *parser, TileItem *item) {
     } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
 }
 
+/* `tune B = 4`: candidates stand in braces, also a single one. */
+static void fail_candidates(TileParser *parser) {
+    size_t position = parser->position;
+    TileSpan equals = tile_parse_span(parser), edited = {parser->file, tile_parse_last_end(parser), equals.end};
+    tile_parse_advance(parser);
+    TileSpan only = tile_parse_span(parser);
+    bool body = memchr(parser->text + equals.end, '\n', only.begin - equals.end) != NULL;
+    bool braces = tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACE;
+    if (!braces) tile_parse_expression(parser);
+    if (parser->panic) return;
+    only.end = tile_parse_last_end(parser);
+    parser->position = position;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_IN));
+    if (braces && body) return;
+    if (braces) {
+        tile_diagnostic_edit(parser->diagnostics, d, edited, only.begin == equals.end ? " in " : " in");
+        return;
+    }
+    edited.end = only.end;
+    tile_diagnostic_edit(parser->diagnostics, d, edited, " in {%.*s}", (int)(only.end - only.begin),
+                         parser->text + only.begin);
+}
+
 static TileTuneName parse_tune_name(TileParser *parser) {
     TileTuneName name = {0};
     TileNameRef ref = tile_parse_name(parser);
     name.name = ref.name;
     name.span = ref.span;
+    if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_candidates(parser);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE);
     do {

@@ -1,6 +1,7 @@
 /* Statements and the sequences that hold them. */
 #include <string.h>
 
+#include "lang/scalar.h"
 #include "parser/parse.h"
 
 /* An expression that may stand as a statement: a call, or an `if` whose branches end in such. */
@@ -33,10 +34,39 @@ static void parse_names(TileParser *parser, TileStatement *statement) {
     if (statement->tuple) tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
 }
 
+/* `let a: f32 = 1`: the type belongs to the value, as `f32(1)`; where it is no scalar's, the value has its own. */
+static void fail_typed(TileParser *parser) {
+    size_t position = parser->position;
+    TileSpan edited = {parser->file, tile_parse_last_end(parser), 0};
+    tile_parse_advance(parser);
+    TileSpan type = tile_parse_span(parser);
+    bool named = tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_expression(parser);
+    type.end = edited.end = tile_parse_last_end(parser);
+    bool given = named && tile_parse_accept(parser, TILE_TOKEN_ASSIGN);
+    TileSpan value = tile_parse_span(parser);
+    if (given) tile_parse_expression(parser);
+    if (parser->panic) return;
+    value.end = tile_parse_last_end(parser);
+    parser->position = position;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_ASSIGN));
+    const char *text = parser->text;
+    int type_length = (int)(type.end - type.begin);
+    TileScalar scalar;
+    if (!given) return;
+    if (!tile_scalar_find(text + type.begin, (size_t)type_length, &scalar)) {
+        tile_diagnostic_edit(parser->diagnostics, d, edited, "%s", "");
+        return;
+    }
+    edited.end = value.end;
+    tile_diagnostic_edit(parser->diagnostics, d, edited, " = %.*s(%.*s)", type_length, text + type.begin,
+                         (int)(value.end - value.begin), text + value.begin);
+}
+
 static void parse_binding(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
     statement->kind = kind;
     tile_parse_advance(parser);
     parse_names(parser, statement);
+    if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) fail_typed(parser);
     tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
     statement->value = tile_parse_expression(parser);
 }

@@ -80,6 +80,7 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     TileFunc *phase = tile_func_create(p->module, name, TILE_FUNC_PHASE, TILE_FORM_TILE);
     phase->warps = p->kernel->warps;
     phase->stages = p->kernel->stages;
+    phase->stream = p->kernel->stream;
     phase->location = p->kernel->location;
     const TileBlock *body = &p->kernel->body;
     for (uint32_t i = 0; i < body->argument_count; i++) {

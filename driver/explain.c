@@ -132,11 +132,28 @@ static void add_tile(TileExplanation *explanation, TileExplainedPhase *phase, co
     tile_list_push(explanation->arena, &phase->layouts.items[i].tiles, *remark);
 }
 
+/* Loops that were split have the same access twice. */
+static void add_access(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
+    for (size_t i = 0; i < phase->accesses.count; i++) {
+        const TileRemark *other = &phase->accesses.items[i];
+        if (other->place.line == remark->place.line && strcmp(other->name, remark->name) == 0 &&
+            strcmp(other->way, remark->way) == 0 && other->cache == remark->cache)
+            return;
+    }
+    tile_list_push(explanation->arena, &phase->accesses, *remark);
+}
+
+const char *tile_cache_policy(const TileRemark *access) {
+    return access->cache == TILE_CACHE_STREAM ? "evict_first"
+           : access->cache == TILE_CACHE_L2   ? "evict_last"
+                                              : "evict_normal";
+}
+
 static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     TileRemark own = *remark;
     own.func = keep(explanation, remark->func);
     own.name = keep(explanation, remark->name);
-    own.layout = keep(explanation, remark->layout);
+    own.layout = remark->layout ? keep(explanation, remark->layout) : NULL;
     own.to = remark->to ? keep(explanation, remark->to) : NULL;
     return own;
 }
@@ -148,10 +165,11 @@ static void explain_phase(TileExplanation *explanation, const TileFunc *func, co
     for (size_t i = 0; i < remarks->count; i++) {
         if (strcmp(remarks->items[i].func, func->name) != 0) continue;
         TileRemark remark = copy(explanation, &remarks->items[i]);
-        if (remark.kind == TILE_REMARK_LAYOUT)
-            add_tile(explanation, &phase, &remark);
-        else
-            tile_list_push(explanation->arena, &phase.moves, remark);
+        switch (remark.kind) {
+        case TILE_REMARK_LAYOUT: add_tile(explanation, &phase, &remark); break;
+        case TILE_REMARK_MOVE: tile_list_push(explanation->arena, &phase.moves, remark); break;
+        case TILE_REMARK_ACCESS: add_access(explanation, &phase, &remark); break;
+        }
     }
     tile_list_push(explanation->arena, &explanation->phases, phase);
 }

@@ -34,6 +34,9 @@ typedef struct TileExplainedTune {
     const char *file; /* the tuning file; else NULL */
 } TileExplainedTune;
 
+/* What the GPU's L2 cache is asked for by an access: "evict_first", "evict_last", "evict_normal" */
+const char *tile_cache_policy(const TileRemark *access);
+
 /* "the default", "set", "measured", "pinned" */
 const char *tile_tune_origin(const TileExplainedTune *tune);
 
@@ -44,6 +47,7 @@ typedef struct TileExplainedPhase {
     TILE_LIST(TileLocation) barriers;
     TILE_LIST(TileExplainedLayout) layouts;
     TILE_LIST(TileRemark) moves;
+    TILE_LIST(TileRemark) accesses; /* in vectors on a GPU: each line, tensor and way once */
     TILE_LIST(TileExplainedLoop) loops;
 } TileExplainedPhase;
 

@@ -217,6 +217,7 @@ struct TileFunc {
     uint64_t scratch_bytes; /* phases: scratch that one thread needs; on a GPU, shared memory of one block */
     uint32_t threads;       /* phases of a GPU: threads of one block; 0 on a CPU */
     uint32_t warps, stages; /* of GPUs, as the kernel's author wants them; 0: as the compiler thinks best */
+    bool stream;            /* of GPUs, by the author's wish: what is read once is the first to leave the L2 cache */
     TileLocation location;
 };
 

@@ -655,6 +655,7 @@ static void read_func_types(Reader *r) {
     r->func->result_types = tile_arena_copy(r->module->arena, r->types.items, r->types.count * sizeof *r->types.items);
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
+    r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
     r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
     if (!accept_word(r, "scratch_bytes")) return;
     expect(r, "=");

@@ -20,19 +20,22 @@ typedef struct TilePassSettings {
     bool split_loops; /* main and tail loops where a range may be ragged */
 } TilePassSettings;
 
-/* What a pass has decided about a tile, for `tilec explain`. Texts live as long as the context's scratch. */
+/* What a pass has decided about a tile or an access, for `tilec explain`. Texts live as long as the context's scratch.
+ */
 typedef enum TileRemarkKind {
     TILE_REMARK_LAYOUT, /* where the tile lies */
-    TILE_REMARK_MOVE    /* it goes from one layout to another */
+    TILE_REMARK_MOVE,   /* it goes from one layout to another */
+    TILE_REMARK_ACCESS  /* how long the L2 cache shall keep what is loaded or stored */
 } TileRemarkKind;
 
 typedef struct TileRemark {
     TileRemarkKind kind;
     TileLocation place;
-    const char *func, *name; /* of the tile or, where it has none, of the op that makes it */
+    const char *func, *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor */
     TileScalar scalar;
-    const char *layout, *to; /* as lang/layout.h writes them; `to`: MOVE only */
-    const char *way;         /* MOVE: how */
+    const char *layout, *to; /* as lang/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
+    const char *way;         /* MOVE: how; ACCESS: "load" or "store" */
+    TileName cache;          /* ACCESS: TILE_CACHE_* */
     /* MOVE through shared memory: how often the busiest bank is asked for, by a store and by a load; else 0. */
     unsigned store_conflicts, load_conflicts;
     uint64_t shared_bytes;

@@ -27,7 +27,8 @@ static TileSpan place_of(const TileChecker *c, const TileBinding *binding, TileS
 }
 
 static void report_binding(TileChecker *c, TileDiagnostic *d, const TileBinding *binding, TileSpan declared) {
-    if (c->options->places) tile_diagnostic_note(c->diagnostics, d, declared, "`%s` is declared here", binding->name);
+    if (binding && c->options->places)
+        tile_diagnostic_note(c->diagnostics, d, declared, "`%s` is declared here", binding->name);
     tile_report(c, d);
 }
 
@@ -188,6 +189,19 @@ typedef struct Point {
     size_t counts[TILE_MAX_TUNE_NAMES], at[TILE_MAX_TUNE_NAMES];
 } Point;
 
+/* Of the names that say how a GPU is to run the kernel, `stream` is yes or no; what the others are is limited to what
+ * fits. */
+static bool check_target_name(TileChecker *c, const TileTuneName *name, const TileBinding *binding,
+                              const int64_t *values, size_t count) {
+    for (size_t k = 0; k < count && strcmp(name->name, "stream") == 0; k++) {
+        if (values[k] == 0 || values[k] == 1) continue;
+        TileSpan place = binding ? place_of(c, binding, name->span) : name->candidates.items[k]->span;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TUNE_STREAM, place, (long long)values[k]);
+        return report_binding(c, d, binding, name->span), false;
+    }
+    return true;
+}
+
 static bool read_candidates(TileChecker *c, const TileTune *tune, Point *point) {
     point->tune = tune;
     if (tune->names.count > TILE_MAX_TUNE_NAMES)
@@ -207,6 +221,7 @@ static bool read_candidates(TileChecker *c, const TileTune *tune, Point *point) 
                 if (!tile_check_constant(c, name->candidates.items[k], "a candidate", &point->values[i][k]))
                     return false;
         }
+        if (!check_target_name(c, name, binding, point->values[i], count)) return false;
     }
     return true;
 }
@@ -237,6 +252,7 @@ static void note_target_names(TileChecker *c, const Point *point) {
         int64_t value = point->values[i][point->at[i]];
         if (strcmp(name, "warps") == 0) c->func->warps = limited(value, TILE_MAX_THREADS / TILE_WARP_THREADS);
         if (strcmp(name, "stages") == 0) c->func->stages = limited(value, TILE_MAX_STAGES);
+        if (strcmp(name, "stream") == 0) c->func->stream = value != 0;
     }
 }
 

@@ -147,6 +147,9 @@ void gpu_remark_tiles(Gpu *gpu, const TileOp *op);
 void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
                      uint64_t bytes, const TileSharedLayout *shared);
 
+/* An access in vectors, and a name of the attribute `cache`. */
+void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, TileName cache);
+
 /* ---- lower_dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);
 

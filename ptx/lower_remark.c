@@ -41,3 +41,14 @@ void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const 
     }
     tile_list_push(gpu->arena, gpu->context->remarks, remark);
 }
+
+void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, TileName cache) {
+    if (!gpu->context->remarks) return;
+    TileRemark remark = {.kind = TILE_REMARK_ACCESS,
+                         .place = op->location,
+                         .func = gpu->func->name,
+                         .name = tensor->name,
+                         .way = op->id == TILE_OP_STORE_TILE ? "store" : "load",
+                         .cache = cache};
+    tile_list_push(gpu->arena, gpu->context->remarks, remark);
+}

@@ -114,7 +114,7 @@ static bool read_apart(const TileOp *load, const TileOp *other) {
     return false;
 }
 
-TileName gpu_load_reuse(const TileOp *load) {
+TileName gpu_load_reuse(const TileFunc *func, const TileOp *load) {
     bool again = false, before = false;
     if (!reads_own(load)) return TILE_CACHE_DEFAULT;
     for (const TileUse *use = tile_op_operand(load, 0)->first_use; use; use = use->next) {
@@ -127,24 +127,24 @@ TileName gpu_load_reuse(const TileOp *load) {
         again |= later;
         before |= earlier;
     }
-    return again ? TILE_CACHE_L2 : before ? TILE_CACHE_STREAM : TILE_CACHE_DEFAULT;
+    return again ? TILE_CACHE_L2 : before || func->stream ? TILE_CACHE_STREAM : TILE_CACHE_DEFAULT;
 }
 
-static bool keeps(const TileBlock *block) {
+static bool keeps(const TileFunc *func, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) &&
-            gpu_load_reuse(op) == TILE_CACHE_L2)
+            gpu_load_reuse(func, op) == TILE_CACHE_L2)
             return true;
         for (unsigned i = 0; i < op->region_count; i++)
-            if (keeps(&op->regions[i])) return true;
+            if (keeps(func, &op->regions[i])) return true;
     }
     return false;
 }
 
-TileName gpu_store_reuse(const TileOp *store) {
+TileName gpu_store_reuse(const TileFunc *func, const TileOp *store) {
     for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
         if (use->user->id != TILE_OP_STORE_TILE && use->user->id != TILE_OP_DIM) return TILE_CACHE_DEFAULT;
     const TileOp *outermost = store;
     while (outermost->block->op) outermost = outermost->block->op;
-    return keeps(outermost->block) ? TILE_CACHE_STREAM : TILE_CACHE_DEFAULT;
+    return keeps(func, outermost->block) ? TILE_CACHE_STREAM : TILE_CACHE_DEFAULT;
 }

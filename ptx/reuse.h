@@ -4,13 +4,14 @@
 
 #include "lang/build.h"
 
-/* How a load_tile of a phase may treat the L2 cache: TILE_CACHE_STREAM where each program and each turn of the loops
- * around it reads elements of its own that nobody reads later, TILE_CACHE_L2 where a later load of the same program
- * reads them again, else TILE_CACHE_DEFAULT. It is a hint: nothing but speed depends on it. */
-TileName gpu_load_reuse(const TileOp *load);
+/* How a load_tile of a phase may treat the L2 cache, where each program and each turn of the loops around it reads
+ * elements of its own: TILE_CACHE_L2 where a later load of the same program reads them again, TILE_CACHE_STREAM where
+ * an earlier one has read them, or where nobody else reads them and the kernel's author wants such loads to stream; in
+ * all other cases TILE_CACHE_DEFAULT. It is a hint: nothing but speed depends on it. */
+TileName gpu_load_reuse(const TileFunc *func, const TileOp *load);
 
 /* And a store_tile: TILE_CACHE_STREAM where it must not push out what the program reads again. */
-TileName gpu_store_reuse(const TileOp *store);
+TileName gpu_store_reuse(const TileFunc *func, const TileOp *store);
 
 /* Is the value made of the other one? Loops in between end the search. */
 bool gpu_depends(const TileValue *value, const TileValue *on);

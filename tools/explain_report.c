@@ -99,6 +99,21 @@ static void print_move(const TileRemark *move) {
     printf("\n");
 }
 
+/* ---- the L2 cache ---- */
+
+static void print_access(const TileRemark *access) {
+    static const struct {
+        TileName cache;
+        const char *text;
+    } words[] = {{TILE_CACHE_STREAM, "is the first to leave the L2 cache"},
+                 {TILE_CACHE_L2, "is the last to leave the L2 cache"},
+                 {TILE_CACHE_DEFAULT, "leaves the L2 cache in its turn"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].cache == access->cache)
+            printf("  line %u: the %s of %s %s (%s)\n", access->place.line, access->way, access->name, words[i].text,
+                   tile_cache_policy(access));
+}
+
 /* ---- grids ---- */
 
 static void print_gpu_phase(const TileExplainedPhase *phase, TileAssemblyFigures figures, const char *missing) {
@@ -113,6 +128,7 @@ static void print_gpu_phase(const TileExplainedPhase *phase, TileAssemblyFigures
     printf("\n");
     for (size_t i = 0; i < phase->layouts.count; i++) print_layout(&phase->layouts.items[i], i);
     for (size_t i = 0; i < phase->moves.count; i++) print_move(&phase->moves.items[i]);
+    for (size_t i = 0; i < phase->accesses.count; i++) print_access(&phase->accesses.items[i]);
 }
 
 static void print_loop(const TileExplanation *explanation, const TileExplainedLoop *loop) {
@@ -210,6 +226,14 @@ static void print_json_move(const TileRemark *move) {
            move->store_conflicts, move->load_conflicts);
 }
 
+static void print_json_access(const TileRemark *access) {
+    printf("{\"line\": %u", access->place.line);
+    print_member(", ", "access", access->way);
+    print_member(", ", "tensor", access->name);
+    print_member(", ", "l2", tile_cache_policy(access));
+    printf("}");
+}
+
 static void print_json_loop(const TileExplanation *explanation, const TileExplainedLoop *loop) {
     print_member("{", "file", explanation->files[loop->place.file]);
     print_member(", ", "vectors_of", loop->widest ? tile_scalar_name(loop->widest->scalar) : "");
@@ -241,6 +265,11 @@ static void print_json_phase(const TileExplanation *explanation, const TileExpla
     for (size_t i = 0; i < phase->moves.count; i++) {
         if (i) printf(",\n       ");
         print_json_move(&phase->moves.items[i]);
+    }
+    printf("],\n     \"accesses\": [");
+    for (size_t i = 0; i < phase->accesses.count; i++) {
+        if (i) printf(",\n       ");
+        print_json_access(&phase->accesses.items[i]);
     }
     printf("],\n     \"loops\": [");
     for (size_t i = 0; i < phase->loops.count; i++) {

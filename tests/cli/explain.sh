@@ -36,6 +36,19 @@ expect 0 '8 elements of a tile in each thread, 4 side by side along the last axi
 expect 0 'f32 v (line 17)' gpu
 expect 0 'registers and spills are not known: TILE_PTXAS names' env TILE_PTXAS="$work/none" "$tilec" explain "$softmax" \
     x=zeros:f32[4,1000] y=@ --target=sm_80
+expect 0 'line 17: the load of x is the last to leave the L2 cache (evict_last)' gpu
+expect 0 'line 23: the load of x is the first to leave the L2 cache (evict_first)' gpu
+once() { TILE_PTXAS=$work/none "$tilec" explain "$work/once.tile" x=zeros:f32[5,100] y=@ --target=sm_80 "$@"; }
+cat >"$work/once.tile" <<'END'
+kernel once(x: in f32[M, N], y: out f32[M, N])
+    tune BN in {64}, stream in {0, 1}
+{
+    grid (m, n) in (M, tiles(N, BN)) { y[m, n] = 2 * x[m, n] }
+}
+END
+expect 0 'line 4: the load of x leaves the L2 cache in its turn (evict_normal)' once
+expect 0 'line 4: the load of x is the first to leave the L2 cache (evict_first)' once stream=1
+expect 0 'line 4: the store of y leaves the L2 cache in its turn (evict_normal)' once stream=1
 moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ --target=sm_80 "$@"; }
 expect 0 'through shared memory (16384 bytes; predicted bank conflicts:' moves
 
@@ -43,12 +56,13 @@ if command -v python3 >/dev/null; then
     gpu --format=json >"$work/gpu.json"
     moves --format=json >"$work/moves.json"
     cpu --target=avx2 --format=json >"$work/cpu.json"
+    once stream=1 --format=json >"$work/once.json"
     gpu --svg="$work/layouts.svg" >/dev/null
     expect 0 '' python3 - "$work" <<'END'
 import json, sys
 import xml.etree.ElementTree as tree
 folder = sys.argv[1]
-gpu, moves, cpu = (json.load(open(f'{folder}/{name}.json')) for name in ('gpu', 'moves', 'cpu'))
+gpu, moves, cpu, once = (json.load(open(f'{folder}/{name}.json')) for name in ('gpu', 'moves', 'cpu', 'once'))
 grid, = gpu['grids']
 assert grid['assembly'] == {'registers': 77, 'stack_bytes': 32, 'spilled_bytes': 60}
 assert len(grid['barriers']) == 2 and grid['threads'] == 128 and not grid['moves']
@@ -61,6 +75,8 @@ move, = grid['moves']
 assert move['shared_bytes'] == 64 * 64 * 4 and move['store_conflicts'] >= 1 and move['load_conflicts'] >= 1
 grid, = cpu['grids']
 assert grid['loops'] and all(loop['lanes'] % 8 == 0 for loop in grid['loops']) and grid['threads'] == 0
+assert once['grids'][0]['accesses'] == [{'line': 4, 'access': 'load', 'tensor': 'x', 'l2': 'evict_first'},
+                                        {'line': 4, 'access': 'store', 'tensor': 'y', 'l2': 'evict_normal'}]
 
 # In the drawing each thread has its four neighbours: element e of [1, 1024] is thread e / 4 % 128's register e % 4.
 svg = tree.parse(f'{folder}/layouts.svg').getroot()

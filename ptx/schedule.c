@@ -106,10 +106,12 @@
  *     }
  * The order of all accesses to memory stays what it was, but for loads of fragments against copies of other slots, and
  * for copies against what stands beside them behind a branch, which fills other places.
- * After the last trip a head runs for a trip that is none: it copies nothing, and nobody uses what it loads.
+ * After the last trip a head runs for a trip that is none: it copies nothing, and nobody uses what it loads. Where the
+ * body has another barrier, which stood between these loads and all that follows the loop, there is one behind it now.
  *
  * Needs: gpu-machine. Keeps: machine form. Cost: linear in the body, which does not grow; code in front of the loop
  * does by the head. */
+#include "ptx/copies.h"
 #include "ptx/each.h"
 #include "ptx/loop.h"
 #include "ptx/passes.h"
@@ -324,6 +326,19 @@ static bool is_known(Rotation *r) {
     return taken.fits;
 }
 
+static void count_barrier(TileOp *op, void *count) { *(unsigned *)count += op->id == TILE_OP_BARRIER; }
+
+/* What comes next may write where the last head has read. */
+static void build_last_barrier(Rotation *r) {
+    unsigned barriers = 0;
+    tile_block_walk(r->body, count_barrier, &barriers);
+    if (barriers == 1) return;
+    TileBuilder b = tile_builder_before(r->context->module, r->loop->next);
+    b.location = r->loop->location;
+    gpu_build_plain(&b, TILE_OP_BARRIER);
+    if (b.error) r->b.error = b.error;
+}
+
 static void erase_head(Rotation *r) {
     tile_op_erase(r->wait);
     tile_op_erase(r->barrier);
@@ -345,6 +360,7 @@ static void rotate(Rotation *r) {
     unsigned carried = r->body->argument_count;
     r->loop = gpu_loop_carry(r->context, r->loop, fragments, r->count);
     r->body = &r->loop->regions[0];
+    build_last_barrier(r);
     r->b = tile_builder_before(r->context->module, r->last);
     tile_map_init(&map, r->context->scratch);
     TileValue *number = tile_build_binary(&r->b, TILE_OP_ADD, r->body->arguments[0], tile_op_operand(r->loop, 2));

@@ -93,6 +93,7 @@ static void expect_good(Trial *trial, TileModule *module) {
         if (!run_once(trial, module, seed, seed ? &outcome : &trial->expected, &notes))
             say(trial, "with all barriers in place", 0, tile_text_get(&notes));
     }
+    if (trial->expected.state != TILE_EXECUTION_DONE) say(trial, "does not run to its end", 0, "");
 }
 
 /* The module is without the barrier. */

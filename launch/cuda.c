@@ -75,10 +75,18 @@ TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const Til
     return module;
 }
 
+/* Streams may be capturing: what is unloaded is no part of that. */
+static void unload(void *library) {
+    if (!library) return;
+    int mode = tile_cuda_relax_capture();
+    tile_cuda_driver()->library_unload(library);
+    tile_cuda_restore_capture(mode);
+}
+
 void tile_cuda_module_destroy(TileCudaModule *module) {
     if (!module) return;
     tile_cuda_captured_destroy(module->captured);
-    if (module->library) tile_cuda_driver()->library_unload(module->library);
+    unload(module->library);
     for (uint32_t i = 0; i < module->count; i++) free(module->phases[i].symbol);
     free(module->own);
     pthread_mutex_destroy(&module->mutex);
@@ -123,10 +131,12 @@ static tile_status load(TileCudaModule *module, const char *kernel, TileError *e
         tile_status status =
             tile_cuda_check(driver->library_kernel(&phase->kernel, library, phase->symbol), kernel, error);
         if (status == TILE_OK) continue;
-        driver->library_unload(library);
+        unload(library);
         return status;
     }
     module->library = library;
+    free(module->own); /* it serves all devices from now on */
+    module->ptx = module->own = NULL;
     return TILE_OK;
 }
 
@@ -218,6 +228,17 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
 }
 
 void tile_cuda_end(TileCudaStream *on) { tile_cuda_leave(&on->scope); }
+
+/* The default stream, by either name, is never captured. */
+tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error) {
+    enum { NOT_CAPTURING = 0, LEGACY_STREAM = 1 };
+    int state = NOT_CAPTURING;
+    *captures = false;
+    if ((uintptr_t)on->stream <= LEGACY_STREAM) return TILE_OK;
+    TILE_TRY(tile_cuda_check(tile_cuda_driver()->is_capturing(on->stream, &state), kernel, error));
+    *captures = state != NOT_CAPTURING;
+    return TILE_OK;
+}
 
 /* The blocks of a grid that waits by itself may come to the device before the grid before it has ended. */
 static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {

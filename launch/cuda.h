@@ -18,6 +18,7 @@ typedef struct TileCudaPhase {
 TileCudaModule *tile_cuda_module_create(const char *ptx, size_t length, const TileCudaPhase *phases, uint32_t count);
 /* Of an object's binary, which is borrowed. */
 TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const TileCudaPhase *phases, uint32_t count);
+/* The driver lets grids of the module end before it unloads the code. No graph may hold it. */
 void tile_cuda_module_destroy(TileCudaModule *module);
 
 /* What a launch runs on, from its arguments and options. */
@@ -34,6 +35,8 @@ typedef struct TileCudaStream {
 tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
                             const uint64_t *lows, TileError *error);
 void tile_cuda_end(TileCudaStream *on);
+/* Is what is queued now captured by a graph? The driver takes 20 ns to say. */
+tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error);
 
 /* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin
  * and end. records: the address that comes last, of a phase that has anything to say (launch/cuda_records.h); else

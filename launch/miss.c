@@ -39,18 +39,18 @@ static uint32_t count_instance(const TileKernel *kernel, const TileImageRequest 
     return count;
 }
 
-/* Too many: the one that was looked up longest ago goes. Code on GPUs stays, as it may be running. */
+/* Too many, those aside that stay: the one that was looked up longest ago goes. */
 static void evict_oldest(TileKernel *kernel) {
     TileVariant *oldest = NULL;
-    uint32_t kept = 0;
+    uint32_t kept = 0, most = kernel->signature->gpu ? TILE_KEPT_GPU_VARIANTS : TILE_KEPT_VARIANTS;
     for (TileVariant *v = first_of(kernel); v; v = v->next) {
         int state = atomic_load(&v->state);
-        kept += state < TILE_VARIANT_EVICTED;
-        if (state < TILE_VARIANT_EVICTED && state != TILE_VARIANT_COMPILING &&
-            (!oldest || atomic_load(&v->stamp) < atomic_load(&oldest->stamp)))
+        if (state >= TILE_VARIANT_EVICTED || atomic_load(&v->captured)) continue;
+        kept++;
+        if (state != TILE_VARIANT_COMPILING && (!oldest || atomic_load(&v->stamp) < atomic_load(&oldest->stamp)))
             oldest = v;
     }
-    if (kept < TILE_KEPT_VARIANTS || !oldest || kernel->signature->gpu) return;
+    if (kept < most || !oldest) return;
     atomic_fetch_add(&kernel->evicted, 1);
     if (atomic_load(&oldest->state) == TILE_VARIANT_READY)
         tile_variant_evict(oldest);

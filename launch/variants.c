@@ -9,9 +9,12 @@
 
 /* ---- holding on ---- */
 
+/* A launch that was captured meanwhile has made it one that stays. */
 static void drop_code(TileVariant *variant) {
     int evicted = TILE_VARIANT_EVICTED;
-    if (!atomic_compare_exchange_strong(&variant->state, &evicted, TILE_VARIANT_GOING)) return;
+    bool stays = atomic_load(&variant->captured);
+    int next = stays ? TILE_VARIANT_READY : TILE_VARIANT_GOING;
+    if (!atomic_compare_exchange_strong(&variant->state, &evicted, next) || stays) return;
     variant->code->destroy(variant->code);
     variant->code = NULL;
     free((void *)variant->costs);

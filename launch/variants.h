@@ -13,8 +13,9 @@
 #include "launch/argument.h"
 
 enum {
-    TILE_KEPT_VARIANTS = 64, /* of one kernel; more static values or types than this take turns */
-    TILE_VARIANT_SLOTS = 64, /* a power of two */
+    TILE_KEPT_VARIANTS = 64,      /* of one kernel; more static values or types than this take turns */
+    TILE_KEPT_GPU_VARIANTS = 256, /* which take longer to make: the driver assembles them */
+    TILE_VARIANT_SLOTS = 256,     /* a power of two */
 };
 
 typedef enum TileVariantState {
@@ -38,6 +39,7 @@ typedef struct TileVariant {
     _Atomic uint64_t generation; /* how many variants the record has stood for */
     _Atomic uint64_t stamp;      /* of the kernel's clock when it was last looked up */
     _Atomic bool rest;           /* general code beyond the limit: it serves what no other variant serves */
+    _Atomic bool captured;       /* a CUDA graph may hold its code, which stays as long as the library */
     pid_t compiler;              /* the process that compiles it */
     TileImageCode *code;         /* READY, EVICTED */
     tile_status status;          /* of the last attempt; FAILED: of all others too */

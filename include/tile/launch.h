@@ -178,7 +178,8 @@ TILE_API tile_status tile_device_synchronize(int device, void *stream, TileError
 
 /* ---- libraries and what their kernels look like ---- */
 
-/* Releases the library and its kernels. No launch may be running, nor queued on a GPU. NULL is allowed. */
+/* Releases the library and its kernels. No launch may be running, nor queued on a GPU, and no CUDA graph that captured
+ * one may run afterwards. NULL is allowed. */
 TILE_API void tile_library_destroy(TileLibrary *library);
 TILE_API size_t tile_library_kernel_count(const TileLibrary *library);
 /* Borrowed from the library; NULL past the end. */
@@ -224,7 +225,7 @@ typedef struct TileKernelStats {
     uint64_t misses;   /* calls, of tile_prepare too, that found no code for their arguments */
     uint64_t variants; /* compiled */
     uint64_t compile_ns;
-    uint64_t evictions; /* variants that went again, the longest unused first: a kernel keeps 64 */
+    uint64_t evictions; /* variants that went again, the longest unused first: a kernel keeps 64, on GPUs 256 */
     uint64_t hits;      /* launches that found their code */
     uint64_t guard_ns;  /* that all hits took before their code ran, as one of 64 launches of a variant says */
 } TileKernelStats;

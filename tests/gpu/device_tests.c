@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "launch/cuda.h"
+#include "launch/variants.h"
 #include "tile/tile.h"
 
 enum { SKIPPED = 77, N = 100000 };
@@ -242,6 +243,57 @@ static void a_graph_captures_and_repeats(Scene *scene) {
     DRIVER(cuGraphExecDestroy(executable));
     DRIVER(cuGraphDestroy(graph));
     expect_good(scene, "chain");
+    DRIVER(cuStreamDestroy_v2(stream));
+    scene->options.stream = NULL;
+    tile_cuda_leave(&scope);
+}
+
+/* As a kernel with too many variants does with the oldest; the code of its last launch. */
+static void evict(Scene *scene, const char *name) {
+    TileKernel *kernel;
+    EXPECT(tile_library_kernel(scene->library, name, &kernel) == TILE_OK);
+    pthread_mutex_lock(&kernel->mutex);
+    tile_variant_evict(atomic_load(&kernel->last));
+    pthread_mutex_unlock(&kernel->mutex);
+}
+
+static uint64_t variants_of(Scene *scene, const char *name) {
+    TileKernel *kernel;
+    TileKernelStats stats = {0};
+    if (tile_library_kernel(scene->library, name, &kernel) == TILE_OK) tile_kernel_stats(kernel, &stats);
+    return stats.variants;
+}
+
+/* Grids end before their code goes; what a graph holds stays; and neither disturbs a capture. */
+static void code_goes_when_nothing_holds_it(Scene *scene) {
+    void *stream, *graph = NULL, *executable = NULL;
+    TileCudaScope scope;
+    EXPECT(tile_cuda_enter(scene->device, NULL, &scope, &scene->error) == TILE_OK);
+    DRIVER(cuStreamCreate(&stream, 1));
+    scene->options.stream = stream;
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 100; k++) EXPECT(launch(scene, "chain") == TILE_OK);
+        evict(scene, "chain");
+        EXPECT(tile_device_synchronize(scene->device, stream, &scene->error) == TILE_OK);
+        expect_result(scene, 2, 1);
+    }
+    EXPECT(variants_of(scene, "chain") == 3);
+    expect_good(scene, "chain");
+    DRIVER(cuStreamBeginCapture_v2(stream, 0));
+    EXPECT(launch(scene, "triple") == TILE_OK);
+    evict(scene, "chain");
+    evict(scene, "triple");
+    DRIVER(cuStreamEndCapture(stream, &graph));
+    DRIVER(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    for (int i = 0; i < 3 && executable; i++) {
+        DRIVER(cuGraphLaunch(executable, stream));
+        DRIVER(cuStreamSynchronize(stream));
+        expect_result(scene, 3, 0);
+    }
+    expect_good(scene, "triple");
+    EXPECT(variants_of(scene, "triple") == 1);
+    DRIVER(cuGraphExecDestroy(executable));
+    DRIVER(cuGraphDestroy(graph));
     DRIVER(cuStreamDestroy_v2(stream));
     scene->options.stream = NULL;
     tile_cuda_leave(&scope);
@@ -511,6 +563,7 @@ int main(void) {
         int devices;
     } tests[] = {
         {"a graph captures the first launch, and repeats it", a_graph_captures_and_repeats, 1},
+        {"code goes when nothing holds it", code_goes_when_nothing_holds_it, 1},
         {"where no context is current none is left", no_context_stays_none, 1},
         {"the caller's context and stream are used", the_callers_context_is_used, 1},
         {"threads have streams of their own", threads_have_streams_of_their_own, 1},

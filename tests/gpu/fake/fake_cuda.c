@@ -38,7 +38,7 @@ enum {
     DEVICES = 4,
     CONTEXTS = 16,
     STREAMS = 16,
-    LIBRARIES = 64,
+    LIBRARIES = 512,
     KERNELS = 8,
     MEMORIES = 256,
     EVENTS = 16,
@@ -61,17 +61,19 @@ typedef struct Kernel {
     int shared[DEVICES];
 } Kernel;
 typedef struct Library {
-    bool used;
+    int serial; /* 0: unloaded */
     Kernel kernels[KERNELS];
 } Library;
 typedef struct Event {
     bool used;
     double time; /* of the device's clock, milliseconds */
 } Event;
-/* What a capture has instead of doing it: a launch, bytes that are cleared, a copy to the host, a call of the host; and
- * memory that is the graph's own. */
+/* What a capture has instead of doing it: a launch of a library's kernel, bytes that are cleared, a copy to the host, a
+ * call of the host; and memory that is the graph's own. */
 typedef struct Node {
     const FakeCudaLaunch *launch;
+    const Kernel *kernel;
+    int serial;
     uint64_t cleared, copied, own;
     size_t bytes;
     void *host;
@@ -93,6 +95,7 @@ static struct {
     Stream streams[STREAMS];
     int stream_count;
     Library libraries[LIBRARIES];
+    int last_serial;
     Memory memories[MEMORIES];
     Event events[EVENTS];
     double clock; /* a thread takes a nanosecond */
@@ -514,17 +517,17 @@ EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options,
     if (made_for(code) > fake.capability) return end(CUDA_ERROR_INVALID_PTX);
     fake.state.cubins += memcmp(code, "\177ELF", 4) == 0;
     Library *made = fake.libraries;
-    while (made < fake.libraries + LIBRARIES && made->used) made++;
+    while (made < fake.libraries + LIBRARIES && made->serial) made++;
     if (made == fake.libraries + LIBRARIES) return end(CUDA_ERROR_OUT_OF_MEMORY);
-    *made = (Library){.used = true};
+    *made = (Library){.serial = ++fake.last_serial};
     fake.state.libraries++;
     *library = made;
     return end(CUDA_SUCCESS);
 }
 
 EXPORT int cuLibraryUnload(void *library) {
-    CALL();
-    ((Library *)library)->used = false;
+    CALL_THAT_WAITS();
+    ((Library *)library)->serial = 0;
     fake.state.libraries--;
     return end(CUDA_SUCCESS);
 }
@@ -540,13 +543,16 @@ EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
     return end(CUDA_SUCCESS);
 }
 
-static bool is_loaded(const Kernel *kernel) {
+/* Of the library that the kernel is of; 0: it is unloaded. */
+static int serial_of(const Kernel *kernel) {
     for (int i = 0; i < LIBRARIES; i++) {
         const Library *library = &fake.libraries[i];
-        if (kernel >= library->kernels && kernel < library->kernels + KERNELS) return library->used;
+        if (kernel >= library->kernels && kernel < library->kernels + KERNELS) return library->serial;
     }
-    return false;
+    return 0;
 }
+
+static bool is_loaded(const Kernel *kernel) { return serial_of(kernel) != 0; }
 
 #ifndef FAKE_CUDA_OLD /* drivers before 12.0 do not have it */
 EXPORT int cuKernelGetFunction(void **function, void *kernel) {
@@ -575,6 +581,7 @@ static int check_launch(const Kernel *kernel, unsigned grid, unsigned block, uns
 }
 
 static int launch_now(const Node *node) {
+    if (serial_of(node->kernel) != node->serial) return refuse(CUDA_ERROR_INVALID_HANDLE);
     if (fake.kernel) fake.kernel(node->launch);
     return CUDA_SUCCESS;
 }
@@ -588,7 +595,7 @@ static int launch_grid(void *function, unsigned blocks, unsigned threads, unsign
         (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, blocks, threads, shared_bytes, early, {0}};
     for (unsigned i = 0; i < fake.expected && parameters[i]; i++) memcpy(&launch->parameters[i], parameters[i], 8);
     fake.clock += 1e-6 * blocks * threads;
-    return queue(stream, (Node){.launch = launch}, launch_now);
+    return queue(stream, (Node){.launch = launch, .kernel = function, .serial = serial_of(function)}, launch_now);
 }
 
 EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

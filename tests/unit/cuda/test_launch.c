@@ -56,7 +56,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
 
 static void forget(void *state) { (void)state; }
 
-enum { N = 5 };
+enum { N = 5, ROOM = 1024 };
 
 typedef struct Scene {
     Maker maker;
@@ -76,16 +76,16 @@ static DLTensor tensor(Scene *scene, int device, void *data) {
 
 static void *allocate(int device) {
     void *memory = NULL;
-    cr_assert(tile_device_allocate(device, N * sizeof(float), &memory, NULL) == TILE_OK);
+    cr_assert(tile_device_allocate(device, ROOM * sizeof(float), &memory, NULL) == TILE_OK);
     return memory;
 }
 
-/* The kernel, with tensors on the device. */
-static void set(Scene *scene, int device) {
+/* A kernel, with tensors on the device. */
+static void set_kernel(Scene *scene, int device, const TileImageSignature *kernel) {
     scene->extent = N;
     if (!scene->maker.ptx) scene->maker.ptx = "ptx";
     TileImageSource source = {.compile = compile, .destroy = forget, .state = &scene->maker};
-    cr_assert(tile_library_create(&signature, 1, source, &scene->library) == TILE_OK);
+    cr_assert(tile_library_create(kernel, 1, source, &scene->library) == TILE_OK);
     scene->kernel = tile_library_kernel_at(scene->library, 0);
     scene->x = tensor(scene, device, allocate(device));
     scene->y = tensor(scene, device, allocate(device));
@@ -93,6 +93,8 @@ static void set(Scene *scene, int device) {
     scene->arguments[1] = TILE_TENSOR(&scene->y);
     scene->options = (TileLaunchOptions){.struct_size = sizeof scene->options, .error = &scene->error};
 }
+
+static void set(Scene *scene, int device) { set_kernel(scene, device, &signature); }
 
 static tile_status launch(Scene *scene) { return tile_launch(scene->kernel, scene->arguments, 2, &scene->options); }
 
@@ -363,6 +365,93 @@ Test(cuda, the_first_launch_may_be_captured) {
     cr_expect(tile_device_synchronize(0, NULL, &scene.error) == TILE_DRIVER, "the capture's rules are as before");
     cr_expect(!fake_cuda_end_capture());
     tile_library_destroy(scene.library);
+}
+
+/* ---- code that is evicted ---- */
+
+/* `twice` with code for each N, and a stream. */
+static void set_static(Scene *scene) {
+    static const TileImageStatic extent = {"N", 0, 0};
+    static TileImageSignature with_static;
+    with_static = signature;
+    with_static.statics = &extent;
+    with_static.static_count = 1;
+    set_kernel(scene, 0, &with_static);
+    scene->options.stream = fake_cuda_stream(fake_cuda_primary(0));
+}
+
+static void launch_extents(Scene *scene, int64_t first, int64_t last) {
+    for (scene->extent = first; scene->extent <= last; scene->extent++)
+        cr_assert(launch(scene) == TILE_OK, "%s", scene->error.message);
+}
+
+static TileKernelStats stats_of(const Scene *scene) {
+    TileKernelStats stats;
+    tile_kernel_stats(scene->kernel, &stats);
+    return stats;
+}
+
+Test(cuda, evicted_code_is_unloaded) {
+    enum { MORE = 20 };
+    Scene scene = {0};
+    set_static(&scene);
+    launch_extents(&scene, 1, TILE_KEPT_GPU_VARIANTS + MORE);
+    cr_expect(fake_cuda_state().libraries == TILE_KEPT_GPU_VARIANTS, "%d libraries", fake_cuda_state().libraries);
+    cr_expect(stats_of(&scene).evictions == MORE);
+    launch_extents(&scene, MORE + 1, MORE + 1);
+    cr_expect(stats_of(&scene).evictions == MORE, "the oldest that is kept");
+    launch_extents(&scene, 1, 1);
+    cr_expect(stats_of(&scene).evictions == MORE + 1, "1 had gone");
+    strike(&scene);
+}
+
+Test(cuda, code_that_a_graph_holds_stays) {
+    Scene scene = {.maker = {.no_temp = true}};
+    set_static(&scene);
+    fake_cuda_begin_capture();
+    launch_extents(&scene, 1, 3);
+    cr_expect(fake_cuda_end_capture(), "something was called that a capture forbids");
+    launch_extents(&scene, 4, TILE_KEPT_GPU_VARIANTS + 13);
+    cr_expect(fake_cuda_state().libraries == TILE_KEPT_GPU_VARIANTS + 3, "%d libraries", fake_cuda_state().libraries);
+    fake_cuda_run_graph();
+    cr_expect(fake_cuda_state().violations == 0, "the graph runs code that is unloaded");
+    uint64_t variants = stats_of(&scene).variants;
+    launch_extents(&scene, 1, 3);
+    cr_expect(stats_of(&scene).variants == variants, "launches find it, too");
+    cr_expect(fake_cuda_calls("cuStreamIsCapturing") == TILE_KEPT_GPU_VARIANTS + 13, "it is asked about no more");
+    fake_cuda_drop_graph();
+    strike(&scene);
+}
+
+/* Evicting finds the launch at it. */
+Test(cuda, code_that_is_evicted_while_it_is_captured_stays) {
+    Scene scene = {.maker = {.no_temp = true}};
+    set_static(&scene);
+    launch_extents(&scene, 1, 1);
+    TileVariant *variant = atomic_load(&scene.kernel->last);
+    cr_assert(tile_variant_take(variant));
+    tile_variant_evict(variant);
+    cr_expect(!tile_variant_take(variant), "no launch finds it");
+    atomic_store(&variant->captured, true);
+    tile_variant_give(variant, true);
+    cr_expect(fake_cuda_state().libraries == 1);
+    launch_extents(&scene, 1, 1);
+    cr_expect(stats_of(&scene).variants == 1, "it is found again");
+    strike(&scene);
+}
+
+/* A miss may come while another stream of the thread captures. */
+Test(cuda, eviction_disturbs_no_capture) {
+    Scene scene = {0};
+    set_static(&scene);
+    launch_extents(&scene, 1, TILE_KEPT_GPU_VARIANTS);
+    fake_cuda_begin_capture();
+    scene.extent++;
+    cr_expect(launch(&scene) == TILE_OK, "%s", scene.error.message);
+    cr_expect(stats_of(&scene).evictions == 1);
+    cr_expect(fake_cuda_end_capture(), "something was called that a capture forbids");
+    fake_cuda_drop_graph();
+    strike(&scene);
 }
 
 /* ---- mistakes ---- */

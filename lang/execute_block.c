@@ -30,6 +30,8 @@ typedef struct Block {
     int64_t number, blocks;
     uint32_t waiting; /* threads at a barrier */
     uint32_t *lanes;  /* for each warp: threads at an op that its lanes do together */
+    uint64_t
+        ready[TILE_MAX_THREADS / 64]; /* bits of the threads that have not ended, nor wait for others of the block */
     ExecRaces *races;
     ExecMbarriers *mbarriers; /* NULL: the function has none */
     Schedule schedule;
@@ -88,6 +90,10 @@ static bool have_come(const Block *block, uint32_t first, uint32_t count) {
     return at != NULL;
 }
 
+static void set_ready(Block *block, uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < first + count; i++) block->ready[i / 64] |= UINT64_C(1) << i % 64;
+}
+
 /* The thread waits; where it is the last one that the others wait for, all go on. */
 static bool arrive(Block *block, uint32_t thread) {
     uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
@@ -96,11 +102,13 @@ static bool arrive(Block *block, uint32_t thread) {
         if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
         uint32_t failed = 0, count = *lanes;
         *lanes = 0;
+        set_ready(block, first, count);
         return tile_exec_warp(&block->threads[first], count, &failed) ||
                take_over(block->host, &block->threads[first + failed]);
     }
     if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
     block->waiting = 0;
+    set_ready(block, 0, block->count);
     for (uint32_t i = 0; i < block->count; i++) block->threads[i].meeting = NULL;
     tile_exec_next_era(block->races);
     return true;
@@ -108,16 +116,35 @@ static bool arrive(Block *block, uint32_t thread) {
 
 /* ---- the scheduler ---- */
 
-static bool can_run(const TileExecutor *e) {
-    return e->state == TILE_EXECUTION_PAUSED && (!e->meeting || (e->awaited && tile_exec_may_go_on(e)));
-}
+/* Of those that are ready. */
+static bool can_run(const TileExecutor *e) { return !e->awaited || tile_exec_may_go_on(e); }
 
 static uint64_t random_below(Block *block, uint64_t end) { return tile_exec_random(block->host) % end; }
 
-/* The first thread that can run from `start` on, in steps of `step` threads; count: none can. */
-static uint32_t find_thread(const Block *block, uint32_t start, uint32_t step) {
-    for (uint32_t i = 0, thread = start % block->count; i < block->count; i++, thread = (thread + step) % block->count)
-        if (can_run(&block->threads[thread])) return thread;
+/* The first one from `begin` on that can run; end: none below it can. */
+static uint32_t find_between(const Block *block, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i = (i / 64 + 1) * 64) {
+        for (uint64_t bits = block->ready[i / 64] >> i % 64 << i % 64; bits; bits &= bits - 1) {
+            uint32_t thread = i / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (thread >= end) return end;
+            if (can_run(&block->threads[thread])) return thread;
+        }
+    }
+    return end;
+}
+
+/* The first thread that can run from `start` on, and around; count: none can. */
+static uint32_t find_thread(const Block *block, uint32_t start) {
+    start %= block->count;
+    uint32_t found = find_between(block, start, block->count);
+    if (found < block->count) return found;
+    found = find_between(block, 0, start);
+    return found < start ? found : block->count;
+}
+
+static uint32_t find_last(const Block *block) {
+    for (uint32_t i = block->count; i-- > 0;)
+        if (block->ready[i / 64] >> i % 64 & 1 && can_run(&block->threads[i])) return i;
     return block->count;
 }
 
@@ -125,21 +152,21 @@ static uint32_t find_thread(const Block *block, uint32_t start, uint32_t step) {
 static uint32_t choose(Block *block, uint64_t *steps) {
     Schedule *schedule = &block->schedule;
     *steps = UINT32_MAX;
-    if (!block->host->options.seed) return find_thread(block, schedule->thread, 1);
+    if (!block->host->options.seed) return find_thread(block, schedule->thread);
     if (!schedule->turns--)
         *schedule = (Schedule){.bias = (Bias)random_below(block, BIAS_COUNT),
                                .turns = random_below(block, 4 * (uint64_t)block->count),
                                .thread = (uint32_t)random_below(block, block->count)};
     *steps = 1 + random_below(block, 64);
     switch (schedule->bias) {
-    case BIAS_AHEAD: return find_thread(block, schedule->thread, 1);
-    case BIAS_STARVED: return find_thread(block, schedule->thread + 1, 1);
-    case BIAS_BACKWARD: return find_thread(block, block->count - 1, block->count - 1);
-    case BIAS_LOCKSTEP: *steps = 1; return schedule->thread = find_thread(block, schedule->thread + 1, 1);
+    case BIAS_AHEAD: return find_thread(block, schedule->thread);
+    case BIAS_STARVED: return find_thread(block, schedule->thread + 1);
+    case BIAS_BACKWARD: return find_last(block);
+    case BIAS_LOCKSTEP: *steps = 1; return schedule->thread = find_thread(block, schedule->thread + 1);
     case BIAS_NONE:
     case BIAS_COUNT: break;
     }
-    return find_thread(block, (uint32_t)random_below(block, block->count), 1);
+    return find_thread(block, (uint32_t)random_below(block, block->count));
 }
 
 /* Do both wait for the same, or have they both ended? */
@@ -227,7 +254,9 @@ static bool run_threads(Block *block) {
         block->host->steps += e->steps - before;
         if (block->host->options.seed) tile_exec_land_some(block->host, e);
         if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
-        if (e->meeting && !e->awaited && !arrive(block, thread)) return false;
+        bool waits = e->meeting && !e->awaited;
+        if (waits || e->state == TILE_EXECUTION_DONE) block->ready[thread / 64] &= ~(UINT64_C(1) << thread % 64);
+        if (waits && !arrive(block, thread)) return false;
         if (!block->host->options.seed) block->schedule.thread = thread;
         if (block->mbarriers && block->host->options.seed && !random_below(block, 4) && !land_bulk(block)) return false;
     }
@@ -302,6 +331,7 @@ static bool run_block(Block *block, int64_t number) {
     const ExecObject *shared = &block->host->objects[block->shared];
     block->number = number;
     block->waiting = 0;
+    memset(block->ready, 0, sizeof block->ready);
     tile_exec_forget_mbarriers(block->mbarriers);
     memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
     if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);
@@ -309,6 +339,7 @@ static bool run_block(Block *block, int64_t number) {
     if (!tile_exec_begin_block(block->host, block->races, number, shared)) return false;
     for (uint32_t i = 0; i < block->count; i++)
         if (!start_thread(block, i)) return false;
+    set_ready(block, 0, block->count);
     return run_threads(block);
 }
 

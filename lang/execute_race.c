@@ -264,7 +264,7 @@ static bool is_foreign(const ExecRaces *races, const Access *access) {
     return access->op && access->era < races->block_era;
 }
 
-static bool is_unordered(const ExecRaces *races, const Access *access, uint32_t thread) {
+static inline bool is_unordered(const ExecRaces *races, const Access *access, uint32_t thread) {
     if (!access->op) return false;
     if (access->era < races->block_era || access->time == TIME_BULK) return true;
     if (access->era != races->era || access->thread == thread) return false;
@@ -399,7 +399,7 @@ static bool prepare_page(Page *page, unsigned log_grain, Kind kind, bool lists) 
 }
 
 /* The grain at a byte of the shadow, `bytes` long; the page has been divided. */
-static Place place_at(const ExecShadow *shadow, uint64_t at, uint64_t *bytes) {
+static inline Place place_at(const ExecShadow *shadow, uint64_t at, uint64_t *bytes) {
     Page *page = &shadow->pages[at / PAGE_BYTES];
     size_t number = at % PAGE_BYTES >> page->log_grain;
     *bytes = UINT64_C(1) << page->log_grain;
@@ -470,9 +470,7 @@ static bool share(TileExecutor *e, const ExecInstruction *in, uint64_t object, i
     ExecRaces *races = shadow->races;
     Access access = {in->op, races->era, e->thread, time_of(e, races, in->op, kind)};
     uint64_t begin = begin_of(e, object, offset);
-    uint64_t alignment = begin | (uint64_t)bytes;
-    unsigned log_grain = LOG_GRAIN_MOST;
-    while (log_grain && alignment & ((UINT64_C(1) << log_grain) - 1)) log_grain--;
+    unsigned log_grain = (unsigned)__builtin_ctzll(begin | (uint64_t)bytes | UINT64_C(1) << LOG_GRAIN_MOST);
     for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
         Page *page = &shadow->pages[at / PAGE_BYTES];
         if (!prepare_page(page, log_grain, kind, races->clocks != NULL)) return tile_exec_out_of_memory(e);

@@ -15,7 +15,7 @@ usage: gpu_peers.py [OPTION]...
   --library=PATH   libtile.so (build/release/lib/libtile.so)
   --stdlib=DIR     (stdlib)
   --only=A,B       rows that have one of these texts in their names
-  --repeat=N       turns of a row (25)
+  --repeat=N       turns of a row (75)
   --no-compile     without torch.compile
   --general        instead: the general variant of each kernel beside the one for contiguous tensors
   --json=FILE      the rows go there too
@@ -245,7 +245,8 @@ def sums(kind, n, peers):
 
 def row_sums(kind, rows, columns, peers):
     return Row("sums of rows", kind, (rows, columns), bytes=rows * columns * kind.itemsize, file="reduce:sum_rows",
-               values=[{"BM": m, "BN": b} for m, b in ((1, 4096), (1, 2048), (2, 4096))],
+               values=[{"BM": m, "BN": 4096, "warps": w, "stream": s} for m, w, s in
+                       ((1, 8, 1), (1, 16, 1), (2, 16, 1), (1, 8, 0))],
                make=lambda: dict(x=random(rows, columns, kind=kind) + 0.25, o=empty(rows, kind=kind)),
                tile=lambda e: [e["x"], e["o"]], triton=lambda e: peers.sum_rows(e["x"], e["o"]),
                eager=lambda e: e["x"].sum(1), pure=(lambda x: x.sum(1), "x"),
@@ -488,7 +489,7 @@ def main():
     parser.add_argument("--library", default="build/release/lib/libtile.so")
     parser.add_argument("--stdlib", default="stdlib")
     parser.add_argument("--only", default="")
-    parser.add_argument("--repeat", type=int, default=25)
+    parser.add_argument("--repeat", type=int, default=75)
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--general", action="store_true")
     parser.add_argument("--json", default="")

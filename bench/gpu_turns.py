@@ -34,5 +34,5 @@ class Timer:
         """The name of the fastest of pairs of name and call."""
         if len(candidates) < 2:
             return candidates[0][0]
-        found = self.times(dict(candidates), 5)
+        found = self.times(dict(candidates), 15)
         return min(found, key=found.get)

@@ -18,6 +18,7 @@ typedef struct TileEmitter {
     TileArena *arena;
     TILE_LIST(TileConstant) constants;
     bool gpu; /* the target has instructions for extremes, ex2 and bf16, see mlir_bridge/export_gpu.c */
+    bool f8;  /* from f8 to f16 too */
     bool changed;
     const char *error; /* the first complaint of either builder */
 } TileEmitter;

@@ -27,6 +27,8 @@ static bool is_narrow_float(TileScalar scalar) {
     return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16;
 }
 
+static bool is_f8(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8; }
+
 /* Bits of a constant, also of one spread over a vector. */
 static bool known_bits(const TileValue *value, uint64_t *bits) {
     const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
@@ -182,6 +184,7 @@ static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
     bool exact_pair = (from == TILE_F16 && to == TILE_F32) || (from == TILE_F32 && to == TILE_F16);
     if (from == to) return x;
     if (e->gpu && from == TILE_F32 && to == TILE_BF16) return NULL;
+    if (e->f8 && is_f8(from) && to == TILE_F16) return NULL;
     if (exact_pair || (!is_narrow_float(from) && !is_narrow_float(to))) return NULL;
     return tile_emit_convert(e, x, to);
 }

@@ -1,5 +1,6 @@
 /* Conversions of cpu-machine. What the back end converts exactly is left to it: integers among themselves, between
- * f32, f64 and integers, between f16 and f32. The rest goes through these by integer arithmetic:
+ * f32, f64 and integers, between f16 and f32, on some GPUs from f8 to f16. The rest goes through these by integer
+ * arithmetic:
  *
  *   bf16 -> f32      the upper half of the bits
  *   f32 -> bf16, f8  added half a unit (ties to even), then shifted
@@ -38,6 +39,8 @@ static TileValue *widen_e4m3(TileEmitter *e, TileValue *x) {
 
 static TileValue *widen(TileEmitter *e, TileValue *x) {
     TileValue *bits;
+    bool f8 = is_narrow(x->type->scalar) && tile_scalar_bits(x->type->scalar) == 8;
+    if (e->f8 && f8) return convert(e, convert(e, x, TILE_F16), TILE_F32);
     switch (x->type->scalar) {
     case TILE_BF16:
         bits = convert(e, cast(e, x, TILE_U16), TILE_U32);

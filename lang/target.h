@@ -21,6 +21,7 @@ typedef struct TileTarget {
     bool has_masks;              /* predicates for every vector operation and memory access */
     bool has_f16;                /* f16 arithmetic, not only conversion */
     bool has_bf16;               /* conversion from f32 and dot products of bf16 */
+    bool has_f8;                 /* conversion from f8 to f16 */
     bool has_vnni;               /* dot products of 8-bit integers */
     bool has_tma;                /* bulk copies, by tensor maps too, counted by mbarriers */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */

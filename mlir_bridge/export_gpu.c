@@ -325,6 +325,22 @@ static void export_extreme(Exporter *exporter, const TileOp *op) {
                             VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1)), NO_ATTRIBUTES));
 }
 
+/* As many lanes as `to` has: the first `count` ones of `x`, those behind them being whatever they are. */
+static MlirValue first_lanes(Exporter *exporter, MlirType to, MlirValue x, int64_t count, int64_t lanes) {
+    int32_t *kept = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
+    for (int64_t i = 0; i < lanes; i++) kept[i] = (int32_t)(i < count ? i : 0);
+    return export_build(exporter, "llvm.shufflevector", to, VALUES(x, x),
+                        ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes, kept))));
+}
+
+/* A value of the type from words that are pairs of its lanes; of an odd number the last one is half used. */
+static MlirValue split_pairs(Exporter *exporter, const TileType *type, MlirValue words) {
+    int64_t lanes = tile_type_lanes(type);
+    MlirValue all = bitcast(exporter, words, vector_of(exporter, type->scalar, (lanes + 1) / 2 * 2));
+    if (type->kind == TILE_TYPE_SCALAR) return lane_of(exporter, all, scalar_of(exporter, type->scalar), 0);
+    return lanes % 2 ? first_lanes(exporter, export_type(exporter, type), all, lanes, lanes) : all;
+}
+
 /* Two at a time; an odd last one has itself beside it. */
 static void export_to_bf16(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
@@ -341,18 +357,26 @@ static void export_to_bf16(Exporter *exporter, const TileOp *op) {
         MlirValue both = export_intrinsic(exporter, "llvm.nvvm.ff2bf16x2.rn", pair, VALUES(high, low));
         result = insert_lane(exporter, result, vector, bitcast(exporter, both, i32), i / 2);
     }
-    MlirType all = vector_of(exporter, TILE_BF16, 2 * words);
-    result = bitcast(exporter, result, all);
-    if (type->kind == TILE_TYPE_SCALAR) {
-        result = lane_of(exporter, result, scalar_of(exporter, TILE_BF16), 0);
-    } else if (2 * words != lanes) {
-        int32_t *kept = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
-        for (int64_t i = 0; i < lanes; i++) kept[i] = (int32_t)i;
-        result =
-            export_build(exporter, "llvm.shufflevector", export_type(exporter, type), VALUES(result, result),
-                         ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes, kept))));
+    set_result(exporter, op, 0, split_pairs(exporter, type, result));
+}
+
+/* By an instruction for two as well. f8 travels as integers. */
+static void export_from_f8(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type, *from = tile_op_operand(op, 0)->type;
+    const char *name = from->scalar == TILE_F8E4M3 ? "llvm.nvvm.e4m3x2.to.f16x2.rn" : "llvm.nvvm.e5m2x2.to.f16x2.rn";
+    int64_t words = (tile_type_lanes(type) + 1) / 2, two = 2;
+    MlirType i32 = scalar_of(exporter, TILE_I32), i16 = scalar_of(exporter, TILE_I16),
+             vector = vector_of(exporter, TILE_I32, words), bytes = vector_of(exporter, from->scalar, 2 * words),
+             pair = mlirVectorTypeGet(1, &two, scalar_of(exporter, TILE_F16));
+    MlirValue x = operand_of(exporter, op, 0), result = empty_vector(exporter, vector);
+    if (type->kind == TILE_TYPE_SCALAR) x = insert_lane(exporter, empty_vector(exporter, bytes), bytes, x, 0);
+    if (tile_type_lanes(type) % 2) x = first_lanes(exporter, bytes, x, tile_type_lanes(type), 2 * words);
+    x = bitcast(exporter, x, vector_of(exporter, TILE_I16, words));
+    for (int64_t i = 0; i < words; i++) {
+        MlirValue both = export_intrinsic(exporter, name, pair, VALUES(lane_of(exporter, x, i16, i)));
+        result = insert_lane(exporter, result, vector, bitcast(exporter, both, i32), i);
     }
-    set_result(exporter, op, 0, result);
+    set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
 
 static MlirValue f32_constant(Exporter *exporter, double value) {
@@ -386,6 +410,11 @@ static void export_exponential(Exporter *exporter, const TileOp *op) {
 
 bool export_instruction(Exporter *exporter, const TileOp *op) {
     TileScalar from = op->operand_count ? tile_op_operand(op, 0)->type->scalar : TILE_BOOL;
+    bool f8 = tile_scalar_is_float(from) && tile_scalar_bits(from) == 8;
+    if (f8 && op->id == TILE_OP_CONVERT && op->results[0].type->scalar == TILE_F16) {
+        export_from_f8(exporter, op);
+        return true;
+    }
     if (from != TILE_F32 || op->result_count != 1) return false;
     if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX)
         export_extreme(exporter, op);

@@ -5,14 +5,17 @@
  * lane 4 i + j gets elements 2 i and 2 i + 1. Two matrices, the second one's rows 2 behind the first one's, give it
  * four neighbours along k of both elements, and a permutation of bytes puts those of either into a word. What is
  * neither (f32 along its own axis, bytes where columns could not be in pairs) is read element by element. An operand in
- * registers is taken as it is where the threads have what they need, else it goes through shared memory. */
+ * registers is taken as it is where the threads have what they need, else it goes through shared memory.
+ *
+ * On a GPU whose mma of f8 is made of that of f16, a fragment becomes two of f16: once, and not for each instruction.
+ */
 #include "ptx/lower.h"
 
 #include "lang/scalar.h"
 
 enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4 };
 /* How many instructions ahead fragments are loaded, as an H200 runs them fastest. */
-enum { AHEAD = 16, AHEAD_OF_TF32 = 8, AHEAD_OF_F8 = 8, AHEAD_OF_SEVERAL = 4 };
+enum { AHEAD_OF_HALVES = 16, AHEAD = 8, AHEAD_OF_SEVERAL = 4 };
 
 /* What an instruction has of an operand (or of the sums) is a fragment of consecutive registers of the layout; or those
  * of two fragments alternate, so many at a time as `turn` says: columns in pairs. */
@@ -28,7 +31,8 @@ typedef struct Operand {
     Split split;
     uint32_t words; /* of 32 bits, of a fragment */
     uint32_t count;
-    TileValue **fragments; /* NULL until they are loaded */
+    uint32_t parts;        /* that an instruction takes one after the other */
+    TileValue **fragments; /* so many for each; NULL until they are loaded */
     TileValue *value;      /* in registers of the layout; NULL where it lies in shared memory */
     GpuPlaces places;
     bool along_k, by_matrix, stored_transposed;
@@ -135,6 +139,11 @@ static void take_registers(Mma *mma, Operand *operand, TileValue *old) {
     operand->clears = true;
 }
 
+static bool becomes_f16(const Gpu *gpu, TileScalar scalar) {
+    bool f8 = tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
+    return f8 && tile_ptx_target_of(gpu->context->target)->fp8_mma_is_f16;
+}
+
 static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     Gpu *gpu = mma->gpu;
     TileValue *old = tile_op_operand(mma->op, number);
@@ -149,7 +158,8 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     operand->split.registers = operand->words * packed(operand);
     if (number && gpu->dots.plan.pairs_n) operand->split.turn = packed(operand);
     operand->count = tile_layout_registers(&operand->layout) / operand->split.registers;
-    operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, operand->count);
+    operand->parts = becomes_f16(gpu, old->type->scalar) ? 2 : 1;
+    operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)operand->count * operand->parts);
     const TileOp *shared = gpu_find_shared(old, &operand->stored_transposed);
     if (shared)
         take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
@@ -190,6 +200,23 @@ static TileValue *load_matrices(Gpu *gpu, Operand *operand, uint32_t first, uint
     return pairs ? part_pairs(gpu, loaded) : loaded;
 }
 
+/* Of f16 an instruction takes half as many steps of k: here those of a half of the words. Which steps they are is the
+ * same for both operands, so that it may be others than in f16: of a word's four the first two and the last two. */
+static void set_fragment(Gpu *gpu, Operand *operand, uint32_t number, TileValue *value) {
+    TileValue **parts = &operand->fragments[(size_t)number * operand->parts];
+    uint32_t count = operand->split.registers / 2, blocks = operand->words / 2;
+    if (operand->parts == 1) {
+        *parts = value;
+        return;
+    }
+    int64_t *lanes = TILE_NEW_ARRAY(gpu->arena, int64_t, count);
+    value = tile_build_convert(&gpu->b, value, TILE_F16);
+    for (uint32_t part = 0; part < 2; part++) {
+        for (uint32_t i = 0; i < count; i++) lanes[i] = part * count + i / 2 % blocks * 4 + i / 2 / blocks * 2 + i % 2;
+        parts[part] = tile_build_shuffle(&gpu->b, value, value, lanes, count);
+    }
+}
+
 /* Two fragments of B come at once where a piece has two by matrices, or where they alternate. */
 static void load_fragments(Gpu *gpu, Operand *operand, uint32_t number) {
     uint32_t words = (1u << operand->layout.bits[TILE_LAYOUT_REGISTER]) / packed(operand);
@@ -201,16 +228,16 @@ static void load_fragments(Gpu *gpu, Operand *operand, uint32_t number) {
         operand->by_matrix ? load_matrices(gpu, operand, first, count) : load_elements(gpu, operand, first, count);
     if (operand->clears) loaded = clear_past_end(gpu, operand, loaded, first);
     for (uint32_t i = 0; i < together; i++)
-        operand->fragments[number + i] = pick(gpu, loaded, operand->split, number, number + i);
+        set_fragment(gpu, operand, number + i, pick(gpu, loaded, operand->split, number, number + i));
 }
 
-static TileValue *fragment(Gpu *gpu, Operand *operand, uint32_t number) {
-    if (operand->fragments[number]) return operand->fragments[number];
-    if (operand->value)
-        operand->fragments[number] = pick(gpu, operand->value, operand->split, 0, number);
-    else
+static TileValue *const *fragment(Gpu *gpu, Operand *operand, uint32_t number) {
+    TileValue *const *parts = &operand->fragments[(size_t)number * operand->parts];
+    if (!*parts && operand->value)
+        set_fragment(gpu, operand, number, pick(gpu, operand->value, operand->split, 0, number));
+    else if (!*parts)
         load_fragments(gpu, operand, number);
-    return operand->fragments[number];
+    return parts;
 }
 
 /* ---- the product ---- */
@@ -268,14 +295,11 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
     int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
     uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
-    TileScalar scalar = mma->a.type->scalar;
-    bool tf32 = scalar == TILE_F32, several = gpu->dots.count > 1,
-         f8 = tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8;
+    bool halves = tile_scalar_bits(mma->a.type->scalar) == 16, several = gpu->dots.count > 1;
     Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count),
-                   .ahead = several ? AHEAD_OF_SEVERAL
-                            : tf32  ? AHEAD_OF_TF32
-                            : f8    ? AHEAD_OF_F8
-                                    : AHEAD};
+                   .ahead = several  ? AHEAD_OF_SEVERAL
+                            : halves ? AHEAD_OF_HALVES
+                                     : AHEAD};
     Stand *a = find_stands(gpu, &mma->a), *b = find_stands(gpu, &mma->b);
     for (uint32_t trip = 0; trip < trips; trip++)
         for (uint32_t i = 0; i < count; i++) {
@@ -301,8 +325,12 @@ static TileValue *multiply(Mma *mma, TileValue *acc) {
             fragment(gpu, &mma->b, steps.items[loaded].b);
         }
         const Step *step = &steps.items[at];
-        TileValue *operands[] = {fragment(gpu, &mma->a, step->a), fragment(gpu, &mma->b, step->b), sums[step->sum]};
-        sums[step->sum] = tile_op_result(tile_build_op(&gpu->b, TILE_OP_MMA, operands, 3, precision, tf32, NULL, 1), 0);
+        TileValue *const *a = fragment(gpu, &mma->a, step->a), *const *b = fragment(gpu, &mma->b, step->b);
+        for (uint32_t part = 0; part < mma->a.parts; part++) {
+            TileValue *operands[] = {a[part], b[part], sums[step->sum]};
+            sums[step->sum] =
+                tile_op_result(tile_build_op(&gpu->b, TILE_OP_MMA, operands, 3, precision, tf32, NULL, 1), 0);
+        }
     }
     for (uint32_t i = 0; i < registers; i++)
         all[register_of(mma->split, i / SUMS, i % SUMS)] = gpu_register(gpu, sums[i / SUMS], i % SUMS);

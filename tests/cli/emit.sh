@@ -25,6 +25,14 @@ expect 0 'vec<[4] x f32>' "$tilec" emit machine "$stdlib/matmul.tile:matmul" T=f
 expect 0 '.file	1 "' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
 expect 0 'nn.tile"' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
 expect 0 '.loc	1 10 19' "$tilec" emit ptx "$stdlib/elementwise.tile:add" T=f32 --target=sm_80
+cat >"$work/widen.tile" <<'END'
+kernel widen(x: in f8e4m3[N], y: out f32[N], z: out f16[N]) {
+    grid n in N { y[n] = f32(x[n]) }
+    grid n in tiles(N, 96) { z[n] = f16(x[n]) }
+}
+END
+expect 0 'cvt.rn.f16x2.e4m3x2' "$tilec" emit ptx "$work/widen.tile" --target=sm_89
+expect 1 '' sh -c '"$0" emit ptx "$1" --target=sm_80 | grep -F e4m3' "$tilec" "$work/widen.tile"
 cat >"$work/ptxas" <<'END'
 #!/bin/sh
 for word; do case $word in -o) ;; -*) ;; *.cubin) output=$word ;; *) input=$word ;; esac; done

@@ -84,6 +84,16 @@ Test(text, machine_form) {
         "}\n");
 }
 
+Test(text, words_for_gpus) {
+    expect_same("func phase tile @k.0(%x: tensor<f32, 1, in>) warps = 8 stages = 3 stream = 1 threads = 256 "
+                "scratch_bytes = 64 {\n"
+                "  return\n"
+                "}\n");
+    expect_error("func phase tile @k.0() stream = 0 { return }", "`stream` is 1 where it stands");
+    expect_error("func phase tile @k.0() stream = 2 { return }", "`stream` is 1 where it stands");
+    expect_error("func phase tile @k.0() warps = 33 { return }", "a block has 1 to 32 warps");
+}
+
 Test(text, constants_of_every_type) {
     static const char *const types[] = {"bool", "i8",   "i64",    "u8",     "u64", "u64",  "f8e4m3", "f8e5m2",
                                         "f16",  "bf16", "f32",    "f32",    "f32", "f64",  "f64",    "f8e5m2",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Matrix products and attention on the NVIDIA GPU of this machine beside PyTorch (cuBLAS, flash attention).
+"""Matrix products and attention on the NVIDIA GPU of this machine beside PyTorch (cuBLAS, cuBLASLt, flash attention).
 
 Needs a release build of tilec, PyTorch and the driver; no toolkit. Each kernel is compiled by `tilec emit`, loaded by the
 driver and launched on PyTorch's stream. Results go into outputs full of NaN and are compared with PyTorch's in float32.
@@ -158,6 +158,32 @@ class Bench:
         title = f"matmul {size} {str(kind)[6:]}" + (" as tf32" if kind == torch.float32 else "")
         self.compare(title, 2 * size**3, "cuBLAS", lambda: torch.matmul(a, b), torch.matmul(a, b), points, make)
 
+    def bytes(self, text, kind, size, points):
+        """Products of 8 bits with a scale for each row and column, beside cuBLASLt's plain i32 sums of i8, or with its
+        one scale for all in f8. There b lies transposed, as cuBLASLt wants it, which matmul_f8 takes too."""
+        floats = kind.is_floating_point
+        file = f"{self.options.stdlib}/matmul.tile:matmul_{'f8' if floats else 'i8'}"
+        usual = first_tuned(file)
+        if floats:
+            a, b = (torch.randn(size, size, device="cuda").to(kind) for _ in range(2))
+            ones, generic = torch.ones((), device="cuda"), [f"T={text}", "U=bf16"]
+            c = torch.empty(size, size, device="cuda", dtype=torch.bfloat16)
+            peer = lambda: torch._scaled_mm(a, b.T, ones, ones, out_dtype=torch.bfloat16, use_fast_accum=True)
+        else:
+            a, b = (torch.randint(-128, 128, (size, size), device="cuda", dtype=kind) for _ in range(2))
+            turned, generic = b.T.contiguous(), ["U=f32"]
+            c = torch.empty(size, size, device="cuda")
+            peer = lambda: torch._int_mm(a, turned.T)
+        rows, columns = (torch.rand(size, device="cuda") + 0.5 for _ in range(2))
+        expected = peer().float() * rows[:, None] * columns[None, :]
+
+        def make(point):
+            kernel = Kernel(self.options.tilec, file, generic + settings_of(point), self.target)
+            bm, bn = (point.get(name, usual[name]) for name in ("BM", "BN"))
+            return kernel, kernel.bind([a, b, rows, columns, c], cdiv(size, bm) * cdiv(size, bn)), c
+
+        self.compare(f"matmul {size} {text}", 2 * size**3, "cuBLASLt", peer, expected, points, make)
+
     def attention(self, kind, heads, length, width, causal, points):
         file = f"{self.options.stdlib}/attention.tile:attention"
         rows = first_tuned(file)["BS"]
@@ -223,6 +249,20 @@ def main():
             256 128 32 8 3
             128 256 16 8 4"""
         bench.matmul(torch.float32, 4096, points(names, table, options.sweep), bench.tf32_file, [])
+        table = """128 128 128 4 2
+            128 128 128 4 3
+            128 128 64 4 3
+            128 128 64 4 4
+            128 128 128 8 3
+            128 256 64 8 3
+            128 256 128 8 2
+            128 256 128 8 3
+            256 128 128 8 3
+            128 256 64 8 4"""
+        whole = points(names, table, options.sweep)
+        for kind, text in ((torch.int8, "i8"), (torch.float8_e4m3fn, "f8e4m3")):
+            for size in (4096, 2048):
+                bench.bytes(text, kind, size, whole)
         table = """128 64 4 3
             128 64 8 2
             128 128 8 2

@@ -1,5 +1,5 @@
-/* What the lanes of a warp do together, once all have come: exchanges, and matrices in fragments. PTX ISA 8.7, ldmatrix
- * and mma.m16n8k16 and its kin. */
+/* What the lanes of a warp do together, once all have come: exchanges, and matrices in fragments. PTX ISA 8.7, ldmatrix,
+ * stmatrix, and mma.m16n8k16 and its kin. */
 #include <string.h>
 
 #include "lang/execute_state.h"
@@ -40,25 +40,37 @@ typedef struct Row {
     uint8_t poison[ROW_BYTES];
 } Row;
 
-/* The row goes to four lanes; that one of them is another than the one that gives its address is enough to find whom no
- * barrier orders with them. */
-static bool read_row(TileExecutor *threads, uint32_t lane, Row *row) {
+/* The memory that the lane's row is in. A row that is read goes to four lanes; that one of them is another than the one
+ * that gives its address is enough to find whom no barrier orders with them. One that is written is written once, in
+ * the name of the lane that gives its address. */
+static ExecObject *reach_row(TileExecutor *threads, uint32_t lane, bool write, int64_t *offset) {
     TileExecutor *e = &threads[lane], *other = &threads[lane ^ 1];
     const ExecInstruction *in = e->meeting;
-    ExecValue pointer = tile_exec_operand(e, in, 0);
-    if (*pointer.any) return tile_exec_fault(e, in, "the address is poison");
-    uint64_t number = pointer.lanes[0];
-    int64_t offset = (int64_t)pointer.lanes[1];
-    const ExecObject *object = tile_exec_reach(e, in, number, offset, ROW_BYTES, false);
-    if (!object) return false;
-    if (((uintptr_t)object->base + (uintptr_t)offset) % ROW_BYTES)
-        return tile_exec_fault(e, in, "the address is not aligned to %d bytes", ROW_BYTES);
-    if (object->shadow && !tile_exec_share(e, in, number, offset, ROW_BYTES, false)) return false;
-    if (object->shadow && !tile_exec_share(other, in, number, offset, ROW_BYTES, false)) {
-        e->state = other->state;
-        e->message = other->message;
-        return false;
+    ExecValue pointer = tile_exec_operand(e, in, write);
+    if (*pointer.any) {
+        tile_exec_fault(e, in, "the address is poison");
+        return NULL;
     }
+    uint64_t number = pointer.lanes[0];
+    *offset = (int64_t)pointer.lanes[1];
+    ExecObject *object = tile_exec_reach(e, in, number, *offset, ROW_BYTES, write);
+    if (!object) return NULL;
+    if (((uintptr_t)object->base + (uintptr_t)*offset) % ROW_BYTES) {
+        tile_exec_fault(e, in, "the address is not aligned to %d bytes", ROW_BYTES);
+        return NULL;
+    }
+    if (!object->shadow) return object;
+    if (!tile_exec_share(e, in, number, *offset, ROW_BYTES, write)) return NULL;
+    if (write || tile_exec_share(other, in, number, *offset, ROW_BYTES, false)) return object;
+    e->state = other->state;
+    e->message = other->message;
+    return NULL;
+}
+
+static bool read_row(TileExecutor *threads, uint32_t lane, Row *row) {
+    int64_t offset;
+    const ExecObject *object = reach_row(threads, lane, false, &offset);
+    if (!object) return false;
     memcpy(row->bytes, object->base + offset, ROW_BYTES);
     memset(row->poison, 0, ROW_BYTES);
     if (object->poison) memcpy(row->poison, object->poison + offset, ROW_BYTES);
@@ -97,15 +109,56 @@ static void give_rows(TileExecutor *e, uint32_t lane, const Row rows[MOST_MATRIC
     }
 }
 
+static uint32_t count_matrices(const TileType *type) {
+    return (uint32_t)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+}
+
 static bool load_matrix(TileExecutor *threads, uint32_t *failed) {
-    const TileType *type = threads->meeting->op->results[0].type;
-    uint32_t matrices = (uint32_t)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+    uint32_t matrices = count_matrices(threads->meeting->op->results[0].type);
     Row rows[MOST_MATRICES][ROWS];
     for (uint32_t i = 0; i < matrices * ROWS; i++) {
         *failed = i;
         if (!read_row(threads, i, &rows[i / ROWS][i % ROWS])) return false;
     }
     for (uint32_t lane = 0; lane < TILE_WARP_THREADS; lane++) give_rows(&threads[lane], lane, rows);
+    return true;
+}
+
+/* ---- store_matrix ---- */
+
+static void take_rows(TileExecutor *e, uint32_t lane, Row rows[MOST_MATRICES][ROWS]) {
+    ExecValue value = tile_exec_operand(e, e->meeting, 0);
+    bool transposed = tile_op_integer(e->meeting->op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
+    uint32_t bytes = tile_scalar_bytes(tile_op_operand(e->meeting->op, 0)->type->scalar);
+    for (uint32_t i = 0; i < value.count; i++)
+        for (uint32_t b = 0; b < bytes; b++) {
+            uint32_t at = i * bytes + b, row, column;
+            locate(transposed, lane, at % 4, &row, &column);
+            rows[at / 4][row].bytes[column] = (unsigned char)(value.lanes[i] >> 8 * b);
+            rows[at / 4][row].poison[column] = tile_exec_poisoned(value, i);
+        }
+}
+
+static bool write_row(TileExecutor *threads, uint32_t lane, const Row *row) {
+    int64_t offset;
+    const TileExecutor *e = &threads[lane];
+    ExecObject *object = reach_row(threads, lane, true, &offset);
+    if (!object) return false;
+    if (!object->keeps_poison && memchr(row->poison, 1, ROW_BYTES))
+        return tile_exec_fault(&threads[lane], e->meeting, "stores a lane that is poison");
+    memcpy(object->base + offset, row->bytes, ROW_BYTES);
+    if (object->poison) memcpy(object->poison + offset, row->poison, ROW_BYTES);
+    return true;
+}
+
+static bool store_matrix(TileExecutor *threads, uint32_t *failed) {
+    Row rows[MOST_MATRICES][ROWS];
+    uint32_t matrices = count_matrices(tile_op_operand(threads->meeting->op, 0)->type);
+    for (uint32_t lane = 0; lane < TILE_WARP_THREADS; lane++) take_rows(&threads[lane], lane, rows);
+    for (uint32_t i = 0; i < matrices * ROWS; i++) {
+        *failed = i;
+        if (!write_row(threads, i, &rows[i / ROWS][i % ROWS])) return false;
+    }
     return true;
 }
 
@@ -192,6 +245,8 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed) {
         done = tile_exec_fault(threads, threads->meeting, "a warp of %u threads cannot do this", count);
     else if (threads->meeting->op->id == TILE_OP_LOAD_MATRIX)
         done = load_matrix(threads, failed);
+    else if (threads->meeting->op->id == TILE_OP_STORE_MATRIX)
+        done = store_matrix(threads, failed);
     else
         multiply(threads);
     for (uint32_t lane = 0; lane < count && done; lane++) threads[lane].meeting = NULL;

@@ -92,16 +92,23 @@ static int64_t fragment_bits(const TileType *type) {
     return whole ? type->extent[0] * (int64_t)tile_scalar_bits(type->scalar) : 0;
 }
 
-const char *tile_rule_load_matrix(const TileRule *r) {
-    const TileType *type = r->result[0];
-    if (!type) return "the result type has to be given";
-    if (!points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED)) return "needs a place in shared memory";
+static const char *check_matrices(const TileRule *r, const TileType *type, const TileType *place) {
+    if (!points_to(place, TILE_SPACE_SHARED)) return "needs a place in shared memory";
     int64_t bits = type->kind == TILE_TYPE_SCALAR ? (int64_t)tile_scalar_bits(type->scalar) : fragment_bits(type);
     if (type->scalar == TILE_BOOL || (bits != 32 && bits != 64 && bits != 128))
-        return "the result is not 1, 2 or 4 registers of 32 bits";
+        return "the matrices are not 1, 2 or 4 registers of 32 bits";
     bool transposed = tile_op_integer(r->op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
     if (transposed && tile_scalar_bits(type->scalar) > 16) return "only elements of 8 and 16 bits are transposed";
     return NULL;
+}
+
+const char *tile_rule_load_matrix(const TileRule *r) {
+    const TileType *type = r->result[0];
+    return type ? check_matrices(r, type, tile_rule_operand(r, 0)) : "the result type has to be given";
+}
+
+const char *tile_rule_store_matrix(const TileRule *r) {
+    return check_matrices(r, tile_rule_operand(r, 0), tile_rule_operand(r, 1));
 }
 
 const char *tile_rule_mma(const TileRule *r) {

@@ -257,6 +257,19 @@ static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, in
                         NO_ATTRIBUTES);
 }
 
+void export_store_matrix(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_operand(op, 0)->type;
+    unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
+    bool transposed = tile_op_integer(op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
+    MlirType i32 = scalar_of(exporter, TILE_I32), words = count > 1 ? vector_of(exporter, TILE_I32, count) : i32;
+    MlirValue value = bitcast(exporter, operand_of(exporter, op, 0), words);
+    MlirValue operands[1 + MOST_WORDS] = {operand_of(exporter, op, 1)};
+    for (unsigned i = 0; i < count; i++) operands[1 + i] = count > 1 ? lane_of(exporter, value, i32, i) : value;
+    char name[80];
+    snprintf(name, sizeof name, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%u%s.b16.p3", count, transposed ? ".trans" : "");
+    export_intrinsic(exporter, name, no_type(), 1 + count, operands);
+}
+
 static long capability_of(const char *cpu) { return strtol(cpu + strcspn(cpu, "0123456789"), NULL, 10); }
 
 /* To tf32, halves to even by one instruction where there is one, else away from 0. */

@@ -45,6 +45,7 @@ typedef struct Family {
 
 typedef struct Anchor {
     TileModule *module;
+    const TilePtxTarget *target;
     GpuDots dots;
     Family family[GPU_MOST_DOTS]; /* those that others are derived from, that of the largest tile first */
     unsigned family_count;
@@ -150,11 +151,63 @@ static void anchor_result(Anchor *anchor, TileOp *op, const TileLayout *layout) 
     converted->name = NULL;
 }
 
+/* Shared memory that a block may take without there being fewer blocks on a multiprocessor: its registers, of which the
+ * sums are the least part, let no more be there. */
+static int64_t free_bytes(const Anchor *anchor) {
+    enum { OTHER_REGISTERS = 32 };
+    const TilePtxTarget *target = anchor->target;
+    uint32_t threads = TILE_WARP_THREADS << anchor->log_warps;
+    uint32_t sums = (uint32_t)(tile_type_lanes(anchor->dots.types[0]) / threads) + OTHER_REGISTERS;
+    uint32_t blocks =
+        target->registers / (threads * (sums < target->registers_thread ? sums : target->registers_thread));
+    if (blocks > target->threads_core / threads) blocks = target->threads_core / threads;
+    uint32_t bytes = target->shared_core_bytes / (blocks ? blocks : 1) - target->shared_reserved_bytes;
+    return bytes < target->shared_block_bytes ? bytes : target->shared_block_bytes;
+}
+
+/* Is something in shared memory for all of a loop that the op stands in? */
+static bool stands_beside_buffers(const TileOp *op) {
+    for (const TileOp *parent = op->block->op; parent; parent = parent->block->op)
+        for (const TileOp *other = parent->block->first; other != parent; other = other->next)
+            if (other->id == TILE_OP_BUFFER) return true;
+    return false;
+}
+
+/* Of fragments of sums four lanes have eight elements side by side. Where those are less than a sector of memory,
+ * results are stored by rows instead, and what is added to them is loaded so: they pass through shared memory where the
+ * operands are not, or are no more. */
+static bool sums_pass_by_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+    enum { NEIGHBOURS = 8, SECTOR_BYTES = 32 };
+    int64_t bytes = tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
+    if (NEIGHBOURS * tile_scalar_bytes(tile->scalar) >= SECTOR_BYTES) return false;
+    for (unsigned a = 0; a < tile->rank; a++)
+        if (layout->pieces[a] != 1 || tile_layout_extent(layout, a) != tile->extent[a]) return false;
+    if (bytes < (int64_t)GPU_ACCESS_BYTES << (TILE_LANE_BITS + anchor->log_warps)) return false;
+    return bytes <= free_bytes(anchor) && !stands_beside_buffers(op);
+}
+
+/* Beside products; operands that are not copied are computed with on their way to shared memory, in any layout. */
+static bool moves_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+    bool is_sum = op->id == TILE_OP_STORE_TILE;
+    for (unsigned i = 0; i < anchor->dots.count; i++) is_sum |= tile_type_same_shape(tile, anchor->dots.types[i]);
+    if (!anchor->dots.count || tile->rank != 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
+    return !is_sum || sums_pass_by_rows(anchor, op, tile, layout);
+}
+
+static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, const TileType *tile) {
+    TileLayout layout = choose_layout(anchor, tile);
+    if (!moves_rows(anchor, op, tile, &layout)) return layout;
+    TileLayoutShape shape = tile_layout_shape(tile);
+    unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + anchor->log_warps,
+             widest = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(tile->scalar));
+    return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
+}
+
 /* The values and the mask of an access stand beside indices, which may have any layout. */
 static void anchor_access(Anchor *anchor, TileOp *op) {
     const TileValue *tile = tile_accessed_tile(op);
     if (!tile) return;
-    TileLayout layout = choose_layout(anchor, tile->type);
+    TileLayout layout = choose_access_layout(anchor, op, tile->type);
     unsigned first = tile_access_first(op), end = tile_access_end(op);
     for (unsigned i = 1; i < op->operand_count; i++)
         if (i < first || i >= end) anchor_operand(anchor, op, i, &layout);
@@ -194,7 +247,7 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
 TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     if (!func->threads) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: gpu-target comes before");
-    Anchor anchor = {.module = context->module};
+    Anchor anchor = {.module = context->module, .target = tile_ptx_target_of(context->target)};
     choose_families(&anchor, func);
     anchor_block(&anchor, &func->body);
     if (anchor.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: %s", anchor.error);

@@ -49,13 +49,14 @@ int64_t gpu_buffer_of(const GpuBuffers *buffers, const TileValue *pointer) {
 GpuReach gpu_reach(const GpuBuffers *buffers, const TileOp *op, size_t *buffer) {
     GpuReach reach = GPU_REACH_NONE;
     if (op->id == TILE_OP_LOAD || op->id == TILE_OP_LOAD_MATRIX) reach = GPU_REACH_READ;
-    if (op->id == TILE_OP_STORE) reach = GPU_REACH_WRITE;
+    bool stores = op->id == TILE_OP_STORE || op->id == TILE_OP_STORE_MATRIX;
+    if (stores) reach = GPU_REACH_WRITE;
     if (op->id == TILE_OP_COPY_ASYNC || op->id == TILE_OP_COPY_BULK) reach = GPU_REACH_COPY;
     /* Behind a barrier an mbarrier is anybody's; what it orders beyond that its users have to know. */
     if (op->id == TILE_OP_MBARRIER_INIT) reach = GPU_REACH_WRITE;
     if (op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT) reach = GPU_REACH_READ;
     if (reach == GPU_REACH_NONE) return reach;
-    int64_t number = gpu_buffer_of(buffers, tile_op_operand(op, op->id == TILE_OP_STORE));
+    int64_t number = gpu_buffer_of(buffers, tile_op_operand(op, stores));
     if (number < 0) return GPU_REACH_NONE;
     *buffer = (size_t)number;
     return reach;

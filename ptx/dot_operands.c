@@ -1,6 +1,5 @@
 /* Purpose: bring what products for tensor cores take from memory to shared memory, where no loop does it ahead: the
-load
- * becomes a copy that is waited for.
+ * load becomes a copy that is waited for.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,

@@ -143,9 +143,15 @@ TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id
 /* ---- lower_remark.c: nothing where nobody asks ---- */
 /* The layouts of the op's tiles. */
 void gpu_remark_tiles(Gpu *gpu, const TileOp *op);
-/* `bytes` of shared memory hold the tile meanwhile as `shared` says; 0 and NULL: it moves without. */
-void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
-                     uint64_t bytes, const TileSharedLayout *shared);
+/* A tile that goes from one layout to another. */
+typedef struct GpuMove {
+    TileScalar scalar;
+    const TileLayout *from, *to;
+    const char *way;
+    uint64_t bytes;                           /* of shared memory, that hold it meanwhile; 0: it moves without */
+    unsigned store_conflicts, load_conflicts; /* there (tile_shared_conflicts) */
+} GpuMove;
+void gpu_remark_move(Gpu *gpu, const GpuMove *move);
 
 /* An access in vectors, and a name of the attribute `cache`. */
 void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, TileName cache);

@@ -247,6 +247,51 @@ static TileValue *get_swizzled(Swizzled *side, TileScalar scalar) {
     return gpu_join(gpu, registers, count);
 }
 
+/* ---- by matrices ---- */
+
+/* Of an access by matrices: its lanes' addresses. */
+static TileValue *matrix_address(Swizzled *side, const TileSharedMatrices *matrices, uint32_t access) {
+    unsigned columns = matrices->shared.log_vector;
+    return swizzled_address(side, tile_linear_apply(&side->offsets, access << columns));
+}
+
+static uint32_t count_accesses(const TileSharedMatrices *matrices) {
+    return 1u << (matrices->rows.bits[TILE_LAYOUT_REGISTER] - matrices->shared.log_vector);
+}
+
+static void put_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileValue *value) {
+    Swizzled side = swizzled_side(gpu, &matrices->shared, &matrices->rows, true);
+    TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
+    TileValue *elements[TILE_LANES];
+    uint32_t count = (uint32_t)matrices->packed << matrices->log_count;
+    for (uint32_t access = 0; access < count_accesses(matrices); access++) {
+        for (uint32_t i = 0; i < count; i++)
+            elements[i] = gpu_register(gpu, value, tile_shared_matrices_register(matrices, access, i));
+        TileValue *operands[] = {gpu_join(gpu, elements, count), matrix_address(&side, matrices, access)};
+        tile_build_op(&gpu->b, TILE_OP_STORE_MATRIX, operands, 2, &transposed, matrices->transposed, NULL, 0);
+    }
+}
+
+static TileValue *get_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileScalar scalar,
+                               const TileLayout *layout) {
+    Swizzled side = swizzled_side(gpu, &matrices->shared, &matrices->rows, true);
+    TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(layout));
+    uint32_t count = (uint32_t)matrices->packed << matrices->log_count;
+    const TileType *type = count > 1 ? tile_type_vector(gpu->module->context, scalar, count, false)
+                                     : tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t access = 0; access < count_accesses(matrices); access++) {
+        TileValue *address = matrix_address(&side, matrices, access);
+        TileValue *loaded = tile_op_result(
+            tile_build_op(&gpu->b, TILE_OP_LOAD_MATRIX, &address, 1, &transposed, matrices->transposed, &type, 1), 0);
+        for (uint32_t i = 0; i < count; i++)
+            registers[tile_shared_matrices_register(matrices, access, i)] = gpu_register(gpu, loaded, i);
+    }
+    return gpu_join(gpu, registers, tile_layout_registers(layout));
+}
+
+/* ---- moving ---- */
+
 static bool is_whole_power(const TileLayout *from, const TileLayout *to) {
     bool same = true;
     for (unsigned a = 0; a < from->rank; a++)
@@ -254,19 +299,50 @@ static bool is_whole_power(const TileLayout *from, const TileLayout *to) {
     return same;
 }
 
-static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
-                                const TileLayout *to) {
-    TileSharedLayout shared = tile_shared_swizzle(from, to, tile_scalar_bytes(scalar));
-    uint64_t bytes = (UINT64_C(1) << from->map.outputs) * tile_scalar_bytes(scalar);
-    gpu_remark_move(gpu, scalar, from, to, "shared memory", bytes, &shared);
-    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
-    Swizzled write = swizzled_side(gpu, &shared, from, scalar != TILE_BOOL);
-    put_swizzled(&write, value);
-    Swizzled read = swizzled_side(gpu, &shared, to, scalar != TILE_BOOL);
-    return get_swizzled(&read, scalar);
+/* How a tile passes through shared memory. */
+typedef struct Passage {
+    TileSharedLayout shared;
+    TileSharedMatrices matrices;
+    bool stores_matrices, loads_matrices; /* one of them at most */
+} Passage;
+
+/* By matrices where they fit: as few instructions as vectors of 16 bytes on both sides, whatever the registers of the
+ * two layouts have in common. */
+static Passage choose_passage(const Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
+    unsigned bytes = tile_scalar_bytes(scalar);
+    Passage passage = {.shared = tile_shared_swizzle(from, to, bytes)};
+    if (scalar == TILE_BOOL) return passage;
+    bool has_copies = from->map.inputs != from->map.outputs;
+    if (tile_ptx_target_of(gpu->context->target)->has_stmatrix && !has_copies)
+        passage.stores_matrices = tile_shared_matrices(from, to, bytes, &passage.matrices);
+    if (!passage.stores_matrices) passage.loads_matrices = tile_shared_matrices(to, from, bytes, &passage.matrices);
+    if (passage.stores_matrices || passage.loads_matrices) passage.shared = passage.matrices.shared;
+    return passage;
 }
 
-/* ---- moving ---- */
+static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                                const TileLayout *to) {
+    Passage passage = choose_passage(gpu, scalar, from, to);
+    const TileSharedLayout *shared = &passage.shared;
+    const TileSharedMatrices *matrices = &passage.matrices;
+    uint64_t bytes = (UINT64_C(1) << from->map.outputs) * tile_scalar_bytes(scalar);
+    GpuMove move = {.scalar = scalar, .from = from, .to = to, .way = "shared memory", .bytes = bytes};
+    if (passage.stores_matrices) move.way = "shared memory, stored by stmatrix";
+    if (passage.loads_matrices) move.way = "shared memory, loaded by ldmatrix";
+    move.store_conflicts = tile_shared_conflicts(shared, passage.stores_matrices ? &matrices->rows : from);
+    move.load_conflicts = tile_shared_conflicts(shared, passage.loads_matrices ? &matrices->rows : to);
+    gpu_remark_move(gpu, &move);
+    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
+    if (passage.stores_matrices) {
+        put_matrices(gpu, matrices, value);
+    } else {
+        Swizzled write = swizzled_side(gpu, shared, from, scalar != TILE_BOOL);
+        put_swizzled(&write, value);
+    }
+    if (passage.loads_matrices) return get_matrices(gpu, matrices, scalar, to);
+    Swizzled read = swizzled_side(gpu, shared, to, scalar != TILE_BOOL);
+    return get_swizzled(&read, scalar);
+}
 
 /* Registers of the same thread, or lanes of the same warp that differ by one and the same pattern for all of them:
  * those that `source` maps to an exclusive or of the lane's own number. */
@@ -307,7 +383,8 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
     if (tile_layout_equal(from, to)) return value;
     if (gpu_stays_in_warp(from, to, &source)) {
         bool lanes = tile_layout_conversion(from, to, &source) == TILE_CONVERSION_SHUFFLES;
-        gpu_remark_move(gpu, scalar, from, to, lanes ? "exchanges between lanes" : "other registers", 0, NULL);
+        const char *way = lanes ? "exchanges between lanes" : "other registers";
+        gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = way});
         return pick_registers(gpu, value, from, to, &source);
     }
     if (is_whole_power(from, to)) return move_swizzled(gpu, value, scalar, from, to);
@@ -320,6 +397,10 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
     }
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
     TileSharedLayout row_major = tile_shared_linear(from, tile_scalar_bytes(scalar));
-    gpu_remark_move(gpu, scalar, from, to, "shared memory", (uint64_t)elements * tile_scalar_bytes(scalar), &row_major);
+    GpuMove move = {.scalar = scalar, .from = from, .to = to, .way = "shared memory"};
+    move.bytes = (uint64_t)elements * tile_scalar_bytes(scalar);
+    move.store_conflicts = tile_shared_conflicts(&row_major, from);
+    move.load_conflicts = tile_shared_conflicts(&row_major, to);
+    gpu_remark_move(gpu, &move);
     return gpu_move_through_shared(gpu, value, scalar, from, &strides, to, &strides, elements);
 }

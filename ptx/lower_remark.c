@@ -1,6 +1,5 @@
 /* What was decided about tiles, for `tilec explain`. */
 #include "ptx/lower.h"
-#include "ptx/swizzle.h"
 
 static const char *layout_text(const Gpu *gpu, const TileLayout *layout) {
     TileText text = {.arena = gpu->arena};
@@ -23,22 +22,19 @@ void gpu_remark_tiles(Gpu *gpu, const TileOp *op) {
     }
 }
 
-void gpu_remark_move(Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to, const char *way,
-                     uint64_t bytes, const TileSharedLayout *shared) {
+void gpu_remark_move(Gpu *gpu, const GpuMove *move) {
     if (!gpu->context->remarks) return;
     TileRemark remark = {.kind = TILE_REMARK_MOVE,
                          .place = gpu->b.location,
                          .func = gpu->func->name,
                          .name = "",
-                         .scalar = scalar,
-                         .layout = layout_text(gpu, from),
-                         .to = layout_text(gpu, to),
-                         .way = way,
-                         .shared_bytes = bytes};
-    if (shared) {
-        remark.store_conflicts = tile_shared_conflicts(shared, from);
-        remark.load_conflicts = tile_shared_conflicts(shared, to);
-    }
+                         .scalar = move->scalar,
+                         .layout = layout_text(gpu, move->from),
+                         .to = layout_text(gpu, move->to),
+                         .way = move->way,
+                         .shared_bytes = move->bytes,
+                         .store_conflicts = move->store_conflicts,
+                         .load_conflicts = move->load_conflicts};
     tile_list_push(gpu->arena, gpu->context->remarks, remark);
 }
 

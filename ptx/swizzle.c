@@ -106,6 +106,115 @@ TileSharedLayout tile_shared_swizzle(const TileLayout *from, const TileLayout *t
     return shared;
 }
 
+/* ---- matrices ---- */
+
+enum { LOG_ROWS = 3, LOG_MATRICES = 2 }; /* of a matrix; of one access */
+
+/* Bits of an access by matrices, by what they choose. */
+typedef struct MatrixBits {
+    uint32_t row[LOG_ROWS], column[4]; /* places: the row of a matrix, and the element of the row */
+    unsigned columns;
+} MatrixBits;
+
+/* Of a word's elements the lowest register bits that `held` has; plain words lie along the row. */
+static bool choose_words(const TileLayout *layout, const TileLinearSpan *held, TileSharedMatrices *matrices) {
+    unsigned count = log2_of(matrices->packed), found = 0;
+    for (unsigned i = 0; i < layout->bits[TILE_LAYOUT_REGISTER] && found < count; i++) {
+        uint32_t column = layout->map.column[i];
+        if (column && (matrices->transposed || tile_span_has(held, column))) matrices->word[found++] = UINT32_C(1) << i;
+    }
+    return found == count;
+}
+
+/* Lane 4 i + j has word j of row i; transposed, of column i what is in rows 2 j and 2 j + 1. */
+static MatrixBits bits_of(const TileLayout *layout, const TileSharedMatrices *matrices) {
+    unsigned lane = tile_layout_first_bit(layout, TILE_LAYOUT_LANE), words = log2_of(matrices->packed), at = 0;
+    MatrixBits bits = {0};
+    uint32_t inner[4];
+    for (unsigned i = 0; i < words; i++) inner[at++] = tile_linear_apply(&layout->map, matrices->word[i]);
+    for (unsigned i = 0; i < 2; i++) inner[at++] = layout->map.column[lane + i];
+    const uint32_t *outer = &layout->map.column[lane + 2];
+    bits.columns = matrices->transposed ? LOG_ROWS : at;
+    for (unsigned i = 0; i < bits.columns; i++) bits.column[i] = matrices->transposed ? outer[i] : inner[i];
+    for (unsigned i = 0; i < LOG_ROWS; i++) bits.row[i] = matrices->transposed ? inner[i] : outer[i];
+    return bits;
+}
+
+/* The layout in which each lane has the rows that it gives the address of, a row in its lowest registers. */
+static TileLayout layout_of_rows(const TileLayout *layout, const MatrixBits *bits, TileSharedMatrices *matrices) {
+    TileLayout rows = *layout;
+    unsigned registers = layout->bits[TILE_LAYOUT_REGISTER], count = bits->columns, more = 0;
+    uint32_t used = 0;
+    for (unsigned i = 0; i < log2_of(matrices->packed); i++) used |= matrices->word[i];
+    rows.map.inputs = 0;
+    for (unsigned i = 0; i < bits->columns; i++) rows.map.column[rows.map.inputs++] = bits->column[i];
+    for (unsigned i = 0; i < registers; i++) {
+        uint32_t bit = UINT32_C(1) << i;
+        if (used & bit) continue;
+        if (more < LOG_MATRICES) {
+            matrices->matrix[more++] = bit;
+        } else {
+            matrices->rest[count - bits->columns] = bit;
+            rows.map.column[rows.map.inputs++] = layout->map.column[i];
+            count++;
+        }
+    }
+    matrices->log_count = (uint8_t)more;
+    rows.bits[TILE_LAYOUT_REGISTER] = (uint8_t)count;
+    for (unsigned i = 0; i < LOG_ROWS; i++) rows.map.column[rows.map.inputs++] = bits->row[i];
+    for (unsigned i = 0; i < LOG_MATRICES; i++)
+        rows.map.column[rows.map.inputs++] = i < more ? tile_linear_apply(&layout->map, matrices->matrix[i]) : 0;
+    for (unsigned i = tile_layout_first_bit(layout, TILE_LAYOUT_WARP); i < layout->map.inputs; i++)
+        rows.map.column[rows.map.inputs++] = layout->map.column[i];
+    return rows;
+}
+
+/* Rows lie whole and one behind the other. */
+static bool are_rows_aligned(const TileSharedLayout *shared, const TileLayout *rows, unsigned columns) {
+    TileLinear offsets = tile_shared_offsets(shared, rows);
+    for (unsigned i = columns; i < offsets.inputs; i++)
+        if (offsets.column[i] & ((UINT32_C(1) << columns) - 1)) return false;
+    return true;
+}
+
+static bool find_matrices(const TileLayout *layout, const TileLayout *other, TileSharedMatrices *matrices) {
+    unsigned scalar_bytes = WORD_BYTES / matrices->packed;
+    TileLinearSpan held = span_of(other, TILE_LAYOUT_REGISTER, TILE_LINEAR_BITS);
+    if (!choose_words(layout, &held, matrices)) return false;
+    MatrixBits bits = bits_of(layout, matrices);
+    Offsets offsets = {.map = tile_linear_zero(0, layout->map.outputs), .outputs = layout->map.outputs};
+    for (unsigned i = 0; i < bits.columns; i++)
+        if (!tile_span_has(&held, bits.column[i]) || !add_offset_bit(&offsets, bits.column[i])) return false;
+    matrices->rows = layout_of_rows(layout, &bits, matrices);
+    matrices->shared = (TileSharedLayout){.scalar_bytes = (uint8_t)scalar_bytes, .log_vector = offsets.map.inputs};
+    add_banks(&offsets, &matrices->rows, other, scalar_bytes);
+    fill(&offsets, offsets.outputs);
+    matrices->shared.map = offsets.map;
+    return are_rows_aligned(&matrices->shared, &matrices->rows, bits.columns);
+}
+
+bool tile_shared_matrices(const TileLayout *layout, const TileLayout *other, unsigned scalar_bytes,
+                          TileSharedMatrices *matrices) {
+    if (scalar_bytes > WORD_BYTES || layout->bits[TILE_LAYOUT_LANE] != TILE_LANE_BITS) return false;
+    for (unsigned transposed = 0; transposed < 2; transposed++) {
+        *matrices = (TileSharedMatrices){.packed = (uint8_t)(WORD_BYTES / scalar_bytes), .transposed = transposed != 0};
+        if ((!transposed || scalar_bytes == 2) && find_matrices(layout, other, matrices)) return true;
+    }
+    return false;
+}
+
+uint32_t tile_shared_matrices_register(const TileSharedMatrices *matrices, uint32_t access, uint32_t element) {
+    uint32_t reg = 0;
+    unsigned words = log2_of(matrices->packed);
+    for (unsigned i = 0; i < words + matrices->log_count; i++)
+        if (element >> i & 1) reg ^= i < words ? matrices->word[i] : matrices->matrix[i - words];
+    for (unsigned i = 0; access >> i; i++)
+        if (access >> i & 1) reg ^= matrices->rest[i];
+    return reg;
+}
+
+/* ---- what it comes to ---- */
+
 TileSharedLayout tile_shared_linear(const TileLayout *layout, unsigned scalar_bytes) {
     TileSharedLayout shared = {.map = tile_linear_identity(layout->map.outputs), .scalar_bytes = (uint8_t)scalar_bytes};
     while ((scalar_bytes << shared.log_vector) < LARGEST_ACCESS && shared.log_vector < layout->map.outputs)

@@ -22,6 +22,25 @@ TileSharedLayout tile_shared_swizzle(const TileLayout *from, const TileLayout *t
 /* Row-major, as it lies in global memory. */
 TileSharedLayout tile_shared_linear(const TileLayout *layout, unsigned scalar_bytes);
 
+/* An access by matrices of 8 rows of 16 bytes (store_matrix, load_matrix): each lane gives the address of a row, and
+ * has words of others. */
+typedef struct TileSharedMatrices {
+    TileSharedLayout shared; /* of the tile meanwhile: rows lie whole, and the other side moves 16 bytes a thread */
+    TileLayout rows;   /* a row in the lowest registers of the lane that gives its address, then access by access */
+    bool transposed;   /* the elements of a word lie in two rows */
+    uint8_t packed;    /* elements of a word */
+    uint8_t log_count; /* matrices of one access */
+    uint32_t word[2], matrix[2], rest[TILE_LINEAR_BITS]; /* register bits: of a word, of an access, and the others */
+} TileSharedMatrices;
+
+/* Can a tile be stored from `layout`, or loaded to it, so, while `other` moves vectors of 16 bytes? Both are layouts of
+ * one shape without pieces. */
+bool tile_shared_matrices(const TileLayout *layout, const TileLayout *other, unsigned scalar_bytes,
+                          TileSharedMatrices *matrices);
+/* The register of `layout` that an access, by its number, has an element in. Elements are counted word by word, as in
+ * the vector that store_matrix takes and load_matrix gives. */
+uint32_t tile_shared_matrices_register(const TileSharedMatrices *matrices, uint32_t access, uint32_t element);
+
 /* From the bits of (register, lane, warp, block) to those of the offset. */
 TileLinear tile_shared_offsets(const TileSharedLayout *shared, const TileLayout *layout);
 /* Elements of one access of a thread: the most, up to 16 bytes, that lie one after the other in registers of the layout

@@ -238,6 +238,13 @@ Test(execute_block, matrices_take_whole_warps_and_aligned_rows) {
                  "a deadlock: not all lanes of the warp come here");
     expect_fault("%m = load_matrix %own : i32\n", "not aligned to 16 bytes");
     expect_fault("store %thread, %own\n%m = load_matrix %shared : i32\n", "a race: ");
+    expect_fault(
+        tile_arena_format(executing.arena, "%sif %%is0 {\nyield\n} {\nstore_matrix %%thread, %%rows\nyield\n}\n", rows),
+        "a deadlock: not all lanes of the warp come here");
+    expect_fault("store_matrix %thread, %own\n", "not aligned to 16 bytes");
+    expect_fault(
+        tile_arena_format(executing.arena, "%sstore_matrix %%thread, %%rows\n%%v = load %%shared : i32\n", rows),
+        "a race: ");
 }
 
 /* ---- masks ---- */

@@ -396,3 +396,83 @@ Test(swizzle, operands_of_a_product) {
     cr_expect_eq(tile_shared_conflicts(&shared, &from), 1);
     cr_expect_eq(tile_shared_conflicts(&shared, &to), 1);
 }
+
+/* ---- matrices ---- */
+
+/* Where the byte of a lane's word is in a matrix: PTX ISA 8.7, stmatrix and ldmatrix. */
+static void locate_in_matrix(bool transposed, uint32_t lane, uint32_t byte, uint32_t *row, uint32_t *column) {
+    *row = transposed ? 2 * (lane % 4) + byte / 2 : lane / 4;
+    *column = transposed ? 2 * (lane / 4) + byte % 2 : 4 * (lane % 4) + byte;
+}
+
+/* Each element goes to where the layout of the shared tile has it, and each row is where its lane says. */
+static void check_matrices(const TileSharedMatrices *matrices, const TileLayout *layout, unsigned bytes) {
+    TileLinear offsets = tile_shared_offsets(&matrices->shared, layout),
+               rows = tile_shared_offsets(&matrices->shared, &matrices->rows);
+    uint32_t packed = matrices->packed, count = packed << matrices->log_count,
+             accesses = 1u << (matrices->rows.bits[TILE_LAYOUT_REGISTER] - matrices->shared.log_vector);
+    cr_assert_eq(accesses * count, tile_layout_registers(layout));
+    for (uint32_t access = 0; access < accesses; access++)
+        for (uint32_t lane = 0; lane < 32; lane++)
+            for (uint32_t i = 0; i < count; i++) {
+                uint32_t reg = tile_shared_matrices_register(matrices, access, i), row, column,
+                         at = tile_linear_apply(&offsets, reg | lane << layout->bits[TILE_LAYOUT_REGISTER]);
+                locate_in_matrix(matrices->transposed, lane, i % packed * bytes, &row, &column);
+                uint32_t giver = i / packed * 8 + row, first = access << matrices->shared.log_vector;
+                uint32_t place =
+                    tile_linear_apply(&rows, first | giver << matrices->rows.bits[TILE_LAYOUT_REGISTER]) * bytes;
+                cr_assert_eq(place % 16, 0);
+                cr_assert_eq(at * bytes, place + column, "access %u lane %u element %u", access, lane, i);
+            }
+}
+
+/* Sums and rows of eight elements, either way round: by matrices, free of conflicts. */
+Test(swizzle, fragments_and_rows_pass_by_matrices) {
+    static const struct {
+        unsigned m, n, log_m, log_n, bytes;
+        bool turned;
+    } cases[] = {{128, 128, 1, 1, 2, false}, {64, 64, 2, 0, 2, false}, {64, 64, 0, 2, 2, true},
+                 {16, 64, 0, 0, 2, false},   {32, 32, 1, 0, 2, true},  {64, 64, 1, 1, 4, false},
+                 {128, 64, 2, 0, 2, true}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TileLayoutShape shape = {2, {cases[i].m, cases[i].n}};
+        TileFragmentPlan plan = {.log_warps_m = (uint8_t)cases[i].log_m, .log_warps_n = (uint8_t)cases[i].log_n};
+        TileLayout sums = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 16, plan);
+        if (cases[i].turned) sums = tile_layout_permute(&sums, (const unsigned[]){1, 0});
+        TileLayoutShape turned = {2, {tile_layout_extent(&sums, 0), tile_layout_extent(&sums, 1)}};
+        unsigned lanes = 0;
+        while (lanes < 5 && 8 << (lanes + 1) <= turned.extent[1]) lanes++;
+        TileLayoutBlocked wide = {.elements = {0, 3},
+                                  .lanes = {(uint8_t)(5 - lanes), (uint8_t)lanes},
+                                  .warps = {(uint8_t)(cases[i].log_m + cases[i].log_n), 0},
+                                  .order = {1, 0}};
+        TileLayout rows = tile_layout_blocked(&turned, &wide);
+        TileSharedMatrices matrices;
+        cr_assert(tile_shared_matrices(&sums, &rows, cases[i].bytes, &matrices), "case %u", i);
+        cr_expect_eq(matrices.transposed, cases[i].turned);
+        check_matrices(&matrices, &sums, cases[i].bytes);
+        cr_expect_eq(tile_shared_conflicts(&matrices.shared, &matrices.rows), 1, "case %u", i);
+        cr_expect_eq(tile_shared_conflicts(&matrices.shared, &rows), 1, "case %u", i);
+        cr_expect_eq(tile_shared_vector(&matrices.shared, &rows, NULL) * cases[i].bytes, 16);
+    }
+}
+
+Test(swizzle, whatever_passes_by_matrices_comes_to_its_place) {
+    uint64_t state = 7;
+    unsigned found = 0;
+    static const unsigned sizes[] = {1, 2, 4};
+    for (int round = 0; round < 8000; round++) {
+        TileLayoutShape shape = {0};
+        TileLayout layout = random_blocked(&state, &shape), other = random_blocked(&state, &shape);
+        unsigned bytes = sizes[next(&state) % 3];
+        TileSharedMatrices matrices;
+        bool one_piece = tile_layout_registers(&layout) == 1u << layout.bits[TILE_LAYOUT_REGISTER];
+        if (!one_piece || layout.map.inputs != layout.map.outputs) continue;
+        if (!tile_shared_matrices(&layout, &other, bytes, &matrices)) continue;
+        found++;
+        cr_assert_eq(tile_linear_rank(&matrices.shared.map), matrices.shared.map.outputs);
+        check_matrices(&matrices, &layout, bytes);
+        cr_assert_eq(tile_shared_vector(&matrices.shared, &other, NULL) * bytes, 16);
+    }
+    cr_expect(found > 20, "%u", found);
+}

@@ -36,6 +36,13 @@ static const char head[] =
     "  %pm = ptr_add %in, %n16 : ptr<global>\n  %m = load %pm : i32\n  %m64 = convert %m : i64\n"                      \
     "  %named = mul %m64, %n16 : i64\n  %address = ptr_add %shared, %named : ptr<shared>\n"                            \
     "  %r = load_matrix %address " attributes ": " type "\n"
+/* Each lane names the row that it gives the address of, and reads the 16 bytes that are in its own afterwards. */
+#define STORED_MATRICES(type, attributes)                                                                              \
+    "  %v = load %in : " type "\n  %n16 = const {value = 16} : i64\n  %pm = ptr_add %in, %n16 : ptr<global>\n"         \
+    "  %m = load %pm : i32\n  %m64 = convert %m : i64\n  %named = mul %m64, %n16 : i64\n"                              \
+    "  %address = ptr_add %shared, %named : ptr<shared>\n  store_matrix %v, %address " attributes "\n  barrier\n"      \
+    "  %own = mul %t, %n16 : i64\n  %place = ptr_add %shared, %own : ptr<shared>\n"                                    \
+    "  %r = load %place : vec<4 x i32>\n"
 
 /* What an instruction is in machine form; some are more than one thing. */
 static const struct {
@@ -52,11 +59,14 @@ static const struct {
     {"ldmatrix.x4", MATRICES("vec<4 x i32>", "")},
     {"ldmatrix.x4.trans", MATRICES("vec<8 x i16>", "{transposed = 1} ")},
     {"ldmatrix.x4.trans", MATRICES("vec<16 x i8>", "{transposed = 1} ")},
+    {"stmatrix.x4", STORED_MATRICES("vec<4 x i32>", "")},
+    {"stmatrix.x4.trans", STORED_MATRICES("vec<8 x i16>", "{transposed = 1}")},
+    {"stmatrix.x4.trans", STORED_MATRICES("vec<16 x i8>", "{transposed = 1}")},
 };
 
 /* No op has the meaning of these. */
-static const char *const without[] = {"shfl.idx.b32",     "shfl.up.b32", "shfl.down.b32",    "mma.m16n8k8.f16",
-                                      "mma.m16n8k8.bf16", "stmatrix.x4", "stmatrix.x4.trans"};
+static const char *const without[] = {"shfl.idx.b32", "shfl.up.b32", "shfl.down.b32", "mma.m16n8k8.f16",
+                                      "mma.m16n8k8.bf16"};
 
 static bool is_without(const char *name) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)

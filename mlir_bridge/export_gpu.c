@@ -134,9 +134,9 @@ void export_copy_wait(Exporter *exporter, const TileOp *op) {
 
 /* ---- mbarriers ---- */
 
-/* What no target but those with bulk copies has. */
-static bool need_bulk(Exporter *exporter, const TileOp *op, const char *what) {
-    if (exporter->target->has_tma) return true;
+/* What the targets before sm_90 do not have. */
+static bool need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
+    if (has) return true;
     export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
                 exporter->target->name, what);
     return false;
@@ -153,7 +153,7 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
 /* What the arrival returns is not asked for. */
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-    if (bytes && !need_bulk(exporter, op, "arrivals that speak of bytes")) return;
+    if (bytes && !need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
     SharedPlace place = shared_place(exporter, op);
     char text[128];
     if (bytes)
@@ -181,7 +181,7 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
 /* Copies are of another proxy than loads and stores, which the fence puts in order before them: those of this thread,
  * and those of others that a barrier or an mbarrier has ordered before this place. */
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {
-    if (!need_bulk(exporter, op, "bulk copies")) return;
+    if (!need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
     SharedPlace to = shared_place(exporter, op);
     char text[192];
     snprintf(text, sizeof text,
@@ -258,6 +258,7 @@ static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, in
 }
 
 void export_store_matrix(Exporter *exporter, const TileOp *op) {
+    if (!need(exporter, op, exporter->target->has_stmatrix, "matrices that a warp stores")) return;
     const TileType *type = tile_op_operand(op, 0)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
     bool transposed = tile_op_integer(op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;

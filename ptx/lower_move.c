@@ -313,7 +313,7 @@ static Passage choose_passage(const Gpu *gpu, TileScalar scalar, const TileLayou
     Passage passage = {.shared = tile_shared_swizzle(from, to, bytes)};
     if (scalar == TILE_BOOL) return passage;
     bool has_copies = from->map.inputs != from->map.outputs;
-    if (tile_ptx_target_of(gpu->context->target)->has_stmatrix && !has_copies)
+    if (gpu->context->target && gpu->context->target->has_stmatrix && !has_copies)
         passage.stores_matrices = tile_shared_matrices(from, to, bytes, &passage.matrices);
     if (!passage.stores_matrices) passage.loads_matrices = tile_shared_matrices(to, from, bytes, &passage.matrices);
     if (passage.stores_matrices || passage.loads_matrices) passage.shared = passage.matrices.shared;

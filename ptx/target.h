@@ -16,7 +16,6 @@ typedef struct TilePtxTarget {
     uint32_t threads_core, blocks_core, threads_block;
     bool has_fp8_mma;    /* mma on f8 operands */
     bool fp8_mma_is_f16; /* ptxas makes conversions, mma of f16 and additions of it */
-    bool has_stmatrix;   /* matrices stored to shared memory by a warp */
     bool has_clusters;   /* thread block clusters and distributed shared memory */
     bool has_wgmma;      /* warpgroup matrix multiplication */
     bool has_setmaxnreg; /* registers moved between warps */

@@ -131,6 +131,29 @@ Test(emit, unknown_targets) {
     expect_failure(add_text, &target, TILE_UNSUPPORTED, "pdp11");
 }
 
+Test(emit, what_a_gpu_does_not_have) {
+    static const char text[] = "func phase machine @f(%x: ptr<global>, %begin: i64, %end: i64, %shared: ptr<shared>) "
+                               "threads = 32 scratch_bytes = 512 {\n"
+                               "  %v = load %x : vec<8 x f16>\n  store_matrix %v, %shared {transposed = 1}\n"
+                               "  %w = load %x : i32\n  store_matrix %w, %shared\n  return\n}\n";
+    TileTarget target = {.name = "sm_80",
+                         .kind = TILE_TARGET_GPU,
+                         .triple = "nvptx64-nvidia-cuda",
+                         .llvm_cpu = "sm_80",
+                         .llvm_features = "+ptx80"};
+    expect_failure(text, &target, TILE_UNSUPPORTED, "sm_80 has no matrices that a warp stores");
+    target = (TileTarget){.name = "sm_90a",
+                          .kind = TILE_TARGET_GPU,
+                          .triple = "nvptx64-nvidia-cuda",
+                          .llvm_cpu = "sm_90a",
+                          .llvm_features = "+ptx87",
+                          .has_stmatrix = true};
+    TileCode code = emit_text(text, &target, NULL, TILE_CODE_ASSEMBLY);
+    cr_expect(strstr(code.data, "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"));
+    cr_expect(strstr(code.data, "stmatrix.sync.aligned.m8n8.x1.shared.b16"));
+    tile_code_release(&code);
+}
+
 /* A fatal error inside LLVM is a status, and LLVM is not asked again. */
 Test(emit, fatal_errors) {
     TileTarget target = avx2;

@@ -328,11 +328,17 @@ static bool is_known(Rotation *r) {
 
 static void count_barrier(TileOp *op, void *count) { *(unsigned *)count += op->id == TILE_OP_BARRIER; }
 
+/* Does a barrier stand behind the op before anything that memory has to do with? */
+static bool meets_barrier(const TileOp *op) {
+    while ((op = op->next) && !op->region_count && (tile_op_info(op->id)->traits & TILE_TRAIT_PURE)) continue;
+    return op && op->id == TILE_OP_BARRIER;
+}
+
 /* What comes next may write where the last head has read. */
 static void build_last_barrier(Rotation *r) {
     unsigned barriers = 0;
     tile_block_walk(r->body, count_barrier, &barriers);
-    if (barriers == 1) return;
+    if (barriers == 1 || meets_barrier(r->loop)) return;
     TileBuilder b = tile_builder_before(r->context->module, r->loop->next);
     b.location = r->loop->location;
     gpu_build_plain(&b, TILE_OP_BARRIER);
@@ -361,7 +367,9 @@ static void rotate(Rotation *r) {
     r->loop = gpu_loop_carry(r->context, r->loop, fragments, r->count);
     r->body = &r->loop->regions[0];
     build_last_barrier(r);
+    const char *error = r->b.error;
     r->b = tile_builder_before(r->context->module, r->last);
+    r->b.error = error;
     tile_map_init(&map, r->context->scratch);
     TileValue *number = tile_build_binary(&r->b, TILE_OP_ADD, r->body->arguments[0], tile_op_operand(r->loop, 2));
     tile_map_set(&map, r->body->arguments[0], number);

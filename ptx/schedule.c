@@ -328,17 +328,11 @@ static bool is_known(Rotation *r) {
 
 static void count_barrier(TileOp *op, void *count) { *(unsigned *)count += op->id == TILE_OP_BARRIER; }
 
-/* Does a barrier stand behind the op before anything that memory has to do with? */
-static bool meets_barrier(const TileOp *op) {
-    while ((op = op->next) && !op->region_count && (tile_op_info(op->id)->traits & TILE_TRAIT_PURE)) continue;
-    return op && op->id == TILE_OP_BARRIER;
-}
-
 /* What comes next may write where the last head has read. */
 static void build_last_barrier(Rotation *r) {
     unsigned barriers = 0;
     tile_block_walk(r->body, count_barrier, &barriers);
-    if (barriers == 1 || meets_barrier(r->loop)) return;
+    if (barriers == 1) return;
     TileBuilder b = tile_builder_before(r->context->module, r->loop->next);
     b.location = r->loop->location;
     gpu_build_plain(&b, TILE_OP_BARRIER);

@@ -18,7 +18,7 @@ try_row() {
     status=0
     # The settings are words.
     # shellcheck disable=SC2086
-    said=$("$1/bin/tilec" emit machine "$kernel" $settings --target=sm_80 2>&1 >"$module" &&
+    said=$("$1/bin/tilec" emit machine "$kernel" --target=sm_80 $settings 2>&1 >"$module" &&
         "$1/bin/tile_barrier_tests" "$module" "${kernel#*:}:$arguments" "$kernel ${settings%% *}" \
             tests/gpu/unneeded_barriers.txt 2>&1) || status=1
     rm -f "$module"

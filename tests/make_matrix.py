@@ -27,13 +27,15 @@ def around(block):
 class Kernel:
     """A kernel, its tensors (name, and "in", "out" or a list of views), and for each tune setting the values of its
     dimensions. `derive` gives further dimensions, computed from those; `budget` limits the configurations of a kernel
-    that is much like another: once each value has occurred, no more are made than that. `gpu` is the one that is
-    emulated."""
+    that is much like another: once each value has occurred, no more are made than that. `gpus` are emulated in
+    turn; where there are tensor cores the later ones have more instructions for what they multiply."""
 
     def __init__(self, name, tensors, tunes, types=TYPES, data=("normal", "special"), keep=lambda sizes: True,
-                 derive=None, budget=None, gpu="sm_80"):
+                 derive=None, budget=None, gpus=None):
         self.name, self.tensors, self.tunes, self.types = name, tensors, tunes, types
-        self.data, self.keep, self.derive, self.budget, self.gpu = data, keep, derive or {}, budget, gpu
+        self.data, self.keep, self.derive, self.budget = data, keep, derive or {}, budget
+        multiplies = name.startswith(("matmul:matmul", "attention:", "conv:"))
+        self.gpus = gpus or (["sm_90a", "sm_80"] if multiplies else ["sm_80"])
 
     def factors(self):
         dimensions = list(next(iter(self.tunes.values())))
@@ -260,7 +262,7 @@ KERNELS = [
     Kernel("matmul:matmul_i8", [("a", "in"), ("b", "in"), ("row_scale", "in"), ("column_scale", "in"), ("c", "out")],
            MATMUL_TUNES, types=["f32:f32", "f32:f16", "f32:bf16"], budget=36),
     Kernel("matmul:matmul_f8", [("a", "in"), ("b", "in"), ("row_scale", "in"), ("column_scale", "in"), ("c", "out")],
-           MATMUL_TUNES, types=["f8e4m3:f32", "f8e5m2:f16", "f8e4m3:bf16", "f8e5m2:f32"], budget=12, gpu="sm_90a"),
+           MATMUL_TUNES, types=["f8e4m3:f32", "f8e5m2:f16", "f8e4m3:bf16", "f8e5m2:f32"], budget=12, gpus=["sm_90a"]),
     Kernel("matmul:gemv", [("a", "in"), ("x", "in"), ("y", "out")],
            {"-": {"M": [0, 1, 3, 4, 5, 9], "K": around(1024)}, "BM=3 BK=100": {"M": [1, 2, 3, 4], "K": around(100)}},
            types=MATMUL_TYPES, budget=36),
@@ -360,6 +362,7 @@ def rows(kernel, seed, guest_every):
             (sizes, views, configuration["data"], configuration["placement"], configuration["tune"]))
     chosen = {types: list(dict.fromkeys(chosen[types])) for types in kernel.types}
     native = native_targets(kernel, chosen)
+    runs = 0
     guests = len(kernel.name)  # vector lengths in turn, beginning with another one for each kernel
     for types in kernel.types:
         emulated = emulated_numbers(kernel, chosen[types])
@@ -370,7 +373,9 @@ def rows(kernel, seed, guest_every):
             if number % guest_every == guest_every - 1:
                 targets.append(f"sve.{VECTOR_BITS[guests % 4]}")
                 guests += 1
-            targets += ["machine." + kernel.gpu] if number in emulated else []
+            if number in emulated:
+                targets.append("machine." + kernel.gpus[runs % len(kernel.gpus)])
+                runs += 1
             targets += ["cuda"] if number % 3 == 0 else []
             for target in targets:
                 yield "\t".join([kernel.name, types, target, sizes, views, data, placement, tune])

@@ -18,7 +18,7 @@ const char *tile_ptx_pipeline(void) {
            "cpu-programs,gpu-blocks,gpu-target,gpu-order,canonicalise,cse,dce,"
            "gpu-pipeline,gpu-dot-operands,gpu-whole,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
-           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,"
+           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-lanes,dce,"
            "cpu-math,cpu-atomic,cse,licm,dce,"
            "cpu-machine,dce";
 }

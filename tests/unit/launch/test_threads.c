@@ -124,8 +124,21 @@ Test(threads, the_host_may_bring_its_own) {
 }
 
 #ifndef __SANITIZE_THREAD__ /* which knows no threads started by a forked child */
+enum { FORKING_THREADS = 3 };
+
+/* Each item waits for all others, so that each thread has one. */
+static void meet(void *state, int64_t begin, int64_t end) {
+    _Atomic int64_t *come = state;
+    atomic_fetch_add(come, end - begin);
+    while (atomic_load(come) < FORKING_THREADS) usleep(1000);
+}
+
+/* A thread that is just beginning when its process forks may hold a lock of the sanitizer's, which the child waits for:
+ * so all of them have worked by then. */
 Test(threads, fork) {
-    TileThreadPool *pool = make_pool(3);
+    _Atomic int64_t come = 0;
+    TileThreadPool *pool = make_pool(FORKING_THREADS);
+    tile_thread_pool_run(pool, FORKING_THREADS, meet, (void *)&come);
     cr_assert(covers(pool, 1000));
     pid_t child = fork();
     if (child == 0) {

@@ -151,6 +151,11 @@ bool tile_value_is_integer(const TileValue *value, int64_t integer) {
     return tile_value_integer(value, &found) && found == integer;
 }
 
+bool tile_value_is_same(const TileValue *x, const TileValue *y) {
+    uint64_t a, b;
+    return x == y || (x->type == y->type && tile_value_bits(x, &a) && tile_value_bits(y, &b) && a == b);
+}
+
 /* ---- shapes and reductions ---- */
 
 TileValue *tile_build_splat(TileBuilder *builder, TileValue *scalar, const TileType *type) {

@@ -53,6 +53,8 @@ bool tile_value_bits(const TileValue *value, uint64_t *bits);
 /* The same, for integers and bools, extended to 64 bits by the type's sign. */
 bool tile_value_integer(const TileValue *value, int64_t *integer);
 bool tile_value_is_integer(const TileValue *value, int64_t integer);
+/* One value, or constants of one type with the same bits. */
+bool tile_value_is_same(const TileValue *x, const TileValue *y);
 
 TileValue *tile_build_splat(TileBuilder *builder, TileValue *scalar, const TileType *type);
 TileValue *tile_build_iota(TileBuilder *builder, const TileType *type, int64_t axis);

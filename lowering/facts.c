@@ -314,23 +314,19 @@ typedef struct Least {
 static Least greater(Least a, Least b) { return b.least > a.least ? b : a; }
 static Least smaller(Least a, Least b) { return (Least){a.least < b.least ? a.least : b.least, a.because | b.because}; }
 
-static bool is_same(const TileValue *x, const TileValue *y) {
-    int64_t a, b;
-    return x == y || (tile_value_integer(x, &a) && tile_value_integer(y, &b) && a == b);
-}
-
 /* x >= y + 1 where y runs up to x. */
 static bool is_below_bound(const TileValue *y, const TileValue *x) {
     if (!y->block || !y->block->op) return false;
     const TileOp *op = y->block->op;
-    if (op->id == TILE_OP_GRID) return is_same(tile_op_operand(op, y->index), x);
-    return (op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP) && y->index == 0 && is_same(tile_op_operand(op, 1), x);
+    if (op->id == TILE_OP_GRID) return tile_value_is_same(tile_op_operand(op, y->index), x);
+    return (op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP) && y->index == 0 &&
+           tile_value_is_same(tile_op_operand(op, 1), x);
 }
 
 static bool starts_at(const TileValue *x, const TileValue *y) {
     if (!x->block || !x->block->op || x->index != 0) return false;
     const TileOp *op = x->block->op;
-    return (op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP) && is_same(tile_op_operand(op, 0), y);
+    return (op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP) && tile_value_is_same(tile_op_operand(op, 0), y);
 }
 
 /* y = p * B where p runs over the (x + B - 1) / B blocks of x: a block starts before the end. */
@@ -343,7 +339,7 @@ static bool is_block_start(const TileValue *y, const TileValue *x) {
     const TileOp *blocks = tile_value_def(tile_op_operand(p->block->op, p->index), TILE_OP_DIV);
     const TileOp *sum = blocks ? tile_value_def(tile_op_operand(blocks, 0), TILE_OP_ADD) : NULL;
     return sum && tile_value_integer(tile_op_operand(blocks, 1), &divisor) && divisor == size &&
-           is_same(tile_op_operand(sum, 0), x) && tile_value_integer(tile_op_operand(sum, 1), &above) &&
+           tile_value_is_same(tile_op_operand(sum, 0), x) && tile_value_integer(tile_op_operand(sum, 1), &above) &&
            above == size - 1;
 }
 
@@ -351,7 +347,8 @@ static bool is_block_start(const TileValue *y, const TileValue *x) {
 static bool is_rounded_down(TileFacts *facts, const TileValue *y, const TileValue *x, int64_t *size) {
     const TileOp *mul = tile_value_def(y, TILE_OP_MUL);
     const TileOp *div = mul ? tile_value_def(tile_op_operand(mul, 0), TILE_OP_DIV) : NULL;
-    if (!div || !is_same(tile_op_operand(div, 0), x) || !is_same(tile_op_operand(div, 1), tile_op_operand(mul, 1)))
+    if (!div || !tile_value_is_same(tile_op_operand(div, 0), x) ||
+        !tile_value_is_same(tile_op_operand(div, 1), tile_op_operand(mul, 1)))
         return false;
     bool known = tile_value_integer(tile_op_operand(mul, 1), size) && *size > 0;
     return known && (Wide)tile_facts_get(facts, x).lo - *size >= whole(x->type).lo;
@@ -412,7 +409,7 @@ static Least structural(TileFacts *facts, const TileValue *x, const TileValue *y
 }
 
 static Least difference(TileFacts *facts, const TileValue *x, const TileValue *y, unsigned depth) {
-    if (is_same(x, y)) return (Least){0, 0};
+    if (tile_value_is_same(x, y)) return (Least){0, 0};
     TileFact a = tile_facts_get(facts, x), b = tile_facts_get(facts, y);
     Least best = {(Wide)a.lo - b.hi, a.because | b.because};
     if (is_below_bound(y, x) || is_block_start(y, x)) best = greater(best, (Least){1, 0});

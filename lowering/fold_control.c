@@ -18,11 +18,6 @@ static void replace_results(TileOp *op, const TileOp *from, unsigned first_opera
     tile_op_erase(op);
 }
 
-static bool same_constant(const TileValue *a, const TileValue *b) {
-    uint64_t x, y;
-    return a->type == b->type && tile_value_bits(a, &x) && tile_value_bits(b, &y) && x == y;
-}
-
 static bool fold_if(TilePassContext *context, TileOp *op) {
     int64_t condition;
     if (tile_value_integer(tile_op_operand(op, 0), &condition)) {
@@ -39,7 +34,7 @@ static bool fold_if(TilePassContext *context, TileOp *op) {
         if (then == other && tile_value_outside(then, op)) {
             tile_value_replace(&op->results[i], then);
             changed = true;
-        } else if (same_constant(then, other) && tile_value_bits(then, &bits)) {
+        } else if (tile_value_bits(then, &bits) && tile_value_is_same(then, other)) {
             TileBuilder builder = tile_builder_before(context->module, op);
             tile_value_replace(&op->results[i], tile_build_bits(&builder, then->type, bits));
             changed = true;

@@ -81,11 +81,6 @@ static TileValue *fold_slice(TileBuilder *builder, const TileOp *op) {
 
 /* ---- fill ---- */
 
-static bool is_same_value(const TileValue *a, const TileValue *b) {
-    uint64_t x, y;
-    return a == b || (a->type == b->type && tile_value_bits(a, &x) && tile_value_bits(b, &y) && x == y);
-}
-
 static bool covers_axis(const TileOp *fill, unsigned i) {
     int64_t lo, hi, axis = tile_op_get(fill, TILE_ATTRIBUTE_AXES)->integers[i];
     return tile_value_integer(tile_op_operand(fill, 2 + 2 * i), &lo) && lo <= 0 &&
@@ -103,8 +98,8 @@ static bool is_empty_axis(const TileOp *fill, unsigned i) {
 static bool has_axis(const TileOp *fill, int64_t axis, const TileValue *lo, const TileValue *hi) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
-        if (axes->integers[i] == axis && is_same_value(tile_op_operand(fill, 2 + 2 * i), lo) &&
-            is_same_value(tile_op_operand(fill, 3 + 2 * i), hi))
+        if (axes->integers[i] == axis && tile_value_is_same(tile_op_operand(fill, 2 + 2 * i), lo) &&
+            tile_value_is_same(tile_op_operand(fill, 3 + 2 * i), hi))
             return true;
     return false;
 }
@@ -113,7 +108,7 @@ static TileValue *fold_fill(TileBuilder *builder, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0), *value = tile_op_operand(op, 1);
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
     TileOp *inner = tile_value_def(x, TILE_OP_FILL);
-    bool same_value = inner && is_same_value(value, tile_op_operand(inner, 1));
+    bool same_value = inner && tile_value_is_same(value, tile_op_operand(inner, 1));
     int64_t kept[TILE_MAX_TILE_RANK];
     TileValue *bounds[2 * TILE_MAX_TILE_RANK];
     unsigned count = 0;
@@ -127,7 +122,7 @@ static TileValue *fold_fill(TileBuilder *builder, const TileOp *op) {
     }
     uint64_t bits, fill_bits;
     TileOp *splat = tile_value_def(x, TILE_OP_SPLAT);
-    if (count == 0 || (splat && is_same_value(tile_op_operand(splat, 0), value))) return x;
+    if (count == 0 || (splat && tile_value_is_same(tile_op_operand(splat, 0), value))) return x;
     if (tile_value_bits(x, &bits) && tile_value_bits(value, &fill_bits) && bits == fill_bits) return x;
     return count < axes->count ? tile_build_fill(builder, x, value, kept, bounds, count) : NULL;
 }

@@ -61,11 +61,6 @@ typedef struct Proposal {
     uint64_t bits[MAX_LOADS];
 } Proposal;
 
-static bool is_same(const TileValue *a, const TileValue *b) {
-    uint64_t x, y;
-    return a == b || (a->type == b->type && tile_value_bits(a, &x) && tile_value_bits(b, &y) && x == y);
-}
-
 static bool propose(Proposal *proposal, TileOp *load, uint64_t *bits) {
     for (unsigned i = 0; i < proposal->count; i++)
         if (proposal->loads[i] == load) {
@@ -84,8 +79,8 @@ static bool propose(Proposal *proposal, TileOp *load, uint64_t *bits) {
 static bool load_outside(TileOp *load, const Outside *outside, Proposal *proposal, uint64_t *bits) {
     for (unsigned i = 0; i < outside->count; i++) {
         TileValue *lo, *hi;
-        if (!tile_access_bounds(load, outside->axis[i], &lo, &hi) || !is_same(lo, outside->lo[i]) ||
-            !is_same(hi, outside->hi[i]))
+        if (!tile_access_bounds(load, outside->axis[i], &lo, &hi) || !tile_value_is_same(lo, outside->lo[i]) ||
+            !tile_value_is_same(hi, outside->hi[i]))
             return false;
     }
     if (tile_op_has_part(load, TILE_PARTS_FILL))
@@ -142,8 +137,8 @@ static bool fill_outside(const TileOp *fill, const Outside *outside, uint64_t *b
     for (unsigned i = 0; i < outside->count; i++) {
         unsigned j = 0;
         while (j < axes->count && !(axes->integers[j] == (int64_t)outside->axis[i] &&
-                                    is_same(tile_op_operand(fill, 2 + 2 * j), outside->lo[i]) &&
-                                    is_same(tile_op_operand(fill, 3 + 2 * j), outside->hi[i])))
+                                    tile_value_is_same(tile_op_operand(fill, 2 + 2 * j), outside->lo[i]) &&
+                                    tile_value_is_same(tile_op_operand(fill, 3 + 2 * j), outside->hi[i])))
             j++;
         if (j == axes->count) return false;
     }

@@ -200,15 +200,11 @@ static TileValue *build_first_from(Split *split, TileValue *limit) {
     return binary(split, TILE_OP_ADD, lo, binary(split, TILE_OP_MUL, trips, step));
 }
 
-static bool is_same(const TileValue *a, const TileValue *b) {
-    int64_t x, y;
-    return a == b || (tile_value_integer(a, &x) && tile_value_integer(b, &y) && x == y);
-}
-
 /* The common case: all ranges end at the loop's own bound, so at most one trip is left over. */
 static bool leaves_one_trip(const Split *split) {
     for (unsigned i = 0; i < split->upper_count; i++)
-        if (!is_same(split->upper[i].rest, tile_op_operand(split->loop, 1)) || split->upper[i].full != split->step)
+        if (!tile_value_is_same(split->upper[i].rest, tile_op_operand(split->loop, 1)) ||
+            split->upper[i].full != split->step)
             return false;
     return true;
 }

@@ -17,11 +17,6 @@ bool gpu_is_zero(const TileValue *value) {
     return (bits & tile_scalar_mask(value->type->scalar) & ~sign) == 0;
 }
 
-static bool same_number(const TileValue *a, const TileValue *b) {
-    int64_t x, y;
-    return a == b || (tile_value_integer(a, &x) && tile_value_integer(b, &y) && x == y);
-}
-
 /* Does the fill say of lanes that the load does not reach that they are 0? `turned`: axes have been exchanged. */
 static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
@@ -30,7 +25,8 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
         TileValue *lo, *hi;
         unsigned axis = (unsigned)axes->integers[i];
         if (!tile_access_bounds(load, turned ? 1 - axis : axis, &lo, &hi)) return false;
-        if (!same_number(lo, tile_op_operand(fill, 2 + 2 * i)) || !same_number(hi, tile_op_operand(fill, 3 + 2 * i)))
+        if (!tile_value_is_same(lo, tile_op_operand(fill, 2 + 2 * i)) ||
+            !tile_value_is_same(hi, tile_op_operand(fill, 3 + 2 * i)))
             return false;
     }
     return true;

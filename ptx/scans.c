@@ -51,13 +51,8 @@ static bool leave_same(const TileOp *fill, const TileOp *other) {
     if (axes->count != its->count) return false;
     for (unsigned i = 0; i < axes->count; i++)
         if (axes->integers[i] != its->integers[i]) return false;
-    for (unsigned i = 2; i < fill->operand_count; i++) {
-        const TileValue *bound = tile_op_operand(fill, i);
-        int64_t constant;
-        bool same = bound == tile_op_operand(other, i) || (tile_value_integer(bound, &constant) &&
-                                                           tile_value_is_integer(tile_op_operand(other, i), constant));
-        if (!same) return false;
-    }
+    for (unsigned i = 2; i < fill->operand_count; i++)
+        if (!tile_value_is_same(tile_op_operand(fill, i), tile_op_operand(other, i))) return false;
     return true;
 }
 

@@ -134,6 +134,27 @@ static TileValue *lower_elementwise(Gpu *gpu, const TileOp *op) {
     return like(gpu, op, (TileOpId)op->id, operands, op->operand_count, type);
 }
 
+/* Is it a quotient of 64 bits by what is not known, the same in all threads? */
+static bool is_long_division(const TileOp *op) {
+    return op->id == TILE_OP_DIV && op->results[0].type->scalar == TILE_U64 &&
+           !tile_type_is_tile(op->results[0].type) && !tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
+}
+
+/* It takes a hundred cycles and more, behind which all of a program's addresses wait. The programs of a grid's first
+ * row, which is often the only one, are told by a comparison. */
+static TileValue *lower_long_division(Gpu *gpu, const TileOp *op) {
+    TileValue *x = gpu_value(gpu, tile_op_operand(op, 0)), *y = gpu_value(gpu, tile_op_operand(op, 1));
+    const TileType *type = op->results[0].type;
+    TileOp *choice = tile_build_if(&gpu->b, gpu_binary(gpu, TILE_OP_LT, x, y), &type, 1);
+    TileBuilder below = tile_builder_at_end(gpu->module, &choice->regions[0]),
+                otherwise = tile_builder_at_end(gpu->module, &choice->regions[1]);
+    below.location = otherwise.location = op->location;
+    TileValue *none = tile_build_bits(&below, type, 0), *quotient = tile_build_binary(&otherwise, TILE_OP_DIV, x, y);
+    tile_build_end(&below, TILE_OP_YIELD, &none, 1);
+    tile_build_end(&otherwise, TILE_OP_YIELD, &quotient, 1);
+    return tile_op_result(choice, 0);
+}
+
 static TileValue *lower_const(Gpu *gpu, const TileOp *op) {
     const TileType *type = gpu_type(gpu, op->results[0].type->layout, op->results[0].type->scalar);
     return tile_build_bits(&gpu->b, type, tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
@@ -258,7 +279,9 @@ static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
 bool gpu_lower_value(Gpu *gpu, TileOp *op) {
     TileValue *value = NULL;
     bool tile = op->result_count == 1 && tile_type_is_tile(op->results[0].type);
-    if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE)
+    if (is_long_division(op))
+        value = lower_long_division(gpu, op);
+    else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE)
         value = lower_elementwise(gpu, op);
     else if (tile && op->id == TILE_OP_CONST)
         value = lower_const(gpu, op);

@@ -1,5 +1,6 @@
 """Times of calls on the GPU by turns: medians of events on the device, each after a buffer larger than the L2 cache was
 overwritten, and with a spin kernel ahead, so that no host time is between the events."""
+import random
 import statistics
 
 import torch
@@ -11,15 +12,17 @@ SPIN_CYCLES = 250000
 class Timer:
     def __init__(self):
         self.junk = torch.empty(FLUSH_BYTES, dtype=torch.int8, device="cuda")
+        self.order = random.Random(1)
 
     def times(self, calls, repeat):
-        """Median microseconds of each call, by turns."""
+        """Median microseconds of each call, by turns, in another order each time: a call of a few microseconds takes up to
+        0.5 more or less by its place in a turn."""
         events = {name: [] for name in calls}
         for call in calls.values():
             call()
         torch.cuda.synchronize()
         for _ in range(repeat):
-            for name, call in calls.items():
+            for name, call in self.order.sample(list(calls.items()), len(calls)):
                 torch.cuda._sleep(SPIN_CYCLES)
                 self.junk.zero_()
                 begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)

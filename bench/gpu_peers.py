@@ -206,6 +206,8 @@ def norms(kind, rows, columns, rms, peers):
         return [e["x"], e["g"], e["o"], epsilon] if rms else [e["x"], e["g"], e["b"], e["o"], epsilon]
     file = "norm:rmsnorm_row" if rms else "norm:layernorm_row"
     values = [{"BM": b} for b in ((1, 2, 4) if columns <= 1024 else (1, 2))]
+    if kind == F32 and columns > 1024:
+        values = [*values, {"BM": 1, "warps": 16}]
     if rms and kind == F32:  # a row of f32 is read again from the cache sooner than kept in registers
         file, values = "norm:rmsnorm", [{"BM": 1, "BN": b} for b in (4096, 1024)]
     return Row("rmsnorm" if rms else "layernorm", kind, (rows, columns), bytes=2 * rows * columns * kind.itemsize,

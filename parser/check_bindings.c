@@ -243,9 +243,9 @@ static bool next_point(Point *point) {
     return false;
 }
 
-static uint32_t limited(int64_t value, int64_t most) { return (uint32_t)(value < 1 ? 1 : value > most ? most : value); }
+static uint32_t limited(int64_t value, int64_t most) { return (uint32_t)(value < 0 ? 0 : value > most ? most : value); }
 
-/* Names that say how a GPU is to run the kernel. */
+/* Names that say how a GPU is to run the kernel. 0 warps or stages: the compiler chooses. */
 static void note_target_names(TileChecker *c, const Point *point) {
     for (size_t i = 0; i < point->tune->names.count && c->func; i++) {
         const char *name = point->tune->names.items[i].name;

@@ -15,7 +15,7 @@ const TilePassTable *tile_ptx_passes(void) { return &table; }
 
 const char *tile_ptx_pipeline(void) {
     return "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
-           "cpu-programs,gpu-blocks,gpu-target,gpu-order,canonicalise,cse,dce,"
+           "cpu-programs,gpu-blocks,gpu-once,gpu-target,gpu-order,canonicalise,cse,dce,"
            "gpu-pipeline,gpu-dot-operands,gpu-whole,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
            "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-lanes,dce,"

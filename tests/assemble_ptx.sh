@@ -1,9 +1,9 @@
 #!/bin/sh
-# Every kernel of the standard library as PTX for every GPU target, through ptxas: it assembles, and all of it fits into
-# registers. ptxas is looked for as tools/ptxas.c does; ends with 77, skipped, where there is none.
+# Every kernel of the standard library, with floats of each size, as PTX for every GPU target, through ptxas: it assembles,
+# and all of it fits into registers. ptxas is looked for as tools/ptxas.c does; ends with 77, skipped, where there is none.
 #
 # usage: assemble_ptx.sh [--turns] TILEC STDLIB [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
-#   --turns   every second kernel for each target, the others for the next one
+#   --turns   of one type for each target, and every second kernel, the others for the next one
 set -eu
 every=1
 if [ "$1" = --turns ]; then
@@ -27,37 +27,43 @@ trap 'rm -rf "$work"' EXIT
 
 . "$(dirname "$0")/instances.sh"
 
-# The types take turns over the targets.
-type_of() {
-    case $1 in
-    sm_86) echo f16 ;;
-    sm_89) echo bf16 ;;
+# All types; by turns, one for each target.
+types_of() {
+    case $every:$1 in
+    1:*) echo f32 f16 bf16 ;;
+    *:sm_86) echo f16 ;;
+    *:sm_89) echo bf16 ;;
     *) echo f32 ;;
     esac
 }
 
 failed=0 assembled=0 turn=0
+
+# assemble TARGET FILE KERNEL TYPE
+assemble() {
+    name=$(basename "$2" .tile):$3
+    # shellcheck disable=SC2046 # a word for each setting
+    if ! "$tilec" emit ptx "$2:$3" $(instance "$2" "$3" "$4") --target="$1" >"$work/ptx" 2>"$work/said" ||
+        ! "$ptxas" -v -arch="$1" "$work/ptx" -o /dev/null 2>"$work/said"; then
+        echo "FAIL $1 $name $4"
+        sed 's/^/     /' "$work/said" | head -n 4
+        failed=$((failed + 1))
+        return
+    fi
+    assembled=$((assembled + 1))
+    spilled=$(sed -n 's/.* \([0-9]*\) bytes spill stores.*/\1/p' "$work/said" | sort -n | tail -n 1)
+    [ "${spilled:-0}" = 0 ] && return
+    echo "FAIL $1 $name $4 spills $spilled bytes a thread"
+    failed=$((failed + 1))
+}
+
 for target; do
-    type=$(type_of "$target")
     turn=$((turn + 1)) number=0
     for file in "$stdlib"/*.tile; do
         for kernel in $(kernels_of "$file"); do
             number=$((number + 1))
             [ $(((number + turn) % every)) = 0 ] || continue
-            name=$(basename "$file" .tile):$kernel
-            # shellcheck disable=SC2046 # a word for each setting
-            if ! "$tilec" emit ptx "$file:$kernel" $(instance "$file" "$kernel" "$type") --target="$target" \
-                >"$work/ptx" 2>"$work/said" || ! "$ptxas" -v -arch="$target" "$work/ptx" -o /dev/null 2>"$work/said"; then
-                echo "FAIL $target $name $type"
-                sed 's/^/     /' "$work/said" | head -n 4
-                failed=$((failed + 1))
-                continue
-            fi
-            assembled=$((assembled + 1))
-            spilled=$(sed -n 's/.* \([0-9]*\) bytes spill stores.*/\1/p' "$work/said" | sort -n | tail -n 1)
-            [ "${spilled:-0}" = 0 ] && continue
-            echo "FAIL $target $name $type spills $spilled bytes a thread"
-            failed=$((failed + 1))
+            for type in $(types_of "$target"); do assemble "$target" "$file" "$kernel" "$type"; done
         done
     done
 done

@@ -21,6 +21,12 @@ for file in "$stdlib"/*.tile "$source_directory"/examples/*/*.tile; do expect 0 
 expect 0 'whilelo' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=bf16 --target=sve
 expect 0 'vec<[4] x f32>' "$tilec" emit machine "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sve
 
+# Warps are what the tune clause says, and the compiler's choice where it says 0.
+layernorm="$stdlib/norm.tile:layernorm_row"
+expect 0 '.reqntid 256' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=1000 warps=8 --target=sm_80
+expect 0 '.reqntid 32' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=1000 --target=sm_80
+expect 0 '.reqntid 128' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=4000 --target=sm_80
+
 # PTX has lines, also of what a kernel imports. The assembler is one that says what it was given.
 expect 0 '.file	1 "' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
 expect 0 'nn.tile"' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80

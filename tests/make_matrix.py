@@ -24,6 +24,9 @@ def around(block):
     return [0, 1, block - 1, block, block + 1, 2 * block + 37]
 
 
+GPUS = ["sm_90a", "sm_80"]
+
+
 class Kernel:
     """A kernel, its tensors (name, and "in", "out" or a list of views), and for each tune setting the values of its
     dimensions. `derive` gives further dimensions, computed from those; `budget` limits the configurations of a kernel
@@ -35,7 +38,7 @@ class Kernel:
         self.name, self.tensors, self.tunes, self.types = name, tensors, tunes, types
         self.data, self.keep, self.derive, self.budget = data, keep, derive or {}, budget
         multiplies = name.startswith(("matmul:matmul", "attention:", "conv:"))
-        self.gpus = gpus or (["sm_90a", "sm_80"] if multiplies else ["sm_80"])
+        self.gpus = gpus or (GPUS if multiplies else ["sm_80"])
 
     def factors(self):
         dimensions = list(next(iter(self.tunes.values())))
@@ -153,6 +156,51 @@ PAGED_TUNES = {
 }
 PAGED = [("q", "in"), ("k", "in"), ("v", "in"), ("table", "in"), ("lengths", "in"), ("o", "out")]
 HOSTILE = ("normal", "special", "hostile")
+# Texts as users write them, and the examples' kernels.
+PLANE_3X3 = {"BW=8 BO=16 BC=16": {"B": [1, 0, 2], "H": [3, 0, 1, 5], "W": [8, 0, 1, 7, 9], "C": [16, 1, 15, 17],
+                                  "O": [16, 0, 1, 15, 17], "R": [3], "S": [3], "X": [1], "Y": [1], "Z": [1]}}
+SEQUENCES = {"BS=16 BL=16": {"H": [2, 1, 3], "L": [33, 0, 1, 15, 16, 17, 70], "D": [8, 5, 16], "E": [3, 2, 6],
+                             "Z": [200]}}
+SHORT_LINE = {"-": {"N": [0, 1, 1023, 1024, 1025]}}
+EPILOGUE = {"BM=32 BN=32 BK=16": {"M": around(32), "N": around(32), "K": around(16)}}
+LAYER = {"BM=16 BN=64 BK=64": {"M": around(16), "N": around(64), "K": around(64)}}
+
+
+def program(name, *arguments, **more):
+    return Kernel(f"../tests/programs/{name.split('/')[0]}:{name}", *arguments, budget=12, **more)
+
+
+EXAMPLES = [
+    program("swiglu", XY, {"BM=1 BN=128": {"M": [0, 1, 3], "N": around(128)}},
+            derive={"W": lambda sizes: 2 * sizes["N"]}),
+    program("conv2d_3x3", [("x", "in"), ("wt", "in"), ("y", "out")], PLANE_3X3,
+            derive={"P": lambda sizes: sizes["H"], "Q": lambda sizes: sizes["W"]}, gpus=GPUS),
+    program("group_norm", XY, {"BC=4 BP=128": {"B": [0, 1, 3], "C": [0, 2, 8, 10], "P": around(128)}}),
+    program("layernorm_bwd_params", BACKWARD + [("dgamma", FEW_VIEWS)],
+            {"BM=16 BN=32 BP=8": {"M": around(16), "N": around(32)}}),
+    program("matmul_epilogue", MATMUL, EPILOGUE, gpus=GPUS),
+    program("matmul_epilogue/bias_relu", MATMUL + [("bias", "in")], EPILOGUE, gpus=GPUS),
+    program("matmul_epilogue/gate_residual", MATMUL + [("old", "in")], EPILOGUE, gpus=GPUS),
+    program("varlen_attention", [("q", "in"), ("k", "in"), ("v", "in"), ("cu", "in"), ("o", "out")], SEQUENCES,
+            derive={"U": lambda sizes: sizes["L"] + 1}, gpus=GPUS),
+    program("bilinear", [("img", "in"), ("px", FEW_VIEWS), ("y", "out")],
+            {"BN=16 BC=4": {"H": [5, 0, 1], "W": [4, 0, 1, 7], "C": [4, 1, 3, 5], "N": around(16)}}, types=["f32"]),
+    program("mandelbrot", [("n", "out")], {"BH=4 BW=32": {"H": [0, 1, 3, 4, 5, 30], "W": around(32)}}, types=["f32"],
+            data=("normal",)),
+    Kernel("../examples/link_c/network:layer", [("x", "in"), ("w", "in"), ("y", "out")], LAYER, types=["f32"], budget=12),
+    Kernel("../examples/link_c/network:softmax", [("s", "in"), ("p", "out")],
+           {"BM=4 BN=64": {"M": [0, 1, 5], "N": around(64)}}, types=["f32", "f16"], budget=12),
+    Kernel("../examples/link_cpp/blend:blend", XY, {"BM=4 BN=64": {"M": [0, 1, 5], "N": around(64)}}, types=["f32"],
+           budget=12),
+    Kernel("../examples/link_cpp/blend:window", XY, {"-": {"M": around(64)}}, types=["f32"],
+           derive={"N": lambda sizes: sizes["M"] + 2}, budget=12),
+    Kernel("../examples/pass/polynomial:polynomial", XY, SHORT_LINE, types=["f32"]),
+    Kernel("../examples/digits/digits:dense", [("x", "in"), ("weight", "in"), ("y", "out")],
+           {"-": {"M": [1, 0, 111, 113], "N": [10, 0, 1, 65], "K": [64, 0, 1, 257]}}, types=["f32"], budget=12),
+    Kernel("../examples/digits/digits:softmax", XY, {"-": HELD_ROWS}, types=["f32"], budget=12),
+    Kernel("../examples/digits/digits:argmax_rows", [("x", "in"), ("digit", "out")], {"-": HELD_ROWS}, types=["f32"],
+           budget=12),
+]
 
 
 KERNELS = [
@@ -276,6 +324,7 @@ KERNELS = [
     Kernel("pool:max_pool2d", XY, POOLS, budget=40),
     Kernel("pool:avg_pool2d", XY, POOLS, budget=28),
     Kernel("pool:avg_pool2d/outside", XY, POOLS, budget=16),
+    *EXAMPLES,
 ]
 
 

@@ -128,6 +128,13 @@ for warps in 0 8 16; do
         beta=rand:f32[200] y=@ eps=0.1 BM=2 warps=$warps --check --target=sm_80 --emulate
 done
 
+# Of the digits' kernels those over bytes, which the kernel matrix has no type for, on the emulated GPU.
+digits=$source_directory/examples/digits
+expect 0 'equal to the reference' "$tilec" run "$digits/digits.tile:pixels" image="$digits/images.npy[1200:1233]" x=@ --check \
+    --target=sm_80 --emulate
+expect 0 'equal to the reference' "$tilec" run "$digits/digits.tile:count_equal" digit="$digits/predicted.npy" \
+    label="$digits/labels.npy[1200:]" count=@ --check --target=sm_80 --emulate
+
 # An export is a kernel under its name; what it chose stays chosen. A file of one kernel needs no name.
 printf '%s\n' 'fn twice(x: f32) -> f32 { return 2 * x }' 'kernel m[T: float, f: fn(f32) -> f32 = twice, B: const = 8](x: in T[N], y: out T[N]) {' \
     '    grid n in tiles(N, B) { y[n] = T(f(f32(x[n]))) }' '}' 'export m[bf16] as half, m[f32, abs, B = 4] as size' >exports.tile

@@ -25,7 +25,7 @@ typedef struct Parameter {
 enum { MAX_PARAMETERS = 9, MAX_SETTINGS = 2 };
 
 typedef struct Case {
-    const char *name; /* as in tests/matrix.tsv: file:kernel, or file:kernel/variant */
+    const char *name; /* as in tests/matrix.tsv: file:kernel, or file:kernel/variant; the file from stdlib/ */
     Parameter parameters[MAX_PARAMETERS];
     double scalar[MAX_SCALARS]; /* values of the scalar parameters, in their order */
     Reference *reference;
@@ -38,8 +38,7 @@ typedef struct CaseTable {
     size_t count;
 } CaseTable;
 
-/* cases_products.c */
-extern const CaseTable product_cases;
+extern const CaseTable product_cases, example_cases; /* cases_products.c, cases_examples.c */
 
 /* Of all tables; NULL when there is none. */
 const Case *case_find(const char *name);

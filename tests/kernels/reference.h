@@ -71,6 +71,10 @@ Reference reference_take_rows, reference_embedding, reference_embedding_backward
     reference_one_hot, reference_masked_fill;
 Reference reference_rotary_halves, reference_rotary_pairs, reference_dropout;
 
+/* reference_examples.c */
+Reference reference_swiglu, reference_conv2d_3x3, reference_matmul_gate_residual, reference_varlen_attention,
+    reference_bilinear, reference_mandelbrot, reference_blend, reference_window, reference_polynomial;
+
 #define F32_ROUNDOFF 0x1p-24
 #define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
 #define F32_STEP 0x1p-150 /* half the least denormal: a product, or a step of a fused chain, may be off by it */

@@ -32,6 +32,41 @@ kernel matmul_tf32(a: in f32[M, K], b: in f32[K, N], c: out f32[M, N])
     }
 }
 """
+# Points of the tune clauses: BM, BN, BK, warps and stages; of attention BS, BL, warps and stages.
+HALF = """128 128 64 4 3
+    128 128 32 4 4
+    128 128 64 8 3
+    128 256 64 4 3
+    128 256 32 8 4
+    256 128 64 8 3
+    256 128 32 8 4
+    128 256 64 8 3
+    128 256 64 8 4
+    64 128 64 4 3"""
+TF32_POINTS = """128 256 32 8 3
+    128 128 32 8 3
+    128 128 16 4 4
+    256 128 32 8 3
+    128 256 16 8 4"""
+BYTES = """128 128 128 4 2
+    128 128 128 4 3
+    128 128 64 4 3
+    128 128 64 4 4
+    128 128 128 8 3
+    128 256 64 8 3
+    128 256 128 8 2
+    128 256 128 8 3
+    256 128 128 8 3
+    128 256 64 8 4"""
+ATTENTION = """128 64 4 3
+    128 64 8 2
+    128 128 8 2
+    128 32 4 2
+    128 128 4 2
+    64 64 4 2
+    64 128 4 2
+    128 32 4 3
+    128 64 8 3"""
 cuda = ctypes.CDLL("libcuda.so.1")
 DYNAMIC_SHARED = 8
 
@@ -229,50 +264,16 @@ def main():
         file.flush()
         bench = Bench(options, target, file.name)
         names = ["BM", "BN", "BK", "warps", "stages"]
-        table = """128 128 64 4 3
-            128 128 32 4 4
-            128 128 64 8 3
-            128 256 64 4 3
-            128 256 32 8 4
-            256 128 64 8 3
-            256 128 32 8 4
-            128 256 64 8 3
-            128 256 64 8 4
-            64 128 64 4 3"""
-        half = points(names, table, options.sweep)
+        half = points(names, HALF, options.sweep)
         for kind, text in ((torch.bfloat16, "bf16"), (torch.float16, "f16")):
             for size in (4096, 2048):
                 bench.matmul(kind, size, half, f"{options.stdlib}/matmul.tile:matmul", [f"T={text}", f"U={text}"])
-        table = """128 256 32 8 3
-            128 128 32 8 3
-            128 128 16 4 4
-            256 128 32 8 3
-            128 256 16 8 4"""
-        bench.matmul(torch.float32, 4096, points(names, table, options.sweep), bench.tf32_file, [])
-        table = """128 128 128 4 2
-            128 128 128 4 3
-            128 128 64 4 3
-            128 128 64 4 4
-            128 128 128 8 3
-            128 256 64 8 3
-            128 256 128 8 2
-            128 256 128 8 3
-            256 128 128 8 3
-            128 256 64 8 4"""
-        whole = points(names, table, options.sweep)
+        bench.matmul(torch.float32, 4096, points(names, TF32_POINTS, options.sweep), bench.tf32_file, [])
+        whole = points(names, BYTES, options.sweep)
         for kind, text in ((torch.int8, "i8"), (torch.float8_e4m3fn, "f8e4m3")):
             for size in (4096, 2048):
                 bench.bytes(text, kind, size, whole)
-        table = """128 64 4 3
-            128 64 8 2
-            128 128 8 2
-            128 32 4 2
-            128 128 4 2
-            64 64 4 2
-            64 128 4 2
-            128 32 4 3
-            128 64 8 3"""
-        rows = points(["BS", "BL", "warps", "stages"], table, options.sweep)
+        rows = points(["BS", "BL", "warps", "stages"], ATTENTION, options.sweep)
         for causal in (False, True):
             bench.attention(torch.bfloat16, 32, 4096, 128, causal, rows)
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Kernels of the standard library on the NVIDIA GPU of this machine: rows of tests/matrix.tsv with the target cuda. Needs
-# a release build of tile_kernel_tests, which also compiles the kernels, and the driver; no toolkit.
+# Kernels of the standard library, of tests/programs and of examples on the NVIDIA GPU of this machine: rows of
+# tests/matrix.tsv with the target cuda. Needs a release build of tile_kernel_tests, which also compiles the kernels, and
+# the driver; no toolkit.
 #
 # usage: gpu_suite.sh [--build=DIR] [--every=N] [--tool=memcheck|racecheck] [--jobs=N] [--out=FILE] [PATTERN]
 #   --build=DIR   where bin/tile_kernel_tests is (build/release)
@@ -48,7 +49,7 @@ for argument; do
     --tool=*) tool=${argument#*=} ;;
     --jobs=*) jobs=${argument#*=} ;;
     --out=*) out=${argument#*=} ;;
-    -*) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) pattern=$argument ;;
     esac
 done

@@ -379,7 +379,7 @@ static void try_full(Campaign *campaign) {
 }
 
 int main(int count, char **arguments) {
-    Campaign campaign = {.folder = "/tmp/tile-cache-XXXXXX"};
+    Campaign campaign = {.folder = P_tmpdir "/tile-cache-XXXXXX"};
     char command[100], bytes[20];
     if (count < 2) return fprintf(stderr, "usage: tile_cache_tests KILLS [SEED]\n"), 2;
     unsigned kills = (unsigned)strtoul(arguments[1], NULL, 10);

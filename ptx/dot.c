@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "ptx/blocked.h"
+
 enum { M = 16, N = 8, STEP_BYTES = 32, CHUNK_BYTES = 16, BANK_BYTES = 128 };
-enum { LOG_SUMS_OF_A_THREAD = 7, LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
+enum { LEAST_LOG_SUMS = 5, MOST_LOG_SUMS = 7, USUAL_LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
 
 static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
 
@@ -80,7 +82,8 @@ bool gpu_dot_is_mma(const TileOp *dot) {
 
 typedef struct Search {
     GpuDots dots;
-    bool rows; /* a row is reduced, or is the operand of a further product: one warp should have it */
+    int64_t sums; /* of all products, without those that go on with another's */
+    bool rows;    /* a row is reduced, or is the operand of a further product: one warp should have it */
     bool bytes_along[2], wider_along[2]; /* elements that lie along m and along n */
 } Search;
 
@@ -97,6 +100,9 @@ static void add_type(Search *search, const TileType *type) {
 
 static void add_dot(Search *search, const TileOp *dot) {
     add_type(search, dot->results[0].type);
+    const TileOp *before = tile_op_operand(dot, 2)->op;
+    TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
+    if (!before || before->id != TILE_OP_DOT) search->sums += shape.extent[0] * shape.extent[1];
     for (unsigned i = 0; i < 2; i++) {
         bool byte = tile_scalar_bits(tile_op_operand(dot, i)->type->scalar) == 8;
         if (!gpu_lies_along_k(dot, i)) *(byte ? &search->bytes_along[i] : &search->wider_along[i]) = true;
@@ -111,21 +117,31 @@ static void search_block(Search *search, const TileBlock *block) {
     }
 }
 
-static unsigned floor_log2(int64_t value) { return 63u - (unsigned)__builtin_clzll((unsigned long long)value); }
+/* log2 of how many times 32 threads have so many elements each. */
+static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
+    unsigned log = gpu_floor_log2(elements), of_a_warp = log_of_a_thread + TILE_LANE_BITS;
+    return log > of_a_warp ? log - of_a_warp : 0;
+}
 
-/* As many warps as leave each thread its sums, and no more than there are blocks of an instruction. They stand so that
- * the block of a warp is near a square, which reads its operands least, or along the rows. */
-static void place_warps(Search *search, unsigned wanted) {
+/* So many that the sums of the largest product fit into registers, and up to four while each thread has 32 sums: with
+ * fewer, warps load more than they multiply and wait for each other. Where rows are reduced, a third warp pays only if
+ * it has rows of its own. Measured on an H200, docs/gpu.md. */
+static unsigned choose_log_warps(const Search *search, const TileLayoutShape *shape, unsigned log_row_blocks) {
+    unsigned most = log_warps_of(shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
+             wanted = gpu_least(log_warps_of(search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
+    if (search->rows) wanted = gpu_least(wanted, log_row_blocks ? log_row_blocks : 1);
+    return gpu_least(wanted > most ? wanted : most, MOST_LOG_WARPS);
+}
+
+/* No more warps than there are blocks of an instruction. They stand so that the block of a warp is near a square, which
+ * reads its operands least, or along the rows. */
+static void place_warps(Search *search, unsigned asked) {
     TileFragmentPlan *plan = &search->dots.plan;
     TileLayoutShape shape = gpu_dot_shape(search->dots.types[0]);
-    unsigned m = floor_log2(shape.extent[0] & -shape.extent[0]), n = floor_log2(shape.extent[1] & -shape.extent[1]);
-    unsigned log = floor_log2(shape.extent[0]) + floor_log2(shape.extent[1]), asked = 0;
-    while (wanted && (UINT32_C(2) << asked) <= wanted) asked++;
-    unsigned warps = log > LOG_SUMS_OF_A_THREAD + TILE_LANE_BITS ? log - LOG_SUMS_OF_A_THREAD - TILE_LANE_BITS : 0;
-    if (warps < LOG_WARPS) warps = LOG_WARPS;
-    if (warps > MOST_LOG_WARPS) warps = MOST_LOG_WARPS;
-    if (wanted) warps = asked;
-    unsigned rows = m - floor_log2(M), columns = n - floor_log2(N);
+    unsigned m = gpu_floor_log2(shape.extent[0] & -shape.extent[0]),
+             n = gpu_floor_log2(shape.extent[1] & -shape.extent[1]);
+    unsigned rows = m - gpu_floor_log2(M), columns = n - gpu_floor_log2(N);
+    unsigned warps = asked ? gpu_floor_log2(asked) : choose_log_warps(search, &shape, rows);
     while (plan->log_warps_m + plan->log_warps_n < warps) {
         bool more_rows = plan->log_warps_m < rows, more_columns = plan->log_warps_n < columns;
         if (!more_rows && !more_columns) break;

@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 # The kernel's rows, of the folder's; prints its line of the table, and what was wrong.
 try_kernel() {
     tests=$1 tool=$2 work=$3 kernel=$4
-    name=$(echo "$kernel" | tr ':/' '__')
+    name=$(echo "$kernel" | tr ':/.' '___') # not a hidden file's
     awk -F '\t' -v kernel="$kernel" '$1 == kernel' "$work/all" >"$work/$name.rows"
     begin=$(date +%s.%N)
     status=0

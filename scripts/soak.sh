@@ -89,7 +89,7 @@ run_cache() { "$release/bin/tile_cache_tests" 1000 "$round"; }
 run_launches() { "$release/bin/tile_guard_tests" --jobs="$jobs" 1000 10000 "$round"; }
 run_threads() { sh scripts/test_threads.sh ${programs:+"--program=$programs/bin/test_threads"}; }
 run_compiler_threads() { sh scripts/test_compiler_threads.sh ${programs:+"--program=$programs/bin/tile_compiler_threads"}; }
-run_ptx() { sh tests/assemble_ptx.sh "$release/bin/tilec" stdlib; }
+run_ptx() { sh tests/assemble_ptx.sh "$release/bin/tilec"; }
 run_barriers() { sh scripts/soak_barriers.sh --jobs="$jobs" "$release"; }
 run_memcheck() { sh scripts/gpu_suite.sh --build="$release" --tool=memcheck --jobs="$jobs" --every=20; }
 run_racecheck() { sh scripts/gpu_suite.sh --build="$release" --tool=racecheck --jobs="$jobs" --every=20; }

@@ -2,8 +2,8 @@
 # Takes each barrier, wait for copies, end of a group of copies, and arrival and wait at an mbarrier out of kernels as
 # GPUs run them, and expects the emulator to report it, but where tests/gpu/unneeded_barriers.txt says why it need not;
 # what is listed there has to be there: all kernels of tests/gpu/barriers.tsv (two minutes on a core with a release
-# build); no other kernel of the standard library may have any. With COUNT the first so many of them, and those whose
-# files were changed since the last commit but one.
+# build); no other kernel of the standard library, tests/programs and examples may have any. With COUNT the first so many
+# of them, and those whose files were changed since the last commit but one.
 #
 # usage: soak_barriers.sh [--jobs=N] BUILD [COUNT]        BUILD/bin has tilec and tile_barrier_tests
 set -eu
@@ -31,12 +31,13 @@ FAIL $kernel $settings"
 # A kernel that has no row.
 try_other() {
     . tests/instances.sh
+    file=${2%:*} kernel=${2#*:}
+    variant=$(variants_of "$file" "$kernel")
+    variant=${variant%% *}
     # shellcheck disable=SC2046
-    "$1/bin/tilec" emit machine "$2" $(instance "${2%:*}" "${2#*:}" f32) --target=sm_80 >/dev/null 2>&1 ||
+    text=$("$1/bin/tilec" emit machine "$2" $(instance "$file" "$kernel" f32) ${variant#-} --target=sm_80 2>/dev/null) ||
         { echo "FAIL $2 does not compile"; return 1; }
-    # shellcheck disable=SC2046
-    "$1/bin/tilec" emit machine "$2" $(instance "${2%:*}" "${2#*:}" f32) --target=sm_80 |
-        grep -qE '^ *(barrier|copy_wait|copy_commit|mbarrier_arrive|mbarrier_wait)\b' || return 0
+    printf '%s\n' "$text" | grep -qE '^ *(barrier|copy_wait|copy_commit|mbarrier_arrive|mbarrier_wait)\b' || return 0
     echo "FAIL $2 has barriers and no row in tests/gpu/barriers.tsv"
     return 1
 }
@@ -56,16 +57,16 @@ grep -v '^#' tests/gpu/barriers.tsv >"$work/all"
 if [ "$count" = 0 ]; then
     cp "$work/all" "$work/kernels"
     . tests/instances.sh
-    for file in stdlib/*.tile; do
+    for file in stdlib/*.tile tests/programs/*.tile examples/*/*.tile; do
         for kernel in $(kernels_of "$file"); do
-            # Made-up offsets give this one no sequences; its loops are those of attention.
-            [ "$kernel" = attention_varlen ] && continue
+            # Made-up offsets give these no sequences; their loops are those of attention.
+            case $kernel in attention_varlen | varlen_attention) continue ;; esac
             grep -q "^$file:$kernel	" "$work/all" || echo "$file:$kernel" >>"$work/others"
         done
     done
 else
     head -n "$count" "$work/all" >"$work/kernels"
-    git diff --name-only HEAD~1 -- stdlib 2>/dev/null >"$work/changed" || : >"$work/changed" # not in a released archive
+    git diff --name-only HEAD~1 -- stdlib tests/programs examples 2>/dev/null >"$work/changed" || : >"$work/changed" # not in a released archive
     sed "1,${count}d" "$work/all" | while IFS= read -r row; do
         grep -qxF -e "${row%%:*}" "$work/changed" && printf '%s\n' "$row" >>"$work/kernels"
     done || :
@@ -76,7 +77,7 @@ run() { xargs -r -d '\n' -n 1 -P "$jobs" sh scripts/soak_barriers.sh "$1" "$buil
 awk -F '\t' '
     FNR == 1 { file++ }
     file == 1 { split($2, words, " "); rows[$1 " " words[1]] = 1; next }
-    /^stdlib\// { split($0, words, " "); name = words[1] " " words[2]
+    /^(stdlib|tests|examples)\// { split($0, words, " "); name = words[1] " " words[2]
         if (!(name in rows)) { print "FAIL " name " " words[3] " is listed as not needed, but tests/gpu/barriers.tsv has no such row"; bad = 1 } }
     END { exit bad }' "$work/all" tests/gpu/unneeded_barriers.txt >"$work/said" || failed=1
 run --row "$work/kernels"

@@ -1,18 +1,20 @@
 #!/bin/sh
-# Every kernel of the standard library, with floats of each size, as PTX for every GPU target, through ptxas: it assembles,
-# and all of it fits into registers. ptxas is looked for as tools/ptxas.c does; ends with 77, skipped, where there is none.
+# Every kernel of the standard library, tests/programs and examples, with floats of each size, as PTX for every GPU target,
+# through ptxas: it assembles, and all of it fits into registers. ptxas is looked for as tools/ptxas.c does; ends with 77,
+# skipped, where there is none.
 #
-# usage: assemble_ptx.sh [--turns] TILEC STDLIB [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
-#   --turns   of one type for each target, and every second kernel, the others for the next one
+# usage: assemble_ptx.sh [--turns] TILEC [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
+#   --turns   of one type for each target, and every third kernel, the others for the next ones
 set -eu
 every=1
 if [ "$1" = --turns ]; then
-    every=2
+    every=3
     shift
 fi
-tilec=$1 stdlib=$2
-shift 2
+tilec=$1
+shift
 [ $# -gt 0 ] || set -- sm_80 sm_86 sm_89 sm_90a
+root=$(cd "$(dirname "$0")/.." && pwd)
 find_ptxas() {
     if [ -n "${TILE_PTXAS:-}" ]; then echo "$TILE_PTXAS"; return; fi
     command -v ptxas && return
@@ -25,27 +27,30 @@ ptxas=$(find_ptxas)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-. "$(dirname "$0")/instances.sh"
+. "$root/tests/instances.sh"
 
-# All types; by turns, one for each target.
-types_of() {
-    case $every:$1 in
-    1:*) echo f32 f16 bf16 ;;
-    *:sm_86) echo f16 ;;
-    *:sm_89) echo bf16 ;;
-    *) echo f32 ;;
-    esac
+# chosen_types TARGET TYPE..: all; by turns, one for each target.
+chosen_types() {
+    usual=f32
+    case $1 in sm_86) usual=f16 ;; sm_89) usual=bf16 ;; esac
+    shift
+    if [ $every = 1 ]; then
+        echo "$*"
+    else
+        case " $* " in *" $usual "*) echo $usual ;; *) echo "$1" ;; esac
+    fi
 }
 
 failed=0 assembled=0 turn=0
 
-# assemble TARGET FILE KERNEL TYPE
+# assemble TARGET FILE KERNEL TYPE VARIANT
 assemble() {
     name=$(basename "$2" .tile):$3
-    # shellcheck disable=SC2046 # a word for each setting
-    if ! "$tilec" emit ptx "$2:$3" $(instance "$2" "$3" "$4") --target="$1" >"$work/ptx" 2>"$work/said" ||
+    variant=${5#-}
+    # shellcheck disable=SC2046,SC2086 # a word for each setting
+    if ! "$tilec" emit ptx "$2:$3" $(instance "$2" "$3" "$4") $variant --target="$1" >"$work/ptx" 2>"$work/said" ||
         ! "$ptxas" -v -arch="$1" "$work/ptx" -o /dev/null 2>"$work/said"; then
-        echo "FAIL $1 $name $4"
+        echo "FAIL $1 $name $4 $variant"
         sed 's/^/     /' "$work/said" | head -n 4
         failed=$((failed + 1))
         return
@@ -53,17 +58,27 @@ assemble() {
     assembled=$((assembled + 1))
     spilled=$(sed -n 's/.* \([0-9]*\) bytes spill stores.*/\1/p' "$work/said" | sort -n | tail -n 1)
     [ "${spilled:-0}" = 0 ] && return
-    echo "FAIL $1 $name $4 spills $spilled bytes a thread"
+    echo "FAIL $1 $name $4 $variant spills $spilled bytes a thread"
     failed=$((failed + 1))
+}
+
+# visit TARGET FILE KERNEL TYPE..: if it is this target's turn
+visit() {
+    target=$1 file=$2 kernel=$3
+    number=$((number + 1))
+    [ $(((number + turn) % every)) = 0 ] || return 0
+    shift 3
+    for type in $(chosen_types "$target" "$@"); do
+        for word in $(variants_of "$file" "$kernel"); do assemble "$target" "$file" "$kernel" "$type" "$word"; done
+    done
 }
 
 for target; do
     turn=$((turn + 1)) number=0
-    for file in "$stdlib"/*.tile; do
+    for file in "$root"/stdlib/*.tile "$root"/tests/programs/*.tile "$root"/examples/*/*.tile; do
         for kernel in $(kernels_of "$file"); do
-            number=$((number + 1))
-            [ $(((number + turn) % every)) = 0 ] || continue
-            for type in $(types_of "$target"); do assemble "$target" "$file" "$kernel" "$type"; done
+            # shellcheck disable=SC2046 # a word for each type
+            visit "$target" "$file" "$kernel" $(types_of "$file" "$kernel")
         done
     done
 done

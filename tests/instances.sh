@@ -1,18 +1,48 @@
-# What an instance of a kernel of the standard library needs beside its types; read by shells that compile all of them.
+# What an instance of a kernel of the standard library, tests/programs and examples needs beside its types; read by shells
+# that compile all of them.
+
+# `kernels_of FILE`: their names.
+kernels_of() { sed -n 's/^kernel \([A-Za-z0-9_]*\).*/\1/p' "$1"; }
+
+# `header_of FILE KERNEL`: the text from its name to its body.
+header_of() { sed -n "/^kernel $2[[(]/,/{\$/p" "$1"; }
+
+# `types_of FILE KERNEL`: the floats that it takes, one if it takes none by name.
+types_of() {
+    header=$(header_of "$1" "$2")
+    list=$(echo "$header" | sed -n 's/.*[[ ]T: \([a-z0-9 |]*\).*/\1/p' | head -n 1)
+    case $list:$header in
+    f[136]*) echo "$list" | tr -d '|' ;;
+    *[[\ ][TU]:\ *) echo f32 f16 bf16 ;;
+    *) echo f32 ;;
+    esac
+}
+
+# `variants_of FILE KERNEL`: a word for each of its variants, a setting or -.
+variants_of() {
+    case $(basename "$1" .tile):$2 in
+    digits:dense) echo act=identity act=nn.relu ;;
+    matmul_epilogue:*) echo epi=plain epi=bias_relu epi=gate_residual ;;
+    tests:halves) echo flip=false flip=true ;;
+    blend:window) echo D=3 D=8 ;;
+    *) echo - ;;
+    esac
+}
+
 # `instance FILE KERNEL TYPE`: words, settings for tilec.
 instance() {
     type=$3
+    header=$(header_of "$1" "$2")
     case $2 in *_f8) type=f8e4m3 ;; esac
     for setting in "T=$type" "U=$3" I=i64; do
-        if grep -q "[[ ]${setting%%=*}: " "$1"; then echo "$setting"; fi
+        case $header in *[[\ ]"${setting%%=*}: "*) echo "$setting" ;; esac
     done
     case $(basename "$1" .tile):$2 in
-    attention:attention_paged | attention:attention_window) echo D=64 ;;
+    attention:attention_paged | attention:attention_window | varlen_attention:*) echo D=64 ;;
     attention:*) echo D=64 causal=true ;;
     conv:*) echo stride=1 ;;
     pool:avg_pool2d) echo count_outside=false ;;
     softmax:*_row | norm:*_row) echo N=200 ;;
+    digits:softmax | digits:argmax_rows) echo N=10 ;;
     esac
 }
-# `kernels_of FILE`: their names.
-kernels_of() { sed -n 's/^kernel \([A-Za-z0-9_]*\).*/\1/p' "$1"; }

@@ -88,19 +88,18 @@ TAKE = {"-": {"K": [0, 1, 9], "N": [0, 1, 70], "D": [1, 1023, 1024, 1025]},
 HEAD = {"E": lambda sizes: 2 * sizes["D"]}
 ROTARY = [("x", FEW_VIEWS), ("cosine", FEW_VIEWS), ("sine", ["contiguous"]), ("y", FEW_VIEWS)]
 VOCABULARY = {"-": {"M": [0, 1, 3], "V": around(4096)}, "BV=100": {"M": [1, 5], "V": around(100)}}
+# `warps` where small products of 16 bits would have one on GPUs.
 MATMUL_TUNES = {
     "BM=8 BN=24 BK=16": {"M": around(8), "N": around(24), "K": around(16)},
-    "BM=28 BN=64 BK=33": {"M": [1, 27, 28, 29], "N": [1, 63, 64, 65], "K": [0, 1, 32, 33, 34, 99]},
+    "BM=28 BN=64 BK=33 warps=4": {"M": [1, 27, 28, 29], "N": [1, 63, 64, 65], "K": [0, 1, 32, 33, 34, 99]},
     "-": {"M": [1, 5, 112, 113], "N": [1, 16, 33, 257], "K": [1, 7, 64, 513]},
 }
 MATMUL = [("a", "in"), ("b", "in"), ("c", "out")]
 MATMUL_TYPES = ["f32", "f16", "bf16", "bf16:f32", "f32:f16"]
 ATTENTION = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "out")]
-ATTENTION_TUNES = {
-    "BS=16 BL=16": {"B": [1, 0, 2], "H": [2, 4], "G": [1, 2], "S": [1, 0, 15, 16, 17, 33], "L": [1, 15, 16, 17, 47],
-                    "D": [8, 5, 16]},
-    "-": {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [63, 64, 65, 129], "D": [16, 40]},
-}
+KEYS = {"B": [1, 0, 2], "H": [2, 4], "G": [1, 2], "S": [1, 0, 15, 16, 17, 33], "L": [1, 15, 16, 17, 47], "D": [8, 5, 16]}
+MORE_KEYS = {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [63, 64, 65, 129], "D": [16, 40]}
+ATTENTION_TUNES = {"BS=16 BL=16 warps=4": KEYS, "-": MORE_KEYS}
 
 
 def rotary(tunes):
@@ -141,10 +140,10 @@ DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}
 CONVOLVED = [("x", "in"), ("wt", "in"), ("bias", "in"), ("y", "out")]
-WINDOWS = {tune: {**values, "W": [1, 5, 16, 40, LARGE]} for tune, values in ATTENTION_TUNES.items()}
+WINDOWS = {tune: {**values, "W": [1, 5, 16, 40, LARGE]} for tune, values in {"BS=16 BL=16": KEYS, "-": MORE_KEYS}.items()}
 VARLEN_TUNES = {
-    "BS=16 BL=16": {"H": [2, 4], "G": [1, 2], "S": [33, 0, 1, 17, 90], "L": [33, 0, 1, 16, 70], "D": [8, 5, 16],
-                    "E": [3, 1, 2, 6], "Z": [200, 0, 10, -1]},
+    "BS=16 BL=16 warps=2": {"H": [2, 4], "G": [1, 2], "S": [33, 0, 1, 17, 90], "L": [33, 0, 1, 16, 70],
+                            "D": [8, 5, 16], "E": [3, 1, 2, 6], "Z": [200, 0, 10, -1]},
     "-": {"H": [2], "G": [2, 1], "S": [63, 130], "L": [64, 129], "D": [16, 40], "E": [2, 4], "Z": [200, 65]},
 }
 VARLEN = [("q", "in"), ("k", "in"), ("v", "in"), ("cu_q", "in"), ("cu_k", "in"), ("o", "out")]

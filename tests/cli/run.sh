@@ -135,6 +135,12 @@ expect 0 'equal to the reference' "$tilec" run "$digits/digits.tile:pixels" imag
 expect 0 'equal to the reference' "$tilec" run "$digits/digits.tile:count_equal" digit="$digits/predicted.npy" \
     label="$digits/labels.npy[1200:]" count=@ --check --target=sm_80 --emulate
 
+# The matrix has no f64.
+for target in sm_80 sm_90a; do
+    expect 0 'equal to the reference' "$tilec" run "$source_directory/examples/link_cpp/blend.tile:blend" T=f64 x=randn:f64[5,67] \
+        y=randn:f64[5,67] --out y=@ a=0.25 --check --target=$target --emulate
+done
+
 # An export is a kernel under its name; what it chose stays chosen. A file of one kernel needs no name.
 printf '%s\n' 'fn twice(x: f32) -> f32 { return 2 * x }' 'kernel m[T: float, f: fn(f32) -> f32 = twice, B: const = 8](x: in T[N], y: out T[N]) {' \
     '    grid n in tiles(N, B) { y[n] = T(f(f32(x[n]))) }' '}' 'export m[bf16] as half, m[f32, abs, B = 4] as size' >exports.tile

@@ -323,7 +323,8 @@ static const char functions[] = "fn square[T: float](x: T) -> T { return x * x }
                                 "    return r\n}\n\n";
 
 size_t generate_kernel(const Choices *choices, char *text, size_t size, Sizes *sizes) {
-    static const int64_t rows[] = {1, 3, 4, 8}, columns[] = {16, 5, 64, 100, 33}, depths[] = {8, 5, 33};
+    static const int64_t rows[] = {1, 3, 4, 8}, columns[] = {16, 5, 64, 100, 33}, depths[] = {8, 5, 33},
+                         warps[] = {0, 4, 2};
     Generator g = {.choices = choices, .text = text, .size = size};
     int64_t bm = rows[choose(&g, 4)], bn = columns[choose(&g, 5)], bk = depths[choose(&g, 3)];
     *sizes = (Sizes){1 + choose(&g, 10), 1 + choose(&g, 140), choose(&g, 40), 2 + choose(&g, 3)};
@@ -334,8 +335,8 @@ size_t generate_kernel(const Choices *choices, char *text, size_t size, Sizes *s
         "kernel k(x: in f32[M, N], h: in %s[M, N], v: in i32[M, N], b: in f32[N], a: in f32[M, K], w: in f32[K, N],\n"
         "         ix: in i64[N], c: in f32[L, M, N], o: in f32[], y: out f32[M, N], q: out i32[M, N], s: out f32[M],\n"
         "         alpha: f32, step: i64)\n"
-        "    tune BM in {%lld}, BN in {%lld}, BK in {%lld}\n{\n",
-        narrow, (long long)bm, (long long)bn, (long long)bk);
+        "    tune BM in {%lld}, BN in {%lld}, BK in {%lld}, warps in {%lld}\n{\n",
+        narrow, (long long)bm, (long long)bn, (long long)bk, (long long)warps[choose(&g, 3)]);
     if (staged) {
         put(&g, "    temp z: f32[M, N]\n");
         tile_grid(&g, "z");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Milliseconds from text to PTX in a warm process, by libtile's tile_emit_stage: the median and the least of many
-compilations of one instance after the first, which also starts LLVM. One thread; no GPU is needed.
+compilations of each instance, which take turns so that seconds in which the processor is slower fall on all of them; the
+first turn, which also starts LLVM, does not count. One thread; no GPU is needed.
 
 usage: compile_time.py [--library=PATH] [--stdlib=DIR] [--target=NAME] [--repeat=N]
 """
@@ -48,17 +49,21 @@ def main():
     given = parser.parse_args()
     library = api.open_library(given.library)
     compiler, stage = api.create_compiler(library), stage_number(library, b"ptx")
-    print(f"{'text to PTX for ' + given.target + ', warm process':52} {'median':>8} {'least':>8}")
+    instances, texts = [], []
     for file, kernel, values in KERNELS:
         path = f"{given.stdlib}/{file}.tile"
         options = api.compile_options(given.target, values)
         options.file = path.encode()
         emit = api.EmitOptions(struct_size=ctypes.sizeof(api.EmitOptions), stage=stage, kernel=kernel.encode())
         with open(path, "rb") as source:
-            text = source.read()
-        times = [compile_once(library, compiler, text, options, emit) for _ in range(given.repeat + 1)][1:]
+            texts.append(source.read())
+        instances.append((options, emit))
+    turns = [[compile_once(library, compiler, text, options, emit) for text, (options, emit) in zip(texts, instances)]
+             for _ in range(given.repeat + 1)][1:]
+    print(f"{'text to PTX for ' + given.target + ', warm process':52} {'median':>8} {'least':>8}")
+    for (_, kernel, values), times in zip(KERNELS, zip(*turns)):
         title = f"{kernel} " + " ".join(f"{name}={value}" for name, value in values.items())
-        print(f"{title:52} {statistics.median(times):5.1f} ms {min(times):5.1f} ms", flush=True)
+        print(f"{title:52} {statistics.median(times):5.1f} ms {min(times):5.1f} ms")
 
 
 if __name__ == "__main__":

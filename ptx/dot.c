@@ -125,7 +125,7 @@ static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
 
 /* So many that the sums of the largest product fit into registers, and up to four while each thread has 32 sums: with
  * fewer, warps load more than they multiply and wait for each other. Where rows are reduced, a third warp pays only if
- * it has rows of its own. Measured on an H200, docs/gpu.md. */
+ * it has rows of its own. Measured: docs/adr/0025-warps-of-small-products.md. */
 static unsigned choose_log_warps(const Search *search, const TileLayoutShape *shape, unsigned log_row_blocks) {
     unsigned most = log_warps_of(shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
              wanted = gpu_least(log_warps_of(search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);

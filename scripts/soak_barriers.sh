@@ -34,7 +34,7 @@ try_other() {
     file=${2%:*} kernel=${2#*:}
     variant=$(variants_of "$file" "$kernel")
     variant=${variant%% *}
-    # shellcheck disable=SC2046
+    # shellcheck disable=SC2046,SC2086 # a word for each setting
     text=$("$1/bin/tilec" emit machine "$2" $(instance "$file" "$kernel" f32) ${variant#-} --target=sm_80 2>/dev/null) ||
         { echo "FAIL $2 does not compile"; return 1; }
     printf '%s\n' "$text" | grep -qE '^ *(barrier|copy_wait|copy_commit|mbarrier_arrive|mbarrier_wait)\b' || return 0
@@ -66,7 +66,8 @@ if [ "$count" = 0 ]; then
     done
 else
     head -n "$count" "$work/all" >"$work/kernels"
-    git diff --name-only HEAD~1 -- stdlib tests/programs examples 2>/dev/null >"$work/changed" || : >"$work/changed" # not in a released archive
+    git diff --name-only HEAD~1 -- stdlib tests/programs examples 2>/dev/null >"$work/changed" ||
+        : >"$work/changed" # not in a released archive
     sed "1,${count}d" "$work/all" | while IFS= read -r row; do
         grep -qxF -e "${row%%:*}" "$work/changed" && printf '%s\n' "$row" >>"$work/kernels"
     done || :

@@ -97,7 +97,8 @@ MATMUL_TUNES = {
 MATMUL = [("a", "in"), ("b", "in"), ("c", "out")]
 MATMUL_TYPES = ["f32", "f16", "bf16", "bf16:f32", "f32:f16"]
 ATTENTION = [("q", "in"), ("k", "in"), ("v", "in"), ("o", "out")]
-KEYS = {"B": [1, 0, 2], "H": [2, 4], "G": [1, 2], "S": [1, 0, 15, 16, 17, 33], "L": [1, 15, 16, 17, 47], "D": [8, 5, 16]}
+KEYS = {"B": [1, 0, 2], "H": [2, 4], "G": [1, 2], "S": [1, 0, 15, 16, 17, 33], "L": [1, 15, 16, 17, 47],
+        "D": [8, 5, 16]}
 MORE_KEYS = {"B": [1, 2], "H": [2, 4], "G": [2, 1], "S": [1, 63, 64, 65], "L": [63, 64, 65, 129], "D": [16, 40]}
 ATTENTION_TUNES = {"BS=16 BL=16 warps=4": KEYS, "-": MORE_KEYS}
 
@@ -140,7 +141,8 @@ DEEP_PLANE = {tune: {**values, **ROWS} for tune, values in DEEP_LINE.items()}
 POOLS = {tune: {name: sizes for name, sizes in values.items() if name not in "SY"}
          for tune, values in DEEP_PLANE.items()}
 CONVOLVED = [("x", "in"), ("wt", "in"), ("bias", "in"), ("y", "out")]
-WINDOWS = {tune: {**values, "W": [1, 5, 16, 40, LARGE]} for tune, values in {"BS=16 BL=16": KEYS, "-": MORE_KEYS}.items()}
+WINDOW = {"W": [1, 5, 16, 40, LARGE]}
+WINDOWS = {"BS=16 BL=16": {**KEYS, **WINDOW}, "-": {**MORE_KEYS, **WINDOW}}
 VARLEN_TUNES = {
     "BS=16 BL=16 warps=2": {"H": [2, 4], "G": [1, 2], "S": [33, 0, 1, 17, 90], "L": [33, 0, 1, 16, 70],
                             "D": [8, 5, 16], "E": [3, 1, 2, 6], "Z": [200, 0, 10, -1]},

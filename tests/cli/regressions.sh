@@ -1,0 +1,66 @@
+#!/bin/sh
+# Programs that were once wrong: each file of tests/regressions says in its comments what is run and what that prints.
+#
+#     // $ run :kernel x=ones:f32[5] y=@        the file stands behind the command; `:kernel` may be left out
+#     //> y: f32[5] = 1 1 1 1 1                 each such line has to be in what is printed
+#     // $ fails check                          status 1, a mistake of the user's, instead of 0
+#
+# A run that names no target is done by the interpreter, by each CPU target of this machine and by the emulated GPUs.
+. "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
+cd "$work" || exit 2
+
+targets="interp avx2"
+grep -q avx512f /proc/cpuinfo 2>/dev/null && targets="$targets avx512"
+
+# run_case FILE STATUS COMMAND ARGUMENTS..: each line of the file `lines` is in what the command prints.
+run_case() {
+    file=$1 status=$2 command=$3
+    shift 3
+    case ${1-} in :*) file=$file$1; shift ;; esac
+    expect "$status" '' timeout 60 "$tilec" "$command" "$file" "$@"
+    while IFS= read -r line; do
+        grep -qF -e "$line" "$work/output" || complain "no '$line' in what this prints: $command $file $*"
+    done <lines
+}
+
+on_each_target() {
+    file=$1 status=$2 command=$3
+    shift 3
+    case "$command $*" in
+    run*--target=*) run_case "$file" "$status" "$command" "$@" ;;
+    run*)
+        for target in $targets; do run_case "$file" "$status" "$command" "$@" --target="$target"; done
+        for target in sm_80 sm_90a; do run_case "$file" "$status" "$command" "$@" --target=$target --emulate; done
+        ;;
+    *) run_case "$file" "$status" "$command" "$@" ;;
+    esac
+}
+
+# finish_case FILE: runs the command that was read last, if there is one.
+finish_case() {
+    [ -n "$case" ] || return 0
+    status=0
+    case $case in fails\ *) status=1 case=${case#fails } ;; esac
+    eval "on_each_target \"\$1\" $status $case"
+    case=
+}
+
+for file in "$source_directory"/tests/regressions/*.tile; do
+    case=
+    cases=0
+    : >lines
+    while IFS= read -r text; do
+        case $text in
+        '// $ '*)
+            finish_case "$file"
+            case=${text#'// $ '}
+            cases=$((cases + 1))
+            : >lines
+            ;;
+        '//> '*) printf '%s\n' "${text#'//> '}" >>lines ;;
+        esac
+    done <"$file"
+    finish_case "$file"
+    [ $cases != 0 ] || { : >"$work/output"; complain "$file runs nothing"; }
+done
+finish

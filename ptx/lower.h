@@ -70,6 +70,8 @@ static inline TileValue *gpu_binary(Gpu *gpu, TileOpId id, TileValue *x, TileVal
     return tile_build_binary(&gpu->b, id, x, y);
 }
 TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y); /* either may be NULL: true */
+/* The same where `y` may be undefined where `x` is false: a mask that is a tile, in the padding of its layout. */
+TileValue *gpu_both(Gpu *gpu, TileValue *x, TileValue *y);
 /* One register of many, and many put together. */
 TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg);
 TileValue *gpu_join(Gpu *gpu, TileValue *const *registers, uint32_t count);
@@ -91,8 +93,8 @@ void gpu_lower_store(Gpu *gpu, TileOp *op);
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
 /* ---- lower_move.c ---- */
-/* The tile `value` of layout `from` in layout `to`, both of the same shape. */
-TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to);
+/* A tile of this type, whose own layout does not matter, from one layout to another. */
+TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to);
 /* Does that take no shared memory? `source` is as of tile_layout_conversion. */
 bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source);
 /* Where elements lie in shared memory: bytes for axis index i are i * bytes, behind the first `offset` bytes, and

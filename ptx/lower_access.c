@@ -160,7 +160,7 @@ static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg)
             gpu, mask,
             gpu_lies_between(gpu, &access->layout, a, reg, gpu_i64(gpu, 0), gpu_i64(gpu, access->type->extent[a])));
     }
-    if (access->mask) mask = gpu_and(gpu, mask, gpu_register(gpu, access->mask, reg));
+    if (access->mask) mask = gpu_both(gpu, mask, gpu_register(gpu, access->mask, reg));
     return mask;
 }
 

@@ -160,7 +160,7 @@ static void order_line(Fold *f, uint32_t line) {
 static TileValue *operand_in_order(const Fold *f, unsigned number) {
     TileValue *old = tile_op_operand(f->op, number);
     TileLayout have = *old->type->layout;
-    return gpu_move(f->gpu, gpu_value(f->gpu, old), old->type->scalar, &have, &f->lines.layout);
+    return gpu_move(f->gpu, gpu_value(f->gpu, old), old->type, &have, &f->lines.layout);
 }
 
 /* Is the register's element one of the tile's, and not left out by the mask? NULL: certainly. */
@@ -171,7 +171,7 @@ static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
     if (tile_layout_extent(&f->lines.layout, f->axis) == extent) return full;
     TileValue *index = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &f->lines.layout, f->axis),
                                   gpu_i64(gpu, gpu_register_index(&f->lines.layout, f->axis, reg)));
-    return gpu_and(gpu, full, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)));
+    return gpu_both(gpu, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)), full);
 }
 
 static void take_elements(Fold *f) {
@@ -199,7 +199,7 @@ static void take_init(const Fold *f, Cell *init) {
         TileValue *value = gpu_value(gpu, old);
         if (tile_type_is_tile(old->type)) {
             TileLayout have = *old->type->layout;
-            value = gpu_move(gpu, value, old->type->scalar, &have, &f->lines.result);
+            value = gpu_move(gpu, value, old->type, &have, &f->lines.result);
         }
         for (uint32_t line = 0; line < f->line_count; line++) init[line].values[k] = gpu_register(gpu, value, line);
     }
@@ -359,7 +359,7 @@ static void give_results(const Fold *f) {
         TileValue *value = gpu_join(gpu, registers, count);
         if (tile_type_is_tile(type)) {
             TileLayout want = *type->layout;
-            value = gpu_move(gpu, value, type->scalar, have, &want);
+            value = gpu_move(gpu, value, type, have, &want);
         }
         tile_map_set(&gpu->values, &f->op->results[k], value);
     }

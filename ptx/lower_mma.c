@@ -128,7 +128,7 @@ static void take_registers(Mma *mma, Operand *operand, TileValue *old) {
     TileLayout have = *operand->type->layout;
     TileLinear source;
     if (gpu_stays_in_warp(&have, &operand->layout, &source)) {
-        operand->value = gpu_move(gpu, gpu_value(gpu, old), operand->type->scalar, &have, &operand->layout);
+        operand->value = gpu_move(gpu, gpu_value(gpu, old), operand->type, &have, &operand->layout);
         operand->value = clear_past_end(gpu, operand, operand->value, 0);
         return;
     }

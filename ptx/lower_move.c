@@ -378,7 +378,8 @@ bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear 
     return false;
 }
 
-TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
+TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to) {
+    TileScalar scalar = type->scalar;
     TileLinear source;
     if (tile_layout_equal(from, to)) return value;
     if (gpu_stays_in_warp(from, to, &source)) {
@@ -388,19 +389,14 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLay
         return pick_registers(gpu, value, from, to, &source);
     }
     if (is_whole_power(from, to)) return move_swizzled(gpu, value, scalar, from, to);
-    TileLayoutShape shape = {.rank = from->rank};
-    int64_t elements = 1;
-    for (unsigned a = 0; a < from->rank; a++) {
-        shape.extent[a] = tile_layout_extent(from, a);
-        if (tile_layout_extent(to, a) > shape.extent[a]) shape.extent[a] = tile_layout_extent(to, a);
-        elements *= shape.extent[a];
-    }
+    /* Only the tile's own elements pass: what stands in the padding of one layout means nothing in another. */
+    TileLayoutShape shape = tile_layout_shape(type);
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
     TileSharedLayout row_major = tile_shared_linear(from, tile_scalar_bytes(scalar));
     GpuMove move = {.scalar = scalar, .from = from, .to = to, .way = "shared memory"};
-    move.bytes = (uint64_t)elements * tile_scalar_bytes(scalar);
+    move.bytes = (uint64_t)tile_type_lanes(type) * tile_scalar_bytes(scalar);
     move.store_conflicts = tile_shared_conflicts(&row_major, from);
     move.load_conflicts = tile_shared_conflicts(&row_major, to);
     gpu_remark_move(gpu, &move);
-    return gpu_move_through_shared(gpu, value, scalar, from, &strides, to, &strides, elements);
+    return gpu_move_through_shared(gpu, value, scalar, from, &strides, to, &strides, tile_type_lanes(type));
 }

@@ -10,6 +10,11 @@ TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y) {
     return gpu_binary(gpu, TILE_OP_AND, x, y);
 }
 
+TileValue *gpu_both(Gpu *gpu, TileValue *x, TileValue *y) {
+    if (!x || !y) return x ? x : y;
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, x, y, tile_build_bool(&gpu->b, false));
+}
+
 TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg) {
     return value->type->kind == TILE_TYPE_VECTOR ? tile_build_extract(&gpu->b, value, reg) : value;
 }
@@ -191,6 +196,18 @@ static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
     return gpu_join(gpu, registers, count);
 }
 
+/* Of a tile of one element. Every thread has it, unless the layout has padding. */
+static TileValue *only_element(Gpu *gpu, TileValue *value, const TileLayout *layout) {
+    TileValue *element = gpu_register(gpu, value, 0), *holds = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        if (tile_layout_extent(layout, a) == 1) continue;
+        TileValue *index = gpu_thread_index(gpu, layout, a);
+        holds = gpu_and(gpu, holds, gpu_binary(gpu, TILE_OP_EQ, index, gpu_i64(gpu, 0)));
+    }
+    if (!holds) return element;
+    return gpu_share_scalar(gpu, element, gpu_and(gpu, holds, gpu_holds_first_copy(gpu, layout)));
+}
+
 /* Where the result's layout follows from the operand's its registers are the same; else the tile passes through shared
  * memory in row-major order. */
 static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
@@ -199,7 +216,7 @@ static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
     TileLayout same;
     if (!tile_type_is_tile(from))
         return tile_type_is_tile(to) ? spread_scalar(gpu, value, gpu_type(gpu, to->layout, to->scalar)) : value;
-    if (!tile_type_is_tile(to)) return gpu_register(gpu, value, 0); /* one element: every thread has it */
+    if (!tile_type_is_tile(to)) return only_element(gpu, value, from->layout);
     if (tile_layout_of_result(op, from->layout, &same)) return value;
     TileLayoutShape shape = tile_layout_shape(to), old = tile_layout_shape(from);
     GpuStrides write = gpu_row_major(&old, tile_scalar_bytes(to->scalar)),
@@ -226,7 +243,7 @@ static TileValue *lower_permute(Gpu *gpu, const TileOp *op) {
 
 static TileValue *lower_convert_layout(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
-    return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, from->layout, to->layout);
+    return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to, from->layout, to->layout);
 }
 
 /* The whole goes to shared memory, the part comes back. */

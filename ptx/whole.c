@@ -31,8 +31,8 @@
  *       return
  *     }
  * A select is skipped where comparisons of indices hold for all lanes: of numbers that differ from lane to lane by less
- * than the tile's extents, the greatest is compared with the least. What is computed from a tile behind its fill takes
- * it filled.
+ * than the tile's extents, the greatest is compared with the least. Where a fill changes only lanes that are undefined,
+ * what is computed from the tile behind it takes it filled.
  *
  * A scan or fold by one op such as a sum, of which a mask leaves out what lies past a range's end, takes instead a fill
  * of its elements by what changes no result; that fill is then skipped like the others.
@@ -200,8 +200,58 @@ static bool runs_after(const TileOp *op, const TileOp *first) {
     return false;
 }
 
-/* Lanes that a fill changes held nothing before: whoever takes the tile later takes it filled, so that no thread keeps
- * both. */
+/* ---- what a tile holds ---- */
+
+/* Lanes lo .. hi along an axis of a tile. */
+typedef struct Bounds {
+    unsigned axis;
+    const TileValue *lo, *hi;
+} Bounds;
+
+/* A load leaves the lanes outside of its range undefined: is its range along the axis the bounds? */
+static bool load_is_bounded(const TileOp *load, const Bounds *bounds) {
+    const TileAttribute *kinds = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = tile_access_first(load), axis = 0;
+    bool gathered = false;
+    if (tile_op_has_part(load, TILE_PARTS_FILL)) return false;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
+        if (range && axis == bounds->axis)
+            return tile_op_operand(load, operand + 2) == bounds->lo && tile_op_operand(load, operand + 3) == bounds->hi;
+        axis += range || (gather && !gathered);
+        gathered |= gather;
+        operand += range ? 4 : 1;
+    }
+    return false;
+}
+
+/* Is every lane outside of the bounds undefined? Only a load makes such lanes, and an elementwise op passes them on;
+ * of a select the one that is taken has to be known. */
+static bool is_bounded(const TileValue *value, const Bounds *bounds, unsigned depth) {
+    const TileOp *op = value->op;
+    if (!op || !depth) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return load_is_bounded(op, bounds);
+    if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE) return false;
+    bool both_arms = op->id == TILE_OP_SELECT;
+    for (unsigned i = both_arms; i < op->operand_count; i++) {
+        bool bounded = is_bounded(tile_op_operand(op, i), bounds, depth - 1);
+        if (bounded != both_arms) return bounded;
+    }
+    return both_arms;
+}
+
+static bool fills_undefined(const TileOp *fill) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++) {
+        Bounds bounds = {(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i),
+                         tile_op_operand(fill, 3 + 2 * i)};
+        if (!is_bounded(tile_op_operand(fill, 0), &bounds, MOST_DEPTH)) return false;
+    }
+    return true;
+}
+
+/* Where a fill only changes lanes that are undefined, whoever takes the tile later takes it filled, so that no thread
+ * keeps both. */
 static void use_filled(TileValue *value, TileValue *filled) {
     for (TileUse *use = value->first_use, *next; use; use = next) {
         next = use->next;
@@ -224,7 +274,7 @@ static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
     value = &op->results[0];
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
     take_along(op);
-    if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), &choice->results[0]);
+    if (op->id == TILE_OP_FILL && fills_undefined(op)) use_filled(tile_op_operand(op, kept), &choice->results[0]);
 }
 
 /* The fill that leaves out elements of a scan or fold by an op which has a number that changes nothing; NULL: none. */

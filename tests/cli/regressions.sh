@@ -2,6 +2,7 @@
 # Programs that were once wrong: each file of tests/regressions says in its comments what is run and what that prints.
 #
 #     // $ run :kernel x=ones:f32[5] y=@        the file stands behind the command; `:kernel` may be left out
+#     // $ emit ptx FILE --target=sm_80         or where FILE is
 #     //> y: f32[5] = 1 1 1 1 1                 each such line has to be in what is printed
 #     // $ fails check                          status 1, a mistake of the user's, instead of 0
 #
@@ -14,25 +15,39 @@ grep -q avx512f /proc/cpuinfo 2>/dev/null && targets="$targets avx512"
 
 # run_case FILE STATUS COMMAND ARGUMENTS..: each line of the file `lines` is in what the command prints.
 run_case() {
-    file=$1 status=$2 command=$3
+    program=$1 wanted_status=$2 command=$3
     shift 3
-    case ${1-} in :*) file=$file$1; shift ;; esac
-    expect "$status" '' timeout 60 "$tilec" "$command" "$file" "$@"
+    case ${1-} in
+    :*)
+        program=$program$1
+        shift
+        ;;
+    esac
+    case " $* " in
+    *' FILE '*)
+        for argument; do
+            shift
+            [ "$argument" != FILE ] || argument=$program
+            set -- "$@" "$argument"
+        done
+        ;;
+    *) set -- "$program" "$@" ;;
+    esac
+    expect "$wanted_status" '' timeout 60 "$tilec" "$command" "$@"
     while IFS= read -r line; do
-        grep -qF -e "$line" "$work/output" || complain "no '$line' in what this prints: $command $file $*"
+        grep -qF -e "$line" "$work/output" || complain "no '$line' in what this prints: $command $*"
     done <lines
 }
 
+# on_each_target FILE STATUS COMMAND ARGUMENTS..
 on_each_target() {
-    file=$1 status=$2 command=$3
-    shift 3
-    case "$command $*" in
-    run*--target=*) run_case "$file" "$status" "$command" "$@" ;;
-    run*)
-        for target in $targets; do run_case "$file" "$status" "$command" "$@" --target="$target"; done
-        for target in sm_80 sm_90a; do run_case "$file" "$status" "$command" "$@" --target=$target --emulate; done
+    case "$3 $*" in
+    *--target=*) run_case "$@" ;;
+    run\ *)
+        for target in $targets; do run_case "$@" --target="$target"; done
+        for target in sm_80 sm_90a; do run_case "$@" --target=$target --emulate; done
         ;;
-    *) run_case "$file" "$status" "$command" "$@" ;;
+    *) run_case "$@" ;;
     esac
 }
 

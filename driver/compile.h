@@ -57,6 +57,9 @@ typedef struct TileForeign {
 void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale);
 /* Likewise: the seed of the order in which the executor runs programs and threads; 0: in turn. */
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
+/* Likewise: in the executor what a GPU's thread holds beyond a tile's own elements, where a layout rounds an extent up,
+ * is undefined, so that code in which a result depends on it ends with an error. */
+void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
 /* How many operations the executor has run under a mask, in all launches of the library so far: accesses, and mask_lt.
  */
 uint64_t tile_library_masked(const TileLibrary *library);

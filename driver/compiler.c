@@ -61,6 +61,8 @@ void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, u
 
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->schedule_seed = seed; }
 
+void tile_compiler_mark_padding(TileCompiler *compiler, bool mark) { compiler->mark_padding = mark; }
+
 void tile_compiler_retain(TileCompiler *compiler) { atomic_fetch_add(&compiler->references, 1); }
 
 void tile_compiler_destroy(TileCompiler *compiler) {
@@ -123,6 +125,7 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->foreign = input->compiler->foreign;
     input->vector_scale = input->compiler->vector_scale;
     input->schedule_seed = input->compiler->schedule_seed;
+    input->mark_padding = input->compiler->mark_padding;
     copy_settings(input, options);
     tile_arena_set_guard(input->arena, NULL);
     return TILE_OK;

@@ -28,6 +28,7 @@ struct TileCompiler {
     const TileForeign *foreign; /* see tile_compiler_emulate */
     unsigned vector_scale;
     uint64_t schedule_seed;
+    bool mark_padding;
     TileExplanation *explanation;           /* see tile_compiler_explain */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/own_pass.h */
     TILE_LIST(void *) plugins;              /* the shared objects of some */
@@ -55,6 +56,7 @@ typedef struct TileInput {
     const TileForeign *foreign;
     unsigned vector_scale;
     uint64_t schedule_seed;
+    bool mark_padding;
     const TileImageSignature *signatures;
     const struct TileTunedKernel *tuned; /* for each signature, from tuning files; NULL: there are none */
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];

@@ -243,6 +243,7 @@ size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
 tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count) {
     TilePassContext context = tile_pass_context(unit->module, unit->arena, unit->input->target);
     context.settings.no_contract = unit->input->flags & TILE_COMPILE_NO_CONTRACT;
+    context.settings.mark_padding = unit->input->mark_padding && unit->input->flags & TILE_COMPILE_EMULATE;
     context.settings.debug = unit->input->flags & TILE_COMPILE_DEBUG;
     if (unit->input->compiler->explanation) context.remarks = &unit->remarks;
     TilePassOptions options = {.verify = unit->verify};

@@ -50,6 +50,8 @@ bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution st
         tile_text_add(&e->message, ": ");
     }
     tile_text_add(&e->message, reason);
+    if (e->thread_count && state == TILE_EXECUTION_FAULT)
+        tile_text_format(&e->message, " (thread %u of block %lld)", e->thread, (long long)e->block);
     return false;
 }
 

@@ -52,6 +52,15 @@ bool tile_exec_here(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+bool tile_exec_defined_where(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue x = tile_exec_operand(e, in, 0), condition = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
+    result.lanes[0] = x.lanes[0];
+    *result.any = 0;
+    if (tile_exec_poisoned(x, 0) || tile_exec_poisoned(condition, 0) || !condition.lanes[0])
+        tile_exec_set_poison(e, result, 0);
+    return true;
+}
+
 bool tile_exec_block(TileExecutor *e, const ExecInstruction *in) {
     tile_exec_set_scalar(tile_exec_result(e, in), (uint64_t)e->block);
     return true;

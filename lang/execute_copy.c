@@ -80,7 +80,7 @@ static bool begin_copy(TileExecutor *e, const ExecInstruction *in) {
     int64_t bytes = tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0), count;
     if (!copies || !tile_exec_integer(e, in, 2, "the number of bytes", &count)) return false;
     if (count < 0 || count > bytes) return tile_exec_fault(e, in, "copies %lld bytes", (long long)count);
-    if (*to.any || (count && *from.any)) return tile_exec_fault(e, in, "an address is poison");
+    if (tile_exec_poisoned(to, 0) || (count && tile_exec_poisoned(from, 0))) return tile_exec_fault(e, in, "an address is poison");
     Copy copy = {.in = in,
                  .to = to.lanes[0],
                  .from = from.lanes[0],

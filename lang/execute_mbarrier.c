@@ -93,7 +93,7 @@ static ExecObject *reach(TileExecutor *e, const ExecInstruction *in, unsigned op
     *offset = (int64_t)pointer.lanes[1];
     if (!e->mbarriers)
         tile_exec_fault(e, in, "this function is not run by a block of threads");
-    else if (*pointer.any)
+    else if (tile_exec_poisoned(pointer, 0))
         tile_exec_fault(e, in, "the address of the mbarrier is poison");
     else if (*offset % EXEC_MBARRIER_BYTES)
         tile_exec_fault(e, in, "the mbarrier is not aligned to %d bytes", EXEC_MBARRIER_BYTES);
@@ -296,7 +296,7 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
     if (bytes <= 0 || bytes % BULK_GRAIN || bytes > MOST_BYTES)
         return tile_exec_fault(e, in, "copies %lld bytes, not a multiple of %d up to %d", (long long)bytes, BULK_GRAIN,
                                MOST_BYTES);
-    if (*to.any || *from.any) return tile_exec_fault(e, in, "an address is poison");
+    if (tile_exec_poisoned(to, 0) || tile_exec_poisoned(from, 0)) return tile_exec_fault(e, in, "an address is poison");
     Bulk copy = {.in = in,
                  .thread = e,
                  .to = to.lanes[0],

@@ -161,13 +161,13 @@ bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in) {
     result.lanes[0] = pointer.lanes[0];
     result.lanes[1] = pointer.lanes[1] + bytes.lanes[0];
     *result.any = 0;
-    if (*pointer.any || *bytes.any) tile_exec_set_poison(e, result, 0);
+    if (tile_exec_poisoned(pointer, 0) || tile_exec_poisoned(bytes, 0)) tile_exec_set_poison(e, result, 0);
     return true;
 }
 
 bool tile_exec_is_aligned(TileExecutor *e, const ExecInstruction *in) {
     ExecValue pointer = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
-    bool known = !*pointer.any && pointer.lanes[0] < e->object_count;
+    bool known = !tile_exec_poisoned(pointer, 0) && pointer.lanes[0] < e->object_count;
     uintptr_t base = known ? (uintptr_t)e->objects[pointer.lanes[0]].base : 0;
     result.lanes[0] = (base + (uintptr_t)pointer.lanes[1]) % (uintptr_t)in->align == 0;
     *result.any = 0;
@@ -222,7 +222,7 @@ static inline bool locate(TileExecutor *e, const ExecInstruction *in, const Lane
     if (lanes->has_mask && tile_exec_poisoned(lanes->mask, lane))
         return tile_exec_fault(e, in, "the mask is poison in lane %u", lane);
     if (!*active) return true;
-    if (*lanes->pointer.any) return tile_exec_fault(e, in, "the address is poison");
+    if (tile_exec_poisoned(lanes->pointer, 0)) return tile_exec_fault(e, in, "the address is poison");
     if (lanes->has_offsets && tile_exec_poisoned(lanes->offsets, lane))
         return tile_exec_fault(e, in, "the address of lane %u is poison", lane);
     *offset = (int64_t)(lanes->pointer.lanes[1] +
@@ -243,7 +243,7 @@ static bool check_alignment(TileExecutor *e, const ExecInstruction *in, const La
  * the check lane by lane then reports. */
 static ExecObject *reach_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, uint32_t count,
                              bool write) {
-    if (lanes->has_mask || lanes->has_offsets || *lanes->pointer.any) return NULL;
+    if (lanes->has_mask || lanes->has_offsets || tile_exec_poisoned(lanes->pointer, 0)) return NULL;
     uint64_t number = lanes->pointer.lanes[0];
     int64_t offset = (int64_t)lanes->pointer.lanes[1], size = count * lanes->bytes;
     ExecObject *object = number < e->object_count ? &e->objects[number] : NULL;

@@ -240,7 +240,7 @@ typedef struct Copy {
 } Copy;
 
 static bool read_matrix(TileExecutor *e, const ExecInstruction *in, const Matrix *x, const char *name, Copy *copy) {
-    if (*x->pointer.any) return tile_exec_fault(e, in, "the address of %s is poison", name);
+    if (tile_exec_poisoned(x->pointer, 0)) return tile_exec_fault(e, in, "the address of %s is poison", name);
     copy->any = false;
     for (size_t i = 0; i < x->rows; i++)
         for (size_t j = 0; j < x->columns; j++) {

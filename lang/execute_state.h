@@ -79,7 +79,7 @@ typedef struct ExecActivation {
     ExecProgram *program;
     uint64_t *lanes;
     uint8_t *poison; /* one for each lane */
-    uint8_t *any;    /* one for each register: some lane is poison. Lanes' poison is valid only where it is set. */
+    uint8_t *any;    /* one for each register: some lane may be poison. Lanes' poison is valid only where it is set. */
     size_t first_object;
 } ExecActivation;
 

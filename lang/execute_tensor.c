@@ -45,7 +45,7 @@ static bool take_range(TileExecutor *e, const ExecInstruction *in, Access *a, un
         !tile_exec_integer(e, in, operand + 3, "a bound of the access", &hi))
         return false;
     ExecValue first = tile_exec_operand(e, in, operand), step = tile_exec_operand(e, in, operand + 1);
-    bool poison = *first.any || *step.any;
+    bool poison = tile_exec_poisoned(first, 0) || tile_exec_poisoned(step, 0);
     for (uint32_t l = 0; l < axis->extent; l++) {
         int64_t index = (int64_t)(first.lanes[0] + l * step.lanes[0]);
         axis->offset[l] = scale(index, a->tensor->stride[dimension]);
@@ -68,7 +68,7 @@ static void take_gather(Access *a, unsigned dimension, ExecValue index, Axis *ax
 
 static void take_index(Access *a, unsigned dimension, ExecValue index) {
     a->offset += scale((int64_t)index.lanes[0], a->tensor->stride[dimension]);
-    narrow(&a->state, *index.any ? POISON : index_state(a, dimension, (int64_t)index.lanes[0]));
+    narrow(&a->state, tile_exec_poisoned(index, 0) ? POISON : index_state(a, dimension, (int64_t)index.lanes[0]));
 }
 
 static bool make_axes(TileExecutor *e, Access *a, const TileType *value) {

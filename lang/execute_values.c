@@ -94,7 +94,7 @@ bool tile_exec_insert(TileExecutor *e, const ExecInstruction *in) {
     result.lanes[lane] = scalar.lanes[0];
     if (*result.any)
         result.poison[lane] = tile_exec_poisoned(scalar, 0);
-    else if (*scalar.any)
+    else if (tile_exec_poisoned(scalar, 0))
         tile_exec_set_poison(e, result, (uint32_t)lane);
     return true;
 }
@@ -140,7 +140,7 @@ bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in) {
     if (e->options.masked) ++*e->options.masked;
     for (uint32_t i = 0; i < result.count; i++) {
         result.lanes[i] = (__int128)(int64_t)base.lanes[0] + i < (__int128)(int64_t)limit.lanes[0];
-        if (*base.any || *limit.any) tile_exec_set_poison(e, result, i);
+        if (tile_exec_poisoned(base, 0) || tile_exec_poisoned(limit, 0)) tile_exec_set_poison(e, result, i);
     }
     return true;
 }

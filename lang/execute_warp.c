@@ -47,7 +47,7 @@ static ExecObject *reach_row(TileExecutor *threads, uint32_t lane, bool write, i
     TileExecutor *e = &threads[lane], *other = &threads[lane ^ 1];
     const ExecInstruction *in = e->meeting;
     ExecValue pointer = tile_exec_operand(e, in, write);
-    if (*pointer.any) {
+    if (tile_exec_poisoned(pointer, 0)) {
         tile_exec_fault(e, in, "the address is poison");
         return NULL;
     }

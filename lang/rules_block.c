@@ -30,6 +30,13 @@ const char *tile_rule_here(const TileRule *r) {
     return tile_rule_is_i64(x) ? tile_rule_result(r, 0, x) : "x is not i64";
 }
 
+const char *tile_rule_defined_where(const TileRule *r) {
+    const TileType *x = tile_rule_operand(r, 0), *condition = tile_rule_operand(r, 1);
+    if (!tile_type_is_scalar(x)) return "x is no scalar";
+    if (!tile_type_is_scalar(condition) || condition->scalar != TILE_BOOL) return "the condition is no bool";
+    return tile_rule_result(r, 0, x);
+}
+
 /* ---- copies ---- */
 
 static bool points_to(const TileType *type, TileSpace space) {

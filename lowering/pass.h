@@ -18,6 +18,7 @@ typedef struct TilePassSettings {
     bool no_contract; /* leave products and sums apart */
     bool debug;       /* keep assertions */
     bool split_loops; /* main and tail loops where a range may be ragged */
+    bool mark_padding; /* GPUs: what a thread holds beyond a tile's own elements is undefined (for the executor) */
 } TilePassSettings;
 
 /* What a pass has decided about a tile or an access, for `tilec explain`. Texts live as long as the context's scratch.

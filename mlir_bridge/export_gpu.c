@@ -122,6 +122,10 @@ void export_here(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, build_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
 }
 
+void export_defined_where(Exporter *exporter, const TileOp *op) {
+    set_result(exporter, op, 0, operand_of(exporter, op, 0));
+}
+
 void export_copy_commit(Exporter *exporter, const TileOp *op) {
     (void)op;
     export_intrinsic(exporter, "llvm.nvvm.cp.async.commit.group", no_type(), NO_VALUES);

@@ -313,8 +313,27 @@ static void lower_dot(Gpu *gpu, TileOp *op) {
         gpu_lower_dot(gpu, op);
 }
 
-static void lower_op(Gpu *gpu, TileOp *op) {
-    gpu->b.location = op->location;
+/* What a thread holds beyond the elements of a tile is undefined, whatever the op has left there. */
+static void mark_padding(Gpu *gpu, const TileValue *old) {
+    const TileLayout *layout = old->type->layout;
+    TileValue *value = layout ? tile_map_get(&gpu->values, old) : NULL;
+    if (!value) return;
+    uint32_t count = tile_layout_registers(layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    bool any = false;
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *own = gpu_is_element(gpu, old->type, r);
+        registers[r] = gpu_register(gpu, value, r);
+        any |= own != NULL;
+        if (!own) continue;
+        TileValue *operands[] = {registers[r], own};
+        registers[r] =
+            tile_op_result(tile_build_op(&gpu->b, TILE_OP_DEFINED_WHERE, operands, 2, NULL, 0, NULL, 1), 0);
+    }
+    if (any) tile_map_set(&gpu->values, old, gpu_join(gpu, registers, count));
+}
+
+static void lower_any_op(Gpu *gpu, TileOp *op) {
     switch ((TileOpId)op->id) {
     case TILE_OP_LOAD_TILE: gpu_lower_load(gpu, op); return;
     case TILE_OP_STORE_TILE:
@@ -353,6 +372,13 @@ static void lower_op(Gpu *gpu, TileOp *op) {
     default:
         if (!gpu_lower_value(gpu, op)) gpu_refuse(gpu, op, "is not supported on GPUs yet");
     }
+}
+
+static void lower_op(Gpu *gpu, TileOp *op) {
+    gpu->b.location = op->location;
+    lower_any_op(gpu, op);
+    for (unsigned i = 0; i < op->result_count && gpu->context->settings.mark_padding; i++)
+        mark_padding(gpu, &op->results[i]);
 }
 
 static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {

@@ -83,6 +83,8 @@ TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis);
 /* Is the index that a register stands for in lo .. hi (i64)? NULL: certainly. */
 TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
                             TileValue *hi);
+/* Is what the thread has in a register an element of the tile, and no padding of its layout? NULL: certainly. */
+TileValue *gpu_is_element(Gpu *gpu, const TileType *tile, uint32_t reg);
 /* Is this thread the one with the lowest number among those that hold the same elements? NULL: every thread is. */
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout);
 bool gpu_lower_value(Gpu *gpu, TileOp *op);

@@ -114,6 +114,16 @@ TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, u
     return inside;
 }
 
+TileValue *gpu_is_element(Gpu *gpu, const TileType *tile, uint32_t reg) {
+    TileValue *inside = NULL, *zero = gpu_i64(gpu, 0);
+    for (unsigned a = 0; a < tile->rank; a++) {
+        if (tile_layout_extent(tile->layout, a) == tile->extent[a]) continue;
+        TileValue *end = gpu_i64(gpu, tile->extent[a]);
+        inside = gpu_and(gpu, inside, gpu_lies_between(gpu, tile->layout, a, reg, zero, end));
+    }
+    return inside;
+}
+
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
     uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | tile_layout_free_bits(layout, TILE_LAYOUT_WARP)
                                                                           << layout->bits[TILE_LAYOUT_LANE];

@@ -31,8 +31,8 @@
  *       return
  *     }
  * A select is skipped where comparisons of indices hold for all lanes: of numbers that differ from lane to lane by less
- * than the tile's extents, the greatest is compared with the least. Where a fill changes only lanes that are undefined,
- * what is computed from the tile behind it takes it filled.
+ * than the tile's extents, the greatest is compared with the least. What is computed from a tile behind its fill takes
+ * it filled where that makes no difference.
  *
  * A scan or fold by one op such as a sum, of which a mask leaves out what lies past a range's end, takes instead a fill
  * of its elements by what changes no result; that fill is then skipped like the others.
@@ -42,7 +42,7 @@
 #include "ptx/passes.h"
 #include "ptx/scans.h"
 
-enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16 };
+enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16, MOST_USES = 64 };
 
 /* What the lanes of an index tile hold: the sum of terms, some of them taken away, and a number of each lane's own
  * between least and most; modulo 2^64. */
@@ -240,22 +240,45 @@ static bool is_bounded(const TileValue *value, const Bounds *bounds, unsigned de
     return both_arms;
 }
 
-static bool fills_undefined(const TileOp *fill) {
+static bool fills_along(const TileOp *fill, const Bounds *bounds) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
-    for (unsigned i = 0; i < axes->count; i++) {
-        Bounds bounds = {(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i),
-                         tile_op_operand(fill, 3 + 2 * i)};
-        if (!is_bounded(tile_op_operand(fill, 0), &bounds, MOST_DEPTH)) return false;
-    }
+    for (unsigned i = 0; i < axes->count; i++)
+        if (axes->integers[i] == bounds->axis && tile_op_operand(fill, 2 + 2 * i) == bounds->lo &&
+            tile_op_operand(fill, 3 + 2 * i) == bounds->hi)
+            return true;
+    return false;
+}
+
+/* Does nothing depend on the lanes outside of the bounds that the use takes? A fill along the same bounds puts others in
+ * their place. `budget` is how many uses are still looked at. */
+static bool ignores_outside(const TileUse *use, const Bounds *bounds, unsigned *budget) {
+    const TileOp *user = use->user;
+    if (!*budget) return false;
+    --*budget;
+    if (user->id == TILE_OP_FILL) return use->index == 0 && fills_along(user, bounds);
+    if (tile_op_info(user->id)->class != TILE_CLASS_ELEMENTWISE) return false;
+    for (const TileUse *next = user->results[0].first_use; next; next = next->next)
+        if (!ignores_outside(next, bounds, budget)) return false;
     return true;
 }
 
-/* Where a fill only changes lanes that are undefined, whoever takes the tile later takes it filled, so that no thread
- * keeps both. */
-static void use_filled(TileValue *value, TileValue *filled) {
+/* Where a use does not tell the lanes that a fill changes, whoever takes the tile later takes it filled, so that no
+ * thread keeps both: they are undefined in the tile, or another fill replaces what is made of them. */
+static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    bool undefined = true;
+    Bounds bounds[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < axes->count; i++) {
+        bounds[i] = (Bounds){(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i),
+                             tile_op_operand(fill, 3 + 2 * i)};
+        undefined &= is_bounded(value, &bounds[i], MOST_DEPTH);
+    }
     for (TileUse *use = value->first_use, *next; use; use = next) {
+        unsigned budget = MOST_USES, ignored = 0;
         next = use->next;
-        if (runs_after(use->user, filled->op)) tile_op_set_operand(use->user, use->index, filled);
+        if (!runs_after(use->user, filled->op)) continue;
+        while (ignored < axes->count && ignores_outside(use, &bounds[ignored], &budget)) ignored++;
+        if (undefined || ignored == axes->count) tile_op_set_operand(use->user, use->index, filled);
     }
 }
 
@@ -274,7 +297,7 @@ static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
     value = &op->results[0];
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
     take_along(op);
-    if (op->id == TILE_OP_FILL && fills_undefined(op)) use_filled(tile_op_operand(op, kept), &choice->results[0]);
+    if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), op, &choice->results[0]);
 }
 
 /* The fill that leaves out elements of a scan or fold by an op which has a number that changes nothing; NULL: none. */

@@ -163,6 +163,7 @@ int tile_program_open(TileProgram *program, TileSession *session) {
     int exit_status = tile_program_compiler(program);
     if (exit_status) return exit_status;
     tile_compiler_schedule(program->compiler, program->schedule_seed);
+    tile_compiler_mark_padding(program->compiler, program->mark_padding);
     exit_status = compile(program, NULL);
     if (exit_status) return exit_status;
     exit_status = sort_words(program, false);

@@ -28,6 +28,7 @@ typedef struct TileProgram {
     const char *path, *kernel_name; /* kernel_name may be NULL */
     TileCompileOptions options;
     uint64_t schedule_seed; /* of the executor: see tile_compiler_schedule */
+    bool mark_padding;      /* likewise, see tile_compiler_mark_padding */
     TILE_LIST(const char *) plugins; /* shared objects with passes */
     TILE_LIST(TileNamedValue) given; /* NAME=value words, not yet told apart */
     TILE_LIST(TileSetting) settings;

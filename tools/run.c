@@ -67,6 +67,8 @@ static int read_option(TileSession *session, TileProgram *program, RunOptions *o
     } else if ((value = value_of("--schedule-seed", words, count, i))) {
         options->scheduled = true;
         return read_seed(session, "--schedule-seed", value, &program->schedule_seed);
+    } else if (strcmp(words[*i], "--mark-padding") == 0) {
+        program->mark_padding = true;
     } else if ((value = value_of("--repeat", words, count, i))) {
         if (!read_count(value, 1, &options->repeat))
             return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--repeat needs a positive number");
@@ -87,6 +89,8 @@ static int read_options(TileSession *session, TileProgram *program, RunOptions *
     if (options->scheduled && !executed)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT,
                                  "--schedule-seed is for --emulate and --target=interp: native code has no schedule");
+    if (program->mark_padding && !(program->options.flags & TILE_COMPILE_EMULATE))
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--mark-padding is for --emulate");
     return 0;
 }
 

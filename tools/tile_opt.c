@@ -77,7 +77,7 @@ static bool read_limit(Request *request, const char *text) {
 
 static bool read_switch(Request *request, const char *argument) {
     static const char *const words[] = {"--verify-only", "--locations", "--no-contract",
-                                        "--debug",       "--no-split",  "--help"};
+                                        "--debug",       "--no-split",  "--mark-padding", "--help"};
     unsigned number = 0;
     while (number < sizeof words / sizeof *words && strcmp(argument, words[number]) != 0) number++;
     switch (number) {
@@ -86,7 +86,8 @@ static bool read_switch(Request *request, const char *argument) {
     case 2: request->settings.no_contract = true; return true;
     case 3: request->settings.debug = true; return true;
     case 4: request->settings.split_loops = false; return true;
-    case 5: request->help = true; return true;
+    case 5: request->settings.mark_padding = true; return true;
+    case 6: request->help = true; return true;
     default: return false;
     }
 }

@@ -36,6 +36,8 @@ static const TileOption run_options[] = {
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
     {"--schedule-seed", "N",
      "with --emulate: runs programs, blocks and threads in an order made from N instead of in turn, which 0 means too"},
+    {"--mark-padding", NULL,
+     "with --emulate, of GPUs: an error where a result depends on what threads hold beyond a tile's own elements"},
     PLUGIN_OPTION,
     BUILD_OPTIONS,
     {NULL, NULL, NULL},

@@ -45,7 +45,10 @@ on_each_target() {
     *--target=*) run_case "$@" ;;
     run\ *)
         for target in $targets; do run_case "$@" --target="$target"; done
-        for target in sm_80 sm_90a; do run_case "$@" --target=$target --emulate; done
+        for target in sm_80 sm_90a; do
+            run_case "$@" --target=$target --emulate
+            run_case "$@" --target=$target --emulate --mark-padding
+        done
         ;;
     *) run_case "$@" ;;
     esac

@@ -319,6 +319,7 @@ static TileLibrary *compile(Session *session, const Run *run) {
     target_name(row, target, sizeof target);
     tile_compiler_emulate(session->compiler, is_foreign(row) ? guest_start(session->guest, vector_length(row)) : NULL,
                           vector_length(row) / 128);
+    tile_compiler_mark_padding(session->compiler, is_emulated(row));
     snprintf(tune, sizeof tune, "%s", row->tune);
     source_path(session, row, path, sizeof path);
     TileCompileOptions options = {

@@ -8,4 +8,7 @@
  * dimensions and tile extents stay far from overflow, which passes rely on. */
 #define TILE_MAX_EXTENT (INT64_C(1) << 47)
 
+/* No byte offset has more bits: processors address no more than so many bytes. */
+enum { TILE_ADDRESS_BITS = 57 };
+
 #endif

@@ -264,13 +264,36 @@ static TileBuild *create_build(TileCompiler *compiler, size_t source_count) {
     return build;
 }
 
+static bool are_sources(const TileBuildSource *sources, size_t count) {
+    if (!count || !tile_is_list(sources, count)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!sources[i].text) return false;
+    return true;
+}
+
+static bool are_texts(const char *const *texts, size_t count) {
+    if (!tile_is_list(texts, count)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!texts[i]) return false;
+    return true;
+}
+
+static bool are_options(const TileBuildOptions *options) {
+    const uint32_t flags = TILE_BUILD_NO_GENERAL | TILE_BUILD_BARE | TILE_BUILD_SHARED | TILE_BUILD_LINES |
+                           TILE_BUILD_DEBUG | TILE_BUILD_NO_CONTRACT;
+    return !(options->flags & ~flags) && are_texts(options->targets, options->target_count) &&
+           are_texts(options->exports, options->export_count) && are_texts(options->variants, options->variant_count) &&
+           tile_are_settings(options->settings, options->setting_count);
+}
+
 tile_status tile_build(TileCompiler *compiler, const TileBuildSource *sources, size_t source_count,
                        const TileBuildOptions *given, TileBuild **result, TileReport **report) {
     int saved = errno;
     TileReport *own = NULL;
     TileBuildOptions options;
     if (report) *report = NULL;
-    if (!compiler || !sources || !source_count || !result || !tile_options_read(&options, sizeof options, given))
+    if (!compiler || !result || !are_sources(sources, source_count) ||
+        !tile_options_read(&options, sizeof options, given) || !are_options(&options))
         return TILE_INVALID_ARGUMENT;
     TileBuild *build = create_build(compiler, source_count);
     if (!build) return TILE_OUT_OF_MEMORY;
@@ -301,13 +324,13 @@ void tile_build_destroy(TileBuild *build) {
 }
 
 const void *tile_build_object(const TileBuild *build, size_t *size) {
-    *size = build->object.size;
-    return build->object.data;
+    if (size) *size = build ? build->object.size : 0;
+    return build && size ? build->object.data : NULL;
 }
 
-const char *tile_build_header(const TileBuild *build) { return build->header; }
-const char *tile_build_json(const TileBuild *build) { return build->json; }
+const char *tile_build_header(const TileBuild *build) { return build ? build->header : NULL; }
+const char *tile_build_json(const TileBuild *build) { return build ? build->json : NULL; }
 
 const char *tile_build_dependency(const TileBuild *build, size_t index) {
-    return index < build->dependencies.count ? build->dependencies.items[index] : NULL;
+    return build && index < build->dependencies.count ? build->dependencies.items[index] : NULL;
 }

@@ -16,9 +16,17 @@ static void keep_text(TileArena *arena, const char **text) {
     if (*text) *text = tile_arena_string(arena, *text, strlen(*text));
 }
 
+static bool are_options(const TileCompilerOptions *options) {
+    if (!tile_is_list(options->import_paths, options->import_path_count)) return false;
+    for (size_t i = 0; i < options->import_path_count; i++)
+        if (!options->import_paths[i]) return false;
+    return tile_is_list(options->passes, options->pass_count); /* tile_compiler_add_pass looks at each */
+}
+
 tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler **compiler) {
     TileCompilerOptions options;
-    if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    if (!compiler || !tile_options_read(&options, sizeof options, given) || !are_options(&options))
+        return TILE_INVALID_ARGUMENT;
     TileCompiler *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
     if (!tile_settings_merge(&created->settings, options.settings)) {
@@ -131,11 +139,28 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     return TILE_OK;
 }
 
+bool tile_are_settings(const TileSetting *settings, size_t count) {
+    if (!tile_is_list(settings, count)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!settings[i].name || !settings[i].value) return false;
+    return true;
+}
+
+static bool are_input_options(const TileCompileOptions *options) {
+    const uint32_t flags = TILE_COMPILE_NO_CONTRACT | TILE_COMPILE_DEBUG | TILE_COMPILE_EMULATE;
+    return !(options->flags & ~flags) && tile_are_settings(options->settings, options->setting_count);
+}
+
 tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length, const TileCompileOptions *given,
                               TileInput **input, TileReport **report) {
     TileCompileOptions options;
     *report = NULL;
-    if (!compiler || !text || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    if (!compiler || !text || !tile_options_read(&options, sizeof options, given) || !are_input_options(&options))
+        return TILE_INVALID_ARGUMENT;
+    if (length > TILE_MOST_SOURCE_BYTES) {
+        *report = tile_report_from_text("the text is longer than 256 MiB");
+        return TILE_INVALID_ARGUMENT;
+    }
     TileInput *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
     tile_compiler_retain(compiler);

@@ -63,6 +63,11 @@ typedef struct TileInput {
     _Atomic uint64_t masked; /* operations that the executor ran under a mask */
 } TileInput;
 
+/* Of a text: all positions in it stay below 2**31. */
+enum { TILE_MOST_SOURCE_BYTES = 256 << 20 };
+
+/* Has each of them a name and a value? */
+bool tile_are_settings(const TileSetting *settings, size_t count);
 /* On failure *report says what is wrong, where there are words for it. */
 tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length,
                               const TileCompileOptions *options, TileInput **input, TileReport **report);

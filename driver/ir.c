@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "driver/ir_text.h"
 #include "lang/text.h"
 #include "launch/options.h"
@@ -12,6 +13,7 @@
 /* ---- the object ---- */
 
 tile_status tile_ir_create(TileIr **ir) {
+    if (!ir) return TILE_INVALID_ARGUMENT;
     TileIr *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
     created->arena = tile_arena_create(NULL);
@@ -73,6 +75,27 @@ void tile_ir_fail(TileIr *ir, const char *format, ...) {
     ir->message = ir->func ? tile_arena_format(ir->arena, "%s: %s", ir->func->name, words) : words;
 }
 
+/* Equal types of one context are one. */
+bool tile_ir_owns_type(TileIr *ir, const TileType *type) { return tile_type_intern(ir->context->types, type) == type; }
+
+bool tile_ir_owns_value(const TileIr *ir, const TileValue *value) {
+    const TileBlock *block = tile_value_block(value);
+    return block && block->func->module == ir->module;
+}
+
+bool tile_ir_owns_op(const TileIr *ir, const TileOp *op) { return op->block && tile_op_func(op)->module == ir->module; }
+
+void tile_ir_mistake(TileIr *ir, const char *words) {
+    jmp_buf guard;
+    if (!tile_ir_enter(ir, &guard)) return;
+    if (setjmp(guard)) {
+        tile_ir_run_out(ir);
+        return;
+    }
+    tile_ir_fail(ir, "%s", words);
+    tile_ir_leave(ir);
+}
+
 tile_status tile_ir_status(const TileIr *ir) { return ir ? ir->status : TILE_INVALID_ARGUMENT; }
 const char *tile_ir_message(const TileIr *ir) { return ir ? ir->message : "no TileIr"; }
 
@@ -131,13 +154,26 @@ const TileIrType *tile_ir_tile_type(TileIr *ir, const char *element, const int64
     return tile_ir_type(ir, text);
 }
 
+static bool is_own_type(TileIr *ir, const TileType *type) {
+    jmp_buf guard;
+    if (!tile_ir_enter(ir, &guard)) return true; /* a mistake was made before */
+    if (setjmp(guard)) {
+        tile_ir_run_out(ir);
+        return true;
+    }
+    bool own = tile_ir_owns_type(ir, type);
+    tile_ir_leave(ir);
+    return own;
+}
+
 const TileIrType *tile_ir_with_element(TileIr *ir, const TileIrType *type, const char *element) {
+    if (type && !is_own_type(ir, type)) tile_ir_mistake(ir, "the type is one of another TileIr");
     return type ? tile_ir_tile_type(ir, element, type->extent, type->rank) : NULL;
 }
 
 bool tile_ir_type_info(const TileIrType *type, TileIrTypeInfo *info) {
     TileIrTypeInfo known = {.struct_size = info ? info->struct_size : 0};
-    if (!type || known.struct_size < sizeof(size_t)) return false;
+    if (!type || known.struct_size < sizeof(size_t) || known.struct_size > TILE_MOST_OPTION_BYTES) return false;
     known.element = tile_scalar_name(type->scalar);
     known.is_tensor = type->kind == TILE_TYPE_TENSOR;
     known.rank = type->rank;
@@ -228,8 +264,13 @@ static void check_extent(TileIr *ir, TileValue *tensor, unsigned dimension, Tile
 static void bind_dimension(TileIr *ir, TileValue *tensor, unsigned dimension, const char *text) {
     const char *name = tile_intern_string(ir->context->strings, text);
     char *end;
-    long long number = strtoll(text, &end, 10);
-    if (end != text && !*end) {
+    long long number = strtoll(text, &end, 10); /* at the ends of its range where the text is beyond */
+    bool is_number = end != text && !*end;
+    if (!*text || (is_number && (number < 0 || number > TILE_MAX_EXTENT))) {
+        tile_ir_fail(ir, "'%s' is no dimension: a name, or a number from 0 to 2**47", text);
+        return;
+    }
+    if (is_number) {
         ir->op_count++;
         check_extent(ir, tensor, dimension, tile_build_i64(&ir->at, number), text);
         return;
@@ -260,7 +301,7 @@ static TileValue *add_tensor(TileIr *ir, const char *name, TileParameterAccess a
     TileValue *tensor = add_parameter(ir, name, tile_type_tensor(ir->context, scalar, rank, accesses[access]));
     for (unsigned i = 0; tensor && i < rank; i++)
         if (dimensions[i]) bind_dimension(ir, tensor, i, dimensions[i]);
-    return tensor;
+    return ir->status == TILE_OK ? tensor : NULL;
 }
 
 TileIrValue *tile_ir_tensor(TileIr *ir, const char *name, TileParameterAccess access, const char *element,

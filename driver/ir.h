@@ -36,6 +36,13 @@ bool tile_ir_enter(TileIr *ir, jmp_buf *guard);
 void tile_ir_leave(TileIr *ir);
 void tile_ir_run_out(TileIr *ir);
 
+/* Is it one of this object's? Between tile_ir_enter and tile_ir_leave. */
+bool tile_ir_owns_type(TileIr *ir, const TileType *type);
+bool tile_ir_owns_value(const TileIr *ir, const TileValue *value);
+bool tile_ir_owns_op(const TileIr *ir, const TileOp *op);
+
+/* A mistake outside of tile_ir_enter and tile_ir_leave. */
+void tile_ir_mistake(TileIr *ir, const char *words);
 /* Keeps the first mistake. */
 void tile_ir_fail(TileIr *ir, const char *format, ...) TILE_PRINTF(2, 3);
 

@@ -23,7 +23,7 @@ static void visit_op(TileOp *op, void *state) {
 
 void tile_ir_walk(TileIr *ir, void (*visit)(TileIr *ir, TileIrOp *op, void *state), void *state) {
     Walk walk = {ir, visit, state};
-    if (ir && ir->func && ir->status == TILE_OK) tile_block_walk(&ir->func->body, visit_op, &walk);
+    if (ir && visit && ir->func && ir->status == TILE_OK) tile_block_walk(&ir->func->body, visit_op, &walk);
 }
 
 const char *tile_ir_op_name(const TileIrOp *op) { return op ? tile_op_info((TileOpId)op->id)->mnemonic : ""; }
@@ -45,7 +45,7 @@ unsigned tile_ir_use_count(const TileIrValue *value) {
 bool tile_ir_constant(const TileIrValue *value, double *number) {
     uint64_t bits;
     int64_t integer;
-    if (!value || !value->op || !tile_value_bits(value, &bits)) return false;
+    if (!value || !number || !value->op || !tile_value_bits(value, &bits)) return false;
     if (tile_value_integer(value, &integer))
         *number = value->type->scalar == TILE_U64 ? (double)(uint64_t)integer : (double)integer;
     else
@@ -55,7 +55,7 @@ bool tile_ir_constant(const TileIrValue *value, double *number) {
 
 bool tile_ir_attribute(const TileIrOp *op, const char *name, int64_t *integer) {
     TileAttributeKey key = name ? tile_attribute_find(name, strlen(name)) : TILE_ATTRIBUTE_COUNT;
-    if (!op || key == TILE_ATTRIBUTE_COUNT || tile_attribute_storage(key) != TILE_STORAGE_INT) return false;
+    if (!op || !integer || key == TILE_ATTRIBUTE_COUNT || tile_attribute_storage(key) != TILE_STORAGE_INT) return false;
     const TileAttribute *attribute = tile_op_get(op, key);
     if (attribute) *integer = attribute->integer;
     return attribute != NULL;
@@ -80,6 +80,8 @@ static void replace(TileIr *ir, const Change *change) {
     TileOp *op = change->op;
     if (op->result_count == 0)
         refuse_change(ir, change, "it has no result");
+    else if (change->value && !tile_ir_owns_value(ir, change->value))
+        refuse_change(ir, change, "the value is one of another TileIr");
     else if (!change->value || change->value->type != tile_op_result(op, 0)->type)
         refuse_change(ir, change, "the value has another type");
     else if (change->value != tile_op_result(op, 0))

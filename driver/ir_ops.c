@@ -58,12 +58,11 @@ static bool check_operand(TileIr *ir, const Request *request, unsigned index) {
         refuse(ir, request, tile_arena_format(ir->arena, "operand %u is NULL", index));
         return false;
     }
-    TileBlock *block = tile_value_block(value);
-    if (!block || block->func->module != ir->module) {
+    if (!tile_ir_owns_value(ir, value)) {
         refuse(ir, request, tile_arena_format(ir->arena, "operand %u is a value of another TileIr", index));
         return false;
     }
-    if (tile_block_inside(ir->at.block, block)) return true;
+    if (tile_block_inside(ir->at.block, tile_value_block(value))) return true;
     refuse(ir, request, tile_arena_format(ir->arena, "operand %u belongs to a region or kernel that has ended", index));
     return false;
 }
@@ -82,6 +81,11 @@ static bool check_request(TileIr *ir, const Request *request, TileOpId id) {
     }
     for (unsigned i = 0; i < request->operand_count; i++)
         if (!check_operand(ir, request, i)) return false;
+    for (unsigned i = 0; i < request->type_count; i++) {
+        if (tile_ir_owns_type(ir, request->types[i])) continue;
+        refuse(ir, request, tile_arena_format(ir->arena, "type %u is one of another TileIr", i));
+        return false;
+    }
     return true;
 }
 
@@ -147,7 +151,11 @@ static TileOp *create_op(TileIr *ir, const Request *request, TileOpId id) {
 }
 
 static TileOp *build(TileIr *ir, const Request *request) {
-    TileOpId id = request->name ? tile_op_find(request->name, strlen(request->name)) : TILE_OP_COUNT;
+    if (!request->name) {
+        tile_ir_fail(ir, "op %u: an operation needs a name", ir->op_count + 1);
+        return NULL;
+    }
+    TileOpId id = tile_op_find(request->name, strlen(request->name));
     if (id == TILE_OP_COUNT) {
         refuse_name(ir, request);
         return NULL;
@@ -209,9 +217,10 @@ TileIrOp *tile_ir_begin(TileIr *ir, const char *op, TileIrValue *const *operands
                        .types = types,
                        .type_count = type_count,
                        .regions = true};
-    for (unsigned i = 0; i < type_count; i++)
-        if (!types || !types[i]) request.type_count = 0; /* of a type that could not be made */
-    return run(ir, &request);
+    bool listed = type_count <= MOST_OPERANDS && (types || !type_count);
+    for (unsigned i = 0; listed && i < type_count; i++) listed = types[i] != NULL;
+    if (!listed) tile_ir_mistake(ir, "the types of the results are no list"); /* one that was not made is one before */
+    return listed ? run(ir, &request) : NULL;
 }
 
 /* ---- constants ---- */
@@ -309,6 +318,10 @@ TileIrValue *tile_ir_argument(TileIr *ir, unsigned index) {
 }
 
 static TileValue *find_result(TileIr *ir, const TileOp *op, unsigned index) {
+    if (op && !tile_ir_owns_op(ir, op)) {
+        tile_ir_fail(ir, "tile_ir_result: the operation is none of this TileIr");
+        return NULL;
+    }
     if (op && index < op->result_count) return tile_op_result(op, index);
     tile_ir_fail(ir, "tile_ir_result: the operation has no result %u", index);
     return NULL;
@@ -333,6 +346,9 @@ void tile_ir_name(TileIr *ir, TileIrValue *value, const char *name) {
         tile_ir_run_out(ir);
         return;
     }
-    if (value) value->name = name ? tile_intern_string(ir->context->strings, name) : NULL;
+    if (!value || !tile_ir_owns_value(ir, value))
+        tile_ir_fail(ir, "tile_ir_name: the value is %s", value ? "one of another TileIr" : "NULL");
+    else
+        value->name = name ? tile_intern_string(ir->context->strings, name) : NULL;
     tile_ir_leave(ir);
 }

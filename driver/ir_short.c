@@ -2,6 +2,7 @@
  * pass over what is NULL after a mistake. */
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "driver/ir.h"
 
 TileIrValue *tile_ir_unary(TileIr *ir, const char *op, TileIrValue *x) { return tile_ir_op(ir, op, &x, 1, NULL, NULL); }
@@ -36,6 +37,8 @@ TileIrValue *tile_ir_broadcast(TileIr *ir, TileIrValue *x, const TileIrType *typ
 }
 
 TileIrValue *tile_ir_tiles(TileIr *ir, TileIrValue *extent, int64_t block) {
+    if (block < 1 || block > TILE_MAX_EXTENT) tile_ir_mistake(ir, "tile_ir_tiles: a block has 1 to 2**47 elements");
+    if (tile_ir_status(ir) != TILE_OK) return NULL;
     TileIrValue *size = tile_ir_integer(ir, "i64", block), *rest = tile_ir_integer(ir, "i64", block - 1);
     return tile_ir_binary(ir, "div", tile_ir_binary(ir, "add", extent, rest), size);
 }
@@ -112,8 +115,10 @@ static void add_range(TileIr *ir, Access *access, TileIrValue *tensor, unsigned 
 /* False after a mistake. */
 static bool add_indices(TileIr *ir, Access *access, TileIrValue *tensor, const TileIrIndex *indices, unsigned count) {
     int length = snprintf(access->text, sizeof access->text, "access = [");
-    if (tile_ir_status(ir) != TILE_OK || count > TILE_MAX_RANK || (count && !indices)) return false;
+    if (count > TILE_MAX_RANK || (count && !indices)) tile_ir_mistake(ir, "the indices of a tensor are no list");
+    if (tile_ir_status(ir) != TILE_OK) return false;
     for (unsigned i = 0; i < count; i++) {
+        if (indices[i].lanes < 0) tile_ir_mistake(ir, "an index has a negative number of lanes");
         bool range = indices[i].lanes > 0;
         if (range)
             add_range(ir, access, tensor, i, &indices[i]);
@@ -147,8 +152,16 @@ TileIrValue *tile_ir_load(TileIr *ir, TileIrValue *tensor, const TileIrIndex *in
     return tile_ir_op(ir, "fill", operands, 2 + 2 * access.axis_count, axes, NULL);
 }
 
+static bool has_lanes(const Access *access, const TileType *type) {
+    bool same = type->rank == access->axis_count && (tile_type_is_scalar(type) || tile_type_is_tile(type));
+    for (unsigned i = 0; same && i < access->axis_count; i++) same = type->extent[i] == access->extents[i];
+    return same;
+}
+
 void tile_ir_store(TileIr *ir, TileIrValue *tensor, TileIrValue *value, const TileIrIndex *indices, unsigned count) {
     Access access = {.operands = {tensor, value}, .operand_count = 2};
     bool good = add_indices(ir, &access, tensor, indices, count);
+    if (good && value && !has_lanes(&access, value->type))
+        tile_ir_mistake(ir, "tile_ir_store: the value has other lanes than the indices");
     tile_ir_op(ir, "store_tile", access.operands, access.operand_count, good ? access.text : NULL, NULL);
 }

@@ -63,7 +63,7 @@ static const char *obstacle(const char *name) {
 }
 
 bool tile_target_at(size_t index, TileTargetInfo *info) {
-    if (index >= KNOWN_COUNT) return false;
+    if (index >= KNOWN_COUNT || !info) return false;
     const char *why_not = obstacle(known[index].name);
     *info = (TileTargetInfo){known[index].name, known[index].description, !why_not, why_not};
     return true;

@@ -125,7 +125,8 @@ tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length
                          TileLibrary **library, TileReport **report) {
     int saved = errno;
     TileReport *own = NULL;
-    tile_status status = compile(compiler, text, length, options, library, &own);
+    tile_status status =
+        library ? compile(compiler, text, length, options, library, &own) : TILE_INVALID_ARGUMENT;
     hand_over(own, report);
     errno = saved;
     return status;
@@ -163,8 +164,6 @@ bool tile_library_has_setting(const TileLibrary *library, const char *name) {
 
 /* ---- files ---- */
 
-enum { LARGEST_FILE = 256 << 20 };
-
 /* Allocates *text. */
 static tile_status read_source(const char *path, char **text, size_t *length) {
     FILE *file = fopen(path, "rb");
@@ -174,13 +173,13 @@ static tile_status read_source(const char *path, char **text, size_t *length) {
     *length = 0;
     while (data) {
         *length += fread(data + *length, 1, capacity - *length, file);
-        if (*length < capacity || capacity >= LARGEST_FILE) break;
+        if (*length < capacity || capacity > TILE_MOST_SOURCE_BYTES) break;
         capacity *= 2;
         char *larger = realloc(data, capacity);
         if (!larger) free(data);
         data = larger;
     }
-    bool failed = ferror(file) || *length >= LARGEST_FILE;
+    bool failed = ferror(file) || *length > TILE_MOST_SOURCE_BYTES;
     fclose(file);
     if (data && !failed)
         *text = data;
@@ -196,7 +195,8 @@ tile_status tile_compile_file(TileCompiler *compiler, const char *path, const Ti
     size_t length = 0;
     if (report) *report = NULL;
     TileCompileOptions options;
-    if (!path || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    if (!compiler || !path || !library || !tile_options_read(&options, sizeof options, given))
+        return TILE_INVALID_ARGUMENT;
     options.struct_size = sizeof options;
     if (!options.file) options.file = path;
     tile_status status = read_source(path, &text, &length);

@@ -149,19 +149,18 @@ static const char *expected_device(const Reader *reader) { return reader->signat
 
 /* Memory that both sides reach will do for either. */
 static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
-    bool gpu = reader->signature->gpu;
-    if (reader->partial) return TILE_OK;
+    bool gpu = reader->signature->gpu, partial = reader->partial; /* what is asked for may lie elsewhere */
     switch ((int)tensor->device.device_type) {
     case kDLCUDAManaged: return TILE_OK;
     case kDLCPU:
-        if (!gpu) return TILE_OK;
+        if (!gpu || partial) return TILE_OK;
         return refuse(reader, "device is cpu, expected cuda");
     case kDLCUDAHost:
     case kDLROCMHost:
-        if (!gpu) return TILE_OK;
+        if (!gpu || partial) return TILE_OK;
         break;
     case kDLCUDA:
-        if (gpu) return TILE_OK;
+        if (gpu || partial) return TILE_OK;
         break;
     default: break;
     }
@@ -222,7 +221,7 @@ static inline __attribute__((always_inline)) bool read_usual_layout(const int64_
     int64_t low = (int64_t)(uintptr_t)view->data, high = low + (INT64_C(1) << log_bytes);
     uint64_t large = (uint64_t)low >> 62 << 32, word = 0, offer = 0;
     for (unsigned i = 0; i < rank; i++) {
-        int64_t extent = shape[i], limit = extent - 1, elements = strides[i];
+        int64_t extent = shape[i], limit = (int64_t)((uint64_t)extent - 1), elements = strides[i];
         large |= (uint64_t)limit | (uint64_t)(elements ^ elements >> 63); /* without elements: all bits */
         int64_t stride = (int64_t)((uint64_t)elements << log_bytes);
         int64_t reach = (int64_t)((uint64_t)stride * (uint64_t)limit), down = reach & reach >> 63;
@@ -260,7 +259,8 @@ static inline bool read_usual(const Reader *reader, const TileArg *argument, Til
     int64_t made[TILE_MAX_RANK];
     if (argument->kind != TILE_ARG_TENSOR || argument->flags || !tensor) return false;
     if (tensor->ndim != view->rank || memcmp(&tensor->dtype, &dtypes[type], sizeof *dtypes) != 0 ||
-        tensor->device.device_type != (reader->signature->gpu ? kDLCUDA : kDLCPU) || !tensor->data)
+        tensor->device.device_type != (reader->signature->gpu ? kDLCUDA : kDLCPU) || !tensor->data ||
+        (view->rank && !tensor->shape) || tensor->byte_offset >> TILE_ADDRESS_BITS)
         return false;
     view->device = tensor->device.device_id;
     view->data = (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
@@ -288,8 +288,12 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
     const TileImageParameter *parameter = reader->parameter;
     if (tensor->ndim != parameter->rank)
         return refuse(reader, "rank is %d, expected %d", (int)tensor->ndim, parameter->rank);
+    if (tensor->ndim && !tensor->shape) return refuse(reader, "shape is NULL, expected the extents");
     if (parameter->generic < 0) TILE_TRY(check_type(reader, tensor, type)); /* else decide_generic has looked */
     TILE_TRY(check_device(reader, tensor));
+    if (tensor->byte_offset >> TILE_ADDRESS_BITS)
+        return refuse(reader, "byte_offset is %" PRIu64 ", which leaves the address space", tensor->byte_offset);
+    if (argument->flags & ~(uint32_t)TILE_ARG_READ_ONLY) return refuse(reader, "the argument has flags that are none");
     view->type = (uint8_t)type;
     view->rank = parameter->rank;
     view->device = tensor->device.device_id;

@@ -1,9 +1,15 @@
 /* Memory of a GPU for programs that have no other source of it. */
 #include "launch/cuda_records.h"
+#include "launch/image.h"
+
+static tile_status refuse(const char *what, TileError *error) {
+    return tile_error_set(error, TILE_INVALID_ARGUMENT, "`%s` is NULL", what);
+}
 
 tile_status tile_device_allocate(int device, size_t bytes, void **memory, TileError *error) {
     TileCudaScope scope;
     uint64_t address = 0;
+    if (!memory) return refuse("memory", error);
     TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
     tile_status status = tile_cuda_check(tile_cuda_driver()->allocate(&address, bytes ? bytes : 1), "memory", error);
     tile_cuda_leave(&scope);
@@ -21,6 +27,7 @@ void tile_device_release(int device, void *memory) {
 /* The driver returns when it has read the host's memory; other streams may find the device's unwritten. */
 tile_status tile_device_write(int device, void *memory, const void *host, size_t bytes, TileError *error) {
     TileCudaScope scope;
+    if (bytes && (!memory || !host)) return refuse(memory ? "host" : "memory", error);
     TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
     int result = bytes ? tile_cuda_driver()->copy_to((uint64_t)(uintptr_t)memory, host, bytes) : TILE_CUDA_SUCCESS;
     if (result == TILE_CUDA_SUCCESS) result = tile_cuda_driver()->synchronize(NULL);
@@ -30,6 +37,7 @@ tile_status tile_device_write(int device, void *memory, const void *host, size_t
 
 tile_status tile_device_read(int device, void *host, const void *memory, size_t bytes, TileError *error) {
     TileCudaScope scope;
+    if (bytes && (!memory || !host)) return refuse(memory ? "host" : "memory", error);
     TILE_TRY(tile_cuda_enter(device, NULL, &scope, error));
     int result = bytes ? tile_cuda_driver()->copy_from(host, (uint64_t)(uintptr_t)memory, bytes) : TILE_CUDA_SUCCESS;
     tile_cuda_leave(&scope);

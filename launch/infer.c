@@ -170,7 +170,7 @@ tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size
                               DLDataType *dtype, int64_t *shape, uint32_t *known, const TileLaunchOptions *given) {
     TileCall call;
     int saved = errno;
-    if (!kernel || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
+    if (!kernel || !dtype || !shape || !known || !tile_call_begin(&call, given)) return TILE_INVALID_ARGUMENT;
     tile_status status = infer(kernel, arguments, argument_count, parameter, dtype, shape, known, &call.options);
     status = tile_call_end(&call, status);
     errno = saved;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "launch/host.h"
+#include "launch/options.h"
 #include "launch/settings.h"
 #include "launch/variants.h"
 
@@ -64,13 +65,14 @@ void tile_library_destroy(TileLibrary *library) {
 }
 
 void *tile_library_source(const TileLibrary *library) { return library->source.state; }
-size_t tile_library_kernel_count(const TileLibrary *library) { return library->kernel_count; }
+size_t tile_library_kernel_count(const TileLibrary *library) { return library ? library->kernel_count : 0; }
 
 TileKernel *tile_library_kernel_at(const TileLibrary *library, size_t index) {
-    return index < library->kernel_count ? (TileKernel *)&library->kernels[index] : NULL;
+    return library && index < library->kernel_count ? (TileKernel *)&library->kernels[index] : NULL;
 }
 
 tile_status tile_library_kernel(const TileLibrary *library, const char *name, TileKernel **kernel) {
+    if (!library || !kernel) return TILE_INVALID_ARGUMENT;
     uint32_t count = library->kernel_count;
     while (!name && count && library->kernels[count - 1].signature->exported) count--;
     if (!name && count != 1) return TILE_NOT_FOUND;
@@ -82,12 +84,15 @@ tile_status tile_library_kernel(const TileLibrary *library, const char *name, Ti
     return TILE_NOT_FOUND;
 }
 
-const char *tile_kernel_name(const TileKernel *kernel) { return kernel->signature->name; }
-size_t tile_kernel_parameter_count(const TileKernel *kernel) { return kernel->signature->parameter_count; }
-const char *tile_kernel_signature(const TileKernel *kernel) { return kernel->signature->text; }
+const char *tile_kernel_name(const TileKernel *kernel) { return kernel ? kernel->signature->name : NULL; }
+const char *tile_kernel_signature(const TileKernel *kernel) { return kernel ? kernel->signature->text : NULL; }
+
+size_t tile_kernel_parameter_count(const TileKernel *kernel) {
+    return kernel ? kernel->signature->parameter_count : 0;
+}
 
 bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameterInfo *info) {
-    if (index >= kernel->signature->parameter_count) return false;
+    if (!kernel || !info || index >= kernel->signature->parameter_count) return false;
     const TileImageParameter *parameter = &kernel->signature->parameters[index];
     *info = (TileParameterInfo){.name = parameter->name,
                                 .kind = (TileParameterKind)parameter->kind,
@@ -100,6 +105,8 @@ bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameter
 }
 
 void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
+    if (stats) *stats = (TileKernelStats){0};
+    if (!kernel || !stats) return;
     uint64_t launches = atomic_load(&kernel->past_launches), cold = atomic_load(&kernel->cold);
     uint64_t timed = atomic_load(&kernel->timed_launches), timed_ns = atomic_load(&kernel->timed_guard_ns);
     for (TileVariant *v = atomic_load_explicit(&kernel->variants, memory_order_acquire); v; v = v->next)
@@ -113,14 +120,11 @@ void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats) {
     stats->guard_ns = timed ? (uint64_t)((double)timed_ns / (double)timed * (double)stats->hits) : 0;
 }
 
-bool tile_kernel_is_gpu(const TileKernel *kernel) { return kernel->signature->gpu; }
+bool tile_kernel_is_gpu(const TileKernel *kernel) { return kernel && kernel->signature->gpu; }
 
 tile_status tile_library_settings(const TileLibrary *library, TileSettings *settings) {
+    if (!library) return TILE_INVALID_ARGUMENT;
     TileSettings own = library->settings;
-    size_t size = settings ? settings->struct_size : 0;
-    if (size < sizeof size) return TILE_INVALID_ARGUMENT;
     own.threads = tile_thread_pool_size(NULL);
-    own.struct_size = size;
-    memcpy(settings, &own, size < sizeof own ? size : sizeof own);
-    return TILE_OK;
+    return tile_options_write(settings, &own, sizeof own) ? TILE_OK : TILE_INVALID_ARGUMENT;
 }

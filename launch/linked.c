@@ -255,9 +255,15 @@ static tile_status open_library(const TileLinked *object, TileLibrary **library,
     return TILE_OK;
 }
 
+/* The glue that tilec writes is whole; others may have written this one. */
+static bool is_object(const TileLinked *object) {
+    return object && object->state && object->image && (object->entries || !object->entry_count);
+}
+
 tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKernel **result, TileError *error) {
     TileLibrary *library;
-    if (!object || !result) return TILE_INVALID_ARGUMENT;
+    if (!result || !is_object(object))
+        return tile_error_set(error, TILE_INVALID_ARGUMENT, "what is linked is not what tilec build makes");
     int saved = errno;
     tile_status status = open_library(object, &library, error);
     errno = saved;
@@ -286,6 +292,7 @@ tile_status tile_linked_launch(const TileLinked *object, uint32_t kernel, const 
 }
 
 void tile_linked_release(const TileLinked *object) {
+    if (!object || !object->state) return;
     _Atomic(void *) *state = (_Atomic(void *) *)object->state;
     tile_library_destroy(atomic_exchange(state, NULL));
 }

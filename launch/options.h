@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+enum {
+    TILE_MOST_OPTION_BYTES = 4096, /* of a struct of any version, ours or a later one */
+    TILE_MOST_LISTED = 1 << 16     /* settings, paths, exports .. of one call: more is a number that is none */
+};
+
 /* Copies the members that the caller knows over zeros. `given` begins with its own size; NULL is all zeros. False
  * where the size is that of no version. */
 static inline bool tile_options_read(void *options, size_t size, const void *given) {
@@ -16,9 +21,25 @@ static inline bool tile_options_read(void *options, size_t size, const void *giv
     }
     memset(options, 0, size);
     if (!given) return true;
-    if (given_size < sizeof(size_t)) return false;
+    if (given_size < sizeof(size_t) || given_size > TILE_MOST_OPTION_BYTES) return false;
     memcpy(options, given, given_size < size ? given_size : size);
     return true;
+}
+
+/* Copies as many members as the caller knows to `given`, whose size stays what it is. False where it is NULL, or its
+ * size that of no version. */
+static inline bool tile_options_write(void *given, const void *options, size_t size) {
+    size_t given_size = 0;
+    if (given) memcpy(&given_size, given, sizeof given_size);
+    if (given_size < sizeof(size_t) || given_size > TILE_MOST_OPTION_BYTES) return false;
+    memcpy(given, options, given_size < size ? given_size : size);
+    memcpy(given, &given_size, sizeof given_size);
+    return true;
+}
+
+/* A list of pointers or structs that a caller gives: is it one? */
+static inline bool tile_is_list(const void *items, size_t count) {
+    return count <= TILE_MOST_LISTED && (items || !count);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "launch/guard.h"
 
 enum { RECORDS = 8, RECORD_WORDS = 320 }; /* records: a power of two */
@@ -35,7 +36,7 @@ static TileReplay *record_of(TileKernel *kernel, const TileArg *arguments) {
     if (arguments[0].kind != TILE_ARG_TENSOR || !arguments[0].value.tensor) return NULL;
     const DLTensor *tensor = arguments[0].value.tensor;
     int rank = signature->parameters[0].rank;
-    if (!rank || tensor->ndim != rank) return replays;
+    if (!rank || tensor->ndim != rank || !tensor->shape) return replays;
     uint64_t hash = (uint64_t)tensor->shape[0] * 31 + (uint64_t)tensor->shape[rank - 1];
     return &replays[(hash ^ hash >> 3 ^ hash >> 6) & (RECORDS - 1)];
 }
@@ -77,9 +78,10 @@ static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, con
     const DLTensor *tensor = argument->value.tensor;
     uint64_t differ = rank_and_type(tensor) ^ load((*word)++);
     differ |= place_and_strides(tensor) ^ load((*word)++);
-    if (differ || !tensor->data) return 1;
+    if (differ || !tensor->data || (rank && !tensor->shape)) return 1;
     differ |= differ_in(tensor->shape, rank, word);
     if (tensor->strides) differ |= differ_in(tensor->strides, rank, word);
+    differ |= tensor->byte_offset >> TILE_ADDRESS_BITS;
     uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
     uint64_t align = (((address | 128) & -(address | 128)) - 1) & TILE_GUARD_ALIGN, answers = load((*word)++);
     range->address = address;

@@ -138,12 +138,13 @@ TileReport *tile_report_from_launch(const char *message) {
 }
 
 const char *tile_report_text(TileReport *report, bool colour) {
+    if (!report) return "";
     const char *text = colour ? report->coloured : report->plain;
     return text ? text : "error: out of memory\n";
 }
 
-const char *tile_report_json(TileReport *report) { return report->json ? report->json : "[]\n"; }
-size_t tile_report_error_count(const TileReport *report) { return report->error_count; }
+const char *tile_report_json(TileReport *report) { return report && report->json ? report->json : "[]\n"; }
+size_t tile_report_error_count(const TileReport *report) { return report ? report->error_count : 0; }
 
 void tile_report_destroy(TileReport *report) {
     if (!report || atomic_fetch_sub(&report->holders, 1) > 1) return;

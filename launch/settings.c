@@ -57,8 +57,16 @@ static bool read_switch(const char *name) {
     return text && strcmp(text, "0") != 0;
 }
 
+/* Values of a caller that mean nothing are refused; those of the environment are warned of. */
+static bool are_settings(const TileSettings *given) {
+    const uint32_t kinds = TILE_LOG_GUARDS | TILE_LOG_COMPILE;
+    return (unsigned)given->on_miss <= TILE_ON_MISS_BACKGROUND && given->variant_limit >= 0 && given->threads >= 0 &&
+           !(given->log & ~kinds);
+}
+
 bool tile_settings_merge(TileSettings *settings, const TileSettings *given) {
     if (!tile_options_read(settings, sizeof *settings, given)) return false;
+    if (!are_settings(settings)) return false;
     settings->struct_size = sizeof *settings;
     if (!settings->cpu_capability) settings->cpu_capability = setting_text("TILE_CPU_CAPABILITY");
     if (!settings->tuning) settings->tuning = setting_text("TILE_TUNING");
@@ -73,18 +81,15 @@ bool tile_settings_merge(TileSettings *settings, const TileSettings *given) {
 
 tile_status tile_settings_read(TileSettings *settings) {
     TileSettings own;
-    size_t size = settings ? settings->struct_size : 0;
-    if (size < sizeof size || !tile_settings_merge(&own, NULL)) return TILE_INVALID_ARGUMENT;
+    if (!settings || !tile_settings_merge(&own, NULL)) return TILE_INVALID_ARGUMENT;
     own.threads = tile_thread_pool_size(NULL);
-    own.struct_size = size;
-    memcpy(settings, &own, size < sizeof own ? size : sizeof own);
-    return TILE_OK;
+    return tile_options_write(settings, &own, sizeof own) ? TILE_OK : TILE_INVALID_ARGUMENT;
 }
 
 const char *tile_on_miss_name(TileOnMiss value) {
     for (size_t i = 0; i < sizeof on_miss / sizeof *on_miss; i++)
         if (on_miss[i].value == value) return on_miss[i].name;
-    return "wait";
+    return NULL;
 }
 
 static void print_to_stderr(void *host, const char *line, size_t length) {

@@ -266,7 +266,7 @@ static int default_threads(void) {
 
 tile_status tile_thread_pool_create(const TileThreadPoolOptions *given, TileThreadPool **pool) {
     TileThreadPoolOptions options;
-    if (!tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
+    if (!pool || !tile_options_read(&options, sizeof options, given)) return TILE_INVALID_ARGUMENT;
     if (options.threads < 0 || options.threads > MAX_THREADS) return TILE_INVALID_ARGUMENT;
     TileThreadPool *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launch/cuda.h"
+#include "launch/stay.h"
 
 static const struct {
     const char *name;
@@ -106,6 +107,7 @@ static void start_driver(void) {
 }
 
 static void open_driver(void) {
+    tile_stay_loaded(); /* the driver is opened once */
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(obstacle, sizeof obstacle, "there is no CUDA driver (libcuda.so.1)");

@@ -12,6 +12,7 @@
 #include "launch/image_bytes.h"
 #include "launch/replay.h"
 #include "launch/report.h"
+#include "launch/stay.h"
 #include "tile/linked.h"
 
 /* ---- choosing ---- */
@@ -292,7 +293,7 @@ tile_status tile_linked_launch(const TileLinked *object, uint32_t kernel, const 
 }
 
 void tile_linked_release(const TileLinked *object) {
-    if (!object || !object->state) return;
+    if (!object || !object->state || tile_process_ends()) return;
     _Atomic(void *) *state = (_Atomic(void *) *)object->state;
     tile_library_destroy(atomic_exchange(state, NULL));
 }

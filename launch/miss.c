@@ -9,6 +9,7 @@
 #include "launch/replay.h"
 #include "launch/report.h"
 #include "launch/settings.h"
+#include "launch/stay.h"
 #include "launch/variants.h"
 
 /* ---- records ---- */
@@ -179,6 +180,7 @@ static bool begin_background(TileKernel *kernel, TileVariant *variant) {
     sigset_t all, old;
     if (!job) return false;
     *job = (Background){kernel, variant};
+    tile_stay_loaded(); /* the thread ends after the library that waits for it */
     atomic_store(&variant->state, TILE_VARIANT_COMPILING);
     variant->compiler = getpid();
     kernel->background++;

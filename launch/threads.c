@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "launch/options.h"
+#include "launch/stay.h"
 
 enum {
     MAX_THREADS = 1024,
@@ -290,6 +291,7 @@ TileThreadPool *tile_thread_pool_default(void) {
     TileThreadPool *pool = atomic_load_explicit(&shared, memory_order_acquire);
     if (pool) return pool;
     TileThreadPool *created;
+    tile_stay_loaded(); /* nobody joins its threads */
     if (tile_thread_pool_create(NULL, &created) != TILE_OK) return NULL;
     if (atomic_compare_exchange_strong(&shared, &pool, created)) return created;
     tile_thread_pool_destroy(created);

@@ -1,7 +1,6 @@
 #include "base/cpu.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__aarch64__)
@@ -52,6 +51,8 @@ static size_t find_level(const char *name) {
     while (level < LEVEL_COUNT && strcmp(levels[level].name, name) != 0) level++;
     return level;
 }
+
+const char *tile_cpu_name_at(size_t index) { return index < LEVEL_COUNT ? levels[index].name : NULL; }
 
 const char *tile_cpu_limit_why_not(const char *target, const char *most) {
     size_t level = find_level(target), limit = most ? find_level(most) : LEVEL_COUNT;

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launch/environment.h"
+
 enum { LARGEST_FILE = 1 << 28, STALE_SECONDS = 3600, NAME_DIGITS = 2 * TILE_SHA256_BYTES, MAGIC_BYTES = 8 };
 static const char magic[] = "TILECOD1";
 static const char suffix[] = ".tilecode", temporary[] = ".writing-";
@@ -40,8 +42,8 @@ static char *join(const char *folder, const char *rest) {
 }
 
 static char *choose_folder(const char *given) {
-    const char *own = given ? given : getenv("TILE_CACHE_DIR"), *cache = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
+    const char *own = given ? given : getenv(tile_variable_name(TILE_VARIABLE_CACHE_DIR)),
+               *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (own) return *own ? strdup(own) : NULL;
     if (cache && *cache == '/') return join(cache, "tile");
     return home && *home == '/' ? join(home, ".cache/tile") : NULL;
@@ -65,14 +67,7 @@ static bool is_private(int descriptor) {
            !(state.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static uint64_t read_limit(void) {
-    const char *text = getenv("TILE_CACHE_BYTES");
-    char *end = NULL;
-    unsigned long long bytes = text ? strtoull(text, &end, 10) : 0;
-    return bytes && end && !*end ? bytes : usual_limit;
-}
-
-TileCodeCache *tile_code_cache_open(const char *folder, uint64_t limit) {
+TileCodeCache *tile_code_cache_open(const TileSettings *settings, const char *folder, uint64_t limit) {
     int saved = errno;
     TileCodeCache *cache = calloc(1, sizeof *cache);
     if (cache) cache->folder = choose_folder(folder);
@@ -85,8 +80,13 @@ TileCodeCache *tile_code_cache_open(const char *folder, uint64_t limit) {
         good = false;
     }
     if (good) {
-        cache->limit = limit ? limit : read_limit();
+        if (!limit)
+            limit = tile_variable_number(TILE_VARIABLE_CACHE_BYTES, settings, 1, UINT64_MAX, usual_limit, "1 GiB");
+        cache->limit = limit;
     } else {
+        if (cache && cache->folder && !folder)
+            tile_variable_warn(TILE_VARIABLE_CACHE_DIR, settings, "a folder that is this user's alone to write",
+                               "empty: nothing is kept");
         if (cache) free(cache->folder);
         free(cache);
         cache = NULL;

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/sha256.h"
+#include "tile/launch.h"
 
 typedef struct TileCodeCache TileCodeCache;
 
@@ -22,8 +23,9 @@ enum { TILE_CODE_LABEL_BYTES = 128 };
 
 /* `folder` NULL: $TILE_CACHE_DIR, $XDG_CACHE_HOME/tile or ~/.cache/tile; an empty one is no cache. limit 0:
  * $TILE_CACHE_BYTES, else 1 GiB. NULL where there is none: the folder cannot be made, belongs to another user, or
- * others may write to it. */
-TileCodeCache *tile_code_cache_open(const char *folder, uint64_t limit);
+ * others may write to it. What the environment says in vain is warned of as the settings, which may be NULL, want it.
+ */
+TileCodeCache *tile_code_cache_open(const TileSettings *settings, const char *folder, uint64_t limit);
 void tile_code_cache_close(TileCodeCache *cache);
 const char *tile_code_cache_folder(const TileCodeCache *cache);
 

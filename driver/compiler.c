@@ -49,7 +49,7 @@ tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler 
     tile_arena_set_guard(created->arena, NULL);
     created->import_paths = paths;
     created->import_path_count = options.import_path_count;
-    created->cache = tile_code_cache_open(NULL, 0);
+    created->cache = tile_code_cache_open(&created->settings, NULL, 0);
     atomic_store(&created->references, 1);
     pthread_mutex_init(&created->mutex, NULL);
     tile_status status = TILE_OK;

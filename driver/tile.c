@@ -125,8 +125,7 @@ tile_status tile_compile(TileCompiler *compiler, const char *text, size_t length
                          TileLibrary **library, TileReport **report) {
     int saved = errno;
     TileReport *own = NULL;
-    tile_status status =
-        library ? compile(compiler, text, length, options, library, &own) : TILE_INVALID_ARGUMENT;
+    tile_status status = library ? compile(compiler, text, length, options, library, &own) : TILE_INVALID_ARGUMENT;
     hand_over(own, report);
     errno = saved;
     return status;

@@ -87,9 +87,7 @@ tile_status tile_library_kernel(const TileLibrary *library, const char *name, Ti
 const char *tile_kernel_name(const TileKernel *kernel) { return kernel ? kernel->signature->name : NULL; }
 const char *tile_kernel_signature(const TileKernel *kernel) { return kernel ? kernel->signature->text : NULL; }
 
-size_t tile_kernel_parameter_count(const TileKernel *kernel) {
-    return kernel ? kernel->signature->parameter_count : 0;
-}
+size_t tile_kernel_parameter_count(const TileKernel *kernel) { return kernel ? kernel->signature->parameter_count : 0; }
 
 bool tile_kernel_parameter(const TileKernel *kernel, size_t index, TileParameterInfo *info) {
     if (!kernel || !info || index >= kernel->signature->parameter_count) return false;

@@ -2,10 +2,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
+#include "launch/environment.h"
 #include "launch/options.h"
+#include "launch/threads.h"
 
 enum { USUAL_LIMIT = 8, MOST_VARIANTS = 32 };
 
@@ -19,42 +21,52 @@ static const struct {
     TileLog value;
 } logs[] = {{"guards", TILE_LOG_GUARDS}, {"compile", TILE_LOG_COMPILE}};
 
-static const char *setting_text(const char *name) {
-    const char *text = getenv(name);
-    return text && *text ? text : NULL;
-}
-
-static TileOnMiss read_on_miss(void) {
-    const char *text = setting_text("TILE_ON_MISS");
+static TileOnMiss read_on_miss(const TileSettings *settings) {
+    const char *text = tile_variable_text(TILE_VARIABLE_ON_MISS);
     for (size_t i = 0; text && i < sizeof on_miss / sizeof *on_miss; i++)
         if (strcmp(text, on_miss[i].name) == 0) return on_miss[i].value;
+    tile_variable_warn(TILE_VARIABLE_ON_MISS, settings, "wait, general or background", "wait");
     return TILE_ON_MISS_WAIT;
 }
 
+static uint32_t find_log(const char *word, size_t length) {
+    if (length == 3 && memcmp(word, "all", 3) == 0) return TILE_LOG_GUARDS | TILE_LOG_COMPILE;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
+        if (strlen(logs[i].name) == length && memcmp(word, logs[i].name, length) == 0) return logs[i].value;
+    return 0;
+}
+
 /* Words between commas; `all` is all of them. */
-static uint32_t read_log(void) {
-    const char *text = setting_text("TILE_LOG");
+static uint32_t read_log(const TileSettings *settings) {
+    static const char *const taken[] = {[0] = "nothing",
+                                        [TILE_LOG_GUARDS] = "guards",
+                                        [TILE_LOG_COMPILE] = "compile",
+                                        [TILE_LOG_GUARDS | TILE_LOG_COMPILE] = "guards,compile"};
+    const char *text = tile_variable_text(TILE_VARIABLE_LOG);
     uint32_t log = 0;
+    bool odd = false;
     while (text && *text) {
         size_t length = strcspn(text, ",");
-        for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
-            if ((strlen(logs[i].name) == length && strncmp(text, logs[i].name, length) == 0) ||
-                (length == 3 && strncmp(text, "all", 3) == 0))
-                log |= logs[i].value;
+        uint32_t kind = find_log(text, length);
+        log |= kind;
+        odd |= length && !kind;
         text += length + (text[length] == ',');
     }
+    if (odd) tile_variable_warn(TILE_VARIABLE_LOG, settings, "guards, compile or all, with commas between", taken[log]);
     return log;
 }
 
-static int read_limit(void) {
-    const char *text = setting_text("TILE_VARIANT_LIMIT");
-    long limit = text ? strtol(text, NULL, 10) : 0;
-    return limit < 1 ? USUAL_LIMIT : limit > MOST_VARIANTS ? MOST_VARIANTS : (int)limit;
-}
-
-static bool read_switch(const char *name) {
-    const char *text = setting_text(name);
-    return text && strcmp(text, "0") != 0;
+/* Code for CPUs is refused where the limit is no name, so that no better code runs than was meant. */
+static const char *read_capability(const TileSettings *settings) {
+    const char *text = tile_variable_text(TILE_VARIABLE_CPU_CAPABILITY), *name;
+    char expected[160] = "the name of a CPU target:";
+    for (size_t i = 0; (name = tile_cpu_name_at(i)); i++) {
+        if (text && strcmp(name, text) == 0) return text;
+        size_t length = strlen(expected);
+        snprintf(expected + length, sizeof expected - length, "%s %s", i ? "," : "", name);
+    }
+    tile_variable_warn(TILE_VARIABLE_CPU_CAPABILITY, settings, expected, "one that forbids all of them");
+    return text;
 }
 
 /* Values of a caller that mean nothing are refused; those of the environment are warned of. */
@@ -68,14 +80,17 @@ bool tile_settings_merge(TileSettings *settings, const TileSettings *given) {
     if (!tile_options_read(settings, sizeof *settings, given)) return false;
     if (!are_settings(settings)) return false;
     settings->struct_size = sizeof *settings;
-    if (!settings->cpu_capability) settings->cpu_capability = setting_text("TILE_CPU_CAPABILITY");
-    if (!settings->tuning) settings->tuning = setting_text("TILE_TUNING");
-    if (!settings->on_miss) settings->on_miss = read_on_miss();
-    if (settings->variant_limit < 1) settings->variant_limit = read_limit();
+    if (!settings->cpu_capability) settings->cpu_capability = read_capability(settings);
+    if (!settings->tuning) settings->tuning = tile_variable_text(TILE_VARIABLE_TUNING);
+    if (!settings->on_miss) settings->on_miss = read_on_miss(settings);
+    if (!settings->variant_limit)
+        settings->variant_limit =
+            (int)tile_variable_number(TILE_VARIABLE_VARIANT_LIMIT, settings, 1, MOST_VARIANTS, USUAL_LIMIT, NULL);
     if (settings->variant_limit > MOST_VARIANTS) settings->variant_limit = MOST_VARIANTS;
-    if (!settings->log) settings->log = read_log();
-    if (!settings->deterministic) settings->deterministic = read_switch("TILE_DETERMINISTIC");
-    if (!settings->allow_tf32) settings->allow_tf32 = read_switch("TILE_ALLOW_TF32");
+    if (!settings->log) settings->log = read_log(settings);
+    if (!settings->deterministic) settings->deterministic = tile_variable_switch(TILE_VARIABLE_DETERMINISTIC, settings);
+    if (!settings->allow_tf32) settings->allow_tf32 = tile_variable_switch(TILE_VARIABLE_ALLOW_TF32, settings);
+    tile_default_threads(settings); /* the pool is made later, and knows no settings */
     return true;
 }
 
@@ -97,16 +112,30 @@ static void print_to_stderr(void *host, const char *line, size_t length) {
     fwrite(line, 1, length, stderr);
 }
 
+static void TILE_PRINTF(3, 0)
+    say(const TileSettings *settings, const char *begin, const char *format, va_list arguments) {
+    char line[2048];
+    int head = snprintf(line, sizeof line, "tile: %s", begin);
+    int length = vsnprintf(line + head, sizeof line - (size_t)head - 1, format, arguments);
+    if (length < 0) return;
+    size_t end = (size_t)head + (size_t)length;
+    if (end > sizeof line - 2) end = sizeof line - 2;
+    line[end] = '\n';
+    bool own = settings && settings->log_print;
+    (own ? settings->log_print : print_to_stderr)(own ? settings->log_host : NULL, line, end + 1);
+}
+
 void tile_log(const TileSettings *settings, uint32_t kinds, const char *format, ...) {
-    char line[2048] = "tile: ";
+    va_list arguments;
     if (!(settings->log & kinds)) return;
+    va_start(arguments, format);
+    say(settings, "", format, arguments);
+    va_end(arguments);
+}
+
+void tile_warn(const TileSettings *settings, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    size_t begin = strlen(line);
-    int length = vsnprintf(line + begin, sizeof line - begin - 1, format, arguments);
+    say(settings, "warning: ", format, arguments);
     va_end(arguments);
-    if (length < 0) return;
-    size_t end = begin + (size_t)length < sizeof line - 2 ? begin + (size_t)length : sizeof line - 2;
-    line[end] = '\n';
-    (settings->log_print ? settings->log_print : print_to_stderr)(settings->log_host, line, end + 1);
 }

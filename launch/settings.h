@@ -10,5 +10,7 @@ bool tile_settings_merge(TileSettings *settings, const TileSettings *given);
 
 /* A line for those who asked for it; ends in no newline. */
 void tile_log(const TileSettings *settings, uint32_t kinds, const char *format, ...) TILE_PRINTF(3, 4);
+/* A line for everybody, where those of the log go; `settings` may be NULL. */
+void tile_warn(const TileSettings *settings, const char *format, ...) TILE_PRINTF(2, 3);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 /* From now on the code of the launcher stays mapped until the process ends, whoever closes the shared object that it is
- * part of: threads that nobody joins run in it, and what is kept for the process (the pool, the driver of GPUs) is found
- * again when the object is opened once more. */
+ * part of: threads that nobody joins run in it, and what is kept for the process (the pool, the driver of GPUs) is
+ * found again when the object is opened once more. */
 void tile_stay_loaded(void);
 
 /* Is the process at its end, running exit handlers and destructors? Other threads may still launch then. */

@@ -5,10 +5,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "launch/environment.h"
 #include "launch/options.h"
 #include "launch/stay.h"
 
@@ -255,14 +257,19 @@ void tile_thread_pool_run(TileThreadPool *pool, int64_t count, TileParallelBody 
 
 /* ---- the pool ---- */
 
-static int default_threads(void) {
-    const char *setting = getenv("TILE_NUM_THREADS");
-    long wanted = setting ? strtol(setting, NULL, 10) : 0;
-    if (wanted > 0) return wanted < MAX_THREADS ? (int)wanted : MAX_THREADS;
+static int count_cores(void) {
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online < 1 ? 1 : online < MAX_THREADS ? (int)online : MAX_THREADS;
+}
+
+int tile_default_threads(const TileSettings *settings) {
+    if (!tile_variable_text(TILE_VARIABLE_NUM_THREADS)) return count_cores();
+    char words[64];
+    int cores = count_cores();
+    snprintf(words, sizeof words, "%d, the cores that this process may use", cores);
+    return (int)tile_variable_number(TILE_VARIABLE_NUM_THREADS, settings, 1, MAX_THREADS, (uint64_t)cores, words);
 }
 
 tile_status tile_thread_pool_create(const TileThreadPoolOptions *given, TileThreadPool **pool) {
@@ -271,7 +278,7 @@ tile_status tile_thread_pool_create(const TileThreadPoolOptions *given, TileThre
     if (options.threads < 0 || options.threads > MAX_THREADS) return TILE_INVALID_ARGUMENT;
     TileThreadPool *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
-    created->threads = options.threads ? options.threads : default_threads();
+    created->threads = options.threads ? options.threads : tile_default_threads(NULL);
     created->parallel_for = options.parallel_for;
     created->host = options.host;
     *pool = created;

@@ -12,7 +12,7 @@ int tile_command_backends(TileSession *session, char **words, int count) {
                info.usable ? "" : info.why_not);
     TileSettings settings = {.struct_size = sizeof settings};
     if (tile_settings_read(&settings) != TILE_OK) return tile_session_fail(session, TILE_INTERNAL, "no settings");
-    TileCodeCache *cache = tile_code_cache_open(NULL, 0);
+    TileCodeCache *cache = tile_code_cache_open(NULL, NULL, 0);
     printf("\nsettings of the environment:\n"
            "TILE_CPU_CAPABILITY  %s\nTILE_NUM_THREADS     %d\nTILE_ON_MISS         %s\nTILE_VARIANT_LIMIT   %d\n"
            "TILE_DETERMINISTIC   %d\nTILE_ALLOW_TF32      %d\nTILE_LOG             %s%s%s\nTILE_CACHE_DIR       %s\n"

@@ -6,6 +6,7 @@
 
 #include "base/list.h"
 #include "tile/build.h"
+#include "launch/environment.h"
 #include "tools/archive.h"
 #include "tools/file.h"
 #include "tools/ptxas.h"
@@ -268,7 +269,9 @@ static int run_build(Build *build, TileCompiler *compiler, const TileBuildSource
                                 .setting_count = build->settings.count,
                                 .name = name ? base_name(name) : NULL,
                                 .flags = build->flags};
-    if (tile_ptxas_find(build->arena) && !build->no_cubin) {
+    if (!build->no_cubin && !tile_ptxas_find(build->arena))
+        tile_variable_warn(TILE_VARIABLE_PTXAS, NULL, "the path of a program", "none: GPU targets have PTX alone");
+    if (!build->no_cubin && tile_ptxas_find(build->arena)) {
         options.assemble = assemble;
         options.assemble_host = build;
     }

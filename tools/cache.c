@@ -44,7 +44,7 @@ int tile_command_cache(TileSession *session, char **words, int count) {
     if (count > 1 || (!clear && !verify && strcmp(what, "ls") != 0))
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "'%s' is not one of ls, clear, verify",
                                  words[count > 1]);
-    TileCodeCache *cache = tile_code_cache_open(NULL, 0);
+    TileCodeCache *cache = tile_code_cache_open(NULL, NULL, 0);
     if (!cache) {
         printf("there is no cache: TILE_CACHE_DIR is empty, or its folder is not this user's alone\n");
         return tile_session_finish(session);

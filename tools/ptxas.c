@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/environment.h"
 #include "tools/file.h"
 
 extern char **environ;
@@ -32,8 +33,8 @@ static const char *in_path(TileArena *arena) {
 }
 
 const char *tile_ptxas_find(TileArena *arena) {
-    const char *named = getenv("TILE_PTXAS");
-    if (named && *named) return access(named, X_OK) == 0 ? named : NULL;
+    const char *named = tile_variable_text(TILE_VARIABLE_PTXAS);
+    if (named) return access(named, X_OK) == 0 ? named : NULL;
     const char *found = in_path(arena);
     if (!found) found = in_folder(arena, getenv("CUDA_HOME"), "/bin");
     if (!found) found = in_folder(arena, getenv("CUDA_PATH"), "/bin");
@@ -109,9 +110,10 @@ static tile_status assemble(const Job *job, const char *ptx, TileAssembly *assem
 }
 
 tile_status tile_ptxas_run(TileArena *arena, const char *ptx, bool lines, TileAssembly *assembly, TileText *error) {
-    const char *folder = getenv("TMPDIR"), *ptxas = tile_ptxas_find(arena), *named = getenv("TILE_PTXAS");
+    const char *folder = getenv("TMPDIR"), *ptxas = tile_ptxas_find(arena),
+               *named = tile_variable_text(TILE_VARIABLE_PTXAS);
     if (!ptxas) {
-        if (named && *named)
+        if (named)
             tile_text_format(error, "TILE_PTXAS names %s, which is no program", named);
         else
             tile_text_add(error, "there is no ptxas, the assembler of the CUDA toolkit, in PATH, CUDA_HOME or "

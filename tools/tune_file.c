@@ -10,7 +10,7 @@
 
 const char *tile_tune_path(TileArena *arena, const char *given) {
     if (given) return given;
-    TileCodeCache *cache = tile_code_cache_open(NULL, 0);
+    TileCodeCache *cache = tile_code_cache_open(NULL, NULL, 0);
     const char *path = tile_tuned_path(cache, arena);
     tile_code_cache_close(cache);
     return path;

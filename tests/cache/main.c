@@ -236,7 +236,7 @@ static void check_tuning(Campaign *campaign) {
 
 static void work(Campaign *campaign, unsigned process) {
     TileCompiler *compiler = jobs[process] == JOB_LAUNCH ? make_compiler(campaign) : NULL;
-    TileCodeCache *cache = tile_code_cache_open(NULL, 0);
+    TileCodeCache *cache = tile_code_cache_open(NULL, NULL, 0);
     if (!cache) complain(campaign, "the cache cannot be opened");
     while (cache && !campaign->shared->wrong) {
         switch (jobs[process]) {
@@ -286,7 +286,7 @@ static void run_killed(Campaign *campaign, unsigned kills) {
         processes[victim] = start(campaign, victim);
     }
     for (unsigned i = 0; i < PROCESSES; i++) end_process(campaign, processes[i]);
-    TileCodeCache *cache = tile_code_cache_open(NULL, 0);
+    TileCodeCache *cache = tile_code_cache_open(NULL, NULL, 0);
     for (unsigned i = 0; i < KEYS && cache; i++) get(campaign, cache, i);
     tile_code_cache_remove(cache, false);
     tile_code_cache_close(cache);
@@ -331,7 +331,7 @@ static void fill_disk(const Campaign *campaign) {
 static void run_full(Campaign *campaign) {
     char ballast[100];
     TileCompiler *compiler = make_compiler(campaign);
-    TileCodeCache *cache = tile_code_cache_open(NULL, 0);
+    TileCodeCache *cache = tile_code_cache_open(NULL, NULL, 0);
     unsigned value = 2, there = 0;
     if (tune_once(campaign, 0, 1) != TILE_OK) complain(campaign, "the tuning file cannot be written");
     fill_disk(campaign);

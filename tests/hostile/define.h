@@ -25,7 +25,7 @@
 /* `sane` makes v the sane value; `hostile` is a list of REFUSE, TAKE and MAY. */
 #define DEFINE_KIND(name, sane, hostile)                                                                               \
     static void sane_##name(Value *v) { sane; }                                                                        \
-    static bool hostile_##name(Value *v, int number, const char **label, Expected *expected) {                          \
+    static bool hostile_##name(Value *v, int number, const char **label, Expected *expected) {                         \
         (void)v, (void)number, (void)label, (void)expected;                                                            \
         hostile return false;                                                                                          \
     }                                                                                                                  \
@@ -38,7 +38,7 @@
         given_##name = sane;                                                                                           \
         v->pointer = &given_##name;                                                                                    \
     }                                                                                                                  \
-    static bool hostile_##name(Value *v, int number, const char **label, Expected *expected) {                          \
+    static bool hostile_##name(Value *v, int number, const char **label, Expected *expected) {                         \
         type *s = &given_##name;                                                                                       \
         (void)s;                                                                                                       \
         hostile return false;                                                                                          \

@@ -60,8 +60,9 @@ static void run_pass(TileIr *ir, void *host) { (void)ir, (void)host; }
     REFUSE_SIZES                                                                                                       \
     REFUSE("name NULL", s->name = NULL)                                                                                \
     REFUSE("an empty name", s->name = "")                                                                              \
-    REFUSE("a name with blanks", s->name = "a b") REFUSE("a name that there is", s->name = "dce")                      \
-        REFUSE("run NULL", s->run = NULL) REFUSE("no place", s->after = NULL) REFUSE("two places", s->before = "dce")  \
+    REFUSE("a name with blanks", s->name = "a b")                                                                      \
+    REFUSE("a name that there is", s->name = "dce") REFUSE("run NULL", s->run = NULL)                                  \
+        REFUSE("no place", s->after = NULL) REFUSE("two places", s->before = "dce")                                    \
             REFUSE("a place that is none", s->after = "no-such-pass") REFUSE("an empty place", s->after = "")          \
                 TAKE("doc NULL", s->doc = NULL)
 DEFINE_STRUCT_KIND(pass, TilePass, SANE_PASS, REFUSE_NULL HOSTILE_PASS)
@@ -78,8 +79,12 @@ static TileCompilerOptions make_compiler_options(void) {
     paths[0] = paths[1] = "/tmp";
     listed_pass = SANE_PASS;
     passes[0] = &listed_pass;
-    return (TileCompilerOptions){.struct_size = sizeof(TileCompilerOptions), .import_paths = paths,
-                                 .import_path_count = 2, .settings = &settings, .passes = passes, .pass_count = 1};
+    return (TileCompilerOptions){.struct_size = sizeof(TileCompilerOptions),
+                                 .import_paths = paths,
+                                 .import_path_count = 2,
+                                 .settings = &settings,
+                                 .passes = passes,
+                                 .pass_count = 1};
 }
 
 #define HOSTILE_SETTINGS                                                                                               \
@@ -87,7 +92,8 @@ static TileCompilerOptions make_compiler_options(void) {
     REFUSE("settings of struct_size 0", settings.struct_size = 0)                                                      \
     REFUSE("settings of struct_size SIZE_MAX", settings.struct_size = SIZE_MAX)                                        \
     REFUSE("on_miss 99", *(int *)&settings.on_miss = 99)                                                               \
-    REFUSE("on_miss -1", *(int *)&settings.on_miss = -1) REFUSE("variant_limit -1", settings.variant_limit = -1)       \
+    REFUSE("on_miss -1", *(int *)&settings.on_miss = -1)                                                               \
+    REFUSE("variant_limit -1", settings.variant_limit = -1)                                                            \
         REFUSE("variant_limit INT_MIN", settings.variant_limit = INT32_MIN)                                            \
             TAKE("variant_limit INT_MAX", settings.variant_limit = INT32_MAX)                                          \
                 REFUSE("threads INT_MIN", settings.threads = INT32_MIN) REFUSE("all logs", settings.log = UINT32_MAX)  \
@@ -96,9 +102,10 @@ static TileCompilerOptions make_compiler_options(void) {
 #define HOSTILE_LISTS                                                                                                  \
     REFUSE("paths NULL", s->import_paths = NULL)                                                                       \
     REFUSE("SIZE_MAX paths", s->import_path_count = SIZE_MAX)                                                          \
-    REFUSE("2**60 paths", s->import_path_count = (size_t)1 << 60) REFUSE("a path NULL", paths[1] = NULL)               \
-        REFUSE("passes NULL", s->passes = NULL) REFUSE("SIZE_MAX passes", s->pass_count = SIZE_MAX)                    \
-            REFUSE("a pass NULL", passes[0] = NULL) REFUSE("a pass without name", listed_pass.name = NULL)
+    REFUSE("2**60 paths", s->import_path_count = (size_t)1 << 60)                                                      \
+    REFUSE("a path NULL", paths[1] = NULL) REFUSE("passes NULL", s->passes = NULL)                                     \
+        REFUSE("SIZE_MAX passes", s->pass_count = SIZE_MAX) REFUSE("a pass NULL", passes[0] = NULL)                    \
+            REFUSE("a pass without name", listed_pass.name = NULL)
 DEFINE_STRUCT_KIND(compiler_options, TileCompilerOptions, make_compiler_options(),
                    TAKE_NULL REFUSE_SIZES HOSTILE_SETTINGS HOSTILE_LISTS)
 
@@ -108,15 +115,18 @@ static TileSetting given_settings[2];
 
 static TileCompileOptions make_compile_options(void) {
     given_settings[0] = (TileSetting){"B", "64"};
-    return (TileCompileOptions){.struct_size = sizeof(TileCompileOptions), .file = "hostile.tile",
-                                .settings = given_settings, .setting_count = 1};
+    return (TileCompileOptions){.struct_size = sizeof(TileCompileOptions),
+                                .file = "hostile.tile",
+                                .settings = given_settings,
+                                .setting_count = 1};
 }
 
 #define HOSTILE_COMPILATION                                                                                            \
     TAKE_NULL                                                                                                          \
     REFUSE_SIZES                                                                                                       \
     TAKE("file NULL", s->file = NULL)                                                                                  \
-    MAY("an empty file", s->file = "") TAKE("target NULL", s->target = NULL) REFUSE("an empty target", s->target = "") \
+    MAY("an empty file", s->file = "")                                                                                 \
+    TAKE("target NULL", s->target = NULL) REFUSE("an empty target", s->target = "")                                    \
         REFUSE("a target that is none", s->target = "no such target") REFUSE("all flags", s->flags = UINT32_MAX)       \
             REFUSE("settings NULL", s->settings = NULL; s->setting_count = 1)                                          \
                 REFUSE("SIZE_MAX settings", s->setting_count = SIZE_MAX)                                               \
@@ -157,7 +167,8 @@ static bool change_build_sources(Value *v, int number, const char **label, Expec
 const Kind tile_kind_build_sources = {"sources", make_build_sources, change_build_sources};
 
 DEFINE_KIND(source_count, v->integer = 1,
-            REFUSE("0", v->integer = 0) REFUSE("SIZE_MAX", v->integer = -1) REFUSE("2**60", v->integer = INT64_C(1) << 60))
+            REFUSE("0", v->integer = 0) REFUSE("SIZE_MAX", v->integer = -1)
+                REFUSE("2**60", v->integer = INT64_C(1) << 60))
 
 static const char *targets[1], *exports[1], *variants[1];
 static TileSetting build_settings[1];
@@ -167,22 +178,29 @@ static TileBuildOptions make_build_options(void) {
     exports[0] = "scale";
     variants[0] = "general";
     build_settings[0] = (TileSetting){"B", "64"};
-    return (TileBuildOptions){.struct_size = sizeof(TileBuildOptions), .targets = targets, .target_count = 1,
-                              .exports = exports, .export_count = 1, .variants = variants, .variant_count = 1,
-                              .settings = build_settings, .setting_count = 1};
+    return (TileBuildOptions){.struct_size = sizeof(TileBuildOptions),
+                              .targets = targets,
+                              .target_count = 1,
+                              .exports = exports,
+                              .export_count = 1,
+                              .variants = variants,
+                              .variant_count = 1,
+                              .settings = build_settings,
+                              .setting_count = 1};
 }
 
 #define HOSTILE_LIST(list, count, first)                                                                               \
     REFUSE(#list " NULL", s->list = NULL)                                                                              \
     REFUSE("SIZE_MAX " #list, s->count = SIZE_MAX)                                                                     \
-    REFUSE("2**60 " #list, s->count = (size_t)1 << 60) REFUSE("one of " #list " NULL", first = NULL)                   \
-        REFUSE("an empty one of " #list, first = "")
+    REFUSE("2**60 " #list, s->count = (size_t)1 << 60)                                                                 \
+    REFUSE("one of " #list " NULL", first = NULL) REFUSE("an empty one of " #list, first = "")
 DEFINE_STRUCT_KIND(build_options, TileBuildOptions, make_build_options(),
                    TAKE_NULL REFUSE_SIZES HOSTILE_LIST(targets, target_count, targets[0])
-                       HOSTILE_LIST(exports, export_count, exports[0]) HOSTILE_LIST(variants, variant_count, variants[0])
-                           HOSTILE_LIST(settings, setting_count, build_settings[0].name)
-                               REFUSE("a setting without value", build_settings[0].value = NULL)
-                                   REFUSE("all flags", s->flags = UINT32_MAX) TAKE("name NULL", s->name = NULL))
+                       HOSTILE_LIST(exports, export_count, exports[0])
+                           HOSTILE_LIST(variants, variant_count, variants[0])
+                               HOSTILE_LIST(settings, setting_count, build_settings[0].name)
+                                   REFUSE("a setting without value", build_settings[0].value = NULL)
+                                       REFUSE("all flags", s->flags = UINT32_MAX) TAKE("name NULL", s->name = NULL))
 
 static TileBuild *make_build(void) {
     TileBuildSource source = {kernel_text, sizeof kernel_text - 1, "hostile.tile"};

@@ -97,7 +97,8 @@ static char *make_long(void) {
 #define REFUSE_TEXTS                                                                                                   \
     REFUSE_NULL                                                                                                        \
     REFUSE("empty", v->pointer = "")                                                                                   \
-    REFUSE("a long one", v->pointer = make_long()) REFUSE("no text of UTF-8", v->pointer = "\xff\xfe")                 \
+    REFUSE("a long one", v->pointer = make_long())                                                                     \
+    REFUSE("no text of UTF-8", v->pointer = "\xff\xfe")                                                                \
         REFUSE("one with quotes and newlines", v->pointer = "a\"\n\\b")
 
 DEFINE_KIND(file_name, v->pointer = "file.x",
@@ -111,19 +112,24 @@ DEFINE_KIND(type_text, v->pointer = "f32[16]",
                             REFUSE("a product too large", v->pointer = "f32[4294967296, 4294967296]")
                                 REFUSE("six axes", v->pointer = "f32[1, 1, 1, 1, 1, 1]")
                                     REFUSE("a tensor", v->pointer = "tensor<f32, 2, in>"))
-DEFINE_KIND(element, v->pointer = "f32", REFUSE_TEXTS REFUSE("f33", v->pointer = "f33") REFUSE("a tile", v->pointer = "f32[16]"))
+DEFINE_KIND(element, v->pointer = "f32",
+            REFUSE_TEXTS REFUSE("f33", v->pointer = "f33") REFUSE("a tile", v->pointer = "f32[16]"))
 DEFINE_KIND(new_name, v->pointer = "fresh",
             REFUSE_NULL REFUSE("empty", v->pointer = "") TAKE("a long one", v->pointer = make_long())
                 TAKE("no text of UTF-8", v->pointer = "\xff\xfe")
-                    TAKE("one with quotes and newlines", v->pointer = "a\"\n\\b") TAKE("one with blanks", v->pointer = "a b"))
+                    TAKE("one with quotes and newlines", v->pointer = "a\"\n\\b")
+                        TAKE("one with blanks", v->pointer = "a b"))
 DEFINE_KIND(dimension_name, v->pointer = "N", REFUSE_TEXTS REFUSE("none", v->pointer = "K"))
 DEFINE_KIND(sentence, v->pointer = "N is positive",
             TAKE_NULL TAKE("empty", v->pointer = "") TAKE("a long one", v->pointer = make_long())
                 TAKE("one with quotes and newlines", v->pointer = "a\"\n\\b")
                     TAKE("no text of UTF-8", v->pointer = "\xff\xfe"))
-DEFINE_KIND(op_name, v->pointer = "mul", REFUSE_TEXTS REFUSE("none", v->pointer = "mull") REFUSE("one with regions", v->pointer = "for"))
-DEFINE_KIND(unary_name, v->pointer = "neg", REFUSE_TEXTS REFUSE("none", v->pointer = "negg") REFUSE("a binary one", v->pointer = "mul"))
-DEFINE_KIND(region_op_name, v->pointer = "grid", REFUSE_TEXTS REFUSE("none", v->pointer = "grids") REFUSE("one without", v->pointer = "neg"))
+DEFINE_KIND(op_name, v->pointer = "mul",
+            REFUSE_TEXTS REFUSE("none", v->pointer = "mull") REFUSE("one with regions", v->pointer = "for"))
+DEFINE_KIND(unary_name, v->pointer = "neg",
+            REFUSE_TEXTS REFUSE("none", v->pointer = "negg") REFUSE("a binary one", v->pointer = "mul"))
+DEFINE_KIND(region_op_name, v->pointer = "grid",
+            REFUSE_TEXTS REFUSE("none", v->pointer = "grids") REFUSE("one without", v->pointer = "neg"))
 DEFINE_KIND(reduce_kind, v->pointer = "sum", REFUSE_TEXTS REFUSE("none", v->pointer = "mean"))
 DEFINE_KIND(attributes, v->pointer = NULL,
             TAKE("empty", v->pointer = "") REFUSE("none that there are", v->pointer = "colour = 3")
@@ -133,13 +139,19 @@ DEFINE_KIND(attribute_name, v->pointer = "axis", REFUSE_TEXTS REFUSE("none", v->
 
 /* ---- numbers ---- */
 
-DEFINE_KIND(rank, v->integer = 2, REFUSE("6", v->integer = 6) REFUSE("UINT_MAX", v->integer = UINT32_MAX) TAKE("0", v->integer = 0))
-DEFINE_KIND(tensor_rank, v->integer = 2, REFUSE("9", v->integer = 9) REFUSE("UINT_MAX", v->integer = UINT32_MAX) TAKE("0", v->integer = 0))
+DEFINE_KIND(rank, v->integer = 2,
+            REFUSE("6", v->integer = 6) REFUSE("UINT_MAX", v->integer = UINT32_MAX) TAKE("0", v->integer = 0))
+DEFINE_KIND(tensor_rank, v->integer = 2,
+            REFUSE("9", v->integer = 9) REFUSE("UINT_MAX", v->integer = UINT32_MAX) TAKE("0", v->integer = 0))
 DEFINE_KIND(access, v->integer = TILE_PARAMETER_INOUT, REFUSE("-1", v->integer = -1) REFUSE("99", v->integer = 99))
-DEFINE_KIND(two, v->integer = 2, REFUSE("0", v->integer = 0) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
-DEFINE_KIND(one, v->integer = 1, REFUSE("0", v->integer = 0) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
-DEFINE_KIND(one_or_none, v->integer = 1, MAY("0", v->integer = 0) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
-DEFINE_KIND(none, v->integer = 0, REFUSE("1", v->integer = 1) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
+DEFINE_KIND(two, v->integer = 2,
+            REFUSE("0", v->integer = 0) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
+DEFINE_KIND(one, v->integer = 1,
+            REFUSE("0", v->integer = 0) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
+DEFINE_KIND(one_or_none, v->integer = 1,
+            MAY("0", v->integer = 0) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
+DEFINE_KIND(none, v->integer = 0,
+            REFUSE("1", v->integer = 1) REFUSE("4097", v->integer = 4097) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
 DEFINE_KIND(small_number, v->integer = 0, REFUSE("9", v->integer = 9) REFUSE("UINT_MAX", v->integer = UINT32_MAX))
 DEFINE_KIND(axis, v->integer = 0,
             REFUSE("-1", v->integer = -1) REFUSE("9", v->integer = 9) REFUSE("INT64_MIN", v->integer = INT64_MIN)
@@ -149,7 +161,8 @@ DEFINE_KIND(block, v->integer = 16,
                 REFUSE("INT64_MAX", v->integer = INT64_MAX))
 DEFINE_KIND(number, v->number = 3,
             TAKE("NaN", v->number = NAN) TAKE("infinity", v->number = INFINITY) TAKE("1e300", v->number = 1e300))
-DEFINE_KIND(integer, v->integer = 3, TAKE("INT64_MIN", v->integer = INT64_MIN) TAKE("INT64_MAX", v->integer = INT64_MAX))
+DEFINE_KIND(integer, v->integer = 3,
+            TAKE("INT64_MIN", v->integer = INT64_MIN) TAKE("INT64_MAX", v->integer = INT64_MAX))
 
 /* ---- types ---- */
 
@@ -207,12 +220,15 @@ const Kind tile_kind_dimensions = {"dimensions", make_dimensions, change_dimensi
 #define REFUSE_VALUES REFUSE_NULL REFUSE("one of another TileIr", v->pointer = tile_fixture.foreign)
 
 DEFINE_KIND(value, v->pointer = (top(), tile_fixture.extent), REFUSE_NULL)
-DEFINE_KIND(condition, v->pointer = tile_fixture.truth, REFUSE_VALUES REFUSE("a number", v->pointer = tile_fixture.extent))
+DEFINE_KIND(condition, v->pointer = tile_fixture.truth,
+            REFUSE_VALUES REFUSE("a number", v->pointer = tile_fixture.extent))
 DEFINE_KIND(operand, v->pointer = tile_fixture.scalar, REFUSE_VALUES REFUSE("a tensor", v->pointer = tile_fixture.x))
-DEFINE_KIND(tile_operand, v->pointer = tile_fixture.tile, REFUSE_VALUES REFUSE("a scalar", v->pointer = tile_fixture.scalar))
+DEFINE_KIND(tile_operand, v->pointer = tile_fixture.tile,
+            REFUSE_VALUES REFUSE("a scalar", v->pointer = tile_fixture.scalar))
 DEFINE_KIND(extent, v->pointer = tile_fixture.extent, REFUSE_VALUES REFUSE("a float", v->pointer = tile_fixture.scalar))
 DEFINE_KIND(tensor, v->pointer = tile_fixture.x, REFUSE_VALUES REFUSE("a scalar", v->pointer = tile_fixture.scalar))
-DEFINE_KIND(written_tensor, v->pointer = tile_fixture.y, REFUSE_VALUES REFUSE("a scalar", v->pointer = tile_fixture.scalar))
+DEFINE_KIND(written_tensor, v->pointer = tile_fixture.y,
+            REFUSE_VALUES REFUSE("a scalar", v->pointer = tile_fixture.scalar))
 DEFINE_KIND(stored, v->pointer = tile_fixture.tile, REFUSE_VALUES REFUSE("a truth", v->pointer = tile_fixture.truth))
 DEFINE_KIND(fill, v->pointer = tile_fixture.scalar,
             TAKE_NULL REFUSE("one of another TileIr", v->pointer = tile_fixture.foreign)
@@ -287,7 +303,8 @@ DEFINE_KIND(op_of_ir, v->pointer = product(), REFUSE_OPS)
 DEFINE_KIND(unused_op, v->pointer = unused(), REFUSE_OPS REFUSE("one that is used", v->pointer = product()))
 DEFINE_KIND(dim_op, v->pointer = (top(), tile_ir_definition(tile_fixture.extent)), REFUSE_NULL)
 DEFINE_KIND(computed, v->pointer = (grid(), tile_fixture.first), REFUSE_NULL)
-DEFINE_KIND(constant, v->pointer = (top(), tile_fixture.scalar), REFUSE_NULL REFUSE("no constant", v->pointer = tile_fixture.extent))
+DEFINE_KIND(constant, v->pointer = (top(), tile_fixture.scalar),
+            REFUSE_NULL REFUSE("no constant", v->pointer = tile_fixture.extent))
 DEFINE_KIND(same_type, v->pointer = tile_fixture.extent,
             REFUSE_NULL REFUSE("another type", v->pointer = tile_fixture.scalar)
                 REFUSE("one of another TileIr", v->pointer = tile_ir_integer(tile_fixture.other, "i64", 1)))

@@ -10,7 +10,8 @@
 DEFINE_KIND(status, v->integer = TILE_IO, TAKE("-1", v->integer = -1) TAKE("99", v->integer = 99))
 DEFINE_KIND(flag, v->integer = 0, TAKE("true", v->integer = 1))
 DEFINE_KIND(argument_count, v->integer = 3,
-            REFUSE("0", v->integer = 0) REFUSE("SIZE_MAX", v->integer = -1) REFUSE("2**32 + 3", v->integer = 4294967299))
+            REFUSE("0", v->integer = 0) REFUSE("SIZE_MAX", v->integer = -1)
+                REFUSE("2**32 + 3", v->integer = 4294967299))
 DEFINE_KIND(index, v->integer = 0, REFUSE("SIZE_MAX", v->integer = -1) REFUSE("INT64_MIN", v->integer = INT64_MIN))
 DEFINE_KIND(tensor_number, v->integer = 1,
             REFUSE("SIZE_MAX", v->integer = -1) REFUSE("2", v->integer = 2) REFUSE("99", v->integer = 99))
@@ -81,7 +82,8 @@ DEFINE_KIND(pool_out, v->pointer = &tile_fixture.pool_out, REFUSE_NULL)
 DEFINE_STRUCT_KIND(parameter_info, TileParameterInfo, (TileParameterInfo){0}, REFUSE_NULL)
 DEFINE_STRUCT_KIND(dtype_out, DLDataType, (DLDataType){0}, REFUSE_NULL)
 DEFINE_STRUCT_KIND(stats_out, TileKernelStats, (TileKernelStats){0}, TAKE_NULL)
-DEFINE_STRUCT_KIND(settings_out, TileSettings, (TileSettings){.struct_size = sizeof(TileSettings)}, REFUSE_NULL REFUSE_SIZES)
+DEFINE_STRUCT_KIND(settings_out, TileSettings, (TileSettings){.struct_size = sizeof(TileSettings)},
+                   REFUSE_NULL REFUSE_SIZES)
 
 static void print_nothing(void *host, const char *line, size_t length) { (void)host, (void)line, (void)length; }
 
@@ -104,10 +106,12 @@ DEFINE_STRUCT_KIND(launch_options, TileLaunchOptions, SANE_LAUNCH,
                    HOSTILE_LAUNCH REFUSE("a stream of a CPU", s->stream = s))
 DEFINE_STRUCT_KIND(asking_options, TileLaunchOptions, SANE_LAUNCH,
                    HOSTILE_LAUNCH TAKE("a stream of a CPU", s->stream = s))
-DEFINE_STRUCT_KIND(pool_options, TileThreadPoolOptions, (TileThreadPoolOptions){.struct_size = sizeof(TileThreadPoolOptions)},
-                   TAKE_NULL REFUSE_SIZES REFUSE("-1 threads", s->threads = -1) REFUSE("INT_MIN threads", s->threads = INT32_MIN)
-                       REFUSE("INT_MAX threads", s->threads = INT32_MAX) REFUSE("1025 threads", s->threads = 1025)
-                           TAKE("1024 threads", s->threads = 1024))
+DEFINE_STRUCT_KIND(pool_options, TileThreadPoolOptions,
+                   (TileThreadPoolOptions){.struct_size = sizeof(TileThreadPoolOptions)},
+                   TAKE_NULL REFUSE_SIZES REFUSE("-1 threads", s->threads = -1)
+                       REFUSE("INT_MIN threads", s->threads = INT32_MIN)
+                           REFUSE("INT_MAX threads", s->threads = INT32_MAX) REFUSE("1025 threads", s->threads = 1025)
+                               TAKE("1024 threads", s->threads = 1024))
 
 /* ---- devices: tests/gpu/fake is the driver ---- */
 
@@ -120,13 +124,14 @@ static void *device_bytes(void) {
 }
 
 DEFINE_KIND(device, v->integer = 0,
-            REFUSE("-1", v->integer = -1) REFUSE("INT_MIN", v->integer = INT32_MIN) REFUSE("INT_MAX", v->integer = INT32_MAX)
-                REFUSE("99", v->integer = 99))
+            REFUSE("-1", v->integer = -1) REFUSE("INT_MIN", v->integer = INT32_MIN)
+                REFUSE("INT_MAX", v->integer = INT32_MAX) REFUSE("99", v->integer = 99))
 DEFINE_KIND(bytes, v->integer = 64, TAKE("0", v->integer = 0) REFUSE("SIZE_MAX", v->integer = -1))
 DEFINE_KIND(few_bytes, v->integer = 64, TAKE("0", v->integer = 0))
 DEFINE_KIND(memory_out, v->pointer = &tile_fixture.memory_out, REFUSE_NULL)
 DEFINE_KIND(device_memory, v->pointer = device_bytes(), REFUSE_NULL)
-DEFINE_KIND(device_memory_or_null, tile_fixture_need(tile_device_allocate(0, 8, &v->pointer, NULL) == TILE_OK, "memory"),
+DEFINE_KIND(device_memory_or_null,
+            tile_fixture_need(tile_device_allocate(0, 8, &v->pointer, NULL) == TILE_OK, "memory"),
             tile_device_release(0, v->pointer);
             TAKE_NULL)
 DEFINE_KIND(host_memory, v->pointer = host_bytes, REFUSE_NULL)
@@ -232,7 +237,8 @@ static bool change_tensor(int which, int number, const char **label, Expected *e
 }
 
 static bool change_list(Value *v, int tensor_count, int number, const char **label, Expected *expected) {
-    if (number < tensor_count * OF_TENSOR) return change_tensor(number / OF_TENSOR, number % OF_TENSOR, label, expected);
+    if (number < tensor_count * OF_TENSOR)
+        return change_tensor(number / OF_TENSOR, number % OF_TENSOR, label, expected);
     number -= tensor_count * OF_TENSOR;
     REFUSE_NULL
     REFUSE("y is read-only", given[1].flags = TILE_ARG_READ_ONLY)
@@ -280,26 +286,38 @@ static TileLinked make_object(void) {
     static const char *const matrix[] = {"M", "N"}, *const targets[] = {"avx2"};
     static const TileImageParameter parameters[] = {
         {.name = "x", .type_text = "f32", .dimensions = matrix, .rank = 2, .type = TILE_HOST_F32, .generic = -1},
-        {.name = "y", .type_text = "f32", .dimensions = matrix, .access = TILE_PARAMETER_OUT, .rank = 2,
-         .type = TILE_HOST_F32, .generic = -1},
+        {.name = "y",
+         .type_text = "f32",
+         .dimensions = matrix,
+         .access = TILE_PARAMETER_OUT,
+         .rank = 2,
+         .type = TILE_HOST_F32,
+         .generic = -1},
         {.name = "z", .type_text = "f32", .dimensions = matrix, .rank = 2, .type = TILE_HOST_F32, .generic = -1}};
     static const TileHostInstruction host[] = {{.op = TILE_HOST_DIM, .type = TILE_HOST_I64}};
     static const TileImagePhase phases[] = {{.rank = 1, .extents = {0}}};
     static const uint8_t order[] = {0, 1, 2};
-    static const TileImageVariant variants[] = {{.label = "general",
-                                                 .code = {.host = host, .host_count = 1, .phases = phases,
-                                                          .phase_count = 1, .order = order, .order_count = 3}}};
+    static const TileImageVariant variants[] = {
+        {.label = "general",
+         .code = {
+             .host = host, .host_count = 1, .phases = phases, .phase_count = 1, .order = order, .order_count = 3}}};
     static const TileImageKernel kernels[] = {
-        {.symbol = "k", .signature = {.name = "k", .text = "k(x, y, z)", .parameters = parameters, .parameter_count = 3},
-         .variants = variants, .variant_count = 1}};
+        {.symbol = "k",
+         .signature = {.name = "k", .text = "k(x, y, z)", .parameters = parameters, .parameter_count = 3},
+         .variants = variants,
+         .variant_count = 1}};
     static const TileImage image = {.targets = targets, .kernels = kernels, .target_count = 1, .kernel_count = 1};
     static TileText bytes;
     if (linked_state) tile_linked_release(&(TileLinked){.state = &linked_state});
     tile_arena_destroy(linked_arena);
     bytes = (TileText){.arena = linked_arena = tile_arena_create(NULL)};
     tile_image_write(&image, &bytes);
-    return (TileLinked){.version = TILE_IMAGE_VERSION, .entry_count = 1, .image = bytes.text, .image_bytes = bytes.length,
-                        .entries = (const void *const *)(const void *)entries, .state = &linked_state};
+    return (TileLinked){.version = TILE_IMAGE_VERSION,
+                        .entry_count = 1,
+                        .image = bytes.text,
+                        .image_bytes = bytes.length,
+                        .entries = (const void *const *)(const void *)entries,
+                        .state = &linked_state};
 }
 
 DEFINE_STRUCT_KIND(linked, TileLinked, make_object(),

@@ -23,7 +23,7 @@ typedef struct Fixture {
 static Fixture begin(uint64_t limit) {
     Fixture fixture = {.folder = "/tmp/tile-cache-XXXXXX"};
     cr_assert_not_null(mkdtemp(fixture.folder));
-    fixture.cache = tile_code_cache_open(fixture.folder, limit);
+    fixture.cache = tile_code_cache_open(NULL, fixture.folder, limit);
     cr_assert_not_null(fixture.cache);
     return fixture;
 }
@@ -165,7 +165,7 @@ Test(cache, sixteen_processes) {
         children[p] = fork();
         if (children[p]) continue;
         unsigned seed = p + 1, wrong = 0;
-        TileCodeCache *own = tile_code_cache_open(fixture.folder, 600000);
+        TileCodeCache *own = tile_code_cache_open(NULL, fixture.folder, 600000);
         for (unsigned i = 0; i < rounds && own; i++) {
             seed = seed * 1103515245u + 12345u;
             unsigned number = (seed >> 16) % 32;
@@ -218,8 +218,8 @@ Test(cache, full_disk) {
 Test(cache, folders_of_others_are_not_used) {
     Fixture fixture = begin(0);
     cr_assert_eq(chmod(fixture.folder, 0777), 0);
-    cr_assert_null(tile_code_cache_open(fixture.folder, 0));
-    cr_assert_null(tile_code_cache_open("", 0));
-    cr_assert_null(tile_code_cache_open("/dev/null/nowhere", 0));
+    cr_assert_null(tile_code_cache_open(NULL, fixture.folder, 0));
+    cr_assert_null(tile_code_cache_open(NULL, "", 0));
+    cr_assert_null(tile_code_cache_open(NULL, "/dev/null/nowhere", 0));
     end(&fixture);
 }

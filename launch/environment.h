@@ -1,0 +1,37 @@
+/* What the environment says: the variables that library and tools read as words or numbers. A value that is none is
+ * warned of once in a process for each variable, and something else is used instead. */
+#ifndef TILE_LAUNCH_ENVIRONMENT_H
+#define TILE_LAUNCH_ENVIRONMENT_H
+
+#include "tile/launch.h"
+
+typedef enum TileVariable {
+    TILE_VARIABLE_CPU_CAPABILITY,
+    TILE_VARIABLE_NUM_THREADS,
+    TILE_VARIABLE_ON_MISS,
+    TILE_VARIABLE_VARIANT_LIMIT,
+    TILE_VARIABLE_LOG,
+    TILE_VARIABLE_DETERMINISTIC,
+    TILE_VARIABLE_ALLOW_TF32,
+    TILE_VARIABLE_TUNING,
+    TILE_VARIABLE_CACHE_DIR,
+    TILE_VARIABLE_CACHE_BYTES,
+    TILE_VARIABLE_PTXAS
+} TileVariable;
+
+const char *tile_variable_name(TileVariable variable);
+/* NULL where it is not set, or empty. */
+const char *tile_variable_text(TileVariable variable);
+
+/* "tile: warning: NAME is 'value': expected ..; it is taken as ..", where lines of the log go; `settings` may be NULL.
+ * Only the first warning of a variable in this process. */
+void tile_variable_warn(TileVariable variable, const TileSettings *settings, const char *expected, const char *taken);
+/* The value where it is a number in decimal digits from `least` to `most`; `usual` where it is not set. One that is
+ * none is warned of, and `usual` again; of one too large `most`. `usual_words` tells people of `usual`, NULL: its
+ * digits. */
+uint64_t tile_variable_number(TileVariable variable, const TileSettings *settings, uint64_t least, uint64_t most,
+                              uint64_t usual, const char *usual_words);
+/* 0 or 1; false where it is not set, and with a warning for all else. */
+bool tile_variable_switch(TileVariable variable, const TileSettings *settings);
+
+#endif

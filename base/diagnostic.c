@@ -132,6 +132,11 @@ void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark) {
     list->error_count = mark.error_count;
 }
 
+void tile_diagnostics_withdraw(TileDiagnostics *list, const TileDiagnostic *newest) {
+    if (!list->list.count || list->list.items[list->list.count - 1] != newest) return;
+    tile_diagnostics_rewind(list, (TileDiagnosticsMark){list->list.count - 1, list->error_count - 1});
+}
+
 static bool stands_before(const TileSpan *a, const TileSpan *b) {
     return a->file != b->file ? a->file < b->file : a->begin < b->begin;
 }

@@ -81,6 +81,8 @@ typedef struct TileDiagnosticsMark {
     uint32_t error_count;
 } TileDiagnosticsMark;
 TileDiagnosticsMark tile_diagnostics_mark(const TileDiagnostics *list);
+/* Takes back the newest diagnostic, an error. */
+void tile_diagnostics_withdraw(TileDiagnostics *list, const TileDiagnostic *newest);
 void tile_diagnostics_rewind(TileDiagnostics *list, TileDiagnosticsMark mark);
 /* By file and place; of one place, as they were found. */
 void tile_diagnostics_sort(TileDiagnostics *list);

@@ -88,6 +88,7 @@ struct TileMeaning {
     uint8_t rank;
     bool constant; /* VALUE of rank 0: `bits` is known at compile time */
     bool positive_literal;
+    uint8_t open;   /* literals, VALUE of rank 0: TileOpen, of what it was made of */
     uint32_t count; /* TUPLE, SPREAD; FUNCTION: how many generics are given */
     const TileSum *extent[TILE_MAX_TILE_RANK];
     TileValue *value;          /* VALUE; NULL while only a sum or constant */
@@ -174,6 +175,7 @@ typedef struct TileFrame {
     unsigned result_count;
     TileMeaning value; /* without: what `return` gave */
     bool has_value;
+    uint8_t left; /* TileOpen of the conditions under which the rest of the body is not reached */
     TileTypeExpr *result_type;
     TileLoopFrame *loop;
 } TileFrame;
@@ -226,7 +228,15 @@ struct TileChecker {
     bool representative;               /* a generic check: types and values that are not bound have stand-ins */
     bool second;                       /* the other stand-ins: another type, the opposite of each bool */
     TILE_LIST(const char *) stand_ins; /* the names that have one */
-    bool incomplete;                   /* a function has none: what calls it is left out */
+    unsigned type_stand_ins;           /* of them, types */
+    bool stands_alone;                 /* a function is checked by itself */
+    bool unreal;                       /* what stands in does not satisfy what the kernel requires */
+    bool incomplete;                   /* something was left out until more is known */
+    uint8_t met;                       /* TileOpen of the names read in the expression at hand */
+    uint8_t doubt;                     /* TileOpen of the conditions of the branches around */
+    uint8_t about;                     /* TileOpen of what the next message is about */
+    unsigned open_turns;               /* loops around that are unrolled by a number that may be another one */
+    bool unrolled;                     /* there was such a loop */
     unsigned grid_count;
     TileTestState *test; /* NULL outside of tests */
     TileSumNeeds needs;  /* of the grid being checked */
@@ -279,6 +289,28 @@ TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic);
 const char *tile_known_values(TileChecker *c, const TileExpr *expr);
 /* Does the condition say something about the text, and not about the stand-ins of a generic check? */
 bool tile_is_chosen(TileChecker *c, const TileExpr *expr);
+
+/* ---- stand_in.c ---- */
+
+/* The value comes from what is open so. A number is then one that has no literal's rights: extents made of it agree
+ * with no other. */
+void tile_open_meaning(TileChecker *c, TileMeaning *m, unsigned open);
+unsigned tile_meaning_open(const TileMeaning *m);
+/* What the next message is about. */
+void tile_about_sum(TileChecker *c, const TileSum *sum);
+/* That it is no constant. */
+void tile_about_unknown(TileChecker *c, const TileSum *sum);
+void tile_about_constant(TileChecker *c, const TileMeaning *m);
+void tile_about_atom(TileChecker *c, const TileAtom *atom);
+bool tile_is_open_atom(const TileAtom *atom);
+void tile_about_shapes(TileChecker *c, const TileMeaning *a, const TileMeaning *b);
+/* The entry that a message about this set is best about: one that holds whatever is chosen. NULL for an empty set. */
+const TileValidEntry *tile_settled_entry(const TileValidity *valid);
+/* TileOpen of the conditions that decided that this place is reached. */
+unsigned tile_doubt(const TileChecker *c);
+/* Takes an error back that might not be there for what will be chosen. */
+bool tile_leave_open(TileChecker *c, const TileDiagnostic *d);
+
 void tile_note_values(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
 /* A note that says which instance of the kernel this is, where it is one of several. */
 void tile_note_instance(TileChecker *c, TileDiagnostic *d, const TileItem *kernel);
@@ -456,7 +488,7 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
 const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what);
 const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid);
 /* The same, and known at compile time. */
-bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value);
+const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value);
 /* A positive compile-time extent. */
 const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr);
 bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
@@ -492,7 +524,7 @@ const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid
 const TileValidity *tile_valid_select(TileChecker *c, const TileValidity *valid, unsigned axes, bool conditions);
 const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid);
 bool tile_valid_touches(const TileValidity *valid, unsigned axes);
-/* The first entry of `valid` that `within` lacks, or NULL. */
+/* An entry of `valid` that `within` lacks, NULL where there is none; one that holds whatever is chosen before others. */
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within);
 /* The bounds of an axis by all intervals, NULL where there is none. */
 void tile_valid_bounds(TileChecker *c, const TileValidity *valid, int axis, const TileSum **lo, const TileSum **hi);
@@ -648,6 +680,8 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
 /* Does control leave by `return`; by that, break or continue of the loop around; by break? */
 bool tile_statement_returns(const TileStatement *statement);
 bool tile_expr_returns(const TileExpr *expr);
+/* Or a `break` or `continue`? */
+bool tile_expr_leaves(const TileExpr *expr);
 bool tile_sequence_returns(const TileSequence *sequence);
 bool tile_sequence_leaves(const TileSequence *sequence);
 bool tile_sequence_breaks(const TileSequence *sequence);

@@ -66,7 +66,10 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
         }
     } else if (c->representative || (types & (types - 1)) == 0) {
         scalar = tile_stand_in_type(types, c->second);
-        if (types & (types - 1)) tile_list_push(c->arena, &c->stand_ins, generic->name);
+        if (types & (types - 1)) {
+            tile_list_push(c->arena, &c->stand_ins, generic->name);
+            c->type_stand_ins++;
+        }
     } else {
         return tile_fail(c, UNBOUND, generic->span, generic->name, "a type"), false;
     }
@@ -153,14 +156,8 @@ bool tile_bind_generics(TileChecker *c, const TileItem *kernel) {
 
 /* ---- constants ---- */
 
-TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span) {
-    const TileBinding *binding = tile_find_binding(c, name);
-    if (!binding && !c->representative) return tile_fail(c, UNBOUND, span, name, "a value");
-    TileBinding stand_in = {.name = name, .kind = TILE_BINDING_INTEGER, .integer = 64};
-    if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
-    bool stood_in = !binding;
-    if (stood_in) tile_list_push(c->arena, &c->stand_ins, name);
-    if (stood_in) binding = &stand_in;
+static TileMeaning constant_of(TileChecker *c, const TileBinding *binding, TileScalar scalar, TileSpan span) {
+    bool given = binding == tile_find_binding(c, binding->name);
     if (scalar == TILE_BOOL) {
         if (binding->kind != TILE_BINDING_BOOL)
             return wrong_binding(c, binding, span, "true or false"), tile_error_meaning();
@@ -175,9 +172,25 @@ TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar sca
     if (binding->kind != TILE_BINDING_INTEGER)
         return wrong_binding(c, binding, span, "an integer"), tile_error_meaning();
     TileMeaning literal = tile_integer_meaning(binding->integer);
-    TileMeaning m = tile_literal_as(c, &literal, scalar, stood_in ? span : place_of(c, binding, span));
+    TileMeaning m = tile_literal_as(c, &literal, scalar, given ? place_of(c, binding, span) : span);
     if (scalar == TILE_I64)
-        m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, name, binding->integer)));
+        m = tile_sum_meaning(tile_sum_symbol(&c->sums, tile_symbol_known(&c->sums, binding->name, binding->integer)));
+    return m;
+}
+
+TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span) {
+    enum { STAND_IN = 64 };
+    const TileBinding *binding = tile_find_binding(c, name);
+    if (binding) return constant_of(c, binding, scalar, span);
+    if (!c->representative) return tile_fail(c, UNBOUND, span, name, "a value");
+    TileBinding stand_in = {.name = name, .kind = TILE_BINDING_INTEGER, .integer = STAND_IN};
+    if (scalar == TILE_BOOL) stand_in = (TileBinding){.name = name, .kind = TILE_BINDING_BOOL, .truth = !c->second};
+    tile_list_push(c->arena, &c->stand_ins, name);
+    TileMeaning m = constant_of(c, &stand_in, scalar, span);
+    if (m.sum)
+        m.sum->products[0].symbols[0]->open = TILE_OPEN_NUMBER;
+    else
+        tile_open_meaning(c, &m, scalar == TILE_BOOL ? TILE_OPEN_CHOICE : TILE_OPEN_NUMBER);
     return m;
 }
 

@@ -338,9 +338,12 @@ static TileMeaning check_permute(TileChecker *c, const TileExpr *call, const Til
     if (order->kind != TILE_EXPR_TUPLE || order->items.count != m.rank)
         return tile_fail(c, BAD_AXES, order->span, m.rank);
     for (int i = 0; i < m.rank; i++) {
-        if (!tile_check_constant(c, order->items.items[i], "an axis", &axes[i])) return tile_error_meaning();
-        if (axes[i] < 0 || axes[i] >= m.rank || (seen >> axes[i] & 1))
+        const TileSum *axis = tile_check_constant(c, order->items.items[i], "an axis", &axes[i]);
+        if (!axis) return tile_error_meaning();
+        if (axes[i] < 0 || axes[i] >= m.rank || (seen >> axes[i] & 1)) {
+            tile_about_sum(c, axis);
             return tile_fail(c, BAD_AXES, order->span, m.rank);
+        }
         seen |= 1u << axes[i];
     }
     tile_emit_at(c, call->span);
@@ -361,7 +364,11 @@ static TileMeaning check_reshape(TileChecker *c, const TileExpr *call, const Til
         if (!extent[i]) return tile_error_meaning();
         lanes *= tile_extent_value(c, extent[i]);
     }
-    if (lanes != had) return tile_fail(c, RESHAPE_COUNT, call->span, (long long)had, (long long)lanes);
+    if (lanes != had) {
+        for (unsigned i = 0; i < rank; i++) tile_about_sum(c, extent[i]);
+        for (unsigned i = 0; i < m.rank; i++) tile_about_sum(c, m.extent[i]);
+        return tile_fail(c, RESHAPE_COUNT, call->span, (long long)had, (long long)lanes);
+    }
     int8_t map[TILE_MAX_TILE_RANK] = {-1, -1, -1, -1, -1};
     unsigned front = 0, back = 0, touched = 0;
     while (front < rank && front < m.rank && extent[front] == m.extent[front]) map[front] = (int8_t)front, front++;

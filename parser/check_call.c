@@ -79,6 +79,10 @@ static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *t
     return false;
 }
 
+static void about_extents(TileChecker *c, const TileSum *a, const TileSum *b) {
+    if ((tile_sum_open(a) | tile_sum_open(b)) & TILE_OPEN_NAME) c->about |= TILE_OPEN_NUMBER;
+}
+
 static bool unify_extent(TileChecker *c, const Call *call, const TileExpr *expr, const TileSum *extent, TileSpan span) {
     bool name = expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name);
     if (name && !tile_is_constant(c, call->ast, expr->name)) {
@@ -88,6 +92,7 @@ static bool unify_extent(TileChecker *c, const Call *call, const TileExpr *expr,
     const TileSum *wanted = tile_check_integer(c, expr, "an extent");
     if (!wanted) return false;
     if (wanted == extent) return true;
+    about_extents(c, wanted, extent);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXTENT_MISMATCH, span, tile_sum_words(c, extent),
                                       tile_sum_words(c, wanted));
     tile_diagnostic_note(c->diagnostics, d, expr->span, "the extent of `%s` is declared here", call->item->name);
@@ -212,6 +217,7 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeanin
     }
     if (!tile_make_constant(c, &m)) {
         const char *what = tile_arena_format(c->arena, "the constant `%s`", generic->name);
+        tile_about_constant(c, &m);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, span, what);
         tile_diagnostic_note(c->diagnostics, d, generic->span, "`%s` is declared here", generic->name);
         if (m.sum) tile_propose_static(c, d, tile_sum_words(c, m.sum));
@@ -237,7 +243,7 @@ static bool bind_given(TileChecker *c, const Call *call, const TileMeaning *gene
 }
 
 /* A function that is checked by itself is called from nowhere. */
-static bool stands_alone(const TileChecker *c) { return c->representative && !c->frame->parent->item->name; }
+static bool stands_alone(const TileChecker *c) { return c->stands_alone && !c->frame->parent->item->name; }
 
 static bool bind_stand_in(TileChecker *c, const TileGeneric *generic) {
     uint32_t types = 0;
@@ -293,6 +299,7 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
     for (size_t i = 0; type->has_extents && i < type->extents.count; i++) {
         const TileSum *wanted = tile_check_integer(c, type->extents.items[i], "an extent");
         if (!wanted) return tile_error_meaning();
+        if (wanted != m.extent[i]) about_extents(c, wanted, m.extent[i]);
         if (wanted != m.extent[i])
             return tile_fail(c, EXTENT_MISMATCH, span, tile_sum_words(c, m.extent[i]), tile_sum_words(c, wanted));
     }
@@ -425,6 +432,7 @@ static bool common_shape(TileChecker *c, const Call *call, TileMeaning *shape) {
             agree = tile_extents_agree(shape->extent[k], m->extent[k]);
             if (tile_sum_is_literal(shape->extent[k], 1)) shape->extent[k] = m->extent[k];
         }
+        if (!agree && shape->rank == m->rank) tile_about_shapes(c, shape, m);
         if (!agree)
             return tile_fail(c, SHAPE_MISMATCH, argument_span(call, i), tile_meaning_words(c, shape),
                              tile_meaning_words(c, m)),

@@ -405,7 +405,7 @@ static TileMeaning check_tuple(TileChecker *c, const TileExpr *expr) {
     return tuple;
 }
 
-TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
+static TileMeaning check_kind(TileChecker *c, const TileExpr *expr) {
     switch ((TileExprKind)expr->kind) {
     case TILE_EXPR_NAME: return tile_scope_meaning(c, expr->name, expr->span);
     case TILE_EXPR_INTEGER: return tile_integer_meaning(expr->integer);
@@ -426,6 +426,16 @@ TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
     case TILE_EXPR_RUN: return tile_check_run(c, expr);
     }
     return tile_error_meaning();
+}
+
+/* What an expression reads makes its value open. */
+TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
+    uint8_t met = c->met;
+    c->met = 0;
+    TileMeaning m = check_kind(c, expr);
+    tile_open_meaning(c, &m, c->met);
+    c->met |= met;
+    return m;
 }
 
 TileMeaning tile_check_value(TileChecker *c, const TileExpr *expr) {

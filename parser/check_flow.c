@@ -72,6 +72,7 @@ static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *
         fits = tile_extents_agree(a->extent[i], b->extent[i]);
         if (tile_sum_is_literal(a->extent[i], 1)) shape->extent[i] = b->extent[i];
     }
+    if (!fits) tile_about_shapes(c, a, b);
     if (!fits) tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, a), tile_meaning_words(c, b));
     return fits;
 }
@@ -125,6 +126,7 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
     for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
         const TileValidEntry *entry = &m->valid->entries[i];
         if (entry->atom->birth <= join->start) continue;
+        tile_about_atom(c, entry->atom);
         TileDiagnostic *d =
             tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, tile_atom_words(c, entry->atom));
         tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
@@ -274,7 +276,10 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
     if (condition.constant && condition.rank == 0) {
         TileBranch chosen = condition.bits ? then : otherwise;
         TileScopeMark mark = tile_scope_open(c);
+        uint8_t doubt = c->doubt;
+        c->doubt |= condition.open;
         TileMeaning value = chosen.run(c, chosen.state);
+        c->doubt = doubt;
         tile_scope_close_names(c, mark);
         return value;
     }
@@ -309,6 +314,7 @@ TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value)
     tile_test_enter_branch(c);
     TileMeaning value = tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
     tile_test_leave_branch(c);
+    if (condition.constant && tile_expr_leaves(expr)) c->frame->left |= condition.open;
     return value;
 }
 
@@ -590,6 +596,7 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     if (!*step) return false;
     if (tile_sum_at_most(&c->sums, tile_sum_integer(&c->sums, 1), *step)) return true;
     TileSpan span = statement->step->span;
+    tile_about_sum(c, *step);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_STEP, span);
     int64_t known;
     if (tile_sum_known(&c->sums, *step, &known))
@@ -605,15 +612,17 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
 typedef struct StaticTurn {
     const Loop *loop;
     int64_t at;
+    unsigned open; /* how many turns there are */
 } StaticTurn;
 
 static TileMeaning run_static_turn(TileChecker *c, const void *state) {
     const StaticTurn *turn = state;
     TileNameRef name = turn->loop->statement->names.items[0];
-    const TileSum *at = tile_sum_integer(&c->sums, turn->at);
+    TileMeaning at = tile_sum_meaning(tile_sum_integer(&c->sums, turn->at));
+    tile_open_meaning(c, &at, turn->open);
     TileScopeMark mark = tile_scope_open(c);
-    tile_scope_bind(
-        c, name, turn->loop->over_tiles ? tile_range_of(c, &turn->loop->tiles, at, name) : tile_sum_meaning(at), false);
+    if (turn->loop->over_tiles) at = tile_range_of(c, &turn->loop->tiles, at.sum, name);
+    tile_scope_bind(c, name, at, false);
     run_loop_body(c, turn->loop);
     tile_scope_close_names(c, mark);
     return tile_nothing();
@@ -622,16 +631,19 @@ static TileMeaning run_static_turn(TileChecker *c, const void *state) {
 /* Turns behind one that may have left the loop run where it did not. */
 static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64_t step) {
     size_t vars = c->vars.count;
+    unsigned open = tile_sum_open(loop->lo) | tile_sum_open(loop->hi) | tile_sum_open(loop->step);
+    if (open) c->open_turns++, c->unrolled = true;
     if (tile_sequence_breaks(loop->statement->body)) loop->broke = tile_scope_flag(c, NULL, tile_bool_meaning(false));
     TileVar *ends[] = {loop->broke, c->frame->returned};
     for (int64_t i = lo; i < hi && !tile_is_spent(c); i += step) {
-        StaticTurn turn = {loop, i};
+        StaticTurn turn = {loop, i, open};
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
         if (tile_is_error(&on) || (on.constant && !on.bits)) break;
         tile_join_branches(c, on, (TileBranch){.run = run_static_turn, .state = &turn},
                            (TileBranch){.run = tile_run_nothing}, false, loop->span);
     }
     c->vars.count = vars;
+    if (open) c->open_turns--;
 }
 
 static void check_static_for(TileChecker *c, Loop *loop) {
@@ -640,9 +652,13 @@ static void check_static_for(TileChecker *c, Loop *loop) {
     TileSpan span = loop->statement->value->span;
     bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) &&
                  tile_sum_known(&c->sums, loop->step, &step);
+    bool large = known && hi > lo && ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step >= MOST;
+    const TileSum *const parts[] = {loop->lo, loop->hi, loop->step};
+    for (unsigned i = 0; i < 3 && !known; i++) tile_about_unknown(c, parts[i]);
+    for (unsigned i = 0; i < 3 && large; i++) tile_about_sum(c, parts[i]);
     if (!known)
         tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
-    else if (hi > lo && ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step >= MOST)
+    else if (large)
         tile_fail(c, UNROLL_LIMIT, span, (int)MOST);
     else
         run_static(c, loop, lo, hi, step);

@@ -26,6 +26,7 @@ static bool read_flag(TileChecker *c, const TileExpr *call, const char *name, bo
     if (!expr) return true;
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return false;
+    if (!m.constant) tile_about_constant(c, &m);
     if (!m.constant || m.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, name), false;
     *flag = m.bits;
     return true;
@@ -106,6 +107,7 @@ static bool read_init(TileChecker *c, Fold *fold) {
         bool fits = m->kind == TILE_MEANING_VALUE && m->scalar == shape.scalar && (!m->rank || m->rank == shape.rank);
         for (unsigned k = 0; fits && k < m->rank; k++)
             fits = m->extent[k] == shape.extent[k] || tile_sum_is_literal(m->extent[k], 1);
+        if (!fits && m->scalar == shape.scalar && m->rank == shape.rank) tile_about_shapes(c, m, &shape);
         if (!fits)
             return tile_fail(c, TYPE_MISMATCH, expr->span, tile_meaning_words(c, &shape), tile_meaning_words(c, m)),
                    false;
@@ -133,6 +135,7 @@ static const char *zeros(TileChecker *c, unsigned count) {
 
 static bool fail_init(TileChecker *c, const Fold *fold, const TileValidEntry *entry) {
     const char *why = "an exclusive scan begins with it";
+    if (entry) tile_about_atom(c, entry->atom);
     if (entry)
         why = tile_arena_format(c->arena, "a line may have no valid element: %s", tile_atom_words(c, entry->atom));
     TileSpan span = fold->call->span;

@@ -189,6 +189,7 @@ static bool add_gather(TileChecker *c, Access *access, unsigned d, TileMeaning m
     } else if (access->extent[access->gather_axis] != m.extent[0]) {
         TileMeaning first = m;
         first.extent[0] = access->extent[access->gather_axis];
+        tile_about_shapes(c, &first, &m);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
                                           tile_meaning_words(c, &first), tile_meaning_words(c, &m));
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
@@ -214,6 +215,7 @@ static bool add_entry(TileChecker *c, Access *access, unsigned d, const TileExpr
         int64_t extent;
         if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
         if (!tile_sum_known(&c->sums, dim, &extent)) {
+            tile_about_unknown(c, dim);
             TileDiagnostic *diagnostic =
                 tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
             tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span,
@@ -499,6 +501,7 @@ static bool fit_value(TileChecker *c, const Access *access, TileMeaning *value, 
     for (unsigned i = 0; fits && i < value->rank; i++)
         fits = value->extent[i] == access->extent[i] || tile_sum_is_literal(value->extent[i], 1);
     if (!fits) {
+        if (value->rank == shape.rank) tile_about_shapes(c, value, &shape);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
                                           tile_meaning_words(c, &shape), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
@@ -534,6 +537,7 @@ static bool check_covers(TileChecker *c, const Access *access, const TileMeaning
     const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
     const TileValidEntry *missing = tile_valid_missing(value->valid, within);
     if (missing && !skip) {
+        tile_about_atom(c, missing->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_STORE, expr->span,
                                           access->tensor->name, tile_atom_words(c, missing->atom));
         tile_diagnostic_note(c->diagnostics, d, missing->atom->span,

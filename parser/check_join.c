@@ -63,6 +63,7 @@ TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBui
     TileMeaning m = tile_check_value(c, expr);
     if (tile_is_error(&m)) return m;
     bool pairs = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_sum_is_literal(m.extent[m.rank - 1], 2);
+    if (!pairs && m.rank) tile_about_sum(c, m.extent[m.rank - 1]);
     if (!pairs)
         return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "a tile whose last axis has the extent 2",
                          tile_meaning_words(c, &m));
@@ -102,7 +103,9 @@ static bool fits_beside(const TileMeaning *a, const TileMeaning *b, unsigned axi
 static bool check_axis(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axis) {
     const TileExpr *expr = tile_named_argument(call, "axis");
     int64_t number = 0;
-    if (expr && !tile_check_constant(c, expr, "an axis", &number)) return false;
+    const TileSum *sum = expr ? tile_check_constant(c, expr, "an axis", &number) : NULL;
+    if (expr && !sum) return false;
+    if (number < 0 || number >= rank) tile_about_sum(c, sum);
     if (number < 0 || number >= rank) return tile_fail(c, NO_AXIS, expr->span, (long long)number, rank), false;
     *axis = (unsigned)number;
     return true;
@@ -110,12 +113,14 @@ static bool check_axis(TileChecker *c, const TileExpr *call, unsigned rank, unsi
 
 /* Appends a part to `m`. */
 static bool append(TileChecker *c, const TileExpr *call, TileMeaning *m, const TileMeaning *part, unsigned axis) {
+    if (!fits_beside(m, part, axis) && m->rank == part->rank) tile_about_shapes(c, m, part);
     if (!fits_beside(m, part, axis))
         return tile_fail(c, SHAPE_MISMATCH, call->span, tile_meaning_words(c, m), tile_meaning_words(c, part)), false;
     const TileSum *extent[TILE_MAX_TILE_RANK];
     memcpy(extent, m->extent, sizeof extent);
     extent[axis] = tile_sum_add(&c->sums, m->extent[axis], part->extent[axis]);
     int64_t lanes = tile_extent_value(c, extent[axis]);
+    if (lanes > TILE_MAX_TILE_EXTENT) tile_about_sum(c, extent[axis]);
     if (lanes > TILE_MAX_TILE_EXTENT)
         return tile_fail(c, BAD_EXTENT, call->span, (long long)lanes, (int)TILE_MAX_TILE_EXTENT), false;
     TileValue *first = tile_emit_value(c, m), *second = tile_emit_value(c, part);

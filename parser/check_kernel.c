@@ -167,7 +167,7 @@ void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span) {
 bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr *expr) {
     int64_t known;
     if (!tile_sum_known(&c->sums, extent, &known) || (known >= 0 && known <= TILE_MAX_EXTENT)) return true;
-    if (!tile_is_chosen(c, expr)) return true;
+    tile_about_sum(c, extent);
     return tile_fail(c, BAD_DIMENSION, expr->span, (long long)known, (long long)TILE_MAX_EXTENT), false;
 }
 
@@ -257,6 +257,7 @@ static void check_require(TileChecker *c, const TileRequire *require, const Tile
     if (*known) text = tile_arena_format(c->arena, "%s where %s", text, known);
     if (require->text) text = tile_arena_format(c->arena, "%s: %s", text, require->text);
     if (m.constant) {
+        if (!m.bits && !tile_is_chosen(c, expr)) c->unreal = true;
         if (m.bits || !tile_is_chosen(c, expr)) return;
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_REQUIRE_FAILED, expr->span, text);
         tile_note_values(c, d, expr);

@@ -60,7 +60,7 @@ static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileSc
     return tile_bits_meaning(scalar, bits);
 }
 
-TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+static TileMeaning literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
     if (m->kind == TILE_MEANING_CHOICE) return make_choice(c, m, scalar, span, tile_literal_as);
     if (tile_scalar_is_float(scalar)) return literal_to_float(c, m, scalar, span);
     if (scalar == TILE_BOOL) return tile_fail(c, NOT_BOOL, span, tile_meaning_words(c, m));
@@ -68,6 +68,14 @@ TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar sca
     if (!whole || !integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
     if (scalar == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)m->integer));
     return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, (int64_t)m->integer));
+}
+
+TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    c->about = m->open;
+    TileMeaning value = literal_as(c, m, scalar, span);
+    c->about = 0;
+    tile_open_meaning(c, &value, m->open);
+    return value;
 }
 
 TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span) {

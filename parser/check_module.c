@@ -206,6 +206,9 @@ static void begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptio
     c->representative = true;
 }
 
+/* Is the text too large, and not only what stands in for a number of turns? */
+static bool is_spent(const TileChecker *c) { return tile_is_spent(c) && !c->unrolled; }
+
 static bool differs_by_choice(const TileItem *kernel) {
     for (size_t i = 0; i < kernel->generics.count; i++)
         if (kernel->generics.items[i].kind == TILE_GENERIC_TYPE) return true;
@@ -264,7 +267,7 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     tile_status status = check->diagnostics->error_count == errors
                              ? tile_checker_verify(&c, kernel, check->verify && !c.incomplete)
                              : TILE_INVALID_SOURCE;
-    check->spent = check->spent || tile_is_spent(&c);
+    check->spent = check->spent || is_spent(&c);
     return status;
 }
 
@@ -297,6 +300,7 @@ static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const Ti
         symbol = tile_symbol_value(&c->sums, expr->name, tile_build_i64(tile_emitter(c), EXTENT));
         tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), tile_sum_integer(&c->sums, TILE_MAX_EXTENT));
     }
+    symbol->open = TILE_OPEN_NUMBER | TILE_OPEN_NAME;
     sum = tile_sum_symbol(&c->sums, symbol);
     tile_map_set(extents, expr->name, (void *)sum);
     return sum;
@@ -356,7 +360,9 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
             tile_symbol_value(&c->sums, param->name,
                               tile_func_add_parameter(c->func, param->name, tile_type_scalar(c->context, TILE_I64)));
         TileTiles tiles = {.lo = tile_sum_integer(&c->sums, 0), .size = extent[0]};
-        tiles.hi = tile_sum_symbol(&c->sums, tile_symbol_value(&c->sums, "a limit", first->value));
+        TileSymbol *limit = tile_symbol_value(&c->sums, "a limit", first->value);
+        first->open = limit->open = TILE_OPEN_NUMBER | TILE_OPEN_NAME;
+        tiles.hi = tile_sum_symbol(&c->sums, limit);
         *out = tile_range_of(c, &tiles, tile_sum_symbol(&c->sums, first), (TileNameRef){param->name, param->span});
         return true;
     }
@@ -397,6 +403,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     tile_map_init(&extents, check->arena);
     c.frame = &frame;
     c.in_grid = true;
+    c.stands_alone = true;
     c.func = tile_func_create(c.module, item->name, TILE_FUNC_DEVICE, TILE_FORM_TILE);
     c.builder = tile_builder_at_end(c.module, &c.func->body);
     tile_list_push(check->arena, &c.stand_ins, item->name); /* its arguments, whatever they are called */
@@ -407,7 +414,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
         ok = stand_in_argument(&c, item, &item->params.items[i], &extents, &arguments[i]);
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = item, .ast = check->ast};
     if (ok) tile_call_function(&c, &function, arguments, NULL, (unsigned)item->params.count, item->name_span);
-    check->spent = check->spent || tile_is_spent(&c);
+    check->spent = check->spent || is_spent(&c);
     return check->diagnostics->error_count == errors ? TILE_OK : TILE_INVALID_SOURCE;
 }
 
@@ -430,7 +437,7 @@ static tile_status check_constant_item(ModuleCheck *check, const TileItem *item)
         c.representative = false;
         tile_check_statement(&c, &statement);
     }
-    check->spent = check->spent || tile_is_spent(&c);
+    check->spent = check->spent || is_spent(&c);
     return tile_is_error(&m) ? TILE_INVALID_SOURCE : TILE_OK;
 }
 

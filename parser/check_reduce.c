@@ -43,14 +43,17 @@ static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
 
 static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
     int64_t axis;
-    if (!tile_check_constant(c, expr, "an axis", &axis)) return false;
+    const TileSum *sum = tile_check_constant(c, expr, "an axis", &axis);
+    if (!sum) return false;
     if (axis < 0 || axis >= rank) {
+        tile_about_sum(c, sum);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_AXIS, expr->span, (long long)axis, rank);
         if (axis < 0 && -axis <= rank)
             tile_diagnostic_edit(c->diagnostics, d, expr->span, "%lld", rank + (long long)axis);
         tile_report(c, d);
         return false;
     }
+    if (*axes >> axis & 1u) tile_about_sum(c, sum);
     if (*axes >> axis & 1u) return tile_fail(c, AXIS_TWICE, expr->span, (long long)axis), false;
     *axes |= 1u << axis;
     return true;
@@ -78,6 +81,7 @@ static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
     if (tile_is_error(&m)) return false;
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
         return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m)), false;
+    if (!m.constant) tile_about_constant(c, &m);
     if (!m.constant) return tile_fail(c, NOT_CONSTANT, expr->span, "`keep`"), false;
     *keep = m.bits;
     return true;
@@ -301,6 +305,7 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
     if (a.kind != TILE_MEANING_VALUE || b.kind != TILE_MEANING_VALUE || dot_shapes(&a, &b)) {
         const char *wanted =
             a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
+        if (a.rank == b.rank && a.rank > 1) tile_about_shapes(c, &a, &b);
         return tile_fail(c, DOT_SHAPE, span, wanted, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
     }
     if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
@@ -314,6 +319,7 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
         bool fits = sum.kind == TILE_MEANING_VALUE && sum.scalar == shape.scalar && sum.rank == shape.rank;
         for (unsigned i = 0; fits && i < shape.rank; i++) fits = tile_extents_agree(sum.extent[i], shape.extent[i]);
         shape.value = NULL;
+        if (!fits && sum.scalar == shape.scalar && sum.rank == shape.rank) tile_about_shapes(c, &sum, &shape);
         if (!fits)
             return tile_fail(c, DOT_ACCUMULATOR, span, tile_meaning_words(c, &shape), tile_meaning_words(c, &sum));
     }

@@ -37,6 +37,7 @@ static bool sequence_has(const TileSequence *sequence, Search search) {
 bool tile_statement_returns(const TileStatement *statement) {
     return statement_has(statement, (Search){.returns = true});
 }
+bool tile_expr_leaves(const TileExpr *expr) { return expr_has(expr, (Search){true, true}); }
 bool tile_expr_returns(const TileExpr *expr) { return expr_has(expr, (Search){.returns = true}); }
 bool tile_sequence_returns(const TileSequence *sequence) { return sequence_has(sequence, (Search){.returns = true}); }
 bool tile_sequence_leaves(const TileSequence *sequence) { return sequence_has(sequence, (Search){true, true}); }
@@ -233,6 +234,8 @@ static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value,
     if (fits && value->rank == 0 && now->rank > 0) fits = c->frame->lifted;
     for (unsigned i = 0; fits && i < value->rank; i++) fits = value->extent[i] == now->extent[i];
     if (!fits) {
+        if (value->kind == TILE_MEANING_VALUE && value->rank == now->rank && value->scalar == now->scalar)
+            tile_about_shapes(c, value, now);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name,
                                           tile_meaning_words(c, now), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);

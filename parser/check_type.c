@@ -168,6 +168,7 @@ TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const Til
 
 static void report_shapes(TileChecker *c, const TileMeaning *a, const TileExpr *a_expr, const TileMeaning *b,
                           const TileExpr *b_expr, TileSpan span) {
+    if (a->rank == b->rank) tile_about_shapes(c, a, b);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span, tile_meaning_words(c, a),
                                       tile_meaning_words(c, b));
     if (a->rank != b->rank)
@@ -249,6 +250,7 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
         return NULL;
     }
     if (must_be_valid && m.valid) {
+        tile_about_atom(c, tile_settled_entry(m.valid)->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, span, what);
         tile_diagnostic_edit(c->diagnostics, d, span, "(%s else 0)", tile_span_text(c, span));
         tile_report(c, d);
@@ -261,14 +263,14 @@ const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const ch
     return tile_integer_of(c, tile_check_expr(c, expr), expr->span, what, true);
 }
 
-bool tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value) {
+const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value) {
     const TileSum *sum = tile_check_integer(c, expr, what);
-    if (!sum) return false;
-    if (tile_sum_known(&c->sums, sum, value)) return true;
+    if (!sum || tile_sum_known(&c->sums, sum, value)) return sum;
+    tile_about_unknown(c, sum);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, what);
     tile_propose_constant(c, d, expr);
     tile_report(c, d);
-    return false;
+    return NULL;
 }
 
 const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
@@ -276,12 +278,14 @@ const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
     int64_t value;
     if (!sum) return NULL;
     if (!tile_sum_known(&c->sums, sum, &value)) {
+        tile_about_unknown(c, sum);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "an extent");
         tile_propose_constant(c, d, expr);
         tile_report(c, d);
         return NULL;
     }
     if (value >= 1 && value <= TILE_MAX_TILE_EXTENT) return sum;
+    tile_about_sum(c, sum);
     tile_fail(c, BAD_EXTENT, expr->span, (long long)value, (int)TILE_MAX_TILE_EXTENT);
     return NULL;
 }
@@ -300,6 +304,7 @@ TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
     if (m.kind == TILE_MEANING_VALUE && m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
     if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
     if (m.valid && m.rank == 0) {
+        tile_about_atom(c, tile_settled_entry(m.valid)->atom);
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
         tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));
         tile_report(c, d);

@@ -10,6 +10,7 @@ void tile_emit_at(TileChecker *c, TileSpan span) { c->where = span; }
 void tile_spend(TileChecker *c, size_t ops) {
     bool within = c->op_count < TILE_MAX_OPS;
     c->op_count += ops;
+    if (within && c->op_count >= TILE_MAX_OPS && c->unrolled) c->about = TILE_OPEN_NUMBER;
     if (within && c->op_count >= TILE_MAX_OPS) tile_fail(c, TOO_MANY_OPS, c->where, (unsigned)TILE_MAX_OPS);
 }
 
@@ -184,6 +185,7 @@ TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *
     if (m.rank == 0 && m.scalar == TILE_I64) {
         TileSymbol *symbol = tile_symbol_value(&c->sums, NULL, value);
         symbol->host = !c->in_grid;
+        if (c->stands_alone) symbol->open = TILE_OPEN_NUMBER | TILE_OPEN_NAME;
         m.sum = tile_sum_symbol(&c->sums, symbol);
     }
     return m;

@@ -240,7 +240,11 @@ bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
 
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
     TileBound *bound = tile_scope_find(c, name);
-    if (bound) return bound->var ? bound->var->now : bound->meaning;
+    if (bound) {
+        const TileMeaning *m = bound->var ? &bound->var->now : &bound->meaning;
+        c->met |= (uint8_t)tile_meaning_open(m);
+        return *m;
+    }
     const TileAst *ast = NULL;
     const TileItem *item = tile_find_item(c->frame->ast, name, true, &ast);
     if (item && item->broken) return tile_error_meaning();
@@ -262,7 +266,9 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
 
 /* ---- variables ---- */
 
-static void report_short_lived(TileChecker *c, TileVar *var, const TileValidEntry *entry, TileSpan span) {
+static bool report_short_lived(TileChecker *c, TileVar *var, const TileValidEntry *entry, TileSpan span) {
+    uint32_t errors = c->diagnostics->error_count;
+    tile_about_atom(c, entry->atom);
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VAR, span, var->name, tile_atom_words(c, entry->atom));
     tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` lives longer: it is declared here", var->name);
@@ -271,6 +277,7 @@ static void report_short_lived(TileChecker *c, TileVar *var, const TileValidEntr
         tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else %s)", tile_span_text(c, entry->where),
                              c->fill_word);
     tile_report(c, d);
+    return c->diagnostics->error_count != errors;
 }
 
 void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span) {
@@ -283,13 +290,14 @@ void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan s
         one->entries[0] = *entry;
         if (!tile_valid_missing(one, joined)) continue;
         if (entry->atom->birth > var->birth) {
-            report_short_lived(c, var, entry, span);
-            break;
+            if (report_short_lived(c, var, entry, span)) break;
+            continue;
         }
         joined = tile_valid_union(c, joined, one);
     }
     var->now = value;
     var->now.valid = joined;
+    tile_open_meaning(c, &var->now, tile_doubt(c) | (c->open_turns ? TILE_OPEN_NUMBER : 0));
 }
 
 /* ---- reporting ---- */
@@ -308,6 +316,7 @@ static void note_declaration(TileChecker *c, TileDiagnostic *diagnostic, const T
 
 TileDiagnostic *tile_report(TileChecker *c, TileDiagnostic *diagnostic) {
     enum { MOST_NOTES = 6 };
+    if (tile_leave_open(c, diagnostic)) return NULL;
     unsigned depth = 0;
     TileFrame *frame = c->frame;
     for (; frame && frame->parent && frame->parent->item->name; frame = frame->parent) {

@@ -107,8 +107,22 @@ static void count_bound(TileSumTable *table, const TileSymbol *symbol) {
     table->bound_count += symbol->id < table->asked_symbols;
 }
 
+unsigned tile_sum_open(const TileSum *sum) {
+    unsigned open = 0;
+    for (uint32_t i = 0; sum && i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++) open |= sum->products[i].symbols[k]->open;
+    return open;
+}
+
+/* What is proven from a bound is open as that is. */
+static void open_by_bound(TileSymbol *symbol, const TileSum *bound) {
+    if (tile_sum_open(bound)) symbol->open |= TILE_OPEN_NUMBER;
+}
+
 void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *lower, const TileSum *upper) {
     count_bound(table, symbol);
+    open_by_bound(symbol, lower);
+    open_by_bound(symbol, upper);
     if (lower && symbol->lower_count < TILE_MAX_BOUNDS) symbol->lower[symbol->lower_count++] = lower;
     if (upper && symbol->upper_count < TILE_MAX_BOUNDS) symbol->upper[symbol->upper_count++] = upper;
 }
@@ -193,6 +207,7 @@ static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const 
     symbol->b = b;
     link_symbol(table, symbol);
     symbol->host = tile_sum_is_host(a) && (!b || tile_sum_is_host(b));
+    symbol->open = (uint8_t)(tile_sum_open(a) | tile_sum_open(b));
     return tile_sum_symbol(table, symbol);
 }
 
@@ -594,6 +609,7 @@ bool tile_sum_at_most(TileSumTable *table, const TileSum *a, const TileSum *b) {
 
 static void add_fact(TileSumTable *table, const TileSymbol *symbol, const TileSum *bound, bool upper) {
     count_bound(table, symbol);
+    open_by_bound((TileSymbol *)symbol, bound);
     tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, ++table->stamp, upper});
 }
 

@@ -24,8 +24,16 @@ typedef enum TileSymbolKind {
     TILE_SYMBOL_GROUP, /* a sum too large for it */
 } TileSymbolKind;
 
+/* What is not said yet about a number, and what only stands in for it (stand_in.c). */
+typedef enum TileOpen {
+    TILE_OPEN_NUMBER = 1, /* another number may come */
+    TILE_OPEN_CHOICE = 2, /* it follows from a bool that may be the other one */
+    TILE_OPEN_NAME = 4,   /* whatever comes may be written otherwise: extents that differ here may agree then */
+} TileOpen;
+
 struct TileSymbol {
     TileSymbolKind kind;
+    uint8_t open; /* TileOpen, of its operands and bounds too */
     uint32_t id; /* in order of creation: bounds only speak of older symbols */
     const char *name;
     int64_t known;
@@ -97,6 +105,9 @@ typedef struct TileSumTable {
 } TileSumTable;
 
 void tile_sum_table_init(TileSumTable *table, TileArena *arena);
+
+/* The TileOpen of all its symbols. */
+unsigned tile_sum_open(const TileSum *sum); /* may be NULL */
 
 TileSymbol *tile_symbol_value(TileSumTable *table, const char *name, TileValue *value);
 TileSymbol *tile_symbol_known(TileSumTable *table, const char *name, int64_t value);

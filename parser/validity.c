@@ -176,9 +176,13 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
 }
 
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within) {
-    for (unsigned i = 0; valid && i < valid->count; i++)
-        if (!has_entry(within, &valid->entries[i])) return &valid->entries[i];
-    return NULL;
+    const TileValidEntry *open = NULL;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        if (has_entry(within, &valid->entries[i])) continue;
+        if (!tile_is_open_atom(valid->entries[i].atom)) return &valid->entries[i];
+        if (!open) open = &valid->entries[i];
+    }
+    return open;
 }
 
 static bool same_set(const TileValidity *a, const TileValidity *b) {
@@ -378,7 +382,8 @@ const char *tile_fill_word(const TileExpr *expr) {
 }
 
 TileMeaning tile_fail_invalid(TileChecker *c, const TileMeaning *m, const TileExpr *expr, const char *why) {
-    const TileValidEntry *entry = m->valid ? &m->valid->entries[0] : NULL;
+    const TileValidEntry *entry = tile_settled_entry(m->valid);
+    if (entry) tile_about_atom(c, entry->atom);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VALUE, expr->span, why,
                                       entry ? tile_atom_words(c, entry->atom) : "some lanes");
     if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");

@@ -108,8 +108,20 @@ static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMea
     return r;
 }
 
+static bool is_bitwise(TileTokenKind op, TileSymbolKind *kind) {
+    switch (op) {
+    case TILE_TOKEN_SHL: return *kind = TILE_SYMBOL_SHL, true;
+    case TILE_TOKEN_SHR: return *kind = TILE_SYMBOL_SHR, true;
+    case TILE_TOKEN_AMPERSAND: return *kind = TILE_SYMBOL_AND, true;
+    case TILE_TOKEN_BAR: return *kind = TILE_SYMBOL_OR, true;
+    case TILE_TOKEN_CARET: return *kind = TILE_SYMBOL_XOR, true;
+    default: return false;
+    }
+}
+
 /* i64 scalars: sums where they can be. */
 static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileMeaning *out) {
+    TileSymbolKind kind;
     TileSumTable *t = &c->sums;
     const TileSum *x = a->sum, *y = b->sum;
     switch (op) {
@@ -119,6 +131,11 @@ static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, c
     case TILE_TOKEN_SLASH: *out = tile_sum_meaning(tile_sum_divide(t, x, y)); return true;
     case TILE_TOKEN_PERCENT: *out = tile_sum_meaning(tile_sum_remainder(t, x, y)); return true;
     default: break;
+    }
+    if (is_bitwise(op, &kind)) {
+        const TileSum *bits = tile_sum_bits(t, kind, x, y);
+        if (bits) *out = tile_sum_meaning(bits);
+        return bits != NULL;
     }
     int64_t u, v;
     if (!is_comparison(op) || !tile_sum_known(t, x, &u) || !tile_sum_known(t, y, &v)) return false;
@@ -293,8 +310,8 @@ TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
     if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
     if (is_bool && m.constant) return tile_bool_meaning(!m.bits);
     if (!tile_check_computes(c, &m, expr->a)) return tile_error_meaning();
-    if (m.sum && op == TILE_TOKEN_MINUS) {
-        m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, 0), m.sum);
+    if (m.sum && (op == TILE_TOKEN_MINUS || op == TILE_TOKEN_TILDE)) {
+        m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, op == TILE_TOKEN_TILDE ? -1 : 0), m.sum);
         m.value = NULL;
         return m;
     }

@@ -256,9 +256,8 @@ static bool is_checked(ModuleCheck *check, const char *instance) {
     return false;
 }
 
-static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
-                                  bool second) {
-    if (is_checked(check, instance_name(check, kernel, options, second)) || check->clean) return TILE_OK;
+static tile_status check_once(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
+                              bool second) {
     uint32_t errors = check->diagnostics->error_count;
     TileChecker c;
     begin_check(check, &c, options);
@@ -269,6 +268,92 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
                              : TILE_INVALID_SOURCE;
     check->spent = check->spent || is_spent(&c);
     return status;
+}
+
+/* ---- types that go together ---- */
+
+typedef struct TypeChoices {
+    ModuleCheck *check;
+    const TileItem *kernel;
+    const TileLowerOptions *options;
+    bool second;
+    TILE_LIST(TileBinding) bindings; /* those of the options, then one for each type that is open */
+    TILE_LIST(uint32_t) types;       /* of each of the latter */
+    unsigned tried;
+} TypeChoices;
+
+static bool is_bound(const TileLowerOptions *options, const char *name) {
+    for (size_t i = 0; i < options->binding_count; i++)
+        if (strcmp(options->bindings[i].name, name) == 0) return true;
+    return false;
+}
+
+static void list_open_types(TypeChoices *choices, TileArena *arena) {
+    for (size_t i = 0; i < choices->options->binding_count; i++)
+        tile_list_push(arena, &choices->bindings, choices->options->bindings[i]);
+    for (size_t i = 0; i < choices->kernel->generics.count; i++) {
+        const TileGeneric *generic = &choices->kernel->generics.items[i];
+        uint32_t types = 0;
+        if (generic->kind != TILE_GENERIC_TYPE || is_bound(choices->options, generic->name)) continue;
+        for (size_t k = 0; k < generic->classes.count; k++) tile_class_types(generic->classes.items[k].name, &types);
+        if (!(types & (types - 1))) continue;
+        TileBinding binding = {.name = generic->name, .kind = TILE_BINDING_TYPE};
+        binding.type = tile_stand_in_type(types, choices->second);
+        tile_list_push(arena, &choices->bindings, binding);
+        tile_list_push(arena, &choices->types, types);
+    }
+}
+
+/* Is nothing wrong with some choice for the types from `next` on, but `fixed`? */
+static bool some_choice_is_right(TypeChoices *choices, size_t next, size_t fixed) {
+    enum { MOST = 256 };
+    if (next == choices->types.count) {
+        TileLowerOptions options = *choices->options;
+        TileDiagnosticsMark mark = tile_diagnostics_mark(choices->check->diagnostics);
+        options.bindings = choices->bindings.items;
+        options.binding_count = choices->bindings.count;
+        options.places = NULL;
+        if (choices->tried++ >= MOST) return false;
+        tile_status status = check_once(choices->check, choices->kernel, &options, choices->second);
+        tile_diagnostics_rewind(choices->check->diagnostics, mark);
+        return status == TILE_OK;
+    }
+    if (next == fixed) return some_choice_is_right(choices, next + 1, fixed);
+    TileBinding *binding = &choices->bindings.items[choices->options->binding_count + next];
+    TileScalar before = binding->type;
+    for (int scalar = 0; scalar < TILE_SCALAR_COUNT; scalar++) {
+        binding->type = (TileScalar)scalar;
+        if (choices->types.items[next] >> scalar & 1 && some_choice_is_right(choices, next + 1, fixed)) return true;
+    }
+    binding->type = before;
+    return false;
+}
+
+/* Of several types the kernel may be meant for some that go together: each alone has to be right beside some others. */
+static bool types_go_together(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
+                              bool second) {
+    TileArena *arena = tile_arena_create(check->context->arena);
+    TypeChoices choices = {.check = check, .kernel = kernel, .options = options, .second = second};
+    if (!arena) return false;
+    list_open_types(&choices, arena);
+    bool right = choices.types.count > 1;
+    for (size_t fixed = 0; right && fixed < choices.types.count; fixed++) {
+        choices.tried = 0;
+        right = some_choice_is_right(&choices, 0, fixed);
+    }
+    tile_arena_destroy(arena);
+    return right;
+}
+
+static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
+                                  bool second) {
+    if (is_checked(check, instance_name(check, kernel, options, second)) || check->clean) return TILE_OK;
+    TileDiagnosticsMark mark = tile_diagnostics_mark(check->diagnostics);
+    tile_status status = check_once(check, kernel, options, second);
+    if (status != TILE_INVALID_SOURCE || check->spent || !types_go_together(check, kernel, options, second))
+        return status;
+    tile_diagnostics_rewind(check->diagnostics, mark);
+    return TILE_OK;
 }
 
 /* Names and candidates of its own on GPUs. */

@@ -263,8 +263,17 @@ const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const ch
     return tile_integer_of(c, tile_check_expr(c, expr), expr->span, what, true);
 }
 
+/* What is computed from constants alone is one, by whatever operations. */
+static const TileSum *check_known(TileChecker *c, const TileExpr *expr, const char *what) {
+    TileMeaning m = tile_check_expr(c, expr);
+    unsigned open = m.open;
+    int64_t value;
+    if (m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m)) tile_open_meaning(c, &m, open);
+    return tile_integer_of(c, m, expr->span, what, true);
+}
+
 const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value) {
-    const TileSum *sum = tile_check_integer(c, expr, what);
+    const TileSum *sum = check_known(c, expr, what);
     if (!sum || tile_sum_known(&c->sums, sum, value)) return sum;
     tile_about_unknown(c, sum);
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, what);
@@ -274,7 +283,7 @@ const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const c
 }
 
 const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
-    const TileSum *sum = tile_check_integer(c, expr, "an extent");
+    const TileSum *sum = check_known(c, expr, "an extent");
     int64_t value;
     if (!sum) return NULL;
     if (!tile_sum_known(&c->sums, sum, &value)) {

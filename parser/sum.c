@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lang/eval.h"
+
 enum { NO_FACT = 1 }; /* the stamp of a proof that needs none */
 
 /* ---- the table ---- */
@@ -300,6 +302,24 @@ const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const T
     return as_symbol(table, TILE_SYMBOL_REM, a, b);
 }
 
+static int64_t bits_of(TileSymbolKind kind, int64_t a, int64_t b) {
+    uint64_t operands[] = {(uint64_t)a, (uint64_t)b}, bits = 0;
+    TileOpId op = kind == TILE_SYMBOL_SHL   ? TILE_OP_SHL
+                  : kind == TILE_SYMBOL_SHR ? TILE_OP_SHR
+                  : kind == TILE_SYMBOL_AND ? TILE_OP_AND
+                  : kind == TILE_SYMBOL_OR  ? TILE_OP_OR
+                                            : TILE_OP_XOR;
+    tile_eval(op, TILE_I64, TILE_I64, operands, &bits);
+    return (int64_t)bits;
+}
+
+const TileSum *tile_sum_bits(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
+    int64_t x, y;
+    if (!tile_sum_known(table, a, &x) || !tile_sum_known(table, b, &y)) return NULL;
+    if (a->count == 0 && b->count == 0) return tile_sum_integer(table, bits_of(kind, x, y));
+    return as_symbol(table, kind, a, b);
+}
+
 const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b) {
     if (tile_sum_at_most(table, a, b)) return a;
     if (tile_sum_at_most(table, b, a)) return b;
@@ -355,6 +375,11 @@ static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
     case TILE_SYMBOL_REM: return same ? tile_sum_symbol(table, symbol) : tile_sum_remainder(table, a, b);
     case TILE_SYMBOL_MUL: return same ? tile_sum_symbol(table, symbol) : tile_sum_multiply(table, a, b);
     case TILE_SYMBOL_GROUP: return same ? tile_sum_symbol(table, symbol) : a;
+    case TILE_SYMBOL_SHL:
+    case TILE_SYMBOL_SHR:
+    case TILE_SYMBOL_AND:
+    case TILE_SYMBOL_OR:
+    case TILE_SYMBOL_XOR: return tile_sum_bits(table, symbol->kind, a, b);
     }
     return tile_sum_symbol(table, symbol);
 }
@@ -678,9 +703,11 @@ static void print_symbol(TileText *text, const TileSymbol *symbol) {
         tile_text_add(text, "(");
         tile_sum_print(text, symbol->a);
         if (symbol->b) {
-            tile_text_add(text, symbol->kind == TILE_SYMBOL_DIV   ? ") / ("
-                                : symbol->kind == TILE_SYMBOL_REM ? ") % ("
-                                                                  : ") * (");
+            static const char *const operators[] = {
+                [TILE_SYMBOL_DIV] = ") / (",  [TILE_SYMBOL_REM] = ") % (",  [TILE_SYMBOL_MUL] = ") * (",
+                [TILE_SYMBOL_SHL] = ") << (", [TILE_SYMBOL_SHR] = ") >> (", [TILE_SYMBOL_AND] = ") & (",
+                [TILE_SYMBOL_OR] = ") | (",   [TILE_SYMBOL_XOR] = ") ^ ("};
+            tile_text_add(text, operators[symbol->kind]);
             tile_sum_print(text, symbol->b);
         }
         tile_text_add(text, ")");

@@ -22,6 +22,11 @@ typedef enum TileSymbolKind {
     TILE_SYMBOL_REM,
     TILE_SYMBOL_MUL,   /* a product too large for the normal form */
     TILE_SYMBOL_GROUP, /* a sum too large for it */
+    TILE_SYMBOL_SHL,   /* from here on: of known operands only */
+    TILE_SYMBOL_SHR,
+    TILE_SYMBOL_AND,
+    TILE_SYMBOL_OR,
+    TILE_SYMBOL_XOR,
 } TileSymbolKind;
 
 /* What is not said yet about a number, and what only stands in for it (stand_in.c). */
@@ -123,6 +128,8 @@ const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const Ti
 /* Floor division and its remainder; by zero both are 0. */
 const TileSum *tile_sum_divide(TileSumTable *table, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_remainder(TileSumTable *table, const TileSum *a, const TileSum *b);
+/* A shift, `&`, `|` or `^` (the kind of its symbol) of two numbers that are known; NULL where one is not. */
+const TileSum *tile_sum_bits(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_max(TileSumTable *table, const TileSum *a, const TileSum *b);
 /* min(max(x, low), high), which is at least `low` where a launch finds that low <= high. */

@@ -76,6 +76,15 @@ static TileInterval symbol_interval(TileSumTable *table, const TileSymbol *symbo
     case TILE_SYMBOL_REM: return remainder_of(b);
     case TILE_SYMBOL_MUL: return product_of(table, symbol->a, symbol->b);
     case TILE_SYMBOL_GROUP: return a;
+    case TILE_SYMBOL_SHL:
+    case TILE_SYMBOL_SHR:
+    case TILE_SYMBOL_AND:
+    case TILE_SYMBOL_OR:
+    case TILE_SYMBOL_XOR: {
+        int64_t known;
+        tile_sum_known(table, tile_sum_bits(table, symbol->kind, symbol->a, symbol->b), &known);
+        return between(known, known);
+    }
     }
     return whole();
 }

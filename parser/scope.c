@@ -238,6 +238,19 @@ bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
     return true;
 }
 
+/* What the name may mean in an expression. No expression can use a kernel: functions, types and built-ins that are
+ * named like one of the file are meant. */
+static const TileItem *find_used(const TileChecker *c, const char *name, const TileAst **where) {
+    const TileItem *item = tile_find_item(c->frame->ast, name, true, where);
+    if (!item || item->kind != TILE_ITEM_KERNEL || item->broken) return item;
+    for (size_t i = 0; i < c->frame->ast->imports.count; i++) {
+        const TileAst *module = c->frame->ast->imports.items[i];
+        const TileItem *other = module ? tile_find_item(module, name, false, where) : NULL;
+        if (other && other->kind != TILE_ITEM_KERNEL) return other;
+    }
+    return NULL;
+}
+
 TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
     TileBound *bound = tile_scope_find(c, name);
     if (bound) {
@@ -246,7 +259,7 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
         return *m;
     }
     const TileAst *ast = NULL;
-    const TileItem *item = tile_find_item(c->frame->ast, name, true, &ast);
+    const TileItem *item = find_used(c, name, &ast);
     if (item && item->broken) return tile_error_meaning();
     if (item && ast != c->frame->ast && tile_is_ambiguous(c, name)) {
         tile_fail_ambiguous(c, name, span, NULL, NULL);
@@ -261,6 +274,8 @@ TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) 
     if (builtin) return (TileMeaning){.kind = TILE_MEANING_BUILTIN, .builtin = builtin};
     const TileAst *module = find_module(c->frame->ast, name);
     if (module) return (TileMeaning){.kind = TILE_MEANING_MODULE, .ast = module};
+    item = tile_find_item(c->frame->ast, name, true, &ast);
+    if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
     return unknown_name(c, name, span);
 }
 

@@ -146,14 +146,17 @@ typedef struct Leaves {
 
 enum { MAX_LEAVES = 8 };
 
-static void add_leaf(Describer *d, Leaves *leaves, uint32_t number) {
-    const TileHostInstruction *at = &d->host.items[number];
-    const TileImageParameter *parameter = &d->signature->parameters[at->a];
-    const char *name = at->op == TILE_HOST_DIM ? parameter->dimensions[at->b] : parameter->name;
+static void add_named(Describer *d, Leaves *leaves, const char *name, uint32_t number) {
     for (size_t i = 0; i < leaves->list.count; i++)
         if (leaves->list.items[i].value == number) return;
     if (leaves->list.count < MAX_LEAVES)
-        tile_list_push(d->arena, &leaves->list, (TileHostNamed){name, number, at->type});
+        tile_list_push(d->arena, &leaves->list, (TileHostNamed){name, number, d->host.items[number].type});
+}
+
+static void add_leaf(Describer *d, Leaves *leaves, uint32_t number) {
+    const TileHostInstruction *at = &d->host.items[number];
+    const TileImageParameter *parameter = &d->signature->parameters[at->a];
+    add_named(d, leaves, at->op == TILE_HOST_DIM ? parameter->dimensions[at->b] : parameter->name, number);
 }
 
 static void collect_from(Describer *d, const TileValue *value, Leaves *leaves) {
@@ -163,6 +166,8 @@ static void collect_from(Describer *d, const TileValue *value, Leaves *leaves) {
     if (d->status != TILE_OK) return;
     uint8_t op = d->host.items[number].op;
     if (op == TILE_HOST_DIM || op == TILE_HOST_SCALAR) return add_leaf(d, leaves, number);
+    if (value->name && d->host.items[number].op != TILE_HOST_CONST)
+        return add_named(d, leaves, value->name, number); /* a dimension that an expression gave */
     for (uint32_t i = 0; value->op && i < value->op->operand_count; i++)
         collect_from(d, tile_op_operand(value->op, i), leaves);
 }

@@ -201,6 +201,95 @@ static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, cons
     tile_build_op(tile_emitter(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
 }
 
+/* ---- names that stand in expressions only ---- */
+
+/* The only name of the expression that nothing binds; NULL where there is none, *more where there are several. */
+static const TileExpr *free_name(TileChecker *c, const TileExpr *expr, const TileExpr *found, bool *more) {
+    if (!expr) return found;
+    if (is_new_name(c, expr)) {
+        *more = *more || (found && found->name != expr->name);
+        return expr;
+    }
+    if (expr->kind != TILE_EXPR_BINARY && expr->kind != TILE_EXPR_UNARY) return found;
+    return free_name(c, expr->b, free_name(c, expr->a, found, more), more);
+}
+
+/* What is computed otherwise, behind the symbol's back, may come of it. */
+static bool depends_on(const TileSum *sum, const TileSymbol *symbol) {
+    for (uint32_t i = 0; sum && i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++) {
+            const TileSymbol *other = sum->products[i].symbols[k];
+            if (other == symbol || (other->kind == TILE_SYMBOL_VALUE && other->id > symbol->id)) return true;
+            if (depends_on(other->a, symbol) || depends_on(other->b, symbol)) return true;
+        }
+    return false;
+}
+
+/* sum = factor * symbol + rest with a number that is not 0? */
+static bool is_linear(TileChecker *c, const TileSum *sum, const TileSymbol *symbol, int64_t *factor,
+                      const TileSum **rest) {
+    const TileProduct *term = NULL;
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (sum->products[i].degree == 1 && sum->products[i].symbols[0] == symbol) term = &sum->products[i];
+    if (!term) return false;
+    *factor = term->factor;
+    const TileSum *whole = tile_sum_multiply(&c->sums, tile_sum_symbol(&c->sums, (TileSymbol *)symbol),
+                                             tile_sum_integer(&c->sums, *factor));
+    *rest = tile_sum_subtract(&c->sums, sum, whole);
+    return !depends_on(*rest, symbol);
+}
+
+/* The name gets the value for which the expression is the tensor's extent, rounded down; that it is at least 0 and makes
+ * the extent exactly is checked at launch. False where the expression is not linear. */
+static bool solve_dimension(TileChecker *c, const TileTensor *tensor, unsigned d, const TileExpr *expr,
+                            const TileExpr *name) {
+    size_t bounds = c->bounds.count;
+    tile_emit_at(c, name->span);
+    TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
+    TileSymbol *symbol = tile_symbol_value(&c->sums, name->name, extent);
+    TileMeaning m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
+    TileBound bound = {.name = name->name, .meaning = m, .span = name->span, .fixed = true};
+    int64_t factor;
+    const TileSum *rest, *zero = tile_sum_integer(&c->sums, 0);
+    symbol->host = true;
+    tile_scope_push(c, bound);
+    const TileSum *sum = tile_check_integer(c, expr, "a dimension");
+    tile_scope_cut(c, bounds);
+    if (!sum || !is_linear(c, tile_sum_resolve(&c->sums, sum), symbol, &factor, &rest)) return false;
+    tile_emit_at(c, name->span);
+    TileValue *value = tile_emit_binary(c, TILE_OP_SUB, extent, tile_emit_sum(c, rest));
+    value = tile_emit_binary(c, TILE_OP_DIV, value, tile_build_i64(tile_emitter(c), factor));
+    value->name = tile_intern_string(c->context->strings, name->name);
+    symbol->value = value;
+    const TileSum *most = tile_sum_integer(&c->sums, TILE_MAX_EXTENT);
+    bool limited = factor > 0 && tile_sum_at_most(&c->sums, zero, rest);
+    tile_symbol_bound(&c->sums, symbol, zero, limited ? most : NULL);
+    TileValue *ok = tile_emit_binary(c, TILE_OP_GE, value, tile_emit_sum(c, zero));
+    const char *text = tile_arena_format(c->arena, "%s >= 0", name->name);
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    tile_scope_push(c, bound);
+    return true;
+}
+
+/* What one name solves may leave another expression with one name. */
+static void solve_dimensions(TileChecker *c, const Kernel *kernel) {
+    bool found = true;
+    while (found) {
+        found = false;
+        for (size_t i = 0; i < kernel->params.count; i++) {
+            const Param *param = &kernel->params.items[i];
+            for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++) {
+                const TileExpr *expr = param->param->type->extents.items[d];
+                bool more = false;
+                const TileExpr *name = free_name(c, expr, NULL, &more);
+                if (!name || more || tile_is_static(kernel->item, name->name)) continue;
+                found = solve_dimension(c, param->tensor, d, expr, name) || found;
+            }
+        }
+    }
+}
+
 static void check_dimensions(TileChecker *c, const Kernel *kernel) {
     uint32_t *bound = TILE_NEW_ARRAY(c->arena, uint32_t, kernel->params.count);
     for (size_t i = 0; i < kernel->params.count; i++) {
@@ -210,6 +299,7 @@ static void check_dimensions(TileChecker *c, const Kernel *kernel) {
             if (is_new_name(c, expr) && bind_dimension(c, kernel, param->tensor, d, expr)) bound[i] |= 1u << d;
         }
     }
+    solve_dimensions(c, kernel);
     bind_lost_dimensions(c, kernel->item);
     for (size_t i = 0; i < kernel->params.count; i++) {
         const Param *param = &kernel->params.items[i];

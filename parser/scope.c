@@ -185,7 +185,9 @@ static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) 
         for (size_t k = 0; type && k < type->extents.count; k++) {
             if (!mentions(type->extents.items[k], name)) continue;
             tile_diagnostic_note(c->diagnostics, d, type->extents.items[k]->span,
-                                 "a dimension gets its name where that stands alone, as in `[%s]`", name);
+                                 "a dimension gets its name where that stands alone, as in `[%s]`, or is the only "
+                                 "one that is not known yet, as in `[2 * %s + 1]`",
+                                 name, name);
             tile_scope_push(c, (TileBound){.name = name, .meaning = tile_error_meaning(), .fixed = true});
             return;
         }

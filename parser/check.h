@@ -613,8 +613,9 @@ TileScalar tile_accumulator(TileName kind, TileScalar scalar);
 TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_fold(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+/* `exprs`: what the operands are in the text. */
 TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
-                           TileSpan span);
+                           const TileExpr *const *exprs, TileSpan span);
 /* check_index.c */
 TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
 /* check_print.c */

@@ -224,11 +224,16 @@ static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBu
     if (v[1].rank == 0)
         return tile_fail(c, BAD_RANK, condition->span, "keep", "at least 1", tile_meaning_words(c, &v[1]));
     tile_emit_at(c, call->span);
+    TileMeaning condition_of = v[1];
     if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
-    static const int8_t axes[] = {0, 1, 2, 3, 4};
+    /* What is left out does not depend on the axes along which the condition is stretched. */
+    int8_t axes[] = {0, 1, 2, 3, 4};
+    for (int i = 0; i < condition_of.rank; i++)
+        if (condition_of.extent[i] != v[1].extent[i]) axes[i] = -1;
+    const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
+    v[1] = condition_of;
     TileValue *no = tile_build_bool(tile_emitter(c), false), *mask = tile_emit_filled(c, &v[1], v[1].valid, no);
     TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, "what `keep` leaves out");
-    const TileValidity *valid = tile_valid_union(c, v[0].valid, v[1].valid);
     return tile_value_meaning(c, tile_emit_value(c, &v[0]), v[0].extent,
                               tile_valid_add(c, valid, atom, axes, call->span));
 }

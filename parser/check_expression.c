@@ -225,11 +225,11 @@ static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning
 TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, TileMeaning b, const TileExpr *expr) {
     if (tile_is_error(&a) || tile_is_error(&b)) return tile_error_meaning();
     if (a.kind == TILE_MEANING_RANGE || b.kind == TILE_MEANING_RANGE) return tile_shift_range(c, op, &a, &b, expr);
-    if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, expr->span);
+    const TileExpr *const exprs[] = {expr->a, expr->b};
+    if (op == TILE_TOKEN_AT) return tile_apply_dot(c, a, b, NULL, TILE_PRECISION_IEEE, exprs, expr->span);
     if (folds(op, &a, &b))
         return fold_literals(c, op, &a, &b, tile_literal_is_integer(&a) && tile_literal_is_integer(&b), expr);
     TileMeaning operands[] = {a, b};
-    const TileExpr *const exprs[] = {expr->a, expr->b};
     if (op == TILE_TOKEN_PLUS || op == TILE_TOKEN_MINUS)
         for (int i = 0; i < 2; i++) mark_product(c, exprs[i], &operands[i]);
     for (int i = 0; i < 2; i++)

@@ -247,13 +247,28 @@ static TileScalar dot_accumulator(TileScalar scalar) {
     return tile_scalar_is_float(scalar) ? TILE_F32 : TILE_I32;
 }
 
+static bool fail_mask(TileChecker *c, const TileValidEntry *entry, unsigned free, unsigned axis, const TileExpr *expr,
+                      const char *side) {
+    tile_about_atom(c, entry->atom);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_DOT_MASK, expr->span, side, free, axis);
+    tile_diagnostic_note(c->diagnostics, d, entry->atom->span,
+                         "the mask begins here; what it leaves out would be 0 in the sum, and 0 times NaN is NaN");
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else 0)", tile_span_text(c, expr->span));
+    tile_report(c, d);
+    return false;
+}
+
 /* What makes steps of the contraction invalid, as seen from an operand whose contracted axis is `axis`. A mask that
  * spans more than that axis cannot be kept away from the other operand's NaNs. */
-static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid) {
+static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid,
+                       const TileExpr *expr, const char *side) {
     *valid = tile_valid_select(c, m->valid, 1u << axis, false);
     for (unsigned i = 0; *valid && i < (*valid)->count; i++) {
         const TileValidEntry *entry = &(*valid)->entries[i];
-        if (entry->atom->kind == TILE_ATOM_MASK && entry->atom->mask->type->rank > 1) return false;
+        unsigned rank = entry->atom->kind == TILE_ATOM_MASK ? entry->atom->mask->type->rank : 0;
+        for (unsigned k = 0; k < rank; k++)
+            if (entry->axes[k] >= 0 && entry->axes[k] != axis)
+                return fail_mask(c, entry, (unsigned)entry->axes[k], (unsigned)axis, expr, side);
     }
     return true;
 }
@@ -279,10 +294,10 @@ static bool multiplies(TileScalar a, TileScalar b) {
 
 /* Both operands become zero where a step is invalid in either: 0 * NaN is NaN. */
 static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, TileValue **x, TileValue **y,
-                             TileSpan span) {
+                             const TileExpr *const *exprs) {
     int ka = a->rank - 1, kb = a->rank - 2;
     const TileValidity *va, *vb;
-    if (!contracted(c, a, ka, &va) || !contracted(c, b, kb, &vb)) return tile_fail(c, DOT_MASK, span), false;
+    if (!contracted(c, a, ka, &va, exprs[0], "left") || !contracted(c, b, kb, &vb, exprs[1], "right")) return false;
     const TileValidity *left = tile_valid_union(c, va, moved_axis(c, vb, kb, ka));
     const TileValidity *right = tile_valid_union(c, vb, moved_axis(c, va, ka, kb));
     /* -0 times 0 added to any number leaves it as it is; 0 times 0 would make 0 of -0. */
@@ -301,7 +316,7 @@ static const TileValidity *dot_validity(TileChecker *c, const TileMeaning *a, co
 }
 
 TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
-                           TileSpan span) {
+                           const TileExpr *const *exprs, TileSpan span) {
     if (a.kind != TILE_MEANING_VALUE || b.kind != TILE_MEANING_VALUE || dot_shapes(&a, &b)) {
         const char *wanted =
             a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
@@ -325,7 +340,7 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
     }
     TileValue *x, *y;
     tile_emit_at(c, span);
-    if (!fill_contraction(c, &a, &b, &x, &y, span)) return tile_error_meaning();
+    if (!fill_contraction(c, &a, &b, &x, &y, exprs)) return tile_error_meaning();
     sum = tile_stretch(c, sum, shape.rank, shape.extent);
     TileValue *operands[] = {x, y, tile_emit_value(c, &sum)};
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_PRECISION, .integer = precision};
@@ -352,5 +367,6 @@ TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuilt
         if (tile_is_error(&v[i])) return v[i];
     }
     if (precision != TILE_PRECISION_IEEE && v[0].scalar != TILE_F32) return tile_fail(c, DOT_PRECISION, call->a->span);
-    return tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, call->span);
+    const TileExpr *exprs[] = {call->arguments.items[0].value, call->arguments.items[1].value};
+    return tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, exprs, call->span);
 }

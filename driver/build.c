@@ -222,6 +222,7 @@ static tile_status execution_status(TileExecution execution) {
     case TILE_EXECUTION_ASSERT:
     case TILE_EXECUTION_REQUIRE:
     case TILE_EXECUTION_CHECK_DIM: return TILE_INVALID_ARGUMENT;
+    case TILE_EXECUTION_UNDEFINED:
     case TILE_EXECUTION_RACE: return TILE_INVALID_SOURCE; /* threads of one block would be our mistake */
     case TILE_EXECUTION_FAULT:
     case TILE_EXECUTION_PAUSED: break;

@@ -55,6 +55,45 @@ bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution st
     return false;
 }
 
+static void print_element(const TileType *type, const int64_t *extent, int64_t element, TileText *text) {
+    int64_t index[TILE_MAX_TENSOR_RANK];
+    for (unsigned d = type->rank; d-- > 0; element /= extent[d]) index[d] = element % extent[d];
+    tile_text_add(text, "[");
+    for (unsigned d = 0; d < type->rank; d++) tile_text_format(text, "%s%lld", d ? ", " : "", (long long)index[d]);
+    tile_text_add(text, "]");
+}
+
+/* "k.tile:16:17: stores what comes of `t[0, 5]`, loaded at k.tile:13:28: nothing has stored .. before". */
+static bool stop_undefined(TileExecutor *e, const TileOp *op, uint8_t poison, const char *what) {
+    unsigned slot = 0;
+    while (!(poison >> (slot + 1) & 1u)) slot++;
+    const TileValue *temp = e->undefined->loads[slot].temp->results;
+    TileText text = {.arena = e->arena};
+    print_place(e, op, &text);
+    tile_text_format(&text, "%s what comes of `%s", what, temp->name ? temp->name : "a temporary");
+    print_element(temp->type, e->undefined->loads[slot].extent, e->undefined->loads[slot].element, &text);
+    tile_text_add(&text, "`");
+    if (e->undefined->loads[slot].load->location.line) {
+        TileText place = {.arena = e->arena};
+        print_place(e, e->undefined->loads[slot].load, &place);
+        tile_text_format(&text, ", loaded at %.*s", (int)place.length - 2, tile_text_get(&place));
+    }
+    tile_text_add(&text, ": nothing has stored this element of the temporary before");
+    e->state = TILE_EXECUTION_UNDEFINED;
+    e->message = text;
+    return false;
+}
+
+bool tile_exec_poison(TileExecutor *e, const ExecInstruction *in, uint8_t poison, const char *what, const char *format,
+                      ...) {
+    if (!(poison & EXEC_POISON) && poison) return stop_undefined(e, in->op, poison, what);
+    va_list arguments;
+    va_start(arguments, format);
+    const char *reason = tile_arena_format_list(e->arena, format, arguments);
+    va_end(arguments);
+    return tile_exec_fault(e, in, "%s", reason);
+}
+
 /* Allocates nothing: see tile_executor_message. */
 bool tile_exec_out_of_memory(TileExecutor *e) {
     e->state = TILE_EXECUTION_OUT_OF_MEMORY;
@@ -149,7 +188,8 @@ void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation) {
 bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value) {
     ExecValue x = tile_exec_operand(e, in, operand);
     *value = (int64_t)x.lanes[0];
-    return *x.any && x.poison[0] ? tile_exec_fault(e, in, "%s is poison", what) : true;
+    uint8_t poison = tile_exec_poisoned(x, 0);
+    return !poison || tile_exec_poison(e, in, poison, "depends on", "%s is poison", what);
 }
 
 /* ---- life ---- */
@@ -159,6 +199,7 @@ static TileExecutor *create(TileArena *arena, TileFunc *func, const TileExecutor
     e->arena = arena;
     e->func = func;
     if (options) e->options = *options;
+    e->undefined = TILE_NEW(arena, ExecUndefined);
     if (!e->options.vector_scale) e->options.vector_scale = 1;
     e->random = e->options.seed;
     e->message.arena = arena;

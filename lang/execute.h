@@ -20,6 +20,7 @@ typedef enum TileExecution {
     TILE_EXECUTION_CHECK_DIM, /* an argument has the wrong extent: likewise */
     TILE_EXECUTION_OUT_OF_MEMORY,
     TILE_EXECUTION_RACE, /* programs of one grid, which nothing orders, meet at an element */
+    TILE_EXECUTION_UNDEFINED, /* what comes of an element of a temporary that nothing has stored is used */
 } TileExecution;
 
 typedef struct TileExecutorOptions {

@@ -48,16 +48,17 @@ bool tile_exec_here(TileExecutor *e, const ExecInstruction *in) {
     ExecValue x = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
     result.lanes[0] = x.lanes[0];
     *result.any = 0;
-    if (tile_exec_poisoned(x, 0)) tile_exec_set_poison(e, result, 0);
+    if (tile_exec_poisoned(x, 0)) tile_exec_set_poison(e, result, 0, x.poison[0]);
     return true;
 }
 
 bool tile_exec_defined_where(TileExecutor *e, const ExecInstruction *in) {
     ExecValue x = tile_exec_operand(e, in, 0), condition = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
+    uint8_t poison = tile_exec_poisoned(x, 0) | tile_exec_poisoned(condition, 0);
+    if (!condition.lanes[0]) poison |= EXEC_POISON;
     result.lanes[0] = x.lanes[0];
     *result.any = 0;
-    if (tile_exec_poisoned(x, 0) || tile_exec_poisoned(condition, 0) || !condition.lanes[0])
-        tile_exec_set_poison(e, result, 0);
+    if (poison) tile_exec_set_poison(e, result, 0, poison);
     return true;
 }
 
@@ -279,6 +280,7 @@ static bool create_thread(Block *block, uint32_t number) {
     *e = (TileExecutor){.arena = host->arena,
                         .func = block->phase->program->func,
                         .options = host->options,
+                        .undefined = host->undefined,
                         .programs = host->programs,
                         .thread = number,
                         .records = host->records,

@@ -220,13 +220,13 @@ static void combine_arg(TileExecutor *e, const ExecInstruction *in, uint32_t i, 
     ExecValue best = accumulator(e, in, i, lane);
     int64_t index = with ? (int64_t)x[i + 1].lanes[0] : 0;
     int64_t best_index = with ? (int64_t)accumulator(e, in, i + 1, lane).lanes[0] : 0;
-    bool poison = best.poison[0] || tile_exec_poisoned(x[i], 0);
+    uint8_t poison = best.poison[0] | tile_exec_poisoned(x[i], 0);
     bool better = tile_exec_is_better(kinds->integers[i] == TILE_COMBINE_ARG_MAX, carried_scalar(in, i), x[i].lanes[0],
                                       index, best.lanes[0], best_index);
     for (uint32_t j = i; j < kinds->count && (j == i || kinds->integers[j] == TILE_COMBINE_WITH); j++) {
         ExecValue acc = accumulator(e, in, j, lane);
         if (better) acc.lanes[0] = x[j].lanes[0];
-        acc.poison[0] = poison || (better ? tile_exec_poisoned(x[j], 0) : acc.poison[0]);
+        acc.poison[0] = poison | (better ? tile_exec_poisoned(x[j], 0) : acc.poison[0]);
     }
 }
 
@@ -268,7 +268,7 @@ static bool finish_reduction(TileExecutor *e, const ExecInstruction *in) {
     for (uint32_t i = 0; i < count; i++) {
         ExecValue acc = accumulator(e, in, i, 0), result = tile_exec_value(e, in->result + i);
         tile_exec_set_scalar(result, acc.lanes[0]);
-        if (acc.poison[0]) tile_exec_set_poison(e, result, 0);
+        if (acc.poison[0]) tile_exec_set_poison(e, result, 0, acc.poison[0]);
     }
     return true;
 }
@@ -283,7 +283,7 @@ static void set_point(TileExecutor *e, ExecFrame *frame, const ExecInstruction *
     tile_exec_set_scalar(tile_exec_value(e, first), (uint64_t)point(frame));
     if (is_reduce(in))
         for (uint32_t i = 1; i < frame->code->argument_count; i++)
-            tile_exec_set_poison(e, tile_exec_value(e, first + i), 0);
+            tile_exec_set_poison(e, tile_exec_value(e, first + i), 0, EXEC_POISON);
 }
 
 bool tile_exec_loop(TileExecutor *e, const ExecInstruction *in) {

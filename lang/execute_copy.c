@@ -61,7 +61,8 @@ static void land(TileExecutor *e, Copy *copy) {
     if (to->poison) memset(to->poison + copy->to_offset, 0, copy->bytes);
     if (!copy->count) return;
     memcpy(to->base + copy->to_offset, from->base + copy->from_offset, copy->count);
-    if (to->poison && from->poison) memcpy(to->poison + copy->to_offset, from->poison + copy->from_offset, copy->count);
+    for (uint32_t i = 0; to->poison && i < copy->count; i++)
+        to->poison[copy->to_offset + i] = tile_exec_read_poison(e, copy->in, from, copy->from_offset + i, 1);
 }
 
 void tile_exec_land_some(TileExecutor *host, TileExecutor *e) {
@@ -80,7 +81,8 @@ static bool begin_copy(TileExecutor *e, const ExecInstruction *in) {
     int64_t bytes = tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0), count;
     if (!copies || !tile_exec_integer(e, in, 2, "the number of bytes", &count)) return false;
     if (count < 0 || count > bytes) return tile_exec_fault(e, in, "copies %lld bytes", (long long)count);
-    if (tile_exec_poisoned(to, 0) || (count && tile_exec_poisoned(from, 0))) return tile_exec_fault(e, in, "an address is poison");
+    uint8_t poison = tile_exec_poisoned(to, 0) | (count ? tile_exec_poisoned(from, 0) : 0);
+    if (poison) return tile_exec_poison(e, in, poison, "has as an index", "an address is poison");
     Copy copy = {.in = in,
                  .to = to.lanes[0],
                  .from = from.lanes[0],
@@ -104,7 +106,8 @@ static bool begin_copy(TileExecutor *e, const ExecInstruction *in) {
 bool tile_exec_copy_async(TileExecutor *e, const ExecInstruction *in) {
     if (in->mask < 0) return begin_copy(e, in);
     ExecValue mask = tile_exec_operand(e, in, (unsigned)in->mask);
-    if (tile_exec_poisoned(mask, 0)) return tile_exec_fault(e, in, "the mask is poison");
+    if (tile_exec_poisoned(mask, 0))
+        return tile_exec_poison(e, in, mask.poison[0], "depends on", "the mask is poison");
     return !mask.lanes[0] || begin_copy(e, in);
 }
 

@@ -21,7 +21,7 @@ enum {
 
 typedef struct Cell {
     uint64_t bits[TILE_MAX_FOLD];
-    bool poison[TILE_MAX_FOLD];
+    uint8_t poison[TILE_MAX_FOLD];
     bool full;
 } Cell;
 
@@ -35,11 +35,11 @@ typedef struct Folding {
 
 /* ---- the combiner ---- */
 
-static void put_lane(Folding *f, uint32_t argument, uint32_t lane, uint64_t bits, bool poison) {
+static void put_lane(Folding *f, uint32_t argument, uint32_t lane, uint64_t bits, uint8_t poison) {
     ExecValue value = tile_exec_value(f->e, f->combiner->first_argument + argument);
     value.lanes[lane] = bits;
     if (poison)
-        tile_exec_set_poison(f->e, value, lane);
+        tile_exec_set_poison(f->e, value, lane, poison);
     else if (*value.any)
         value.poison[lane] = 0;
 }
@@ -92,11 +92,11 @@ static bool merge(Folding *f, uint32_t left, uint32_t right, uint32_t to) {
 
 static void take_element(Folding *f, const Line *line, size_t lane, uint32_t to) {
     Cell *cell = &f->cells[to];
-    bool unknown = line->has_mask && tile_exec_poisoned(line->mask, (uint32_t)lane);
+    uint8_t unknown = line->has_mask ? tile_exec_poisoned(line->mask, (uint32_t)lane) : 0;
     cell->full = !line->has_mask || unknown || line->mask.lanes[lane];
     for (unsigned k = 0; k < line->count; k++) {
         cell->bits[k] = line->x[k].lanes[lane];
-        cell->poison[k] = unknown || tile_exec_poisoned(line->x[k], (uint32_t)lane);
+        cell->poison[k] = unknown | tile_exec_poisoned(line->x[k], (uint32_t)lane);
     }
 }
 
@@ -114,8 +114,9 @@ static void give_result(Folding *f, const Line *line, size_t lane, uint32_t from
     const Cell *cell = &f->cells[from];
     for (unsigned k = 0; k < line->count; k++) {
         line->result[k].lanes[lane] = cell->bits[k];
-        if (!counts || !cell->full || cell->poison[k])
-            tile_exec_set_poison(f->e, line->result[k], (uint32_t)lane);
+        uint8_t poison = !counts || !cell->full ? EXEC_POISON : cell->poison[k];
+        if (poison)
+            tile_exec_set_poison(f->e, line->result[k], (uint32_t)lane, poison);
         else if (*line->result[k].any)
             line->result[k].poison[lane] = 0;
     }
@@ -284,7 +285,7 @@ static void set_results(TileExecutor *e, const ExecFrame *frame, unsigned count)
         ExecValue kept = kept_part(e, frame->owner, count + 1 + k);
         ExecValue value = tile_exec_value(e, frame->code->first_argument + 1 + k);
         tile_exec_set_scalar(value, kept.lanes[frame->index]);
-        if (kept.poison[frame->index]) tile_exec_set_poison(e, value, 0);
+        if (kept.poison[frame->index]) tile_exec_set_poison(e, value, 0, kept.poison[frame->index]);
     }
     set_index(e, frame);
 }
@@ -337,7 +338,7 @@ static void record_point(TileExecutor *e, const ExecFrame *frame, const ExecInst
     for (uint32_t k = 0; k < yield->operand_count; k++) {
         ExecValue value = tile_exec_operand(e, yield, k), kept = kept_part(e, frame->owner, k);
         kept.lanes[frame->index] = value.lanes[0];
-        kept.poison[frame->index] = !e->options.no_poison && tile_exec_poisoned(value, 0);
+        kept.poison[frame->index] = e->options.no_poison ? 0 : tile_exec_poisoned(value, 0);
     }
 }
 

@@ -296,7 +296,8 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
     if (bytes <= 0 || bytes % BULK_GRAIN || bytes > MOST_BYTES)
         return tile_exec_fault(e, in, "copies %lld bytes, not a multiple of %d up to %d", (long long)bytes, BULK_GRAIN,
                                MOST_BYTES);
-    if (tile_exec_poisoned(to, 0) || tile_exec_poisoned(from, 0)) return tile_exec_fault(e, in, "an address is poison");
+    uint8_t poison = tile_exec_poisoned(to, 0) | tile_exec_poisoned(from, 0);
+    if (poison) return tile_exec_poison(e, in, poison, "has as an index", "an address is poison");
     Bulk copy = {.in = in,
                  .thread = e,
                  .to = to.lanes[0],
@@ -324,7 +325,8 @@ static bool land(ExecMbarriers *all, Bulk *copy) {
     const ExecObject *from = &e->objects[copy->from];
     memcpy(to->base + copy->to_offset, from->base + copy->from_offset, copy->bytes);
     if (to->poison) memset(to->poison + copy->to_offset, 0, copy->bytes);
-    if (to->poison && from->poison) memcpy(to->poison + copy->to_offset, from->poison + copy->from_offset, copy->bytes);
+    for (uint32_t i = 0; to->poison && i < copy->bytes; i++)
+        to->poison[copy->to_offset + i] = tile_exec_read_poison(e, copy->in, from, copy->from_offset + i, 1);
     all->flying--;
     copy->phase = mbarrier->phase + 1;
     return check_intact(e, copy->in, mbarrier) && add_bytes(e, copy->in, mbarrier, -(int64_t)copy->bytes) &&

@@ -87,6 +87,33 @@ ExecObject *tile_exec_reach(TileExecutor *e, const ExecInstruction *in, uint64_t
     return object;
 }
 
+/* The bit of the op's loads from the temporary. */
+static uint8_t undefined_bit(TileExecutor *e, const ExecInstruction *in, const ExecObject *object, int64_t offset) {
+    ExecUndefined *undefined = e->undefined;
+    unsigned slot = 0;
+    while (slot < undefined->count && undefined->loads[slot].load != in->op) slot++;
+    if (slot == EXEC_MOST_UNDEFINED) slot--;
+    if (slot == undefined->count) {
+        undefined->loads[slot].load = in->op;
+        undefined->loads[slot].temp = object->temp;
+        undefined->loads[slot].extent = object->extent;
+        undefined->loads[slot].element = offset / tile_scalar_bytes(object->temp->results[0].type->scalar);
+        undefined->count++;
+    }
+    return (uint8_t)(EXEC_FIRST_UNDEFINED << slot);
+}
+
+uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const ExecObject *object, int64_t offset,
+                              int64_t size) {
+    uint8_t poison = 0;
+    for (int64_t i = 0; object->poison && i < size; i++) {
+        if (!object->poison[offset + i]) continue;
+        if (object->temp) return undefined_bit(e, in, object, offset + i);
+        poison |= object->poison[offset + i];
+    }
+    return poison;
+}
+
 static uint64_t read_bits(const unsigned char *address, TileScalar scalar) {
     uint64_t bits = 0;
     switch (tile_scalar_bytes(scalar)) {
@@ -108,21 +135,22 @@ static void write_bits(unsigned char *address, TileScalar scalar, uint64_t bits)
 }
 
 bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset,
-                            TileScalar scalar, uint64_t *bits, bool *poison) {
+                            TileScalar scalar, uint64_t *bits, uint8_t *poison) {
     int64_t size = tile_scalar_bytes(scalar);
     const ExecObject *object = tile_exec_reach(e, in, number, offset, size, false);
     if (!object || (object->shadow && !tile_exec_share(e, in, number, offset, size, false))) return false;
     *bits = read_bits(object->base + offset, scalar);
-    *poison = object->poison && memchr(object->poison + offset, 1, (size_t)size);
+    *poison = tile_exec_read_poison(e, in, object, offset, size);
     return true;
 }
 
 bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset,
-                             TileScalar scalar, uint64_t bits, bool poison) {
+                             TileScalar scalar, uint64_t bits, uint8_t poison) {
     int64_t size = tile_scalar_bytes(scalar);
     ExecObject *object = tile_exec_reach(e, in, number, offset, size, true);
     if (!object) return false;
-    if (poison && !object->keeps_poison) return tile_exec_fault(e, in, "stores a lane that is poison");
+    if (poison && !object->keeps_poison)
+        return tile_exec_poison(e, in, poison, "stores", "stores a lane that is poison");
     if (object->shadow && !tile_exec_share(e, in, number, offset, size, true)) return false;
     write_bits(object->base + offset, scalar, bits);
     if (object->poison) memset(object->poison + offset, poison, (size_t)size);
@@ -135,7 +163,7 @@ bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64
     int64_t update = tile_op_integer(in->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
     ExecValue result = tile_exec_result(e, in);
     uint64_t old, operands[2] = {0};
-    bool poison;
+    uint8_t poison;
     if (!tile_exec_load_element(e, in, object, offset, scalar, &old, &poison)) return false;
     unsigned count = update == TILE_UPDATE_READ ? 0 : update == TILE_UPDATE_CAS ? 2 : 1;
     for (unsigned i = 0; i < count; i++) {
@@ -143,10 +171,10 @@ bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64
         operands[i] = operand.lanes[lane];
         poison |= tile_exec_poisoned(operand, lane);
     }
-    if (poison && count) return tile_exec_fault(e, in, "updates with a lane that is poison");
+    if (poison && count) return tile_exec_poison(e, in, poison, "stores", "updates with a lane that is poison");
     result.lanes[lane] = old;
     if (poison)
-        tile_exec_set_poison(e, result, lane);
+        tile_exec_set_poison(e, result, lane, poison);
     else if (*result.any)
         result.poison[lane] = 0;
     uint64_t next = tile_eval_update(update, scalar, old, operands[0], operands[1]);
@@ -161,7 +189,8 @@ bool tile_exec_ptr_add(TileExecutor *e, const ExecInstruction *in) {
     result.lanes[0] = pointer.lanes[0];
     result.lanes[1] = pointer.lanes[1] + bytes.lanes[0];
     *result.any = 0;
-    if (tile_exec_poisoned(pointer, 0) || tile_exec_poisoned(bytes, 0)) tile_exec_set_poison(e, result, 0);
+    uint8_t poison = tile_exec_poisoned(pointer, 0) | tile_exec_poisoned(bytes, 0);
+    if (poison) tile_exec_set_poison(e, result, 0, poison);
     return true;
 }
 
@@ -171,7 +200,7 @@ bool tile_exec_is_aligned(TileExecutor *e, const ExecInstruction *in) {
     uintptr_t base = known ? (uintptr_t)e->objects[pointer.lanes[0]].base : 0;
     result.lanes[0] = (base + (uintptr_t)pointer.lanes[1]) % (uintptr_t)in->align == 0;
     *result.any = 0;
-    if (!known) tile_exec_set_poison(e, result, 0);
+    if (!known) tile_exec_set_poison(e, result, 0, *pointer.any ? tile_exec_poisoned(pointer, 0) : EXEC_POISON);
     return true;
 }
 
@@ -219,12 +248,13 @@ static Lanes lanes_of(TileExecutor *e, const ExecInstruction *in, unsigned point
 static inline bool locate(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, uint32_t lane, bool *active,
                           int64_t *offset) {
     *active = !lanes->has_mask || lanes->mask.lanes[lane];
-    if (lanes->has_mask && tile_exec_poisoned(lanes->mask, lane))
-        return tile_exec_fault(e, in, "the mask is poison in lane %u", lane);
+    uint8_t poison = lanes->has_mask ? tile_exec_poisoned(lanes->mask, lane) : 0;
+    if (poison) return tile_exec_poison(e, in, poison, "depends on", "the mask is poison in lane %u", lane);
     if (!*active) return true;
-    if (tile_exec_poisoned(lanes->pointer, 0)) return tile_exec_fault(e, in, "the address is poison");
-    if (lanes->has_offsets && tile_exec_poisoned(lanes->offsets, lane))
-        return tile_exec_fault(e, in, "the address of lane %u is poison", lane);
+    poison = tile_exec_poisoned(lanes->pointer, 0);
+    if (poison) return tile_exec_poison(e, in, poison, "has as an index", "the address is poison");
+    poison = lanes->has_offsets ? tile_exec_poisoned(lanes->offsets, lane) : 0;
+    if (poison) return tile_exec_poison(e, in, poison, "has as an index", "the address of lane %u is poison", lane);
     *offset = (int64_t)(lanes->pointer.lanes[1] +
                         (lanes->has_offsets ? lanes->offsets.lanes[lane] : (uint64_t)(lane * lanes->bytes)));
     return true;
@@ -255,7 +285,7 @@ static ExecObject *reach_all(TileExecutor *e, const ExecInstruction *in, const L
 static bool load_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, ExecValue result) {
     int64_t offset = (int64_t)lanes->pointer.lanes[1], size = result.count * lanes->bytes;
     const ExecObject *object = reach_all(e, in, lanes, result.count, false);
-    if (!object || (object->poison && memchr(object->poison + offset, 1, (size_t)size))) return false;
+    if (!object || tile_exec_read_poison(e, in, object, offset, size)) return false;
     if (object->shadow && !tile_exec_share(e, in, lanes->pointer.lanes[0], offset, size, false)) return false;
     for (uint32_t i = 0; i < result.count; i++)
         result.lanes[i] = read_bits(object->base + offset + i * lanes->bytes, lanes->scalar);
@@ -279,7 +309,8 @@ bool tile_exec_load(TileExecutor *e, const ExecInstruction *in) {
     *result.any = 0;
     if (load_all(e, in, &lanes, result)) return true;
     for (uint32_t i = 0; i < result.count; i++) {
-        bool active, poison = false;
+        bool active;
+        uint8_t poison = 0;
         int64_t offset = 0;
         if (!locate(e, in, &lanes, i, &active, &offset)) return false;
         if (active) {
@@ -292,10 +323,10 @@ bool tile_exec_load(TileExecutor *e, const ExecInstruction *in) {
             poison = tile_exec_poisoned(lanes.fill, from);
         } else {
             result.lanes[i] = tile_scalar_mask(lanes.scalar);
-            poison = true;
+            poison = EXEC_POISON;
         }
         if (poison)
-            tile_exec_set_poison(e, result, i);
+            tile_exec_set_poison(e, result, i, poison);
         else if (*result.any)
             result.poison[i] = 0;
     }
@@ -327,7 +358,7 @@ bool tile_exec_atomic(TileExecutor *e, const ExecInstruction *in) {
     if (!locate(e, in, &lanes, 0, &active, &offset)) return false;
     if (active) return tile_exec_update_element(e, in, lanes.pointer.lanes[0], offset, lanes.scalar, 0, 1);
     result.lanes[0] = tile_scalar_mask(lanes.scalar);
-    tile_exec_set_poison(e, result, 0);
+    tile_exec_set_poison(e, result, 0, EXEC_POISON);
     return true;
 }
 

@@ -35,14 +35,17 @@ static uint64_t reduce_stripes(const ExecInstruction *in, uint64_t identity, con
     return stripes[0];
 }
 
+static void add_poison(TileExecutor *e, ExecValue result, size_t lane, uint8_t poison) {
+    tile_exec_set_poison(e, result, (uint32_t)lane, poison | tile_exec_poisoned(result, (uint32_t)lane));
+}
+
 /* A result is poison where any lane of its line is. */
 static void join_lines(TileExecutor *e, ExecValue x, ExecValue result, const Lines *lines) {
     *result.any = 0;
     if (!*x.any) return;
     for (size_t i = 0; i < x.count; i++)
         if (x.poison[i])
-            tile_exec_set_poison(e, result,
-                                 (uint32_t)(i / (lines->extent * lines->inner) * lines->inner + i % lines->inner));
+            add_poison(e, result, i / (lines->extent * lines->inner) * lines->inner + i % lines->inner, x.poison[i]);
 }
 
 bool tile_exec_reduce(TileExecutor *e, const ExecInstruction *in) {
@@ -90,8 +93,7 @@ bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in) {
     join_lines(e, x, result, &lines);
     for (size_t i = 0; *index.any && i < index.count; i++)
         if (index.poison[i])
-            tile_exec_set_poison(e, result,
-                                 (uint32_t)(i / (lines.extent * lines.inner) * lines.inner + i % lines.inner));
+            add_poison(e, result, i / (lines.extent * lines.inner) * lines.inner + i % lines.inner, index.poison[i]);
     return true;
 }
 
@@ -186,11 +188,11 @@ static void join_dot(TileExecutor *e, const Product *p, size_t batch, ExecValue 
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->n; j++) {
             size_t at = (batch * p->m + i) * p->n + j;
-            bool poison = tile_exec_poisoned(acc, (uint32_t)at);
-            for (size_t l = 0; l < p->k && !poison; l++)
-                poison = tile_exec_poisoned(a, (uint32_t)((batch * p->m + i) * p->k + l)) ||
-                         tile_exec_poisoned(b, (uint32_t)((batch * p->k + l) * p->n + j));
-            if (poison) tile_exec_set_poison(e, result, (uint32_t)at);
+            uint8_t poison = tile_exec_poisoned(acc, (uint32_t)at);
+            for (size_t l = 0; l < p->k; l++)
+                poison |= tile_exec_poisoned(a, (uint32_t)((batch * p->m + i) * p->k + l)) |
+                          tile_exec_poisoned(b, (uint32_t)((batch * p->k + l) * p->n + j));
+            if (poison) tile_exec_set_poison(e, result, (uint32_t)at, poison);
         }
 }
 
@@ -240,17 +242,18 @@ typedef struct Copy {
 } Copy;
 
 static bool read_matrix(TileExecutor *e, const ExecInstruction *in, const Matrix *x, const char *name, Copy *copy) {
-    if (tile_exec_poisoned(x->pointer, 0)) return tile_exec_fault(e, in, "the address of %s is poison", name);
+    uint8_t address = tile_exec_poisoned(x->pointer, 0);
+    if (address) return tile_exec_poison(e, in, address, "has as an index", "the address of %s is poison", name);
     copy->any = false;
     for (size_t i = 0; i < x->rows; i++)
         for (size_t j = 0; j < x->columns; j++) {
             size_t at = i * x->columns + j;
-            bool poison;
+            uint8_t poison;
             if (!tile_exec_load_element(e, in, x->pointer.lanes[0], element_offset(x, i, j), x->scalar,
                                         &copy->lanes[at], &poison))
                 return false;
             copy->poison[at] = poison;
-            copy->any |= poison;
+            copy->any |= poison != 0;
         }
     return true;
 }

@@ -33,6 +33,24 @@ typedef struct ExecMbarriers ExecMbarriers;
 /* False: the executor stops, for the reason noted in it. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
 
+/* Why a lane or a byte is poison. What a program loads from a temporary before anything stored it is undefined by the
+ * program's mistake, and every such load has a bit of its own while there are enough; all else must not reach what the
+ * executor looks at. */
+typedef enum ExecPoison {
+    EXEC_POISON = 1,
+    EXEC_FIRST_UNDEFINED = 2,
+    EXEC_MOST_UNDEFINED = 7, /* loads; the last stands for all further ones */
+} ExecPoison;
+
+typedef struct ExecUndefined {
+    struct {
+        const TileOp *load, *temp;
+        const int64_t *extent;
+        int64_t element; /* the first that was undefined, in row-major order */
+    } loads[EXEC_MOST_UNDEFINED];
+    unsigned count;
+} ExecUndefined;
+
 typedef struct ExecRegister {
     size_t offset;
     uint32_t lanes;
@@ -78,7 +96,7 @@ struct ExecProgram {
 typedef struct ExecActivation {
     ExecProgram *program;
     uint64_t *lanes;
-    uint8_t *poison; /* one for each lane */
+    uint8_t *poison; /* one for each lane: bits of ExecPoison */
     uint8_t *any;    /* one for each register: some lane may be poison. Lanes' poison is valid only where it is set. */
     size_t first_object;
 } ExecActivation;
@@ -97,7 +115,9 @@ typedef struct ExecFrame {
 typedef struct ExecObject {
     unsigned char *base;
     int64_t size;
-    uint8_t *poison; /* a byte for each; NULL: all defined */
+    uint8_t *poison;     /* a byte for each: bits of ExecPoison; NULL: all defined */
+    const TileOp *temp;  /* that made it; what is undefined in it is the program's business */
+    int64_t *extent;     /* of a temp: for each dimension */
     bool writable;
     bool keeps_poison; /* scratch: poison may be stored */
     bool dead;
@@ -127,6 +147,7 @@ struct TileExecutor {
     void *scratch; /* of one op */
     size_t scratch_size;
     uint64_t steps, random, bytes;
+    ExecUndefined *undefined; /* of all threads */
     uint32_t *results; /* registers of the root's results */
     TileExecution state;
     bool started;
@@ -166,11 +187,13 @@ static inline ExecValue tile_exec_operand(TileExecutor *e, const ExecInstruction
 static inline ExecValue tile_exec_result(TileExecutor *e, const ExecInstruction *in) {
     return tile_exec_value(e, in->result);
 }
-static inline bool tile_exec_poisoned(ExecValue value, uint32_t lane) { return *value.any && value.poison[lane]; }
+static inline uint8_t tile_exec_poisoned(ExecValue value, uint32_t lane) {
+    return *value.any ? value.poison[lane] : 0;
+}
 
 /* Marks a lane; the value's other lanes must have been cleared or set since `any` was. */
 void tile_exec_clear_poison(ExecValue value);
-void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane);
+void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane, uint8_t poison);
 void tile_exec_set_scalar(ExecValue value, uint64_t bits);
 void tile_exec_copy(ExecValue from, ExecValue to);
 
@@ -184,6 +207,10 @@ void tile_exec_print_op(const TileExecutor *e, const TileOp *op, TileText *text)
 /* Counts memory that is about to be allocated; false, and the executor stops, beyond the limit. */
 bool tile_exec_count_bytes(TileExecutor *e, uint64_t bytes);
 #define tile_exec_fault(e, in, ...) tile_exec_stop((e), (in), TILE_EXECUTION_FAULT, __VA_ARGS__)
+/* Stops because of poison: where it only comes of undefined elements of temporaries, as the program's mistake, `what`
+ * saying what the op would do with them, else as a fault. */
+bool tile_exec_poison(TileExecutor *e, const ExecInstruction *in, uint8_t poison, const char *what, const char *format,
+                      ...) TILE_PRINTF(5, 6);
 /* Memory for one op; NULL, and the executor stops, where there is none. */
 void *tile_exec_scratch(TileExecutor *e, size_t size);
 uint64_t tile_exec_random(TileExecutor *e);
@@ -216,9 +243,12 @@ ExecObject *tile_exec_reach(TileExecutor *e, const ExecInstruction *in, uint64_t
                             bool write);
 /* One element at an offset in an object. */
 bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
-                            TileScalar scalar, uint64_t *bits, bool *poison);
+                            TileScalar scalar, uint64_t *bits, uint8_t *poison);
 bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
-                             TileScalar scalar, uint64_t bits, bool poison);
+                             TileScalar scalar, uint64_t bits, uint8_t poison);
+/* Why some of the bytes, which the op reads, are poison; 0: none is. */
+uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const ExecObject *object, int64_t offset,
+                              int64_t size);
 
 /* An atomic op on one element: lane `lane` of the operands `first` (the value) and behind it (the expected one). */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,

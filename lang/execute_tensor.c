@@ -130,8 +130,25 @@ static int64_t index_of(TileExecutor *e, const ExecInstruction *in, int64_t kind
     return (int64_t)(first[0] + along * tile_exec_operand(e, in, operand + 1).lanes[0]);
 }
 
+/* Why some index of the access is poison. */
+static uint8_t index_poison(TileExecutor *e, const ExecInstruction *in, const Access *a) {
+    const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = a->first_operand;
+    uint8_t poison = 0;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
+        for (unsigned i = 0; i < (range ? 2u : 1u); i++) {
+            ExecValue index = tile_exec_operand(e, in, operand + i);
+            for (uint32_t l = 0; l < index.count; l++) poison |= tile_exec_poisoned(index, l);
+        }
+        operand += range ? 4 : 1;
+    }
+    return poison;
+}
+
 static bool complain(TileExecutor *e, const ExecInstruction *in, const Access *a, uint8_t state, uint32_t lane) {
-    if (state == POISON) return tile_exec_fault(e, in, "an index of lane %u is poison", lane);
+    if (state == POISON)
+        return tile_exec_poison(e, in, index_poison(e, in, a), "has as an index", "an index of lane %u is poison", lane);
     const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
     uint32_t along[TILE_MAX_TILE_RANK + 1] = {0}, rest = lane;
     for (unsigned i = a->rank; i-- > 0; rest /= a->axes[i].extent) along[i] = rest % a->axes[i].extent;
@@ -154,7 +171,8 @@ static bool complain(TileExecutor *e, const ExecInstruction *in, const Access *a
 static bool visit(TileExecutor *e, const ExecInstruction *in, const Access *a, LaneVisitor visitor, uint32_t lane,
                   int64_t offset, uint8_t state) {
     if (state != INVALID && a->has_mask) {
-        if (tile_exec_poisoned(a->mask, lane)) return tile_exec_fault(e, in, "the mask is poison in lane %u", lane);
+        uint8_t poison = tile_exec_poisoned(a->mask, lane);
+        if (poison) return tile_exec_poison(e, in, poison, "depends on", "the mask is poison in lane %u", lane);
         if (!a->mask.lanes[lane]) state = INVALID;
     }
     if (state == POISON || state == OUTSIDE) return complain(e, in, a, state, lane);
@@ -185,7 +203,7 @@ static bool walk(TileExecutor *e, const ExecInstruction *in, const Access *a, La
 static bool load_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                       bool valid) {
     ExecValue result = tile_exec_result(e, in);
-    bool poison = !valid;
+    uint8_t poison = valid ? 0 : EXEC_POISON;
     if (valid) {
         if (!tile_exec_load_element(e, in, a->tensor->object, offset, a->type->scalar, &result.lanes[lane], &poison))
             return false;
@@ -198,7 +216,7 @@ static bool load_lane(TileExecutor *e, const ExecInstruction *in, const Access *
         result.lanes[lane] = tile_scalar_mask(a->type->scalar);
     }
     if (poison)
-        tile_exec_set_poison(e, result, lane);
+        tile_exec_set_poison(e, result, lane, poison);
     else if (*result.any)
         result.poison[lane] = 0;
     return true;
@@ -217,7 +235,7 @@ static bool update_lane(TileExecutor *e, const ExecInstruction *in, const Access
     ExecValue result = tile_exec_result(e, in);
     if (valid) return tile_exec_update_element(e, in, a->tensor->object, offset, a->type->scalar, lane, 1);
     result.lanes[lane] = tile_scalar_mask(a->type->scalar);
-    tile_exec_set_poison(e, result, lane);
+    tile_exec_set_poison(e, result, lane, EXEC_POISON);
     return true;
 }
 
@@ -226,7 +244,7 @@ static bool copy_lane(TileExecutor *e, const ExecInstruction *in, const Access *
                       bool valid) {
     ExecValue place = tile_exec_operand(e, in, 1);
     uint64_t bits = 0;
-    bool poison = false;
+    uint8_t poison = 0;
     TileScalar scalar = a->type->scalar;
     if (valid && !tile_exec_load_element(e, in, a->tensor->object, offset, scalar, &bits, &poison)) return false;
     int64_t to = (int64_t)place.lanes[1] + (int64_t)lane * tile_scalar_bytes(scalar);
@@ -244,11 +262,11 @@ bool tile_exec_shared_tile(TileExecutor *e, const ExecInstruction *in) {
     int64_t bytes = tile_scalar_bytes(in->to);
     *result.any = 0;
     for (uint32_t i = 0; i < result.count; i++) {
-        bool poison;
+        uint8_t poison;
         int64_t offset = (int64_t)place.lanes[1] + i * bytes;
         if (!tile_exec_load_element(e, in, place.lanes[0], offset, in->to, &result.lanes[i], &poison)) return false;
         if (poison)
-            tile_exec_set_poison(e, result, i);
+            tile_exec_set_poison(e, result, i, poison);
         else if (*result.any)
             result.poison[i] = 0;
     }
@@ -300,6 +318,8 @@ bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in) {
     uint32_t number;
     if (!tile_exec_allocate(e, (uint64_t)bytes, 64, false, &tensor.object)) return false;
     if (!tile_exec_add_tensor(e, &tensor, &number)) return false;
+    e->objects[tensor.object].temp = in->op;
+    e->objects[tensor.object].extent = tile_arena_copy(e->arena, tensor.extent, sizeof tensor.extent);
     tile_exec_set_scalar(tile_exec_result(e, in), number);
     return true;
 }
@@ -357,7 +377,8 @@ bool tile_exec_print(TileExecutor *e, const ExecInstruction *in) {
     for (unsigned i = 0; i < in->operand_count; i++) {
         ExecValue value = tile_exec_operand(e, in, i);
         for (uint32_t l = 0; l < value.count; l++)
-            if (tile_exec_poisoned(value, l)) return tile_exec_fault(e, in, "prints a lane that is poison");
+            if (tile_exec_poisoned(value, l))
+                return tile_exec_poison(e, in, value.poison[l], "prints", "prints a lane that is poison");
         items[i] = value.lanes;
     }
     print_items(e, in, items);
@@ -368,10 +389,10 @@ bool tile_exec_print(TileExecutor *e, const ExecInstruction *in) {
 static bool read_words(TileExecutor *e, const ExecInstruction *in, unsigned operand, uint64_t *words, size_t lanes) {
     ExecValue pointer = tile_exec_operand(e, in, operand);
     for (size_t l = 0; l < lanes; l++) {
-        bool poison;
+        uint8_t poison;
         int64_t offset = (int64_t)pointer.lanes[1] + 8 * (int64_t)l;
         if (!tile_exec_load_element(e, in, pointer.lanes[0], offset, TILE_U64, &words[l], &poison)) return false;
-        if (poison) return tile_exec_fault(e, in, "prints a lane that is poison");
+        if (poison) return tile_exec_poison(e, in, poison, "prints", "prints a lane that is poison");
     }
     return true;
 }

@@ -6,11 +6,11 @@
 
 void tile_exec_clear_poison(ExecValue value) { *value.any = 0; }
 
-void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane) {
+void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane, uint8_t poison) {
     if (e->options.no_poison) return;
     if (!*value.any) memset(value.poison, 0, value.count);
     *value.any = 1;
-    value.poison[lane] = 1;
+    value.poison[lane] = poison;
 }
 
 void tile_exec_set_scalar(ExecValue value, uint64_t bits) {
@@ -59,7 +59,7 @@ bool tile_exec_select(TileExecutor *e, const ExecInstruction *in) {
     for (uint32_t i = 0; i < result.count; i++) result.lanes[i] = c.lanes[i * step] ? x.lanes[i] : y.lanes[i];
     if (any)
         for (uint32_t i = 0; i < result.count; i++)
-            result.poison[i] = tile_exec_poisoned(c, i * step) || tile_exec_poisoned(c.lanes[i * step] ? x : y, i);
+            result.poison[i] = tile_exec_poisoned(c, i * step) | tile_exec_poisoned(c.lanes[i * step] ? x : y, i);
     *result.any = any;
     return true;
 }
@@ -95,7 +95,7 @@ bool tile_exec_insert(TileExecutor *e, const ExecInstruction *in) {
     if (*result.any)
         result.poison[lane] = tile_exec_poisoned(scalar, 0);
     else if (tile_exec_poisoned(scalar, 0))
-        tile_exec_set_poison(e, result, (uint32_t)lane);
+        tile_exec_set_poison(e, result, (uint32_t)lane, tile_exec_poisoned(scalar, 0));
     return true;
 }
 
@@ -140,7 +140,8 @@ bool tile_exec_mask_lt(TileExecutor *e, const ExecInstruction *in) {
     if (e->options.masked) ++*e->options.masked;
     for (uint32_t i = 0; i < result.count; i++) {
         result.lanes[i] = (__int128)(int64_t)base.lanes[0] + i < (__int128)(int64_t)limit.lanes[0];
-        if (tile_exec_poisoned(base, 0) || tile_exec_poisoned(limit, 0)) tile_exec_set_poison(e, result, i);
+        uint8_t poison = tile_exec_poisoned(base, 0) | tile_exec_poisoned(limit, 0);
+        if (poison) tile_exec_set_poison(e, result, i, poison);
     }
     return true;
 }

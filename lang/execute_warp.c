@@ -12,7 +12,7 @@ enum { ROW_BYTES = 16, ROWS = 8, WORD_BITS = 32, MOST_MATRICES = 4, M = 16, N = 
 /* A lane that does not exist gives poison. */
 static bool exchange(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     uint64_t bits[TILE_WARP_THREADS];
-    bool poison[TILE_WARP_THREADS];
+    uint8_t poison[TILE_WARP_THREADS];
     for (uint32_t lane = 0; lane < count; lane++) {
         TileExecutor *e = &threads[lane];
         ExecValue value = tile_exec_operand(e, e->meeting, 0);
@@ -28,7 +28,8 @@ static bool exchange(TileExecutor *threads, uint32_t count, uint32_t *failed) {
         ExecValue result = tile_exec_result(e, e->meeting);
         if (from < 0 || from >= TILE_WARP_THREADS) return tile_exec_fault(e, e->meeting, "no lane of a warp");
         tile_exec_set_scalar(result, from < count ? bits[from] : 0);
-        if (from >= count || poison[from]) tile_exec_set_poison(e, result, 0);
+        uint8_t why = from < count ? poison[from] : EXEC_POISON;
+        if (why) tile_exec_set_poison(e, result, 0, why);
     }
     return true;
 }
@@ -48,7 +49,7 @@ static ExecObject *reach_row(TileExecutor *threads, uint32_t lane, bool write, i
     const ExecInstruction *in = e->meeting;
     ExecValue pointer = tile_exec_operand(e, in, write);
     if (tile_exec_poisoned(pointer, 0)) {
-        tile_exec_fault(e, in, "the address is poison");
+        tile_exec_poison(e, in, pointer.poison[0], "has as an index", "the address is poison");
         return NULL;
     }
     uint64_t number = pointer.lanes[0];
@@ -72,8 +73,8 @@ static bool read_row(TileExecutor *threads, uint32_t lane, Row *row) {
     const ExecObject *object = reach_row(threads, lane, false, &offset);
     if (!object) return false;
     memcpy(row->bytes, object->base + offset, ROW_BYTES);
-    memset(row->poison, 0, ROW_BYTES);
-    if (object->poison) memcpy(row->poison, object->poison + offset, ROW_BYTES);
+    for (int i = 0; i < ROW_BYTES; i++)
+        row->poison[i] = tile_exec_read_poison(&threads[lane], threads[lane].meeting, object, offset + i, 1);
     return true;
 }
 
@@ -94,16 +95,16 @@ static void give_rows(TileExecutor *e, uint32_t lane, const Row rows[MOST_MATRIC
     *result.any = 0;
     for (uint32_t i = 0; i < result.count; i++) {
         uint64_t bits = 0;
-        bool poison = false;
+        uint8_t poison = 0;
         for (uint32_t b = 0; b < bytes; b++) {
             uint32_t at = i * bytes + b, row, column;
             locate(transposed, lane, at % 4, &row, &column);
             bits |= (uint64_t)rows[at / 4][row].bytes[column] << 8 * b;
-            poison |= rows[at / 4][row].poison[column] != 0;
+            poison |= rows[at / 4][row].poison[column];
         }
         result.lanes[i] = bits;
         if (poison)
-            tile_exec_set_poison(e, result, i);
+            tile_exec_set_poison(e, result, i, poison);
         else if (*result.any)
             result.poison[i] = 0;
     }
@@ -144,8 +145,10 @@ static bool write_row(TileExecutor *threads, uint32_t lane, const Row *row) {
     const TileExecutor *e = &threads[lane];
     ExecObject *object = reach_row(threads, lane, true, &offset);
     if (!object) return false;
-    if (!object->keeps_poison && memchr(row->poison, 1, ROW_BYTES))
-        return tile_exec_fault(&threads[lane], e->meeting, "stores a lane that is poison");
+    uint8_t poison = 0;
+    for (int i = 0; i < ROW_BYTES; i++) poison |= row->poison[i];
+    if (!object->keeps_poison && poison)
+        return tile_exec_poison(&threads[lane], e->meeting, poison, "stores", "stores a lane that is poison");
     memcpy(object->base + offset, row->bytes, ROW_BYTES);
     if (object->poison) memcpy(object->poison + offset, row->poison, ROW_BYTES);
     return true;
@@ -166,7 +169,7 @@ static bool store_matrix(TileExecutor *threads, uint32_t *failed) {
 
 typedef struct Product {
     double a[M][MOST_K], b[MOST_K][N];
-    bool a_poison[M], b_poison[N]; /* some element of the row, or of the column */
+    uint8_t a_poison[M], b_poison[N]; /* some element of the row, or of the column */
 } Product;
 
 static double number_of(TileScalar scalar, uint64_t bits) {
@@ -186,7 +189,7 @@ static void take_operands(TileExecutor *e, uint32_t lane, Product *product) {
             uint32_t word = i / packed, k = lane % 4 * packed + i % packed;
             double number = number_of(scalar, value.lanes[i]);
             if (scalar == TILE_F32) number = tile_eval_tf32((float)number);
-            bool poison = tile_exec_poisoned(value, i);
+            uint8_t poison = tile_exec_poisoned(value, i);
             if (operand) {
                 product->b[k + word * 4 * packed][group] = number;
                 product->b_poison[group] |= poison;
@@ -214,16 +217,16 @@ static uint64_t add_up(const Product *product, TileScalar scalar, uint64_t c, ui
 static void give_sums(TileExecutor *e, uint32_t lane, const Product *product, uint32_t length) {
     ExecValue c = tile_exec_operand(e, e->meeting, 2), result = tile_exec_result(e, e->meeting);
     TileScalar scalar = e->meeting->op->results[0].type->scalar;
-    bool poison[4];
+    uint8_t poison[4];
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-        poison[i] = tile_exec_poisoned(c, i) || product->a_poison[row] || product->b_poison[column];
+        poison[i] = tile_exec_poisoned(c, i) | product->a_poison[row] | product->b_poison[column];
         result.lanes[i] = add_up(product, scalar, c.lanes[i], row, column, length);
     }
     *result.any = 0;
     for (uint32_t i = 0; i < 4; i++) {
         if (poison[i])
-            tile_exec_set_poison(e, result, i);
+            tile_exec_set_poison(e, result, i, poison[i]);
         else if (*result.any)
             result.poison[i] = 0;
     }

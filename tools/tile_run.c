@@ -216,7 +216,9 @@ bool tile_run_execute(TileRun *run, TileModule *module, const TileExecutorOption
     outcome->message = tile_arena_format(run->arena, "%s", tile_executor_message(executor));
     keep_outcome(run, func, executor, outcome);
     tile_executor_destroy(executor);
-    if (outcome->state != TILE_EXECUTION_FAULT && outcome->state != TILE_EXECUTION_RACE) return true;
+    bool wrong = outcome->state == TILE_EXECUTION_FAULT || outcome->state == TILE_EXECUTION_RACE ||
+                 outcome->state == TILE_EXECUTION_UNDEFINED;
+    if (!wrong) return true;
     tile_text_format(errors, "--run: %s\n", outcome->message);
     return false;
 }

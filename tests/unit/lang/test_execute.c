@@ -296,8 +296,40 @@ Test(execute, temporaries) {
     expect_kernel(tile_arena_format(executing.arena, source, "store_tile %t, %f, %i {access = [index]}"), arguments,
                   NULL, TILE_EXECUTION_DONE, "");
     for (int i = 0; i < 5; i++) cr_expect_eq(y[i], 2.5f);
-    expect_kernel(tile_arena_format(executing.arena, source, ""), arguments, NULL, TILE_EXECUTION_FAULT,
-                  "stores a lane that is poison");
+    expect_kernel(tile_arena_format(executing.arena, source, ""), arguments, NULL, TILE_EXECUTION_UNDEFINED,
+                  "stores what comes of `t[0]`: nothing has stored this element of the temporary before");
+}
+
+/* Whose mistake it is follows from where the poison began, whatever was computed with it. */
+Test(execute, undefined_elements) {
+    static const char source[] = "func kernel tile @k(%%y: tensor<f32, 1, inout>) {\n"
+                                 "  %%n = const {value = 4} : i64\n  %%t = temp %%n : tensor<f32, 1, temp>\n"
+                                 "  %%one = const {value = 1} : i64\n"
+                                 "  %%false = const {value = false} : bool\n"
+                                 "  grid %%one (%%i: i64) {\n    %%v = load_tile %%t, %%i {access = [index]} : f32\n"
+                                 "    %%w = load_tile %%y, %%i {access = [index]} : f32\n%s\n    yield\n  }\n"
+                                 "  return\n}\n";
+    static const struct {
+        const char *body;
+        TileExecution state;
+        const char *message;
+    } cases[] = {
+        {"%s = add %v, %w : f32\nstore_tile %y, %s, %i {access = [index]}", TILE_EXECUTION_UNDEFINED, "stores"},
+        {"%s = select %false, %v, %w : f32\nstore_tile %y, %s, %i {access = [index]}", TILE_EXECUTION_DONE, ""},
+        {"%c = gt %v, %w : bool\n%s = select %c, %w, %w : f32\nstore_tile %y, %s, %i {access = [index]}",
+         TILE_EXECUTION_UNDEFINED, "stores"},
+        {"%k = convert %v : i64\nstore_tile %y, %w, %k {access = [index]}", TILE_EXECUTION_UNDEFINED,
+         "has as an index"},
+        {"%c = gt %v, %w : bool\nif %c {\nyield\n} {\nyield\n}", TILE_EXECUTION_UNDEFINED, "depends on"},
+        {"%p = load_tile %y, %i, %false {access = [index], parts = [mask]} : f32\n%s = add %v, %p : f32\n"
+         "store_tile %y, %s, %i {access = [index]}",
+         TILE_EXECUTION_FAULT, "stores a lane that is poison"},
+    };
+    float y[5] = {0};
+    TileExecutorArgument arguments[] = {{.tensor = matrix(y, 5, 1)}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_kernel(tile_arena_format(executing.arena, source, cases[i].body), arguments, NULL, cases[i].state,
+                      cases[i].message);
 }
 
 Test(execute, knows_every_operation) {

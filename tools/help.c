@@ -5,6 +5,7 @@
 #include "cpu/passes.h"
 #include "lang/ir.h"
 #include "lowering/pass.h"
+#include "ptx/passes.h"
 #include "tools/error_pages.h"
 #include "tools/session.h"
 
@@ -48,15 +49,15 @@ static int help_command(TileSession *session, const TileCommand *command) {
     return tile_session_finish(session);
 }
 
-static void print_passes(const TilePassTable *table) {
-    for (size_t i = 0; i < table->count; i++) printf("  %-14s %s\n", table->passes[i].name, table->passes[i].doc);
+static void print_passes(const char *title, const TilePassTable *table) {
+    printf("%s:\n", title);
+    for (size_t i = 0; i < table->count; i++) printf("  %-17s %s\n", table->passes[i].name, table->passes[i].doc);
 }
 
 static int help_passes(TileSession *session) {
-    printf("Passes shared by all targets:\n");
-    print_passes(tile_lowering_passes());
-    printf("Passes of CPU targets:\n");
-    print_passes(tile_cpu_passes());
+    print_passes("Passes shared by all targets", tile_lowering_passes());
+    print_passes("Passes of CPU targets", tile_cpu_passes());
+    print_passes("Passes of GPU targets", tile_ptx_passes());
     return tile_session_finish(session);
 }
 

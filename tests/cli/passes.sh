@@ -1,6 +1,16 @@
 # Passes of other projects, loaded from shared objects: where they run, and who is to blame for what.
 . "$(dirname "$0")/../cli_common.sh"
 cc=${CC:-cc}
+
+# `tilec help passes` has each row of each folder's passes.def, and no other.
+cat "$source_directory"/*/passes.def | sed -n 's/^PASS([a-z_0-9]*, "\([^"]*\)", [A-Z]*, [A-Z]*, "\(.*\)")$/\1 \2/p' |
+    sort >"$work/rows"
+expect 0 'Passes of GPU targets:' "$tilec" help passes
+"$tilec" help passes | sed -n 's/^  \([^ ]*\)  *\(.*\)$/\1 \2/p' | sort >"$work/listed"
+[ "$(grep -c '^PASS(' "$source_directory"/*/passes.def | awk -F: '{ n += $2 } END { print n }')" = "$(wc -l <"$work/rows")" ] ||
+    complain "a row of a passes.def is not read here"
+cmp -s "$work/rows" "$work/listed" || complain "tilec help passes differs from the tables: $(diff "$work/rows" "$work/listed")"
+
 cd "$work" || exit 1
 cat >double.tile <<'TEXT'
 kernel twice(x: in f32[N], y: out f32[N]) {

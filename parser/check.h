@@ -137,6 +137,7 @@ typedef struct TileVar {
     const char *name;
     TileMeaning now; /* `valid` holds what the variable may lack at any time */
     uint32_t birth;
+    bool undecided; /* a side of a branch that is not taken leaves it otherwise: what it then says is checked too */
     TileSpan span;
 } TileVar;
 
@@ -221,6 +222,7 @@ struct TileChecker {
 
     unsigned depth;  /* of calls */
     unsigned masked; /* branches around that a tile decides, so that both sides run */
+    unsigned untaken; /* sides of branches around that a constant decides, and that are not taken */
     size_t op_count;
     bool in_grid;
     bool in_combiner;                  /* ops go to the combiner of a fold or scan, which has no control flow */
@@ -674,6 +676,10 @@ typedef struct TileBranch {
 TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind);
 /* v[0] ? v[1] : v[2], for each element; the values have one type. */
 TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span);
+/* check_untaken.c: the value, checked for its validity alone, since a constant decides that nothing computes it. */
+TileMeaning tile_check_untaken(TileChecker *c, const TileExpr *expr);
+/* Runs the branch that a constant chose; its values are valid where those of the other side are, too. */
+TileMeaning tile_join_untaken(TileChecker *c, TileBranch taken, TileBranch other, TileSpan span);
 /* A branch that does nothing. */
 TileMeaning tile_run_nothing(TileChecker *c, const void *state);
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
@@ -688,6 +694,8 @@ bool tile_sequence_leaves(const TileSequence *sequence);
 bool tile_sequence_breaks(const TileSequence *sequence);
 /* Is none of the flags (some may be NULL) set? A bool, a tile where functions are lifted. */
 TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count, TileSpan span);
+/* Would a side that is not taken have set one? What is behind then counts as if a tile decided. */
+bool tile_any_undecided(TileVar *const *flags, unsigned count);
 /* The declared type of the result, or of this part of it; NULL where there is none. */
 const TileTypeExpr *tile_result_type(const TileTypeExpr *type, unsigned part);
 

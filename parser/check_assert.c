@@ -145,6 +145,8 @@ void tile_check_assert(TileChecker *c, const TileStatement *statement) {
     if (is_static && !m.constant) {
         tile_about_constant(c, &m);
         tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
+    } else if (c->untaken) {
+        return;
     } else if (m.constant && (is_static || !c->in_grid)) {
         if (!tile_is_chosen(c, expr)) return;
         TileDiagnostic *d =

@@ -204,13 +204,17 @@ static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileB
         if (tile_is_error(&v[i])) return v[i];
     if (v[0].kind != TILE_MEANING_VALUE || v[0].scalar != TILE_BOOL)
         return tile_fail_not_bool(c, call->arguments.items[0].value, &v[0]);
-    bool known = v[0].constant && v[0].rank == 0;
+    bool known = v[0].constant && v[0].rank == 0 && !v[0].valid;
     if (tile_is_literal(&v[1]) && tile_is_literal(&v[2]))
         return known ? v[0].bits ? v[1] : v[2] : tile_choice_meaning(c, v[0], v[1], v[2]);
     if (!tile_unify_scalars(c, v + 1, exprs, 2, call->span)) return tile_error_meaning();
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, v + 1, 2, call->span)) return tile_error_meaning();
-    return known ? v[0].bits ? v[1] : v[2] : tile_select_meaning(c, v, call->span);
+    if (!known) return tile_select_meaning(c, v, call->span);
+    /* What is valid does not depend on what is known of the condition. */
+    TileMeaning chosen = v[0].bits ? v[1] : v[2];
+    chosen.valid = tile_valid_union(c, chosen.valid, v[0].bits ? v[2].valid : v[1].valid);
+    return chosen;
 }
 
 static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {

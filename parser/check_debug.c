@@ -33,7 +33,7 @@ void tile_check_traps(TileChecker *c, TileTokenKind op, const TileMeaning *x, co
     bool divides = op == TILE_TOKEN_SLASH || op == TILE_TOKEN_PERCENT;
     bool shifts = op == TILE_TOKEN_SHL || op == TILE_TOKEN_SHR;
     int64_t width = tile_scalar_bits((TileScalar)x->scalar);
-    if (!c->options->debug || !c->in_grid || c->masked || c->in_combiner || (!divides && !shifts)) return;
+    if (!c->options->debug || !c->in_grid || c->masked || c->untaken || c->in_combiner || (!divides && !shifts)) return;
     if (!tile_scalar_is_int((TileScalar)x->scalar) || is_harmless(c, y, divides, width)) return;
     tile_emit_at(c, expr->span);
     TileValue *yes = tile_build_bool(tile_emitter(c), true);

@@ -197,8 +197,11 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     if (operands[0].constant && operands[1].constant && operands[0].scalar == TILE_BOOL) {
         bool x = operands[0].bits, y = operands[1].bits;
         TileTokenKind comparison = op == TILE_TOKEN_CARET ? TILE_TOKEN_NOT_EQUAL : op;
-        if (is_comparison(comparison)) return tile_bool_meaning(compare_integers(comparison, x, y));
-        return tile_bool_meaning(op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND ? x && y : x || y);
+        bool both = op == TILE_TOKEN_AND || op == TILE_TOKEN_AMPERSAND;
+        bool truth = is_comparison(comparison) ? compare_integers(comparison, x, y) : both ? x && y : x || y;
+        result = tile_bool_meaning(truth);
+        result.valid = tile_valid_union(c, operands[0].valid, operands[1].valid);
+        return result;
     }
     tile_emit_at(c, expr->span);
     const TileExpr *exprs[] = {expr->a, expr->b};
@@ -243,6 +246,22 @@ TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, T
 static TileMeaning run_right(TileChecker *c, const void *state) { return tile_check_value(c, state); }
 static TileMeaning run_truth(TileChecker *c, const void *state) { return tile_bool_meaning(*(const bool *)state); }
 
+/* The left side, a constant, decides: a scalar on the right is not computed. Where that may be invalid, so may be what
+ * both are together. */
+static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeaning left) {
+    if (!c->in_grid) return left;
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning right = tile_check_untaken(c, expr->b);
+    if (tile_is_error(&right)) return left;
+    if (right.kind != TILE_MEANING_VALUE || right.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->b, &right);
+    if (right.rank) {
+        tile_diagnostics_rewind(c->diagnostics, before);
+        return tile_apply_binary(c, (TileTokenKind)expr->op, left, tile_check_value(c, expr->b), expr);
+    }
+    left.valid = tile_valid_union(c, left.valid, right.valid);
+    return left;
+}
+
 /* Scalars: the right side is only computed where it counts. */
 static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
@@ -250,8 +269,7 @@ static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     if (tile_is_error(&left)) return left;
     if (left.kind != TILE_MEANING_VALUE || left.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr->a, &left);
     bool is_or = op == TILE_TOKEN_OR;
-    if (left.kind == TILE_MEANING_VALUE && left.scalar == TILE_BOOL && left.rank == 0 && left.constant)
-        if (left.bits == is_or) return left;
+    if (left.rank == 0 && left.constant && left.bits == is_or) return check_decided(c, expr, left);
     bool simple = left.kind != TILE_MEANING_VALUE || left.rank || left.constant || left.valid ||
                   left.scalar != TILE_BOOL || expr->b->kind == TILE_EXPR_NAME || expr->b->depth <= 2;
     if (simple || c->frame->lifted || c->in_combiner)
@@ -308,7 +326,7 @@ TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
     bool is_bool = m.scalar == TILE_BOOL, is_int = tile_scalar_is_int((TileScalar)m.scalar);
     bool ok = op == TILE_TOKEN_BANG ? is_bool : op == TILE_TOKEN_TILDE ? is_int : !is_bool;
     if (!ok) return tile_fail(c, BAD_OPERAND, expr->span, tile_token_text(op), tile_meaning_words(c, &m));
-    if (is_bool && m.constant) return tile_bool_meaning(!m.bits);
+    if (is_bool && m.constant) return m.bits = !m.bits, m.value = NULL, m;
     if (!tile_check_computes(c, &m, expr->a)) return tile_error_meaning();
     if (m.sum && (op == TILE_TOKEN_MINUS || op == TILE_TOKEN_TILDE)) {
         m.sum = tile_sum_subtract(&c->sums, tile_sum_integer(&c->sums, op == TILE_TOKEN_TILDE ? -1 : 0), m.sum);

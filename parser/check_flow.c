@@ -260,8 +260,10 @@ static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition
     c->masked--;
     tile_emit_at(c, span);
     for (size_t i = 0; i < count; i++) {
-        TileMeaning a = then.vars[i], b = otherwise.vars[i];
-        c->vars.items[i]->now = same_value(&a, &b) ? a : select_one(c, condition, a, b, NULL, span);
+        TileMeaning a = then.vars[i], b = otherwise.vars[i], *now = &c->vars.items[i]->now;
+        bool chosen = !same_value(&a, &b) || (condition->valid && !same_value(&a, &before[i]));
+        *now = chosen ? select_one(c, condition, a, b, NULL, span) : a;
+        if (!chosen && a.kind == TILE_MEANING_VALUE) now->valid = tile_valid_union(c, a.valid, b.valid);
     }
     if (!want_value) return tile_nothing();
     if (tile_is_error(&then.value) || tile_is_error(&otherwise.value)) return tile_error_meaning();
@@ -275,6 +277,7 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
     if (tile_is_error(&condition)) return condition;
     if (condition.constant && condition.rank == 0) {
         TileBranch chosen = condition.bits ? then : otherwise;
+        if (c->frame->lifted) return tile_join_untaken(c, chosen, condition.bits ? otherwise : then, span);
         TileScopeMark mark = tile_scope_open(c);
         uint8_t doubt = c->doubt;
         c->doubt |= condition.open;
@@ -435,7 +438,8 @@ static bool has_grown(TileChecker *c, const Carried *carried, const Attempt *att
 static void run_for(TileChecker *c, Loop *loop) {
     size_t count = c->vars.count;
     collect_values(c, &loop->carried);
-    TileValue *lo = tile_emit_sum(c, loop->lo), *hi = tile_emit_sum(c, loop->hi), *step = tile_emit_sum(c, loop->step);
+    TileValue *lo = tile_emit_sum(c, loop->lo), *step = tile_emit_sum(c, loop->step);
+    TileValue *hi = c->untaken ? lo : tile_emit_sum(c, loop->hi);
     tile_emit_at(c, loop->span);
     TileOp *op =
         tile_build_for(tile_emitter(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
@@ -498,6 +502,7 @@ static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region)
     set_carried(c, &loop->carried, region->arguments);
     TILE_LIST(TileValue *) values = {0};
     TileMeaning on = emit_loop_condition(c, loop);
+    if (c->untaken) on = tile_bool_meaning(false);
     tile_list_push(c->arena, &values, tile_emit_one_bool(c, &on, TILE_KIND_ANY));
     for (unsigned i = 0; i < region->argument_count; i++) tile_list_push(c->arena, &values, region->arguments[i]);
     tile_build_end(tile_emitter(c), TILE_OP_CONDITION, values.items, (unsigned)values.count);
@@ -638,8 +643,12 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64
     for (int64_t i = lo; i < hi && !tile_is_spent(c); i += step) {
         StaticTurn turn = {loop, i, open};
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
-        if (tile_is_error(&on) || (on.constant && !on.bits)) break;
-        tile_join_branches(c, on, (TileBranch){.run = run_static_turn, .state = &turn},
+        bool decided = on.constant && !tile_any_undecided(ends, 2);
+        if (tile_is_error(&on) || (decided && !on.bits)) break;
+        if (decided)
+            run_static_turn(c, &turn);
+        else
+            tile_join_branches(c, on, (TileBranch){.run = run_static_turn, .state = &turn},
                            (TileBranch){.run = tile_run_nothing}, false, loop->span);
     }
     c->vars.count = vars;

@@ -87,6 +87,6 @@ TileMeaning tile_check_print(TileChecker *c, const TileExpr *call, const TileBui
         tile_print_value(c, &printed, &m);
     }
     tile_emit_at(c, call->span);
-    tile_print_emit(c, &printed);
+    if (!c->untaken) tile_print_emit(c, &printed);
     return tile_nothing();
 }

@@ -96,10 +96,18 @@ TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count,
     return none;
 }
 
-/* Is nothing set that leaves the sequence? */
-static TileMeaning still_here(TileChecker *c, TileSpan span) {
+bool tile_any_undecided(TileVar *const *flags, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (flags[i] && flags[i]->undecided) return true;
+    return false;
+}
+
+/* Is nothing set that leaves the sequence? `decided` where that is known, and of no side that is not taken. */
+static TileMeaning still_here(TileChecker *c, TileSpan span, bool *decided) {
     TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
-    return tile_none_set(c, flags, 2, span);
+    TileMeaning here = tile_none_set(c, flags, 2, span);
+    *decided = here.constant && !tile_any_undecided(flags, 2);
+    return here;
 }
 
 static void run_value_statement(TileChecker *c, const TileExpr *expr) {
@@ -119,9 +127,10 @@ static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) 
         tile_check_statement(c, statement);
         bool last = i + 1 == sequence->statements.count && !sequence->value;
         if (last || !may_leave(statement)) continue;
-        TileMeaning here = still_here(c, statement->span);
-        if (tile_is_error(&here) || (here.constant && !here.bits)) return;
-        if (here.constant) continue;
+        bool decided;
+        TileMeaning here = still_here(c, statement->span, &decided);
+        if (tile_is_error(&here) || (decided && !here.bits)) return;
+        if (decided) continue;
         Rest rest = {sequence, i + 1};
         tile_join_branches(c, here, (TileBranch){.run = run_rest, .state = &rest}, (TileBranch){.run = run_nothing},
                            false, statement->span);

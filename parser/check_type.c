@@ -220,8 +220,9 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
     if (m.scalar == to) return m;
     int64_t known;
     if (m.sum && tile_sum_known(&c->sums, m.sum, &known)) {
-        TileMeaning literal = tile_integer_meaning(known);
-        return tile_convert_literal(c, &literal, to, span);
+        TileMeaning literal = tile_integer_meaning(known), result = tile_convert_literal(c, &literal, to, span);
+        if (!tile_is_error(&result)) result.valid = m.valid;
+        return result;
     }
     TileValue *value = tile_emit_value(c, &m);
     return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);

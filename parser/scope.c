@@ -358,8 +358,8 @@ TileDiagnostic *tile_report_count(TileChecker *c, TileSpan span, const char *nam
 }
 
 bool tile_may_act(TileChecker *c, TileSpan span, const char *what) {
-    if (c->masked) tile_fail(c, MASKED_EFFECT, span, what);
-    return !c->masked;
+    if (c->masked && !c->untaken) tile_fail(c, MASKED_EFFECT, span, what);
+    return !c->masked && !c->untaken;
 }
 
 const char *tile_span_text(TileChecker *c, TileSpan span) {

@@ -649,7 +649,7 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64
             run_static_turn(c, &turn);
         else
             tile_join_branches(c, on, (TileBranch){.run = run_static_turn, .state = &turn},
-                           (TileBranch){.run = tile_run_nothing}, false, loop->span);
+                               (TileBranch){.run = tile_run_nothing}, false, loop->span);
     }
     c->vars.count = vars;
     if (open) c->open_turns--;

@@ -35,8 +35,7 @@ static TileMeaning narrowed(TileChecker *c, TileMeaning taken, TileMeaning other
     if (taken.kind == TILE_MEANING_TUPLE && other.kind == TILE_MEANING_TUPLE && taken.count == other.count) {
         TileMeaning tuple = taken;
         tuple.items = TILE_NEW_ARRAY(c->arena, TileMeaning, taken.count);
-        for (uint32_t i = 0; i < taken.count; i++)
-            tuple.items[i] = narrowed(c, taken.items[i], other.items[i], span);
+        for (uint32_t i = 0; i < taken.count; i++) tuple.items[i] = narrowed(c, taken.items[i], other.items[i], span);
         return tuple;
     }
     if (other.kind != TILE_MEANING_VALUE || !tile_valid_missing(other.valid, taken.valid)) return taken;

@@ -24,7 +24,7 @@ typedef struct TileTestState TileTestState;
 
 typedef enum TileAtomKind {
     TILE_ATOM_INTERVAL,  /* lanes lo .. hi of one axis */
-    TILE_ATOM_CONDITION, /* the whole value, where 0 <= index < dim, or where `of` is not empty */
+    TILE_ATOM_CONDITION, /* the whole value, where 0 <= index < dim, or where `of` is not empty or true */
     TILE_ATOM_MASK,      /* lanes where a bool tile is true */
 } TileAtomKind;
 
@@ -38,7 +38,7 @@ struct TileAtom {
     const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: no bound on that side */
     const TileSum *index;              /* CONDITION, with dim */
     const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
-    TileAtom *of;                      /* CONDITION: an interval over an axis of extent 1 that was stretched */
+    TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were stretched */
     TileValue *mask;                   /* MASK */
     TileValue *key;                    /* MASK: the index tile that it guards, or the mask itself */
     bool holds_first;                  /* INTERVAL: lane 0 is inside, whatever the values are */

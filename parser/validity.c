@@ -115,18 +115,25 @@ const TileValidity *tile_valid_map(TileChecker *c, const TileValidity *valid, co
     return mapped->count ? mapped : NULL;
 }
 
-static TileAtom *stretched_atom(TileChecker *c, TileAtom *interval) {
+static TileAtom *stretched_atom(TileChecker *c, TileAtom *of) {
     for (size_t i = c->atoms.count; i-- > 0;)
-        if (c->atoms.items[i]->of == interval) return c->atoms.items[i];
-    TileAtom *atom = tile_arena_copy(c->arena, interval, sizeof *interval);
+        if (c->atoms.items[i]->of == of) return c->atoms.items[i];
+    TileAtom *atom = tile_arena_copy(c->arena, of, sizeof *of);
     atom->kind = TILE_ATOM_CONDITION;
-    atom->of = interval;
+    atom->of = of;
     atom->cache = 0;
     tile_list_push(c->arena, &c->atoms, atom);
     return atom;
 }
 
-/* An interval over a stretched axis of extent 1 becomes a condition on the whole; a mask forgets the axis. */
+static bool has_axis(const TileValidEntry *entry) {
+    for (unsigned k = 0; k < axis_count(entry->atom); k++)
+        if (entry->axes[k] >= 0) return true;
+    return false;
+}
+
+/* An interval over a stretched axis of extent 1 becomes a condition on the whole; a mask forgets the axis, and becomes a
+ * condition with its last one. */
 const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid, unsigned axes) {
     if (!valid) return NULL;
     TileValidity *result = copy_set(c, valid, 0);
@@ -135,6 +142,7 @@ const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid
         if (entry->atom->kind == TILE_ATOM_MASK) {
             for (unsigned k = 0; k < axis_count(entry->atom); k++)
                 if (entry->axes[k] >= 0 && (axes >> entry->axes[k] & 1)) entry->axes[k] = -1;
+            if (!has_axis(entry)) entry->atom = stretched_atom(c, entry->atom);
         } else if (entry->atom->kind == TILE_ATOM_INTERVAL && (axes >> entry->axes[0] & 1)) {
             entry->atom = stretched_atom(c, entry->atom);
         }
@@ -245,7 +253,11 @@ static TileValue *emit_condition(TileChecker *c, TileAtom *atom) {
     if (cached) return cached;
     const TileSum *zero = tile_sum_integer(&c->sums, 0);
     TileValue *ok = NULL;
-    if (atom->of) {
+    if (atom->of && atom->of->kind == TILE_ATOM_MASK) {
+        ok = atom->mask;
+        for (unsigned axis = atom->mask->type->rank; axis-- > 0;)
+            ok = tile_build_reduce(tile_emitter(c), ok, TILE_KIND_ANY, axis);
+    } else if (atom->of) {
         const TileSum *low = atom->lo ? atom->lo : zero, *high = atom->hi ? atom->hi : tile_sum_integer(&c->sums, 1);
         ok = tile_emit_binary(c, TILE_OP_LT, tile_emit_sum(c, low), tile_emit_sum(c, high));
     } else {

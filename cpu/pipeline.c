@@ -19,7 +19,7 @@ const TilePassTable *tile_cpu_passes(void) { return &table; }
  * next has to look at it. Loads are not filled (masks) and loops only split where tiles are reshaped: other nests are
  * trimmed to what is valid, so that only the last vector of a row has a mask, whatever tile it is in, and nothing is
  * compiled twice. */
-static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,licm,split-loops,canonicalise,cse,dce,"
+static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
                                      "cpu-programs,canonicalise,cse,dce,"
                                      "cpu-nest,cse,licm,dce,"
                                      "cpu-vectorise,cpu-dot,cpu-math,cpu-atomic,"

@@ -110,7 +110,10 @@ static TileFact product(const TileType *type, TileFact a, TileFact b) {
 }
 
 static TileFact quotient(const TileType *type, TileFact a, TileFact b) {
-    if (b.lo <= 0) return whole(type);
+    if (b.lo <= 0) { /* by 0 it is 0, and by anything else no greater, whatever the sign */
+        Wide size = -(Wide)a.lo > a.hi ? -(Wide)a.lo : a.hi;
+        return within(type, -size, size, 1, a.because);
+    }
     int64_t lo = least(floor_div(a.lo, b.lo), floor_div(a.lo, b.hi));
     int64_t hi = most(floor_div(a.hi, b.lo), floor_div(a.hi, b.hi));
     bool exact = tile_fact_is_constant(b) && a.multiple % b.lo == 0;
@@ -217,13 +220,34 @@ static TileFact chosen_fact(const TileType *type, TileFact condition, TileFact x
     return chosen;
 }
 
+/* x * (n / d) is no more than n where 0 <= x <= d, as the begin of a group out of d. */
+static bool product_of_groups(TileFacts *facts, const TileValue *x, const TileValue *groups, TileFact *fact) {
+    const TileOp *div = tile_value_def(groups, TILE_OP_DIV);
+    if (!div || tile_facts_get(facts, x).lo < 0) return false;
+    TileFact n = tile_facts_get(facts, tile_op_operand(div, 0));
+    TileFact rest = tile_facts_difference(facts, tile_op_operand(div, 1), x);
+    *fact = (TileFact){0, n.hi, 1, n.because | rest.because};
+    return n.lo >= 0 && rest.lo >= 0;
+}
+
+static TileFact multiplied(TileFacts *facts, const TileOp *op, const TileType *type, TileFact a, TileFact b) {
+    TileFact fact = product(type, a, b), groups;
+    for (unsigned i = 0; i < 2 && fact.hi == INT64_MAX; i++) {
+        if (!product_of_groups(facts, tile_op_operand(op, i), tile_op_operand(op, 1 - i), &groups)) continue;
+        groups.because |= fact.because;
+        groups.multiple = fact.multiple;
+        return groups;
+    }
+    return fact;
+}
+
 static TileFact binary_fact(TileFacts *facts, const TileOp *op, const TileType *type) {
     TileFact a = tile_facts_get(facts, tile_op_operand(op, 0)), b = tile_facts_get(facts, tile_op_operand(op, 1));
     uint64_t because = a.because | b.because;
     int64_t divisor = greatest_divisor(a.multiple, b.multiple);
     switch (op->id) {
     case TILE_OP_ADD: return within(type, (Wide)a.lo + b.lo, (Wide)a.hi + b.hi, divisor, because);
-    case TILE_OP_MUL: return product(type, a, b);
+    case TILE_OP_MUL: return multiplied(facts, op, type, a, b);
     case TILE_OP_DIV: return quotient(type, a, b);
     case TILE_OP_REM: return remainder_of(type, a, b);
     case TILE_OP_MIN: return within(type, least(a.lo, b.lo), least(a.hi, b.hi), divisor, because);
@@ -288,6 +312,13 @@ static TileFact op_fact(TileFacts *facts, const TileOp *op, const TileValue *val
     }
 }
 
+/* The extent of a temporary, which a launch checks before any grid. */
+static bool is_extent(const TileValue *value) {
+    for (const TileUse *use = value->first_use; use; use = use->next)
+        if (use->user->id == TILE_OP_TEMP) return true;
+    return false;
+}
+
 TileFact tile_facts_get(TileFacts *facts, const TileValue *value) {
     if (value->type->kind == TILE_TYPE_POINTER || value->type->kind == TILE_TYPE_TENSOR ||
         tile_scalar_is_float(value->type->scalar) || facts->depth > MAX_DEPTH)
@@ -297,6 +328,10 @@ TileFact tile_facts_get(TileFacts *facts, const TileValue *value) {
     facts->depth++;
     TileFact fact = value->op ? op_fact(facts, value->op, value) : argument_fact(facts, value);
     facts->depth--;
+    if ((fact.lo < 0 || fact.hi > TILE_MAX_EXTENT) && is_extent(value)) {
+        if (fact.lo < 0) fact.lo = 0;
+        if (fact.hi > TILE_MAX_EXTENT) fact.hi = TILE_MAX_EXTENT;
+    }
     known = TILE_NEW(facts->arena, TileFact);
     *known = fact;
     tile_map_set(&facts->known, value, known);

@@ -514,6 +514,20 @@ static TileMeaning run_turn(TileChecker *c, const void *state) {
     return tile_nothing();
 }
 
+/* The counter's next number or, where that is not below the limit, any that is not: i + step, if it does not wrap. */
+static TileMeaning next_number(TileChecker *c, const Loop *loop, const TileSum *at) {
+    const TileSum *next = tile_sum_add(&c->sums, at, loop->step), *past;
+    bool exceeds = tile_sum_add_exceeds(&c->sums, loop->hi, loop->step, &past);
+    if (tile_sum_is_literal(loop->step, 1) || !exceeds) return tile_sum_meaning(next);
+    tile_emit_at(c, loop->span);
+    TileValue *hi = tile_emit_sum(c, loop->hi), *step = tile_emit_sum(c, loop->step);
+    TileValue *left = tile_emit_binary(c, TILE_OP_SUB, hi, tile_emit_sum(c, at));
+    left = tile_build_bitcast(tile_emitter(c), left, TILE_U64);
+    step = tile_build_bitcast(tile_emitter(c), step, TILE_U64);
+    TileValue *more = tile_emit_binary(c, TILE_OP_GT, left, step);
+    return tile_scalar_meaning(c, tile_emit_select(c, more, tile_emit_sum(c, next), hi), NULL);
+}
+
 static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     TileScopeMark mark = tile_scope_open(c);
     c->builder.block = region;
@@ -527,7 +541,7 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
                            false, loop->span);
     else
         run_loop_body(c, loop);
-    if (loop->counted) loop->counter->now = tile_sum_meaning(tile_sum_add(&c->sums, at.sum, loop->step));
+    if (loop->counted) loop->counter->now = next_number(c, loop, at.sum);
     collect_values(c, &loop->carried);
     tile_emit_at(c, loop->span);
     tile_build_end(tile_emitter(c), TILE_OP_YIELD, loop->carried.values.items, (unsigned)loop->carried.values.count);
@@ -634,14 +648,14 @@ static TileMeaning run_static_turn(TileChecker *c, const void *state) {
 }
 
 /* Turns behind one that may have left the loop run where it did not. */
-static void run_static(TileChecker *c, Loop *loop, int64_t lo, int64_t hi, int64_t step) {
+static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t turns, int64_t step) {
     size_t vars = c->vars.count;
     unsigned open = tile_sum_open(loop->lo) | tile_sum_open(loop->hi) | tile_sum_open(loop->step);
     if (open) c->open_turns++, c->unrolled = true;
     if (tile_sequence_breaks(loop->statement->body)) loop->broke = tile_scope_flag(c, NULL, tile_bool_meaning(false));
     TileVar *ends[] = {loop->broke, c->frame->returned};
-    for (int64_t i = lo; i < hi && !tile_is_spent(c); i += step) {
-        StaticTurn turn = {loop, i, open};
+    for (uint64_t i = 0; i < turns && !tile_is_spent(c); i++) {
+        StaticTurn turn = {loop, (int64_t)((uint64_t)lo + i * (uint64_t)step), open};
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
         bool decided = on.constant && !tile_any_undecided(ends, 2);
         if (tile_is_error(&on) || (decided && !on.bits)) break;
@@ -669,8 +683,8 @@ static void check_static_for(TileChecker *c, Loop *loop) {
         tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
     else if (large)
         tile_fail(c, UNROLL_LIMIT, span, (int)MOST);
-    else
-        run_static(c, loop, lo, hi, step);
+    else if (hi > lo)
+        run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
 }
 
 /* a..b */

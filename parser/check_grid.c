@@ -28,6 +28,27 @@ static const TileSum *covered_by(TileChecker *c, const TileTiles *tiles) {
     return tile_sum_subtract(&c->sums, tile_sum_max(&c->sums, tiles->hi, tiles->lo), tiles->lo);
 }
 
+/* (hi - lo + size - 1) / size counts the programs as long as that sum is a number of i64; a launch checks it. */
+static void require_countable(TileChecker *c, const TileTiles *tiles, const TileSum *covered) {
+    TileSumTable *t = &c->sums;
+    const TileSum *rounded, *rounding = tile_sum_subtract(t, tiles->size, tile_sum_integer(t, 1));
+    int64_t size = tile_extent_value(c, tiles->size);
+    if (!tile_sum_add_exceeds(t, covered, rounding, &rounded)) return;
+    tile_emit_at(c, tiles->span);
+    TileValue *span = tile_emit_sum(c, tile_sum_subtract(t, tiles->hi, tiles->lo));
+    TileValue *most = tile_emit_sum(c, tile_sum_integer(t, INT64_MAX - (size - 1)));
+    TileValue *ok = tile_emit_binary(c, TILE_OP_LE, span, most);
+    if (!tile_sum_is_literal(tiles->lo, 0)) { /* a difference of more than 64 bits seems to be none or less */
+        TileValue *zero = tile_emit_sum(c, tile_sum_integer(t, 0));
+        TileValue *none = tile_emit_binary(c, TILE_OP_LE, tile_emit_sum(c, tiles->hi), tile_emit_sum(c, tiles->lo));
+        ok = tile_emit_binary(c, TILE_OP_AND, ok, tile_emit_binary(c, TILE_OP_GT, span, zero));
+        ok = tile_emit_binary(c, TILE_OP_OR, ok, none);
+    }
+    const char *text = tile_arena_format(c->arena, "fewer than 2^63 indices in %s", tile_span_text(c, tiles->span));
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+}
+
 static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *grid) {
     const TileExpr *value = statement->value;
     bool tuple = value->kind == TILE_EXPR_TUPLE;
@@ -52,7 +73,9 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
         }
         TileTiles *tiles = &grid->tiles[i];
         if (!tile_check_tiles(c, entry, tiles)) return false;
-        grid->extents[i] = tile_sum_divide_up(&c->sums, covered_by(c, tiles), tiles->size);
+        const TileSum *covered = covered_by(c, tiles);
+        require_countable(c, tiles, covered);
+        grid->extents[i] = tile_sum_divide_up(&c->sums, covered, tiles->size);
     }
     return true;
 }

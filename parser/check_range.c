@@ -42,36 +42,69 @@ static const TileSum *minus_one(TileChecker *c, const TileSum *sum) {
     return tile_sum_subtract(&c->sums, sum, tile_sum_integer(&c->sums, 1));
 }
 
-static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit) {
-    range->lanes = tile_atom_interval(
-        c, (TileAtom){.root = range,
-                      .first = range->first,
-                      .step = range->step,
-                      .size = range->size,
-                      .birth = range->birth,
-                      .hi = tile_sum_min(&c->sums, range->size, tile_sum_subtract(&c->sums, limit, range->first)),
-                      .span = range->span,
-                      .limit = limit});
+static const TileSum *scalar(TileChecker *c, TileValue *value) { return tile_scalar_meaning(c, value, NULL).sum; }
+
+/* The number of lanes whose index is less than the limit, which `inside` says of the first one. As whole numbers: where
+ * limit - first leaves 64 bits it is not what the code computes. */
+static const TileSum *lanes_below(TileChecker *c, const TileRange *range, const TileSum *limit, bool inside) {
+    TileSumTable *t = &c->sums;
+    tile_sum_wrapped(t);
+    const TileSum *rest = tile_sum_subtract(t, limit, range->first);
+    TileInterval most = tile_sum_interval(t, limit), least = tile_sum_interval(t, range->first);
+    bool wraps = tile_sum_wrapped(t) || (tile_sum_exceeds(t, rest) && (most.above || least.below || least.least < 0));
+    wraps |= !inside && tile_sum_falls(t, rest) && (most.below || most.least < 0 || least.above);
+    if (!wraps) return tile_sum_min(t, range->size, rest);
+    TileValue *left = tile_emit_sum(c, rest), *size = tile_emit_sum(c, range->size);
+    TileValue *zero = tile_emit_sum(c, tile_sum_integer(t, 0));
+    TileValue *many = tile_emit_binary(c, TILE_OP_LE, left, zero);
+    TileValue *lanes = tile_emit_select(c, many, size, tile_emit_binary(c, TILE_OP_MIN, size, left));
+    if (inside) return scalar(c, lanes);
+    TileValue *some = tile_emit_binary(c, TILE_OP_LT, tile_emit_sum(c, range->first), tile_emit_sum(c, limit));
+    return scalar(c, tile_emit_select(c, some, lanes, zero));
+}
+
+/* min(first + size, limit), as whole numbers; `past` is the sum, which may wrap. */
+static const TileSum *end_of(TileChecker *c, const TileRange *range, const TileSum *past, bool wraps,
+                             const TileSum *limit) {
+    if (!wraps) return tile_sum_min(&c->sums, past, limit);
+    if (past->count == 0) return limit;
+    TileValue *end = tile_emit_sum(c, past), *most = tile_emit_sum(c, limit);
+    TileValue *wrapped = tile_emit_binary(c, TILE_OP_LT, end, tile_emit_sum(c, range->first));
+    TileValue *least = tile_emit_binary(c, TILE_OP_MIN, end, most);
+    return scalar(c, tile_emit_select(c, wrapped, most, least));
+}
+
+static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit, bool inside) {
+    range->lanes = tile_atom_interval(c, (TileAtom){.root = range,
+                                                    .first = range->first,
+                                                    .step = range->step,
+                                                    .size = range->size,
+                                                    .birth = range->birth,
+                                                    .hi = lanes_below(c, range, limit, inside),
+                                                    .span = range->span,
+                                                    .limit = limit});
 }
 
 /* Lanes first .. first + size, valid below `limit`. The lanes that are, `limit - first`, are no more than that unless
  * it wraps. */
-static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit) {
+static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit, bool inside) {
     TileSumTable *t = &c->sums;
     size_t hidden = tile_facts_hide(c);
-    const TileSum *past = tile_sum_add(t, range->first, range->size), *rest = tile_sum_subtract(t, limit, range->first);
-    bool whole = tile_sum_at_most(t, past, limit);
+    const TileSum *past, *most, *rest = tile_sum_subtract(t, limit, range->first);
+    bool wraps = tile_sum_add_exceeds(t, range->first, range->size, &past);
+    if (inside) wraps = wraps && tile_sum_add_exceeds(t, limit, range->size, &most);
+    bool whole = !wraps && tile_sum_at_most(t, past, limit);
     if (tile_sum_proves(t, lo, range->first, NULL)) range->lowest = lo;
     bool counted = !tile_sum_falls(t, rest) || tile_sum_proves(t, range->first, limit, NULL);
     if (whole || counted) range->highest = minus_one(c, limit);
-    range->end = tile_sum_min(t, past, limit);
-    if (!whole) add_lanes(c, range, limit);
+    range->end = end_of(c, range, past, wraps, limit);
+    if (!whole) add_lanes(c, range, limit, inside);
     tile_facts_restore(c, hidden);
 }
 
 TileMeaning tile_range_of(TileChecker *c, const TileTiles *tiles, const TileSum *first, TileNameRef name) {
     TileRange *range = new_range(c, first, tiles->size, name.span, name.name);
-    set_limit(c, range, tiles->lo, tiles->hi);
+    set_limit(c, range, tiles->lo, tiles->hi, true);
     if (range->lanes) range->lanes->holds_first = true; /* there is no range without an index */
     return range_meaning(range);
 }
@@ -94,7 +127,7 @@ TileMeaning tile_check_span(TileChecker *c, const TileExpr *call) {
     if (!start || !limit || !size) return tile_error_meaning();
     TileRange *range = new_range(c, start, size, call->span, NULL);
     if (limited) {
-        set_limit(c, range, start, limit);
+        set_limit(c, range, start, limit, false);
     } else {
         range->lowest = start;
         range->end = tile_sum_add(&c->sums, start, size);

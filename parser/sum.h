@@ -167,7 +167,9 @@ TileInterval tile_sum_interval(TileSumTable *table, const TileSum *sum);
 bool tile_sum_falls(TileSumTable *table, const TileSum *sum);
 bool tile_sum_exceeds(TileSumTable *table, const TileSum *sum);
 bool tile_sum_wraps(TileSumTable *table, const TileSum *sum);
-/* A launch checks that it does not. */
+/* *sum = a + b; may that be more than 64 bits hold? Of two plain numbers the sum itself does not tell. */
+bool tile_sum_add_exceeds(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum **sum);
+/* A launch checks that it does not, and is the extent of a tensor. */
 void tile_sum_trust(TileSumTable *table, const TileSum *sum);
 
 /* As a person would write it: "2 * N + 1". */

@@ -1,5 +1,6 @@
 /* What numbers sums can be. Proofs speak of whole numbers, code computes modulo 2^64: what was compared or chosen at
  * run time tells of a sum's whole number only on the side on which it cannot leave 64 bits. */
+#include "base/limits.h"
 #include "parser/sum.h"
 
 typedef __int128 Wide;
@@ -62,11 +63,21 @@ static TileInterval bounded(TileSumTable *table, const TileSymbol *symbol, TileI
     return interval;
 }
 
+/* A number that was widened: what its type holds. */
+static TileInterval widened(const TileValue *value) {
+    const TileOp *convert = value ? tile_value_def(value, TILE_OP_CONVERT) : NULL;
+    TileScalar from = convert ? tile_op_operand(convert, 0)->type->scalar : TILE_I64;
+    if (!tile_scalar_is_int(from) || tile_scalar_bits(from) == 64) return whole();
+    int64_t most = (INT64_C(1) << tile_scalar_bits(from)) - 1;
+    if (tile_scalar_class(from) == TILE_CLASS_UNSIGNED) return between(0, most);
+    return between(-(most / 2) - 1, most / 2);
+}
+
 static TileInterval symbol_interval(TileSumTable *table, const TileSymbol *symbol) {
     TileInterval a = symbol->a ? computed(table, symbol->a) : whole();
     TileInterval b = symbol->b ? computed(table, symbol->b) : whole();
     switch (symbol->kind) {
-    case TILE_SYMBOL_VALUE: return bounded(table, symbol, whole());
+    case TILE_SYMBOL_VALUE: return bounded(table, symbol, widened(symbol->value));
     case TILE_SYMBOL_KNOWN: return between(symbol->known, symbol->known);
     case TILE_SYMBOL_MIN:
         return bounded(table, symbol,
@@ -89,8 +100,28 @@ static TileInterval symbol_interval(TileSumTable *table, const TileSymbol *symbo
     return whole();
 }
 
+/* x * (a / b) is no more than a where 0 <= x < b, as the begin of a group out of b. */
+static bool group_interval(TileSumTable *table, const TileSymbol *x, const TileSymbol *groups, Wide *least,
+                           Wide *most) {
+    if (groups->kind != TILE_SYMBOL_DIV || x->needs || symbol_interval(table, x).least < 0) return false;
+    TileInterval a = tile_sum_interval(table, groups->a);
+    if (a.below || a.above || a.least < 0) return false;
+    *least = 0;
+    *most = a.most;
+    for (unsigned i = 0; i < x->upper_count; i++)
+        if (tile_sum_add(table, x->upper[i], tile_sum_integer(table, 1)) == groups->b) return true;
+    return false;
+}
+
 /* One product, as a whole number. */
 static void product_interval(TileSumTable *table, const TileProduct *product, Wide *least, Wide *most) {
+    for (unsigned i = 0; i < 2 && product->degree == 2; i++) {
+        if (!group_interval(table, product->symbols[i], product->symbols[1 - i], least, most)) continue;
+        Wide ends[] = {multiply(*least, product->factor), multiply(*most, product->factor)};
+        *least = ends[product->factor < 0];
+        *most = ends[product->factor >= 0];
+        return;
+    }
     *least = *most = product->factor;
     for (uint32_t k = 0; k < product->degree; k++) {
         TileInterval symbol = symbol_interval(table, product->symbols[k]);
@@ -134,9 +165,19 @@ bool tile_sum_wraps(TileSumTable *table, const TileSum *sum) {
     return interval.below || interval.above;
 }
 
+bool tile_sum_add_exceeds(TileSumTable *table, const TileSum *a, const TileSum *b, const TileSum **sum) {
+    tile_sum_wrapped(table);
+    *sum = tile_sum_add(table, a, b);
+    if (!tile_sum_wrapped(table) && !tile_sum_exceeds(table, *sum)) return false;
+    TileInterval x = tile_sum_interval(table, a), y = tile_sum_interval(table, b);
+    return x.above || y.above || (Wide)x.most + y.most > INT64_MAX;
+}
+
 void tile_sum_trust(TileSumTable *table, const TileSum *sum) {
     TileInterval interval = tile_sum_interval(table, sum);
     interval.below = interval.above = false;
+    if (interval.least < 0) interval.least = 0;
+    if (interval.most > TILE_MAX_EXTENT) interval.most = TILE_MAX_EXTENT;
     ((TileSum *)sum)->interval = interval;
     const TileSum *resolved = tile_sum_resolve(table, sum);
     if (resolved != sum) tile_sum_trust(table, resolved);

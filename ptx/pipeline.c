@@ -14,7 +14,7 @@ static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 const TilePassTable *tile_ptx_passes(void) { return &table; }
 
 const char *tile_ptx_pipeline(void) {
-    return "inline,contract,canonicalise,cse,facts,licm,canonicalise,cse,dce,"
+    return "inline,contract,canonicalise,cse,facts,exact-loops,licm,canonicalise,cse,dce,"
            "cpu-programs,gpu-blocks,gpu-once,gpu-target,gpu-order,canonicalise,cse,dce,"
            "gpu-pipeline,gpu-dot-operands,gpu-whole,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"

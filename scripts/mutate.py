@@ -41,7 +41,7 @@ BUILDS = ["dev", "release"]
 SHORT = 60  # seconds: tests that are run again after a failure, to see that it was the fault
 KNOWN = {"ENVIRONMENT", "TIMEOUT", "WORKING_DIRECTORY", "PROCESSORS", "SKIP_RETURN_CODE", "COST"}
 # Where nothing is known of a test's time.
-GUESSES = [(r"golden|unit\.(base|lang|lowering|cpu|ptx)", 5), (r"unit|regressions", 15), (r"check\.|fuzz\.[pf]", 20),
+GUESSES = [(r"unit\.(base|lang|lowering|cpu|ptx|cuda)", 5), (r"unit|regressions", 15), (r"golden|check\.|fuzz\.[pf]", 20),
            (r"cli\.|example", 30), (r"interior|guards|threads|cache", 60), (r"random|grant", 150), (r"", 300)]
 
 RUNTIME = r"""/* One of the faults in these sources at a time: the one that TILE_MUTANT names. */
@@ -376,12 +376,12 @@ class Campaign:
         if state == "hung" or known["seconds"] <= SHORT:
             again = test.run(limit, False)[0]
             if again != "passed":
-                print(f"{test.name}: {state} with fault {number}, and then {again} without it", flush=True)
+                print(f"{test.name}: {state} with fault {number}, and then {again} without it")
                 return False
         telling = [x for x in lines if re.search(r"FAIL|rror|\[----\]", x)] or lines or ["(no output)"]
         says = "hung" if state == "hung" else telling[0].strip()[:200]
         self.state["found"][str(number)] = {"test": test.name, "seconds": round(seconds, 1), "says": says}
-        print(f"  found {number} by {test.name} in {seconds:.0f} s: {says}", flush=True)
+        print(f"  found {number} by {test.name} in {seconds:.0f} s: {says}")
         return True
 
     def run(self, tests):
@@ -451,7 +451,7 @@ def report(campaign, draw, least):
             print(f"             {found['test']}: {found['says']}")
         else:
             print(f"             {met[number][0]} tests meet it, it would differ in {met[number][1]}; "
-                  f"{what_it_changes(campaign.copy, number, reference)}", flush=True)
+                  f"{what_it_changes(campaign.copy, number, reference)}")
     say_refused(draw)
     found = len(campaign.only) - len(campaign.alive())
     harmless = sum(why.startswith("changes nothing") for _, why in draw.refused)
@@ -486,6 +486,7 @@ def main():
     with open(os.path.join(copy.root, "tile_mutant.h"), "w") as file:
         file.write(RUNTIME)
     draw = Draw(copy, file.name, seed, int(options["count"]))
+    sys.stdout.reconfigure(line_buffering=True)
     print(f"{len(draw.taken)} faults of {draw.total}, seed {seed}:")
     for number, site in enumerate(draw.taken, 1):
         print(describe(number, site))

@@ -279,7 +279,7 @@ class Finder:
             null = (self.source(argument) or "NULL") == "NULL"
             if MAY_BE_NULL.match(parameter) and is_pointer(argument) and not null:
                 self.instead("mask or fill forgotten", argument, "NULL")
-            if parameter == "align" and is_integer(argument):
+            if parameter == "align" and is_integer(argument) and value.get("value") != "0":
                 self.instead("alignment doubled", argument, "v * 2")
             if value.get("kind") == "IntegerLiteral" and is_integer(argument):
                 self.instead("constant wrong", argument, "v + 1")

@@ -7,7 +7,7 @@
 #   --jobs=N        N processes at once (as many as there are processors)
 #   --programs=DIR  runs the programs in DIR/bin, which were built elsewhere, and builds nothing
 #   --out=DIR       where what they say goes (build/soak)
-# The campaigns, all of them if none is named:
+# The campaigns, all of them but the last if none is named:
 #   matrix            the kernel matrix with other pairs of values
 #   sve               the configurations of the kernel matrix as machine code for SVE, each of them
 #   grants            the kernel matrix on AVX2 with code for other facts than its arguments have, every row
@@ -22,10 +22,11 @@
 #   memcheck          kernels on the GPU under compute-sanitizer; skipped without one
 #   racecheck         the same for races
 #   units             unit and golden tests and fuzzers with sanitizers, with other random numbers
+#   mutants           40 faults in passes, lowerings and launcher: do the tests find them? An hour or two; only if named
 # `soak_math.sh` is a campaign of its own: every f32 argument of every function.
 set -eu
 cd "$(dirname "$0")/.."
-usage() { sed -n '2,28s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
+usage() { sed -n '2,29s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
 all="matrix sve grants random fuzz cache launches threads compiler-threads ptx barriers memcheck racecheck units"
 hours=0 jobs=$(nproc) programs= out=build/soak chosen=
 for argument; do
@@ -35,14 +36,14 @@ for argument; do
     --programs=*) programs=${argument#*=} ;;
     --out=*) out=${argument#*=} ;;
     -*) usage ;;
-    *) case " $all " in *" $argument "*) chosen="$chosen $argument" ;; *) usage ;; esac ;;
+    *) case " $all mutants " in *" $argument "*) chosen="$chosen $argument" ;; *) usage ;; esac ;;
     esac
 done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 chosen=${chosen:-$all}
-# `units` are made of shared libraries, here.
-[ -z "$programs" ] || chosen=$(echo " $chosen " | sed 's/ units / /')
+# `units` are made of shared libraries, here; `mutants` builds its own.
+[ -z "$programs" ] || chosen=$(echo " $chosen " | sed -e 's/ units / /' -e 's/ mutants / /')
 release=${programs:-build/release}
 export TILE_CACHE_DIR=
 
@@ -96,6 +97,13 @@ run_racecheck() { sh scripts/gpu_suite.sh --build="$release" --tool=racecheck --
 run_units() {
     TILE_SOAK_SECONDS=60 TILE_SOAK_SEED=$round ctest --test-dir build/dev --output-on-failure -j "$jobs" -R '^unit|^golden|^fuzz' &&
         echo "unit and golden tests passed"
+}
+run_mutants() {
+    if [ "$round" = 1 ]; then
+        python3 scripts/mutate.py
+    else
+        python3 scripts/mutate.py --seed="$(git rev-parse HEAD) $round"
+    fi
 }
 
 failed=0

@@ -111,6 +111,7 @@ static bool run_file(const char *path) {
     }
     if (good && !lines) good = fail(&test, "the file has no RUN line");
     if (!good) printf("FAIL %s\n%s\n", path, tile_text_get(&test.errors));
+    fflush(stdout);
     tile_arena_destroy(test.arena);
     return good;
 }

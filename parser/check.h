@@ -515,6 +515,7 @@ TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const 
                          TileSpan span, const char *words);
 /* What is not valid, for messages: "the lanes of `n` past N". */
 const char *tile_atom_words(TileChecker *c, const TileAtom *atom);
+bool tile_valid_has(const TileValidity *valid, const TileValidEntry *entry);
 const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, TileAtom *atom, const int8_t *axes,
                                    TileSpan where);
 const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, const TileValidity *b);

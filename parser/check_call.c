@@ -303,7 +303,9 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
         if (wanted != m.extent[i])
             return tile_fail(c, EXTENT_MISMATCH, span, tile_sum_words(c, m.extent[i]), tile_sum_words(c, wanted));
     }
-    return m;
+    /* A result that depends on no tile is one all the same: its shape is not to change with what the body says. */
+    bool lifts = call->lifted && !type->has_extents && m.rank == 0;
+    return lifts ? tile_lift(c, m) : m;
 }
 
 /* What the function returns at its end, NULL where that is not written in one place. */

@@ -341,6 +341,35 @@ TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
 
 /* ---- else ---- */
 
+/* The entries of `valid` that `other` has, or those that it has not. */
+static const TileValidity *part_of(TileChecker *c, const TileValidity *valid, const TileValidity *other, bool common) {
+    const TileValidity *part = NULL;
+    for (unsigned i = 0; valid && i < valid->count; i++) {
+        const TileValidEntry *entry = &valid->entries[i];
+        if (tile_valid_has(other, entry) == common) part = tile_valid_add(c, part, entry->atom, entry->axes, entry->where);
+    }
+    return part;
+}
+
+/* Where one of two values of a shape is valid: where all is that both have in common, and all that only the one has, or
+ * all that only the other has. */
+static const TileValidity *valid_either(TileChecker *c, const TileValidity *a, const TileValidity *b,
+                                        const TileMeaning *shape, TileSpan where) {
+    const TileValidity *common = part_of(c, a, b, true), *own[] = {part_of(c, a, b, false), part_of(c, b, a, false)};
+    if (!own[0] || !own[1]) return common;
+    TileValue *ok[2], *mask;
+    for (unsigned i = 0; i < 2; i++) ok[i] = tile_emit_valid(c, own[i], shape);
+    if (!ok[0] || !ok[1]) return common;
+    mask = tile_emit_binary(c, TILE_OP_OR, ok[0], ok[1]);
+    int8_t axes[TILE_MAX_TILE_RANK] = {0, 1, 2, 3, 4};
+    const int64_t one = 1;
+    bool scalar = shape->rank == 0;
+    if (scalar) mask = tile_build_splat(tile_emitter(c), mask, tile_type_tile(c->context, TILE_BOOL, 1, &one));
+    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, where, tile_atom_words(c, own[1]->entries[0].atom));
+    const TileValidity *either = tile_valid_add(c, NULL, atom, axes, where);
+    return tile_valid_union(c, common, scalar ? tile_valid_stretch(c, either, 1) : either);
+}
+
 TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, const TileExpr *expr) {
     if (tile_is_error(&v) || tile_is_error(&fill)) return tile_error_meaning();
     TileMeaning operands[] = {v, fill};
@@ -353,14 +382,15 @@ TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, con
     bool scalar_fill = fill.rank == 0 && v.rank > 0;
     if (!scalar_fill && !tile_unify_shapes(c, operands, 2, expr->span)) return tile_error_meaning();
     v = operands[0];
+    if (!scalar_fill) fill = operands[1];
     TileValue *value;
     if (scalar_fill || v.rank == 0) {
         value = tile_emit_filled(c, &v, v.valid, tile_emit_value(c, &fill));
     } else {
         TileValue *ok = tile_emit_valid(c, v.valid, &v);
-        value = tile_emit_select(c, ok, tile_emit_value(c, &v), tile_emit_value(c, &operands[1]));
+        value = tile_emit_select(c, ok, tile_emit_value(c, &v), tile_emit_value(c, &fill));
     }
-    return tile_value_meaning(c, value, v.extent, fill.valid);
+    return tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
 }
 
 /* `a else 0 + b`: the number alone is likely to be the fill. */

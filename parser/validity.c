@@ -65,7 +65,7 @@ static bool same_entry(const TileValidEntry *a, const TileValidEntry *b) {
     return same_atom(a->atom, b->atom) && memcmp(a->axes, b->axes, axis_count(a->atom)) == 0;
 }
 
-static bool has_entry(const TileValidity *valid, const TileValidEntry *entry) {
+bool tile_valid_has(const TileValidity *valid, const TileValidEntry *entry) {
     for (unsigned i = 0; valid && i < valid->count; i++)
         if (same_entry(&valid->entries[i], entry)) return true;
     return false;
@@ -83,7 +83,7 @@ const TileValidity *tile_valid_add(TileChecker *c, const TileValidity *valid, Ti
                                    TileSpan where) {
     TileValidEntry entry = {.atom = atom, .where = where};
     if (axes) memcpy(entry.axes, axes, axis_count(atom));
-    if (has_entry(valid, &entry)) return valid;
+    if (tile_valid_has(valid, &entry)) return valid;
     TileValidity *copy = copy_set(c, valid, 1);
     copy->entries[copy->count++] = entry;
     return copy;
@@ -94,7 +94,7 @@ const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, cons
     if (!a) return b;
     TileValidity *joined = copy_set(c, a, b->count);
     for (unsigned i = 0; i < b->count; i++)
-        if (!has_entry(a, &b->entries[i])) joined->entries[joined->count++] = b->entries[i];
+        if (!tile_valid_has(a, &b->entries[i])) joined->entries[joined->count++] = b->entries[i];
     return joined->count == a->count ? a : joined;
 }
 
@@ -186,7 +186,7 @@ const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid) 
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within) {
     const TileValidEntry *open = NULL;
     for (unsigned i = 0; valid && i < valid->count; i++) {
-        if (has_entry(within, &valid->entries[i])) continue;
+        if (tile_valid_has(within, &valid->entries[i])) continue;
         if (!tile_is_open_atom(valid->entries[i].atom)) return &valid->entries[i];
         if (!open) open = &valid->entries[i];
     }

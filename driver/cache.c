@@ -24,6 +24,7 @@ struct TileCodeCache {
     char *folder;
     int descriptor; /* of the folder */
     uint64_t limit;
+    void (*hold)(bool held); /* or NULL */
 };
 
 typedef struct Header {
@@ -94,6 +95,8 @@ TileCodeCache *tile_code_cache_open(const TileSettings *settings, const char *fo
     errno = saved;
     return cache;
 }
+
+void tile_code_cache_hold(TileCodeCache *cache, void (*hold)(bool held)) { cache->hold = hold; }
 
 void tile_code_cache_close(TileCodeCache *cache) {
     if (!cache) return;
@@ -279,6 +282,7 @@ void tile_code_cache_put(TileCodeCache *cache, const TileCodeKey *key, const cha
     snprintf(header.label, sizeof header.label, "%s", label);
     sum_of(&header, data, header.sum);
     name_of(key->digest, name, suffix);
+    if (cache->hold) cache->hold(true);
     int file = size < LARGEST_FILE && size <= cache->limit ? create_temporary(cache, other, sizeof other) : -1;
     if (file >= 0) {
         bool good = write_whole(file, &header, sizeof header) && write_whole(file, data, size) && fsync(file) == 0;
@@ -289,6 +293,7 @@ void tile_code_cache_put(TileCodeCache *cache, const TileCodeKey *key, const cha
         else
             unlinkat(cache->descriptor, other, 0);
     }
+    if (cache->hold) cache->hold(false);
     errno = saved;
 }
 

@@ -8,18 +8,24 @@
 #include "driver/unit.h"
 #include "lang/text.h"
 
+static bool write_text(char *path, const char *text) {
+    int descriptor = mkstemp(path);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+    bool written = file && fputs(text, file) >= 0;
+    if (descriptor >= 0 && !file) close(descriptor);
+    written &= file && fclose(file) == 0;
+    if (descriptor >= 0 && !written) unlink(path);
+    return written;
+}
+
 void tile_unit_write_reproducer(TileUnit *unit, const char *text) {
     const char *folder = getenv("TMPDIR");
     char *path = tile_arena_format(unit->arena, "%s/tile-reproducer-XXXXXX", folder && *folder ? folder : "/tmp");
-    int descriptor = mkstemp(path);
-    if (descriptor < 0) return;
-    FILE *file = fdopen(descriptor, "w");
-    if (!file) {
-        close(descriptor);
-        return;
-    }
-    bool written = fputs(text, file) >= 0;
-    if (fclose(file) == 0 && written) tile_text_format(&unit->message, "\nwhat shows the error is in %s", path);
+    void (*hold)(bool held) = unit->input->compiler->hold;
+    if (hold) hold(true);
+    bool written = write_text(path, text);
+    if (hold) hold(false);
+    if (written) tile_text_format(&unit->message, "\nwhat shows the error is in %s", path);
 }
 
 /* The bridge's own times, taken off what the clock then shows for the rest of its work. */

@@ -60,6 +60,9 @@ void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
 /* Likewise: in the executor what a GPU's thread holds beyond a tile's own elements, where a layout rounds an extent up,
  * is undefined, so that code in which a result depends on it ends with an error. */
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
+/* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it is
+ * there: for programs that have signals end them. Not while another thread compiles. */
+void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));
 /* How many operations the executor has run under a mask, in all launches of the library so far: accesses, and mask_lt.
  */
 uint64_t tile_library_masked(const TileLibrary *library);

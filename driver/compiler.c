@@ -71,6 +71,11 @@ void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->s
 
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark) { compiler->mark_padding = mark; }
 
+void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held)) {
+    compiler->hold = hold;
+    if (compiler->cache) tile_code_cache_hold(compiler->cache, hold);
+}
+
 void tile_compiler_retain(TileCompiler *compiler) { atomic_fetch_add(&compiler->references, 1); }
 
 void tile_compiler_destroy(TileCompiler *compiler) {

@@ -29,6 +29,7 @@ struct TileCompiler {
     unsigned vector_scale;
     uint64_t schedule_seed;
     bool mark_padding;
+    void (*hold)(bool held); /* see tile_compiler_hold; or NULL */
     TileExplanation *explanation;           /* see tile_compiler_explain */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/own_pass.h */
     TILE_LIST(void *) plugins;              /* the shared objects of some */

@@ -12,6 +12,7 @@
 #include "tools/ptxas.h"
 #include "tools/replace.h"
 #include "tools/session.h"
+#include "tools/unfinished.h"
 
 enum { MAX_OUTPUTS = 3 }; /* object, header, dependencies */
 
@@ -227,10 +228,12 @@ static tile_status write_outputs(Build *build, const TileBuild *made, TileText *
 static int finish(Build *build, const TileBuild *made) {
     TileText error = {.arena = build->arena};
     tile_status status = write_outputs(build, made, &error);
+    tile_unfinished_hold(true);
     for (int i = 0; i < build->replacement_count; i++) {
         if (status == TILE_OK) status = tile_replacement_commit(&build->replacements[i], &error);
         if (status != TILE_OK) tile_replacement_abandon(&build->replacements[i]);
     }
+    tile_unfinished_hold(false);
     if (status != TILE_OK) return tile_session_fail(build->session, status, "%s", tile_text_get(&error));
     if (build->json) fputs(tile_build_json(made), stdout);
     return tile_session_finish(build->session);

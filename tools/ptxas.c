@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "launch/environment.h"
 #include "tools/file.h"
+#include "tools/unfinished.h"
 
 extern char **environ;
 
@@ -85,14 +87,32 @@ static tile_status run(const Job *job, const char *target, int *wait_status) {
     posix_spawn_file_actions_t actions;
     pid_t process;
     if (posix_spawn_file_actions_init(&actions) != 0) return TILE_OUT_OF_MEMORY;
+    posix_spawnattr_t attributes;
+    if (posix_spawnattr_init(&attributes) != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return TILE_OUT_OF_MEMORY;
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none); /* signals are held here, not there */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, job->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    errno = posix_spawn(&process, job->ptxas, &actions, NULL, words, environ);
+    tile_unfinished_hold(true);
+    int failed = posix_spawn(&process, job->ptxas, &actions, &attributes, words, environ);
+    if (!failed) tile_unfinished_child(process);
+    tile_unfinished_hold(false);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
-    if (errno) return fail(job, job->ptxas);
-    while (waitpid(process, wait_status, 0) < 0)
-        if (errno != EINTR) return fail(job, job->ptxas);
-    return TILE_OK;
+    errno = failed;
+    if (failed) return fail(job, job->ptxas);
+    siginfo_t ended;
+    while ((failed = waitid(P_PID, (id_t)process, &ended, WEXITED | WNOWAIT)) != 0 && errno == EINTR) continue;
+    tile_unfinished_hold(true); /* its number is free with the next line */
+    failed |= waitpid(process, wait_status, 0) != process;
+    tile_unfinished_child(0);
+    tile_unfinished_hold(false);
+    return failed ? fail(job, job->ptxas) : TILE_OK;
 }
 
 static tile_status assemble(const Job *job, const char *ptx, TileAssembly *assembly) {
@@ -109,6 +129,14 @@ static tile_status assemble(const Job *job, const char *ptx, TileAssembly *assem
     return TILE_BACKEND;
 }
 
+/* A signal that ends the program from now on removes it. */
+static bool make_folder(char *pattern) {
+    tile_unfinished_hold(true);
+    bool made = mkdtemp(pattern) && tile_unfinished_add(pattern);
+    tile_unfinished_hold(false);
+    return made;
+}
+
 tile_status tile_ptxas_run(TileArena *arena, const char *ptx, bool lines, TileAssembly *assembly, TileText *error) {
     const char *folder = getenv("TMPDIR"), *ptxas = tile_ptxas_find(arena),
                *named = tile_variable_text(TILE_VARIABLE_PTXAS);
@@ -122,14 +150,18 @@ tile_status tile_ptxas_run(TileArena *arena, const char *ptx, bool lines, TileAs
     }
     char *made = tile_arena_format(arena, "%s/tilec-XXXXXX", folder && *folder ? folder : "/tmp");
     Job job = {.arena = arena, .ptxas = ptxas, .folder = made, .lines = lines, .error = error};
-    if (!mkdtemp(made)) return fail(&job, made);
+    if (!make_folder(made)) return fail(&job, made);
     job.input = tile_arena_format(arena, "%s/kernel.ptx", made);
     job.output = tile_arena_format(arena, "%s/kernel.cubin", made);
     job.log = tile_arena_format(arena, "%s/notes", made);
-    tile_status status = assemble(&job, ptx, assembly);
-    unlink(job.input);
-    unlink(job.output);
-    unlink(job.log);
+    const char *const files[] = {job.input, job.output, job.log};
+    tile_status status = TILE_OK;
+    for (int i = 0; i < 3; i++)
+        if (!tile_unfinished_add(files[i])) status = TILE_OUT_OF_MEMORY;
+    if (status == TILE_OK) status = assemble(&job, ptx, assembly);
+    for (int i = 0; i < 3; i++) unlink(files[i]);
     rmdir(made);
+    for (int i = 0; i < 3; i++) tile_unfinished_forget(files[i]);
+    tile_unfinished_forget(made);
     return status;
 }

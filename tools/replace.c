@@ -8,6 +8,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/unfinished.h"
+
+/* A signal that ends the program from now on removes the file. */
+static int create(char *pattern) {
+    tile_unfinished_hold(true);
+    int descriptor = mkstemp(pattern);
+    if (descriptor >= 0 && !tile_unfinished_add(pattern)) {
+        close(descriptor);
+        unlink(pattern);
+        descriptor = -1;
+        errno = ENOMEM;
+    }
+    tile_unfinished_hold(false);
+    return descriptor;
+}
+
 int tile_replacement_open(TileReplacement *file, const char *path, TileArena *arena) {
     struct stat info;
     *file = (TileReplacement){0};
@@ -18,7 +34,7 @@ int tile_replacement_open(TileReplacement *file, const char *path, TileArena *ar
     file->path = tile_arena_format(arena, "%s", target ? target : path);
     free(target);
     file->temporary = tile_arena_format(arena, "%s.XXXXXX", file->path);
-    int descriptor = mkstemp(file->temporary);
+    int descriptor = create(file->temporary);
     if (descriptor < 0) {
         file->temporary = NULL;
         return -1;
@@ -38,6 +54,7 @@ static tile_status fail(const char *path, int reason, TileText *error) {
 tile_status tile_replacement_commit(TileReplacement *file, TileText *error) {
     if (!file->temporary) return TILE_OK; /* a device or pipe has its contents already */
     if (rename(file->temporary, file->path) == 0) {
+        tile_unfinished_forget(file->temporary);
         file->temporary = NULL;
         return TILE_OK;
     }
@@ -47,7 +64,10 @@ tile_status tile_replacement_commit(TileReplacement *file, TileText *error) {
 }
 
 void tile_replacement_abandon(TileReplacement *file) {
-    if (file->temporary) unlink(file->temporary);
+    if (file->temporary) {
+        unlink(file->temporary);
+        tile_unfinished_forget(file->temporary);
+    }
     file->temporary = NULL;
 }
 

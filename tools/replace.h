@@ -10,7 +10,7 @@ typedef struct TileReplacement {
 } TileReplacement;
 
 /* Opens what the contents go to; -1, and errno, on failure. The file that is there keeps its permissions; behind a
- * link, its target is replaced. A device or pipe, which a rename would replace, is opened itself. */
+ * link, its target is replaced; a signal that ends the program removes what is not committed. A device or pipe, which a rename would replace, is opened itself. */
 int tile_replacement_open(TileReplacement *file, const char *path, TileArena *arena);
 /* Gives the file its name; on failure, and when abandoned, the temporary file goes. */
 tile_status tile_replacement_commit(TileReplacement *file, TileText *error);

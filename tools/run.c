@@ -13,6 +13,7 @@
 #include "lang/scalar.h"
 #include "tools/npy.h"
 #include "tools/program.h"
+#include "tools/unfinished.h"
 
 typedef struct RunOptions {
     bool check, scheduled;
@@ -281,10 +282,12 @@ static int write_results(TileProgram *program, const RunOptions *options) {
         const char *path = tile_argument_is_written(argument) ? output_path(argument, options) : NULL;
         if (path) status = tile_npy_write(&writers[i], path, &argument->base, &error);
     }
+    tile_unfinished_hold(true);
     for (size_t i = 0; i < program->argument_count; i++) {
         if (status == TILE_OK && writers[i].path) status = tile_replacement_commit(&writers[i], &error);
         if (status != TILE_OK) tile_replacement_abandon(&writers[i]);
     }
+    tile_unfinished_hold(false);
     return status == TILE_OK ? 0 : tile_session_fail(program->session, status, "%s", tile_text_get(&error));
 }
 

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "driver/compile.h"
 #include "tile/pass.h"
+#include "tools/unfinished.h"
 
 void tile_print_json_string(FILE *file, const char *text) {
     fputc('"', file);
@@ -77,6 +79,7 @@ int tile_session_diagnostics(TileSession *session, tile_status status, TileArena
 int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler) {
     TileReport *report = NULL;
     tile_status status = tile_compiler_create(NULL, compiler);
+    if (status == TILE_OK) tile_compiler_hold(*compiler, tile_unfinished_hold);
     for (size_t i = 0; i < count && status == TILE_OK; i++)
         status = tile_compiler_load_passes(*compiler, plugins[i], &report);
     return tile_session_report(session, status, report);

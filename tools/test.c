@@ -165,8 +165,8 @@ int tile_command_test(TileSession *session, char **words, int count) {
     Testing testing = {.session = session, .json = {.arena = session->arena}};
     int worst = read_options(&testing, words, &count);
     if (worst) return worst;
-    tile_status status = tile_compiler_create(NULL, &testing.compiler);
-    if (status != TILE_OK) return tile_session_report(session, status, NULL);
+    worst = tile_session_compiler(session, NULL, 0, &testing.compiler);
+    if (worst) return worst;
     for (int i = 0; i < count; i++) {
         testing.path = words[i];
         int result = test_file(&testing);

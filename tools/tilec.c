@@ -8,6 +8,7 @@
 #endif
 
 #include "tools/session.h"
+#include "tools/unfinished.h"
 
 /* The build gives the version as bare digits. */
 #define VERSION_TEXT(version) VERSION_WORDS(version)
@@ -299,9 +300,11 @@ int main(int argc, char **argv) {
     /* A full or closed output is an error that write() reports, not a signal that ends us in the middle of a file. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    tile_unfinished_watch();
     TileSession session = {.arena = tile_arena_create(NULL), .command = "help"};
     jmp_buf guard;
     if (!session.arena || setjmp(guard)) {
+        tile_unfinished_remove();
         fputs("tilec: error: out of memory\n", stderr);
         return tile_status_exit_code(TILE_OUT_OF_MEMORY);
     }

@@ -12,6 +12,7 @@
 #include "tools/duel.h"
 #include "tools/measure.h"
 #include "tools/tune.h"
+#include "tools/unfinished.h"
 
 enum { MOST_AT_ONCE = 16, NONE = -1 };
 static const double sample_seconds = 2e-3, saved_every = 1;
@@ -51,7 +52,10 @@ typedef struct Search {
 /* Set by signals. */
 static volatile sig_atomic_t interrupted;
 
-static void note_signal(int number) { interrupted = number; }
+static void note_signal(int number) {
+    if (interrupted) tile_unfinished_die(number);
+    interrupted = number;
+}
 
 /* ---- words ---- */
 
@@ -434,7 +438,8 @@ static int search_on_gpu(Search *search) {
 static int search_with_signals(Search *search) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     enum { COUNT = sizeof numbers / sizeof *numbers };
-    struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND}, old[COUNT];
+    struct sigaction action = {.sa_handler = note_signal}, old[COUNT];
+    sigfillset(&action.sa_mask);
     interrupted = 0;
     for (int i = 0; i < COUNT; i++) {
         sigaction(numbers[i], NULL, &old[i]);

@@ -167,7 +167,7 @@ static void collect_from(Describer *d, const TileValue *value, Leaves *leaves) {
     uint8_t op = d->host.items[number].op;
     if (op == TILE_HOST_DIM || op == TILE_HOST_SCALAR) return add_leaf(d, leaves, number);
     if (value->name && d->host.items[number].op != TILE_HOST_CONST)
-        return add_named(d, leaves, value->name, number); /* a dimension that an expression gave */
+        return add_named(d, leaves, keep_text(d, value->name), number); /* a dimension that an expression gave */
     for (uint32_t i = 0; value->op && i < value->op->operand_count; i++)
         collect_from(d, tile_op_operand(value->op, i), leaves);
 }

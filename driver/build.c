@@ -240,6 +240,32 @@ static void read_arguments(const TileFunc *kernel, const uint64_t *slots, TileEx
     }
 }
 
+/* Those of the results that lie in memory of which slack is wanted. */
+static void give_slack(const TileFunc *kernel, const TileSlack *wanted, TileArena *arena,
+                       TileExecutorArgument *arguments) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        TileExecutorTensor *tensor = &arguments[i].tensor;
+        const TileType *type = kernel->body.arguments[i]->type;
+        bool written = type->kind == TILE_TYPE_TENSOR && type->access != TILE_ACCESS_IN;
+        uint64_t count = (tensor->below + tensor->above) / (uint64_t)tile_scalar_bytes(type->scalar);
+        if (written && wanted->count) tensor->slack = TILE_NEW_ARRAY(arena, double, count + 1);
+    }
+}
+
+static void take_slack(const TileFunc *kernel, const TileSlack *wanted, const TileExecutorArgument *arguments) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileExecutorTensor *tensor = &arguments[i].tensor;
+        for (size_t k = 0; k < wanted->count && tensor->slack; k++) {
+            const TileSlackMemory *memory = &wanted->items[k];
+            const char *first = (const char *)tensor->data - tensor->below, *storage = memory->storage;
+            uint64_t bytes = tensor->below + tensor->above;
+            if (first < storage || first + bytes > storage + memory->bytes) continue;
+            double *to = memory->slack + (size_t)(first - storage) / memory->element;
+            memcpy(to, tensor->slack, bytes / memory->element * sizeof *to);
+        }
+    }
+}
+
 static tile_status execute(const BuiltCode *built, TileArena *arena, const uint64_t *slots, TilePrintLine print,
                            void *print_host, TileError *error) {
     jmp_buf guard;
@@ -247,6 +273,8 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     tile_arena_set_guard(arena, &guard);
     TileExecutorArgument arguments[TILE_MAX_PARAMETERS] = {0};
     read_arguments(built->kernel, slots, arguments);
+    const TileSlack *slack = built->machine ? NULL : built->unit->input->slack;
+    if (slack) give_slack(built->kernel, slack, arena, arguments);
     const TileOp *assertion = NULL;
     uint64_t masked = 0;
     TileText message = {.arena = arena}, values = {.arena = arena};
@@ -257,10 +285,12 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
                                    .print_host = print_host,
                                    .assertion = &assertion,
                                    .values = &values,
+                                   .slack = slack != NULL,
                                    .masked = &masked};
     TileExecution execution = tile_execute_kernel(built->kernel, arguments, &options, &message);
     atomic_fetch_add_explicit(&built->unit->input->masked, masked, memory_order_relaxed);
     tile_status status = execution_status(execution);
+    if (slack) take_slack(built->kernel, slack, arguments);
     if (execution == TILE_EXECUTION_ASSERT) {
         message.length = 0;
         tile_assertion_describe(&message, assertion, tile_text_get(&values));

@@ -63,6 +63,20 @@ void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
 /* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it is
  * there: for programs that have signals end them. Not while another thread compiles. */
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));
+/* What the interpreter says of results of a library that is compiled from now on: by how much each may differ where sums
+ * are added in another order, as the code of other targets does (lang/execute.h, slack). Likewise borrowed. `gpu`: the
+ * `tune` clauses of GPUs count, not those of CPUs. */
+typedef struct TileSlackMemory {
+    const void *storage; /* that results lie in */
+    size_t bytes, element;
+    double *slack; /* for each element of the storage; set in launches */
+} TileSlackMemory;
+typedef struct TileSlack {
+    const TileSlackMemory *items;
+    size_t count;
+    bool gpu;
+} TileSlack;
+void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack); /* NULL: nothing is said */
 /* How many operations the executor has run under a mask, in all launches of the library so far: accesses, and mask_lt.
  */
 uint64_t tile_library_masked(const TileLibrary *library);

@@ -68,6 +68,7 @@ void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, u
 }
 
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed) { compiler->schedule_seed = seed; }
+void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack) { compiler->slack = slack; }
 
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark) { compiler->mark_padding = mark; }
 
@@ -139,6 +140,7 @@ static tile_status fill_input(TileInput *input, const char *text, size_t length,
     input->vector_scale = input->compiler->vector_scale;
     input->schedule_seed = input->compiler->schedule_seed;
     input->mark_padding = input->compiler->mark_padding;
+    input->slack = input->compiler->slack;
     copy_settings(input, options);
     tile_arena_set_guard(input->arena, NULL);
     return TILE_OK;

@@ -30,6 +30,7 @@ struct TileCompiler {
     uint64_t schedule_seed;
     bool mark_padding;
     void (*hold)(bool held); /* see tile_compiler_hold; or NULL */
+    const TileSlack *slack;
     TileExplanation *explanation;           /* see tile_compiler_explain */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/own_pass.h */
     TILE_LIST(void *) plugins;              /* the shared objects of some */
@@ -58,6 +59,7 @@ typedef struct TileInput {
     unsigned vector_scale;
     uint64_t schedule_seed;
     bool mark_padding;
+    const TileSlack *slack;
     const TileImageSignature *signatures;
     const struct TileTunedKernel *tuned; /* for each signature, from tuning files; NULL: there are none */
     _Atomic uint64_t step_ns[TILE_STEP_COUNT];

@@ -177,7 +177,8 @@ static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, cons
         if (tile_kernel_has_setting(kernel, input->bindings[i].name))
             tile_list_push(unit->arena, &all, input->bindings[i]);
     for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
-    TileLowerOptions options = {.target = is_gpu(unit) ? "gpu" : "cpu",
+    bool gpu = is_gpu(unit) || (input->slack && input->slack->gpu);
+    TileLowerOptions options = {.target = gpu ? "gpu" : "cpu",
                                 .bindings = all.items,
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG};

@@ -1,5 +1,6 @@
 #include "lang/execute.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,10 +156,15 @@ static void set_up(ExecActivation *activation) {
     }
 }
 
+static size_t activation_bytes(const TileExecutor *e, const ExecProgram *program) {
+    size_t lane = sizeof(uint64_t) + 1 + (e->options.slack ? sizeof(double) : 0);
+    return sizeof(ExecActivation) + program->lane_count * lane + program->register_count;
+}
+
 /* One block of memory for the activation and its registers. */
 ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
-    size_t lanes = program->lane_count, registers = program->register_count;
-    size_t bytes = sizeof(ExecActivation) + lanes * 9 + registers;
+    size_t lanes = program->lane_count;
+    size_t bytes = activation_bytes(e, program);
     if (!tile_exec_count_bytes(e, bytes)) return NULL;
     ExecActivation *activation = calloc(1, bytes);
     if (!activation) {
@@ -167,7 +173,8 @@ ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
     }
     activation->program = program;
     activation->lanes = (uint64_t *)(activation + 1);
-    activation->poison = (uint8_t *)(activation->lanes + lanes);
+    activation->slack = e->options.slack ? (double *)(activation->lanes + lanes) : NULL;
+    activation->poison = (uint8_t *)(activation->lanes + (e->options.slack ? 2 * lanes : lanes));
     activation->any = activation->poison + lanes;
     activation->first_object = e->object_count;
     set_up(activation);
@@ -181,7 +188,7 @@ void tile_exec_reset(ExecActivation *activation) {
 
 void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation) {
     tile_exec_release(e, activation->first_object);
-    e->bytes -= sizeof *activation + activation->program->lane_count * 9 + activation->program->register_count;
+    e->bytes -= activation_bytes(e, activation->program);
     free(activation);
 }
 
@@ -189,6 +196,7 @@ bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned oper
     ExecValue x = tile_exec_operand(e, in, operand);
     *value = (int64_t)x.lanes[0];
     uint8_t poison = tile_exec_poisoned(x, 0);
+    tile_exec_slack_unknown(e, x);
     return !poison || tile_exec_poison(e, in, poison, "depends on", "%s is poison", what);
 }
 
@@ -310,6 +318,7 @@ static void bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorT
     const TileType *type = e->func->body.arguments[parameter]->type;
     ExecObject object = {.base = (unsigned char *)tensor->data - tensor->below,
                          .size = (int64_t)(tensor->below + tensor->above),
+                         .slack = e->options.slack ? tensor->slack : NULL,
                          .writable = type->access != TILE_ACCESS_IN};
     ExecTensor bound = {.offset = (int64_t)tensor->below};
     memcpy(bound.extent, tensor->extent, sizeof bound.extent);
@@ -404,6 +413,17 @@ const uint64_t *tile_executor_result(const TileExecutor *e, unsigned index, cons
     return value.lanes;
 }
 
+/* Where slack decided what ran nothing is known of any result. */
+static void close_slack(const TileExecutor *e, const TileExecutorArgument *arguments) {
+    for (uint32_t i = 0; i < e->func->body.argument_count && e->undecided; i++) {
+        const TileExecutorTensor *tensor = &arguments[i].tensor;
+        const TileType *type = e->func->body.arguments[i]->type;
+        if (type->kind != TILE_TYPE_TENSOR || !tensor->slack) continue;
+        uint64_t count = (tensor->below + tensor->above) / (uint64_t)tile_scalar_bytes(type->scalar);
+        for (uint64_t k = 0; k < count; k++) tensor->slack[k] = (double)INFINITY;
+    }
+}
+
 TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *arguments,
                                   const TileExecutorOptions *options, TileText *message) {
     TileExecutor *e = tile_executor_create(kernel, options);
@@ -415,6 +435,7 @@ TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *
             tile_executor_bind_scalar(e, i, arguments[i].bits);
     }
     TileExecution state = tile_executor_run(e, 0);
+    if (e->options.slack) close_slack(e, arguments);
     if (message) tile_text_add(message, tile_executor_message(e));
     tile_executor_destroy(e);
     return state;

@@ -39,6 +39,7 @@ typedef struct TileExecutorOptions {
      * lanes that exist and such that do not: one that is true for the same threads of every block, and not for others,
      * tells apart threads that hold the same element, and does not count. May be NULL. */
     uint64_t *masked;
+    bool slack;       /* of tile form: how far sums in another order may lead; see TileExecutorTensor.slack */
     TileText *values; /* set to what its message shows of values, "n = 7", or ""; may be NULL */
 } TileExecutorOptions;
 
@@ -48,6 +49,9 @@ typedef struct TileExecutorTensor {
     uint64_t below, above;
     int64_t extent[TILE_MAX_TENSOR_RANK];
     int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes */
+    /* With options.slack: for each element of below + above bytes, by how much it may differ from what the kernel computes
+     * where sums of floats are added in another order; infinite where nothing is known. Set for what is stored; or NULL. */
+    double *slack;
 } TileExecutorTensor;
 
 typedef struct TileExecutor TileExecutor;

@@ -19,18 +19,20 @@ static bool move_values(TileExecutor *e, const ExecInstruction *in, unsigned fir
     }
     size_t lanes = 0;
     for (uint32_t i = 0; i < count; i++) lanes += tile_exec_register(activation, to + i).count;
-    uint64_t *values = tile_exec_scratch(e, lanes * 9 + count);
+    size_t words = activation->slack ? 2 * lanes : lanes;
+    uint64_t *values = tile_exec_scratch(e, words * sizeof *values + lanes + count);
     if (!values) return false;
-    uint8_t *poison = (uint8_t *)(values + lanes), *any = poison + lanes;
+    double *slack = activation->slack ? (double *)(values + lanes) : NULL;
+    uint8_t *poison = (uint8_t *)(values + words), *any = poison + lanes;
     size_t at = 0;
     for (uint32_t i = 0; i < count; at += tile_exec_register(activation, to + i++).count) {
         ExecValue from = tile_exec_register(activation, in->operands[first + i]);
-        tile_exec_copy(from, (ExecValue){values + at, poison + at, any + i, from.count});
+        tile_exec_copy(from, (ExecValue){values + at, poison + at, any + i, from.count, slack ? slack + at : NULL});
     }
     at = 0;
     for (uint32_t i = 0; i < count; i++) {
         ExecValue into = tile_exec_register(activation, to + i);
-        tile_exec_copy((ExecValue){values + at, poison + at, any + i, into.count}, into);
+        tile_exec_copy((ExecValue){values + at, poison + at, any + i, into.count, slack ? slack + at : NULL}, into);
         at += into.count;
     }
     return true;
@@ -194,7 +196,7 @@ static TileScalar carried_scalar(const ExecInstruction *in, uint32_t i) { return
 static ExecValue accumulator(TileExecutor *e, const ExecInstruction *in, uint32_t i, uint32_t lane) {
     ExecValue all = tile_exec_value(e, in->hidden);
     uint32_t at = i * stripe_count(in) + lane;
-    return (ExecValue){all.lanes + at, all.poison + at, all.any, 1};
+    return (ExecValue){all.lanes + at, all.poison + at, all.any, 1, NULL};
 }
 
 /* Every accumulator starts from the init operand, which the maker of a striped sum gives as the identity. */

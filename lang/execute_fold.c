@@ -263,6 +263,9 @@ bool tile_exec_fold(TileExecutor *e, const ExecInstruction *in) {
             if (!fold_lines_in_turn(&f, &part, lines)) return false;
         }
     }
+    for (unsigned k = 0; k < line.count && line.result[k].slack; k++)
+        tile_exec_slack_fold(in, k, line.x[k], line.has_init ? &line.init[k] : NULL, line.result[k], line.extent,
+                             line.stride, line.scan);
     return true;
 }
 
@@ -272,7 +275,7 @@ bool tile_exec_fold(TileExecutor *e, const ExecInstruction *in) {
 static ExecValue kept_part(TileExecutor *e, const ExecInstruction *in, unsigned part) {
     ExecValue all = tile_exec_value(e, in->hidden);
     uint32_t extent = (uint32_t)tile_op_integer(in->op, TILE_ATTRIBUTE_EXTENT, 0);
-    return (ExecValue){all.lanes + part * extent, all.poison + part * extent, all.any, extent};
+    return (ExecValue){all.lanes + part * extent, all.poison + part * extent, all.any, extent, NULL};
 }
 
 static void set_index(TileExecutor *e, const ExecFrame *frame) {

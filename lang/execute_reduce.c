@@ -63,6 +63,7 @@ bool tile_exec_reduce(TileExecutor *e, const ExecInstruction *in) {
         for (size_t k = 0; k < lines.extent; k++) combine(in, acc, line + k * lines.inner, lines.inner);
     }
     join_lines(e, x, result, &lines);
+    if (result.slack) tile_exec_slack_reduce(in, x, result, lines.extent, lines.inner);
     return true;
 }
 
@@ -91,6 +92,7 @@ bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in) {
         result.lanes[r] = index.lanes[best];
     }
     join_lines(e, x, result, &lines);
+    if (result.slack) tile_exec_slack_arg(in, x, index, result, lines.extent, lines.inner);
     for (size_t i = 0; *index.any && i < index.count; i++)
         if (index.poison[i])
             add_poison(e, result, i / (lines.extent * lines.inner) * lines.inner + i % lines.inner, index.poison[i]);
@@ -216,6 +218,8 @@ bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in) {
         multiply(&p, a.lanes + batch * p.m * p.k, b.lanes + batch * p.k * p.n, result.lanes + batch * p.m * p.n, work);
         if (*a.any || *b.any || *acc.any) join_dot(e, &p, batch, a, b, acc, result);
     }
+    double precision = p.precision == TF32 ? 0x1p-9 : 0x1p-20;
+    if (result.slack) tile_exec_slack_dot(in, a, b, acc, result, p.m, p.k, p.n, precision);
     return true;
 }
 

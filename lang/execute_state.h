@@ -98,6 +98,7 @@ typedef struct ExecActivation {
     uint64_t *lanes;
     uint8_t *poison; /* one for each lane: bits of ExecPoison */
     uint8_t *any;    /* one for each register: some lane may be poison. Lanes' poison is valid only where it is set. */
+    double *slack;   /* one for each lane, where it is asked for (execute_slack.c); else NULL */
     size_t first_object;
 } ExecActivation;
 
@@ -121,7 +122,8 @@ typedef struct ExecObject {
     bool writable;
     bool keeps_poison; /* scratch: poison may be stored */
     bool dead;
-    void *owned; /* freed with the object */
+    double *slack; /* one for each element, of the size that it is accessed in; NULL: none */
+    void *owned;   /* freed with the object */
     uint64_t owned_bytes;
     ExecShadow *shadow; /* of memory that threads share; NULL elsewhere */
 } ExecObject;
@@ -148,6 +150,7 @@ struct TileExecutor {
     size_t scratch_size;
     uint64_t steps, random, bytes;
     ExecUndefined *undefined; /* of all threads */
+    bool undecided;           /* slack may change what runs, or where it is stored */
     uint32_t *results; /* registers of the root's results */
     TileExecution state;
     bool started;
@@ -169,13 +172,16 @@ typedef struct ExecValue {
     uint64_t *lanes;
     uint8_t *poison, *any;
     uint32_t count;
+    double *slack; /* or NULL */
 } ExecValue;
 
 static inline ExecFrame *tile_exec_frame(TileExecutor *e) { return &e->frames[e->depth - 1]; }
 
 static inline ExecValue tile_exec_register(const ExecActivation *activation, uint32_t number) {
     ExecRegister r = activation->program->registers[number];
-    return (ExecValue){activation->lanes + r.offset, activation->poison + r.offset, activation->any + number, r.lanes};
+    double *slack = activation->slack ? activation->slack + r.offset : NULL;
+    return (ExecValue){activation->lanes + r.offset, activation->poison + r.offset, activation->any + number, r.lanes,
+                       slack};
 }
 
 static inline ExecValue tile_exec_value(TileExecutor *e, uint32_t number) {
@@ -350,6 +356,23 @@ bool tile_exec_open_records(TileExecutor *e, TileFunc *func);
  * end (`going` is false) there is nothing to be handed over. */
 bool tile_exec_close_records(TileExecutor *e, bool going);
 void tile_exec_note_assertion(TileExecutor *e, const ExecInstruction *in);
+
+/* ---- execute_slack.c: where values have slack ---- */
+
+/* The value decides what runs, or where it is stored. */
+void tile_exec_slack_unknown(TileExecutor *e, ExecValue value);
+void tile_exec_slack_elementwise(TileExecutor *e, const ExecInstruction *in);
+void tile_exec_slack_select(ExecValue c, ExecValue x, ExecValue y, ExecValue result, TileScalar scalar);
+/* Lines of `extent` lanes with `inner` in between. */
+void tile_exec_slack_reduce(const ExecInstruction *in, ExecValue x, ExecValue result, size_t extent, size_t inner);
+void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index, ExecValue result, size_t extent,
+                         size_t inner);
+/* `precision`: what the rounding of its operands may change, relative to the sum of magnitudes. */
+void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
+                         size_t k, size_t n, double precision);
+/* Of one of the values that are folded together; `init` may be NULL. */
+void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, ExecValue x, const ExecValue *init,
+                          ExecValue result, size_t extent, size_t inner, bool scan);
 
 /* ---- handlers ---- */
 

@@ -1,4 +1,5 @@
 /* Tensors: load_tile, store_tile, and the host ops about them. */
+#include <math.h>
 #include <string.h>
 
 #include "lang/execute_state.h"
@@ -45,6 +46,8 @@ static bool take_range(TileExecutor *e, const ExecInstruction *in, Access *a, un
         !tile_exec_integer(e, in, operand + 3, "a bound of the access", &hi))
         return false;
     ExecValue first = tile_exec_operand(e, in, operand), step = tile_exec_operand(e, in, operand + 1);
+    tile_exec_slack_unknown(e, first);
+    tile_exec_slack_unknown(e, step);
     bool poison = tile_exec_poisoned(first, 0) || tile_exec_poisoned(step, 0);
     for (uint32_t l = 0; l < axis->extent; l++) {
         int64_t index = (int64_t)(first.lanes[0] + l * step.lanes[0]);
@@ -96,7 +99,10 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, unsigned ope
                   .has_mask = in->mask >= 0,
                   .first_operand = operand};
     a->offset = a->tensor->offset;
-    if (a->has_mask) a->mask = tile_exec_operand(e, in, (unsigned)in->mask);
+    if (a->has_mask) {
+        a->mask = tile_exec_operand(e, in, (unsigned)in->mask);
+        tile_exec_slack_unknown(e, a->mask);
+    }
     if (!make_axes(e, a, value)) return false;
     unsigned next = 0;
     Axis *gathered = NULL;
@@ -107,6 +113,7 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, unsigned ope
             continue;
         }
         ExecValue index = tile_exec_operand(e, in, operand++);
+        tile_exec_slack_unknown(e, index);
         if (kinds->integers[d] == TILE_ACCESS_INDEX) {
             take_index(a, d, index);
         } else {
@@ -215,6 +222,14 @@ static bool load_lane(TileExecutor *e, const ExecInstruction *in, const Access *
     } else {
         result.lanes[lane] = tile_scalar_mask(a->type->scalar);
     }
+    if (result.slack) {
+        const double *slack = e->objects[a->tensor->object].slack;
+        bool filled = !valid && in->fill >= 0;
+        ExecValue fill = filled ? tile_exec_operand(e, in, (unsigned)in->fill) : result;
+        result.slack[lane] = filled          ? fill.slack[fill.count > 1 ? lane : 0]
+                             : valid && slack ? slack[offset / tile_scalar_bytes(a->type->scalar)]
+                                              : 0;
+    }
     if (poison)
         tile_exec_set_poison(e, result, lane, poison);
     else if (*result.any)
@@ -226,13 +241,29 @@ static bool store_lane(TileExecutor *e, const ExecInstruction *in, const Access 
                        bool valid) {
     if (!valid) return true;
     ExecValue value = tile_exec_operand(e, in, 1);
+    double *slack = e->objects[a->tensor->object].slack;
+    if (value.slack && slack) slack[offset / tile_scalar_bytes(a->type->scalar)] = value.slack[lane];
     return tile_exec_store_element(e, in, a->tensor->object, offset, a->type->scalar, value.lanes[lane],
                                    tile_exec_poisoned(value, lane));
+}
+
+/* Programs come in any order, which decides how floats add up: by how much is not known. */
+static void update_slack(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset) {
+    ExecValue value = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
+    double *slack = e->objects[a->tensor->object].slack;
+    int64_t at = offset / tile_scalar_bytes(a->type->scalar);
+    int64_t update = tile_op_integer(in->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
+    bool adds = update == TILE_UPDATE_ADD && tile_scalar_is_float(a->type->scalar);
+    double both = fmax(slack ? slack[at] : 0, value.slack[lane]);
+    if (adds || (update == TILE_UPDATE_CAS && both > 0)) both = (double)INFINITY;
+    result.slack[lane] = both;
+    if (slack) slack[at] = both;
 }
 
 static bool update_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                         bool valid) {
     ExecValue result = tile_exec_result(e, in);
+    if (valid && result.slack) update_slack(e, in, a, lane, offset);
     if (valid) return tile_exec_update_element(e, in, a->tensor->object, offset, a->type->scalar, lane, 1);
     result.lanes[lane] = tile_scalar_mask(a->type->scalar);
     tile_exec_set_poison(e, result, lane, EXEC_POISON);
@@ -318,8 +349,10 @@ bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in) {
     uint32_t number;
     if (!tile_exec_allocate(e, (uint64_t)bytes, 64, false, &tensor.object)) return false;
     if (!tile_exec_add_tensor(e, &tensor, &number)) return false;
-    e->objects[tensor.object].temp = in->op;
-    e->objects[tensor.object].extent = tile_arena_copy(e->arena, tensor.extent, sizeof tensor.extent);
+    ExecObject *object = &e->objects[tensor.object];
+    if (e->options.slack) object->slack = TILE_NEW_ARRAY(e->arena, double, bytes / tile_scalar_bytes(type->scalar) + 1);
+    object->temp = in->op;
+    object->extent = tile_arena_copy(e->arena, tensor.extent, sizeof tensor.extent);
     tile_exec_set_scalar(tile_exec_result(e, in), number);
     return true;
 }

@@ -20,6 +20,7 @@ void tile_exec_set_scalar(ExecValue value, uint64_t bits) {
 
 void tile_exec_copy(ExecValue from, ExecValue to) {
     memmove(to.lanes, from.lanes, from.count * sizeof *to.lanes);
+    if (to.slack) memmove(to.slack, from.slack, from.count * sizeof *to.slack);
     if (*from.any) memmove(to.poison, from.poison, from.count);
     *to.any = *from.any;
 }
@@ -47,6 +48,7 @@ bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in) {
     in->loop(in->from, in->to, operands, activation->lanes + registers[in->result].offset, in->lanes);
     activation->any[in->result] = 0;
     if (any) join_poison(e, in, tile_exec_result(e, in));
+    if (activation->slack) tile_exec_slack_elementwise(e, in);
     return true;
 }
 
@@ -61,12 +63,14 @@ bool tile_exec_select(TileExecutor *e, const ExecInstruction *in) {
         for (uint32_t i = 0; i < result.count; i++)
             result.poison[i] = tile_exec_poisoned(c, i * step) | tile_exec_poisoned(c.lanes[i * step] ? x : y, i);
     *result.any = any;
+    if (result.slack) tile_exec_slack_select(c, x, y, result, in->op->results[0].type->scalar);
     return true;
 }
 
 bool tile_exec_splat(TileExecutor *e, const ExecInstruction *in) {
     ExecValue x = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
     for (uint32_t i = 0; i < result.count; i++) result.lanes[i] = x.lanes[0];
+    for (uint32_t i = 0; result.slack && i < result.count; i++) result.slack[i] = x.slack[0];
     if (*x.any) memset(result.poison, x.poison[0], result.count);
     *result.any = *x.any;
     return true;
@@ -82,6 +86,7 @@ bool tile_exec_map(TileExecutor *e, const ExecInstruction *in) {
         bool first = from < x.count;
         result.lanes[i] = first ? x.lanes[from] : y.lanes[from - x.count];
         if (any) result.poison[i] = first ? tile_exec_poisoned(x, from) : tile_exec_poisoned(y, from - x.count);
+        if (result.slack) result.slack[i] = first ? x.slack[from] : y.slack[from - x.count];
     }
     *result.any = any;
     return true;
@@ -105,6 +110,7 @@ static void fill_lanes(ExecValue to, ExecValue value, int64_t count, int64_t siz
         for (int64_t i = group * size + begin; i < group * size + end; i++) {
             to.lanes[i] = value.lanes[0];
             if (*to.any) to.poison[i] = tile_exec_poisoned(value, 0);
+            if (to.slack) to.slack[i] = value.slack[0];
         }
 }
 

@@ -158,6 +158,7 @@ static tile_status check_deterministic(TileUnit *unit) {
 /* Products of f32 that the text leaves exact. */
 static void round_to_tf32(TileOp *op, void *state) {
     if (op->id != TILE_OP_DOT || tile_op_get(op, TILE_ATTRIBUTE_PRECISION)) return;
+    if (tile_op_integer(op, TILE_ATTRIBUTE_ORDERED, 0)) return;
     if (tile_op_operand(op, 0)->type->scalar != TILE_F32 || tile_op_operand(op, 1)->type->scalar != TILE_F32) return;
     tile_op_set_integer(state, op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_TF32);
 }

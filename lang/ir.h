@@ -93,7 +93,7 @@ typedef struct TileOpInfo {
     uint8_t class, forms;
     int8_t operands, results, regions; /* TILE_ANY_COUNT where the rule decides */
     uint16_t traits;
-    uint32_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
+    uint64_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
 } TileOpInfo;
 
 const TileOpInfo *tile_op_info(TileOpId id);

@@ -203,7 +203,7 @@ typedef enum TileStatementKind {
 struct TileStatement {
     uint8_t kind;   /* TileStatementKind */
     uint8_t op;     /* ASSIGN: TileTokenKind, TILE_TOKEN_ASSIGN or += and so on */
-    bool is_static; /* FOR */
+    bool is_static, is_ordered; /* FOR */
     TileSpan span;
     TILE_LIST(TileNameRef) names; /* LET, VAR, FOR, GRID, TEMP */
     bool tuple;                   /* LET, VAR, FOR, GRID: the names stand in parentheses */

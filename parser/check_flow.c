@@ -444,6 +444,7 @@ static void run_for(TileChecker *c, Loop *loop) {
     TileOp *op =
         tile_build_for(tile_emitter(c), lo, hi, step, loop->carried.values.items, (unsigned)loop->carried.values.count);
     TileBlock *outer = c->builder.block, *body = &op->regions[0];
+    if (loop->statement->is_ordered) tile_op_set_integer(c->module, op, TILE_ATTRIBUTE_ORDERED, 1);
     for (;;) {
         Attempt attempt = begin_attempt(c, &loop->carried);
         TileScopeMark mark = tile_scope_open(c);

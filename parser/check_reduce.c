@@ -351,15 +351,29 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
                               tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
 }
 
-TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
-    TileName precision = TILE_PRECISION_IEEE;
-    if (call->a->kind == TILE_EXPR_INDEX) {
-        const TileExpr *entry = call->a->items.count == 1 ? call->a->items.items[0] : NULL;
-        bool tf32 = entry && entry->kind == TILE_EXPR_NAME && strcmp(entry->name, "tf32") == 0;
-        bool tf32x3 = entry && entry->kind == TILE_EXPR_NAME && strcmp(entry->name, "tf32x3") == 0;
-        if (!tf32 && !tf32x3) return tile_fail(c, DOT_PRECISION, call->a->span);
-        precision = tf32 ? TILE_PRECISION_TF32 : TILE_PRECISION_TF32X3;
+/* dot[tf32], dot[ordered], dot[tf32x3, ordered]: each word once, the precision first. */
+static bool read_dot_words(const TileExpr *call, TileName *precision, bool *ordered) {
+    *precision = TILE_PRECISION_IEEE;
+    *ordered = false;
+    if (call->a->kind != TILE_EXPR_INDEX) return true;
+    for (size_t i = 0; i < call->a->items.count; i++) {
+        const TileExpr *entry = call->a->items.items[i];
+        const char *word = entry->kind == TILE_EXPR_NAME ? entry->name : "";
+        bool tf32 = strcmp(word, "tf32") == 0, tf32x3 = strcmp(word, "tf32x3") == 0;
+        if (i == 0 && (tf32 || tf32x3))
+            *precision = tf32 ? TILE_PRECISION_TF32 : TILE_PRECISION_TF32X3;
+        else if (*ordered || strcmp(word, "ordered") != 0)
+            return false;
+        else
+            *ordered = true;
     }
+    return call->a->items.count > 0;
+}
+
+TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileName precision;
+    bool ordered;
+    if (!read_dot_words(call, &precision, &ordered)) return tile_fail(c, DOT_PRECISION, call->a->span);
     if (!tile_check_arguments(c, call, 2, 3, NULL)) return tile_error_meaning();
     TileMeaning v[3] = {0};
     for (size_t i = 0; i < call->arguments.count; i++) {
@@ -368,5 +382,8 @@ TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuilt
     }
     if (precision != TILE_PRECISION_IEEE && v[0].scalar != TILE_F32) return tile_fail(c, DOT_PRECISION, call->a->span);
     const TileExpr *exprs[] = {call->arguments.items[0].value, call->arguments.items[1].value};
-    return tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, exprs, call->span);
+    TileMeaning m =
+        tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, exprs, call->span);
+    if (ordered && !tile_is_error(&m)) tile_op_set_integer(c->module, m.value->op, TILE_ATTRIBUTE_ORDERED, 1);
+    return m;
 }

@@ -112,6 +112,8 @@ static void follow(Layout *layout, const TilePiece *piece, bool first) {
     if (piece->kind != TILE_PIECE_TOKEN) return;
     layout->opened = piece->role == TILE_ROLE_OPEN_BLOCK;
     if (piece->starts && frame->block) frame->first = piece->token;
+    if (piece->token == TILE_TOKEN_FOR && frame->first == TILE_TOKEN_NAME)
+        frame->first = piece->token; /* ordered for */
     if (piece->role == TILE_ROLE_CLOSE || piece->role == TILE_ROLE_CLOSE_BLOCK) layout->frames.count--;
     if (piece->role == TILE_ROLE_OPEN || piece->role == TILE_ROLE_OPEN_BLOCK) open_frame(layout, piece);
 }

@@ -71,16 +71,23 @@ static void parse_binding(TileParser *parser, TileStatement *statement, TileStat
     statement->value = tile_parse_expression(parser);
 }
 
+/* A name that has a meaning of its own here. */
+static bool at_word(TileParser *parser, const char *word) {
+    TileSpan span = tile_parse_span(parser);
+    return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
+           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+}
+
 static void parse_for(TileParser *parser, TileStatement *statement) {
     statement->kind = TILE_STATEMENT_FOR;
     statement->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
+    statement->is_ordered = !statement->is_static && at_word(parser, "ordered");
+    if (statement->is_ordered) tile_parse_advance(parser);
     tile_parse_expect(parser, TILE_TOKEN_FOR);
     parse_names(parser, statement);
     tile_parse_expect(parser, TILE_TOKEN_IN);
     statement->value = tile_parse_expression(parser);
-    TileSpan span = tile_parse_span(parser);
-    if (tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == 4 &&
-        __builtin_memcmp(parser->text + span.begin, "step", 4) == 0) {
+    if (at_word(parser, "step")) {
         tile_parse_advance(parser);
         statement->step = tile_parse_expression(parser);
     }
@@ -164,7 +171,11 @@ static TileStatement *parse_statement(TileParser *parser) {
     case TILE_TOKEN_TEMP: parse_temp(parser, statement); break;
     case TILE_TOKEN_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_ASSERT); break;
     case TILE_TOKEN_STATIC_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_STATIC_ASSERT); break;
-    default: parse_expression_statement(parser, statement); break;
+    default:
+        if (at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
+            parse_for(parser, statement);
+        else
+            parse_expression_statement(parser, statement);
     }
     statement->span = tile_parse_span_from(parser, begin);
     return statement;

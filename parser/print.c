@@ -162,7 +162,7 @@ static const char *statement_word(const TileStatement *statement) {
 }
 
 static void print_statement(Printer *p, const TileStatement *statement) {
-    tile_text_format(p->text, "(%s%s", statement->is_static ? "static " : "", statement_word(statement));
+    tile_text_format(p->text, "(%s%s", statement->is_static ? "static " : statement->is_ordered ? "ordered " : "", statement_word(statement));
     if (statement->kind == TILE_STATEMENT_ASSIGN) tile_text_format(p->text, " %s", tile_token_text(statement->op));
     for (size_t i = 0; i < statement->names.count; i++)
         tile_text_format(p->text, " %s", statement->names.items[i].name);

@@ -11,7 +11,7 @@ static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && ti
 
 bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot) {
     const TileType *a = tile_op_operand(dot, 0)->type, *b = tile_op_operand(dot, 1)->type;
-    if (a->rank != 2) return false;
+    if (a->rank != 2 || tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0)) return false;
     if (is_byte(a->scalar)) return is_byte(b->scalar);
     bool tf32 = tile_op_integer(dot, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
     if (tile_scalar_bits(a->scalar) == 8) return target->has_fp8_mma;

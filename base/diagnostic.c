@@ -18,6 +18,7 @@ const char *tile_diagnostic_name(TileDiagnosticCode code) { return codes[code].n
 TileDiagnostics *tile_diagnostics_create(TileArena *arena) {
     TileDiagnostics *list = TILE_NEW(arena, TileDiagnostics);
     list->arena = arena;
+    list->limits = &tile_usual_limits;
     tile_list_push(arena, &list->files, (TileSourceFile){.name = "", .text = ""});
     return list;
 }
@@ -115,6 +116,10 @@ void tile_diagnostic_edit(TileDiagnostics *list, TileDiagnostic *diagnostic, Til
     diagnostic->edit = span;
 }
 
+void tile_diagnostic_note_limit(TileDiagnostics *list, TileDiagnostic *diagnostic, TileLimitId limit) {
+    tile_diagnostic_note(list, diagnostic, (TileSpan){0}, "`--limit=%s=N` raises the limit", tile_limit_name(limit));
+}
+
 TileDiagnosticsMark tile_diagnostics_mark(const TileDiagnostics *list) {
     return (TileDiagnosticsMark){list->list.count, list->error_count};
 }
@@ -197,6 +202,18 @@ void tile_source_position(TileDiagnostics *list, uint32_t number, uint32_t offse
     uint32_t index = line_index(list, file, offset);
     *line = index + 1;
     *column = characters(file->text + file->lines[index], offset - file->lines[index]) + 1;
+}
+
+TileSpan tile_source_span(TileDiagnostics *list, const char *name, uint32_t line, uint32_t column) {
+    uint32_t number = (uint32_t)list->files.count - 1;
+    while (number && strcmp(list->files.items[number].name, name) != 0) number--;
+    TileSourceFile *file = &list->files.items[number];
+    if (number && !file->lines) find_lines(list, file);
+    if (!number || !line || line > file->line_count) return (TileSpan){0};
+    uint32_t at = file->lines[line - 1];
+    while (at < file->length && column > 1)
+        if (((unsigned char)file->text[++at] & 0xc0) != 0x80) column--;
+    return (TileSpan){number, at, at};
 }
 
 /* ---- rendering ---- */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/limits.h"
 #include "base/list.h"
 #include "base/string.h"
 
@@ -55,7 +56,8 @@ typedef struct TileDiagnostics {
     TileArena *arena;
     TILE_LIST(TileSourceFile) files; /* items[0] is unused */
     TILE_LIST(TileDiagnostic *) list;
-    uint32_t error_count; /* also those that are not in the list, being too many or there already */
+    uint32_t error_count;     /* also those that are not in the list, being too many or there already */
+    const TileLimits *limits; /* on the work with these files; the usual ones, where nobody sets others */
 } TileDiagnostics;
 
 TileDiagnostics *tile_diagnostics_create(TileArena *arena);
@@ -73,6 +75,9 @@ void tile_diagnostic_note(TileDiagnostics *list, TileDiagnostic *diagnostic, Til
 void tile_diagnostic_edit(TileDiagnostics *list, TileDiagnostic *diagnostic, TileSpan span, const char *format, ...)
     TILE_PRINTF(4, 5);
 
+/* The note that says how to raise the limit that was gone past. */
+void tile_diagnostic_note_limit(TileDiagnostics *list, TileDiagnostic *diagnostic, TileLimitId limit);
+
 const char *tile_diagnostic_name(TileDiagnosticCode code);
 
 /* A mark and the way back to it: drops what was added since. */
@@ -89,6 +94,9 @@ void tile_diagnostics_sort(TileDiagnostics *list);
 
 /* Line and column of an offset, from 1; columns count characters. */
 void tile_source_position(TileDiagnostics *list, uint32_t file, uint32_t offset, uint32_t *line, uint32_t *column);
+
+/* One character of a file of this name; of no file where the list has none. Line and column count from 1. */
+TileSpan tile_source_span(TileDiagnostics *list, const char *name, uint32_t line, uint32_t column);
 
 /* For people: file:line:column, the line, a caret range, notes and the proposed edit. */
 void tile_diagnostics_render(TileDiagnostics *list, TileText *text, bool colour);

@@ -1,7 +1,10 @@
-/* Limits that the compiler and the launcher have to agree on. */
+/* Limits: those that the compiler and the launcher have to agree on, and those on the compiler's work, which a user may
+ * raise. */
 #ifndef TILE_BASE_LIMITS_H
 #define TILE_BASE_LIMITS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* No dimension of a tensor is longer; the launcher refuses those that are. So sums and differences of a few
@@ -10,5 +13,25 @@
 
 /* No byte offset has more bits: processors address no more than so many bytes. */
 enum { TILE_ADDRESS_BITS = 57 };
+
+typedef enum TileLimitId {
+#define LIMIT(id, name, usual, counts) TILE_LIMIT_##id,
+#include "base/limits.def"
+#undef LIMIT
+    TILE_LIMIT_COUNT
+} TileLimitId;
+
+/* What one compilation may use up. */
+typedef struct TileLimits {
+    uint64_t most[TILE_LIMIT_COUNT];
+} TileLimits;
+
+extern const TileLimits tile_usual_limits;
+
+const char *tile_limit_name(TileLimitId id);
+/* What it counts, in words that go on from "at most N". */
+const char *tile_limit_words(TileLimitId id);
+/* False where no limit has this name. */
+bool tile_limit_find(const char *name, size_t length, TileLimitId *id);
 
 #endif

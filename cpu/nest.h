@@ -21,8 +21,9 @@
 enum {
     NEST_LEVELS = TILE_MAX_TILE_RANK + 1,
     NEST_ATOMS = 6,
-    NEST_LONG = 24,  /* ops at one point that are not worth doing twice */
-    NEST_DEPTH = 200 /* longest chain of ops that is computed at one point */
+    NEST_LONG = 24,   /* ops at one point that are not worth doing twice */
+    NEST_POINTS = 32, /* points of one tile that are computed for one point of another */
+    NEST_DEPTH = 200  /* longest chain of ops that is computed at one point */
 };
 
 /* Lanes lo <= i < hi; both are i64 values of the old function. */
@@ -139,9 +140,10 @@ typedef struct NestInfo {
     NestStatement *puller; /* placement: a statement that reads it at points */
     bool many;             /* placement: more than one does */
     uint32_t position, stamp, depth, weight;
-    int32_t memo;     /* newest entry + 1 */
-    NestAtoms *atoms; /* by axis */
-    NestMap leaf_map; /* map of the visit that `stamp` names */
+    uint32_t same, moved; /* placement: at how many points it is read for one of those who read it, see `mark` */
+    int32_t memo;         /* newest entry + 1 */
+    NestAtoms *atoms;     /* by axis */
+    NestMap leaf_map;     /* map of the visit that `stamp` names */
 } NestInfo;
 
 typedef struct NestTensor {

@@ -192,30 +192,55 @@ static bool fits(const Nest *n, const TileType *type) {
     return (uint64_t)(tile_type_lanes(type) / rows * tile_scalar_bytes(type->scalar)) <= cache / 4 * 3;
 }
 
-static void mark(Nest *n, TileValue *value, NestStatement *puller, bool many) {
+static uint32_t points_of(const NestInfo *info) {
+    uint32_t points = info->same + info->moved;
+    return points ? points : 1;
+}
+
+/* `points`: at how many points the reader itself is computed for one point of the statement. Readers that look at their
+ * own point look at the same one; each that turns, cuts or joins the tile looks elsewhere. Without a bound a chain of
+ * steps that each look at two points, as those of a sort, would be computed at a number of points that doubles with
+ * each step. */
+static void mark(Nest *n, TileValue *value, NestStatement *puller, bool many, uint32_t points, bool elsewhere) {
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->slot) return;
     if (info->puller && info->puller != puller) info->many = true;
     info->puller = puller;
     info->many |= many;
+    if (elsewhere)
+        info->moved += info->moved <= NEST_POINTS ? points : 0;
+    else if (points > info->same)
+        info->same = points;
 }
 
-static void mark_operands(Nest *n, const TileOp *op, NestStatement *puller, bool many) {
-    for (unsigned i = 0; i < op->operand_count; i++) mark(n, tile_op_operand(op, i), puller, many);
+static bool looks_elsewhere(const TileOp *op) {
+    return op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
+}
+
+static void mark_operands(Nest *n, const TileOp *op, NestStatement *puller, bool many, uint32_t points) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        mark(n, tile_op_operand(op, i), puller, many, points, looks_elsewhere(op));
 }
 
 static void mark_statement(Nest *n, NestStatement *s) {
     if (s->kind == NEST_COPY) {
-        for (unsigned i = 0; i < s->copy_count; i++) mark(n, s->copies[i].value, s, false);
+        for (unsigned i = 0; i < s->copy_count; i++) mark(n, s->copies[i].value, s, false, 1, false);
     } else if (s->kind == NEST_PRINT) {
         return;
     } else if (s->kind == NEST_DOT) {
-        mark(n, s->a.value, s, false);
-        mark(n, s->b.value, s, false);
+        mark(n, s->a.value, s, false, 1, false);
+        mark(n, s->b.value, s, false, 1, false);
     } else if (s->kind != NEST_PART) {
         /* An atomic op runs lane by lane: what is worth vectors has loops of its own. */
-        mark_operands(n, s->op, s, s->kind == NEST_ATOMIC);
+        mark_operands(n, s->op, s, s->kind == NEST_ATOMIC, 1);
     }
+}
+
+/* What is not computed from other tiles is as near as memory is. */
+static bool is_computed(const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++)
+        if (tile_type_is_tile(tile_op_operand(op, i)->type)) return true;
+    return false;
 }
 
 static void place_value(Nest *n, TileOp *op) {
@@ -223,11 +248,12 @@ static void place_value(Nest *n, TileOp *op) {
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
     bool again = info->many || loop_depth(info->puller->op->block) > loop_depth(op->block);
-    if (again && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type)) {
+    bool worth = again && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type);
+    if (worth || (points_of(info) > NEST_POINTS && is_computed(op))) {
         NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
-        mark_operands(n, op, s, false);
+        mark_operands(n, op, s, false, 1);
     } else {
-        mark_operands(n, op, info->puller, info->many);
+        mark_operands(n, op, info->puller, info->many, points_of(info));
     }
 }
 
@@ -248,7 +274,7 @@ static void place_block(Nest *n, TileBlock *block) {
         for (unsigned i = nest_has_blocks(op) ? op->region_count : 0; i-- > 0;) place_block(n, &op->regions[i]);
         NestStatement *s = tile_map_get(&n->statements, op);
         if (s && s->kind == NEST_KEEP)
-            mark_operands(n, op, s, false);
+            mark_operands(n, op, s, false, 1);
         else if (s)
             for (; s; s = s->next) mark_statement(n, s);
         else if (op->result_count == 1 && !op->region_count)

@@ -32,6 +32,7 @@ static bool same_files(const TileDiagnostics *a, const TileDiagnostics *b) {
 static void look(const Ahead *ahead, TileUnit *own, const TileItemRange *range) {
     const TileInput *input = own->input;
     own->diagnostics = tile_diagnostics_create(own->arena);
+    own->diagnostics->limits = ahead->unit->diagnostics->limits;
     TileImporter importer = tile_unit_importer(own);
     if (tile_parse_file(own->arena, own->diagnostics, input->file, input->text, input->length, &own->ast) != TILE_OK ||
         tile_resolve_imports(own->diagnostics, own->ast, &importer) != TILE_OK ||

@@ -23,13 +23,32 @@ static bool are_options(const TileCompilerOptions *options) {
     return tile_is_list(options->passes, options->pass_count); /* tile_compiler_add_pass looks at each */
 }
 
+bool tile_limit_at(size_t index, TileLimitInfo *info) {
+    if (index >= TILE_LIMIT_COUNT || !info) return false;
+    TileLimitId id = (TileLimitId)index;
+    *info = (TileLimitInfo){tile_limit_name(id), tile_limit_words(id), tile_usual_limits.most[id]};
+    return true;
+}
+
+static bool read_limits(TileLimits *limits, const TileCompilerOptions *options) {
+    *limits = tile_usual_limits;
+    if (!tile_is_list(options->limits, options->limit_count)) return false;
+    for (size_t i = 0; i < options->limit_count; i++) {
+        const TileLimit *limit = &options->limits[i];
+        TileLimitId id;
+        if (!limit->name || !tile_limit_find(limit->name, strlen(limit->name), &id)) return false;
+        limits->most[id] = limit->value;
+    }
+    return true;
+}
+
 tile_status tile_compiler_create(const TileCompilerOptions *given, TileCompiler **compiler) {
     TileCompilerOptions options;
     if (!compiler || !tile_options_read(&options, sizeof options, given) || !are_options(&options))
         return TILE_INVALID_ARGUMENT;
     TileCompiler *created = calloc(1, sizeof *created);
     if (!created) return TILE_OUT_OF_MEMORY;
-    if (!tile_settings_merge(&created->settings, options.settings)) {
+    if (!tile_settings_merge(&created->settings, options.settings) || !read_limits(&created->limits, &options)) {
         free(created);
         return TILE_INVALID_ARGUMENT;
     }

@@ -21,6 +21,7 @@ struct TileCompiler {
     const char *const *import_paths;
     size_t import_path_count;
     TileSettings settings;
+    TileLimits limits;
     pthread_mutex_t mutex;
     TileBridge *idle[TILE_IDLE_BRIDGES]; /* bridges at rest, each with an MLIR context that is ready */
     int idle_count;

@@ -48,6 +48,7 @@ static TileResult run_own(TilePassContext *context, TileFunc *func) {
                  .func = func,
                  .at = tile_builder_at_end(context->module, &func->body),
                  .message = ""};
+    context->module->spent = NULL; /* nothing leaves through functions of other projects */
     pass->run(&ir, pass->host);
     if (ir.status == TILE_OK && ir.open.count)
         return tile_pass_fail(context, TILE_INVALID_ARGUMENT, ir.open.items[0].op, "the pass '%s': no tile_ir_end",

@@ -26,6 +26,7 @@ static tile_status parse_text(TileUnit *unit) {
 
 static tile_status parse(TileUnit *unit) {
     unit->diagnostics = tile_diagnostics_create(unit->arena);
+    unit->diagnostics->limits = &unit->input->compiler->limits;
     TILE_TRY(unit->input->is_ir ? tile_ir_text_parse(unit) : parse_text(unit));
     tile_input_step(unit->input, TILE_STEP_PARSE, &unit->clock);
     return TILE_OK;
@@ -242,11 +243,20 @@ size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
     return count;
 }
 
+/* What goes past a limit is said at its place, as what the check finds is. */
+static void report_excess(TileUnit *unit, const TilePassExcess *excess) {
+    const char *file = unit->context->files.items[excess->place.file];
+    TileSpan span = tile_source_span(unit->diagnostics, file, excess->place.line, excess->place.column);
+    TileDiagnostic *d = tile_diagnose(unit->diagnostics, excess->code, span, excess->words);
+    tile_diagnostic_note_limit(unit->diagnostics, d, excess->limit);
+}
+
 tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, size_t count) {
     TilePassContext context = tile_pass_context(unit->module, unit->arena, unit->input->target);
     context.settings.no_contract = unit->input->flags & TILE_COMPILE_NO_CONTRACT;
     context.settings.mark_padding = unit->input->mark_padding && unit->input->flags & TILE_COMPILE_EMULATE;
     context.settings.debug = unit->input->flags & TILE_COMPILE_DEBUG;
+    context.limits = &unit->input->compiler->limits;
     if (unit->input->compiler->explanation) context.remarks = &unit->remarks;
     TilePassOptions options = {.verify = unit->verify};
     TilePassReport report = tile_pass_report(unit->arena);
@@ -258,6 +268,7 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     }
     unit->clock = tile_clock_ns();
     if (status == TILE_OK) return TILE_OK;
+    if (context.excess.found) return report_excess(unit, &context.excess), status;
     tile_text_add(&unit->message, tile_text_get(&context.message));
     if (status == TILE_INTERNAL && unit->verify) tile_unit_write_reproducer(unit, tile_text_get(&report.reproducer));
     return status;

@@ -217,6 +217,7 @@ bool tile_value_has_one_use(const TileValue *value) { return value->first_use &&
 
 TileOp *tile_op_create(TileModule *module, TileOpId id, TileLocation location, TileValue *const *operands,
                        unsigned operand_count, const TileType *const *result_types, unsigned result_count) {
+    if (++module->created > module->created_most && module->spent) longjmp(*module->spent, 1);
     _Static_assert(_Alignof(TileUse) <= _Alignof(TileOp) && _Alignof(TileValue) <= _Alignof(TileUse) &&
                        sizeof(TileOp) % _Alignof(TileUse) == 0 && sizeof(TileUse) % _Alignof(TileValue) == 0,
                    "an op, its operands and its results lie behind one another");

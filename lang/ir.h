@@ -225,6 +225,8 @@ struct TileModule {
     TileContext *context;
     TileArena *arena;
     TileFunc *first, *last;
+    uint64_t created, created_most; /* ops so far; where creating another one goes to `spent` */
+    jmp_buf *spent;                 /* NULL: any number */
 };
 
 struct TileContext {

@@ -6,6 +6,7 @@
 
 #include "lang/text.h"
 #include "lang/verify.h"
+#include "lowering/excess.h"
 
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
@@ -47,7 +48,11 @@ tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const T
 }
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target) {
-    return (TilePassContext){.module = module, .scratch = scratch, .target = target, .message = {.arena = scratch}};
+    return (TilePassContext){.module = module,
+                             .scratch = scratch,
+                             .target = target,
+                             .limits = &tile_usual_limits,
+                             .message = {.arena = scratch}};
 }
 
 TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...) {
@@ -62,6 +67,17 @@ TileResult tile_pass_fail(TilePassContext *context, tile_status status, const Ti
     tile_text_add(&context->message, tile_arena_format_list(context->scratch, format, arguments));
     va_end(arguments);
     return TILE_RESULT_FAILED;
+}
+
+TileResult tile_pass_exceed(TilePassContext *context, TileLimitId limit, TileDiagnosticCode code, TileLocation place,
+                            const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *words = tile_arena_format_list(context->scratch, format, arguments);
+    va_end(arguments);
+    context->excess = (TilePassExcess){true, limit, code, place, words};
+    const TileOp at = {.location = place};
+    return tile_pass_fail(context, TILE_UNSUPPORTED, &at, "%s", words);
 }
 
 static double now(void) {
@@ -139,7 +155,7 @@ static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *fun
     context->info = info;
     context->func = func;
     double start = now();
-    TileResult result = info->run(context, func);
+    TileResult result = tile_excess_look(context, tile_excess_run(context, func, info->run));
     TilePassTime time = {info, func->name, now() - start, result};
     tile_list_push(run->report->arena, &run->report->times, time);
     tile_status status = check_result(run, info, result);

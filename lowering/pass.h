@@ -5,6 +5,8 @@
 #ifndef TILE_LOWERING_PASS_H
 #define TILE_LOWERING_PASS_H
 
+#include "base/diagnostic.h"
+#include "base/limits.h"
 #include "lang/ir.h"
 #include "lang/target.h"
 #include "tile/status.h"
@@ -12,6 +14,15 @@
 typedef enum TileResult { TILE_RESULT_UNCHANGED, TILE_RESULT_CHANGED, TILE_RESULT_FAILED } TileResult;
 
 typedef struct TilePassInfo TilePassInfo;
+
+/* A limit that a function goes past, and where. */
+typedef struct TilePassExcess {
+    bool found;
+    TileLimitId limit;
+    TileDiagnosticCode code;
+    TileLocation place;
+    const char *words; /* as the diagnostic says it */
+} TilePassExcess;
 
 /* What the user asked of the compiler, as far as passes care. */
 typedef struct TilePassSettings {
@@ -49,11 +60,13 @@ typedef struct TilePassContext {
     TileArena *scratch;
     const TileTarget *target; /* NULL where no machine is chosen: passes that need one then fail */
     TilePassSettings settings;
+    const TileLimits *limits; /* the usual ones, where the caller sets no others */
     const TilePassInfo *info; /* the running pass */
     TileFunc *func;           /* the function that it was given */
     TileRemarks *remarks;     /* where remarks go; NULL where nobody asks */
     tile_status failure;      /* set by tile_pass_fail */
     TileText message;         /* why a pass failed */
+    TilePassExcess excess;    /* set by tile_pass_exceed */
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
@@ -62,6 +75,10 @@ TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const 
  * what it cannot do. */
 TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...)
     TILE_PRINTF(4, 5);
+
+/* The same for a program that goes past a limit, which is a diagnostic where the text is at hand. */
+TileResult tile_pass_exceed(TilePassContext *context, TileLimitId limit, TileDiagnosticCode code, TileLocation place,
+                            const char *format, ...) TILE_PRINTF(5, 6);
 
 typedef TileResult (*TilePassFunction)(TilePassContext *context, TileFunc *func);
 

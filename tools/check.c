@@ -24,7 +24,7 @@ int tile_command_check(TileSession *session, char **words, int count) {
     if (count == 0) return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no file; see `tilec help check`");
     for (int i = 0; i < count; i++)
         if (*words[i] == '-' && words[i][1]) return tile_session_unknown(session, words[i]);
-    tile_status status = tile_compiler_create(NULL, &compiler);
+    tile_status status = tile_session_create_compiler(session, &compiler);
     if (status != TILE_OK) return tile_session_report(session, status, NULL);
     int worst = 0;
     for (int i = 0; i < count; i++) {

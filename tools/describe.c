@@ -48,7 +48,7 @@ static void print_kernel(const TileKernel *kernel) {
 
 int tile_program_describe(TileProgram *program) {
     TileReport *report = NULL;
-    tile_status status = tile_compiler_create(NULL, &program->compiler);
+    tile_status status = tile_session_create_compiler(program->session, &program->compiler);
     if (status == TILE_OK)
         status = tile_compile_file(program->compiler, program->path, &program->options, &program->library, &report);
     if (status != TILE_OK && !report)

@@ -56,6 +56,7 @@ static int read_file(TileSession *session, const char *path, DocFile *file) {
     TileArena *arena = session->arena;
     TileText error = {.arena = arena};
     TileDiagnostics *diagnostics = tile_diagnostics_create(arena);
+    diagnostics->limits = &session->limits;
     char *text;
     size_t length;
     tile_status status = tile_file_read(arena, path, &text, &length, &error);

@@ -29,6 +29,7 @@ static int deliver(TileSession *session, const char *path, bool check, bool chan
 static int format_file(TileSession *session, TileArena *arena, const char *path, bool check) {
     TileText error = {.arena = arena}, formatted = {.arena = arena};
     TileDiagnostics *diagnostics = tile_diagnostics_create(arena);
+    diagnostics->limits = &session->limits;
     char *text;
     size_t length;
     tile_status status = tile_file_read(arena, path, &text, &length, &error);

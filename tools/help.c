@@ -67,6 +67,14 @@ static int help_ops(TileSession *session) {
     return tile_session_finish(session);
 }
 
+static int help_limits(TileSession *session) {
+    printf("Limits that --limit=NAME=N sets, and what each is without it:\n");
+    for (int id = 0; id < TILE_LIMIT_COUNT; id++)
+        printf("  %-20s %8llu  %s\n", tile_limit_name((TileLimitId)id), (unsigned long long)tile_usual_limits.most[id],
+               tile_limit_words((TileLimitId)id));
+    return tile_session_finish(session);
+}
+
 /* The page as text: the heading and the marks of code go, code is set in. */
 static void print_page(const TileStandardFile *page) {
     bool code = false;
@@ -101,6 +109,7 @@ int tile_command_help(TileSession *session, char **words, int count) {
     if (count == 0) return help_all(session);
     if (strcmp(words[0], "passes") == 0) return help_passes(session);
     if (strcmp(words[0], "ops") == 0) return help_ops(session);
+    if (strcmp(words[0], "limits") == 0) return help_limits(session);
     if (strcmp(words[0], "codes") == 0) return help_codes(session);
     const TileCommand *command = tile_command_find(words[0]);
     if (command) return help_command(session, command);

@@ -1,5 +1,6 @@
 #include "tools/session.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +77,33 @@ int tile_session_diagnostics(TileSession *session, tile_status status, TileArena
     return tile_status_exit_code(status);
 }
 
+int tile_session_limit(TileSession *session, const char *text) {
+    size_t length = strcspn(text, "=");
+    TileLimitId id;
+    char *end;
+    if (!tile_limit_find(text, length, &id))
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT,
+                                 "there is no limit '%.*s'; `tilec help limits` lists them", (int)length, text);
+    errno = 0;
+    unsigned long long value = strtoull(text + length + (text[length] == '='), &end, 10);
+    if (!text[length] || !isdigit((unsigned char)text[length + 1]) || *end || errno)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--limit=%.*s needs a number: --limit=%.*s=%llu",
+                                 (int)length, text, (int)length, text, (unsigned long long)tile_usual_limits.most[id]);
+    session->limits.most[id] = value;
+    return 0;
+}
+
+tile_status tile_session_create_compiler(const TileSession *session, TileCompiler **compiler) {
+    TileLimit limits[TILE_LIMIT_COUNT];
+    for (int id = 0; id < TILE_LIMIT_COUNT; id++)
+        limits[id] = (TileLimit){tile_limit_name((TileLimitId)id), session->limits.most[id]};
+    TileCompilerOptions options = {.struct_size = sizeof options, .limits = limits, .limit_count = TILE_LIMIT_COUNT};
+    return tile_compiler_create(&options, compiler);
+}
+
 int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler) {
     TileReport *report = NULL;
-    tile_status status = tile_compiler_create(NULL, compiler);
+    tile_status status = tile_session_create_compiler(session, compiler);
     if (status == TILE_OK) tile_compiler_hold(*compiler, tile_unfinished_hold);
     for (size_t i = 0; i < count && status == TILE_OK; i++)
         status = tile_compiler_load_passes(*compiler, plugins[i], &report);

@@ -16,6 +16,7 @@ typedef struct TileSession {
     TileColour colour;   /* --color */
     bool quiet, verbose; /* -q, -v */
     const char *command; /* name of the command that runs */
+    TileLimits limits;   /* --limit */
 } TileSession;
 
 /* An option of a command. `value` is what stands behind `=`: NULL for a flag, TARGET, FILE, FOLDER, PASS, N, NAME=FILE,
@@ -56,7 +57,11 @@ bool tile_report_is_placed(TileReport *report);
 int tile_session_report(TileSession *session, tile_status status, TileReport *report);
 /* The same for diagnostics that a command found by itself, which lie in the arena. */
 int tile_session_diagnostics(TileSession *session, tile_status status, TileArena *arena, TileDiagnostics *diagnostics);
-/* Makes a compiler with the passes of shared objects. Returns the exit status; *compiler may be set also where it fails. */
+/* What stands behind `--limit=`: NAME=N. Returns the exit status. */
+int tile_session_limit(TileSession *session, const char *text);
+/* Makes a compiler with the session's limits, without a word on failure. */
+tile_status tile_session_create_compiler(const TileSession *session, TileCompiler **compiler);
+/* The same with the passes of shared objects. Returns the exit status; *compiler may be set also where it fails. */
 int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler);
 /* Flushes the output stream: a full disk behind it is an error. Returns the exit status. */
 int tile_session_finish(TileSession *session);

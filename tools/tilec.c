@@ -19,12 +19,14 @@ static const TileOption session_options[] = {
     {"-v", NULL, "prints more"},
     {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
     {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
+    {"--limit", "NAME=N", "another limit on the compiler's work; `tilec help limits` lists them"},
     {NULL, NULL, NULL},
 };
 
 #define TARGET_OPTION                                                                                                  \
     { "--target", "TARGET", "what to compile for: cpu (the default), .. ; `tilec backends` lists them" }
-#define PLUGIN_OPTION {"--load-pass", "FILE", "a shared object with passes, which run too; docs/passes-of-your-own.md"}
+#define PLUGIN_OPTION                                                                                                  \
+    { "--load-pass", "FILE", "a shared object with passes, which run too; docs/passes-of-your-own.md" }
 #define BUILD_OPTIONS                                                                                                  \
     {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "a * b + c rounds twice" }
 
@@ -106,7 +108,8 @@ static const TileOption doc_options[] = {
 
 static const TileOption bench_options[] = {
     TARGET_OPTION,
-    {"--against", "TARGET|FILE:KERNEL", "what to take turns with: another target, or another kernel on the same arguments"},
+    {"--against", "TARGET|FILE:KERNEL",
+     "what to take turns with: another target, or another kernel on the same arguments"},
     {"--seconds", "N", "how long to measure each size, in seconds; 1 if not given"},
     {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
     {"--format", "text|json", "the form of the results"},
@@ -154,29 +157,35 @@ static const TileCommand commands[] = {
      ARGUMENT_HELP
      "  N=1024                 a name to use as a size in brackets: x=rand:f32[64,N]; or a parameter, as above\n"
      "  N=1024,4096,16384      the same, measured with each value\n"
-     "Prints the median time of a launch; GB/s, each element of the tensors counted once, and twice if it is inout; for\n"
+     "Prints the median time of a launch; GB/s, each element of the tensors counted once, and twice if it is inout; "
+     "for\n"
      "kernels with dots GFLOP/s, 2 M N K for each dot over the lanes that exist and nothing for the other operations;\n"
-     "and the share of the limit: the time that copying as many bytes or, if that is longer, as many f32 multiply-adds\n"
+     "and the share of the limit: the time that copying as many bytes or, if that is longer, as many f32 "
+     "multiply-adds\n"
      "take on the same threads. All take turns, so that a slow spell of the machine meets all. Where caches serve a\n"
-     "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Limits of GPUs are not\n"
-     "measured. With TILE_NUM_THREADS=1, time is the thread's processor time. Nothing is written to files of arguments;\n"
+     "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Limits of GPUs are "
+     "not\n"
+     "measured. With TILE_NUM_THREADS=1, time is the thread's processor time. Nothing is written to files of "
+     "arguments;\n"
      "data that a kernel updates in place goes on from run to run.\n"
      "Example: tilec bench stdlib/softmax.tile:softmax x=rand:f32[N,1000] y=@ N=16,256,4096 --plot=softmax.svg\n",
      tile_command_bench, bench_options},
     {"tune", "FILE[:KERNEL] ARG=..", "measure the choices of a tune clause and keep the best",
-     ARGUMENT_HELP "Each point of the clause that `where` admits is compiled, and takes turns with the best so far until the\n"
-                   "difference is certain or too small to matter. The best is kept for such types, static values, sizes up\n"
-                   "to the next power of two, and device, and later launches use it: see docs/tuning.md. Ctrl-C ends a\n"
-                   "search, and the next run goes on. GPUs are measured by their own clock. Nothing is written to files of\n"
-                   "arguments; data that a kernel updates in place goes on from run to run.\n"
-                   "Example: tilec tune stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@\n",
+     ARGUMENT_HELP
+     "Each point of the clause that `where` admits is compiled, and takes turns with the best so far until the\n"
+     "difference is certain or too small to matter. The best is kept for such types, static values, sizes up\n"
+     "to the next power of two, and device, and later launches use it: see docs/tuning.md. Ctrl-C ends a\n"
+     "search, and the next run goes on. GPUs are measured by their own clock. Nothing is written to files of\n"
+     "arguments; data that a kernel updates in place goes on from run to run.\n"
+     "Example: tilec tune stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@\n",
      tile_command_tune, tune_options},
     {"explain", "FILE[:KERNEL] ARG=..", "say what was decided for a kernel, a target and arguments",
-     ARGUMENT_HELP "Nothing runs, so any target will do. Says what the arguments offer and what of it the code relies on; on\n"
-                   "CPUs, for each loop without another one in it, its vectors, its loads and stores, and unrolling; on GPUs\n"
-                   "threads, shared memory, barriers, the layout of each tile, and how tiles pass from one to another, with\n"
-                   "predicted bank conflicts; registers and spills where ptxas of the CUDA toolkit is installed.\n"
-                   "Example: tilec explain stdlib/softmax.tile:softmax x=zeros:f32[64,1000] y=@ --target=sm_90a\n",
+     ARGUMENT_HELP
+     "Nothing runs, so any target will do. Says what the arguments offer and what of it the code relies on; on\n"
+     "CPUs, for each loop without another one in it, its vectors, its loads and stores, and unrolling; on GPUs\n"
+     "threads, shared memory, barriers, the layout of each tile, and how tiles pass from one to another, with\n"
+     "predicted bank conflicts; registers and spills where ptxas of the CUDA toolkit is installed.\n"
+     "Example: tilec explain stdlib/softmax.tile:softmax x=zeros:f32[64,1000] y=@ --target=sm_90a\n",
      tile_command_explain, explain_options},
     {"build", "FILE.. -o OUT [--header H] [NAME=value..]", "compile kernels ahead of time, for linking",
      "Makes one object with code for several CPUs and GPUs, chosen when it runs, and a C header with a function for "
@@ -198,21 +207,25 @@ static const TileCommand commands[] = {
     {"emit", "KIND FILE[:KERNEL] [NAME=value..]", "print a stage of the compilation",
      "KIND is tokens, ast, tile, machine, mlir, llvm, asm or, of GPU targets, ptx. From tile on, type parameters and "
      "static dimensions\n"
-     "need a value: `tilec emit asm softmax.tile T=f32`. KIND cubin is what ptxas of the CUDA toolkit makes of the PTX,\n"
+     "need a value: `tilec emit asm softmax.tile T=f32`. KIND cubin is what ptxas of the CUDA toolkit makes of the "
+     "PTX,\n"
      "where it is installed or TILE_PTXAS names it. KIND json describes the kernels and their parameters.\n",
      tile_command_emit, emit_options},
     {"backends", "", "list what can run here, and why not", "", tile_command_backends, NULL},
     {"cache", "[ls|clear|verify]", "list, empty or check the disk cache of compiled code",
-     "Code that was compiled for a launch is kept in $TILE_CACHE_DIR, else $XDG_CACHE_HOME/tile, else ~/.cache/tile, and\n"
+     "Code that was compiled for a launch is kept in $TILE_CACHE_DIR, else $XDG_CACHE_HOME/tile, else ~/.cache/tile, "
+     "and\n"
      "is loaded by later processes. Files beyond $TILE_CACHE_BYTES, 1 GiB if not given, go, the longest unused first.\n"
-     "An empty TILE_CACHE_DIR keeps nothing. ls shows key, bytes, last use, kernel and target of each file; verify reads\n"
+     "An empty TILE_CACHE_DIR keeps nothing. ls shows key, bytes, last use, kernel and target of each file; verify "
+     "reads\n"
      "all of them and removes those that are damaged, which a launch would do too.\n",
      tile_command_cache, NULL},
     {"completions", "bash|zsh|fish", "print a shell's completions of tilec",
      "For this session: source <(tilec completions bash). Installed packages have them already.\n",
      tile_command_completions, NULL},
     {"man", "", "print the manual page", "To read it: tilec man | man -l -\n", tile_command_man, NULL},
-    {"help", "[COMMAND|CODE|codes|passes|ops]", "explain a command or an error, list codes, passes or operations",
+    {"help", "[COMMAND|CODE|codes|passes|ops|limits]",
+     "explain a command or an error, list codes, passes, operations or limits",
      "CODE is what stands in brackets behind a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
 };
 
@@ -241,10 +254,19 @@ const TileCommand *tile_commands(size_t *count) {
     return commands;
 }
 
-/* Takes the session's own options out of the words. */
-static int take_options(TileSession *session, char **words, int count) {
-    int kept = 0;
-    for (int i = 0; i < count; i++) {
+static bool take_colour(TileSession *session, const char *word) {
+    static const char *const words[] = {"auto", "always", "never"};
+    const char *value = tile_option_value(word, "--color");
+    for (int i = 0; value && i < 3; i++)
+        if (strcmp(value, words[i]) == 0) return session->colour = (TileColour)i, true;
+    return false;
+}
+
+/* Takes the session's own options out of the words; their number is less then. Returns an exit status. */
+static int take_options(TileSession *session, char **words, int *count) {
+    int kept = 0, status = 0;
+    for (int i = 0; i < *count && !status; i++) {
+        const char *limit = tile_option_value(words[i], "--limit");
         if (strcmp(words[i], "-q") == 0)
             session->quiet = true;
         else if (strcmp(words[i], "-v") == 0)
@@ -253,16 +275,13 @@ static int take_options(TileSession *session, char **words, int count) {
             session->json = true;
         else if (strcmp(words[i], "--error-format=text") == 0)
             session->json = false;
-        else if (strcmp(words[i], "--color=auto") == 0)
-            session->colour = TILE_COLOUR_AUTO;
-        else if (strcmp(words[i], "--color=always") == 0)
-            session->colour = TILE_COLOUR_ALWAYS;
-        else if (strcmp(words[i], "--color=never") == 0)
-            session->colour = TILE_COLOUR_NEVER;
-        else
+        else if (limit)
+            status = tile_session_limit(session, limit);
+        else if (!take_colour(session, words[i]))
             words[kept++] = words[i];
     }
-    return kept;
+    *count = kept;
+    return status;
 }
 
 static int run_command(TileSession *session, char **words, int count) {
@@ -301,7 +320,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     tile_unfinished_watch();
-    TileSession session = {.arena = tile_arena_create(NULL), .command = "help"};
+    TileSession session = {.arena = tile_arena_create(NULL), .command = "help", .limits = tile_usual_limits};
     jmp_buf guard;
     if (!session.arena || setjmp(guard)) {
         tile_unfinished_remove();
@@ -309,8 +328,8 @@ int main(int argc, char **argv) {
         return tile_status_exit_code(TILE_OUT_OF_MEMORY);
     }
     tile_arena_set_guard(session.arena, &guard);
-    int count = take_options(&session, argv + 1, argc - 1);
-    int status = run_command(&session, argv + 1, count);
+    int count = argc - 1, status = take_options(&session, argv + 1, &count);
+    if (!status) status = run_command(&session, argv + 1, count);
     tile_arena_destroy(session.arena);
     return status;
 }

@@ -24,6 +24,12 @@ typedef struct TileCompiler TileCompiler;
 /* A pass of the caller's own: tile/pass.h. */
 typedef struct TilePass TilePass;
 
+/* A limit on the compiler's work, for one that is not the usual one: a name of tile_limit_at. */
+typedef struct TileLimit {
+    const char *name;
+    uint64_t value;
+} TileLimit;
+
 /* Members after struct_size may be left zero. */
 typedef struct TileCompilerOptions {
     size_t struct_size;
@@ -32,9 +38,12 @@ typedef struct TileCompilerOptions {
     const TileSettings *settings;  /* copied; NULL: those of the environment */
     const TilePass *const *passes; /* copied, but for what their `host` points to */
     size_t pass_count;
+    const TileLimit *limits;
+    size_t limit_count;
 } TileCompilerOptions;
 
-/* options may be NULL. TILE_INVALID_ARGUMENT: a pass is none; tile_compiler_add_pass says why. TILE_OUT_OF_MEMORY. */
+/* options may be NULL. TILE_INVALID_ARGUMENT: a pass is none, and tile_compiler_add_pass says why, or no limit has the
+ * name. TILE_OUT_OF_MEMORY. */
 TILE_API tile_status tile_compiler_create(const TileCompilerOptions *options, TileCompiler **compiler) TILE_MUST_CHECK;
 /* Libraries made with it stay usable: they hold on to what they need. NULL is allowed. */
 TILE_API void tile_compiler_destroy(TileCompiler *compiler);
@@ -110,6 +119,18 @@ TILE_API tile_status tile_emit_stage(TileCompiler *compiler, const char *text, s
                                      const TileCompileOptions *options, const TileEmitOptions *emit, char **output,
                                      TileReport **report) TILE_MUST_CHECK;
 TILE_API void tile_string_destroy(char *string);
+
+/* ---- limits ---- */
+
+typedef struct TileLimitInfo {
+    const char *name;   /* "machine-operations", .. */
+    const char *counts; /* what it counts, in words */
+    uint64_t usual;
+} TileLimitInfo;
+
+/* All limits that may be set, in order; false past the end. Texts are static. What goes past a limit is an error of the
+ * report, with its place. */
+TILE_API bool tile_limit_at(size_t index, TileLimitInfo *info);
 
 /* ---- targets ---- */
 

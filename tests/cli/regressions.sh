@@ -67,15 +67,15 @@ for file in "$source_directory"/tests/regressions/*.tile; do
     case=
     cases=0
     : >lines
-    while IFS= read -r text; do
-        case $text in
+    while IFS= read -r comment; do
+        case $comment in
         '// $ '*)
             finish_case "$file"
-            case=${text#'// $ '}
+            case=${comment#'// $ '}
             cases=$((cases + 1))
             : >lines
             ;;
-        '//> '*) printf '%s\n' "${text#'//> '}" >>lines ;;
+        '//> '*) printf '%s\n' "${comment#'//> '}" >>lines ;;
         esac
     done <"$file"
     finish_case "$file"

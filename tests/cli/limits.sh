@@ -1,0 +1,48 @@
+#!/bin/sh
+# Work has limits: what goes past one is an error with its place and the option that raises the limit.
+. "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
+cd "$work" || exit 2
+
+# `--limit` itself.
+expect 0 'machine-operations' "$tilec" help limits
+expect 1 "there is no limit 'machine'" "$tilec" check --limit=machine=3 "$stdlib/elementwise.tile"
+expect 1 '--limit=machine-operations needs a number' "$tilec" check --limit=machine-operations "$stdlib/elementwise.tile"
+expect 1 '--limit=machine-operations needs a number' "$tilec" check --limit=machine-operations=-1 "$stdlib/elementwise.tile"
+expect 1 '--limit=machine-operations needs a number' "$tilec" check --limit=machine-operations=9x "$stdlib/elementwise.tile"
+
+# What goes on to LLVM: the line that most of it comes from.
+cat >unrolled.tile <<'TILE'
+kernel k(x: in f32[N], y: out f32[N]) {
+    grid n in tiles(N, 64) {
+        var a = x[n]
+        static for i in 0..4096 {
+            a = sin(a)
+        }
+        y[n] = a + 1
+    }
+}
+TILE
+for target in avx2 avx512 sve sm_80; do
+    expect 1 'unrolled.tile:5:17: error: the kernel becomes' "$tilec" emit machine unrolled.tile --target=$target
+    expect 1 'the limit is 65536 [too-much-code]' "$tilec" emit machine unrolled.tile --target=$target
+done
+sed 's/4096/3/' unrolled.tile >short.tile
+expect 1 'the limit is 100 [too-much-code]' "$tilec" emit machine short.tile --limit=machine-operations=100
+expect 0 '' "$tilec" emit machine short.tile --limit=machine-operations=1000
+expect 1 '`--limit=machine-operations=N` raises the limit' "$tilec" run unrolled.tile x=ones:f32[3] y=@
+expect 1 '"code":"too-much-code"' "$tilec" emit asm unrolled.tile --error-format=json
+
+# A tile that a GPU's threads cannot hold, which is a matter of how many they are.
+cat >rows.tile <<'TILE'
+kernel k(x: in f32[N], y: out f32[N]) tune B in {8192, 16384}, warps in {1} {
+    grid n in tiles(N, B) { y[n] = x[n] * 2 }
+}
+TILE
+expect 1 'rows.tile:2:36: error: a tile of f32[8192] takes 8192 registers, and the 32 threads of a block have 8160 on sm_80 [tile-too-large]' \
+    "$tilec" emit machine rows.tile --target=sm_80
+expect 0 '' "$tilec" emit machine rows.tile --target=sm_80 warps=2
+expect 0 '' "$tilec" emit machine rows.tile --target=sm_80 --limit=tile-registers=8192
+expect 1 'f32[16384]' "$tilec" emit machine rows.tile --target=sm_80 --limit=tile-registers=8192 B=16384
+expect 0 '' "$tilec" emit machine rows.tile --target=avx2
+
+finish

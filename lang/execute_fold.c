@@ -264,8 +264,14 @@ bool tile_exec_fold(TileExecutor *e, const ExecInstruction *in) {
         }
     }
     for (unsigned k = 0; k < line.count && line.result[k].slack; k++)
-        tile_exec_slack_fold(in, k, line.x[k], line.has_init ? &line.init[k] : NULL, line.result[k], line.extent,
-                             line.stride, line.scan);
+        tile_exec_slack_fold(in, k,
+                             &(ExecFolded){.x = line.x[k],
+                                           .result = line.result[k],
+                                           .init = line.has_init ? &line.init[k] : NULL,
+                                           .mask = line.has_mask ? &line.mask : NULL,
+                                           .extent = line.extent,
+                                           .inner = line.stride,
+                                           .scan = line.scan});
     return true;
 }
 

@@ -106,6 +106,7 @@ typedef struct Terms {
 
 static void take_term(Terms *terms, TileScalar scalar, uint64_t bits, double slack) {
     double x = fabs(number(scalar, bits));
+    if (isnan(x)) x = (double)INFINITY; /* what comes of it is NaN in any order, or nothing */
     terms->slack += slack;
     terms->greatest = fmax(terms->greatest, slack);
     if (slack > 0) terms->relative += x > slack ? slack / (x - slack) : (double)INFINITY;
@@ -197,8 +198,11 @@ static bool computes(const TileBlock *block) {
 }
 
 /* Line by line: what has come of all terms of the line, wherever a result stands in it. */
-void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, ExecValue x, const ExecValue *init,
-                          ExecValue result, size_t extent, size_t inner, bool scan) {
+void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, const ExecFolded *folded) {
+    ExecValue x = folded->x, result = folded->result;
+    size_t extent = folded->extent, inner = folded->inner;
+    const ExecValue *init = folded->init, *mask = folded->mask;
+    bool scan = folded->scan;
     TileOpId id = only_op(in);
     TileScalar scalar = in->op->operands[value].value->type->scalar;
     bool alike = !computes(&in->op->regions[0]);
@@ -207,7 +211,7 @@ void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, ExecValue x
         if (init) take_term(&terms, scalar, init->lanes[line], init->slack[line]);
         for (size_t k = 0; k < extent; k++) {
             size_t at = (line / inner * extent + k) * inner + line % inner;
-            take_term(&terms, scalar, x.lanes[at], x.slack[at]);
+            if (!mask || mask->lanes[at]) take_term(&terms, scalar, x.lanes[at], x.slack[at]);
         }
         for (size_t k = 0; k < (scan ? extent : 1); k++) {
             size_t at = scan ? (line / inner * extent + k) * inner + line % inner : line;

@@ -370,9 +370,14 @@ void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index
 /* `precision`: what the rounding of its operands may change, relative to the sum of magnitudes. */
 void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
                          size_t k, size_t n, double precision);
-/* Of one of the values that are folded together; `init` may be NULL. */
-void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, ExecValue x, const ExecValue *init,
-                          ExecValue result, size_t extent, size_t inner, bool scan);
+typedef struct ExecFolded {
+    ExecValue x, result;
+    const ExecValue *init, *mask; /* or NULL */
+    size_t extent, inner;
+    bool scan;
+} ExecFolded;
+/* Of one of the values that are folded together. */
+void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, const ExecFolded *folded);
 
 /* ---- handlers ---- */
 

@@ -32,7 +32,7 @@ static const TileOption session_options[] = {
 
 static const TileOption run_options[] = {
     TARGET_OPTION,
-    {"--check", NULL, "compares the results with the reference interpreter's, bit for bit"},
+    {"--check", NULL, "compares the results with the reference interpreter's: bit for bit, on GPUs as near as their order of sums allows"},
     {"--repeat", "N", "runs N times more, on copies of what is written, and prints the median time"},
     {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
     {"--out", " NAME=FILE", "writes the inout argument NAME to FILE instead of in place"},

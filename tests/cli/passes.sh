@@ -53,6 +53,24 @@ expect 0 'value = 3.0' "$tilec" emit tile double.tile --load-pass=thrice.so
 expect 0 'value = 2.0' "$tilec" emit tile double.tile --target=interp --load-pass=thrice.so
 expect 3 'differ from the reference' "$tilec" run double.tile x=ones:f32[100] y=@ --check --load-pass=thrice.so
 expect 0 '' "$tilec" run double.tile x=ones:f32[100] y=@ --check
+expect 3 'by more than another order of sums can explain: by 1 where that is at most 0' \
+    "$tilec" run double.tile x=ones:f32[100] y=@ --check --target=sm_80 --emulate --load-pass=thrice.so
+cat >total.tile <<'TEXT'
+kernel total(x: in f32[M, N], y: out f32[M]) {
+    grid m in M {
+        var t = f32(0)
+        for n in tiles(N, 64) { t += sum(x[m, n] * 2) }
+        y[m] = t
+    }
+}
+TEXT
+expect 3 'by more than another order of sums can explain' \
+    "$tilec" run total.tile x=randn:f32[3,1000] y=@ --check --target=sm_80 --emulate --load-pass=thrice.so
+expect 0 'each by no more than its sums in another order can' \
+    "$tilec" run total.tile x=randn:f32[3,1000] y=@ --check --target=sm_80 --emulate
+expect 0 'bit for bit' "$tilec" run total.tile x=arange:f32[3,100] y=@ --check --target=sm_90a --emulate
+expect 0 'no bound is known' "$tilec" run "$source_directory/stdlib/scan.tile:linear_recurrence" \
+    a=rand:f32[2,100] x=randn:f32[2,100] h=@ --check --target=sm_80 --emulate
 
 # One that leaves what is no IR is named, and so is what is wrong. It is a mistake of the user's, not ours.
 plugin careless '.after = "licm"' "if ($is \"yield\") == 0) tile_ir_erase(ir, op);"

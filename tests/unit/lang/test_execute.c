@@ -336,3 +336,43 @@ Test(execute, knows_every_operation) {
     for (int id = 0; id < TILE_OP_COUNT; id++)
         cr_expect(tile_executor_knows((TileOpId)id), "%s", tile_op_info((TileOpId)id)->mnemonic);
 }
+
+/* Sums of x in rows of 4: what another order can change is 2 * n * 2^-24 * (sum of magnitudes), of one term nothing. */
+Test(execute, slack) {
+    static const char source[] = "func kernel tile @k(%%x: tensor<f32, 2, in>, %%y: tensor<f32, 1, inout>) {\n"
+                                 "  %%n = dim %%x {axis = 0} : i64\n  %%zero = const {value = 0} : i64\n"
+                                 "  %%one = const {value = 1} : i64\n  %%four = const {value = 4} : i64\n"
+                                 "  %%half = const {value = 0.5} : f32\n"
+                                 "  grid %%n (%%i: i64) {\n"
+                                 "    %%r = load_tile %%x, %%i, %%zero, %%one, %%zero, %%four {access = [index, range]} "
+                                 ": f32[4]\n    %%s = reduce %%r {axis = 0, kind = sum} : f32\n%s\n    yield\n  }\n"
+                                 "  return\n}\n";
+    static const double u = 0x1p-24, inf = (double)INFINITY;
+    static const struct {
+        const char *body;
+        double slack[3];
+    } cases[] = {
+        {"store_tile %y, %s, %i {access = [index]}", {6 * u * 6, 0, 8 * u * 0x1p21}},
+        {"%t = mul %s, %half : f32\nstore_tile %y, %t, %i {access = [index]}",
+         {16 * u + 2 * u * 3, 0, 4 * u * 0x1p21}},
+        {"%m = reduce %r {axis = 0, kind = max} : f32\nstore_tile %y, %m, %i {access = [index]}", {0, 0, 0}},
+        /* which is taken is decided by rounding in the last row, where 0 may as well be 0.25 */
+        {"%c = gt %s, %half : bool\n%t = select %c, %half, %s : f32\nstore_tile %y, %t, %i {access = [index]}",
+         {0, 0, 0.5 + 8 * u * 0x1p21}},
+        {"%c = gt %s, %half : bool\nif %c {\nyield\n} {\nyield\n}\nstore_tile %y, %half, %i {access = [index]}",
+         {inf, inf, inf}},
+    };
+    static const float rows[3][4] = {{1, 2, 3, 0}, {0, 0, 7, 0}, {0x1p19f, -0x1p19f, -0x1p19f, 0x1p19f}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float x[12], y[3] = {0};
+        double slack[3] = {0};
+        memcpy(x, rows, sizeof x);
+        TileExecutorArgument arguments[] = {{.tensor = matrix(x, 3, 4)}, {.tensor = matrix(y, 3, 1)}};
+        arguments[1].tensor.slack = slack;
+        expect_kernel(tile_arena_format(executing.arena, source, cases[i].body), arguments,
+                      &(TileExecutorOptions){.slack = true}, TILE_EXECUTION_DONE, "");
+        for (int k = 0; k < 3; k++)
+            cr_expect(slack[k] == cases[i].slack[k] || fabs(slack[k] - cases[i].slack[k]) < 1e-9,
+                      "case %zu: y[%d] has the slack %g, wanted %g", i, k, slack[k], cases[i].slack[k]);
+    }
+}

@@ -26,7 +26,8 @@ enum { TILE_CODE_LABEL_BYTES = 128 };
  * others may write to it. What the environment says in vain is warned of as the settings, which may be NULL, want it.
  */
 TileCodeCache *tile_code_cache_open(const TileSettings *settings, const char *folder, uint64_t limit);
-/* Called with true before a file is written and with false when it is there, for programs that have signals end them. */
+/* Called with true before a file is written and with false when it is there, for programs that have signals end them.
+ */
 void tile_code_cache_hold(TileCodeCache *cache, void (*hold)(bool held));
 void tile_code_cache_close(TileCodeCache *cache);
 const char *tile_code_cache_folder(const TileCodeCache *cache);

@@ -60,8 +60,8 @@ void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
 /* Likewise: in the executor what a GPU's thread holds beyond a tile's own elements, where a layout rounds an extent up,
  * is undefined, so that code in which a result depends on it ends with an error. */
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
-/* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it is
- * there: for programs that have signals end them. Not while another thread compiles. */
+/* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it
+ * is there: for programs that have signals end them. Not while another thread compiles. */
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));
 /* What the interpreter says of results of a library that is compiled from now on: by how much each may differ where sums
  * are added in another order, as the code of other targets does (lang/execute.h, slack). Likewise borrowed. `gpu`: the

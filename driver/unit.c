@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stack.h"
 #include "cpu/passes.h"
 #include "driver/ir_text.h"
 #include "driver/own_pass.h"
@@ -69,21 +70,37 @@ static tile_status run_once(TileInput *input, bool verify, tile_status (*body)(T
     return status;
 }
 
+/* A run of a unit, as tile_unit_run is asked for it. */
+typedef struct Run {
+    TileInput *input;
+    tile_status (*body)(TileUnit *unit, void *state);
+    void *state;
+    TileReport *report;
+    tile_status status;
+} Run;
+
+static void run(void *state) {
+    Run *run = state;
+    bool verify = run->input->flags & TILE_COMPILE_DEBUG;
+    run->status = run_once(run->input, verify, run->body, run->state, &run->report);
+    if (run->status != TILE_INTERNAL || verify) return;
+    tile_report_destroy(run->report); /* a bug of ours: once more, slowly, to see where */
+    run->report = NULL;
+    run->status = run_once(run->input, true, run->body, run->state, &run->report);
+}
+
 tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
                           TileReport **report) {
-    TileReport *said = NULL;
-    bool verify = input->flags & TILE_COMPILE_DEBUG;
-    tile_status status = run_once(input, verify, body, state, &said);
-    if (status == TILE_INTERNAL && !verify) { /* a bug of ours: once more, slowly, to see where */
-        tile_report_destroy(said);
-        said = NULL;
-        status = run_once(input, true, body, state, &said);
+    Run given = {.input = input, .body = body, .state = state};
+    if (!tile_stack_run(run, &given)) {
+        given.status = TILE_OUT_OF_MEMORY;
+        given.report = tile_report_from_text("there is no memory for a stack to compile on");
     }
     if (report)
-        *report = said;
+        *report = given.report;
     else
-        tile_report_destroy(said);
-    return status;
+        tile_report_destroy(given.report);
+    return given.status;
 }
 
 void tile_unit_destroy(TileUnit *unit) {

@@ -1,9 +1,9 @@
 /* The way to code that is not there yet: one thread compiles, and others wait for it. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "launch/clock.h"
 #include "launch/explain.h"
 #include "launch/replay.h"
@@ -177,17 +177,13 @@ static void *compile_in_background(void *state) {
 static bool begin_background(TileKernel *kernel, TileVariant *variant) {
     Background *job = malloc(sizeof *job);
     pthread_t thread;
-    sigset_t all, old;
     if (!job) return false;
     *job = (Background){kernel, variant};
     tile_stay_loaded(); /* the thread ends after the library that waits for it */
     atomic_store(&variant->state, TILE_VARIANT_COMPILING);
     variant->compiler = getpid();
     kernel->background++;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old); /* the host's signals are not for it */
-    bool started = pthread_create(&thread, NULL, compile_in_background, job) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    bool started = tile_thread_create(&thread, compile_in_background, job) == 0;
     if (started) {
         pthread_detach(thread);
         return true;

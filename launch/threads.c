@@ -3,13 +3,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "launch/environment.h"
 #include "launch/options.h"
 #include "launch/stay.h"
@@ -173,26 +173,22 @@ static Workers *allocate_workers(int threads) {
     return workers;
 }
 
-/* As many threads as the system grants; the caller works in any case. The host's signals are not for them. */
+/* As many threads as the system grants; the caller works in any case. */
 static Workers *create_workers(int threads) {
     Workers *workers = allocate_workers(threads);
     if (!workers) return NULL;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
     /* A worker reads `count` only inside a job, which begins after all have been started. */
     for (int i = 1; i < threads; i++) {
         WorkerStart *start = malloc(sizeof *start);
         if (!start) break;
         *start = (WorkerStart){workers, i};
-        if (pthread_create(&workers->threads[workers->count], NULL, worker_main, start)) {
+        if (tile_thread_create(&workers->threads[workers->count], worker_main, start)) {
             free(start);
             break;
         }
         pthread_setname_np(workers->threads[workers->count], "tile");
         workers->count++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return workers;
 }
 

@@ -7,6 +7,7 @@
 #include <malloc.h>
 #endif
 
+#include "base/stack.h"
 #include "tools/session.h"
 #include "tools/unfinished.h"
 
@@ -314,22 +315,38 @@ static void keep_pages(void) {
 #endif
 }
 
-int main(int argc, char **argv) {
-    keep_pages();
-    /* A full or closed output is an error that write() reports, not a signal that ends us in the middle of a file. */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-    tile_unfinished_watch();
+/* A command under way. */
+typedef struct Program {
+    int word_count;
+    char **words;
+    int status;
+} Program;
+
+static void run_program(void *state) {
+    Program *program = state;
     TileSession session = {.arena = tile_arena_create(NULL), .command = "help", .limits = tile_usual_limits};
     jmp_buf guard;
     if (!session.arena || setjmp(guard)) {
         tile_unfinished_remove();
         fputs("tilec: error: out of memory\n", stderr);
-        return tile_status_exit_code(TILE_OUT_OF_MEMORY);
+        program->status = tile_status_exit_code(TILE_OUT_OF_MEMORY);
+        return;
     }
     tile_arena_set_guard(session.arena, &guard);
-    int count = argc - 1, status = take_options(&session, argv + 1, &count);
-    if (!status) status = run_command(&session, argv + 1, count);
+    int count = program->word_count;
+    program->status = take_options(&session, program->words, &count);
+    if (!program->status) program->status = run_command(&session, program->words, count);
     tile_arena_destroy(session.arena);
-    return status;
+}
+
+int main(int argc, char **argv) {
+    Program program = {argc - 1, argv + 1, 0};
+    keep_pages();
+    /* A full or closed output is an error that write() reports, not a signal that ends us in the middle of a file. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    tile_unfinished_watch();
+    if (tile_stack_run(run_program, &program)) return program.status;
+    fputs("tilec: error: out of memory: there is none for a stack, and that of `ulimit -s` is too small\n", stderr);
+    return tile_status_exit_code(TILE_OUT_OF_MEMORY);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stack.h"
 #include "driver/compile.h"
 #include "launch/cuda.h"
 #include "tools/duel.h"
@@ -133,7 +134,7 @@ static void compile_points(Point *points, size_t count) {
     sigset_t ours, old;
     sigfillset(&ours);
     pthread_sigmask(SIG_BLOCK, &ours, &old); /* signals are this thread's */
-    for (size_t i = 1; i < count; i++) started[i] = pthread_create(&threads[i], NULL, compile_point, &points[i]) == 0;
+    for (size_t i = 1; i < count; i++) started[i] = tile_thread_create(&threads[i], compile_point, &points[i]) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     for (size_t i = 0; i < count; i++)
         if (!started[i]) compile_point(&points[i]);

@@ -13,7 +13,8 @@
 /* Is the lock still the file of this name? Whoever had it before has removed it. */
 static bool is_named(int lock, const char *name) {
     struct stat own, named;
-    return fstat(lock, &own) == 0 && stat(name, &named) == 0 && own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+    return fstat(lock, &own) == 0 && stat(name, &named) == 0 && own.st_ino == named.st_ino &&
+           own.st_dev == named.st_dev;
 }
 
 /* The lock is a file of its own, for the tuning file is another one after each change, and goes with it. Returns with

@@ -9,13 +9,13 @@
 /* From now on. Signals that are ignored, as by nohup, stay so. */
 void tile_unfinished_watch(void);
 
-/* From `true` to `false` none of these signals ends the process, whichever thread it comes to: what is done meanwhile is
- * done whole. In pairs, which may lie in one another; for as long as a small file takes to be written, or several to get
- * their names. Any thread. */
+/* From `true` to `false` none of these signals ends the process, whichever thread it comes to: what is done meanwhile
+ * is done whole. In pairs, which may lie in one another; for as long as a small file takes to be written, or several to
+ * get their names. Any thread. */
 void tile_unfinished_hold(bool held);
 
-/* A file or folder that is to go where the process ends before it is forgotten; later ones go first. Added while signals
- * are held that would come between its making and this. False where memory has run out. */
+/* A file or folder that is to go where the process ends before it is forgotten; later ones go first. Added while
+ * signals are held that would come between its making and this. False where memory has run out. */
 bool tile_unfinished_add(const char *path);
 void tile_unfinished_forget(const char *path);
 

@@ -56,7 +56,7 @@ TILE_API tile_status tile_build(TileCompiler *compiler, const TileBuildSource *s
 /* NULL is allowed. */
 TILE_API void tile_build_destroy(TileBuild *build);
 
-/* The object's bytes, borrowed from the build. */
+/* The object's bytes, borrowed from the build. size must not be NULL. */
 TILE_API const void *tile_build_object(const TileBuild *build, size_t *size);
 /* The C header, borrowed from the build. */
 TILE_API const char *tile_build_header(const TileBuild *build);

@@ -53,7 +53,7 @@ TILE_API void tile_ir_destroy(TileIr *ir);
 
 /* TILE_OK, TILE_INVALID_ARGUMENT after a mistake, TILE_OUT_OF_MEMORY. */
 TILE_API tile_status tile_ir_status(const TileIr *ir);
-/* The mistake: "sum_rows: op 7 (reduce): no such axis"; "" before the first. Borrowed. */
+/* The mistake: "sum_rows: op 7 (reduce): no such axis"; "" before the first. Borrowed. Never NULL, also for NULL. */
 TILE_API const char *tile_ir_message(const TileIr *ir);
 
 /* Where the operations of the following calls stand in the source of whoever builds: for messages, debuggers and
@@ -83,7 +83,8 @@ TILE_API const TileIrType *tile_ir_type_of(const TileIrValue *value);
 
 /* ---- kernels ---- */
 
-/* Begins a kernel. Its parameters follow, then what it does, then tile_ir_kernel_end. Any number of kernels. */
+/* Begins a kernel. Its parameters follow, then what it does, then tile_ir_kernel_end. Any number of kernels. A name is
+ * any text but the empty one. */
 TILE_API void tile_ir_kernel(TileIr *ir, const char *name);
 TILE_API void tile_ir_kernel_end(TileIr *ir);
 
@@ -95,7 +96,8 @@ TILE_API TileIrValue *tile_ir_tensor(TileIr *ir, const char *name, TileParameter
 TILE_API TileIrValue *tile_ir_scalar(TileIr *ir, const char *name, const char *element);
 /* The extent of the dimensions of this name, an i64. */
 TILE_API TileIrValue *tile_ir_dimension(TileIr *ir, const char *name);
-/* Launches fail with the text, of which 490 bytes are kept, where the bool is false. Outside of grids. */
+/* Launches fail with the text, of which 490 bytes are kept, where the bool is false. Outside of grids. text may be
+ * NULL. */
 TILE_API void tile_ir_require(TileIr *ir, TileIrValue *condition, const char *text);
 
 /* ---- operations ---- */
@@ -121,7 +123,7 @@ TILE_API void tile_ir_yield(TileIr *ir, TileIrValue *const *values, unsigned cou
 /* A result of an operation that has ended. */
 TILE_API TileIrValue *tile_ir_result(TileIr *ir, const TileIrOp *op, unsigned index);
 
-/* The value's name in the text of the IR and in messages. */
+/* The value's name in the text of the IR and in messages; NULL: none. */
 TILE_API void tile_ir_name(TileIr *ir, TileIrValue *value, const char *name);
 
 /* ---- the same, shorter ---- */
@@ -139,13 +141,13 @@ TILE_API TileIrValue *tile_ir_broadcast(TileIr *ir, TileIrValue *x, const TileIr
 /* "sum", "prod", "min", "max", "any" or "all" along an axis, which goes. Lanes that a load did not fill must not get
  * here: give tile_ir_load the neutral element. */
 TILE_API TileIrValue *tile_ir_reduce(TileIr *ir, const char *kind, TileIrValue *x, int64_t axis);
-/* How many blocks of `block` elements cover an extent: (extent + block - 1) / block. */
+/* How many blocks of `block` elements, 1 to 2**47, cover an extent: (extent + block - 1) / block. */
 TILE_API TileIrValue *tile_ir_tiles(TileIr *ir, TileIrValue *extent, int64_t block);
 
 /* What indexes one dimension of a tensor. */
 typedef struct TileIrIndex {
     TileIrValue *first; /* i64 */
-    int64_t lanes;      /* an axis of so many elements from `first`; 0: element `first` alone, and no axis */
+    int64_t lanes;      /* an axis of so many elements from `first`; 0: element `first` alone, and no axis; not below */
 } TileIrIndex;
 
 /* A tile of a tensor, with an axis for each index that has lanes. Elements past the end of a dimension, or in front of
@@ -154,7 +156,7 @@ typedef struct TileIrIndex {
  * An index without lanes has to lie in its dimension. */
 TILE_API TileIrValue *tile_ir_load(TileIr *ir, TileIrValue *tensor, const TileIrIndex *indices, unsigned count,
                                    TileIrValue *fill);
-/* Stores the lanes that lie inside of the tensor. */
+/* Stores the lanes that lie inside of the tensor. The value has an axis for each index that has lanes, of as many. */
 TILE_API void tile_ir_store(TileIr *ir, TileIrValue *tensor, TileIrValue *value, const TileIrIndex *indices,
                             unsigned count);
 

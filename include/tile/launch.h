@@ -5,7 +5,14 @@
  * nothing to any tensor, unless memory ran out or an assertion failed on the way (see tile_launch).
  *
  * All functions here may be called from any number of threads at once, unless said otherwise. None of them exits,
- * aborts, or changes errno or the locale. */
+ * aborts, or changes errno or the locale. They need 256 KiB of stack; what compiles makes a stack of its own where that
+ * of the caller's thread has less than 4 MiB left.
+ *
+ * Mistakes of the caller. Where a pointer is NULL, a number absurd or an enumeration's value none, functions of all
+ * headers with a status give TILE_INVALID_ARGUMENT, those without give 0, false or NULL (texts may be ""), and neither
+ * has done anything. NULL is good for options and what lies in them, `error`, `report`, `host`, streams and strides,
+ * for what a function destroys, and where it is said. A struct_size is at least that of the first member; lists have
+ * at most 65,536 entries; texts to compile at most 256 MiB. */
 #ifndef TILE_LAUNCH_H
 #define TILE_LAUNCH_H
 
@@ -37,9 +44,9 @@ typedef struct TileError {
 typedef struct TileReport TileReport;
 
 /* For people: file:line:column, the text, the source line with the place marked, notes and the proposed edit.
- * Borrowed from the report; "" when there is nothing to say. */
+ * Borrowed from the report; "" when there is nothing to say, and for NULL. */
 TILE_API const char *tile_report_text(TileReport *report, bool colour);
-/* For editors: one JSON array. Borrowed from the report. */
+/* For editors: one JSON array, an empty one for NULL. Borrowed from the report. */
 TILE_API const char *tile_report_json(TileReport *report);
 TILE_API size_t tile_report_error_count(const TileReport *report);
 /* NULL is allowed. */
@@ -130,7 +137,8 @@ typedef struct TileLaunchOptions {
  *
  * `arguments` has one entry per parameter, in the order of the kernel's text. Tensors: shape in elements, strides in
  * elements (any sign, zero too for `in`; NULL means row-major without gaps), data + byte_offset the address of
- * element 0, aligned to the element. A tensor without elements is legal and may have NULL data. `out` and `inout`
+ * element 0, aligned to the element. A tensor without elements is legal and may have NULL data, one of rank 0 NULL
+ * shape. `out` and `inout`
  * tensors share no memory with any other argument. The memory of all tensors is the caller's and must stay alive
  * and, but for this call, unchanged until the call returns.
  *
@@ -229,11 +237,13 @@ typedef struct TileKernelStats {
     uint64_t hits;      /* launches that found their code */
     uint64_t guard_ns;  /* that all hits took before their code ran, as one of 64 launches of a variant says */
 } TileKernelStats;
+/* All zeros for NULL; stats may be NULL. */
 TILE_API void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats);
 
 /* Says, a line at a time, what code the kernel has, what each variant relies on, how often it ran and what it cost to
  * compile, and for these arguments which guard of it misses: what is given, and what is expected. Compiles nothing.
- * TILE_INVALID_ARGUMENT as for tile_launch. `print` launches nothing of this kernel. */
+ * TILE_INVALID_ARGUMENT as for tile_launch. `print` launches nothing of this kernel. options may be NULL; of them
+ * `error` and `report` count. */
 TILE_API tile_status tile_explain(TileKernel *kernel, const TileArg *arguments, size_t argument_count, TilePrint print,
                                   void *print_host, const TileLaunchOptions *options) TILE_MUST_CHECK;
 
@@ -245,7 +255,7 @@ typedef enum TileOnMiss {
     TILE_ON_MISS_GENERAL,    /* compiles it; while another thread does, it runs the general code */
     TILE_ON_MISS_BACKGROUND, /* runs the general code, while a thread of the library compiles */
 } TileOnMiss;
-/* "wait", "general", "background" */
+/* "wait", "general", "background"; NULL for no such value. */
 TILE_API const char *tile_on_miss_name(TileOnMiss on_miss);
 
 typedef enum TileLog {
@@ -253,7 +263,8 @@ typedef enum TileLog {
     TILE_LOG_COMPILE = 2, /* what is compiled, and what the disk cache had */
 } TileLog;
 
-/* Members that are zero are what the environment says. */
+/* Members that are zero are what the environment says. A value there that is none is warned of, once in a process for
+ * each variable, by a line that goes where those of the log go, and something else is used: the line says what. */
 typedef struct TileSettings {
     size_t struct_size;
     const char *cpu_capability; /* TILE_CPU_CAPABILITY: a CPU target; code for better ones is not made nor run */
@@ -292,7 +303,8 @@ typedef struct TileThreadPoolOptions {
  * fork() the child starts threads of its own when it needs them.
  *
  * Launches that name no pool use one pool of the process, made at the first launch with default options and never
- * destroyed. */
+ * destroyed: the code of this library stays mapped from then on, whoever closes it. Threads have stacks of at least
+ * 4 MiB. At most 1,024 threads. */
 TILE_API tile_status tile_thread_pool_create(const TileThreadPoolOptions *options,
                                              TileThreadPool **pool) TILE_MUST_CHECK;
 /* Waits for its threads to end. No launch may be using the pool. NULL is allowed. */

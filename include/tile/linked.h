@@ -29,7 +29,8 @@ TILE_API tile_status tile_linked_launch(const TileLinked *object, uint32_t kerne
  * it lives until the program ends, or the plugin that it came with is unloaded. `error` may be NULL. */
 TILE_API tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKernel **result,
                                         TileError *error) TILE_MUST_CHECK;
-/* Releases what the first use made. No launch may be running or come later. */
+/* Releases what the first use made. No launch may be running or come later. Does nothing at the end of the process,
+ * where exit handlers run: there launches may be running. NULL is allowed. */
 TILE_API void tile_linked_release(const TileLinked *object);
 
 #ifdef __cplusplus

@@ -46,17 +46,17 @@ TILE_API tile_status tile_compiler_load_passes(TileCompiler *compiler, const cha
 
 /* ---- the function ---- */
 
-/* Borrowed. */
+/* Borrowed; "" for NULL. */
 TILE_API const char *tile_ir_function_name(const TileIr *ir);
 /* Is it in machine form, of scalars, vectors and addresses, instead of tile form? */
 TILE_API bool tile_ir_is_machine(const TileIr *ir);
 /* Calls visit on each operation, parents first. It may erase the operation that it is given, but no other, and put new
- * ones in front of it. */
+ * ones in front of it. visit NULL: nothing is called. */
 TILE_API void tile_ir_walk(TileIr *ir, void (*visit)(TileIr *ir, TileIrOp *op, void *state), void *state);
 
 /* ---- operations ---- */
 
-/* "add"; static. */
+/* "add", "" for NULL; static. */
 TILE_API const char *tile_ir_op_name(const TileIrOp *op);
 TILE_API unsigned tile_ir_operand_count(const TileIrOp *op);
 /* NULL past the end. */
@@ -79,7 +79,7 @@ TILE_API void tile_ir_before(TileIr *ir, TileIrOp *op);
 TILE_API void tile_ir_replace(TileIr *ir, TileIrOp *op, TileIrValue *value);
 /* Takes the operation away. Its results must not be used any more. */
 TILE_API void tile_ir_erase(TileIr *ir, TileIrOp *op);
-/* The compilation fails: the pass cannot do with this operation (NULL: with the function). */
+/* The compilation fails: the pass cannot do with this operation (NULL: with the function). why may be NULL. */
 TILE_API void tile_ir_refuse(TileIr *ir, const TileIrOp *op, const char *why);
 
 #ifdef __cplusplus

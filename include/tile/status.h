@@ -39,9 +39,10 @@ typedef enum tile_status {
 #undef TILE_STATUS_ENUM
 } tile_status;
 
-/* A short English phrase; never NULL, static storage. */
+/* A short English phrase; never NULL, also for what is no status; static storage. */
 TILE_API const char *tile_status_text(tile_status status);
-/* The exit status of a command that ends with `status`: 0, 1 (user), 2 (environment) or 3 (our bug). */
+/* The exit status of a command that ends with `status`: 0, 1 (user), 2 (environment) or 3 (our bug, and what is no
+ * status). */
 TILE_API int tile_status_exit_code(tile_status status);
 
 /* Returns from the calling function unless `call` succeeds. */

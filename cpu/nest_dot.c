@@ -239,18 +239,27 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
                                tile_type_scalar(n->module->context, s->value->type->scalar)};
     const int64_t *left = tile_op_operand(s->op, 0)->type->extent, *right = tile_op_operand(s->op, 1)->type->extent;
     int64_t extents[] = {left[rank - 2], right[rank - 1], left[rank - 1]};
-    TileAttribute attributes[3] = {
+    TileAttribute attributes[4] = {
         {.key = TILE_ATTRIBUTE_TYPES, .count = 3, .types = types},
         {.key = TILE_ATTRIBUTE_EXTENTS, .count = 3, .integers = extents},
     };
-    const TileAttribute *precision = tile_op_get(s->op, TILE_ATTRIBUTE_PRECISION);
-    if (precision) attributes[2] = *precision;
+    const TileAttributeKey kept[] = {TILE_ATTRIBUTE_PRECISION, TILE_ATTRIBUTE_ORDERED};
+    unsigned count = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        const TileAttribute *attribute = tile_op_get(s->op, kept[i]);
+        if (attribute) attributes[count++] = *attribute;
+    }
     TileBuilder builder = tile_builder_at_end(n->module, n->open[0].block);
     builder.location = s->op->location;
-    tile_build_op(&builder, TILE_OP_DOT_BLOCK, operands, 14, attributes, precision ? 3 : 2, NULL, 0);
+    tile_build_op(&builder, TILE_OP_DOT_BLOCK, operands, 14, attributes, count, NULL, 0);
 }
 
 void nest_emit_dot(Nest *n, NestStatement *s) {
+    if (tile_scalar_is_float(s->value->type->scalar))
+        tile_remark_order(n->context, n->func->name, s->op, "dot",
+                          tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)
+                              ? "one fma after the other, as `ordered` says"
+                              : "one fma after the other");
     const TileType *type = s->value->type;
     unsigned rank = type->rank;
     TileBlock *outside = n->open[0].block;

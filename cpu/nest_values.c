@@ -297,6 +297,10 @@ void nest_reduce_levels(Nest *n, NestStatement *s) {
                          .atoms = nest_atoms(n, operand)[axis],
                          .kind = TILE_LOOP_KIND_REDUCE,
                          .order = axis == type->rank - 1 ? TILE_ORDER_STRIPES : TILE_ORDER_SERIAL};
+    const char *words = n->context->remarks ? tile_reduction_words(n->context, s->op) : NULL;
+    if (words)
+        tile_remark_order(n->context, n->func->name, s->op, words,
+                          level->order == TILE_ORDER_STRIPES ? "64 stripes, then halved" : "one after the other");
     trim_reduction(s, kind, axis, &level->atoms);
     s->axis[s->level_count++] = -1;
 }
@@ -333,6 +337,15 @@ static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
     return all;
 }
 
+static void remark_fold(Nest *n, const NestStatement *s) {
+    if (!n->context->remarks) return;
+    TileName order = s->levels[s->level_count].order;
+    tile_remark_order(n->context, n->func->name, s->op, tile_reduction_words(n->context, s->op),
+                      order == TILE_ORDER_PREFIX       ? "blocks of 16, each by growing groups"
+                      : order == TILE_ORDER_NEIGHBOURS ? "blocks of 64, each by neighbours"
+                                                       : "one after the other");
+}
+
 void nest_fold_levels(Nest *n, NestStatement *s) {
     const TileType *type = tile_op_operand(s->op, 0)->type;
     int64_t axis = tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
@@ -349,6 +362,7 @@ void nest_fold_levels(Nest *n, NestStatement *s) {
                                             .order = TILE_ORDER_SERIAL};
     if (axis == type->rank - 1)
         s->levels[s->level_count].order = nest_is_scan(s) ? TILE_ORDER_PREFIX : TILE_ORDER_NEIGHBOURS;
+    remark_fold(n, s);
     s->axis[s->level_count++] = nest_is_scan(s) ? (int8_t)axis : -1;
 }
 

@@ -143,6 +143,16 @@ static void add_access(TileExplanation *explanation, TileExplainedPhase *phase, 
     tile_list_push(explanation->arena, &phase->accesses, *remark);
 }
 
+static void add_order(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
+    for (size_t i = 0; i < phase->orders.count; i++) {
+        const TileRemark *other = &phase->orders.items[i];
+        if (other->place.line == remark->place.line && other->place.file == remark->place.file &&
+            strcmp(other->name, remark->name) == 0 && strcmp(other->way, remark->way) == 0)
+            return;
+    }
+    tile_list_push(explanation->arena, &phase->orders, *remark);
+}
+
 const char *tile_cache_policy(const TileRemark *access) {
     return access->cache == TILE_CACHE_STREAM ? "evict_first"
            : access->cache == TILE_CACHE_L2   ? "evict_last"
@@ -153,6 +163,7 @@ static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     TileRemark own = *remark;
     own.func = keep(explanation, remark->func);
     own.name = keep(explanation, remark->name);
+    own.way = remark->way ? keep(explanation, remark->way) : NULL;
     own.layout = remark->layout ? keep(explanation, remark->layout) : NULL;
     own.to = remark->to ? keep(explanation, remark->to) : NULL;
     return own;
@@ -169,6 +180,7 @@ static void explain_phase(TileExplanation *explanation, const TileFunc *func, co
         case TILE_REMARK_LAYOUT: add_tile(explanation, &phase, &remark); break;
         case TILE_REMARK_MOVE: tile_list_push(explanation->arena, &phase.moves, remark); break;
         case TILE_REMARK_ACCESS: add_access(explanation, &phase, &remark); break;
+        case TILE_REMARK_ORDER: add_order(explanation, &phase, &remark); break;
         }
     }
     tile_list_push(explanation->arena, &explanation->phases, phase);

@@ -48,6 +48,7 @@ typedef struct TileExplainedPhase {
     TILE_LIST(TileExplainedLayout) layouts;
     TILE_LIST(TileRemark) moves;
     TILE_LIST(TileRemark) accesses; /* in vectors on a GPU: each line, tensor and way once */
+    TILE_LIST(TileRemark) orders;   /* of sums: each line, sum and order once */
     TILE_LIST(TileExplainedLoop) loops;
 } TileExplainedPhase;
 

@@ -37,16 +37,18 @@ typedef struct TilePassSettings {
 typedef enum TileRemarkKind {
     TILE_REMARK_LAYOUT, /* where the tile lies */
     TILE_REMARK_MOVE,   /* it goes from one layout to another */
-    TILE_REMARK_ACCESS  /* how long the L2 cache shall keep what is loaded or stored */
+    TILE_REMARK_ACCESS, /* how long the L2 cache shall keep what is loaded or stored */
+    TILE_REMARK_ORDER   /* in which order elements, products or trips are added up */
 } TileRemarkKind;
 
 typedef struct TileRemark {
     TileRemarkKind kind;
     TileLocation place;
-    const char *func, *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor */
+    const char *func, *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor;
+                              * ORDER: what is added up */
     TileScalar scalar;
     const char *layout, *to; /* as lang/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
-    const char *way;         /* MOVE: how; ACCESS: "load" or "store" */
+    const char *way;         /* MOVE, ORDER: how; ACCESS: "load" or "store" */
     TileName cache;          /* ACCESS: TILE_CACHE_* */
     /* MOVE through shared memory: how often the busiest bank is asked for, by a store and by a load; else 0. */
     unsigned store_conflicts, load_conflicts;
@@ -70,6 +72,14 @@ typedef struct TilePassContext {
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
+/* order.c: a remark of the order that a pass gave an op of the function; nothing where nobody asks. */
+void tile_remark_order(TilePassContext *context, const char *func, const TileOp *op, const char *name, const char *way);
+/* What a reduction, fold or scan computes, for such a remark; NULL where its order makes no difference. */
+const char *tile_reduction_words(TilePassContext *context, const TileOp *op);
+/* A remark for each float that the loop carries and only adds to, multiplies, or takes the least or greatest of. */
+void tile_remark_loop(TilePassContext *context, const char *func, const TileOp *loop);
+/* The op that combines the carried value with what a trip adds: associative, but for rounding. NULL: there is none. */
+const TileOp *tile_loop_accumulation(const TileOp *loop, unsigned carried);
 /* Writes the message, a location in front where `at` has one (`at` may be NULL), and returns
  * TILE_RESULT_FAILED. TILE_INTERNAL says that the compiler is wrong, TILE_UNSUPPORTED that the program asks for
  * what it cannot do. */

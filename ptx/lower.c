@@ -386,6 +386,7 @@ static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
     gpu->b.before = NULL;
     for (TileOp *op = old->first; op && !gpu->refused; op = op->next) {
         gpu_remark_tiles(gpu, op);
+        gpu_remark_order(gpu, op);
         lower_op(gpu, op);
     }
 }

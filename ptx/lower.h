@@ -158,6 +158,9 @@ typedef struct GpuMove {
 void gpu_remark_move(Gpu *gpu, const GpuMove *move);
 
 /* An access in vectors, and a name of the attribute `cache`. */
+/* Of a product or a loop; of a reduction or fold, by the layout that its elements have. */
+void gpu_remark_order(Gpu *gpu, const TileOp *op);
+void gpu_remark_reduction(Gpu *gpu, const TileOp *op, const TileLayout *layout, unsigned axis);
 void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, TileName cache);
 
 /* ---- lower_dot.c ---- */

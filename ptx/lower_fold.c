@@ -379,6 +379,7 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
     if (f.simple) f.nothing = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, tile->scalar), bits);
     TileLayout layout = choose_layout(&f, tile), slice = tile_layout_slice(&layout, f.axis);
     f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
+    gpu_remark_reduction(gpu, op, &layout, f.axis);
     f.registers = tile_layout_registers(&layout);
     f.line_count = tile_layout_registers(&f.lines.result);
     f.group_count = f.line_count * f.segments;

@@ -265,6 +265,7 @@ static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     r.result = tile_layout_without_copies(&slice);
     r.registers = tile_layout_registers(&r.result);
     TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, combiner(r.kind));
+    if (!registers) gpu_remark_reduction(gpu, op, &r.layout, r.axis);
     if (!registers) registers = reduce_all(&r, whole, wants_index);
     TileValue *value = gpu_join(gpu, registers, r.registers);
     tile_map_set(&gpu->values, &op->results[0], value);

@@ -155,6 +155,14 @@ static void print_cpu_phase(const TileExplanation *explanation, const TileExplai
     for (size_t i = 0; i < phase->loops.count; i++) print_loop(explanation, &phase->loops.items[i]);
 }
 
+static void print_orders(const TileExplanation *explanation, const TileExplainedPhase *phase) {
+    for (size_t i = 0; i < phase->orders.count; i++) {
+        const TileRemark *order = &phase->orders.items[i];
+        printf("  order of %s:%u: %s: %s\n", explanation->files[order->place.file], order->place.line, order->name,
+               order->way);
+    }
+}
+
 /* Names that come from one place on one line. */
 static void print_tunes(const TileExplanation *explanation) {
     for (size_t i = 0; i < explanation->tunes.count; i++) {
@@ -177,6 +185,7 @@ void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFi
             print_gpu_phase(phase, figures[i], missing);
         else
             print_cpu_phase(explanation, phase);
+        print_orders(explanation, phase);
     }
 }
 
@@ -270,6 +279,15 @@ static void print_json_phase(const TileExplanation *explanation, const TileExpla
     for (size_t i = 0; i < phase->accesses.count; i++) {
         if (i) printf(",\n       ");
         print_json_access(&phase->accesses.items[i]);
+    }
+    printf("],\n     \"orders\": [");
+    for (size_t i = 0; i < phase->orders.count; i++) {
+        const TileRemark *order = &phase->orders.items[i];
+        print_member(i ? ",\n       {" : "{", "file", explanation->files[order->place.file]);
+        printf(", \"line\": %u", order->place.line);
+        print_member(", ", "sum", order->name);
+        print_member(", ", "order", order->way);
+        printf("}");
     }
     printf("],\n     \"loops\": [");
     for (size_t i = 0; i < phase->loops.count; i++) {

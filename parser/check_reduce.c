@@ -351,29 +351,22 @@ TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const T
                               tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
 }
 
-/* dot[tf32], dot[ordered], dot[tf32x3, ordered]: each word once, the precision first. */
-static bool read_dot_words(const TileExpr *call, TileName *precision, bool *ordered) {
+/* dot[tf32], dot[tf32x3], dot[ordered]. */
+static bool read_dot_word(const TileExpr *call, TileName *precision, bool *ordered) {
     *precision = TILE_PRECISION_IEEE;
     *ordered = false;
     if (call->a->kind != TILE_EXPR_INDEX) return true;
-    for (size_t i = 0; i < call->a->items.count; i++) {
-        const TileExpr *entry = call->a->items.items[i];
-        const char *word = entry->kind == TILE_EXPR_NAME ? entry->name : "";
-        bool tf32 = strcmp(word, "tf32") == 0, tf32x3 = strcmp(word, "tf32x3") == 0;
-        if (i == 0 && (tf32 || tf32x3))
-            *precision = tf32 ? TILE_PRECISION_TF32 : TILE_PRECISION_TF32X3;
-        else if (*ordered || strcmp(word, "ordered") != 0)
-            return false;
-        else
-            *ordered = true;
-    }
-    return call->a->items.count > 0;
+    const TileExpr *entry = call->a->items.count == 1 ? call->a->items.items[0] : NULL;
+    const char *word = entry && entry->kind == TILE_EXPR_NAME ? entry->name : "";
+    if (strcmp(word, "tf32") == 0) return *precision = TILE_PRECISION_TF32, true;
+    if (strcmp(word, "tf32x3") == 0) return *precision = TILE_PRECISION_TF32X3, true;
+    return *ordered = strcmp(word, "ordered") == 0;
 }
 
 TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileName precision;
     bool ordered;
-    if (!read_dot_words(call, &precision, &ordered)) return tile_fail(c, DOT_PRECISION, call->a->span);
+    if (!read_dot_word(call, &precision, &ordered)) return tile_fail(c, DOT_PRECISION, call->a->span);
     if (!tile_check_arguments(c, call, 2, 3, NULL)) return tile_error_meaning();
     TileMeaning v[3] = {0};
     for (size_t i = 0; i < call->arguments.count; i++) {

@@ -87,6 +87,31 @@ banks = [int(text.text) for text in svg.iter('{http://www.w3.org/2000/svg}text')
 assert all(0 <= bank < 32 for bank in banks) and len(banks) == len(cells)
 END
 fi
+# Orders of sums: what the pass that lowers them chose, not what the text says.
+cat >"$work/orders.tile" <<'TEXT'
+kernel orders(a: in f16[M, K], b: in f16[K, N], c: out f32[M, N], row: out f32[M], down: out f32[M, N]) tune B in {16} {
+    grid (m, n) in (tiles(M, B), tiles(N, B)) {
+        var acc = zeros[B, B](f32)
+        for k in tiles(K, B) { acc = dot(a[m, k], b[k, n], acc) }
+        ordered for k in tiles(K, B) { acc = dot[ordered](a[m, k], b[k, n], acc) }
+        c[m, n] = acc
+        row[m] = sum(acc, axis = 1)
+        down[m, n] = cumsum(acc, axis = 0)
+    }
+}
+TEXT
+orders() { "$tilec" explain "$work/orders.tile" a=ones:f16[32,32] b=ones:f16[32,32] c=@ row=@ down=@ "$@"; }
+expect 0 'orders.tile:4: dot of the loop'"'"'s trips: one after the other' orders --target=avx2
+for line in '4: dot: one fma after the other' '5: dot: one fma after the other, as `ordered` says' \
+    '5: dot of the loop'"'"'s trips: one after the other, as `ordered` says' '7: sum along axis 1: 64 stripes, then halved' \
+    '8: scan along axis 0: one after the other'; do
+    grep -qF -e "orders.tile:$line" "$work/output" || complain "no '$line' among the orders of sums for CPUs"
+done
+expect 0 'orders.tile:4: dot: mma.m16n8k16 after the other, the 16 products of each at once' orders --target=sm_80
+for line in '5: dot: one fma after the other, as `ordered` says' '7: sum along axis 1: 4 elements of a thread halved, 4 lanes'; do
+    grep -qF -e "orders.tile:$line" "$work/output" || complain "no '$line' among the orders of sums for GPUs"
+done
+expect 0 '"sum": "sum along axis 1"' orders --target=avx2 --format=json
 expect 1 '--svg draws the layouts of tiles on GPUs' cpu --target=avx2 --svg="$work/none.svg"
 absent "$work/none.svg"
 expect 1 '--format takes one of text|json' cpu --format=xml

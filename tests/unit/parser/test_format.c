@@ -44,6 +44,8 @@ Test(format, operators) {
 Test(format, contextual_words) {
     becomes("fn f() { for i in 0..9 step (2) { } }", "fn f() { for i in 0..9 step (2) { } }\n");
     becomes("fn f() { for i in 0..9 step -2+3 { g (i) } }", "fn f() { for i in 0..9 step -2 + 3 { g(i) } }\n");
+    becomes("fn f() { ordered   for i in 0 ..9 { g (i) } }", "fn f() { ordered for i in 0..9 { g(i) } }\n");
+    becomes("fn f() { let ordered=1; g (ordered) }", "fn f() {\n    let ordered = 1\n    g(ordered)\n}\n");
     becomes("kernel k() tune A in{1,2} where (A)>1 {}", "kernel k()\n    tune A in {1, 2} where (A) > 1\n{ }\n");
     becomes("fn f() { return where (a,b,c) - step }", "fn f() { return where(a, b, c) - step }\n");
     becomes("test \"t\" { let y = run k (x=1) }", "test \"t\" { let y = run k(x = 1) }\n");

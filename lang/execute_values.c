@@ -52,6 +52,13 @@ bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+/* `any` says that a lane is poison, and users of scalars ask for nothing else. */
+static void settle(ExecValue result, bool any) {
+    uint8_t found = 0;
+    for (uint32_t i = 0; any && i < result.count; i++) found |= result.poison[i];
+    *result.any = found != 0;
+}
+
 /* The condition is one scalar, or has a lane for each of the values'. Only what is chosen can be poison. */
 bool tile_exec_select(TileExecutor *e, const ExecInstruction *in) {
     ExecValue c = tile_exec_operand(e, in, 0), x = tile_exec_operand(e, in, 1), y = tile_exec_operand(e, in, 2);
@@ -62,7 +69,7 @@ bool tile_exec_select(TileExecutor *e, const ExecInstruction *in) {
     if (any)
         for (uint32_t i = 0; i < result.count; i++)
             result.poison[i] = tile_exec_poisoned(c, i * step) | tile_exec_poisoned(c.lanes[i * step] ? x : y, i);
-    *result.any = any;
+    settle(result, any);
     if (result.slack) tile_exec_slack_select(c, x, y, result, in->op->results[0].type->scalar);
     return true;
 }
@@ -88,7 +95,7 @@ bool tile_exec_map(TileExecutor *e, const ExecInstruction *in) {
         if (any) result.poison[i] = first ? tile_exec_poisoned(x, from) : tile_exec_poisoned(y, from - x.count);
         if (result.slack) result.slack[i] = first ? x.slack[from] : y.slack[from - x.count];
     }
-    *result.any = any;
+    settle(result, any);
     return true;
 }
 
@@ -97,10 +104,12 @@ bool tile_exec_insert(TileExecutor *e, const ExecInstruction *in) {
     int64_t lane = tile_op_integer(in->op, TILE_ATTRIBUTE_AXIS, 0);
     tile_exec_copy(x, result);
     result.lanes[lane] = scalar.lanes[0];
-    if (*result.any)
+    if (*result.any) {
         result.poison[lane] = tile_exec_poisoned(scalar, 0);
-    else if (tile_exec_poisoned(scalar, 0))
+        settle(result, true);
+    } else if (tile_exec_poisoned(scalar, 0)) {
         tile_exec_set_poison(e, result, (uint32_t)lane, tile_exec_poisoned(scalar, 0));
+    }
     return true;
 }
 

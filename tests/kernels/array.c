@@ -74,13 +74,16 @@ static bool map_pages(Array *array, size_t bytes) {
     return true;
 }
 
-bool array_create(Array *array, Type type, int rank, const int64_t *extent, View view, Placement placement) {
+static void set_extents(Array *array, Type type, int rank, const int64_t *extent) {
     *array = (Array){.type = type, .rank = rank, .count = 1};
     for (int i = 0; i < rank; i++) {
         array->extent[i] = extent[i];
         array->count *= extent[i];
     }
-    set_strides(array, view);
+}
+
+static bool make_memory(Array *array, Placement placement) {
+    Type type = array->type;
     int64_t low = 0, high = -1;
     if (array->count > 0) find_span(array, &low, &high);
     size_t bytes = (size_t)(high - low + 1) * type_bytes(type);
@@ -90,13 +93,26 @@ bool array_create(Array *array, Type type, int rank, const int64_t *extent, View
     array->tensor = (DLTensor){
         .data = array->lowest,
         .device = {kDLCPU, 0},
-        .ndim = rank,
+        .ndim = array->rank,
         .dtype = type_dlpack(type),
         .shape = array->extent,
         .strides = array->stride,
         .byte_offset = (uint64_t)(array->origin - array->lowest),
     };
     return true;
+}
+
+bool array_create(Array *array, Type type, int rank, const int64_t *extent, View view, Placement placement) {
+    set_extents(array, type, rank, extent);
+    set_strides(array, view);
+    return make_memory(array, placement);
+}
+
+bool array_create_strided(Array *array, Type type, int rank, const int64_t *extent, const int64_t *stride,
+                          Placement placement) {
+    set_extents(array, type, rank, extent);
+    memcpy(array->stride, stride, (size_t)rank * sizeof *stride);
+    return make_memory(array, placement);
 }
 
 void array_destroy(Array *array) {

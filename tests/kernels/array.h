@@ -8,7 +8,7 @@
 #include "tile/launch.h"
 #include "values.h"
 
-enum { ARRAY_MAX_RANK = 4 };
+enum { ARRAY_MAX_RANK = 8 };
 
 /* X(ID, name, may be an output): how elements lie in memory. */
 #define VIEW_LIST(X)                                                                                                   \
@@ -47,6 +47,9 @@ typedef struct Array {
 
 /* False, with nothing made, when memory runs out. The struct must not move. */
 bool array_create(Array *array, Type type, int rank, const int64_t *extent, View view, Placement placement);
+/* The same with any strides, in elements. */
+bool array_create_strided(Array *array, Type type, int rank, const int64_t *extent, const int64_t *stride,
+                          Placement placement);
 void array_destroy(Array *array);
 
 /* Element number `index` in row-major order. */

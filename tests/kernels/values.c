@@ -13,9 +13,15 @@ static const struct {
     [TYPE_BF16] = {"bf16", kDLBfloat, 2, 0x1p-8, 0x1p-133},
     [TYPE_F8E4M3] = {"f8e4m3", kDLFloat8_e4m3fn, 1, 0x1p-4, 0x1p-9},
     [TYPE_F8E5M2] = {"f8e5m2", kDLFloat8_e5m2, 1, 0x1p-3, 0x1p-16},
+    [TYPE_F64] = {"f64", kDLFloat, 8, 0x1p-53, 0x1p-1074},
     [TYPE_I8] = {"i8", kDLInt, 1, 0, 0},
+    [TYPE_I16] = {"i16", kDLInt, 2, 0, 0},
     [TYPE_I32] = {"i32", kDLInt, 4, 0, 0},
     [TYPE_I64] = {"i64", kDLInt, 8, 0, 0},
+    [TYPE_U8] = {"u8", kDLUInt, 1, 0, 0},
+    [TYPE_U16] = {"u16", kDLUInt, 2, 0, 0},
+    [TYPE_U32] = {"u32", kDLUInt, 4, 0, 0},
+    [TYPE_U64] = {"u64", kDLUInt, 8, 0, 0},
     [TYPE_BOOL] = {"bool", kDLBool, 1, 0, 0},
 };
 
@@ -66,12 +72,25 @@ static unsigned char float8_from_double(Type type, double value) {
     unsigned sign = signbit(value) ? 0x80 : 0, best = 0;
     if (isnan(value)) return 0x7f;
     if (isinf(value) && type == TYPE_F8E5M2) return (unsigned char)(sign | 0x7c);
+    if (fabs(value) >= (type == TYPE_F8E5M2 ? 57344 : 448)) return (unsigned char)(sign | (type == TYPE_F8E5M2 ? 0x7b : 0x7e));
     for (unsigned bits = 1; bits < 0x7f && isfinite(float8_to_double(type, bits)); bits++) {
         double here = fabs(float8_to_double(type, bits) - fabs(value));
         double there = fabs(float8_to_double(type, best) - fabs(value));
-        if (here < there || (here == there && bits % 2 == 0) || isinf(value)) best = bits;
+        if (here < there || (here == there && bits % 2 == 0)) best = bits;
     }
     return (unsigned char)(sign | best);
+}
+
+/* The low bytes come first. */
+static uint64_t unsigned_load(Type type, const void *address) {
+    uint64_t bits = 0;
+    memcpy(&bits, address, types[type].bytes);
+    return bits;
+}
+
+static int64_t signed_load(Type type, const void *address) {
+    unsigned unused = 64 - 8u * types[type].bytes;
+    return (int64_t)(unsigned_load(type, address) << unused) >> unused;
 }
 
 double value_load(Type type, const void *address) {
@@ -96,18 +115,20 @@ double value_load(Type type, const void *address) {
     }
     case TYPE_F8E4M3:
     case TYPE_F8E5M2: return float8_to_double(type, *(const unsigned char *)address);
-    case TYPE_I8: return *(const int8_t *)address;
-    case TYPE_I32: {
-        int32_t value;
+    case TYPE_F64: {
+        double value;
         memcpy(&value, address, sizeof value);
         return value;
     }
-    case TYPE_I64: {
-        int64_t value;
-        memcpy(&value, address, sizeof value);
-        return (double)value;
-    }
-    case TYPE_BOOL: return *(const unsigned char *)address;
+    case TYPE_I8:
+    case TYPE_I16:
+    case TYPE_I32:
+    case TYPE_I64: return (double)signed_load(type, address);
+    case TYPE_U8:
+    case TYPE_U16:
+    case TYPE_U32:
+    case TYPE_U64:
+    case TYPE_BOOL: return (double)unsigned_load(type, address);
     case TYPE_COUNT: break;
     }
     return NAN;
@@ -132,15 +153,21 @@ void value_store(Type type, void *address, double value) {
     }
     case TYPE_F8E4M3:
     case TYPE_F8E5M2: *(unsigned char *)address = float8_from_double(type, value); break;
-    case TYPE_I8: *(int8_t *)address = (int8_t)value; break;
-    case TYPE_I32: {
-        int32_t narrow = (int32_t)value;
-        memcpy(address, &narrow, sizeof narrow);
-        break;
-    }
+    case TYPE_F64: memcpy(address, &value, sizeof value); break;
+    case TYPE_I8:
+    case TYPE_I16:
+    case TYPE_I32:
     case TYPE_I64: {
         int64_t narrow = (int64_t)value;
-        memcpy(address, &narrow, sizeof narrow);
+        memcpy(address, &narrow, types[type].bytes);
+        break;
+    }
+    case TYPE_U8:
+    case TYPE_U16:
+    case TYPE_U32:
+    case TYPE_U64: {
+        uint64_t narrow = (uint64_t)value;
+        memcpy(address, &narrow, types[type].bytes);
         break;
     }
     case TYPE_BOOL: *(unsigned char *)address = value != 0; break;

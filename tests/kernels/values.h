@@ -14,9 +14,15 @@ typedef enum Type {
     TYPE_BF16,
     TYPE_F8E4M3,
     TYPE_F8E5M2,
+    TYPE_F64,
     TYPE_I8,
+    TYPE_I16,
     TYPE_I32,
     TYPE_I64,
+    TYPE_U8,
+    TYPE_U16,
+    TYPE_U32,
+    TYPE_U64,
     TYPE_BOOL,
     TYPE_COUNT
 } Type;

@@ -1,0 +1,81 @@
+/* Computes what a program of program.h stores, element by element, with no part of the compiler. */
+#ifndef TESTS_RANDOM_EVALUATE_H
+#define TESTS_RANDOM_EVALUATE_H
+
+#include "program.h"
+
+enum { MAX_MASKS = 32 };
+
+/* Where a value is valid, over some of its axes; of the others it has extent 1. Several masks hold together. */
+typedef struct Mask {
+    unsigned axes; /* that it depends on, of extent 1 or not */
+    int64_t extent[MAX_AXES];
+    bool *ok;
+} Mask;
+
+typedef struct Value {
+    Type scalar;
+    int rank;
+    int64_t extent[MAX_AXES], count;
+    Number *at;
+    int mask_count;
+    Mask masks[MAX_MASKS];
+} Value;
+
+typedef struct RangeValue {
+    int64_t first, step, size;
+    int64_t valid; /* lanes from 0 on that have an index */
+} RangeValue;
+
+/* What is in a tensor, in row-major order. */
+typedef struct Contents {
+    int64_t extent[MAX_DIMENSIONS], count;
+    Number *at;
+    int *lane; /* of the store under way that was the last to write here, from 1 */
+} Contents;
+
+typedef enum Flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN } Flow;
+
+typedef struct Evaluator {
+    bool undecided; /* something was decided by a number that is not known: any result is right */
+    bool uncovered; /* an invalid element was stored that the text did not leave out: it should have been refused */
+    int64_t work;
+    int stores; /* so far */
+} Evaluator;
+
+/* Runs it on the tensors' contents. */
+void evaluate_program(Evaluator *e, Program *program);
+
+/* ---- between the evaluator's files ---- */
+
+Value *value_make(Type scalar, int rank, const int64_t *extent);
+Value *value_scalar(Type scalar, Number number);
+void value_add_mask(Value *value, Mask mask);
+void value_add_masks(Value *value, const Value *more);
+bool value_valid(const Value *value, const int64_t *index);
+/* The number in row-major order, and back. */
+void index_of(const int64_t *extent, int rank, int64_t number, int64_t *index);
+int64_t offset_in(const int64_t *extent, int rank, const int64_t *index);
+bool *masks_flat(const Value *value, unsigned touching); /* all masks that touch one of the axes, over all elements */
+Value *value_stretch(const Value *value, const Shape *from, const Shape *to);
+/* The value's axis i becomes map[i]; -1: it is gone, and masks that depend on it. `like` has the new extents. */
+void masks_map(Value *to, const Value *from, const int *map);
+
+Value *evaluate(Evaluator *e, const Expr *expr);
+void evaluate_parts(Evaluator *e, const Expr *expr, Value **parts);
+int64_t evaluate_i64(Evaluator *e, const Expr *expr); /* undecided where it is not known or not valid */
+bool evaluate_truth(Evaluator *e, const Expr *expr);
+RangeValue evaluate_range(Evaluator *e, const Expr *expr);
+
+Value *evaluate_load(Evaluator *e, const Expr *expr);
+Value *evaluate_gather(Evaluator *e, const Expr *expr);
+Value *evaluate_atomic(Evaluator *e, const Expr *expr, bool skip);
+void evaluate_store(Evaluator *e, const Expr *target, const Expr *value, int op, bool skip);
+void evaluate_scatter(Evaluator *e, const Expr *target, const Expr *value);
+
+Value *evaluate_reduce(Evaluator *e, const Expr *expr);
+Value *evaluate_running(Evaluator *e, const Expr *expr);
+void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts);
+Value *evaluate_dot(Evaluator *e, const Expr *expr);
+
+#endif

@@ -1,0 +1,418 @@
+/* Statements, loops and grids. */
+#include "make.h"
+
+static void make_block(Maker *m, Block *block, int depth);
+
+static Statement *new_statement(Block *block, StatementKind kind) {
+    Statement *statement = NEW(Statement);
+    statement->kind = kind;
+    statement->op = -1;
+    block_add(block, statement);
+    return statement;
+}
+
+static Name *bound_name(Maker *m, NameKind kind, const Expr *value) {
+    Name *name = new_name(m, kind, kind == NAME_VAR ? "v" : "t");
+    name->shape = value->shape;
+    name->valid = value->valid;
+    name->tainted = value->tainted;
+    return name;
+}
+
+/* ---- names ---- */
+
+static void make_let(Maker *m, Block *block) {
+    Shape shape = some_shape(m, some_type(m), MAX_AXES);
+    bool clean = m->clean;
+    m->clean = chance(m, 25);
+    Expr *value = make_expr(m, &shape, 3);
+    m->clean = clean;
+    if (value->kind == E_LITERAL) value->bare = false;
+    Statement *statement = new_statement(block, S_LET);
+    statement->names[statement->count++] = bound_name(m, NAME_LET, value);
+    statement->value = value;
+    enter(m, statement->names[0]);
+}
+
+static void make_parts_let(Maker *m, Block *block) {
+    Shape shape = some_shape(m, some_number(m), 3);
+    Expr *value = make_parts(m, &shape, 2);
+    if (!value) return;
+    Statement *statement = new_statement(block, S_LET);
+    statement->value = value;
+    for (int i = 0; i < value->parts; i++) {
+        Name *name = bound_name(m, NAME_LET, value);
+        name->shape = value->part[i];
+        statement->names[statement->count++] = name;
+        enter(m, name);
+    }
+}
+
+static void make_range_let(Maker *m, Block *block) {
+    const Extent *size = some_extent(m, m->most_lanes);
+    Expr *value = make_range(m, size, 1);
+    if (value->kind == E_RANGE) return;
+    Statement *statement = new_statement(block, S_LET);
+    Name *name = new_name(m, NAME_RANGE, "r");
+    name->size = size;
+    name->valid = value->valid;
+    for (int i = 0; i < name->valid.count && i < MAX_SOURCES; i++) name->valid.items[i].plain = false;
+    statement->names[statement->count++] = name;
+    statement->value = value;
+    enter(m, name);
+}
+
+/* ---- variables ---- */
+
+/* What may be assigned to it: as exact as it is, and no less valid. */
+static Expr *assignable(Maker *m, Name *name, int depth) {
+    bool clean = m->clean;
+    m->clean = m->clean || !name->tainted;
+    Expr *value = chance(m, 75) ? make_expr(m, &name->shape, depth) : make_loose(m, &name->shape, depth);
+    if (!shape_same(&value->shape, &name->shape)) value = make_expr(m, &name->shape, depth);
+    m->clean = clean;
+    return covered(m, value, &name->valid);
+}
+
+static Op changing_op(Maker *m, Type type) {
+    static const Op ints[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_AND, OP_OR, OP_XOR, OP_SHL, OP_SHR};
+    static const Op floats[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV};
+    static const Op bools[] = {OP_AND, OP_OR, OP_XOR};
+    if (type == TYPE_BOOL) return bools[below(m, 3)];
+    return type_is_float(type) ? floats[below(m, 4)] : ints[below(m, 10)];
+}
+
+/* `y += a * b`: whether that is fused is not for these tests to say. */
+static bool is_product(const Expr *expr) {
+    while (expr->kind == E_UNARY && expr->op == OP_NEG) expr = expr->operand[0];
+    return expr->kind == E_BINARY && expr->op == OP_MUL;
+}
+
+static void make_change(Maker *m, Block *block, Name *name, int depth) {
+    Expr *value = assignable(m, name, depth);
+    Statement *statement = new_statement(block, S_ASSIGN);
+    statement->names[statement->count++] = name;
+    statement->value = value;
+    bool operates = chance(m, 35) && !type_is_f8(name->shape.scalar) && !is_product(value);
+    if (operates) statement->op = (int)changing_op(m, name->shape.scalar);
+}
+
+static Name *make_var(Maker *m, Block *block) {
+    Shape shape = some_shape(m, some_type(m), 4);
+    bool clean = m->clean;
+    m->clean = chance(m, 40);
+    Expr *value = make_expr(m, &shape, 2);
+    Sources plain = plain_sources(&value->valid);
+    value = covered(m, value, chance(m, 60) ? &plain : NULL);
+    if (value->kind == E_LITERAL) value->bare = false;
+    Statement *statement = new_statement(block, S_VAR);
+    Name *name = bound_name(m, NAME_VAR, value);
+    name->tainted = !m->clean;
+    m->clean = clean;
+    statement->names[statement->count++] = name;
+    statement->value = value;
+    enter(m, name);
+    return name;
+}
+
+/* ---- loops ---- */
+
+static void make_leave(Maker *m, Block *body) {
+    Statement *leave = new_statement(body, S_IF);
+    leave->value = make_decision(m, TYPE_BOOL, 2);
+    leave->body = NEW(Block);
+    new_statement(leave->body, chance(m, 50) ? S_BREAK : S_CONTINUE);
+}
+
+static void fill_body(Maker *m, Block *body, Name *variable, int depth) {
+    if (chance(m, 40)) make_block(m, body, depth - 1);
+    if (chance(m, 12)) make_leave(m, body);
+    make_change(m, body, variable, 3);
+    if (chance(m, 20)) make_change(m, body, variable, 2);
+}
+
+static void make_tiles_loop(Maker *m, Block *block, Name *variable, int depth) {
+    Statement *loop = new_statement(block, S_FOR_TILES);
+    Name *range = new_name(m, NAME_RANGE, "k");
+    range->size = some_extent(m, m->most_lanes);
+    const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
+    loop->hi[0] = chance(m, 85) ? extent_expr(dim) : make_decision(m, TYPE_I64, 1);
+    if (loop->hi[0]->kind != E_EXTENT) loop->hi[0] = finished(binary_expr(E_CALL, shape_scalar(TYPE_I64), OP_MIN, loop->hi[0], integer_expr(40)));
+    else range->limit = loop->hi[0]->extent;
+    if (chance(m, 20)) loop->lo[0] = integer_expr((int64_t)below(m, 4));
+    sources_add(&range->valid, (Source){(uint32_t)(m->serial++ * 104729 + 5), 1, true});
+    loop->names[loop->count++] = range;
+    loop->body = NEW(Block);
+    enter(m, range);
+    fill_body(m, loop->body, variable, depth);
+}
+
+static void make_counted_loop(Maker *m, Block *block, Name *variable, int depth) {
+    Statement *loop = new_statement(block, S_FOR);
+    Name *index = new_name(m, NAME_INTEGER, "i");
+    index->shape = shape_scalar(TYPE_I64);
+    loop->names[loop->count++] = index;
+    if (chance(m, 30)) {
+        loop->unrolled = true;
+        loop->lo[0] = integer_expr((int64_t)below(m, 3));
+        loop->hi[0] = integer_expr((int64_t)below(m, 5));
+    } else if (chance(m, 50)) {
+        loop->hi[0] = integer_expr((int64_t)below(m, 5));
+        if (chance(m, 30)) loop->lo[0] = integer_expr((int64_t)below(m, 4));
+    } else {
+        const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
+        loop->hi[0] = extent_expr(dim);
+        if (extent_value(dim) > 12) loop->hi[0] = finished(binary_expr(E_CALL, shape_scalar(TYPE_I64), OP_MIN, extent_expr(dim), integer_expr(7)));
+        else index->below = dim;
+    }
+    if (chance(m, 25)) loop->step = integer_expr(1 + (int64_t)below(m, 3));
+    loop->body = NEW(Block);
+    enter(m, index);
+    fill_body(m, loop->body, variable, depth);
+}
+
+static void make_while(Maker *m, Block *block, Name *variable, int depth) {
+    Statement *start = new_statement(block, S_VAR);
+    Name *counter = new_name(m, NAME_VAR, "j");
+    Shape i64 = shape_scalar(TYPE_I64), truth = shape_scalar(TYPE_BOOL);
+    counter->shape = i64;
+    start->names[start->count++] = counter;
+    start->value = integer_expr(0);
+    Statement *loop = new_statement(block, S_WHILE);
+    Expr *more = binary_expr(E_BINARY, truth, OP_LT, name_expr(counter), integer_expr(1 + (int64_t)below(m, 5)));
+    loop->value = chance(m, 50) ? more : finished(binary_expr(E_BINARY, truth, OP_BOTH, more, make_decision(m, TYPE_BOOL, 2)));
+    loop->body = NEW(Block);
+    Statement *next = new_statement(loop->body, S_ASSIGN);
+    next->names[next->count++] = counter;
+    next->op = OP_ADD;
+    next->value = integer_expr(1);
+    enter(m, counter);
+    fill_body(m, loop->body, variable, depth);
+}
+
+/* Sums of products over tiles. */
+static void make_product_loop(Maker *m, Block *block) {
+    Shape shape = some_shape(m, chance(m, 70) ? TYPE_F32 : chance(m, 50) ? TYPE_I32 : TYPE_F64, 2);
+    if (shape.rank != 2) return;
+    Statement *start = new_statement(block, S_VAR), *loop = new_statement(block, S_FOR_TILES);
+    start->value = new_expr(E_ZEROS, shape);
+    Name *sum = bound_name(m, NAME_VAR, start->value), *range = new_name(m, NAME_RANGE, "k");
+    sum->tainted = true;
+    for (int i = 0; i < m->scope_count; i++)
+        for (int axis = 0; axis < 2; axis++)
+            if (m->scope[i]->kind == NAME_RANGE && m->scope[i]->limit &&
+                extent_same(m->scope[i]->size, shape.extent[axis]) && m->scope[i]->valid.count == 1)
+                sources_add(&sum->valid, (Source){m->scope[i]->valid.items[0].id, (uint8_t)(1u << axis), true});
+    start->names[start->count++] = sum;
+    int64_t widest = extent_value(shape.extent[0]);
+    if (extent_value(shape.extent[1]) > widest) widest = extent_value(shape.extent[1]);
+    range->size = some_extent(m, 2 * m->most_lanes / (widest ? widest : 1) < 64 ? 2 * m->most_lanes / widest : 64);
+    range->limit = m->dims[below(m, (unsigned)m->dim_count)];
+    sources_add(&range->valid, (Source){(uint32_t)(m->serial++ * 104729 + 5), 1, true});
+    loop->hi[0] = extent_expr(range->limit);
+    loop->names[loop->count++] = range;
+    loop->body = NEW(Block);
+    int scope = m->scope_count;
+    enter(m, range);
+    enter(m, sum);
+    Expr *dot = NULL;
+    for (int tries = 0; tries < 4 && !dot; tries++) {
+        dot = make_dot(m, &shape, 2);
+        if (dot && dot->count == 2) {
+            dot->operand[2] = name_expr(sum);
+            dot->count = 3;
+            dot->tainted = true;
+        }
+    }
+    Statement *change = new_statement(loop->body, S_ASSIGN);
+    change->names[change->count++] = sum;
+    change->value = dot ? covered(m, dot, &sum->valid) : name_expr(sum);
+    m->scope_count = scope;
+    enter(m, sum);
+}
+
+static void make_loop(Maker *m, Block *block, int depth) {
+    if (m->loops >= 2) return;
+    Name *variable = make_var(m, block);
+    int scope = m->scope_count;
+    m->loops++;
+    switch (below(m, 3)) {
+    case 0: make_tiles_loop(m, block, variable, depth); break;
+    case 1: make_counted_loop(m, block, variable, depth); break;
+    default: make_while(m, block, variable, depth);
+    }
+    m->loops--;
+    m->scope_count = scope;
+}
+
+static void make_branch(Maker *m, Block *block, int depth) {
+    Name *variable = make_var(m, block);
+    Statement *branch = new_statement(block, S_IF);
+    branch->value = make_decision(m, TYPE_BOOL, 2);
+    int scope = m->scope_count;
+    branch->body = NEW(Block);
+    if (chance(m, 30)) make_block(m, branch->body, depth - 1);
+    make_change(m, branch->body, variable, 3);
+    m->scope_count = scope;
+    if (chance(m, 50)) return;
+    branch->otherwise = NEW(Block);
+    make_change(m, branch->otherwise, variable, 2);
+    m->scope_count = scope;
+}
+
+/* ---- stores ---- */
+
+static void make_store(Maker *m, Block *block, Expr *target, bool scatter, int depth) {
+    Statement *store = new_statement(block, scatter ? S_SCATTER : S_STORE);
+    Tensor *tensor = target->tensor;
+    bool operates = !scatter && tensor->role == TENSOR_INOUT && chance(m, 40) && !type_is_f8(tensor->type);
+    Expr *value = chance(m, 85) ? make_expr(m, &target->shape, depth) : make_loose(m, &target->shape, depth);
+    Sources given = sources_stretch(&value->valid, 0);
+    store->target = target;
+    bool whole = tensor->role == TENSOR_TEMP;
+    if (!scatter && !whole && given.count && chance(m, 30)) store->skip = true;
+    else value = covered(m, value, chance(m, 80) ? &target->valid : NULL);
+    store->value = value;
+    if (operates && !is_product(value)) store->op = (int)changing_op(m, tensor->type);
+    if (value->shape.rank != target->shape.rank && value->kind == E_LITERAL) value->bare = false;
+    tensor->tainted = tensor->tainted || value->tainted || scatter || (operates && type_is_float(tensor->type));
+    tensor->written = m->grid;
+}
+
+static void make_update(Maker *m, Statement *grid, Block *block) {
+    const Extent *dims[MAX_DIMENSIONS];
+    int rank = (int)below(m, 3);
+    Type type = some_int(m);
+    Expr *target = new_expr(E_LOAD, shape_scalar(type));
+    (void)grid;
+    m->indexing++;
+    m->clean = true;
+    int64_t lanes = m->most_lanes;
+    for (int i = 0; i < rank; i++) {
+        dims[i] = m->dims[below(m, (unsigned)m->dim_count)];
+        const Extent *axis = some_extent(m, lanes > 0 ? lanes : 1);
+        Shape indices = {some_int(m), 1, {axis}}, i64 = shape_scalar(TYPE_I64);
+        bool gathered = i == 0 && chance(m, 60);
+        Expr *entry = gathered ? make_expr(m, &indices, 2) : chance(m, 50) ? make_range(m, axis, 1) : covered(m, make_expr(m, &i64, 1), NULL);
+        if (entry->shape.rank == 0 && entry->kind == E_LITERAL) entry = integer_expr(0);
+        if (gathered) entry = covered(m, entry, NULL);
+        add_operand(target, entry);
+        lanes /= entry->shape.rank ? extent_value(axis) : 1;
+    }
+    target->tensor = new_tensor(m, type, rank, dims, TENSOR_INOUT);
+    if (target->tensor) {
+        target->tensor->written = m->grid;
+        finish_access(m, target);
+        static const Update updates[] = {UPDATE_ADD, UPDATE_ADD, UPDATE_MAX, UPDATE_MIN};
+        Expr *value = chance(m, 80) ? make_expr(m, &target->shape, 2) : make_loose(m, &target->shape, 2);
+        value = covered(m, value, &target->valid);
+        if (value->kind == E_LITERAL) value->bare = false;
+        Statement *statement = new_statement(block, S_UPDATE);
+        statement->value = binary_expr(E_ATOMIC, target->shape, (int)updates[below(m, 4)], target, value);
+        target->tensor->written = m->grid;
+        target->tensor->tainted = value->tainted;
+    }
+    m->clean = false;
+    m->indexing--;
+}
+
+/* ---- blocks and grids ---- */
+
+static void make_block(Maker *m, Block *block, int depth) {
+    for (unsigned count = below(m, depth > 1 ? 4 : 2); count; count--) {
+        if (m->scope_count > MAX_SCOPE - 12) return;
+        switch (below(m, 12)) {
+        case 0:
+        case 1:
+        case 2:
+        case 3: make_let(m, block); break;
+        case 4: make_parts_let(m, block); break;
+        case 5: make_range_let(m, block); break;
+        case 6:
+        case 7:
+            if (depth > 0) make_loop(m, block, depth);
+            break;
+        case 8:
+            if (depth > 0) make_branch(m, block, depth);
+            break;
+        case 9:
+            if (m->loops == 0) make_product_loop(m, block);
+            break;
+        default: make_let(m, block);
+        }
+    }
+}
+
+static int64_t programs_of(const Name *name, const Expr *hi, const Expr *lo) {
+    int64_t end = hi->kind == E_EXTENT ? extent_value(hi->extent) : (int64_t)hi->bits;
+    if (lo) end -= (int64_t)lo->bits;
+    int64_t size = name->kind == NAME_RANGE ? extent_value(name->size) : 1;
+    return (end + size - 1) / size;
+}
+
+static void add_entry(Maker *m, Statement *grid, int64_t *programs) {
+    bool tiles = chance(m, 75);
+    const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
+    Name *name = new_name(m, tiles ? NAME_RANGE : NAME_INTEGER, tiles ? "n" : "p");
+    int at = grid->count;
+    name->shape = shape_scalar(TYPE_I64);
+    if (tiles) {
+        name->size = some_extent(m, m->most_lanes / m->lanes);
+        name->limit = dim;
+        sources_add(&name->valid, (Source){(uint32_t)(m->serial++ * 104729 + 5), 1, true});
+    } else {
+        name->below = dim;
+    }
+    grid->hi[at] = extent_expr(dim);
+    if (tiles && chance(m, 10)) grid->lo[at] = integer_expr(1 + (int64_t)below(m, 3));
+    int64_t turns = programs_of(name, grid->hi[at], grid->lo[at]);
+    if (*programs * turns > 40) return;
+    if (tiles) m->lanes *= extent_value(name->size);
+    *programs *= turns > 0 ? turns : 1;
+    grid->names[grid->count++] = name;
+    enter(m, name);
+}
+
+/* A grid of one program. */
+static void add_single(Maker *m, Statement *grid) {
+    Name *name = new_name(m, NAME_INTEGER, "p");
+    name->shape = shape_scalar(TYPE_I64);
+    name->below = extent_literal(1);
+    grid->hi[0] = integer_expr(1);
+    grid->names[grid->count++] = name;
+    m->alone = true;
+}
+
+void make_grid(Maker *m) {
+    int scope = m->scope_count;
+    Statement *grid = new_statement(m->program->grids, S_GRID);
+    grid->body = NEW(Block);
+    int entries = (int)below(m, 4);
+    int64_t programs = 1;
+    m->alone = m->leaves = false;
+    m->lanes = 1;
+    for (int i = 0; i < entries; i++) add_entry(m, grid, &programs);
+    Statement plain = *grid;
+    if (grid->count == 0) add_single(m, grid);
+    if (chance(m, 70)) make_block(m, grid->body, 2);
+    if (chance(m, 7)) {
+        Statement *leave = new_statement(grid->body, S_IF);
+        leave->value = make_decision(m, TYPE_BOOL, 2);
+        leave->body = NEW(Block);
+        new_statement(leave->body, S_RETURN);
+        m->leaves = true;
+    }
+    int stores = 1 + (int)below(m, 3);
+    for (int i = 0; i < stores; i++) {
+        bool scatter;
+        if (chance(m, 10)) {
+            make_update(m, grid, grid->body);
+            continue;
+        }
+        Expr *target = make_target(m, &plain, &scatter);
+        if (!target) continue;
+        make_store(m, grid->body, target, scatter, 4);
+        if (!scatter && chance(m, 12)) make_store(m, grid->body, target, false, 2);
+    }
+    m->scope_count = scope;
+}

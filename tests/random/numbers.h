@@ -1,0 +1,128 @@
+/* What scalar operations give, written from docs/language.md apart from the compiler, and how far a result may be off. */
+#ifndef TESTS_RANDOM_NUMBERS_H
+#define TESTS_RANDOM_NUMBERS_H
+
+#include "../kernels/values.h"
+
+/* X(ID, word): operators, then functions. */
+#define OP_LIST(X)                                                                                                     \
+    X(ADD, "+")                                                                                                        \
+    X(SUB, "-")                                                                                                        \
+    X(MUL, "*")                                                                                                        \
+    X(DIV, "/")                                                                                                        \
+    X(REM, "%%")                                                                                                       \
+    X(AND, "&")                                                                                                        \
+    X(OR, "|")                                                                                                         \
+    X(XOR, "^")                                                                                                        \
+    X(SHL, "<<")                                                                                                       \
+    X(SHR, ">>")                                                                                                       \
+    X(EQ, "==")                                                                                                        \
+    X(NE, "!=")                                                                                                        \
+    X(LT, "<")                                                                                                         \
+    X(LE, "<=")                                                                                                        \
+    X(GT, ">")                                                                                                         \
+    X(GE, ">=")                                                                                                        \
+    X(BOTH, "&&")                                                                                                      \
+    X(EITHER, "||")                                                                                                    \
+    X(NEG, "-")                                                                                                        \
+    X(NOT, "~")                                                                                                        \
+    X(UNTRUE, "!")                                                                                                     \
+    X(ABS, "abs")                                                                                                      \
+    X(FLOOR, "floor")                                                                                                  \
+    X(CEIL, "ceil")                                                                                                    \
+    X(ROUND, "round")                                                                                                  \
+    X(TRUNC, "trunc")                                                                                                  \
+    X(SQRT, "sqrt")                                                                                                    \
+    X(MIN, "min")                                                                                                      \
+    X(MAX, "max")                                                                                                      \
+    X(COPYSIGN, "copysign")                                                                                            \
+    X(ISNAN, "isnan")                                                                                                  \
+    X(ISINF, "isinf")                                                                                                  \
+    X(CDIV, "cdiv")                                                                                                    \
+    X(FMA, "fma")                                                                                                      \
+    X(RSQRT, "rsqrt")                                                                                                  \
+    X(EXP, "exp")                                                                                                      \
+    X(EXP2, "exp2")                                                                                                    \
+    X(EXPM1, "expm1")                                                                                                  \
+    X(LOG, "log")                                                                                                      \
+    X(LOG2, "log2")                                                                                                    \
+    X(LOG1P, "log1p")                                                                                                  \
+    X(SIN, "sin")                                                                                                      \
+    X(COS, "cos")                                                                                                      \
+    X(TAN, "tan")                                                                                                      \
+    X(TANH, "tanh")                                                                                                    \
+    X(ERF, "erf")                                                                                                      \
+    X(SIGMOID, "sigmoid")                                                                                              \
+    X(POW, "pow")
+
+typedef enum Op {
+#define OP_ENUM(id, word) OP_##id,
+    OP_LIST(OP_ENUM)
+#undef OP_ENUM
+        OP_COUNT
+} Op;
+
+const char *op_word(Op op);
+
+bool type_is_float(Type type);
+bool type_is_int(Type type);
+bool type_is_signed(Type type);
+bool type_is_f8(Type type);
+
+/* `off` says what is known of the number: 0, these are its bits; SIGN, if it is zero its sign may be another one; above
+ * 0, how far it may be from the right one; infinite, nothing is known. */
+typedef struct Number {
+    uint64_t bits;
+    double off;
+} Number;
+
+#define SIGN (-1.0)
+
+typedef __int128 Wide;
+
+double number_value(Type type, uint64_t bits);         /* of a float */
+uint64_t number_from(Type type, double value);         /* rounds once, to nearest even */
+Wide number_integer(Type type, uint64_t bits);         /* of an integer or bool */
+uint64_t number_from_integer(Type type, Wide integer); /* wraps; of floats it rounds */
+bool number_is_nan(Type type, uint64_t bits);
+Number number_unknown(void);
+/* A number that is rounded to the type, and before that was off by so much. */
+Number number_off(Type type, double value, double off);
+double number_ulp(Type type, double value);
+
+Number number_unary(Op op, Type type, Number x);
+Number number_binary(Op op, Type type, Number x, Number y);
+Number number_fma(Type type, Number x, Number y, Number z);
+Number number_convert(Type to, Type from, Number x);
+Number number_bitcast(Type to, Type from, Number x);
+Number number_random(int64_t seed, int64_t index);
+/* Does a result of these bits agree with the number? */
+bool number_agrees(Type type, Number expected, uint64_t bits);
+
+/* A sum of many: exact where every order of the additions gives the same. */
+typedef struct Sum {
+    double total, size; /* of magnitudes */
+    double start;       /* what came first, which no order puts elsewhere */
+    int least;          /* exponent of the last bit that is set in any */
+    int64_t count;
+    bool up, down, nan, unknown, any;
+    double off;
+} Sum;
+
+void sum_add(Sum *sum, Type type, Number x);
+void sum_add_product(Sum *sum, Type type, Number x, Number y);
+/* In a type whose sums are kept in `accumulator`, and rounded once to `type`. `spread`: units of the last place of the
+ * sum of magnitudes that an order of its own may cost for each addend. */
+Number sum_result(const Sum *sum, Type accumulator, Type type);
+
+/* The same for products. */
+typedef struct Product {
+    double total;
+    int bits, low, high; /* significant bits in all; exponents of the least and the greatest that may come about */
+    bool nan, zero, infinite, negative, unknown;
+} Product;
+
+void product_times(Product *product, Type type, Number x);
+Number product_result(const Product *product, Type accumulator, Type type, int64_t count);
+
+#endif

@@ -1,0 +1,318 @@
+/* Random kernels as data: a typed tree that is printed as text of the language (print.c), and computed without any part
+ * of the compiler (evaluate.c). Cutting a failure down (shorten.c) changes the tree in place. */
+#ifndef TESTS_RANDOM_PROGRAM_H
+#define TESTS_RANDOM_PROGRAM_H
+
+#include "../kernels/array.h"
+#include "numbers.h"
+
+enum {
+    MAX_AXES = 5,       /* of a tile */
+    MAX_DIMENSIONS = 6, /* of a tensor */
+    MAX_OPERANDS = 12,
+    MAX_SOURCES = 12,
+    MAX_TENSORS = 24,
+    MAX_NAMES = 24, /* of each kind in a signature */
+    MAX_PARTS = 4,
+    MAX_FUNCTIONS = 6
+};
+
+typedef struct Name Name;
+typedef struct Expr Expr;
+typedef struct Block Block;
+
+/* ---- extents ---- */
+
+typedef enum ExtentKind { EXTENT_LITERAL, EXTENT_NAME, EXTENT_PRODUCT, EXTENT_SUM } ExtentKind;
+
+/* Of an axis of a tile, or a dimension of a tensor. Two agree where they are written alike. */
+typedef struct Extent {
+    ExtentKind kind;
+    int64_t literal;
+    Name *name;
+    const struct Extent *a, *b;
+} Extent;
+
+int64_t extent_value(const Extent *extent);
+bool extent_same(const Extent *a, const Extent *b);
+bool extent_is_one(const Extent *extent); /* the literal 1, which stretches */
+const Extent *extent_literal(int64_t value);
+const Extent *extent_name(Name *name);
+const Extent *extent_product(const Extent *a, const Extent *b);
+const Extent *extent_sum(const Extent *a, const Extent *b);
+
+typedef struct Shape {
+    Type scalar;
+    int rank;
+    const Extent *extent[MAX_AXES];
+} Shape;
+
+int64_t shape_lanes(const Shape *shape);
+bool shape_same(const Shape *a, const Shape *b); /* whatever the scalars are */
+Shape shape_with(Shape shape, Type scalar);
+Shape shape_scalar(Type scalar);
+Shape shape_without(Shape shape, int axis);
+
+/* ---- validity, as far as it follows from the text ---- */
+
+/* Why a value may be invalid: a range past its limit, an index outside, a mask. */
+typedef struct Source {
+    uint32_t id;  /* equal ones are one source */
+    uint8_t axes; /* of the value that it depends on; none: it makes the whole value invalid */
+    bool plain;   /* the lanes of a range, as it is, past its limit */
+} Source;
+
+typedef struct Sources {
+    int count; /* above MAX_SOURCES: too many to tell */
+    Source items[MAX_SOURCES];
+} Sources;
+
+void sources_add(Sources *sources, Source source);
+void sources_join(Sources *sources, const Sources *more);
+bool sources_have(const Sources *sources, Source source);
+bool sources_within(const Sources *sources, const Sources *within);
+bool sources_touch(const Sources *sources, unsigned axes);
+/* Axes that were the literal 1 have become longer. */
+Sources sources_stretch(const Sources *sources, unsigned axes);
+/* map[i]: the new number of axis i; -1: it is gone, and what depends on it. */
+Sources sources_map(const Sources *sources, const int *map);
+
+/* ---- names ---- */
+
+typedef enum NameKind {
+    NAME_TUNE,
+    NAME_CONSTANT,  /* a constant of the file */
+    NAME_GENERIC,   /* a constant generic with a default */
+    NAME_DIMENSION,
+    NAME_STATIC,    /* a dimension that is known at compile time */
+    NAME_PARAMETER, /* a scalar */
+    NAME_LET,
+    NAME_VAR,
+    NAME_RANGE,
+    NAME_INTEGER, /* of a grid or loop */
+    NAME_LOCAL    /* a parameter of a function */
+} NameKind;
+
+struct Name {
+    char text[12];
+    NameKind kind;
+    Shape shape;
+    Sources valid;
+    bool tainted;            /* its floats may be inexact, so that nothing may be decided by them */
+    int64_t value;           /* constants and dimensions; bits of a parameter */
+    const Extent *size;      /* of a range */
+    const Extent *limit;     /* of a range: the dimension that it runs over; NULL: none that is known */
+    const Extent *below;     /* an integer in 0 .. below; NULL: not known */
+    bool constant;           /* NAME_PARAMETER: `const` */
+    bool used;
+    void *now, *first; /* the evaluator's: what it is, and what a variable began with */
+};
+
+/* ---- tensors ---- */
+
+typedef enum TensorRole { TENSOR_IN, TENSOR_OUT, TENSOR_INOUT, TENSOR_TEMP } TensorRole;
+typedef enum TensorData { DATA_SMALL, DATA_SPECIAL, DATA_WIDE, DATA_INDEX, DATA_BITS } TensorData;
+typedef enum TensorView {
+    LIE_CONTIGUOUS,
+    LIE_ROWS,       /* gaps between rows */
+    LIE_PERMUTED,   /* dimensions in another order */
+    LIE_BACKWARDS,  /* some strides negative */
+    LIE_REPEATED,   /* a stride of 0; in only */
+    LIE_SPREAD,     /* every second or third element */
+    LIE_OFFSET,     /* rows of odd length, and a first element off every alignment */
+    LIE_COUNT
+} TensorView;
+
+typedef struct Tensor {
+    char text[12];
+    Type type;
+    int rank;
+    const Extent *dim[MAX_DIMENSIONS];
+    TensorRole role;
+    TensorData data;
+    int64_t limit; /* DATA_INDEX: mostly in 0 .. limit */
+    TensorView view;
+    Placement placement;
+    uint64_t seed;
+    bool tainted;  /* may hold inexact numbers */
+    int written;   /* number of the grid that stores to it, from 1; 0: none so far */
+    int settled;   /* a grid behind this one may read it: the last that stored to it */
+    bool atomic;   /* updated by several programs of `written` */
+    bool used;
+    void *now; /* the evaluator's */
+} Tensor;
+
+/* ---- functions ---- */
+
+/* Of folds. All are associative. */
+typedef enum FoldKind {
+    FOLD_SUM,
+    FOLD_PRODUCT,
+    FOLD_LARGEST,
+    FOLD_LEAST,
+    FOLD_XOR,
+    FOLD_OR,
+    FOLD_FIRST,
+    FOLD_LAST,
+    FOLD_AFFINE, /* (a, h), (b, g): (a b, h b + g) */
+    FOLD_BEST,   /* a value and its place */
+    FOLD_EDGES,  /* least, largest, sum */
+    FOLD_MATRIX, /* a triangular matrix of three numbers */
+    FOLD_COUNT
+} FoldKind;
+
+int fold_parts(FoldKind kind);
+
+/* A function of scalars, which lifts: its parameters, and a body. */
+typedef struct Function {
+    char text[12];
+    int count;
+    Name *names[4];
+    Type result;
+    Expr *first;     /* `if condition { return first }`, where there is a condition */
+    Expr *condition; /* NULL: none */
+    Expr *body;      /* return body; of a loop, what the variable becomes in each turn */
+    int turns;       /* other than 0: var r = names[0]; at most so many turns, while the condition holds: r = body */
+    Name *variable;  /* of the loop */
+    bool used;
+} Function;
+
+/* ---- expressions ---- */
+
+typedef enum ExprKind {
+    E_LITERAL, /* `bits`; bare: without its type */
+    E_NAME,
+    E_EXTENT,      /* an i64 */
+    E_UNARY,       /* `op` */
+    E_BINARY,      /* `op` */
+    E_CALL,        /* of an elementwise built-in: `op` */
+    E_APPROXIMATE, /* approx.`op` */
+    E_WHERE,
+    E_CLAMP,
+    E_CONVERT,
+    E_BITCAST,
+    E_KEEP,
+    E_ELSE,
+    E_RAND,
+    E_LOAD,   /* tensor[entries] */
+    E_GATHER, /* gather(tensor, indices) */
+    E_FULL,
+    E_ZEROS,
+    E_IOTA,
+    E_RESHAPE,
+    E_PERMUTE, /* axis[i] */
+    E_AXES,    /* v[:, _]: axis[i] is 1 where the axis is new */
+    E_JOIN,
+    E_SPLIT, /* two values */
+    E_CAT,
+    E_REDUCE,  /* `op`, a Reduction, over axis[0 .. axes], keep */
+    E_RUNNING, /* cumsum, cumprod: `op`, reverse, exclusive */
+    E_FOLD,    /* reduce or (scan) scan: `op`, a FoldKind, of operands; behind them, where `keep`, the initial values */
+    E_DOT,     /* `op`, a Precision */
+    E_IF,
+    E_FUNCTION, /* lifted */
+    E_ATOMIC,   /* the old values: `op`, an Update, of a target and the value (and, in front of it, the expected) */
+    /* What stands as an entry of an index. */
+    E_RANGE,   /* a name */
+    E_SPAN,    /* span(start, B) */
+    E_SPAN_TO, /* span(lo..hi, B) */
+    E_SHIFT,   /* `op` (OP_ADD, OP_SUB, OP_MUL) of a range and an i64; reverse: the range stands behind */
+    E_COLON,
+    /* Fields of a range. */
+    E_START,
+    E_SIZE,
+    E_END,
+    E_IDX
+} ExprKind;
+
+typedef enum Reduction { REDUCE_SUM, REDUCE_PROD, REDUCE_MEAN, REDUCE_MIN, REDUCE_MAX, REDUCE_ANY, REDUCE_ALL, REDUCE_ARGMIN, REDUCE_ARGMAX } Reduction;
+typedef enum Precision { PRECISION_FULL, PRECISION_TF32, PRECISION_TF32X3 } Precision;
+typedef enum Update { UPDATE_ADD, UPDATE_MAX, UPDATE_MIN, UPDATE_CAS } Update;
+
+struct Expr {
+    ExprKind kind;
+    Shape shape; /* of a range: rank 1, its size */
+    Sources valid;
+    bool tainted;
+    int op, count, axes;
+    int axis[MAX_AXES];
+    Expr *operand[MAX_OPERANDS];
+    uint64_t bits;
+    Name *name;
+    Tensor *tensor;
+    Function *function;
+    const Extent *extent;
+    bool bare, keep, reverse, exclusive, scan;
+    bool several; /* E_SPLIT, E_FOLD: its values are bound by a let of several names */
+    bool outlined; /* printed as a call of a function of its own */
+    int parts;
+    Shape part[MAX_PARTS];
+};
+
+/* ---- statements ---- */
+
+typedef enum StatementKind {
+    S_LET,   /* names = value */
+    S_VAR,
+    S_ASSIGN, /* names[0] op= value */
+    S_STORE,  /* target op= value [else skip] */
+    S_SCATTER,
+    S_UPDATE, /* an E_ATOMIC whose old values nobody wants */
+    S_FOR_TILES,
+    S_FOR,
+    S_WHILE, /* turns of a counter that names[0] is, while the condition `value` holds */
+    S_IF,
+    S_BREAK,
+    S_CONTINUE,
+    S_RETURN,
+    S_ASSERT,
+    S_GRID
+} StatementKind;
+
+typedef struct Statement {
+    StatementKind kind;
+    int count;
+    Name *names[MAX_DIMENSIONS];
+    Expr *value, *target;
+    int op; /* -1: a plain `=` */
+    bool skip, unrolled;
+    /* Of a grid, for each name; of a loop, for the first: tiles(lo..hi, names[i]->size) or lo..hi. NULL: from 0. */
+    Expr *lo[MAX_DIMENSIONS], *hi[MAX_DIMENSIONS];
+    Expr *step;
+    Block *body, *otherwise;
+} Statement;
+
+struct Block {
+    int count, capacity;
+    Statement **items;
+};
+
+void block_add(Block *block, Statement *statement);
+
+typedef struct Program {
+    int name_count, tensor_count, function_count, fold_count, temp_count;
+    Name *names[MAX_NAMES * 4]; /* of the signature: constants, dimensions, scalars */
+    Tensor *tensors[MAX_TENSORS];
+    Function *functions[MAX_FUNCTIONS];
+    Block *grids;
+    int64_t warps, stages; /* of the tune clause; -1: not there */
+    bool generic_type;     /* the first tensor's type is a generic of the kernel */
+} Program;
+
+/* Memory that lives until the next program. */
+void *program_allocate(size_t size);
+void program_release(void);
+#define NEW(type) ((type *)program_allocate(sizeof(type)))
+
+/* The text; false where it does not fit. */
+bool program_print(Program *program, char *text, size_t size);
+
+/* Calls visit for each place that holds an expression, outer ones first, and for each statement. */
+typedef struct Visitor {
+    void (*expr)(void *state, Expr **place);
+    void (*statement)(void *state, Block *block, int index);
+    void *state;
+} Visitor;
+void program_visit(const Program *program, const Visitor *visitor);
+
+#endif

@@ -1,0 +1,393 @@
+#define _GNU_SOURCE
+#include "trial.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kernels/device.h"
+#include "../kernels/guest.h"
+#include "driver/compile.h"
+#include "evaluate.h"
+
+static const Target targets[] = {
+    {"interp", "interp", 0, 0, 0, false, false},
+    {"avx2", "avx2", 0, 0, 0, false, false},
+    {"avx512", "avx512", 0, 0, 0, false, false},
+    {"sm_80", "sm_80", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"sm_90a", "sm_90a", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"sm_89", "sm_89", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"sve.128", "sve", 0, 0, 128, false, false},
+    {"sve.256", "sve", 0, 0, 256, false, false},
+    {"sve.512", "sve", 0, 0, 512, false, false},
+    {"sve.2048", "sve", 0, 0, 2048, false, false},
+    {"machine.avx2", "avx2", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"machine.avx512", "avx512", TILE_COMPILE_EMULATE, 0, 0, false, true},
+    {"machine.sve.256", "sve", TILE_COMPILE_EMULATE, 2, 0, false, true},
+    {"machine.sve.2048", "sve", TILE_COMPILE_EMULATE, 16, 0, false, true},
+    {"cuda", "cuda", 0, 0, 0, true, false},
+};
+
+enum { TARGET_COUNT = sizeof targets / sizeof *targets };
+
+const Target *target_at(int index) { return index < TARGET_COUNT ? &targets[index] : NULL; }
+
+const Target *target_find(const char *label) {
+    for (int i = 0; i < TARGET_COUNT; i++)
+        if (strcmp(targets[i].label, label) == 0) return &targets[i];
+    return NULL;
+}
+
+bool target_is_usable(const Target *target, const char **why) {
+    TileTargetInfo info;
+    if (target->flags & TILE_COMPILE_EMULATE) return true;
+    if (target->guest_bits) {
+        Guest *guest = guest_create(why);
+        guest_destroy(guest);
+        return guest != NULL;
+    }
+    for (size_t i = 0; tile_target_at(i, &info); i++)
+        if (strcmp(info.name, target->name) == 0) {
+            *why = info.why_not;
+            return info.usable;
+        }
+    return true;
+}
+
+const char *outcome_words(Outcome outcome) {
+    static const char *const words[OUTCOME_COUNT] = {
+#define OUTCOME_WORDS(id, words) words,
+        OUTCOME_LIST(OUTCOME_WORDS)
+#undef OUTCOME_WORDS
+    };
+    return words[outcome];
+}
+
+bool outcome_is_bad(Outcome outcome) { return outcome > OUTCOME_UNDECIDED; }
+
+/* ---- what is in the tensors ---- */
+
+static uint64_t index_bits(Random *random, const Tensor *tensor) {
+    int64_t inside = (int64_t)(random_next(random) % (uint64_t)tensor->limit);
+    if (random_unit(random) < 0.12) inside = random_hostile(random, tensor->type, tensor->limit);
+    if (random_unit(random) < 0.02) inside = (INT64_C(1) << 62) + 1;
+    return number_from_integer(tensor->type, inside);
+}
+
+static uint64_t integer_bits(Random *random, const Tensor *tensor) {
+    if (tensor->data == DATA_INDEX) return index_bits(random, tensor);
+    uint64_t raw = random_next(random);
+    if (tensor->data == DATA_BITS) return number_from_integer(tensor->type, (Wide)(raw >> (raw & 63)));
+    if (tensor->data == DATA_WIDE) return number_from_integer(tensor->type, (Wide)raw);
+    return number_from_integer(tensor->type, (Wide)(raw >> 8) % 21 - (type_is_signed(tensor->type) ? 8 : 0));
+}
+
+/* Most numbers have few bits, so that sums of them are exact. */
+static uint64_t float_bits(Random *random, const Tensor *tensor) {
+    uint64_t raw = random_next(random);
+    double small = (double)((int64_t)(raw >> 8) % 33 - 16) * ((raw & 3) ? 0.5 : 0.25);
+    Type type = tensor->type;
+    switch (tensor->data) {
+    case DATA_SPECIAL:
+        if (random_unit(random) < 0.15) small = random_special(random, type, SPECIAL_ALL);
+        raw = 0;
+        value_store(type, &raw, small);
+        return raw;
+    case DATA_WIDE: return number_from(type, ldexp(random_normal(random), (int)(raw % 24) - 12));
+    case DATA_BITS: {
+        uint64_t bits = raw >> (64 - 8 * type_bytes(type));
+        return isnan(number_value(type, bits)) ? number_from(type, NAN) : bits;
+    }
+    default: return number_from(type, small);
+    }
+}
+
+static Contents *make_contents(const Tensor *tensor) {
+    Contents *contents = NEW(Contents);
+    contents->count = 1;
+    for (int i = 0; i < tensor->rank; i++) {
+        contents->extent[i] = extent_value(tensor->dim[i]);
+        contents->count *= contents->extent[i];
+    }
+    contents->at = program_allocate((size_t)contents->count * sizeof *contents->at);
+    contents->lane = program_allocate((size_t)contents->count * sizeof *contents->lane);
+    Random random = random_create(tensor->seed);
+    for (int64_t i = 0; i < contents->count; i++) {
+        Number *at = &contents->at[i];
+        if (tensor->role == TENSOR_TEMP) *at = number_unknown();
+        else if (tensor->type == TYPE_BOOL) at->bits = random_next(&random) >> 20 & 1;
+        else at->bits = type_is_float(tensor->type) ? float_bits(&random, tensor) : integer_bits(&random, tensor);
+    }
+    return contents;
+}
+
+/* ---- how they lie in memory ---- */
+
+static void set_strides(const Tensor *tensor, const int64_t *extent, int64_t *stride) {
+    int order[MAX_DIMENSIONS]; /* from the innermost on */
+    for (int i = 0; i < tensor->rank; i++) order[i] = tensor->rank - 1 - i;
+    Random random = random_create(tensor->seed ^ 99);
+    for (int i = tensor->rank - 1; i > 0 && tensor->view == LIE_PERMUTED; i--) {
+        int k = (int)(random_next(&random) % (uint64_t)(i + 1)), other = order[i];
+        order[i] = order[k];
+        order[k] = other;
+    }
+    int64_t step = tensor->view == LIE_SPREAD ? 2 + (int64_t)(tensor->seed % 2) : 1;
+    for (int i = 0; i < tensor->rank; i++) {
+        stride[order[i]] = step;
+        step *= extent[order[i]] > 0 ? extent[order[i]] : 1;
+        if (tensor->view == LIE_ROWS && i == 0) step += 1 + (int64_t)(tensor->seed % 7);
+        if (tensor->view == LIE_OFFSET && i == 0) step += 1 - step % 2;
+        if (tensor->view == LIE_BACKWARDS && (tensor->seed >> i & 1 || i == 0)) stride[order[i]] = -stride[order[i]];
+    }
+    if (tensor->view == LIE_REPEATED && tensor->rank) stride[tensor->seed % (uint64_t)tensor->rank] = 0;
+}
+
+static bool make_array(Array *array, const Tensor *tensor, Contents *contents) {
+    int64_t stride[ARRAY_MAX_RANK] = {0};
+    set_strides(tensor, contents->extent, stride);
+    Placement placement = tensor->view == LIE_OFFSET ? PLACEMENT_END : tensor->placement;
+    if (!array_create_strided(array, tensor->type, tensor->rank, contents->extent, stride, placement)) return false;
+    for (int64_t i = 0; i < contents->count; i++)
+        memcpy(array_at(array, i), &contents->at[i].bits, type_bytes(tensor->type));
+    /* Where elements share a place, the last one is there. */
+    for (int64_t i = 0; i < contents->count && tensor->view == LIE_REPEATED; i++) {
+        contents->at[i].bits = 0;
+        memcpy(&contents->at[i].bits, array_at(array, i), type_bytes(tensor->type));
+    }
+    array_save(array);
+    return true;
+}
+
+/* ---- a run ---- */
+
+typedef struct Run {
+    const Trial *trial;
+    const Target *target;
+    Verdict *verdict;
+    Array arrays[MAX_TENSORS];
+    bool made[MAX_TENSORS];
+    TileArg arguments[MAX_TENSORS + MAX_NAMES];
+    int count;
+    Guest *guest;
+} Run;
+
+static void conclude(Run *run, Outcome outcome, const char *words) {
+    run->verdict->outcome = outcome;
+    snprintf(run->verdict->words, MAX_WORDS, "%s", words);
+}
+
+static TileArg scalar_argument(const Name *name) {
+    Type type = name->shape.scalar;
+    uint64_t bits = (uint64_t)name->value;
+    if (type_is_float(type)) return TILE_NUMBER(number_value(type, bits));
+    return type_is_signed(type) ? TILE_INTEGER((int64_t)number_integer(type, bits))
+                                : TILE_UNSIGNED((uint64_t)number_integer(type, bits));
+}
+
+static bool make_arguments(Run *run) {
+    Program *program = run->trial->program;
+    for (int i = 0; i < program->tensor_count; i++) {
+        Tensor *tensor = program->tensors[i];
+        Contents *contents = make_contents(tensor);
+        tensor->now = contents;
+        if (tensor->role == TENSOR_TEMP || !tensor->used) continue;
+        run->made[i] = make_array(&run->arrays[i], tensor, contents);
+        if (!run->made[i]) return false;
+        run->arguments[run->count++] = TILE_TENSOR(&run->arrays[i].tensor);
+    }
+    for (int i = 0; i < program->name_count; i++)
+        if (program->names[i]->kind == NAME_PARAMETER && program->names[i]->used)
+            run->arguments[run->count++] = scalar_argument(program->names[i]);
+    return true;
+}
+
+/* "[invalid-store]" of a message. */
+static void find_code(const char *words, char *code, size_t size) {
+    const char *error = strstr(words, "error:"), *open = error ? strchr(error, '\n') : NULL;
+    *code = 0;
+    const char *end = open ? open : words + strlen(words);
+    for (const char *at = end; at > words && at > end - 60; at--)
+        if (at[-1] == '[') {
+            snprintf(code, size, "%.*s", (int)strcspn(at, "]"), at);
+            return;
+        }
+}
+
+static Outcome failure(tile_status status) {
+    switch (status) {
+    case TILE_INVALID_SOURCE:
+    case TILE_INVALID_ARGUMENT:
+    case TILE_UNSUPPORTED: return OUTCOME_REFUSED;
+    case TILE_INTERNAL: return OUTCOME_INTERNAL;
+    default: return OUTCOME_FAILED;
+    }
+}
+
+static tile_status launch_on_device(TileKernel *kernel, Run *run, const TileLaunchOptions *options) {
+    DeviceCopy copies[MAX_TENSORS] = {0};
+    TileArg arguments[MAX_TENSORS + MAX_NAMES];
+    memcpy(arguments, run->arguments, sizeof arguments);
+    tile_status status = TILE_OK;
+    int argument = 0;
+    for (int i = 0; i < MAX_TENSORS && status == TILE_OK; i++) {
+        if (!run->made[i]) continue;
+        status = device_send(&copies[i], &run->arrays[i], options->error);
+        arguments[argument++] = TILE_TENSOR(&copies[i].tensor);
+    }
+    if (status == TILE_OK) status = tile_launch(kernel, arguments, (size_t)run->count, options);
+    size_t outside = 0;
+    for (int i = 0; i < MAX_TENSORS && status == TILE_OK; i++)
+        if (run->made[i]) status = device_fetch(&copies[i], &run->arrays[i], &outside, options->error);
+    for (int i = 0; i < MAX_TENSORS; i++) device_release(&copies[i]);
+    if (outside) conclude(run, OUTCOME_OUTSIDE, "bytes around the arrays have changed");
+    return status;
+}
+
+static bool launch(Run *run, TileCompiler *compiler, const char *text) {
+    TileLibrary *library = NULL;
+    TileKernel *kernel = NULL;
+    TileReport *report = NULL;
+    TileError error = {.message = ""};
+    TileCompileOptions options = {.struct_size = sizeof options, .target = run->target->name, .flags = run->target->flags};
+    TileLaunchOptions how = {.struct_size = sizeof how, .error = &error};
+    tile_compiler_emulate(compiler, run->guest ? guest_start(run->guest, run->target->guest_bits) : NULL, run->target->scale);
+    if (run->target->threads) tile_compiler_schedule(compiler, run->trial->schedule);
+    tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
+    const char *words = report ? tile_report_text(report, false) : "";
+    if (status == TILE_OK) status = tile_library_kernel(library, "k", &kernel);
+    if (status == TILE_OK) {
+        if (run->guest) how.threads = guest_prepare(run->guest);
+        status = run->target->device ? launch_on_device(kernel, run, &how)
+                                     : tile_launch(kernel, run->arguments, (size_t)run->count, &how);
+        words = error.message;
+    }
+    if (run->guest && guest_error(run->guest)) {
+        status = TILE_INTERNAL;
+        words = guest_error(run->guest);
+    }
+    if (status != TILE_OK) {
+        char *said = strdup(*words ? words : tile_status_text(status));
+        conclude(run, failure(status), said);
+        find_code(said, run->verdict->code, sizeof run->verdict->code);
+        free(said);
+    }
+    tile_report_destroy(report);
+    return status == TILE_OK && run->verdict->outcome == OUTCOME_SAME;
+}
+
+static void say_number(char *words, size_t size, Type type, uint64_t bits) {
+    if (type_is_float(type)) snprintf(words, size, "%.9g (%#" PRIx64 ")", number_value(type, bits), bits);
+    else snprintf(words, size, "%" PRId64, (int64_t)number_integer(type, bits));
+}
+
+static bool compare(Run *run, int number) {
+    const Tensor *tensor = run->trial->program->tensors[number];
+    const Contents *contents = tensor->now;
+    const Array *array = &run->arrays[number];
+    char words[400], got[80], want[80];
+    if (array_check(array, tensor->role != TENSOR_IN)) {
+        snprintf(words, sizeof words, "bytes of %s that are not its to write have changed", tensor->text);
+        conclude(run, OUTCOME_OUTSIDE, words);
+        return false;
+    }
+    if (tensor->role == TENSOR_IN) return true;
+    int64_t wrong = 0, first = 0;
+    for (int64_t i = 0; i < contents->count; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, array_at(array, i), type_bytes(tensor->type));
+        run->verdict->elements++;
+        run->verdict->unknown += isinf(contents->at[i].off) != 0;
+        if (!number_agrees(tensor->type, contents->at[i], bits) && wrong++ == 0) first = i;
+    }
+    if (!wrong) return true;
+    uint64_t bits = 0;
+    memcpy(&bits, array_at(array, first), type_bytes(tensor->type));
+    say_number(got, sizeof got, tensor->type, bits);
+    say_number(want, sizeof want, tensor->type, contents->at[first].bits);
+    snprintf(words, sizeof words, "%" PRId64 " of %" PRId64 " elements of %s are wrong: number %" PRId64 " is %s instead of %s (off by at most %g)",
+             wrong, contents->count, tensor->text, first, got, want, contents->at[first].off);
+    conclude(run, OUTCOME_WRONG, words);
+    return false;
+}
+
+static void judge(const Trial *trial, const Target *target, Verdict *verdict) {
+    static char text[MAX_TEXT];
+    static Run run;
+    memset(&run, 0, sizeof run);
+    run.trial = trial;
+    run.target = target;
+    run.verdict = verdict;
+    const char *why = "";
+    TileCompiler *compiler;
+    if (!program_print(trial->program, text, sizeof text)) {
+        conclude(&run, OUTCOME_UNDECIDED, "the text is too long");
+        return;
+    }
+    if (!make_arguments(&run) || tile_compiler_create(NULL, &compiler) != TILE_OK) {
+        conclude(&run, OUTCOME_FAILED, "out of memory");
+        return;
+    }
+    if (target->guest_bits && !(run.guest = guest_create(&why))) {
+        conclude(&run, OUTCOME_FAILED, why);
+        return;
+    }
+    bool ran = launch(&run, compiler, text);
+    guest_destroy(run.guest);
+    if (!ran) return;
+    Evaluator evaluator = {0};
+    evaluate_program(&evaluator, trial->program);
+    if (evaluator.undecided) conclude(&run, OUTCOME_UNDECIDED, "an index or a decision is not known");
+    else if (evaluator.uncovered) conclude(&run, OUTCOME_UNCOVERED, "an invalid element is stored or decides, and it was not refused");
+    else
+        for (int i = 0; i < trial->program->tensor_count; i++)
+            if (run.made[i] && !compare(&run, i)) return;
+}
+
+void trial_run(const Trial *trial, const Target *target, Verdict *shared) {
+    int status = 0;
+    *shared = (Verdict){.outcome = OUTCOME_SAME};
+    fflush(stdout);
+    if (trial->alone) {
+        judge(trial, target, shared);
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(trial->seconds);
+        judge(trial, target, shared);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) {
+        shared->outcome = WTERMSIG(status) == SIGALRM ? OUTCOME_HUNG : OUTCOME_CRASHED;
+        snprintf(shared->words, MAX_WORDS, "ended by signal %d", WTERMSIG(status));
+    } else if (WEXITSTATUS(status)) {
+        shared->outcome = OUTCOME_CRASHED;
+        snprintf(shared->words, MAX_WORDS, "ended with status %d", WEXITSTATUS(status));
+    }
+}
+
+void trial_describe(const Program *program, const Target *target, char *words, size_t size) {
+    static const char *const views[] = {"contiguous", "gaps between rows", "permuted", "backwards", "repeated", "spread", "offset"};
+    size_t used = (size_t)snprintf(words, size, "// target %s\n", target->label);
+    for (int i = 0; i < program->tensor_count; i++) {
+        const Tensor *tensor = program->tensors[i];
+        if (!tensor->used || used >= size) continue;
+        used += (size_t)snprintf(words + used, size - used, "// %s: %s[", tensor->text, type_name(tensor->type));
+        for (int d = 0; d < tensor->rank && used < size; d++)
+            used += (size_t)snprintf(words + used, size - used, "%s%" PRId64, d ? ", " : "", extent_value(tensor->dim[d]));
+        if (used < size) used += (size_t)snprintf(words + used, size - used, "], %s\n", views[tensor->view]);
+    }
+    for (int i = 0; i < program->name_count && used < size; i++) {
+        const Name *name = program->names[i];
+        char value[80];
+        say_number(value, sizeof value, name->shape.scalar, (uint64_t)name->value);
+        if (name->used) used += (size_t)snprintf(words + used, size - used, "// %s = %s\n", name->text, value);
+    }
+}

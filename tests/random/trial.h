@@ -1,0 +1,69 @@
+/* One program on one target, in a process of its own. */
+#ifndef TESTS_RANDOM_TRIAL_H
+#define TESTS_RANDOM_TRIAL_H
+
+#include "program.h"
+
+enum { MAX_TEXT = 1 << 16, MAX_WORDS = 1500 };
+
+/* X(ID, words) */
+#define OUTCOME_LIST(X)                                                                                                \
+    X(SAME, "right")                                                                                                   \
+    X(REFUSED, "refused")                                                                                              \
+    X(UNDECIDED, "not judged")                                                                                         \
+    X(WRONG, "wrong value")                                                                                            \
+    X(OUTSIDE, "wrote outside of a tensor")                                                                            \
+    X(UNCOVERED, "stored an invalid element")                                                                          \
+    X(INTERNAL, "internal error")                                                                                      \
+    X(FAILED, "failed")                                                                                                \
+    X(CRASHED, "crashed")                                                                                              \
+    X(HUNG, "hung")                                                                                                    \
+    X(DISAGREED, "refused what another target accepts")
+
+typedef enum Outcome {
+#define OUTCOME_ENUM(id, words) OUTCOME_##id,
+    OUTCOME_LIST(OUTCOME_ENUM)
+#undef OUTCOME_ENUM
+        OUTCOME_COUNT
+} Outcome;
+
+const char *outcome_words(Outcome outcome);
+/* Everything but what is right, refused or not judged. */
+bool outcome_is_bad(Outcome outcome);
+
+typedef struct Target {
+    const char *label, *name;
+    uint32_t flags;
+    unsigned scale;
+    unsigned guest_bits; /* runs under QEMU, with vectors of so many bits */
+    bool device;         /* runs on the GPU that is there */
+    bool threads;        /* programs and threads run in an order made from a seed */
+} Target;
+
+/* NULL past the end. */
+const Target *target_at(int index);
+const Target *target_find(const char *label);
+bool target_is_usable(const Target *target, const char **why);
+
+/* What a trial has to tell; lies in memory that processes share. */
+typedef struct Verdict {
+    Outcome outcome;
+    int64_t elements, unknown; /* of results: all of them, and those of which nothing is known */
+    char code[40];             /* of a refusal */
+    char words[MAX_WORDS];
+} Verdict;
+
+typedef struct Trial {
+    Program *program;
+    uint64_t schedule; /* 0: in turn */
+    unsigned seconds;
+    bool alone; /* in this process */
+} Trial;
+
+/* The program is as it was afterwards; what the evaluator and the printer note in it does not matter. */
+void trial_run(const Trial *trial, const Target *target, Verdict *shared);
+
+/* The command that runs a text, and the values of its scalar arguments and shapes, as a comment of the text. */
+void trial_describe(const Program *program, const Target *target, char *words, size_t size);
+
+#endif

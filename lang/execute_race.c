@@ -283,13 +283,20 @@ static const Access *find_unordered(const ExecRaces *races, const Accesses *acce
     return NULL;
 }
 
+/* Are they parts of one store of this block, of which any lane may stay? */
+static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {
+    int64_t number = tile_op_integer(a->op, TILE_ATTRIBUTE_MEETS, 0);
+    return number && number == tile_op_integer(b, TILE_ATTRIBUTE_MEETS, 0) && !is_foreign(races, a);
+}
+
 /* The language lets a program read what others update meanwhile: it sees the old value or the new one. `then` is the
  * kind of what is found. */
-static const Access *find_conflict(const ExecRaces *races, const Place *place, Kind kind, uint32_t thread, Kind *then) {
-    const Access *found = NULL;
+static const Access *find_conflict(const ExecRaces *races, const Place *place, Kind kind, const TileOp *op,
+                                   uint32_t thread, Kind *then) {
+    const Access *found = NULL, *write = &place->cell->write;
     const Lists *lists = place->lists;
     *then = WRITE;
-    if (is_unordered(races, &place->cell->write, thread)) return &place->cell->write;
+    if (is_unordered(races, write, thread) && !(kind == WRITE && may_meet(races, write, op))) return write;
     *then = READ;
     if (kind != READ)
         found = find_unordered(races, &place->cell->reads, lists ? &lists->reads : NULL, thread, kind == WRITE);
@@ -476,7 +483,7 @@ static bool share(TileExecutor *e, const ExecInstruction *in, uint64_t object, i
         if (!prepare_page(page, log_grain, kind, races->clocks != NULL)) return tile_exec_out_of_memory(e);
         Kind then;
         Place place = place_at(shadow, at, &grain);
-        const Access *conflict = find_conflict(races, &place, kind, e->thread, &then);
+        const Access *conflict = find_conflict(races, &place, kind, in->op, e->thread, &then);
         if (conflict)
             return report(e, in, object, offset + (int64_t)(at - begin), (unsigned)grain, conflict, kind, then);
         if (!keep_access(races, &place, kind, access)) return tile_exec_out_of_memory(e);

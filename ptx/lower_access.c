@@ -313,13 +313,26 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
 
 /* ---- stores ---- */
 
+/* Can two lanes stand at one element? Gathers and strides of 0 decide at run time. */
+static bool lanes_may_meet(const GpuAccess *access) {
+    bool meet = access->gathers;
+    for (unsigned d = 0; d < access->rank; d++) {
+        int64_t step;
+        const GpuDimension *dimension = &access->dimensions[d];
+        bool range = dimension->kind == TILE_ACCESS_RANGE;
+        meet |= range && (!tile_value_integer(dimension->step, &step) || !step);
+    }
+    return meet;
+}
+
 static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value, TileValue *first, bool masked) {
     const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
     TileValue *address = gpu_access_address(gpu, access, 0);
     for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
         if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
+        TileOp *store = tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
+        if (lanes_may_meet(access)) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->meeting);
     }
 }
 
@@ -379,6 +392,7 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
     GpuAccess access;
     gpu_read_access(gpu, op, 2, tile_op_operand(op, 1)->type, NULL, &access);
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
+    gpu->meeting++;
     if (tile_type_is_tile(access.type)) {
         lower_tile_store(gpu, &access, value);
         return;

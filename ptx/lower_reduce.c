@@ -254,6 +254,13 @@ static TileValue **reduce_all(Reduction *r, Pair whole, bool wants_index) {
     return registers;
 }
 
+/* A sum begins with +0, so that it is never -0: a tree of elements alone may be. */
+static void add_zero(const Reduction *r, TileValue **sums) {
+    if (r->kind != TILE_KIND_SUM || !tile_scalar_is_float(sums[0]->type->scalar)) return;
+    TileValue *zero = tile_build_bits(&r->gpu->b, sums[0]->type, 0);
+    for (uint32_t i = 0; i < r->registers; i++) sums[i] = gpu_binary(r->gpu, TILE_OP_ADD, sums[i], zero);
+}
+
 static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     const TileType *from = tile_op_operand(op, 0)->type;
     Reduction r = {.gpu = gpu,
@@ -267,6 +274,7 @@ static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, combiner(r.kind));
     if (!registers) gpu_remark_reduction(gpu, op, &r.layout, r.axis);
     if (!registers) registers = reduce_all(&r, whole, wants_index);
+    if (!wants_index) add_zero(&r, registers);
     TileValue *value = gpu_join(gpu, registers, r.registers);
     tile_map_set(&gpu->values, &op->results[0], value);
 }

@@ -57,6 +57,7 @@ typedef struct TileDiagnostics {
     TILE_LIST(TileSourceFile) files; /* items[0] is unused */
     TILE_LIST(TileDiagnostic *) list;
     uint32_t error_count;     /* also those that are not in the list, being too many or there already */
+    uint64_t work;            /* operations that the check of the files has taken so far */
     const TileLimits *limits; /* on the work with these files; the usual ones, where nobody sets others */
 } TileDiagnostics;
 

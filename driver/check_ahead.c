@@ -15,7 +15,7 @@ enum { LEAST_ITEMS = 128, LEAST_ITEMS_A_THREAD = 32, MOST_THREADS = 16 };
 
 typedef struct Ahead {
     const TileUnit *unit;
-    bool *clean;
+    uint64_t *clean;
     size_t threads;
 } Ahead;
 
@@ -38,7 +38,7 @@ static void look(const Ahead *ahead, TileUnit *own, const TileItemRange *range) 
         tile_resolve_imports(own->diagnostics, own->ast, &importer) != TILE_OK ||
         !same_files(own->diagnostics, ahead->unit->diagnostics))
         return;
-    bool *clean = TILE_NEW_ARRAY(own->arena, bool, own->ast->items.count);
+    uint64_t *clean = TILE_NEW_ARRAY(own->arena, uint64_t, own->ast->items.count);
     tile_check_ahead(own->context, own->diagnostics, own->ast, own->verify, range, clean);
     for (size_t i = range->first; i < own->ast->items.count; i += range->step) ahead->clean[i] = clean[i];
 }
@@ -65,13 +65,13 @@ static void look_at_share(void *state, int64_t begin, int64_t end) {
     tile_unit_destroy(own);
 }
 
-const bool *tile_unit_check_ahead(TileUnit *unit) {
+const uint64_t *tile_unit_check_ahead(TileUnit *unit) {
     TileThreadPool *pool = unit->ast->items.count < LEAST_ITEMS ? NULL : tile_thread_pool_default();
     if (!pool || tile_thread_pool_size(pool) < 2) return NULL;
     Ahead ahead = {.unit = unit, .threads = unit->ast->items.count / LEAST_ITEMS_A_THREAD};
     if (ahead.threads > MOST_THREADS) ahead.threads = MOST_THREADS;
     if (ahead.threads > (size_t)tile_thread_pool_size(pool)) ahead.threads = (size_t)tile_thread_pool_size(pool);
-    ahead.clean = TILE_NEW_ARRAY(unit->arena, bool, unit->ast->items.count);
+    ahead.clean = TILE_NEW_ARRAY(unit->arena, uint64_t, unit->ast->items.count);
     tile_thread_pool_run(pool, (int64_t)ahead.threads, look_at_share, &ahead);
     return ahead.clean;
 }

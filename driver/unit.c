@@ -127,7 +127,7 @@ tile_status tile_unit_list(TileUnit *unit, TileProgramInfo *program) {
 
 tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program) {
     if (unit->input->is_ir) return tile_unit_list(unit, program);
-    const bool *clean = tile_unit_check_ahead(unit);
+    const uint64_t *clean = tile_unit_check_ahead(unit);
     TILE_TRY(tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, clean, program));
     tile_list_exported(unit->arena, program);
     return TILE_OK;

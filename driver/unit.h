@@ -47,7 +47,7 @@ tile_status tile_unit_check(TileUnit *unit, TileProgramInfo *program);
 
 /* Looks at the items of a long text on several threads: of which of them is there nothing to say (tile_check_ahead)? In
  * the unit's arena; NULL where it is not worth it. */
-const bool *tile_unit_check_ahead(TileUnit *unit);
+const uint64_t *tile_unit_check_ahead(TileUnit *unit);
 
 /* Lowers a kernel to tile form: unit->module. `bindings` in addition to the input's that concern the kernel. */
 tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count);

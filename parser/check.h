@@ -138,6 +138,7 @@ typedef struct TileVar {
     TileMeaning now; /* `valid` holds what the variable may lack at any time */
     uint32_t birth;
     bool undecided; /* a side of a branch that is not taken leaves it otherwise: what it then says is checked too */
+    uint32_t carried; /* of the loop that was looked at last, where it carries the variable */
     TileSpan span;
 } TileVar;
 
@@ -215,15 +216,19 @@ struct TileChecker {
     TileCache cache;
     TILE_LIST(TileConstant) constants; /* evaluated so far */
     TileFrame *frame;
-    size_t scope_start;    /* first binding of the innermost scope */
-    const char *fill_word; /* what `else` would be proposed with */
-    uint32_t clock;        /* births */
-    size_t grid_facts;     /* of the facts known: those that hold in the whole grid */
+    size_t scope_start;     /* first binding of the innermost scope */
+    const char *fill_word;  /* what `else` would be proposed with */
+    uint32_t clock;         /* births */
+    uint32_t carried_stamp; /* loops looked at */
+    size_t grid_facts;      /* of the facts known: those that hold in the whole grid */
 
     unsigned depth;   /* of calls */
     unsigned masked;  /* branches around that a tile decides, so that both sides run */
     unsigned untaken; /* sides of branches around that a constant decides, and that are not taken */
     size_t op_count;
+    uint64_t points;     /* of tune clauses, that were tried */
+    unsigned rests;      /* statements around that may have left the sequence: what follows runs where they did not */
+    bool has_large_tile; /* and that was said */
     bool in_grid;
     bool in_combiner;                  /* ops go to the combiner of a fold or scan, which has no control flow */
     TileOp *grid;                      /* that is being checked */
@@ -247,7 +252,7 @@ struct TileChecker {
 };
 
 enum { TILE_MAX_TILE_EXTENT = 1 << 24 };
-enum { TILE_MAX_CALL_DEPTH = 64, TILE_MAX_OPS = 65536, TILE_MAX_TUNE_NAMES = 16 };
+enum { TILE_MAX_CALL_DEPTH = 64, TILE_MAX_TUNE_NAMES = 16 };
 
 /* ---- scope.c ---- */
 
@@ -422,7 +427,9 @@ void tile_emit_at(TileChecker *c, TileSpan span);
 bool tile_may_act(TileChecker *c, TileSpan span, const char *what);
 /* Counts what a kernel becomes; past the limit statements are skipped, and the text is wrong. */
 void tile_spend(TileChecker *c, size_t ops);
-static inline bool tile_is_spent(const TileChecker *c) { return c->op_count >= TILE_MAX_OPS; }
+static inline bool tile_is_spent(const TileChecker *c) {
+    return c->op_count >= c->diagnostics->limits->most[TILE_LIMIT_OPERATIONS];
+}
 TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum);
 /* An f64 no less than what the sum's parts add up to, whatever their signs. */
 TileValue *tile_emit_magnitude(TileChecker *c, const TileSum *sum);
@@ -527,7 +534,8 @@ const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid
 const TileValidity *tile_valid_select(TileChecker *c, const TileValidity *valid, unsigned axes, bool conditions);
 const TileValidity *tile_valid_masks(TileChecker *c, const TileValidity *valid);
 bool tile_valid_touches(const TileValidity *valid, unsigned axes);
-/* An entry of `valid` that `within` lacks, NULL where there is none; one that holds whatever is chosen before others. */
+/* An entry of `valid` that `within` lacks, NULL where there is none; one that holds whatever is chosen before others.
+ */
 const TileValidEntry *tile_valid_missing(const TileValidity *valid, const TileValidity *within);
 /* The bounds of an axis by all intervals, NULL where there is none. */
 void tile_valid_bounds(TileChecker *c, const TileValidity *valid, int axis, const TileSum **lo, const TileSum **hi);

@@ -280,20 +280,30 @@ static bool check_where(TileChecker *c, const TileTune *tune, bool *holds) {
     return true;
 }
 
+/* Each point that is tried counts, of all clauses together. False when reported. */
+static bool try_point(TileChecker *c, const TileTune *tune) {
+    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TUNE_POINTS];
+    if (c->points++ < most) return true;
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TUNE_POINTS, tune->span, (unsigned long long)most);
+    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_TUNE_POINTS);
+    tile_report(c, d);
+    return false;
+}
+
 static bool bind_tune(TileChecker *c, const TileTune *tune) {
-    enum { MOST_POINTS = 65536 };
     Point point;
     bool holds;
     if (!read_candidates(c, tune, &point)) return false;
     size_t bounds = c->bounds.count;
-    for (unsigned tried = 0; tried < MOST_POINTS; tried++) {
+    do {
+        if (!try_point(c, tune)) return false;
         bind_point(c, &point);
         note_target_names(c, &point);
         if (!check_where(c, tune, &holds)) return false;
         if (holds) return true;
         tile_scope_cut(c, bounds);
-        if (!next_point(&point)) break;
-    }
+    } while (next_point(&point));
     return tile_fail(c, TUNE_EMPTY, tune->where->span), false;
 }
 
@@ -304,6 +314,7 @@ static bool for_target(const TileChecker *c, const TileTune *tune) {
 
 bool tile_bind_tunes(TileChecker *c, const TileItem *kernel) {
     bool ok = true;
+    c->points = 0;
     for (size_t i = 0; i < kernel->tunes.count; i++) {
         const TileTune *tune = &kernel->tunes.items[i];
         for (size_t k = 0; k < tune->names.count; k++) {
@@ -345,6 +356,7 @@ static bool search_points(Search *search, size_t clause) {
     bool holds;
     if (!read_candidates(c, tune, &point)) return false;
     do {
+        if (!try_point(c, tune)) return false;
         bind_point(c, &point);
         if (!check_where(c, tune, &holds)) return false;
         for (size_t i = 0; i < tune->names.count; i++)
@@ -359,6 +371,7 @@ static bool search_points(Search *search, size_t clause) {
 bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, TileTunePoints *found) {
     Search search = {.checker = c, .kernel = kernel, .most = most, .found = found};
     *found = (TileTunePoints){.names = {0}};
+    c->points = 0;
     for (size_t i = 0; i < kernel->tunes.count; i++) {
         const TileTune *tune = &kernel->tunes.items[i];
         for (size_t k = 0; k < tune->names.count && for_target(c, tune); k++)

@@ -14,6 +14,7 @@ typedef struct Side {
 } Side;
 
 static TileMeaning *snapshot(TileChecker *c) {
+    tile_spend(c, c->vars.count / 8); /* many variables times many branches are work */
     TileMeaning *now = TILE_NEW_ARRAY(c->arena, TileMeaning, c->vars.count);
     for (size_t i = 0; i < c->vars.count; i++) now[i] = c->vars.items[i]->now;
     return now;
@@ -326,12 +327,14 @@ TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value)
 typedef struct Carried {
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileValue *) values;
+    uint32_t stamp; /* of the variables that are there */
 } Carried;
 
 static void add_carried(TileChecker *c, Carried *carried, TileVar *var) {
     if (!var || var->now.kind != TILE_MEANING_VALUE) return;
-    for (size_t i = 0; i < carried->vars.count; i++)
-        if (carried->vars.items[i] == var) return;
+    if (!carried->stamp) carried->stamp = ++c->carried_stamp;
+    if (var->carried == carried->stamp) return;
+    var->carried = carried->stamp;
     tile_list_push(c->arena, &carried->vars, var);
 }
 
@@ -657,6 +660,7 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t turns, i
     TileVar *ends[] = {loop->broke, c->frame->returned};
     for (uint64_t i = 0; i < turns && !tile_is_spent(c); i++) {
         StaticTurn turn = {loop, (int64_t)((uint64_t)lo + i * (uint64_t)step), open};
+        tile_spend(c, 1); /* also a turn that does nothing takes time */
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
         bool decided = on.constant && !tile_any_undecided(ends, 2);
         if (tile_is_error(&on) || (decided && !on.bits)) break;
@@ -670,20 +674,26 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t turns, i
     if (open) c->open_turns--;
 }
 
+static void fail_turns(TileChecker *c, TileSpan span, uint64_t most) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNROLL_LIMIT, span, (unsigned long long)most);
+    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_TURNS);
+    tile_report(c, d);
+}
+
 static void check_static_for(TileChecker *c, Loop *loop) {
-    enum { MOST = 4096 };
+    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TURNS];
     int64_t lo, hi, step;
     TileSpan span = loop->statement->value->span;
     bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) &&
                  tile_sum_known(&c->sums, loop->step, &step);
-    bool large = known && hi > lo && ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step >= MOST;
+    bool large = known && hi > lo && ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step >= most;
     const TileSum *const parts[] = {loop->lo, loop->hi, loop->step};
     for (unsigned i = 0; i < 3 && !known; i++) tile_about_unknown(c, parts[i]);
     for (unsigned i = 0; i < 3 && large; i++) tile_about_sum(c, parts[i]);
     if (!known)
         tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
     else if (large)
-        tile_fail(c, UNROLL_LIMIT, span, (int)MOST);
+        fail_turns(c, span, most);
     else if (hi > lo)
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
 }

@@ -25,6 +25,14 @@ static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const
     const char *name = NULL, *text = NULL, *from = diagnostics->files.items[ast->file].name;
     size_t length = 0;
     TileAst *module = NULL;
+    uint64_t most = diagnostics->limits->most[TILE_LIMIT_FILES];
+    if (loaded->list.count > most) { /* before more is read */
+        TileDiagnostic *d =
+            tile_diagnose(diagnostics, TILE_DIAGNOSTIC_MANY_FILES, item->name_span, (unsigned long long)most);
+        tile_diagnostic_note_limit(diagnostics, d, TILE_LIMIT_FILES);
+        tile_list_push(ast->arena, &ast->imports, NULL);
+        return TILE_INVALID_SOURCE;
+    }
     if (!importer || !importer->read(importer->state, from, item->name, item->is_path, &name, &text, &length)) {
         tile_diagnose(diagnostics, TILE_DIAGNOSTIC_NO_IMPORT, item->name_span, item->name);
         tile_list_push(ast->arena, &ast->imports, NULL);
@@ -38,6 +46,29 @@ static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const
     }
     tile_list_push(ast->arena, &ast->imports, module);
     return status;
+}
+
+/* What a file imports twice is read once. */
+static tile_status load_imports(TileDiagnostics *diagnostics, TileAst *file, const TileImporter *importer,
+                                Loaded *loaded) {
+    TileMap known[2]; /* modules, paths */
+    tile_status result = TILE_OK;
+    for (int i = 0; i < 2; i++) tile_map_init(&known[i], file->arena);
+    file->imports.count = 0;
+    for (size_t i = 0; i < file->items.count; i++) {
+        const TileItem *item = file->items.items[i];
+        if (item->kind != TILE_ITEM_IMPORT) continue;
+        const char *name = item->name ? tile_intern_string(file->names, item->name) : NULL;
+        TileAst *module = name ? tile_map_get(&known[item->is_path], name) : NULL;
+        if (module) {
+            tile_list_push(file->arena, &file->imports, module);
+            continue;
+        }
+        tile_status status = load_import(diagnostics, file, item, importer, loaded);
+        if (status != TILE_OK) result = status;
+        if (name) tile_map_set(&known[item->is_path], name, file->imports.items[file->imports.count - 1]);
+    }
+    return result;
 }
 
 /* A file on the way from the first one. */
@@ -83,13 +114,8 @@ tile_status tile_resolve_imports(TileDiagnostics *diagnostics, TileAst *ast, con
     Loaded loaded = {0};
     tile_list_push(ast->arena, &loaded.list, ast);
     for (size_t next = 0; next < loaded.list.count; next++) {
-        TileAst *file = loaded.list.items[next];
-        file->imports.count = 0;
-        for (size_t i = 0; i < file->items.count; i++) {
-            if (file->items.items[i]->kind != TILE_ITEM_IMPORT) continue;
-            tile_status status = load_import(diagnostics, file, file->items.items[i], importer, &loaded);
-            if (status != TILE_OK) result = status;
-        }
+        tile_status status = load_imports(diagnostics, loaded.list.items[next], importer, &loaded);
+        if (status != TILE_OK) result = status;
     }
     TileMap done;
     tile_map_init(&done, ast->arena);
@@ -576,10 +602,24 @@ static void check_duplicates(ModuleCheck *check) {
     }
 }
 
+/* What an item costs that does nothing. */
+enum { ITEM_WORK = 16 };
+
+/* Has the file become too much to look at? Says so of the item at which it has. */
+static void weigh_file(ModuleCheck *check, const TileItem *item) {
+    uint64_t most = check->diagnostics->limits->most[TILE_LIMIT_FILE_OPERATIONS];
+    check->diagnostics->work += ITEM_WORK;
+    if (check->diagnostics->work <= most || check->spent) return;
+    check->spent = true;
+    TileDiagnostic *d = tile_diagnose(check->diagnostics, TILE_DIAGNOSTIC_TOO_MANY_OPS, item->name_span, "the file",
+                                      (unsigned long long)most);
+    tile_diagnostic_note_limit(check->diagnostics, d, TILE_LIMIT_FILE_OPERATIONS);
+}
+
 static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
     tile_status result = tile_list_kernels(check->diagnostics, check->ast, program);
     if (result == TILE_OUT_OF_MEMORY) return result;
-    for (size_t i = 0; i < program->exports.count; i++) {
+    for (size_t i = 0; i < program->exports.count && !check->spent; i++) {
         const TileExportInfo *export = &program->exports.items[i];
         const TileItem *kernel = find_kernel(check->ast, export->kernel);
         if (tile_map_get(&check->wrong, kernel)) continue; /* what is wrong with it was said */
@@ -588,6 +628,7 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
                                     .places = export->places.items};
         tile_status status = check_instance(check, kernel, &options, false);
         if (status != TILE_OK) result = status;
+        weigh_file(check, kernel);
     }
     return result;
 }
@@ -617,21 +658,24 @@ static bool begin_module(ModuleCheck *check, TileContext *context, TileDiagnosti
 }
 
 void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                      const TileItemRange *range, bool *clean) {
+                      const TileItemRange *range, uint64_t *clean) {
     ModuleCheck check;
     if (!begin_module(&check, context, diagnostics, ast, verify)) return;
     for (size_t i = range->first; i < ast->items.count && !check.spent; i += range->step) {
         size_t said = diagnostics->list.count;
         uint32_t errors = diagnostics->error_count;
+        uint64_t work = diagnostics->work;
         if (check_item(&check, ast->items.items[i]) != TILE_OK) continue;
         tile_warn_unused(diagnostics, check.arena, ast->items.items[i]);
-        clean[i] = diagnostics->list.count == said && diagnostics->error_count == errors && !check.spent;
+        weigh_file(&check, ast->items.items[i]);
+        bool silent = diagnostics->list.count == said && diagnostics->error_count == errors && !check.spent;
+        if (silent) clean[i] = diagnostics->work - work;
     }
     tile_arena_destroy(check.arena);
 }
 
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                              const bool *clean, TileProgramInfo *program) {
+                              const uint64_t *clean, TileProgramInfo *program) {
     TileProgramInfo own;
     uint32_t errors = diagnostics->error_count;
     ModuleCheck check;
@@ -641,6 +685,9 @@ tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics
     for (size_t i = 0; i < ast->items.count && result != TILE_OUT_OF_MEMORY && !check.spent; i++) {
         check.clean = clean && clean[i];
         tile_status status = check_item(&check, ast->items.items[i]);
+        if (check.clean) diagnostics->work += clean[i] - ITEM_WORK;
+        if (!check.spent) weigh_file(&check, ast->items.items[i]);
+        if (check.spent && status == TILE_OK) status = TILE_INVALID_SOURCE;
         if (status != TILE_OK)
             tile_map_set(&check.wrong, ast->items.items[i], ast->items.items[i]);
         else if (!check.clean)

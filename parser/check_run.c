@@ -440,9 +440,13 @@ static TileMeaning results_of(TileChecker *c, const Run *run) {
     return tuple.count == 0 ? tile_nothing() : tuple.count == 1 ? tuple.items[0] : tuple;
 }
 
+/* What a run costs, in operations: a kernel is compiled for it, and a test's own function has to hold its results. */
+enum { RUN_WORK = 256 };
+
 TileMeaning tile_check_run(TileChecker *c, const TileExpr *expr) {
     if (!c->test || c->frame->parent) return tile_fail(c, RUN_PLACE, expr->span);
     if (!tile_at_top_of_test(c, expr->span, "`run`")) return tile_error_meaning();
+    tile_spend(c, RUN_WORK);
     if (expr->a->kind != TILE_EXPR_CALL) return tile_fail(c, RUN_NAMES, expr->span);
     Run run = {.call = expr->a, .plan = {.span = expr->span}};
     run.used = TILE_NEW_ARRAY(c->arena, bool, run.call->arguments.count);

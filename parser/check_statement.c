@@ -132,8 +132,14 @@ static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) 
         if (tile_is_error(&here) || (decided && !here.bits)) return;
         if (decided) continue;
         Rest rest = {sequence, i + 1};
+        if (c->rests >= TILE_MAX_DEPTH) {
+            tile_fail(c, TOO_DEEP, statement->span, (unsigned)TILE_MAX_DEPTH);
+            return;
+        }
+        c->rests++;
         tile_join_branches(c, here, (TileBranch){.run = run_rest, .state = &rest}, (TileBranch){.run = run_nothing},
                            false, statement->span);
+        c->rests--;
         return;
     }
     if (sequence->value) run_value_statement(c, sequence->value);

@@ -8,10 +8,19 @@
 void tile_emit_at(TileChecker *c, TileSpan span) { c->where = span; }
 
 void tile_spend(TileChecker *c, size_t ops) {
-    bool within = c->op_count < TILE_MAX_OPS;
+    bool within = !tile_is_spent(c);
+    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_OPERATIONS];
     c->op_count += ops;
-    if (within && c->op_count >= TILE_MAX_OPS && c->unrolled) c->about = TILE_OPEN_NUMBER;
-    if (within && c->op_count >= TILE_MAX_OPS) tile_fail(c, TOO_MANY_OPS, c->where, (unsigned)TILE_MAX_OPS);
+    c->diagnostics->work += ops;
+    if (!within || !tile_is_spent(c)) return;
+    if (c->unrolled) c->about = TILE_OPEN_NUMBER;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TOO_MANY_OPS, c->where,
+                                      c->test                                        ? "the test"
+                                      : c->func && c->func->kind == TILE_FUNC_KERNEL ? "the kernel"
+                                                                                     : "this",
+                                      (unsigned long long)most);
+    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_OPERATIONS);
+    tile_report(c, d);
 }
 
 TileBuilder *tile_emitter(TileChecker *c) {
@@ -145,10 +154,28 @@ int64_t tile_extent_value(TileChecker *c, const TileSum *extent) {
     return value;
 }
 
+/* Reports the first tile that has more elements than the limit. */
+static void check_elements(TileChecker *c, const TileType *type) {
+    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TILE_ELEMENTS], count = 1;
+    for (unsigned i = 0; tile_type_is_tile(type) && i < type->rank && count <= most; i++)
+        if (__builtin_mul_overflow(count, (uint64_t)type->extent[i], &count)) count = UINT64_MAX;
+    if (count <= most || c->has_large_tile) return;
+    TileText text = {.arena = c->arena};
+    c->has_large_tile = true;
+    tile_type_print(&text, type);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_TOO_LARGE, c->where,
+                                      tile_arena_format(c->arena, "a tile of %s has more than %llu elements",
+                                                        tile_text_get(&text), (unsigned long long)most));
+    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_TILE_ELEMENTS);
+    tile_report(c, d);
+}
+
 const TileType *tile_meaning_type(TileChecker *c, const TileMeaning *m) {
     int64_t extent[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < m->rank; i++) extent[i] = tile_extent_value(c, m->extent[i]);
-    return tile_type_tile(c->context, (TileScalar)m->scalar, m->rank, extent);
+    const TileType *type = tile_type_tile(c->context, (TileScalar)m->scalar, m->rank, extent);
+    check_elements(c, type);
+    return type;
 }
 
 TileValue *tile_emit_value(TileChecker *c, const TileMeaning *m) {
@@ -175,6 +202,7 @@ TileMeaning tile_integer_meaning(__int128 integer) {
 
 TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent,
                                const TileValidity *valid) {
+    check_elements(c, value->type);
     TileMeaning m = {.kind = TILE_MEANING_VALUE,
                      .scalar = (uint8_t)value->type->scalar,
                      .rank = value->type->rank,

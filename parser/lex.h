@@ -119,7 +119,8 @@ typedef struct TileTokens {
     TILE_LIST(uint32_t) open_texts; /* where those begin that are not closed */
 } TileTokens;
 
-enum { TILE_MAX_SOURCE = 16 * 1024 * 1024 };
+/* Places in a file have 32 bits: no limit that is set goes beyond this. */
+enum { TILE_MAX_SOURCE = 1024 * 1024 * 1024 };
 
 /* What is no token is reported and left out. `file` is the number of the text in the list of diagnostics. */
 void tile_lex(TileArena *arena, TileDiagnostics *diagnostics, uint32_t file, TileTokens *tokens);

@@ -258,8 +258,12 @@ void tile_lex(TileArena *arena, TileDiagnostics *diagnostics, uint32_t file, Til
     const TileSourceFile *source = &diagnostics->files.items[file];
     Lexer lexer = {.arena = arena, .diagnostics = diagnostics, .tokens = tokens, .file = file};
     *tokens = (TileTokens){0};
-    if (source->length > TILE_MAX_SOURCE) {
-        tile_diagnose(diagnostics, TILE_DIAGNOSTIC_TOO_LARGE, (TileSpan){file, 0, 0}, (unsigned)TILE_MAX_SOURCE);
+    uint64_t most = diagnostics->limits->most[TILE_LIMIT_TEXT];
+    if (source->length > most || source->length > TILE_MAX_SOURCE) {
+        if (most > TILE_MAX_SOURCE) most = TILE_MAX_SOURCE;
+        TileDiagnostic *d =
+            tile_diagnose(diagnostics, TILE_DIAGNOSTIC_TOO_LARGE, (TileSpan){file, 0, 0}, (unsigned long long)most);
+        tile_diagnostic_note_limit(diagnostics, d, TILE_LIMIT_TEXT);
     } else {
         /* A copy, so that a zero byte stands behind it for the scanner. */
         lexer.start = (const unsigned char *)tile_arena_string(arena, source->text, source->length);

@@ -155,6 +155,7 @@ static bool list_kernel(Lister *l, const TileItem *kernel, TileProgramInfo *out)
         .name = kernel->name, .doc = kernel->doc, .item = kernel, .signature = flat_text(l, kernel->signature)};
     TileFrame frame = {.item = kernel, .ast = l->ast};
     l->checker->frame = &frame;
+    l->checker->op_count = 0;
     for (size_t i = 0; i < kernel->generics.count; i++)
         tile_list_push(l->arena, &info.generics, list_generic(l, &kernel->generics.items[i]));
     for (size_t i = 0; i < kernel->params.count; i++)
@@ -216,6 +217,7 @@ static bool check_export_name(Lister *l, const TileExportInfo *info) {
 static void fail_setting(TileChecker *c, const TileKernelInfo *kernel, const TileArgumentExpr *setting) {
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXPORT_SETTING, setting->name_span, kernel->name, setting->name);
+    if (!d) return;
     TileNearest nearest = tile_nearest(setting->name);
     for (size_t i = 0; i < kernel->generics.count; i++) tile_nearest_try(&nearest, kernel->generics.items[i].name);
     for (size_t i = 0; i < kernel->tunes.count; i++) tile_nearest_try(&nearest, kernel->tunes.items[i].name);
@@ -337,6 +339,7 @@ tile_status tile_list_kernels(TileDiagnostics *diagnostics, const TileAst *ast, 
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
     TileFrame frame = {.item = &nowhere, .ast = ast};
     c.frame = &frame;
+    c.op_count = 0;
     for (size_t i = 0; i < ast->items.count; i++)
         for (size_t k = 0; k < ast->items.items[i]->exports.count; k++)
             ok = list_export(&lister, &ast->items.items[i]->exports.items[k], out) && ok;

@@ -313,6 +313,22 @@ static void fail_header(TileParser *parser, TileItemKind kind) {
             tile_diagnostic_edit(parser->diagnostics, d, span, "%s", clauses[i]);
 }
 
+/* What looks at the names of a header looks at each beside all others. */
+static void check_header(TileParser *parser, const TileItem *item) {
+    size_t count = item->generics.count + item->params.count + item->statics.count + item->overlaps.count;
+    for (size_t i = 0; i < item->requires.count; i++) count += item->requires.items[i].conditions.count;
+    for (size_t i = 0; i < item->generics.count; i++) count += item->generics.items[i].classes.count;
+    for (size_t i = 0; i < item->tunes.count; i++)
+        for (size_t k = 0; k < item->tunes.items[i].names.count; k++)
+            count += 1 + item->tunes.items[i].names.items[k].candidates.count;
+    uint64_t most = parser->diagnostics->limits->most[TILE_LIMIT_HEADER];
+    if (count <= most || parser->panic) return;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_LONG_HEADER, item->name_span, item->name,
+                                      (unsigned long long)count, (unsigned long long)most);
+    tile_diagnostic_note_limit(parser->diagnostics, d, TILE_LIMIT_HEADER);
+    parser->panic = true;
+}
+
 static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind) {
     item->kind = kind;
     parser->header = true;
@@ -325,6 +341,7 @@ static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind
     item->signature = tile_parse_span_from(parser, ref.span);
     if (kind == TILE_ITEM_FN && tile_parse_accept(parser, TILE_TOKEN_ARROW)) item->type = tile_parse_type(parser);
     if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
+    check_header(parser, item);
     if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
     item->body = tile_parse_sequence(parser);
     parser->header = false;

@@ -145,15 +145,16 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name);
  * there is nothing to say of it (tile_check_ahead)? `program` (may be NULL): its kernels, as
  * tile_list_kernels lists them, where all is right. */
 tile_status tile_check_module(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                              const bool *clean, TileProgramInfo *program) TILE_MUST_CHECK;
-/* Sets clean[i] for those of the items first, first + step, .. of which there is nothing to say. A tree of the same
+                              const uint64_t *clean, TileProgramInfo *program) TILE_MUST_CHECK;
+/* Sets clean[i], to the work that the check of it takes, for those of the items first, first + step, .. of which there
+ * is nothing to say. A tree of the same
  * text in another context may then be checked without them, with the same result; so several threads can look at a long
  * file, each with a tree and a context of its own. Diagnostics that come up here are only to be counted. */
 typedef struct TileItemRange {
     size_t first, step;
 } TileItemRange;
 void tile_check_ahead(TileContext *context, TileDiagnostics *diagnostics, const TileAst *ast, bool verify,
-                      const TileItemRange *range, bool *clean);
+                      const TileItemRange *range, uint64_t *clean);
 
 /* `target` ("cpu", "gpu" or NULL) chooses among tune clauses. The function of the module has the kernel's name. */
 typedef struct TileLowerOptions {

@@ -115,6 +115,7 @@ void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vec
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name) {
     if (ast->lost || ast->lost_kernel) return tile_error_meaning();
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_KERNEL, span, name);
+    if (!d) return tile_error_meaning();
     TileNearest nearest = tile_nearest(name);
     for (size_t i = 0; i < ast->items.count; i++)
         if (ast->items.items[i]->kind == TILE_ITEM_KERNEL) tile_nearest_try(&nearest, ast->items.items[i]->name);

@@ -103,8 +103,14 @@ const TileItem *tile_find_item(const TileAst *ast, const char *name, bool import
     return NULL;
 }
 
+/* What looking at a constant costs, in operations. */
+enum { CONSTANT_WORK = 4 };
+
 static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
-    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, RECURSIVE, span, item->name);
+    for (const TileFrame *frame = c->frame; frame; frame = frame->parent)
+        if (frame->item == item) return tile_fail(c, RECURSIVE, span, item->name);
+    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, TOO_DEEP, span, (unsigned)TILE_MAX_CALL_DEPTH);
+    tile_spend(c, CONSTANT_WORK);
     TileFrame frame = {.parent = c->frame, .item = item, .ast = ast, .scope_base = c->bounds.count, .call = span};
     TileFrame *caller = c->frame;
     uint32_t errors = c->diagnostics->error_count;
@@ -164,6 +170,7 @@ static const TileAst *find_module(const TileAst *ast, const char *name) {
 }
 
 void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
+    if (!d) return; /* one of many: nobody reads it */
     TileNearest nearest = tile_nearest(name);
     for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i].name);
     for (size_t i = 0; i < c->frame->ast->items.count; i++)

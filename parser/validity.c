@@ -73,6 +73,7 @@ bool tile_valid_has(const TileValidity *valid, const TileValidEntry *entry) {
 
 static TileValidity *copy_set(TileChecker *c, const TileValidity *valid, unsigned more) {
     unsigned count = valid ? valid->count : 0;
+    tile_spend(c, (count + more) / 8); /* a chain of values that each add a source is work, too */
     TileValidity *copy = tile_arena_alloc(c->arena, sizeof *copy + (count + more) * sizeof(TileValidEntry));
     copy->count = count;
     if (count) memcpy(copy->entries, valid->entries, count * sizeof(TileValidEntry));
@@ -93,6 +94,7 @@ const TileValidity *tile_valid_union(TileChecker *c, const TileValidity *a, cons
     if (!b || a == b) return a;
     if (!a) return b;
     TileValidity *joined = copy_set(c, a, b->count);
+    tile_spend(c, (size_t)a->count * b->count / 64);
     for (unsigned i = 0; i < b->count; i++)
         if (!tile_valid_has(a, &b->entries[i])) joined->entries[joined->count++] = b->entries[i];
     return joined->count == a->count ? a : joined;
@@ -116,6 +118,7 @@ const TileValidity *tile_valid_map(TileChecker *c, const TileValidity *valid, co
 }
 
 static TileAtom *stretched_atom(TileChecker *c, TileAtom *of) {
+    tile_spend(c, c->atoms.count / 64);
     for (size_t i = c->atoms.count; i-- > 0;)
         if (c->atoms.items[i]->of == of) return c->atoms.items[i];
     TileAtom *atom = tile_arena_copy(c->arena, of, sizeof *of);
@@ -199,6 +202,7 @@ static bool same_set(const TileValidity *a, const TileValidity *b) {
 
 TileAtom *tile_atom_mask(TileChecker *c, TileValue *mask, TileValue *key, const TileSum *dim, const TileValidity *guard,
                          TileSpan span, const char *words) {
+    tile_spend(c, c->atoms.count / 64);
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
         if (other->kind == TILE_ATOM_MASK && other->key == key && other->dim == dim && same_set(other->guard, guard))

@@ -45,4 +45,39 @@ expect 0 '' "$tilec" emit machine rows.tile --target=sm_80 --limit=tile-register
 expect 1 'f32[16384]' "$tilec" emit machine rows.tile --target=sm_80 --limit=tile-registers=8192 B=16384
 expect 0 '' "$tilec" emit machine rows.tile --target=avx2
 
+# Parser and checker: one text for each limit, and the option that raises it. LIMIT=SMALLER makes a short text do.
+cat >small.tile <<'TILE'
+import "other.tile"
+
+kernel k(x: in f32[N], y: out f32[N]) tune B in {1, 2, 4, 8}, C in {1, 2} where B * C == 16 {
+    grid n in tiles(N, B) {
+        var a = x[n] + C0
+        static for i in 0..8 { a += x[n] }
+        y[n] = a + sum(zeros[C, 64](f32) + sum(x[n]))
+    }
+}
+TILE
+echo 'const C0 = 1' >other.tile
+limited() {
+    expect 1 "$3" "$tilec" check small.tile --limit="$1=$2"
+    expect 1 "\`--limit=$1=N\` raises the limit" "$tilec" check small.tile --limit="$1=$2"
+}
+expect 0 '' "$tilec" check small.tile
+limited text 100 'the file has more than 100 bytes [too-large]'
+limited files 0 'small.tile:1:8: error: more than 0 files are imported [many-files]'
+limited header 9 'small.tile:3:8: error: k has 10 generics, parameters and what clauses list, more than 9 [long-header]'
+limited tune-points 7 'small.tile:3:44: error: more than 7 points of the search space would have to be tried [tune-points]'
+limited turns 7 'small.tile:6:25: error: `static for` unrolls at most 7 turns [unroll-limit]'
+limited operations 20 'error: the kernel takes more than 20 operations [too-many-operations]'
+limited file-operations 50 'small.tile:3:8: error: the file takes more than 50 operations [too-many-operations]'
+limited tile-elements 127 'small.tile:7:24: error: a tile of f32[2, 64] has more than 127 elements [tile-too-large]'
+for limit in header=10 tune-points=8 turns=8 files=1 tile-elements=128; do
+    expect 0 '' "$tilec" check small.tile --limit=$limit
+done
+
+# What nobody would write ends soon, in little memory: see tests/large.
+checks=$((checks + 1))
+python3 "$source_directory/tests/large/measure.py" "$tilec" 2000 >"$work/output" 2>&1 ||
+    complain 'texts that are large in one way take too much'
+
 finish

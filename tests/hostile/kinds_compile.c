@@ -36,6 +36,7 @@ DEFINE_KIND(string_out, v->pointer = &tile_fixture.string_out, REFUSE_NULL)
 DEFINE_KIND(build_out, v->pointer = &tile_fixture.build_out, REFUSE_NULL)
 DEFINE_KIND(own_string, v->pointer = strdup("text"), free(v->pointer); TAKE_NULL)
 DEFINE_STRUCT_KIND(target_out, TileTargetInfo, (TileTargetInfo){0}, REFUSE_NULL)
+DEFINE_STRUCT_KIND(limit_out, TileLimitInfo, (TileLimitInfo){0}, REFUSE_NULL)
 static size_t found_size;
 DEFINE_KIND(size_out, v->pointer = &found_size, REFUSE_NULL)
 
@@ -61,10 +62,10 @@ static void run_pass(TileIr *ir, void *host) { (void)ir, (void)host; }
     REFUSE("name NULL", s->name = NULL)                                                                                \
     REFUSE("an empty name", s->name = "")                                                                              \
     REFUSE("a name with blanks", s->name = "a b")                                                                      \
-    REFUSE("a name that there is", s->name = "dce") REFUSE("run NULL", s->run = NULL)                                  \
-        REFUSE("no place", s->after = NULL) REFUSE("two places", s->before = "dce")                                    \
-            REFUSE("a place that is none", s->after = "no-such-pass") REFUSE("an empty place", s->after = "")          \
-                TAKE("doc NULL", s->doc = NULL)
+    REFUSE("a name that there is", s->name = "dce")                                                                    \
+    REFUSE("run NULL", s->run = NULL) REFUSE("no place", s->after = NULL) REFUSE("two places", s->before = "dce")      \
+        REFUSE("a place that is none", s->after = "no-such-pass") REFUSE("an empty place", s->after = "")              \
+            TAKE("doc NULL", s->doc = NULL)
 DEFINE_STRUCT_KIND(pass, TilePass, SANE_PASS, REFUSE_NULL HOSTILE_PASS)
 
 /* ---- options of compilers ---- */
@@ -73,18 +74,22 @@ static TileSettings settings;
 static const char *paths[2];
 static TilePass listed_pass;
 static const TilePass *passes[2];
+static TileLimit listed_limit;
 
 static TileCompilerOptions make_compiler_options(void) {
     settings = (TileSettings){.struct_size = sizeof settings};
     paths[0] = paths[1] = "/tmp";
     listed_pass = SANE_PASS;
     passes[0] = &listed_pass;
+    listed_limit = (TileLimit){"machine-operations", 1000};
     return (TileCompilerOptions){.struct_size = sizeof(TileCompilerOptions),
                                  .import_paths = paths,
                                  .import_path_count = 2,
                                  .settings = &settings,
                                  .passes = passes,
-                                 .pass_count = 1};
+                                 .pass_count = 1,
+                                 .limits = &listed_limit,
+                                 .limit_count = 1};
 }
 
 #define HOSTILE_SETTINGS                                                                                               \
@@ -94,18 +99,22 @@ static TileCompilerOptions make_compiler_options(void) {
     REFUSE("on_miss 99", *(int *)&settings.on_miss = 99)                                                               \
     REFUSE("on_miss -1", *(int *)&settings.on_miss = -1)                                                               \
     REFUSE("variant_limit -1", settings.variant_limit = -1)                                                            \
-        REFUSE("variant_limit INT_MIN", settings.variant_limit = INT32_MIN)                                            \
-            TAKE("variant_limit INT_MAX", settings.variant_limit = INT32_MAX)                                          \
-                REFUSE("threads INT_MIN", settings.threads = INT32_MIN) REFUSE("all logs", settings.log = UINT32_MAX)  \
-                    TAKE("a capability that is none", settings.cpu_capability = "none")                                \
-                        TAKE("a tuning file that is none", settings.tuning = "/no/such/file")
+    REFUSE("variant_limit INT_MIN", settings.variant_limit = INT32_MIN)                                                \
+    TAKE("variant_limit INT_MAX", settings.variant_limit = INT32_MAX)                                                  \
+    REFUSE("threads INT_MIN", settings.threads = INT32_MIN)                                                            \
+    REFUSE("all logs", settings.log = UINT32_MAX) TAKE("a capability that is none", settings.cpu_capability = "none")  \
+        TAKE("a tuning file that is none", settings.tuning = "/no/such/file")
 #define HOSTILE_LISTS                                                                                                  \
     REFUSE("paths NULL", s->import_paths = NULL)                                                                       \
     REFUSE("SIZE_MAX paths", s->import_path_count = SIZE_MAX)                                                          \
     REFUSE("2**60 paths", s->import_path_count = (size_t)1 << 60)                                                      \
-    REFUSE("a path NULL", paths[1] = NULL) REFUSE("passes NULL", s->passes = NULL)                                     \
-        REFUSE("SIZE_MAX passes", s->pass_count = SIZE_MAX) REFUSE("a pass NULL", passes[0] = NULL)                    \
-            REFUSE("a pass without name", listed_pass.name = NULL)
+    REFUSE("a path NULL", paths[1] = NULL)                                                                             \
+    REFUSE("passes NULL", s->passes = NULL) REFUSE("SIZE_MAX passes", s->pass_count = SIZE_MAX)                        \
+        REFUSE("a pass NULL", passes[0] = NULL) REFUSE("a pass without name", listed_pass.name = NULL)                 \
+            REFUSE("limits NULL", s->limits = NULL) REFUSE("SIZE_MAX limits", s->limit_count = SIZE_MAX)               \
+                REFUSE("a limit without name", listed_limit.name = NULL)                                               \
+                    REFUSE("a limit that is none", listed_limit.name = "none")                                         \
+                        TAKE("a limit of UINT64_MAX", listed_limit.value = UINT64_MAX)
 DEFINE_STRUCT_KIND(compiler_options, TileCompilerOptions, make_compiler_options(),
                    TAKE_NULL REFUSE_SIZES HOSTILE_SETTINGS HOSTILE_LISTS)
 
@@ -126,11 +135,11 @@ static TileCompileOptions make_compile_options(void) {
     REFUSE_SIZES                                                                                                       \
     TAKE("file NULL", s->file = NULL)                                                                                  \
     MAY("an empty file", s->file = "")                                                                                 \
-    TAKE("target NULL", s->target = NULL) REFUSE("an empty target", s->target = "")                                    \
-        REFUSE("a target that is none", s->target = "no such target") REFUSE("all flags", s->flags = UINT32_MAX)       \
-            REFUSE("settings NULL", s->settings = NULL; s->setting_count = 1)                                          \
-                REFUSE("SIZE_MAX settings", s->setting_count = SIZE_MAX)                                               \
-                    REFUSE("2**60 settings", s->setting_count = (size_t)1 << 60)
+    TAKE("target NULL", s->target = NULL)                                                                              \
+    REFUSE("an empty target", s->target = "") REFUSE("a target that is none", s->target = "no such target")            \
+        REFUSE("all flags", s->flags = UINT32_MAX) REFUSE("settings NULL", s->settings = NULL; s->setting_count = 1)   \
+            REFUSE("SIZE_MAX settings", s->setting_count = SIZE_MAX)                                                   \
+                REFUSE("2**60 settings", s->setting_count = (size_t)1 << 60)
 DEFINE_STRUCT_KIND(compile_options, TileCompileOptions, make_compile_options(),
                    HOSTILE_COMPILATION REFUSE("a setting without name", given_settings[0].name = NULL)
                        REFUSE("a setting without value", given_settings[0].value = NULL)

@@ -58,7 +58,7 @@ Test(text, bytes_that_are_no_text) {
 }
 
 Test(text, size_is_limited) {
-    size_t size = (size_t)TILE_MAX_SOURCE + 1;
+    size_t size = tile_usual_limits.most[TILE_LIMIT_TEXT] + 1;
     char *text = malloc(size);
     memset(text, ' ', size);
     cr_expect(reports(text, size, "too-large"));

@@ -106,15 +106,26 @@ static void dot_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
                     value->type->extent[rank - 1]);
 }
 
-/* Lanes that both parts lack. */
-static void cat_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
-    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
-    const TileType *type = op->results[0].type;
-    const NestAtoms *x = nest_atoms(n, tile_op_operand(op, 0)), *y = nest_atoms(n, tile_op_operand(op, 1));
+/* Lanes that both lack, along all axes but one (-1: all). */
+static void common_atoms(Nest *n, TileValue *x_value, TileValue *y_value, int64_t skip, NestAtoms *atoms) {
+    const TileType *type = x_value->type;
+    const NestAtoms *x = nest_atoms(n, x_value), *y = nest_atoms(n, y_value);
     for (unsigned a = 0; a < type->rank; a++)
-        for (unsigned i = 0; a != axis && i < x[a].count; i++)
+        for (unsigned i = 0; a != skip && i < x[a].count; i++)
             if (has_atom(&y[a], &x[a].items[i]))
                 nest_atoms_add(&atoms[a], x[a].items[i].lo, x[a].items[i].hi, type->extent[a]);
+}
+
+static void elementwise_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
+    const TileType *type = op->results[0].type;
+    bool select = op->id == TILE_OP_SELECT; /* takes from one of two: a lane that the other lacks may be there */
+    for (unsigned i = 0; i < (select ? 1 : op->operand_count); i++) {
+        TileValue *operand = tile_op_operand(op, i);
+        if (!tile_type_is_tile(operand->type)) continue;
+        const NestAtoms *from = nest_atoms(n, operand);
+        for (unsigned a = 0; a < type->rank; a++) nest_atoms_join(&atoms[a], &from[a], type->extent[a]);
+    }
+    if (select) common_atoms(n, tile_op_operand(op, 1), tile_op_operand(op, 2), -1, atoms);
 }
 
 /* The operand's atoms, moved to the axes of the result. */
@@ -201,15 +212,10 @@ const NestAtoms *nest_atoms(Nest *n, TileValue *value) {
     } else if (op->id == TILE_OP_DOT) {
         dot_atoms(n, value, atoms);
     } else if (op->id == TILE_OP_CAT) {
-        cat_atoms(n, op, atoms);
+        common_atoms(n, tile_op_operand(op, 0), tile_op_operand(op, 1), tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
+                     atoms);
     } else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE) {
-        for (unsigned i = 0; i < op->operand_count; i++) {
-            TileValue *operand = tile_op_operand(op, i);
-            if (!tile_type_is_tile(operand->type)) continue;
-            const NestAtoms *from = nest_atoms(n, operand);
-            for (unsigned a = 0; a < value->type->rank; a++)
-                nest_atoms_join(&atoms[a], &from[a], value->type->extent[a]);
-        }
+        elementwise_atoms(n, op, atoms);
     } else if (op->operand_count && op->id != TILE_OP_SPLAT) {
         moved_atoms(n, value, atoms);
     }

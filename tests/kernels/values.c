@@ -72,7 +72,8 @@ static unsigned char float8_from_double(Type type, double value) {
     unsigned sign = signbit(value) ? 0x80 : 0, best = 0;
     if (isnan(value)) return 0x7f;
     if (isinf(value) && type == TYPE_F8E5M2) return (unsigned char)(sign | 0x7c);
-    if (fabs(value) >= (type == TYPE_F8E5M2 ? 57344 : 448)) return (unsigned char)(sign | (type == TYPE_F8E5M2 ? 0x7b : 0x7e));
+    if (fabs(value) >= (type == TYPE_F8E5M2 ? 57344 : 448))
+        return (unsigned char)(sign | (type == TYPE_F8E5M2 ? 0x7b : 0x7e));
     for (unsigned bits = 1; bits < 0x7f && isfinite(float8_to_double(type, bits)); bits++) {
         double here = fabs(float8_to_double(type, bits) - fabs(value));
         double there = fabs(float8_to_double(type, best) - fabs(value));

@@ -189,9 +189,7 @@ RangeValue evaluate_range(Evaluator *e, const Expr *expr) {
             range.first = wrapped((Wide)range.first - by);
         }
         break;
-    default:
-        range.first = wrapped((Wide)range.first * by);
-        range.step = wrapped((Wide)range.step * by);
+    default: range.first = wrapped((Wide)range.first * by); range.step = wrapped((Wide)range.step * by);
     }
     return range;
 }
@@ -245,8 +243,8 @@ static Value *fused_sum(Evaluator *e, const Expr *expr, const Expr *product, boo
     Value *result = make_shape(&expr->shape);
     bool minus = expr->op == OP_SUB, flip = negative != (minus && other == 0);
     for (int64_t i = 0; i < result->count; i++)
-        result->at[i] = number_fma(type, flipped(type, x->at[i], flip), y->at[i],
-                                   flipped(type, z->at[i], minus && other == 1));
+        result->at[i] =
+            number_fma(type, flipped(type, x->at[i], flip), y->at[i], flipped(type, z->at[i], minus && other == 1));
     value_add_masks(result, x);
     value_add_masks(result, y);
     value_add_masks(result, z);
@@ -262,8 +260,7 @@ static Value *binary(Evaluator *e, const Expr *expr) {
             if (product) return fused_sum(e, expr, product, negative, 1 - i);
         }
     Value *x = operand(e, expr, 0), *y = operand(e, expr, 1), *result = make_shape(&expr->shape);
-    for (int64_t i = 0; i < result->count; i++)
-        result->at[i] = number_binary((Op)expr->op, type, x->at[i], y->at[i]);
+    for (int64_t i = 0; i < result->count; i++) result->at[i] = number_binary((Op)expr->op, type, x->at[i], y->at[i]);
     value_add_masks(result, x);
     value_add_masks(result, y);
     return result;
@@ -285,9 +282,7 @@ static Value *elementwise(Evaluator *e, const Expr *expr) {
         Number x = v[0]->at[i], *at = &result->at[i];
         switch (expr->kind) {
         case E_WHERE: *at = choose(x, v[1]->at[i], v[2]->at[i]); break;
-        case E_CLAMP:
-            *at = number_binary(OP_MIN, to, number_binary(OP_MAX, to, x, v[1]->at[i]), v[2]->at[i]);
-            break;
+        case E_CLAMP: *at = number_binary(OP_MIN, to, number_binary(OP_MAX, to, x, v[1]->at[i]), v[2]->at[i]); break;
         case E_CONVERT: *at = number_convert(to, from, x); break;
         case E_BITCAST: *at = number_bitcast(to, from, x); break;
         case E_APPROXIMATE: *at = number_unknown(); break;
@@ -298,9 +293,9 @@ static Value *elementwise(Evaluator *e, const Expr *expr) {
                                       (int64_t)number_integer(expr->operand[1]->shape.scalar, v[1]->at[i].bits));
             break;
         default:
-            *at = expr->op == OP_FMA    ? number_fma(to, x, v[1]->at[i], v[2]->at[i])
-                  : expr->count == 2    ? number_binary((Op)expr->op, from, x, v[1]->at[i])
-                                        : number_unary((Op)expr->op, from, x);
+            *at = expr->op == OP_FMA ? number_fma(to, x, v[1]->at[i], v[2]->at[i])
+                  : expr->count == 2 ? number_binary((Op)expr->op, from, x, v[1]->at[i])
+                                     : number_unary((Op)expr->op, from, x);
         }
     }
     return result;
@@ -343,12 +338,20 @@ static Value *keep(Evaluator *e, const Expr *expr) {
     memcpy(result->at, v->at, (size_t)v->count * sizeof *v->at);
     value_add_masks(result, v);
     value_add_masks(result, c);
-    Mask mask = {.axes = (1u << result->rank) - 1, .ok = program_allocate((size_t)result->count)};
-    memcpy(mask.extent, result->extent, sizeof mask.extent);
+    /* It does not depend on the axes along which the condition is stretched. */
+    const Shape *from = &expr->operand[1]->shape;
+    Mask mask = {.ok = program_allocate((size_t)result->count)};
+    for (int i = 0; i < result->rank; i++) {
+        bool stretched = extent_is_one(from->extent[i]) && !extent_is_one(expr->shape.extent[i]);
+        mask.extent[i] = stretched ? 1 : result->extent[i];
+        if (!stretched) mask.axes |= 1u << i;
+    }
     bool *known = masks_flat(c, 0);
+    int64_t index[MAX_AXES] = {0};
     for (int64_t i = 0; i < result->count; i++) {
+        index_of(result->extent, result->rank, i, index);
         if (known[i] && c->at[i].off != 0) e->undecided = true;
-        mask.ok[i] = known[i] && c->at[i].bits;
+        mask.ok[offset_in(mask.extent, result->rank, index)] = known[i] && c->at[i].bits;
     }
     value_add_mask(result, mask);
     return result;
@@ -397,8 +400,10 @@ static Value *moved(Evaluator *e, const Expr *expr) {
     Value *v = evaluate(e, expr->operand[0]), *result = make_shape(&expr->shape);
     int map[MAX_AXES] = {0}, next = 0;
     for (int i = 0; i < expr->shape.rank; i++) {
-        if (expr->kind == E_PERMUTE) map[expr->axis[i]] = i;
-        else if (!expr->axis[i]) map[next++] = i;
+        if (expr->kind == E_PERMUTE)
+            map[expr->axis[i]] = i;
+        else if (!expr->axis[i])
+            map[next++] = i;
     }
     int64_t here[MAX_AXES] = {0}, there[MAX_AXES] = {0};
     for (int64_t i = 0; i < result->count; i++) {
@@ -531,7 +536,10 @@ void evaluate_parts(Evaluator *e, const Expr *expr, Value **parts) {
         for (int i = 0; i < MAX_PARTS; i++) parts[i] = make_shape(i < expr->parts ? &expr->part[i] : &expr->shape);
         return;
     }
-    if (expr->kind == E_SPLIT) split(e, expr, parts);
-    else if (expr->kind == E_FOLD) evaluate_fold(e, expr, parts);
-    else parts[0] = evaluate(e, expr);
+    if (expr->kind == E_SPLIT)
+        split(e, expr, parts);
+    else if (expr->kind == E_FOLD)
+        evaluate_fold(e, expr, parts);
+    else
+        parts[0] = evaluate(e, expr);
 }

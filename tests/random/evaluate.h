@@ -39,6 +39,7 @@ typedef enum Flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN } Flow;
 typedef struct Evaluator {
     bool undecided; /* something was decided by a number that is not known: any result is right */
     bool uncovered; /* an invalid element was stored that the text did not leave out: it should have been refused */
+    bool meets;     /* several lanes of a store stood at one element */
     int64_t work;
     int stores; /* so far */
 } Evaluator;

@@ -4,7 +4,7 @@
 #include "evaluate.h"
 
 typedef struct Places {
-    Value *shape;   /* extents and masks; its numbers mean nothing */
+    Value *shape;     /* extents and masks; its numbers mean nothing */
     int64_t *element; /* -1: none */
 } Places;
 
@@ -144,6 +144,7 @@ static bool same_number(Number a, Number b) { return a.bits == b.bits && a.off =
 /* Of several lanes that store to one element any may be the last. */
 static void put(Evaluator *e, Contents *contents, int64_t element, Number number) {
     bool again = contents->lane[element] == e->stores;
+    e->meets = e->meets || again;
     if (again && !same_number(contents->at[element], number)) number = number_unknown();
     contents->at[element] = number;
     contents->lane[element] = e->stores;
@@ -155,8 +156,10 @@ static void store(Evaluator *e, const Places *places, const Tensor *tensor, cons
     e->stores++;
     for (int64_t i = 0; i < places->shape->count && !e->undecided; i++) {
         if (places->element[i] < 0) continue;
-        if (ok[i]) put(e, contents, places->element[i], value->at[i]);
-        else if (!skip) e->uncovered = true;
+        if (ok[i])
+            put(e, contents, places->element[i], value->at[i]);
+        else if (!skip)
+            e->uncovered = true;
     }
 }
 

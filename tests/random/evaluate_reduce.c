@@ -47,20 +47,28 @@ static void take(Tally *tally, const Expr *expr, Type type, Number x, int64_t pl
     switch ((Reduction)expr->op) {
     case REDUCE_SUM:
     case REDUCE_MEAN:
-        if (type_is_float(type)) sum_add(&tally->sum, type, x);
-        else if (x.off != 0) tally->sum.unknown = true;
-        else tally->integer += number_integer(type, x.bits);
+        if (type_is_float(type))
+            sum_add(&tally->sum, type, x);
+        else if (x.off != 0)
+            tally->sum.unknown = true;
+        else
+            tally->integer += number_integer(type, x.bits);
         break;
     case REDUCE_PROD:
-        if (type_is_float(type)) product_times(&tally->product, type, x);
-        else if (x.off != 0) tally->sum.unknown = true;
-        else tally->integer = (int64_t)(uint64_t)(tally->integer * number_integer(type, x.bits));
+        if (type_is_float(type))
+            product_times(&tally->product, type, x);
+        else if (x.off != 0)
+            tally->sum.unknown = true;
+        else
+            tally->integer = (int64_t)(uint64_t)(tally->integer * number_integer(type, x.bits));
         break;
     case REDUCE_ANY:
     case REDUCE_ALL: {
         bool wanted = expr->op == REDUCE_ANY;
-        if (x.off != 0) tally->sum.unknown = true;
-        else if ((x.bits != 0) == wanted) tally->integer = wanted, tally->any = true;
+        if (x.off != 0)
+            tally->sum.unknown = true;
+        else if ((x.bits != 0) == wanted)
+            tally->integer = wanted, tally->any = true;
         break;
     }
     default: take_best(tally, expr->op == REDUCE_MAX || expr->op == REDUCE_ARGMAX, type, x, place);
@@ -135,8 +143,10 @@ Value *evaluate_reduce(Evaluator *e, const Expr *expr) {
         if (!ok[i]) continue;
         index_of(v->extent, v->rank, i, index);
         for (int k = 0; k < v->rank; k++)
-            if (map[k] >= 0) there[map[k]] = index[k];
-            else if (expr->keep) there[k] = 0;
+            if (map[k] >= 0)
+                there[map[k]] = index[k];
+            else if (expr->keep)
+                there[k] = 0;
         take(&tallies[offset_in(extent, rank, there)], expr, v->scalar, v->at[i], index[expr->axis[0]]);
     }
     for (int64_t i = 0; i < result->count; i++) result->at[i] = result_of(&tallies[i], expr, v->scalar);
@@ -207,8 +217,10 @@ static void combine(FoldKind kind, const Type *t, Number *left, const Number *ri
         break;
     case FOLD_BEST: {
         Number later = number_binary(OP_GE, t[0], right[0], l[0]);
-        if (later.off != 0) left[0] = left[1] = number_unknown();
-        else if (later.bits) memcpy(left, right, 2 * sizeof *left);
+        if (later.off != 0)
+            left[0] = left[1] = number_unknown();
+        else if (later.bits)
+            memcpy(left, right, 2 * sizeof *left);
         break;
     }
     case FOLD_EDGES:
@@ -253,8 +265,10 @@ static void running_take(Running *r, const Number *values) {
         r->any = true;
         return;
     }
-    if (r->any) combine(r->kind, r->types, r->now, values);
-    else memcpy(r->now, values, sizeof r->now);
+    if (r->any)
+        combine(r->kind, r->types, r->now, values);
+    else
+        memcpy(r->now, values, sizeof r->now);
     r->any = true;
 }
 
@@ -351,8 +365,7 @@ static Number dot_element(const Expr *expr, const Number *a, int64_t a_step, con
     Sum sum = {0};
     sum_add(&sum, to, start);
     for (int64_t k = 0; k < k_count; k++)
-        if (ok[k])
-            sum_add_product(&sum, x, to_tf32(a[k * a_step], expr->op), to_tf32(b[k * b_step], expr->op));
+        if (ok[k]) sum_add_product(&sum, x, to_tf32(a[k * a_step], expr->op), to_tf32(b[k * b_step], expr->op));
     Number result = sum_result(&sum, to, to);
     if (result.off == 0 && number_value(to, result.bits) == 0) result.off = SIGN;
     return result;
@@ -387,8 +400,8 @@ Value *evaluate_dot(Evaluator *e, const Expr *expr) {
     for (int64_t i = 0; i < result->count; i++) {
         int64_t batch = i / (m * n), row = i / n % m, column = i % n;
         Number start = acc ? acc->at[i] : (Number){0, 0};
-        result->at[i] = dot_element(expr, a->at + (batch * m + row) * k_count, 1,
-                                    b->at + batch * k_count * n + column, n, ok, k_count, start);
+        result->at[i] = dot_element(expr, a->at + (batch * m + row) * k_count, 1, b->at + batch * k_count * n + column,
+                                    n, ok, k_count, start);
     }
     int left[MAX_AXES] = {0, 1, 2, 3, 4}, right[MAX_AXES] = {0, 1, 2, 3, 4};
     left[rank - 1] = right[rank - 2] = -1;

@@ -150,7 +150,9 @@ void evaluate_program(Evaluator *e, Program *program) {
     }
     for (int i = 0; i < program->grids->count && !e->undecided; i++) {
         Statement *statement = program->grids->items[i];
-        if (statement->kind == S_GRID) run_grid(e, statement);
-        else run_statement(e, statement);
+        if (statement->kind == S_GRID)
+            run_grid(e, statement);
+        else
+            run_statement(e, statement);
     }
 }

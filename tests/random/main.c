@@ -76,8 +76,8 @@ static void write_failure(const Campaign *campaign, const Trial *trial, const Ta
     fflush(stdout);
 }
 
-static void try_on(Campaign *campaign, Counts *counts, Trial *trial, int number_of_target, uint64_t number, bool *accepted,
-                   Verdict *shared) {
+static void try_on(Campaign *campaign, Counts *counts, Trial *trial, int number_of_target, uint64_t number,
+                   bool *accepted, Verdict *shared) {
     const Target *target = campaign->targets[number_of_target];
     trial->schedule = target->threads && number % 3 ? number + 1 : 0;
     trial_run(trial, target, shared);
@@ -100,7 +100,8 @@ static void try_program(Campaign *campaign, Counts *counts, uint64_t number, Ver
     bool accepted = false;
     for (int i = 0; i < campaign->target_count; i++) {
         if (campaign->turns && (uint64_t)i != number % (uint64_t)campaign->target_count) continue;
-        Trial trial = {.program = make_program(campaign->seed, number), .seconds = campaign->seconds, .alone = campaign->alone};
+        Trial trial = {
+            .program = make_program(campaign->seed, number), .seconds = campaign->seconds, .alone = campaign->alone};
         try_on(campaign, counts, &trial, i, number, &accepted, shared);
         program_release();
     }
@@ -163,7 +164,8 @@ static bool report(Campaign *campaign, int jobs) {
         if (all->refusals[i].count)
             printf("refused %6llu [%s]\n", (unsigned long long)all->refusals[i].count, all->refusals[i].code);
     double unknown = all->elements ? 100.0 * (double)all->unknown / (double)all->elements : 0;
-    printf("random programs: %llu runs, %llu failed, %llu refused (%.1f %%), %llu not judged, of %.1f %% of %llu numbers nothing known\n",
+    printf("random programs: %llu runs, %llu failed, %llu refused (%.1f %%), %llu not judged, of %.1f %% of %llu "
+           "numbers nothing known\n",
            (unsigned long long)ran, (unsigned long long)bad, (unsigned long long)refused,
            ran ? 100.0 * (double)refused / (double)ran : 0, (unsigned long long)unjudged, unknown,
            (unsigned long long)all->elements);
@@ -219,17 +221,26 @@ int main(int count, char **arguments) {
     if (!campaign) return 2;
     campaign->seconds = SECONDS;
     for (int i = 1; i < count; i++) {
-        if (is_option(arguments[i], "--targets=", &value)) list = value;
-        else if (is_option(arguments[i], "--jobs=", &value)) jobs = strtol(value, NULL, 10);
-        else if (is_option(arguments[i], "--seconds=", &value)) campaign->seconds = (unsigned)strtoul(value, NULL, 10);
-        else if (strcmp(arguments[i], "--turns") == 0) campaign->turns = true;
-        else if (strcmp(arguments[i], "--alone") == 0) campaign->alone = true;
-        else if (strcmp(arguments[i], "--print") == 0) print = true;
-        else if (arguments[i][0] != '-' && given < 3) numbers[given++] = strtoull(arguments[i], NULL, 10);
-        else given = 4;
+        if (is_option(arguments[i], "--targets=", &value))
+            list = value;
+        else if (is_option(arguments[i], "--jobs=", &value))
+            jobs = strtol(value, NULL, 10);
+        else if (is_option(arguments[i], "--seconds=", &value))
+            campaign->seconds = (unsigned)strtoul(value, NULL, 10);
+        else if (strcmp(arguments[i], "--turns") == 0)
+            campaign->turns = true;
+        else if (strcmp(arguments[i], "--alone") == 0)
+            campaign->alone = true;
+        else if (strcmp(arguments[i], "--print") == 0)
+            print = true;
+        else if (arguments[i][0] != '-' && given < 3)
+            numbers[given++] = strtoull(arguments[i], NULL, 10);
+        else
+            given = 4;
     }
     if (given < 1 || given > 3 || jobs < 1 || jobs > MAX_JOBS) {
-        fprintf(stderr, "usage: tile_random_tests [--targets=LIST] [--turns] [--jobs=N] [--seconds=N] [--alone] [--print] COUNT [SEED] [FIRST]\n");
+        fprintf(stderr, "usage: tile_random_tests [--targets=LIST] [--turns] [--jobs=N] [--seconds=N] [--alone] "
+                        "[--print] COUNT [SEED] [FIRST]\n");
         return 2;
     }
     campaign->seed = numbers[1];

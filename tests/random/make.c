@@ -10,9 +10,9 @@ unsigned below(Maker *m, unsigned count) { return (unsigned)(random_next(&m->ran
 bool chance(Maker *m, unsigned percent) { return below(m, 100) < percent; }
 
 static Type any_type(Maker *m) {
-    static const Type types[] = {TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F16,    TYPE_F16,    TYPE_BF16, TYPE_BF16,
-                                 TYPE_F64, TYPE_I8,  TYPE_I16, TYPE_I32,    TYPE_I32,    TYPE_I64,  TYPE_I64,
-                                 TYPE_U8,  TYPE_U16, TYPE_U32, TYPE_U64,    TYPE_BOOL,   TYPE_F8E4M3, TYPE_F8E5M2};
+    static const Type types[] = {TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F16, TYPE_F16,  TYPE_BF16,   TYPE_BF16,
+                                 TYPE_F64, TYPE_I8,  TYPE_I16, TYPE_I32, TYPE_I32,  TYPE_I64,    TYPE_I64,
+                                 TYPE_U8,  TYPE_U16, TYPE_U32, TYPE_U64, TYPE_BOOL, TYPE_F8E4M3, TYPE_F8E5M2};
     return types[below(m, sizeof types / sizeof *types)];
 }
 
@@ -54,7 +54,8 @@ uint64_t some_literal(Maker *m, Type type) {
     }
     int width = (int)type_bytes(type) * 8;
     Wide most = ((Wide)1 << (type_is_signed(type) ? width - 1 : width)) - 1;
-    if (chance(m, 5)) return number_from_integer(type, chance(m, 50) ? most : type_is_signed(type) ? -most - 1 : most - 1);
+    if (chance(m, 5))
+        return number_from_integer(type, chance(m, 50) ? most : type_is_signed(type) ? -most - 1 : most - 1);
     int small = (int)below(m, 10) - (type_is_signed(type) ? 3 : 0);
     return number_from_integer(type, small);
 }
@@ -84,10 +85,7 @@ void enter(Maker *m, Name *name) {
 
 static void choose_data(Maker *m, Tensor *tensor) {
     bool is_int = type_is_int(tensor->type);
-    tensor->data = chance(m, 60)   ? DATA_SMALL
-                   : chance(m, 50) ? DATA_SPECIAL
-                   : chance(m, 50) ? DATA_WIDE
-                                   : DATA_BITS;
+    tensor->data = chance(m, 60) ? DATA_SMALL : chance(m, 50) ? DATA_SPECIAL : chance(m, 50) ? DATA_WIDE : DATA_BITS;
     if (is_int && chance(m, 45)) tensor->data = DATA_INDEX;
     tensor->limit = 1 + below(m, 40);
 }
@@ -117,8 +115,9 @@ Tensor *new_tensor(Maker *m, Type type, int rank, const Extent *const *dims, Ten
 /* ---- sizes ---- */
 
 static int64_t some_lanes(Maker *m, int64_t most) {
-    static const int64_t sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,   12,  13,  16,  17,  20,  24,  31,   32,   33,
-                                    40, 48, 63, 64, 65, 80, 96, 100, 127, 128, 129, 200, 256, 500, 512, 1000, 1024, 4096};
+    static const int64_t sizes[] = {1,  2,   3,   4,   5,   6,   7,   8,   9,   12,   13,   16,
+                                    17, 20,  24,  31,  32,  33,  40,  48,  63,  64,   65,   80,
+                                    96, 100, 127, 128, 129, 200, 256, 500, 512, 1000, 1024, 4096};
     int count = sizeof sizes / sizeof *sizes;
     while (count > 1 && sizes[count - 1] > most) count--;
     return sizes[chance(m, 50) ? below(m, (unsigned)count) : below(m, (unsigned)(count < 17 ? count : 17))];

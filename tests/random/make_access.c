@@ -18,7 +18,8 @@ static uint32_t hash_extent(const Extent *extent) {
 /* Equal texts of equal meaning have one number. */
 static uint32_t hash_expr(Maker *m, const Expr *expr) {
     uint32_t hash = mix(mix((uint32_t)expr->kind, (uint64_t)expr->op), expr->bits + expr->reverse);
-    if (expr->name) hash = mix(hash, expr->name->kind == NAME_VAR ? (uint64_t)m->serial++ : (uint64_t)(uintptr_t)expr->name);
+    if (expr->name)
+        hash = mix(hash, expr->name->kind == NAME_VAR ? (uint64_t)m->serial++ : (uint64_t)(uintptr_t)expr->name);
     if (expr->extent) hash = mix(hash, hash_extent(expr->extent));
     if (expr->tensor || expr->kind == E_SPAN || expr->kind == E_SPAN_TO) hash = mix(hash, (uint64_t)m->serial++);
     for (int i = 0; i < expr->count; i++) hash = mix(hash, hash_expr(m, expr->operand[i]));
@@ -83,7 +84,8 @@ static Expr *some_offset(Maker *m, int depth) {
     for (int tries = 0; tries < 4; tries++) {
         if (!m->scope_count) break;
         Name *name = m->scope[below(m, (unsigned)m->scope_count)];
-        if (name->kind == NAME_RANGE && chance(m, 40)) return unary_expr(E_START, shape_scalar(TYPE_I64), 0, range_expr(name));
+        if (name->kind == NAME_RANGE && chance(m, 40))
+            return unary_expr(E_START, shape_scalar(TYPE_I64), 0, range_expr(name));
         if (name->shape.rank == 0 && name->shape.scalar == TYPE_I64 && name->kind != NAME_RANGE && !name->tainted &&
             !name->valid.count)
             return name_expr(name);
@@ -233,8 +235,10 @@ Expr *make_load(Maker *m, const Shape *shape, int depth) {
         bool scalar = extra > 0 && ((int)below(m, (unsigned)(rank - d)) < extra || axis == shape->rank);
         if (scalar) extra--;
         const Extent *extent = scalar ? NULL : shape->extent[axis++];
-        if (tensor) entries[d] = entry_for(m, extent, tensor->dim[d], depth);
-        else entries[d] = new_entry(m, extent, &dims[d], depth);
+        if (tensor)
+            entries[d] = entry_for(m, extent, tensor->dim[d], depth);
+        else
+            entries[d] = new_entry(m, extent, &dims[d], depth);
         add_operand(access, entries[d]);
     }
     if (!one_gather(access)) return NULL;
@@ -257,7 +261,8 @@ Expr *make_gather(Maker *m, const Shape *shape, int depth) {
     for (int d = 0; d < rank; d++) {
         Shape index = shape_with(*shape, some_int(m));
         dims[d] = m->dims[below(m, (unsigned)m->dim_count)];
-        add_operand(access, d == 0 || chance(m, 40) ? make_expr(m, &index, depth - 1) : make_loose(m, &index, depth - 1));
+        add_operand(access,
+                    d == 0 || chance(m, 40) ? make_expr(m, &index, depth - 1) : make_loose(m, &index, depth - 1));
     }
     m->indexing--;
     m->clean = clean;
@@ -349,7 +354,7 @@ static Expr *scattered(Maker *m, Statement *grid, Expr *target) {
 /* A new tensor and an access of it at which no two programs of the grid meet. */
 Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     Expr *target = new_expr(E_LOAD, (Shape){.rank = 0});
-    *scatter = chance(m, 8);
+    *scatter = chance(m, 5);
     if (*scatter) return scattered(m, grid, target);
     Expr *entries[MAX_DIMENSIONS];
     const Extent *dims[MAX_DIMENSIONS];
@@ -364,7 +369,7 @@ Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     }
     int further = (int)below(m, grid->count == 0 ? 4 : 2);
     for (int i = 0; i < further && rank < MAX_AXES; i++) {
-        bool gathered = chance(m, 15);
+        bool gathered = chance(m, 8);
         for (int k = 0; k < rank && gathered; k++) gathered = is_range(entries[k]) || entries[k]->shape.rank == 0;
         entries[rank] = NULL;
         if (gathered) {

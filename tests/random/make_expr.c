@@ -26,7 +26,8 @@ void add_operand(Expr *expr, Expr *operand) {
 
 Expr *finished(Expr *expr) {
     for (int i = 0; i < expr->count; i++) {
-        Sources sources = sources_stretch(&expr->operand[i]->valid, stretched_axes(&expr->operand[i]->shape, &expr->shape));
+        Sources sources =
+            sources_stretch(&expr->operand[i]->valid, stretched_axes(&expr->operand[i]->shape, &expr->shape));
         sources_join(&expr->valid, &sources);
     }
     return expr;
@@ -113,7 +114,8 @@ static Expr *some_name(Maker *m, const Shape *shape) {
     int count = 0;
     for (int i = 0; i < m->scope_count; i++) {
         Name *name = m->scope[i];
-        if (name->kind == NAME_RANGE || name->shape.scalar != shape->scalar || !shape_same(&name->shape, shape)) continue;
+        if (name->kind == NAME_RANGE || name->shape.scalar != shape->scalar || !shape_same(&name->shape, shape))
+            continue;
         if (m->clean && name->tainted) continue;
         if (below(m, (unsigned)++count) == 0) found = name;
     }
@@ -125,13 +127,15 @@ static Expr *filled(Maker *m, const Shape *shape) {
     if (chance(m, 25) || (type_is_f8(shape->scalar) && chance(m, 50))) return new_expr(E_ZEROS, *shape);
     Shape scalar = shape_scalar(shape->scalar);
     Expr *value = some_name(m, &scalar);
-    if (!value || value->valid.count || chance(m, 70)) value = literal_expr(shape->scalar, some_literal(m, shape->scalar));
+    if (!value || value->valid.count || chance(m, 70))
+        value = literal_expr(shape->scalar, some_literal(m, shape->scalar));
     return unary_expr(E_FULL, *shape, 0, value);
 }
 
 static Name *indexing_range(Maker *m, const Extent *size) {
     for (int i = m->scope_count - 1; i >= 0; i--)
-        if (m->scope[i]->kind == NAME_RANGE && extent_same(m->scope[i]->size, size) && chance(m, 60)) return m->scope[i];
+        if (m->scope[i]->kind == NAME_RANGE && extent_same(m->scope[i]->size, size) && chance(m, 60))
+            return m->scope[i];
     return NULL;
 }
 
@@ -155,7 +159,9 @@ static Expr *some_scalar(Maker *m) {
     default:
         for (int i = m->scope_count - 1; i >= 0; i--)
             if (m->scope[i]->kind == NAME_RANGE && chance(m, 40))
-                return unary_expr(m->scope[i]->limit && chance(m, 30) ? E_END : chance(m, 80) ? E_START : E_SIZE,
+                return unary_expr(m->scope[i]->limit && chance(m, 30) ? E_END
+                                  : chance(m, 80)                     ? E_START
+                                                                      : E_SIZE,
                                   shape_scalar(TYPE_I64), 0, range_expr(m->scope[i]));
         return extent_expr(m->dims[0]);
     }
@@ -210,7 +216,8 @@ static Expr *make_pair(Maker *m, ExprKind kind, const Shape *shape, Type operand
 }
 
 static Expr *arithmetic(Maker *m, const Shape *shape, int depth) {
-    static const Op ints[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_AND, OP_OR, OP_XOR, OP_SHL, OP_SHR, OP_ADD, OP_SUB, OP_MUL};
+    static const Op ints[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_REM, OP_AND, OP_OR,
+                              OP_XOR, OP_SHL, OP_SHR, OP_ADD, OP_SUB, OP_MUL};
     static const Op floats[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_ADD, OP_SUB, OP_MUL, OP_REM};
     bool is_int = type_is_int(shape->scalar);
     Op op = is_int ? ints[below(m, 13)] : floats[below(m, m->clean ? 7 : 8)];
@@ -323,7 +330,8 @@ static Expr *truth(Maker *m, const Shape *shape, int depth) {
     case 3: return finished(unary_expr(E_UNARY, *shape, OP_UNTRUE, make_expr(m, shape, depth - 1)));
     case 4: {
         Shape inner = shape_with(*shape, some_float(m));
-        return finished(unary_expr(E_CALL, *shape, chance(m, 50) ? OP_ISNAN : OP_ISINF, make_expr(m, &inner, depth - 1)));
+        return finished(
+            unary_expr(E_CALL, *shape, chance(m, 50) ? OP_ISNAN : OP_ISINF, make_expr(m, &inner, depth - 1)));
     }
     default: return comparison(m, shape, depth);
     }
@@ -554,13 +562,20 @@ Expr *make_expr(Maker *m, const Shape *shape, int depth) {
     for (int tries = 0; tries < 3; tries++) {
         Expr *expr = NULL;
         unsigned kind = below(m, 100);
-        if (kind < 16) expr = leaf(m, shape, depth);
-        else if (kind < 28 && whole) expr = shaped(m, shape, depth);
-        else if (kind < 42 && whole) expr = make_reduction(m, shape, depth);
-        else if (kind < 50 && whole) expr = make_dot(m, shape, depth);
-        else if (kind < 54 && whole) expr = make_running(m, shape, depth);
-        else if (kind < 58 && whole) expr = make_fold(m, shape, depth);
-        else expr = computed(m, shape, depth);
+        if (kind < 16)
+            expr = leaf(m, shape, depth);
+        else if (kind < 28 && whole)
+            expr = shaped(m, shape, depth);
+        else if (kind < 42 && whole)
+            expr = make_reduction(m, shape, depth);
+        else if (kind < 50 && whole)
+            expr = make_dot(m, shape, depth);
+        else if (kind < 54 && whole)
+            expr = make_running(m, shape, depth);
+        else if (kind < 58 && whole)
+            expr = make_fold(m, shape, depth);
+        else
+            expr = computed(m, shape, depth);
         if (!expr || (m->clean && expr->tainted)) continue;
         if (expr->valid.count > MAX_SOURCES) expr = covered(m, expr, NULL);
         expr->outlined = whole && !expr->several && expr->kind != E_LITERAL && chance(m, 3);
@@ -580,8 +595,10 @@ Expr *make_loose(Maker *m, const Shape *shape, int depth) {
     int map[MAX_AXES] = {0};
     for (int i = 0; i < shape->rank; i++) {
         expr->axis[i] = chance(m, 45);
-        if (expr->axis[i]) expr->shape.extent[i] = extent_literal(1);
-        else map[inner.rank] = i, inner.extent[inner.rank++] = shape->extent[i];
+        if (expr->axis[i])
+            expr->shape.extent[i] = extent_literal(1);
+        else
+            map[inner.rank] = i, inner.extent[inner.rank++] = shape->extent[i];
     }
     if (inner.rank == 0 || inner.rank == shape->rank) return make_expr(m, shape, depth);
     Expr *x = make_expr(m, &inner, depth);

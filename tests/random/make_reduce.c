@@ -26,7 +26,10 @@ static Expr *kept(Maker *m, Expr *x) {
     if (condition->shape.rank == 0) return x;
     Expr *expr = finished(binary_expr(E_KEEP, x->shape, 0, x, condition));
     expr->tainted = x->tainted;
-    sources_add(&expr->valid, (Source){(uint32_t)(m->serial++ * 7919 + 13), (uint8_t)((1u << x->shape.rank) - 1), false});
+    unsigned axes = 0;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (!extent_is_one(condition->shape.extent[i]) || extent_is_one(x->shape.extent[i])) axes |= 1u << i;
+    sources_add(&expr->valid, (Source){(uint32_t)(m->serial++ * 7919 + 13), (uint8_t)axes, false});
     return expr;
 }
 
@@ -153,8 +156,7 @@ static Expr *new_fold(Maker *m, FoldKind kind, const Shape *whole, int axis, boo
         add_operand(expr, x);
     }
     if (!scan) expr->shape = line;
-    for (int p = 0; p < expr->parts; p++)
-        expr->part[p] = shape_with(expr->shape, part_type(kind, whole->scalar, p));
+    for (int p = 0; p < expr->parts; p++) expr->part[p] = shape_with(expr->shape, part_type(kind, whole->scalar, p));
     expr->bare = chance(m, 60);
     bool sums = kind == FOLD_SUM || kind == FOLD_PRODUCT;
     expr->tainted = expr->tainted || (sums && type_is_float(whole->scalar));
@@ -227,7 +229,8 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth) {
     if (extent_value(k) > most) k = extent_literal(1 + below(m, 4));
     Shape left = shape_with(*shape, a_type), right = shape_with(*shape, b_type);
     left.extent[rank - 1] = right.extent[rank - 2] = k;
-    Expr *expr = new_expr(E_DOT, *shape), *a = factor(m, &left, rank - 1, depth), *b = factor(m, &right, rank - 2, depth);
+    Expr *expr = new_expr(E_DOT, *shape), *a = factor(m, &left, rank - 1, depth),
+         *b = factor(m, &right, rank - 2, depth);
     int a_map[MAX_AXES] = {0, 1, 2, 3, 4}, b_map[MAX_AXES] = {0, 1, 2, 3, 4};
     a_map[rank - 1] = b_map[rank - 2] = -1;
     Sources a_valid = sources_map(&a->valid, a_map), b_valid = sources_map(&b->valid, b_map);

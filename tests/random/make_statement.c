@@ -3,6 +3,8 @@
 
 static void make_block(Maker *m, Block *block, int depth);
 
+static bool is_range(const Expr *entry) { return entry->kind >= E_RANGE && entry->kind <= E_COLON; }
+
 static Statement *new_statement(Block *block, StatementKind kind) {
     Statement *statement = NEW(Statement);
     statement->kind = kind;
@@ -137,8 +139,10 @@ static void make_tiles_loop(Maker *m, Block *block, Name *variable, int depth) {
     range->size = some_extent(m, m->most_lanes);
     const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
     loop->hi[0] = chance(m, 85) ? extent_expr(dim) : make_decision(m, TYPE_I64, 1);
-    if (loop->hi[0]->kind != E_EXTENT) loop->hi[0] = finished(binary_expr(E_CALL, shape_scalar(TYPE_I64), OP_MIN, loop->hi[0], integer_expr(40)));
-    else range->limit = loop->hi[0]->extent;
+    if (loop->hi[0]->kind != E_EXTENT)
+        loop->hi[0] = finished(binary_expr(E_CALL, shape_scalar(TYPE_I64), OP_MIN, loop->hi[0], integer_expr(40)));
+    else
+        range->limit = loop->hi[0]->extent;
     if (chance(m, 20)) loop->lo[0] = integer_expr((int64_t)below(m, 4));
     sources_add(&range->valid, (Source){(uint32_t)(m->serial++ * 104729 + 5), 1, true});
     loop->names[loop->count++] = range;
@@ -149,7 +153,7 @@ static void make_tiles_loop(Maker *m, Block *block, Name *variable, int depth) {
 
 static void make_counted_loop(Maker *m, Block *block, Name *variable, int depth) {
     Statement *loop = new_statement(block, S_FOR);
-    Name *index = new_name(m, NAME_INTEGER, "i");
+    Name *index = new_name(m, NAME_INTEGER, "q");
     index->shape = shape_scalar(TYPE_I64);
     loop->names[loop->count++] = index;
     if (chance(m, 30)) {
@@ -162,8 +166,11 @@ static void make_counted_loop(Maker *m, Block *block, Name *variable, int depth)
     } else {
         const Extent *dim = m->dims[below(m, (unsigned)m->dim_count)];
         loop->hi[0] = extent_expr(dim);
-        if (extent_value(dim) > 12) loop->hi[0] = finished(binary_expr(E_CALL, shape_scalar(TYPE_I64), OP_MIN, extent_expr(dim), integer_expr(7)));
-        else index->below = dim;
+        if (extent_value(dim) > 12)
+            loop->hi[0] =
+                finished(binary_expr(E_CALL, shape_scalar(TYPE_I64), OP_MIN, extent_expr(dim), integer_expr(7)));
+        else
+            index->below = dim;
     }
     if (chance(m, 25)) loop->step = integer_expr(1 + (int64_t)below(m, 3));
     loop->body = NEW(Block);
@@ -180,7 +187,8 @@ static void make_while(Maker *m, Block *block, Name *variable, int depth) {
     start->value = integer_expr(0);
     Statement *loop = new_statement(block, S_WHILE);
     Expr *more = binary_expr(E_BINARY, truth, OP_LT, name_expr(counter), integer_expr(1 + (int64_t)below(m, 5)));
-    loop->value = chance(m, 50) ? more : finished(binary_expr(E_BINARY, truth, OP_BOTH, more, make_decision(m, TYPE_BOOL, 2)));
+    loop->value =
+        chance(m, 50) ? more : finished(binary_expr(E_BINARY, truth, OP_BOTH, more, make_decision(m, TYPE_BOOL, 2)));
     loop->body = NEW(Block);
     Statement *next = new_statement(loop->body, S_ASSIGN);
     next->names[next->count++] = counter;
@@ -266,12 +274,17 @@ static void make_store(Maker *m, Block *block, Expr *target, bool scatter, int d
     Statement *store = new_statement(block, scatter ? S_SCATTER : S_STORE);
     Tensor *tensor = target->tensor;
     bool operates = !scatter && tensor->role == TENSOR_INOUT && chance(m, 40) && !type_is_f8(tensor->type);
+    /* Where lanes meet, one of them operates. */
+    for (int i = 0; i < target->count; i++)
+        operates = operates && (is_range(target->operand[i]) || target->operand[i]->shape.rank == 0);
     Expr *value = chance(m, 85) ? make_expr(m, &target->shape, depth) : make_loose(m, &target->shape, depth);
     Sources given = sources_stretch(&value->valid, 0);
     store->target = target;
     bool whole = tensor->role == TENSOR_TEMP;
-    if (!scatter && !whole && given.count && chance(m, 30)) store->skip = true;
-    else value = covered(m, value, chance(m, 80) ? &target->valid : NULL);
+    if (!scatter && !whole && given.count && chance(m, 30))
+        store->skip = true;
+    else
+        value = covered(m, value, chance(m, 80) ? &target->valid : NULL);
     store->value = value;
     if (operates && !is_product(value)) store->op = (int)changing_op(m, tensor->type);
     if (value->shape.rank != target->shape.rank && value->kind == E_LITERAL) value->bare = false;
@@ -293,7 +306,9 @@ static void make_update(Maker *m, Statement *grid, Block *block) {
         const Extent *axis = some_extent(m, lanes > 0 ? lanes : 1);
         Shape indices = {some_int(m), 1, {axis}}, i64 = shape_scalar(TYPE_I64);
         bool gathered = i == 0 && chance(m, 60);
-        Expr *entry = gathered ? make_expr(m, &indices, 2) : chance(m, 50) ? make_range(m, axis, 1) : covered(m, make_expr(m, &i64, 1), NULL);
+        Expr *entry = gathered        ? make_expr(m, &indices, 2)
+                      : chance(m, 50) ? make_range(m, axis, 1)
+                                      : covered(m, make_expr(m, &i64, 1), NULL);
         if (entry->shape.rank == 0 && entry->kind == E_LITERAL) entry = integer_expr(0);
         if (gathered) entry = covered(m, entry, NULL);
         add_operand(target, entry);

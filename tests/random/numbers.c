@@ -170,8 +170,7 @@ static Number float_unary(Op op, Type type, Number x) {
 
 /* What the operation gives in the type that the float is computed in, before it is rounded to its own. */
 static double arithmetic(Op op, Type type, double x, double y) {
-    if (type == TYPE_F64)
-        return op == OP_ADD ? x + y : op == OP_SUB ? x - y : op == OP_MUL ? x * y : x / y;
+    if (type == TYPE_F64) return op == OP_ADD ? x + y : op == OP_SUB ? x - y : op == OP_MUL ? x * y : x / y;
     float a = (float)x, b = (float)y, r = op == OP_ADD ? a + b : op == OP_SUB ? a - b : op == OP_MUL ? a * b : a / b;
     return (double)r;
 }
@@ -203,8 +202,10 @@ static Number extremum(Op op, Type type, Number x, Number y) {
     if (isnan(a) || isnan(b)) return (Number){number_from(type, NAN), x.off > 0 || y.off > 0 ? INFINITY : 0};
     bool first = op == OP_MIN ? a < b : a > b;
     Number result = first ? x : y;
-    if (x.off > 0 || y.off > 0) result.off = fmax(x.off, y.off);
-    else if (a == 0 && b == 0) result.off = x.bits == y.bits && x.off == 0 && y.off == 0 ? 0 : SIGN;
+    if (x.off > 0 || y.off > 0)
+        result.off = fmax(x.off, y.off);
+    else if (a == 0 && b == 0)
+        result.off = x.bits == y.bits && x.off == 0 && y.off == 0 ? 0 : SIGN;
     return result;
 }
 
@@ -244,8 +245,7 @@ static Number float_binary(Op op, Type type, Number x, Number y) {
     if (near) return number_unknown();
     switch (op) {
     case OP_REM: return x.off < 0 || y.off < 0 ? number_unknown() : float_remainder(type, a, b);
-    case OP_COPYSIGN:
-        return y.off < 0 || isnan(b) ? number_unknown() : (Number){number_from(type, copysign(a, b)), 0};
+    case OP_COPYSIGN: return y.off < 0 || isnan(b) ? number_unknown() : (Number){number_from(type, copysign(a, b)), 0};
     default:
         if (x.off < 0 && a == 0) return number_unknown();
         return inexact(type, powl(a, b));
@@ -371,7 +371,8 @@ Number number_random(int64_t seed, int64_t index) {
     uint32_t k[2] = {(uint32_t)seed, (uint32_t)((uint64_t)seed >> 32)};
     for (int round = 0; round < 10; round++) {
         uint64_t p = (uint64_t)c[0] * 0xD2511F53u, q = (uint64_t)c[2] * 0xCD9E8D57u;
-        uint32_t n[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k[1], (uint32_t)p};
+        uint32_t n[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q, (uint32_t)(p >> 32) ^ c[3] ^ k[1],
+                         (uint32_t)p};
         memcpy(c, n, sizeof c);
         k[0] += 0x9E3779B9u;
         k[1] += 0xBB67AE85u;
@@ -395,8 +396,10 @@ static void add_value(Sum *sum, double value, int least, double off) {
     sum->count++;
     sum->any = true;
     if (off > 0) sum->off += off;
-    if (isnan(value)) sum->nan = true;
-    else if (isinf(value)) *(value > 0 ? &sum->up : &sum->down) = true;
+    if (isnan(value))
+        sum->nan = true;
+    else if (isinf(value))
+        *(value > 0 ? &sum->up : &sum->down) = true;
     else if (value != 0) {
         if (sum->size == 0 || least < sum->least) sum->least = least;
         sum->total += value;
@@ -426,23 +429,28 @@ Number sum_result(const Sum *sum, Type accumulator, Type type) {
     if (sum->nan || (sum->up && sum->down)) return (Number){number_from(type, NAN), 0};
     double most = greatest(accumulator);
     bool overflows = sum->size + sum->off > most / 4;
-    if (sum->up || sum->down) return overflows ? number_unknown() : (Number){number_from(type, sum->up ? INFINITY : -INFINITY), 0};
+    if (sum->up || sum->down)
+        return overflows ? number_unknown() : (Number){number_from(type, sum->up ? INFINITY : -INFINITY), 0};
     if (overflows) return number_unknown();
     int digits = digits_of(accumulator), floor_exponent = ilogb(type_denormal(accumulator));
     bool exact = sum->size == 0 || (sum->least >= floor_exponent && sum->size < ldexp(1, sum->least + digits));
     if (exact && sum->off == 0) return (Number){number_from(type, sum->total), 0};
     double unit = ldexp(1, -digits);
     /* Tensor cores cut off what lies far below the greatest of the products that they add up. */
-    double off = sum->off + (double)(sum->count + 4) * unit * 4 * sum->size + (double)(sum->count + 1) * ldexp(1, floor_exponent);
+    double off = sum->off + (double)(sum->count + 4) * unit * 4 * sum->size +
+                 (double)(sum->count + 1) * ldexp(1, floor_exponent);
     return number_off(type, sum->total, off);
 }
 
 void product_times(Product *product, Type type, Number x) {
     double value = number_value(type, x.bits);
     if (x.off > 0) product->unknown = true;
-    if (isnan(value)) product->nan = true;
-    else if (isinf(value)) product->infinite = true;
-    else if (value == 0) product->zero = true;
+    if (isnan(value))
+        product->nan = true;
+    else if (isinf(value))
+        product->infinite = true;
+    else if (value == 0)
+        product->zero = true;
     else {
         int exponent = ilogb(value);
         product->bits += exponent - last_bit(value) + 1;
@@ -450,6 +458,7 @@ void product_times(Product *product, Type type, Number x) {
         if (exponent >= 0) product->high++;
         product->total *= fabs(value);
     }
+    product->sign = product->sign || (value == 0 && x.off < 0);
     if (signbit(value)) product->negative = !product->negative;
 }
 
@@ -458,7 +467,8 @@ Number product_result(const Product *product, Type accumulator, Type type, int64
     if (product->nan || (product->zero && product->infinite)) return (Number){number_from(type, NAN), 0};
     if (product->unknown || product->high > most || product->low < -most) return number_unknown();
     double sign = product->negative ? -1 : 1;
-    if (product->zero || product->infinite) return (Number){number_from(type, sign * (product->zero ? 0.0 : INFINITY)), 0};
+    if (product->zero) return (Number){number_from(type, sign * 0.0), product->sign ? SIGN : 0};
+    if (product->infinite) return (Number){number_from(type, sign * INFINITY), 0};
     if (product->bits <= digits) return (Number){number_from(type, sign * product->total), 0};
     return number_off(type, sign * product->total, (double)(count + 2) * ldexp(1, 1 - digits) * product->total);
 }

@@ -1,4 +1,5 @@
-/* What scalar operations give, written from docs/language.md apart from the compiler, and how far a result may be off. */
+/* What scalar operations give, written from docs/language.md apart from the compiler, and how far a result may be off.
+ */
 #ifndef TESTS_RANDOM_NUMBERS_H
 #define TESTS_RANDOM_NUMBERS_H
 
@@ -119,7 +120,7 @@ Number sum_result(const Sum *sum, Type accumulator, Type type);
 typedef struct Product {
     double total;
     int bits, low, high; /* significant bits in all; exponents of the least and the greatest that may come about */
-    bool nan, zero, infinite, negative, unknown;
+    bool nan, zero, infinite, negative, unknown, sign; /* sign: not known of a zero */
 } Product;
 
 void product_times(Product *product, Type type, Number x);

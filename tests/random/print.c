@@ -1,30 +1,15 @@
-/* A program as text of the language. */
+/* Expressions as text of the language. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "program.h"
+#include "print.h"
 
-enum { MAX_HELPERS = 1 << 15, MAX_FREE = 12, MAX_FOLDS = 32 };
+enum { MAX_FREE = 12 };
 
-typedef struct Printer {
-    char *text;
-    size_t size, length;
-    int indent;
-    /* Functions that expressions need, in front of the kernel. */
-    char *helpers;
-    int outlined;
-    struct {
-        FoldKind kind;
-        Type type;
-    } folds[MAX_FOLDS];
-    int fold_count;
-} Printer;
-
-static void put(Printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(Printer *p, const char *format, ...) {
+void put(Printer *p, const char *format, ...) {
     va_list list;
     va_start(list, format);
     int written = p->length < p->size ? vsnprintf(p->text + p->length, p->size - p->length, format, list) : 0;
@@ -32,13 +17,9 @@ static void put(Printer *p, const char *format, ...) {
     if (written > 0) p->length += (size_t)written;
 }
 
-static void line(Printer *p) { put(p, "\n%*s", 4 * p->indent, ""); }
-
-static void print_expr(Printer *p, const Expr *expr);
-
 /* ---- types ---- */
 
-static void print_extent(Printer *p, const Extent *extent) {
+void print_extent(Printer *p, const Extent *extent) {
     switch (extent->kind) {
     case EXTENT_LITERAL: put(p, "%" PRId64, extent->literal); break;
     case EXTENT_NAME: put(p, "%s", extent->name->text); break;
@@ -59,7 +40,7 @@ static void print_extent(Printer *p, const Extent *extent) {
     }
 }
 
-static void print_extents(Printer *p, const Extent *const *extents, int count, const char *open, const char *close) {
+void print_extents(Printer *p, const Extent *const *extents, int count, const char *open, const char *close) {
     put(p, "%s", open);
     for (int i = 0; i < count; i++) {
         if (i) put(p, ", ");
@@ -92,9 +73,12 @@ static void print_float(Printer *p, Type type, uint64_t bits) {
 
 static void print_integer(Printer *p, Type type, uint64_t bits) {
     Wide value = number_integer(type, bits);
-    if (value == INT64_MIN) put(p, "(-9223372036854775807 - 1)");
-    else if (type_is_signed(type)) put(p, "%" PRId64, (int64_t)value);
-    else put(p, "%" PRIu64, (uint64_t)value);
+    if (value == INT64_MIN)
+        put(p, "(-9223372036854775807 - 1)");
+    else if (type_is_signed(type))
+        put(p, "%" PRId64, (int64_t)value);
+    else
+        put(p, "%" PRIu64, (uint64_t)value);
 }
 
 static void print_literal(Printer *p, const Expr *expr) {
@@ -105,8 +89,10 @@ static void print_literal(Printer *p, const Expr *expr) {
     }
     bool typed = !expr->bare && !(type == TYPE_I64 && (int64_t)expr->bits >= 0);
     if (typed) put(p, "%s(", type_name(type));
-    if (type_is_float(type)) print_float(p, type, expr->bits);
-    else print_integer(p, type, expr->bits);
+    if (type_is_float(type))
+        print_float(p, type, expr->bits);
+    else
+        print_integer(p, type, expr->bits);
     if (typed) put(p, ")");
 }
 
@@ -119,16 +105,17 @@ static int own_precedence(const Expr *expr) {
     if (expr->kind == E_ELSE || expr->kind == E_IF) return 0;
     if (expr->kind == E_SHIFT) return expr->op == OP_MUL ? 9 : 8;
     if (expr->kind != E_BINARY) return 20;
-    static const int levels[] = {[OP_ADD] = 8, [OP_SUB] = 8, [OP_MUL] = 9, [OP_DIV] = 9, [OP_REM] = 9,  [OP_AND] = 6,
-                                 [OP_OR] = 4,  [OP_XOR] = 5, [OP_SHL] = 7, [OP_SHR] = 7, [OP_EQ] = 3,   [OP_NE] = 3,
-                                 [OP_LT] = 3,  [OP_LE] = 3,  [OP_GT] = 3,  [OP_GE] = 3,  [OP_BOTH] = 2, [OP_EITHER] = 1};
+    static const int levels[] = {
+        [OP_ADD] = 8, [OP_SUB] = 8, [OP_MUL] = 9, [OP_DIV] = 9, [OP_REM] = 9,  [OP_AND] = 6,
+        [OP_OR] = 4,  [OP_XOR] = 5, [OP_SHL] = 7, [OP_SHR] = 7, [OP_EQ] = 3,   [OP_NE] = 3,
+        [OP_LT] = 3,  [OP_LE] = 3,  [OP_GT] = 3,  [OP_GE] = 3,  [OP_BOTH] = 2, [OP_EITHER] = 1};
     return levels[expr->op];
 }
 
 /* What was to be a call, and cannot be one, stands in parentheses. */
 static int precedence(const Expr *expr) { return expr->outlined ? 0 : own_precedence(expr); }
 
-static void print_above(Printer *p, const Expr *expr, int level) {
+void print_above(Printer *p, const Expr *expr, int level) {
     bool close = precedence(expr) < level;
     if (close) put(p, "(");
     print_expr(p, expr);
@@ -142,7 +129,7 @@ static void print_binary(Printer *p, const Expr *expr) {
     print_above(p, expr->operand[1 - left], level + 1);
 }
 
-static void print_list(Printer *p, Expr *const *exprs, int count) {
+void print_list(Printer *p, Expr *const *exprs, int count) {
     for (int i = 0; i < count; i++) {
         if (i) put(p, ", ");
         print_expr(p, exprs[i]);
@@ -157,8 +144,8 @@ static void print_call(Printer *p, const char *name, const Expr *expr) {
 
 /* ---- folds ---- */
 
-static const char *const fold_names[FOLD_COUNT] = {"sums",  "products", "largest", "least",  "xors",  "ors",
-                                                   "first", "last",     "affine",  "best",   "edges", "matrix"};
+static const char *const fold_names[FOLD_COUNT] = {"sums",  "products", "largest", "least", "xors",  "ors",
+                                                   "first", "last",     "affine",  "best",  "edges", "matrix"};
 
 static void need_fold(Printer *p, FoldKind kind, Type type) {
     for (int i = 0; i < p->fold_count; i++)
@@ -168,15 +155,15 @@ static void need_fold(Printer *p, FoldKind kind, Type type) {
     p->folds[p->fold_count++].type = type;
 }
 
-static void print_fold_function(Printer *p, FoldKind kind, Type type) {
-    static const char *const bodies[FOLD_COUNT] = {
-        "return a + b", "return a * b", "return max(a, b)", "return min(a, b)", "return a ^ b", "return a | b",
-        "return a", "return b"};
+void print_fold_function(Printer *p, FoldKind kind, Type type) {
+    static const char *const bodies[FOLD_COUNT] = {"return a + b",     "return a * b", "return max(a, b)",
+                                                   "return min(a, b)", "return a ^ b", "return a | b",
+                                                   "return a",         "return b"};
     const char *t = type_name(type), *name = fold_names[kind];
     switch (kind) {
     case FOLD_AFFINE:
-        put(p, "fn %s_%s(a: %s, h: %s, b: %s, g: %s) -> (%s, %s) { return (a * b, h * b + g) }\n", name, t, t, t, t, t, t,
-            t);
+        put(p, "fn %s_%s(a: %s, h: %s, b: %s, g: %s) -> (%s, %s) { return (a * b, h * b + g) }\n", name, t, t, t, t, t,
+            t, t);
         break;
     case FOLD_BEST:
         put(p,
@@ -295,8 +282,10 @@ static void print_made(Printer *p, const Expr *expr) {
     print_extents(p, expr->shape.extent, expr->shape.rank, "[", "]");
     if (expr->kind == E_IOTA) return;
     put(p, "(");
-    if (expr->kind == E_ZEROS) put(p, "%s", type_name(expr->shape.scalar));
-    else print_expr(p, expr->operand[0]);
+    if (expr->kind == E_ZEROS)
+        put(p, "%s", type_name(expr->shape.scalar));
+    else
+        print_expr(p, expr->operand[0]);
     put(p, ")");
 }
 
@@ -347,8 +336,10 @@ static void need_extent(Free *f, const Extent *extent) {
     if (extent->kind != EXTENT_NAME || extent->name->kind == NAME_CONSTANT) return;
     for (int i = 0; i < f->needed_count; i++)
         if (f->needed[i] == extent->name) return;
-    if (f->needed_count == MAX_FREE) f->possible = false;
-    else f->needed[f->needed_count++] = extent->name;
+    if (f->needed_count == MAX_FREE)
+        f->possible = false;
+    else
+        f->needed[f->needed_count++] = extent->name;
 }
 
 static void bind_extent(Free *f, const Extent *extent) {
@@ -414,8 +405,10 @@ static void print_outlined_function(Printer *p, const Free *f, const Expr *expr,
     }
     for (int i = 0; i < f->name_count; i++, comma = true) {
         put(p, "%s%s: ", comma ? ", " : "", f->names[i]->text);
-        if (f->names[i]->kind == NAME_RANGE) print_extents(p, &f->names[i]->size, 1, "range[", "]");
-        else print_type(p, &f->names[i]->shape);
+        if (f->names[i]->kind == NAME_RANGE)
+            print_extents(p, &f->names[i]->size, 1, "range[", "]");
+        else
+            print_type(p, &f->names[i]->shape);
     }
     put(p, ") -> ");
     print_type(p, &expr->shape);
@@ -454,41 +447,10 @@ static bool print_outlined(Printer *p, const Expr *expr) {
 
 /* ---- all expressions ---- */
 
-static void print_expr(Printer *p, const Expr *expr) {
+/* Accesses, shapes, reductions and ranges. */
+static void print_access(Printer *p, const Expr *expr) {
     static const char *const fields[] = {"start", "size", "end", "idx"};
-    if (expr->outlined && print_outlined(p, expr)) return;
-    char name[32];
     switch (expr->kind) {
-    case E_LITERAL: print_literal(p, expr); break;
-    case E_NAME:
-    case E_RANGE: put(p, "%s", expr->name->text); break;
-    case E_EXTENT: print_extent(p, expr->extent); break;
-    case E_UNARY:
-        put(p, "%s", op_word((Op)expr->op));
-        print_above(p, expr->operand[0], 10);
-        break;
-    case E_BINARY:
-    case E_SHIFT: print_binary(p, expr); break;
-    case E_CALL: print_call(p, op_word((Op)expr->op), expr); break;
-    case E_APPROXIMATE:
-        snprintf(name, sizeof name, "approx.%s", op_word((Op)expr->op));
-        print_call(p, name, expr);
-        break;
-    case E_WHERE: print_call(p, "where", expr); break;
-    case E_CLAMP: print_call(p, "clamp", expr); break;
-    case E_CONVERT: print_call(p, type_name(expr->shape.scalar), expr); break;
-    case E_BITCAST:
-        snprintf(name, sizeof name, "bitcast[%s]", type_name(expr->shape.scalar));
-        print_call(p, name, expr);
-        break;
-    case E_KEEP: print_call(p, "keep", expr); break;
-    case E_ELSE:
-        put(p, "(");
-        print_above(p, expr->operand[0], 1);
-        put(p, " else ");
-        print_above(p, expr->operand[1], 11);
-        put(p, ")");
-        break;
     case E_RAND: print_call(p, "rand", expr); break;
     case E_LOAD:
         put(p, "%s[", expr->tensor->text);
@@ -530,289 +492,44 @@ static void print_expr(Printer *p, const Expr *expr) {
         print_above(p, expr->operand[0], 11);
         put(p, ".%s", fields[expr->kind - E_START]);
         break;
+    default: break;
     }
 }
 
-/* ---- statements ---- */
-
-static void print_block(Printer *p, const Block *block);
-
-static void print_body(Printer *p, const Block *block) {
-    put(p, " {");
-    p->indent++;
-    print_block(p, block);
-    p->indent--;
-    line(p);
-    put(p, "}");
-}
-
-/* What a grid or loop goes over, for its name number i. */
-static void print_over(Printer *p, const Statement *statement, int i) {
-    bool tiles = statement->names[i]->kind == NAME_RANGE, from = statement->lo[i] || statement->kind == S_FOR;
-    put(p, "%s", tiles ? "tiles(" : "");
-    if (from && statement->lo[i]) print_above(p, statement->lo[i], 1);
-    if (from && !statement->lo[i]) put(p, "0");
-    if (from) put(p, "..");
-    print_above(p, statement->hi[i], 1);
-    if (!tiles) return;
-    put(p, ", ");
-    print_extent(p, statement->names[i]->size);
-    put(p, ")");
-}
-
-static void print_names(Printer *p, const Statement *statement) {
-    if (statement->count > 1) put(p, "(");
-    for (int i = 0; i < statement->count; i++) put(p, "%s%s", i ? ", " : "", statement->names[i]->text);
-    if (statement->count > 1) put(p, ")");
-}
-
-static void print_loop(Printer *p, const Statement *statement) {
-    put(p, "%sfor %s in ", statement->unrolled ? "static " : "", statement->names[0]->text);
-    print_over(p, statement, 0);
-    if (statement->step) {
-        put(p, " step ");
-        print_expr(p, statement->step);
-    }
-    print_body(p, statement->body);
-}
-
-static void print_grid(Printer *p, const Statement *statement) {
-    put(p, "grid ");
-    print_names(p, statement);
-    put(p, statement->count > 1 ? " in (" : " in ");
-    for (int i = 0; i < statement->count; i++) {
-        if (i) put(p, ", ");
-        print_over(p, statement, i);
-    }
-    if (statement->count > 1) put(p, ")");
-    print_body(p, statement->body);
-}
-
-static void print_change(Printer *p, const Statement *statement) {
-    if (statement->target) print_expr(p, statement->target);
-    else put(p, "%s", statement->names[0]->text);
-    put(p, " %s= ", statement->op >= 0 ? op_word((Op)statement->op) : "");
-    if (statement->skip) print_above(p, statement->value, 1);
-    else print_expr(p, statement->value);
-    if (statement->skip) put(p, " else skip");
-}
-
-static void print_scatter(Printer *p, const Statement *statement) {
-    put(p, "scatter(%s, ", statement->target->tensor->text);
-    print_expr(p, statement->value);
-    put(p, ", ");
-    print_list(p, statement->target->operand, statement->target->count);
-    put(p, ")");
-}
-
-static void print_statement(Printer *p, const Statement *statement) {
-    line(p);
-    switch (statement->kind) {
-    case S_LET:
-    case S_VAR:
-        put(p, statement->kind == S_LET ? "let " : "var ");
-        print_names(p, statement);
-        put(p, " = ");
-        print_expr(p, statement->value);
+void print_expr(Printer *p, const Expr *expr) {
+    if (expr->outlined && print_outlined(p, expr)) return;
+    char name[32];
+    switch (expr->kind) {
+    case E_LITERAL: print_literal(p, expr); break;
+    case E_NAME:
+    case E_RANGE: put(p, "%s", expr->name->text); break;
+    case E_EXTENT: print_extent(p, expr->extent); break;
+    case E_UNARY:
+        put(p, "%s", op_word((Op)expr->op));
+        print_above(p, expr->operand[0], 10);
         break;
-    case S_ASSIGN:
-    case S_STORE: print_change(p, statement); break;
-    case S_SCATTER: print_scatter(p, statement); break;
-    case S_UPDATE: print_expr(p, statement->value); break;
-    case S_FOR_TILES:
-    case S_FOR: print_loop(p, statement); break;
-    case S_WHILE:
-        put(p, "while ");
-        print_expr(p, statement->value);
-        print_body(p, statement->body);
+    case E_BINARY:
+    case E_SHIFT: print_binary(p, expr); break;
+    case E_CALL: print_call(p, op_word((Op)expr->op), expr); break;
+    case E_APPROXIMATE:
+        snprintf(name, sizeof name, "approx.%s", op_word((Op)expr->op));
+        print_call(p, name, expr);
         break;
-    case S_IF:
-        put(p, "if ");
-        print_expr(p, statement->value);
-        print_body(p, statement->body);
-        if (!statement->otherwise) break;
-        put(p, " else");
-        print_body(p, statement->otherwise);
+    case E_WHERE: print_call(p, "where", expr); break;
+    case E_CLAMP: print_call(p, "clamp", expr); break;
+    case E_CONVERT: print_call(p, type_name(expr->shape.scalar), expr); break;
+    case E_BITCAST:
+        snprintf(name, sizeof name, "bitcast[%s]", type_name(expr->shape.scalar));
+        print_call(p, name, expr);
         break;
-    case S_BREAK: put(p, "break"); break;
-    case S_CONTINUE: put(p, "continue"); break;
-    case S_RETURN: put(p, "return"); break;
-    case S_ASSERT:
-        put(p, "assert(");
-        print_expr(p, statement->value);
+    case E_KEEP: print_call(p, "keep", expr); break;
+    case E_ELSE:
+        put(p, "(");
+        print_above(p, expr->operand[0], 1);
+        put(p, " else ");
+        print_above(p, expr->operand[1], 11);
         put(p, ")");
         break;
-    case S_GRID: print_grid(p, statement); break;
+    default: print_access(p, expr);
     }
-}
-
-static void print_block(Printer *p, const Block *block) {
-    for (int i = 0; i < block->count; i++) print_statement(p, block->items[i]);
-}
-
-/* ---- the file ---- */
-
-static void print_function(Printer *p, const Function *function) {
-    put(p, "fn %s(", function->text);
-    for (int i = 0; i < function->count; i++)
-        put(p, "%s%s: %s", i ? ", " : "", function->names[i]->text, type_name(function->names[i]->shape.scalar));
-    put(p, ") -> %s {\n", type_name(function->result));
-    if (function->turns) {
-        put(p, "    var %s = %s\n    var turn = 0\n    while turn < %d && (", function->variable->text,
-            function->names[0]->text, function->turns);
-        print_expr(p, function->condition);
-        put(p, ") {\n        %s = ", function->variable->text);
-        print_expr(p, function->body);
-        put(p, "\n        turn += 1\n    }\n    return %s\n}\n", function->variable->text);
-        return;
-    }
-    if (function->condition) {
-        put(p, "    if ");
-        print_expr(p, function->condition);
-        put(p, " { return ");
-        print_expr(p, function->first);
-        put(p, " }\n");
-    }
-    put(p, "    return ");
-    print_expr(p, function->body);
-    put(p, "\n}\n");
-}
-
-static void print_parameters(Printer *p, const Program *program) {
-    static const char *const roles[] = {"in", "out", "inout"};
-    bool comma = false;
-    for (int i = 0; i < program->tensor_count; i++) {
-        const Tensor *tensor = program->tensors[i];
-        if (tensor->role == TENSOR_TEMP || !tensor->used) continue;
-        put(p, "%s%s: %s %s", comma ? ", " : "", tensor->text, roles[tensor->role], type_name(tensor->type));
-        print_extents(p, tensor->dim, tensor->rank, "[", "]");
-        comma = true;
-    }
-    for (int i = 0; i < program->name_count; i++) {
-        const Name *name = program->names[i];
-        if (name->kind != NAME_PARAMETER || !name->used) continue;
-        put(p, "%s%s: %s%s", comma ? ", " : "", name->text, name->constant ? "const " : "",
-            type_name(name->shape.scalar));
-        comma = true;
-    }
-}
-
-static void print_generics(Printer *p, const Program *program) {
-    bool any = false;
-    for (int i = 0; i < program->name_count; i++) {
-        const Name *name = program->names[i];
-        if (name->kind != NAME_GENERIC || !name->used) continue;
-        put(p, "%s%s: const = %" PRId64, any ? ", " : "[", name->text, name->value);
-        any = true;
-    }
-    if (any) put(p, "]");
-}
-
-static void print_clauses(Printer *p, const Program *program) {
-    bool any = false;
-    for (int i = 0; i < program->name_count; i++)
-        if (program->names[i]->kind == NAME_STATIC && program->names[i]->used) {
-            put(p, "%s%s", any ? ", " : "\n    static ", program->names[i]->text);
-            any = true;
-        }
-    any = false;
-    for (int i = 0; i < program->name_count; i++)
-        if (program->names[i]->kind == NAME_TUNE && program->names[i]->used) {
-            put(p, "%s%s in {%" PRId64 "}", any ? ", " : "\n    tune ", program->names[i]->text,
-                program->names[i]->value);
-            any = true;
-        }
-    if (program->warps >= 0) put(p, "%swarps in {%" PRId64 "}", any ? ", " : "\n    tune ", program->warps);
-    any = any || program->warps >= 0;
-    if (program->stages >= 0) put(p, "%sstages in {%" PRId64 "}", any ? ", " : "\n    tune ", program->stages);
-}
-
-static void use_extent(const Extent *extent) {
-    if (extent->kind == EXTENT_NAME) extent->name->used = true;
-    if (extent->kind != EXTENT_PRODUCT && extent->kind != EXTENT_SUM) return;
-    use_extent(extent->a);
-    use_extent(extent->b);
-}
-
-static void use_shape(const Shape *shape) {
-    for (int i = 0; i < shape->rank; i++) use_extent(shape->extent[i]);
-}
-
-static void use_expr(void *state, Expr **place) {
-    (void)state;
-    Expr *expr = *place;
-    use_shape(&expr->shape);
-    if (expr->extent) use_extent(expr->extent);
-    if (expr->name) expr->name->used = true;
-    if (expr->function) expr->function->used = true;
-    if (expr->tensor) expr->tensor->used = true;
-}
-
-static void use_statement(void *state, Block *block, int index) {
-    (void)state;
-    const Statement *statement = block->items[index];
-    for (int i = 0; i < statement->count; i++)
-        if (statement->names[i]->size) use_extent(statement->names[i]->size);
-}
-
-/* Names that nothing needs any more are left out. A dimension has to be bound by a tensor that has it alone. */
-static void mark_used(Program *program) {
-    for (int i = 0; i < program->name_count; i++) program->names[i]->used = false;
-    for (int i = 0; i < program->tensor_count; i++) program->tensors[i]->used = false;
-    for (int i = 0; i < program->function_count; i++) program->functions[i]->used = false;
-    program_visit(program, &(Visitor){use_expr, use_statement, NULL});
-    for (bool more = true; more;) {
-        more = false;
-        for (int i = 0; i < program->tensor_count; i++) {
-            Tensor *tensor = program->tensors[i];
-            for (int d = 0; d < tensor->rank; d++) {
-                const Extent *dim = tensor->dim[d];
-                if (tensor->used) use_extent(dim);
-            }
-        }
-        for (int n = 0; n < program->name_count; n++) {
-            Name *name = program->names[n];
-            if (!name->used || (name->kind != NAME_DIMENSION && name->kind != NAME_STATIC)) continue;
-            Tensor *binder = NULL;
-            bool bound = false;
-            for (int i = 0; i < program->tensor_count; i++)
-                for (int d = 0; d < program->tensors[i]->rank; d++) {
-                    const Extent *dim = program->tensors[i]->dim[d];
-                    if (dim->kind != EXTENT_NAME || dim->name != name || program->tensors[i]->role == TENSOR_TEMP) continue;
-                    binder = program->tensors[i];
-                    bound = bound || binder->used;
-                }
-            if (!bound && binder) more = binder->used = true;
-        }
-    }
-}
-
-bool program_print(Program *program, char *text, size_t size) {
-    char *body = program_allocate(size), *helpers = program_allocate(MAX_HELPERS);
-    mark_used(program);
-    Printer p = {.text = body, .size = size, .helpers = helpers, .indent = 1};
-    print_block(&p, program->grids);
-    if (p.length >= size) return false;
-    Printer head = {.text = text, .size = size};
-    for (int i = 0; i < program->name_count; i++)
-        if (program->names[i]->kind == NAME_CONSTANT && program->names[i]->used)
-            put(&head, "const %s = %" PRId64 "\n", program->names[i]->text, program->names[i]->value);
-    for (int i = 0; i < p.fold_count; i++) print_fold_function(&head, p.folds[i].kind, p.folds[i].type);
-    for (int i = 0; i < program->function_count; i++)
-        if (program->functions[i]->used) print_function(&head, program->functions[i]);
-    put(&head, "%s\nkernel k", helpers);
-    print_generics(&head, program);
-    put(&head, "(");
-    print_parameters(&head, program);
-    put(&head, ")");
-    print_clauses(&head, program);
-    put(&head, "\n{");
-    for (int i = 0; i < program->tensor_count; i++) {
-        const Tensor *tensor = program->tensors[i];
-        if (tensor->role != TENSOR_TEMP || !tensor->used) continue;
-        put(&head, "\n    temp %s: %s", tensor->text, type_name(tensor->type));
-        print_extents(&head, tensor->dim, tensor->rank, "[", "]");
-    }
-    put(&head, "%s\n}\n", body);
-    return head.length < size;
 }

@@ -81,8 +81,8 @@ Sources sources_map(const Sources *sources, const int *map);
 
 typedef enum NameKind {
     NAME_TUNE,
-    NAME_CONSTANT,  /* a constant of the file */
-    NAME_GENERIC,   /* a constant generic with a default */
+    NAME_CONSTANT, /* a constant of the file */
+    NAME_GENERIC,  /* a constant generic with a default */
     NAME_DIMENSION,
     NAME_STATIC,    /* a dimension that is known at compile time */
     NAME_PARAMETER, /* a scalar */
@@ -98,12 +98,12 @@ struct Name {
     NameKind kind;
     Shape shape;
     Sources valid;
-    bool tainted;            /* its floats may be inexact, so that nothing may be decided by them */
-    int64_t value;           /* constants and dimensions; bits of a parameter */
-    const Extent *size;      /* of a range */
-    const Extent *limit;     /* of a range: the dimension that it runs over; NULL: none that is known */
-    const Extent *below;     /* an integer in 0 .. below; NULL: not known */
-    bool constant;           /* NAME_PARAMETER: `const` */
+    bool tainted;        /* its floats may be inexact, so that nothing may be decided by them */
+    int64_t value;       /* constants and dimensions; bits of a parameter */
+    const Extent *size;  /* of a range */
+    const Extent *limit; /* of a range: the dimension that it runs over; NULL: none that is known */
+    const Extent *below; /* an integer in 0 .. below; NULL: not known */
+    bool constant;       /* NAME_PARAMETER: `const` */
     bool used;
     void *now, *first; /* the evaluator's: what it is, and what a variable began with */
 };
@@ -114,12 +114,12 @@ typedef enum TensorRole { TENSOR_IN, TENSOR_OUT, TENSOR_INOUT, TENSOR_TEMP } Ten
 typedef enum TensorData { DATA_SMALL, DATA_SPECIAL, DATA_WIDE, DATA_INDEX, DATA_BITS } TensorData;
 typedef enum TensorView {
     LIE_CONTIGUOUS,
-    LIE_ROWS,       /* gaps between rows */
-    LIE_PERMUTED,   /* dimensions in another order */
-    LIE_BACKWARDS,  /* some strides negative */
-    LIE_REPEATED,   /* a stride of 0; in only */
-    LIE_SPREAD,     /* every second or third element */
-    LIE_OFFSET,     /* rows of odd length, and a first element off every alignment */
+    LIE_ROWS,      /* gaps between rows */
+    LIE_PERMUTED,  /* dimensions in another order */
+    LIE_BACKWARDS, /* some strides negative */
+    LIE_REPEATED,  /* a stride of 0; in only */
+    LIE_SPREAD,    /* every second or third element */
+    LIE_OFFSET,    /* rows of odd length, and a first element off every alignment */
     LIE_COUNT
 } TensorView;
 
@@ -134,10 +134,10 @@ typedef struct Tensor {
     TensorView view;
     Placement placement;
     uint64_t seed;
-    bool tainted;  /* may hold inexact numbers */
-    int written;   /* number of the grid that stores to it, from 1; 0: none so far */
-    int settled;   /* a grid behind this one may read it: the last that stored to it */
-    bool atomic;   /* updated by several programs of `written` */
+    bool tainted; /* may hold inexact numbers */
+    int written;  /* number of the grid that stores to it, from 1; 0: none so far */
+    int settled;  /* a grid behind this one may read it: the last that stored to it */
+    bool atomic;  /* updated by several programs of `written` */
     bool used;
     void *now; /* the evaluator's */
 } Tensor;
@@ -225,7 +225,17 @@ typedef enum ExprKind {
     E_IDX
 } ExprKind;
 
-typedef enum Reduction { REDUCE_SUM, REDUCE_PROD, REDUCE_MEAN, REDUCE_MIN, REDUCE_MAX, REDUCE_ANY, REDUCE_ALL, REDUCE_ARGMIN, REDUCE_ARGMAX } Reduction;
+typedef enum Reduction {
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_MEAN,
+    REDUCE_MIN,
+    REDUCE_MAX,
+    REDUCE_ANY,
+    REDUCE_ALL,
+    REDUCE_ARGMIN,
+    REDUCE_ARGMAX
+} Reduction;
 typedef enum Precision { PRECISION_FULL, PRECISION_TF32, PRECISION_TF32X3 } Precision;
 typedef enum Update { UPDATE_ADD, UPDATE_MAX, UPDATE_MIN, UPDATE_CAS } Update;
 
@@ -243,7 +253,7 @@ struct Expr {
     Function *function;
     const Extent *extent;
     bool bare, keep, reverse, exclusive, scan;
-    bool several; /* E_SPLIT, E_FOLD: its values are bound by a let of several names */
+    bool several;  /* E_SPLIT, E_FOLD: its values are bound by a let of several names */
     bool outlined; /* printed as a call of a function of its own */
     int parts;
     Shape part[MAX_PARTS];
@@ -252,7 +262,7 @@ struct Expr {
 /* ---- statements ---- */
 
 typedef enum StatementKind {
-    S_LET,   /* names = value */
+    S_LET, /* names = value */
     S_VAR,
     S_ASSIGN, /* names[0] op= value */
     S_STORE,  /* target op= value [else skip] */

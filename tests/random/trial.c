@@ -119,9 +119,12 @@ static Contents *make_contents(const Tensor *tensor) {
     Random random = random_create(tensor->seed);
     for (int64_t i = 0; i < contents->count; i++) {
         Number *at = &contents->at[i];
-        if (tensor->role == TENSOR_TEMP) *at = number_unknown();
-        else if (tensor->type == TYPE_BOOL) at->bits = random_next(&random) >> 20 & 1;
-        else at->bits = type_is_float(tensor->type) ? float_bits(&random, tensor) : integer_bits(&random, tensor);
+        if (tensor->role == TENSOR_TEMP)
+            *at = number_unknown();
+        else if (tensor->type == TYPE_BOOL)
+            at->bits = random_next(&random) >> 20 & 1;
+        else
+            at->bits = type_is_float(tensor->type) ? float_bits(&random, tensor) : integer_bits(&random, tensor);
     }
     return contents;
 }
@@ -254,9 +257,11 @@ static bool launch(Run *run, TileCompiler *compiler, const char *text) {
     TileKernel *kernel = NULL;
     TileReport *report = NULL;
     TileError error = {.message = ""};
-    TileCompileOptions options = {.struct_size = sizeof options, .target = run->target->name, .flags = run->target->flags};
+    TileCompileOptions options = {
+        .struct_size = sizeof options, .target = run->target->name, .flags = run->target->flags};
     TileLaunchOptions how = {.struct_size = sizeof how, .error = &error};
-    tile_compiler_emulate(compiler, run->guest ? guest_start(run->guest, run->target->guest_bits) : NULL, run->target->scale);
+    tile_compiler_emulate(compiler, run->guest ? guest_start(run->guest, run->target->guest_bits) : NULL,
+                          run->target->scale);
     if (run->target->threads) tile_compiler_schedule(compiler, run->trial->schedule);
     tile_status status = tile_compile(compiler, text, strlen(text), &options, &library, &report);
     const char *words = report ? tile_report_text(report, false) : "";
@@ -282,8 +287,10 @@ static bool launch(Run *run, TileCompiler *compiler, const char *text) {
 }
 
 static void say_number(char *words, size_t size, Type type, uint64_t bits) {
-    if (type_is_float(type)) snprintf(words, size, "%.9g (%#" PRIx64 ")", number_value(type, bits), bits);
-    else snprintf(words, size, "%" PRId64, (int64_t)number_integer(type, bits));
+    if (type_is_float(type))
+        snprintf(words, size, "%.9g (%#" PRIx64 ")", number_value(type, bits), bits);
+    else
+        snprintf(words, size, "%" PRId64, (int64_t)number_integer(type, bits));
 }
 
 static bool compare(Run *run, int number) {
@@ -310,7 +317,9 @@ static bool compare(Run *run, int number) {
     memcpy(&bits, array_at(array, first), type_bytes(tensor->type));
     say_number(got, sizeof got, tensor->type, bits);
     say_number(want, sizeof want, tensor->type, contents->at[first].bits);
-    snprintf(words, sizeof words, "%" PRId64 " of %" PRId64 " elements of %s are wrong: number %" PRId64 " is %s instead of %s (off by at most %g)",
+    snprintf(words, sizeof words,
+             "%" PRId64 " of %" PRId64 " elements of %s are wrong: number %" PRId64
+             " is %s instead of %s (off by at most %g)",
              wrong, contents->count, tensor->text, first, got, want, contents->at[first].off);
     conclude(run, OUTCOME_WRONG, words);
     return false;
@@ -339,11 +348,16 @@ static void judge(const Trial *trial, const Target *target, Verdict *verdict) {
     }
     bool ran = launch(&run, compiler, text);
     guest_destroy(run.guest);
-    if (!ran) return;
     Evaluator evaluator = {0};
+    if (!ran && !strstr(verdict->words, "a race:")) return;
     evaluate_program(&evaluator, trial->program);
-    if (evaluator.undecided) conclude(&run, OUTCOME_UNDECIDED, "an index or a decision is not known");
-    else if (evaluator.uncovered) conclude(&run, OUTCOME_UNCOVERED, "an invalid element is stored or decides, and it was not refused");
+    /* The emulated GPU reports two lanes of one store that stand at one element as the race that it is. */
+    if (!ran && evaluator.meets) conclude(&run, OUTCOME_UNDECIDED, "lanes of a store meet");
+    if (!ran) return;
+    if (evaluator.undecided)
+        conclude(&run, OUTCOME_UNDECIDED, "an index or a decision is not known");
+    else if (evaluator.uncovered)
+        conclude(&run, OUTCOME_UNCOVERED, "an invalid element is stored or decides, and it was not refused");
     else
         for (int i = 0; i < trial->program->tensor_count; i++)
             if (run.made[i] && !compare(&run, i)) return;
@@ -374,14 +388,16 @@ void trial_run(const Trial *trial, const Target *target, Verdict *shared) {
 }
 
 void trial_describe(const Program *program, const Target *target, char *words, size_t size) {
-    static const char *const views[] = {"contiguous", "gaps between rows", "permuted", "backwards", "repeated", "spread", "offset"};
+    static const char *const views[] = {
+        "contiguous", "gaps between rows", "permuted", "backwards", "repeated", "spread", "offset"};
     size_t used = (size_t)snprintf(words, size, "// target %s\n", target->label);
     for (int i = 0; i < program->tensor_count; i++) {
         const Tensor *tensor = program->tensors[i];
         if (!tensor->used || used >= size) continue;
         used += (size_t)snprintf(words + used, size - used, "// %s: %s[", tensor->text, type_name(tensor->type));
         for (int d = 0; d < tensor->rank && used < size; d++)
-            used += (size_t)snprintf(words + used, size - used, "%s%" PRId64, d ? ", " : "", extent_value(tensor->dim[d]));
+            used +=
+                (size_t)snprintf(words + used, size - used, "%s%" PRId64, d ? ", " : "", extent_value(tensor->dim[d]));
         if (used < size) used += (size_t)snprintf(words + used, size - used, "], %s\n", views[tensor->view]);
     }
     for (int i = 0; i < program->name_count && used < size; i++) {

@@ -1,0 +1,32 @@
+/* What the printer's files share. */
+#ifndef TESTS_RANDOM_PRINT_H
+#define TESTS_RANDOM_PRINT_H
+
+#include "program.h"
+
+enum { MAX_HELPERS = 1 << 15, MAX_FOLDS = 32 };
+
+typedef struct Printer {
+    char *text;
+    size_t size, length;
+    int indent;
+    /* Functions that expressions need, in front of the kernel. */
+    char *helpers;
+    int outlined;
+    struct {
+        FoldKind kind;
+        Type type;
+    } folds[MAX_FOLDS];
+    int fold_count;
+} Printer;
+
+void put(Printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void print_expr(Printer *p, const Expr *expr);
+/* In parentheses where it binds less tightly than the level. */
+void print_above(Printer *p, const Expr *expr, int level);
+void print_list(Printer *p, Expr *const *exprs, int count);
+void print_extent(Printer *p, const Extent *extent);
+void print_extents(Printer *p, const Extent *const *extents, int count, const char *open, const char *close);
+void print_fold_function(Printer *p, FoldKind kind, Type type);
+
+#endif

@@ -137,7 +137,7 @@ typedef struct TileVar {
     const char *name;
     TileMeaning now; /* `valid` holds what the variable may lack at any time */
     uint32_t birth;
-    bool undecided; /* a side of a branch that is not taken leaves it otherwise: what it then says is checked too */
+    bool undecided;   /* a side of a branch that is not taken leaves it otherwise: what it then says is checked too */
     uint32_t carried; /* of the loop that was looked at last, where it carries the variable */
     TileSpan span;
 } TileVar;

@@ -135,8 +135,8 @@ static bool has_axis(const TileValidEntry *entry) {
     return false;
 }
 
-/* An interval over a stretched axis of extent 1 becomes a condition on the whole; a mask forgets the axis, and becomes a
- * condition with its last one. */
+/* An interval over a stretched axis of extent 1 becomes a condition on the whole; a mask forgets the axis, and becomes
+ * a condition with its last one. */
 const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid, unsigned axes) {
     if (!valid) return NULL;
     TileValidity *result = copy_set(c, valid, 0);

@@ -11,7 +11,8 @@
 #   matrix            the kernel matrix with other pairs of values
 #   sve               the configurations of the kernel matrix as machine code for SVE, each of them
 #   grants            the kernel matrix on AVX2 with code for other facts than its arguments have, every row
-#   random            5,000 random kernels: executor in both forms, machine code for AVX2, AVX-512 and, of each, SVE
+#   random            20,000 random programs on AVX2, AVX-512 and the emulated sm_80 and sm_90a, 3,000 for SVE
+#   random-gpu        3,000 random programs on the GPU, 300 under compute-sanitizer's memcheck; skipped without one
 #   fuzz              a million inputs for lexer, parser with checker, and IR text
 #   cache             1,000 killed processes that compile, launch, damage the cache and tune; a full disk
 #   launches          1,000 sequences of launches at random; 10,000 modules loaded and unloaded
@@ -26,8 +27,8 @@
 # `soak_math.sh` is a campaign of its own: every f32 argument of every function.
 set -eu
 cd "$(dirname "$0")/.."
-usage() { sed -n '2,29s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
-all="matrix sve grants random fuzz cache launches threads compiler-threads ptx barriers memcheck racecheck units"
+usage() { sed -n '2,27s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
+all="matrix sve grants random random-gpu fuzz cache launches threads compiler-threads ptx barriers memcheck racecheck units"
 hours=0 jobs=$(nproc) programs= out=build/soak chosen=
 for argument; do
     case $argument in
@@ -72,10 +73,17 @@ run_grants() {
         "$release/bin/tile_kernel_tests" --grant=nothing --jobs="$jobs" tests/matrix.tsv stdlib " avx2 "
 }
 
-# Kernels that fail are written where it runs.
+# Programs that fail are written where it runs.
 run_random() {
     program=$(realpath "$release/bin/tile_random_tests")
-    (cd "$out" && "$program" --sve=1 --jobs="$jobs" 5000 "$round")
+    (cd "$out" && "$program" --jobs="$jobs" 20000 "$round" &&
+        "$program" --turns --targets=sve.128,sve.256,sve.512,sve.2048 --jobs="$jobs" 3000 "$round")
+}
+
+run_random_gpu() {
+    program=$(realpath "$release/bin/tile_random_tests")
+    (cd "$out" && "$program" --targets=cuda --jobs="$jobs" 3000 "$round" &&
+        compute-sanitizer --tool memcheck --error-exitcode 9 "$program" --alone --targets=cuda 300 "$round")
 }
 
 run_fuzz() {
@@ -111,7 +119,7 @@ run() {
     begin=$(date +%s)
     log=$out/$1.log
     case $1 in
-    memcheck | racecheck) has_gpu || { echo "skipped $1: there is no GPU or no compute-sanitizer"; return; } ;;
+    random-gpu | memcheck | racecheck) has_gpu || { echo "skipped $1: there is no GPU or no compute-sanitizer"; return; } ;;
     esac
     word=ok status=0
     "run_$(echo "$1" | tr '-' '_')" >"$log" 2>&1 || status=$?

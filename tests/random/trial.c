@@ -43,20 +43,29 @@ const Target *target_find(const char *label) {
     return NULL;
 }
 
-bool target_is_usable(const Target *target, const char **why) {
+static int ask_target(const char *name) {
     TileTargetInfo info;
+    for (size_t i = 0; tile_target_at(i, &info); i++) {
+        if (strcmp(info.name, name) != 0) continue;
+        if (!info.usable) fprintf(stderr, "%s: %s\n", name, info.why_not);
+        return !info.usable;
+    }
+    return 0;
+}
+
+/* A process of its own asks: a CUDA driver that was begun cannot be used by the children that run the programs. */
+bool target_is_usable(const Target *target, const char **why) {
     if (target->flags & TILE_COMPILE_EMULATE) return true;
     if (target->guest_bits) {
         Guest *guest = guest_create(why);
         guest_destroy(guest);
         return guest != NULL;
     }
-    for (size_t i = 0; tile_target_at(i, &info); i++)
-        if (strcmp(info.name, target->name) == 0) {
-            *why = info.why_not;
-            return info.usable;
-        }
-    return true;
+    *why = "this machine cannot run it";
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) _exit(ask_target(target->name));
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 const char *outcome_words(Outcome outcome) {

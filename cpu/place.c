@@ -286,7 +286,8 @@ static void place_block(Nest *n, TileBlock *block) {
 
 void nest_keep(Nest *n, TileValue *value) {
     NestInfo *info = nest_info(n, value);
-    if (!info->statement && !info->slot && value->op) nest_statement(n, NEST_KEEP, value->op, value);
+    bool carried = !value->op || nest_has_blocks(value->op); /* one element, in a scalar */
+    if (!info->statement && !info->slot && !carried) nest_statement(n, NEST_KEEP, value->op, value);
 }
 
 /* What is computed at one point is a chain of calls here and of live values there. */

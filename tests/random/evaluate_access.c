@@ -188,9 +188,9 @@ static Number updated(Update update, Type type, Number old, Number value) {
     return number_binary(update == UPDATE_ADD ? OP_ADD : update == UPDATE_MAX ? OP_MAX : OP_MIN, type, old, value);
 }
 
-static Number exchanged(Number old, Number expected, Number value) {
-    if (old.off != 0 || expected.off != 0) return number_unknown();
-    return old.bits == expected.bits ? value : old;
+static Number exchanged(Type type, Number old, Number expected, Number value) {
+    if (old.off != 0 || expected.off != 0 || number_is_nan(type, expected.bits)) return number_unknown();
+    return old.bits == expected.bits ? value : old; /* bit for bit; no NaN is expected */
 }
 
 Value *evaluate_atomic(Evaluator *e, const Expr *expr, bool skip) {
@@ -211,8 +211,9 @@ Value *evaluate_atomic(Evaluator *e, const Expr *expr, bool skip) {
         Number *at = &contents->at[places.element[i]];
         bool again = contents->lane[places.element[i]] == e->stores;
         old->at[i] = again ? number_unknown() : *at;
-        *at = expr->op == UPDATE_CAS ? (again ? number_unknown() : exchanged(*at, expected->at[i], value->at[i]))
-                                     : updated((Update)expr->op, old->scalar, *at, value->at[i]);
+        *at = expr->op == UPDATE_CAS
+                  ? (again ? number_unknown() : exchanged(old->scalar, *at, expected->at[i], value->at[i]))
+                  : updated((Update)expr->op, old->scalar, *at, value->at[i]);
         contents->lane[places.element[i]] = e->stores;
     }
     value_add_masks(old, value);

@@ -6,12 +6,6 @@
 
 enum { MAX_SCOPE = 64, MAX_POOL = 12 };
 
-/* What a store of this grid has written, which its own program may read again. */
-typedef struct Own {
-    Expr *access;
-    int scope; /* names below are in scope wherever it may be read */
-} Own;
-
 typedef struct Maker {
     Program *program;
     Random random;
@@ -22,7 +16,7 @@ typedef struct Maker {
     const Extent *dims[MAX_POOL]; /* of tensors */
     int dim_count;
     int64_t most_lanes;
-    Own own[8];
+    Expr *own[8]; /* accesses of tensors that this grid stores to, which no other program touches */
     int own_count;
     int grid;         /* number of the one under way, from 1 */
     bool alone;       /* it has one program */

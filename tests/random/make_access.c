@@ -224,7 +224,23 @@ static bool one_gather(const Expr *access) {
     return count <= 1;
 }
 
+/* What this program alone stores to, it may read, before and after. */
+static Expr *own_load(Maker *m, const Shape *shape) {
+    for (int i = 0; i < m->own_count; i++) {
+        const Expr *own = m->own[i];
+        if (own->shape.scalar != shape->scalar || !shape_same(&own->shape, shape) || chance(m, 40)) continue;
+        if (m->clean && own->tensor->tainted) continue;
+        Expr *access = NEW(Expr);
+        *access = *own;
+        access->tainted = own->tensor->tainted;
+        return access;
+    }
+    return NULL;
+}
+
 Expr *make_load(Maker *m, const Shape *shape, int depth) {
+    Expr *mine = m->own_count && chance(m, 30) ? own_load(m, shape) : NULL;
+    if (mine) return mine;
     Tensor *tensor = chance(m, 65) ? find_tensor(m, shape->scalar, shape->rank) : NULL;
     Expr *access = new_expr(E_LOAD, *shape), *entries[MAX_DIMENSIONS];
     const Extent *dims[MAX_DIMENSIONS];
@@ -351,6 +367,13 @@ static Expr *scattered(Maker *m, Statement *grid, Expr *target) {
     return target;
 }
 
+/* Does each lane stand at an element of its own? */
+static bool one_place(const Expr *access) {
+    for (int i = 0; i < access->count; i++)
+        if (!is_range(access->operand[i]) && access->operand[i]->shape.rank) return false;
+    return true;
+}
+
 /* A new tensor and an access of it at which no two programs of the grid meet. */
 Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     Expr *target = new_expr(E_LOAD, (Shape){.rank = 0});
@@ -400,5 +423,7 @@ Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     target->tensor = new_tensor(m, some_type(m), rank, turned, role);
     if (!target->tensor) return NULL;
     target->tensor->written = m->grid;
-    return finish_access(m, target);
+    finish_access(m, target);
+    if (role == TENSOR_INOUT && one_place(target) && m->own_count < 8) m->own[m->own_count++] = target;
+    return target;
 }

@@ -331,6 +331,29 @@ static void make_update(Maker *m, Statement *grid, Block *block) {
     m->indexing--;
 }
 
+/* The old values of an update of what no other program touches. */
+static void make_exchange(Maker *m, Block *block) {
+    Expr *target = m->own[below(m, (unsigned)m->own_count)];
+    Tensor *tensor = target->tensor;
+    Type type = tensor->type;
+    if (type == TYPE_BOOL || type_is_f8(type) || (type_is_float(type) && tensor->tainted)) return;
+    Update update = (Update)below(m, 4);
+    bool clean = m->clean;
+    m->clean = true;
+    Expr *value = binary_expr(E_ATOMIC, target->shape, (int)update, target,
+                              covered(m, make_expr(m, &target->shape, 2), &target->valid));
+    if (update == UPDATE_CAS) add_operand(value, covered(m, make_expr(m, &target->shape, 2), &target->valid));
+    m->clean = clean;
+    for (int i = 1; i < value->count; i++)
+        if (value->operand[i]->kind == E_LITERAL) value->operand[i]->bare = false;
+    value->valid = target->valid;
+    value->tainted = tensor->tainted = tensor->tainted || type_is_float(type);
+    Statement *statement = new_statement(block, S_LET);
+    statement->names[statement->count++] = bound_name(m, NAME_LET, value);
+    statement->value = value;
+    enter(m, statement->names[0]);
+}
+
 /* ---- blocks and grids ---- */
 
 static void make_block(Maker *m, Block *block, int depth) {
@@ -406,6 +429,7 @@ void make_grid(Maker *m) {
     int64_t programs = 1;
     m->alone = m->leaves = false;
     m->lanes = 1;
+    m->own_count = 0;
     for (int i = 0; i < entries; i++) add_entry(m, grid, &programs);
     Statement plain = *grid;
     if (grid->count == 0) add_single(m, grid);
@@ -426,6 +450,7 @@ void make_grid(Maker *m) {
         }
         Expr *target = make_target(m, &plain, &scatter);
         if (!target) continue;
+        if (m->own_count && chance(m, 20)) make_exchange(m, grid->body);
         make_store(m, grid->body, target, scatter, 4);
         if (!scatter && chance(m, 12)) make_store(m, grid->body, target, false, 2);
     }

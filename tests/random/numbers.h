@@ -103,10 +103,9 @@ bool number_agrees(Type type, Number expected, uint64_t bits);
 /* A sum of many: exact where every order of the additions gives the same. */
 typedef struct Sum {
     double total, size; /* of magnitudes */
-    double start;       /* what came first, which no order puts elsewhere */
     int least;          /* exponent of the last bit that is set in any */
     int64_t count;
-    bool up, down, nan, unknown, any;
+    bool up, down, nan, unknown, positive; /* positive: not all of them are -0 */
     double off;
 } Sum;
 

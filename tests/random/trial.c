@@ -361,7 +361,7 @@ static void judge(const Trial *trial, const Target *target, Verdict *verdict) {
     if (!ran && !strstr(verdict->words, "a race:")) return;
     evaluate_program(&evaluator, trial->program);
     /* The emulated GPU reports two lanes of one store that stand at one element as the race that it is. */
-    if (!ran && evaluator.meets) conclude(&run, OUTCOME_UNDECIDED, "lanes of a store meet");
+    if (!ran && (evaluator.meets || evaluator.undecided)) conclude(&run, OUTCOME_UNDECIDED, "lanes of a store meet");
     if (!ran) return;
     if (evaluator.undecided)
         conclude(&run, OUTCOME_UNDECIDED, "an index or a decision is not known");

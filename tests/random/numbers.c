@@ -446,7 +446,10 @@ Number sum_result(const Sum *sum, Type accumulator, Type type) {
 
 void product_times(Product *product, Type type, Number x) {
     double value = number_value(type, x.bits);
-    if (x.off > 0) product->unknown = true;
+    if (x.off > 0) {
+        product->unknown = true;
+        return;
+    }
     if (isnan(value))
         product->nan = true;
     else if (isinf(value))
@@ -466,8 +469,9 @@ void product_times(Product *product, Type type, Number x) {
 
 Number product_result(const Product *product, Type accumulator, Type type, int64_t count) {
     int most = ilogb(greatest(accumulator)) - 3, digits = digits_of(accumulator);
+    if (product->unknown) return number_unknown();
     if (product->nan || (product->zero && product->infinite)) return (Number){number_from(type, NAN), 0};
-    if (product->unknown || product->high > most || product->low < -most) return number_unknown();
+    if (product->high > most || product->low < -most) return number_unknown();
     double sign = product->negative ? -1 : 1;
     if (product->zero) return (Number){number_from(type, sign * 0.0), product->sign ? SIGN : 0};
     if (product->infinite) return (Number){number_from(type, sign * INFINITY), 0};

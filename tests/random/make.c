@@ -175,7 +175,7 @@ const Extent *some_extent(Maker *m, int64_t most) {
             }
         if (extent_value(extent) <= most) return extent;
     }
-    return extent_literal(1 + below(m, 4));
+    return extent_literal(1 + below(m, most < 1 ? 1 : most < 4 ? (unsigned)most : 4));
 }
 
 Shape some_shape(Maker *m, Type scalar, int most_rank) {

@@ -395,7 +395,6 @@ static int last_bit(double x) {
 static void add_value(Sum *sum, double value, int least, double off) {
     sum->count++;
     if (off > 0) sum->off += off;
-    sum->positive = sum->positive || value != 0 || !signbit(value);
     if (isnan(value))
         sum->nan = true;
     else if (isinf(value))
@@ -434,9 +433,7 @@ Number sum_result(const Sum *sum, Type accumulator, Type type) {
     if (overflows) return number_unknown();
     int digits = digits_of(accumulator), floor_exponent = ilogb(type_denormal(accumulator));
     bool exact = sum->size == 0 || (sum->least >= floor_exponent && sum->size < ldexp(1, sum->least + digits));
-    /* Of nothing but -0 a GPU, whose order is its own, may make -0. */
-    bool signs = sum->count && !sum->positive;
-    if (exact && sum->off == 0) return (Number){number_from(type, sum->total), signs ? SIGN : 0};
+    if (exact && sum->off == 0) return (Number){number_from(type, sum->total), 0};
     double unit = ldexp(1, -digits);
     /* Tensor cores cut off what lies far below the greatest of the products that they add up. */
     double off = sum->off + (double)(sum->count + 4) * unit * 4 * sum->size +

@@ -105,7 +105,7 @@ typedef struct Sum {
     double total, size; /* of magnitudes */
     int least;          /* exponent of the last bit that is set in any */
     int64_t count;
-    bool up, down, nan, unknown, positive; /* positive: not all of them are -0 */
+    bool up, down, nan, unknown;
     double off;
 } Sum;
 

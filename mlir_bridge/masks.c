@@ -5,10 +5,12 @@
  *     whose first and last lane are not known to be false becomes a load of the whole register, over memory that the
  *     program does not own; where the load keeps its description, of no known size, a later pass stops the process.
  *   - AVX-512: integers are narrowed as they are stored (vpmovdw). Where one lane of such a store is left, it is stored
- *     as wide as it was, over what lies behind it.
+ *     as wide as it was, over what lies behind it. And a load whose lanes are moved, by a shuffle or as integers that
+ *     are narrowed, and then selected by the same mask becomes a shuffle of memory under a mask (vpshufd), which reads
+ *     all lanes, also those of a page that is not there.
  * So what is constant about a mask is used here, one register at a time, and the code generator gets the rest from
  * behind an empty asm, where it learns nothing. An access of elements that the target has no masks for is left alone:
- * a pass of its own makes a branch for each lane of it. So is a load on AVX-512. */
+ * a pass of its own makes a branch for each lane of it. So is a load on AVX-512 whose lanes stay where they are. */
 #include <limits.h>
 #include <string.h>
 
@@ -223,6 +225,16 @@ static uint64_t align_of(LLVMValueRef call, unsigned operand) {
     return align ? LLVMGetEnumAttributeValue(align) : 1;
 }
 
+/* Are lanes of the vector moved, or made narrower? */
+static bool is_moved(LLVMValueRef vector) {
+    for (LLVMUseRef use = LLVMGetFirstUse(vector); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        LLVMOpcode op = LLVMIsAInstruction(user) ? LLVMGetInstructionOpcode(user) : 0;
+        if (op == LLVMTrunc || op == LLVMShuffleVector || op == LLVMBitCast) return true;
+    }
+    return false;
+}
+
 /* Is it an access whose mask the code generator would look into? */
 static bool read_access(const Masks *m, LLVMValueRef call, Access *access) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -244,7 +256,7 @@ static bool read_access(const Masks *m, LLVMValueRef call, Access *access) {
     unsigned fit = m->bridge->vector_bytes * CHAR_BIT / (access->bits ? access->bits : CHAR_BIT);
     access->piece_lanes = access->lanes < fit ? access->lanes : fit;
     bool is_integer = LLVMGetTypeKind(access->element) == LLVMIntegerTypeKind, half = access->bits == 16;
-    bool narrowed = !is_load && access->bits < 64 && (is_integer || half);
+    bool narrowed = is_load ? is_moved(call) : access->bits < 64 && (is_integer || half);
     bool even = access->lanes > 1 && (access->lanes & (access->lanes - 1)) == 0;
     return even && (predicates ? narrowed : access->bits >= 32);
 }

@@ -84,6 +84,34 @@ Test(memory, one_lane_of_a_narrowed_vector_is_stored_narrow) {
             }
 }
 
+/* Lanes that are loaded under a mask, narrowed and selected by the same mask: memory that cannot be read is not, where
+ * the mask is false in all lanes. */
+Test(memory, loads_that_are_narrowed_touch_only_their_lanes) {
+    static const char *const types[] = {"i32", "i16", "i8"};
+    unsigned char *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(nothing != MAP_FAILED);
+    for (unsigned t = 0; t < 3; t++)
+        for (unsigned lanes = 2; lanes <= 32; lanes *= 2) {
+            char text[1024];
+            snprintf(text, sizeof text,
+                     "func phase machine @narrow(%%x: ptr<global>, %%y: ptr<global>, %%n: i64, %3$s) {\n"
+                     "  %%lane = iota {axis = 0} : vec<%1$u x i64>\n  %%limit = splat %%n : vec<%1$u x i64>\n"
+                     "  %%m = lt %%lane, %%limit : vec<%1$u x bool>\n"
+                     "  %%v = load %%x, %%m {parts = [mask]} : vec<%1$u x i64>\n"
+                     "  %%t = convert %%v : vec<%1$u x %2$s>\n  %%three = const {value = 3} : vec<%1$u x %2$s>\n"
+                     "  %%s = select %%m, %%t, %%three : vec<%1$u x %2$s>\n  store %%s, %%y\n  return\n}\n",
+                     lanes, types[t], PARAMETERS);
+            for (TARGETS(target)) {
+                Compiled compiled = compile_text(text, *target);
+                unsigned char y[32 * 8] = {0};
+                find_entry(&compiled, "narrow")((uint64_t[]){SLOT(nothing), SLOT(y), 0}, 0, 1, NULL);
+                cr_assert(y[0] == 3, "%s, %s, %u lanes", target[0]->name, types[t], lanes);
+                release_compiled(&compiled);
+            }
+        }
+    munmap(nothing, 4096);
+}
+
 /* A mask of which LLVM can tell some lanes, for a load with a fill, one without, and a store, of whole registers and
  * of more. What they touch ends where a page begins that nobody may touch. */
 typedef struct PartlyKnown {

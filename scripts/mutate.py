@@ -12,9 +12,10 @@ usage: mutate.py [--list] [--seed=TEXT] [--count=40] [--least=N] [--only=N,N] [-
 The sources are those of the last commit, in a copy of the repository: nothing happens to the checkout. All faults are
 compiled into the two builds that CI makes (scripts/mutation_sites.py), and TILE_MUTANT=N switches one on. Each test runs
 once without any, and tells which faults would have made a difference in it; then with each of those that was not found
-so far, until its first failure, the short tests first. A test that fails without a fault, as those do that read the
-sources, finds none. A hang is a failure; so that a slow machine is none, the test then has to end in the same time
-without the fault, and short tests have to pass without it after any failure.
+so far, until its first failure, the short tests first. The kernel matrix is run kernel by kernel, the golden tests pass
+by pass. A test that fails without a fault, as those do that read the
+sources, finds none. A hang is a failure. So that a slow machine is none, the test then has to end in the same time
+without a fault; short tests have to pass once more after any failure.
 
 A fault that changes nothing is no fault, and the next is drawn. That needs a proof: the C compiler makes the same object
 code of both texts, or the reason stands in tests/harmless_mutants.txt, whose lines are, with tabs between them: file and
@@ -25,6 +26,7 @@ Needs clang-22 for its syntax trees (scripts/install_packages.sh test), git, and
 import hashlib
 import json
 import os
+import pickle
 import random
 import re
 import signal
@@ -38,11 +40,12 @@ import mutation_sites  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILDS = ["dev", "release"]
-SHORT = 60  # seconds: tests that are run again after a failure, to see that it was the fault
+SHORT = 60  # seconds: tests that are run again after failures, to see that it was the faults
 KNOWN = {"ENVIRONMENT", "TIMEOUT", "WORKING_DIRECTORY", "PROCESSORS", "SKIP_RETURN_CODE", "COST"}
 # Where nothing is known of a test's time.
-GUESSES = [(r"unit\.(base|lang|lowering|cpu|ptx|cuda)", 5), (r"unit|regressions", 15), (r"golden|check\.|fuzz\.[pf]", 20),
-           (r"cli\.|example", 30), (r"interior|guards|threads|cache", 60), (r"random|grant", 150), (r"", 300)]
+GUESSES = [(r"golden\(", 8), (r"kernels\(", 50), (r"unit\.(base|lang|lowering|cpu|ptx|cuda)", 5),
+           (r"unit|regressions", 15), (r"check\.|fuzz\.[pf]", 20), (r"cli\.|example", 30),
+           (r"interior|guards|threads|cache", 60), (r"random|grant", 150), (r"", 300)]
 
 RUNTIME = r"""/* One of the faults in these sources at a time: the one that TILE_MUTANT names. */
 #ifdef __clang__
@@ -125,12 +128,30 @@ class Copy:
         if not os.path.isdir(os.path.join(self.root, ".git")):
             os.makedirs(out, exist_ok=True)
             git("clone", "-q", "--no-checkout", "--shared", ROOT, self.root)
+        self.commit, self.originals = commit, {}
         git("fetch", "-q", "origin", commit, folder=self.root)
-        git("checkout", "-q", "--force", "--detach", commit, folder=self.root)
+        built = os.path.exists(f"{self.root}/build/release/CMakeCache.txt")
+        if not built or git("rev-parse", "HEAD", folder=self.root) != commit:
+            self.clean()
         for build in BUILDS:
             self.run(build, "configuring", ["cmake", "--preset", build, "-DTILE_REQUIRE_TESTS=ON"])
         with open(f"{self.root}/build/release/compile_commands.json") as file:
             self.commands = {os.path.relpath(entry["file"], self.root): entry for entry in json.load(file)}
+        self.header = os.path.join(self.root, "tile_mutant.h")
+        self.write(self.header, RUNTIME.encode())
+
+    def clean(self):
+        git("checkout", "-q", "--force", "--detach", self.commit, folder=self.root)
+
+    def write(self, path, text):
+        """What is there already keeps its date, for the build."""
+        path = os.path.join(self.root, path)
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                if file.read() == text:
+                    return
+        with open(path, "wb") as file:
+            file.write(text)
 
     def run(self, build, what, command):
         log = os.path.join(os.path.dirname(self.root), f"{build}.log")
@@ -139,8 +160,21 @@ class Copy:
                 die(f"{what} {build} has failed: {log}")
 
     def read(self, path):
-        with open(os.path.join(self.root, path), "rb") as file:
-            return file.read()
+        if path not in self.originals:
+            shown = ["git", "-C", self.root, "show", f"{self.commit}:{path}"]
+            self.originals[path] = subprocess.run(shown, stdout=subprocess.PIPE, check=True).stdout
+        return self.originals[path]
+
+    def mutate(self, faults):
+        """All of these, chosen when programs run; other files become what they were."""
+        files = {}
+        for number, site in faults.items():
+            files.setdefault(site.path, []).append((number, site))
+        for path in git("diff", "--name-only", folder=self.root).split():
+            if path not in files:
+                self.write(path, self.read(path))
+        for path, sites in files.items():
+            self.write(path, with_runtime(self.read(path), sites, self.header))
 
     def object_code(self, path, text):
         """What the release's compiler makes of another text of the file; None: it refuses."""
@@ -192,8 +226,8 @@ def read_harmless(root):
 class Draw:
     """An operator by lot, then one of its places; again for each that is not taken."""
 
-    def __init__(self, copy, header, seed, count):
-        self.copy, self.header, self.taken, self.refused = copy, header, [], []
+    def __init__(self, copy, seed, count):
+        self.copy, self.taken, self.refused = copy, [], []
         self.codes, self.harmless = {}, read_harmless(copy.root)
         self.sites = {}
         for path in mutation_sites.sources(copy.root):
@@ -233,9 +267,28 @@ class Draw:
         plain = self.copy.object_code(site.path, text[:site.begin] + site.plain.encode() + lines + text[site.end:])
         if plain == self.codes[site.path]:
             return "changes nothing: the C compiler makes the same object code of it"
-        if self.copy.object_code(site.path, with_runtime(text, [(1, site)], self.header)) is None:
+        if self.copy.object_code(site.path, with_runtime(text, [(1, site)], self.copy.header)) is None:
             return "does not compile"
         return None
+
+
+def draw_once(copy, out, seed, count):
+    """The draw, which takes a minute, is kept for the next time."""
+    key = hashlib.sha256(f"{copy.commit} {seed} {count}".encode())
+    for path in (__file__, mutation_sites.__file__):
+        with open(path, "rb") as file:
+            key.update(file.read())
+    kept = os.path.join(out, f"draw-{key.hexdigest()[:16]}")
+    if os.path.exists(kept):
+        with open(kept, "rb") as file:
+            taken, refused, total = pickle.load(file)
+    else:
+        copy.clean()
+        draw = Draw(copy, seed, count)
+        taken, refused, total = draw.taken, draw.refused, draw.total
+        with open(kept, "wb") as file:
+            pickle.dump((taken, refused, total), file)
+    return taken, refused, total
 
 
 def describe(number, site):
@@ -300,12 +353,30 @@ class Test:
         process.wait()
 
 
+def pieces_of(build, entry):
+    """The kernel matrix kernel by kernel, and the golden tests pass by pass, so that a fault is tried with those in which
+    it makes a difference."""
+    command = entry["command"]
+    program = os.path.basename(command[0])
+    if program == "tile_kernel_tests" and len(command) == 3:
+        with open(command[1]) as file:
+            pieces = {line.split("\t")[0] for line in file if not line.startswith("#")}
+        commands = {piece: command + [f"{piece} "] for piece in pieces}
+    elif program == "golden_runner":
+        commands = {piece: [command[0], os.path.join(command[1], piece)] for piece in os.listdir(command[1])}
+    else:
+        return [Test(build, entry)]
+    return [Test(build, {**entry, "name": f"{entry['name']}({piece})", "command": commands[piece]})
+            for piece in sorted(commands)]
+
+
 def find_tests(copy):
     tests = []
     for build in BUILDS:
         shown = subprocess.run(["ctest", "--test-dir", f"{copy.root}/build/{build}", "--show-only=json-v1"],
                                stdout=subprocess.PIPE, check=True)
-        tests += [Test(build, entry) for entry in json.loads(shown.stdout)["tests"]]
+        for entry in json.loads(shown.stdout)["tests"]:
+            tests += pieces_of(build, entry)
     return tests
 
 
@@ -333,16 +404,6 @@ class Campaign:
             json.dump(self.state, file, indent=1)
         os.replace(self.path + ".new", self.path)
 
-    def mutate(self):
-        header = os.path.join(self.copy.root, "tile_mutant.h")
-        files = {}
-        for number, site in self.sites.items():
-            files.setdefault(site.path, []).append((number, site))
-        for path, sites in files.items():
-            text = with_runtime(self.copy.read(path), sites, header)
-            with open(os.path.join(self.copy.root, path), "wb") as file:
-                file.write(text)
-
     def alive(self):
         return [i for i in sorted(self.only) if str(i) not in self.state["found"]]
 
@@ -364,25 +425,42 @@ class Campaign:
         self.state["tests"][test.name] = known
         self.save()
         note = "" if state == "passed" else f" ({state} without a fault: {(lines or [''])[-1][:150]})"
-        print(f"{test.name}: {seconds:.0f} s, meets {len(known['reached'])} faults, {len(known['differs'])} differ{note}",
-              flush=True)
+        print(f"{test.name}: {seconds:.0f} s, meets {len(known['reached'])} faults, {len(known['differs'])} differ{note}")
         return known
 
     def try_fault(self, test, number, known):
-        limit = max(60, 5 * known["seconds"])
-        state, lines, seconds = test.run(limit, not known["says_fail"], TILE_MUTANT=str(number))
-        if state in ("passed", "skipped"):
-            return False
-        if state == "hung" or known["seconds"] <= SHORT:
-            again = test.run(limit, False)[0]
-            if again != "passed":
-                print(f"{test.name}: {state} with fault {number}, and then {again} without it")
-                return False
+        """How the test ends with the fault, and what it says."""
+        state, lines, seconds = test.run(self.limit(known), not known["says_fail"], TILE_MUTANT=str(number),
+                                         CRITERION_FAIL_FAST="1")
         telling = [x for x in lines if re.search(r"FAIL|rror|\[----\]", x)] or lines or ["(no output)"]
-        says = "hung" if state == "hung" else telling[0].strip()[:200]
-        self.state["found"][str(number)] = {"test": test.name, "seconds": round(seconds, 1), "says": says}
-        print(f"  found {number} by {test.name} in {seconds:.0f} s: {says}")
-        return True
+        says = "no end" if state == "hung" else telling[0].strip()[:200]
+        return {"test": test.name, "state": state, "seconds": round(seconds, 1), "says": says}
+
+    @staticmethod
+    def limit(known):
+        return max(60, 5 * known["seconds"])
+
+    def try_test(self, test, known):
+        """The faults that the test finds. So that nothing else makes it fail, it has to pass without them afterwards."""
+        passed, found = self.state["passed"].setdefault(test.name, []), {}
+        for number in self.alive():
+            if number not in known["differs"] or number in passed:
+                continue
+            ended = self.try_fault(test, number, known)
+            if ended["state"] in ("passed", "skipped"):
+                passed.append(number)
+            else:
+                found[number] = ended
+                print(f"  {test.name} finds {number} in {ended['seconds']:.0f} s: {ended['says']}")
+            self.save()
+        hung = any(ended["state"] == "hung" for ended in found.values())
+        if found and (hung or known["seconds"] <= SHORT):
+            again = test.run(self.limit(known), False)[0]
+            if again != "passed":
+                print(f"  but then it has {again} without any fault: that says nothing")
+                return
+        self.state["found"].update({str(number): ended for number, ended in found.items()})
+        self.save()
 
     def run(self, tests):
         times = self.state.get("times", {})
@@ -395,13 +473,8 @@ class Campaign:
             if not self.alive():
                 break
             known = self.baseline(test)
-            if known["state"] != "passed":
-                continue
-            passed = self.state["passed"].setdefault(test.name, [])
-            for number in self.alive():
-                if number in known["differs"] and number not in passed and not self.try_fault(test, number, known):
-                    passed.append(number)
-                self.save()
+            if known["state"] == "passed":
+                self.try_test(test, known)
 
 
 def emitted(copy, number, instance):
@@ -435,7 +508,7 @@ def what_it_changes(copy, number, reference):
     return f"the same machine form in {len(reference)} instances of kernels"
 
 
-def report(campaign, draw, least):
+def report(campaign, refused, total, least):
     met = {number: [0, 0] for number in campaign.sites}
     for known in campaign.state["tests"].values():
         for number in known["reached"]:
@@ -452,16 +525,16 @@ def report(campaign, draw, least):
         else:
             print(f"             {met[number][0]} tests meet it, it would differ in {met[number][1]}; "
                   f"{what_it_changes(campaign.copy, number, reference)}")
-    say_refused(draw)
+    say_refused(refused)
     found = len(campaign.only) - len(campaign.alive())
-    harmless = sum(why.startswith("changes nothing") for _, why in draw.refused)
+    harmless = sum(why.startswith("changes nothing") for _, why in refused)
     print(f"mutants: {found} of {len(campaign.only)} faults found, at least {least} have to be; "
-          f"{harmless} that change nothing were replaced; {draw.total} could have been drawn")
+          f"{harmless} that change nothing were replaced; {total} could have been drawn")
     return found >= least
 
 
-def say_refused(draw):
-    for site, why in draw.refused:
+def say_refused(refused):
+    for site, why in refused:
         print(f"replaced {describe(0, site)[4:]}\n             {why}")
 
 
@@ -481,26 +554,23 @@ def main():
     commit = git("rev-parse", "HEAD")
     out = os.path.abspath(os.path.join(ROOT, options["out"]))
     copy = Copy(out, commit)
-    copy.commit = commit
     seed = options["seed"] or commit
-    with open(os.path.join(copy.root, "tile_mutant.h"), "w") as file:
-        file.write(RUNTIME)
-    draw = Draw(copy, file.name, seed, int(options["count"]))
+    taken, refused, total = draw_once(copy, out, seed, int(options["count"]))
     sys.stdout.reconfigure(line_buffering=True)
-    print(f"{len(draw.taken)} faults of {draw.total}, seed {seed}:")
-    for number, site in enumerate(draw.taken, 1):
+    print(f"{len(taken)} faults of {total}, seed {seed}:")
+    for number, site in enumerate(taken, 1):
         print(describe(number, site))
     if options["list"]:
-        say_refused(draw)
+        say_refused(refused)
         return 0
     only = {int(number) for number in options["only"].split(",") if number}
-    campaign = Campaign(copy, out, draw.taken, only)
+    campaign = Campaign(copy, out, taken, only)
     least = int(options["least"] or len(campaign.only) * 9 // 10)
-    campaign.mutate()
+    copy.mutate(campaign.sites)
     copy.build()
     tests = [test for test in find_tests(copy) if re.search(options["tests"], test.name)]
     campaign.run(tests)
-    return 0 if report(campaign, draw, least) else 1
+    return 0 if report(campaign, refused, total, least) else 1
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ OPS = dict([("LT", "LE"), ("LE", "LT"), ("GT", "GE"), ("GE", "GT"), ("EQ", "NE")
             ("SUB", "ADD"), ("MUL", "ADD"), ("MIN", "MAX"), ("MAX", "MIN"), ("AND", "OR"), ("OR", "AND"), ("SHL", "SHR"),
             ("SHR", "SHL"), ("DIV", "MUL"), ("MOD", "DIV")])
 MAY_BE_NULL = re.compile(r"^(mask|fill|passthru|init|valid|exists|guard|with|old)$")
+# Who is told of an alignment relies on it; others are asked for it, or whether it holds.
+CLAIMS = re.compile(r"load|store|copy|access")
 WAITS = re.compile(r"barrier|wait|commit|fence|BARRIER|_WAIT|COMMIT")
 STANDIN = "\x01"  # the number of the fault, in `switched`
 
@@ -136,7 +138,8 @@ class Finder:
         original = self.text[extent[0]:extent[1]].decode()
         line = self.text.count(b"\n", 0, extent[0]) + 1
         switched = " ".join(switched.split("\n")) if "//" not in switched else switched
-        self.sites.append(Site(self.path, self.function, self.start[0], line, operator, *extent, original, plain, f"({switched})"))
+        place = (self.path, self.function, self.start[0], line, operator, *extent)
+        self.sites.append(Site(*place, original, plain, f"({switched})"))
 
     # ---- faults ----
 
@@ -169,8 +172,9 @@ class Finder:
             v = f"v{STANDIN}"
             kind = plain_type(node)
             new = re.sub(r"\bv\b", v, now)
+            differs = f"TILE_MUTANT({STANDIN}, {v} != ({kind})({new}))"
             self.add(operator, node, re.sub(r"\bv\b", f"({text})", now),
-                     f"{{ {kind} {v} = ({text}); TILE_MUTANT({STANDIN}, {v} != ({kind})({new})) ? ({kind})({new}) : {v}; }}")
+                     f"{{ {kind} {v} = ({text}); {differs} ? ({kind})({new}) : {v}; }}")
 
     def leave_out(self, operator, node):
         text = self.source(node)
@@ -280,7 +284,7 @@ class Finder:
             if MAY_BE_NULL.match(parameter) and is_pointer(argument) and not null:
                 self.instead("mask or fill forgotten", argument, "NULL")
             if parameter == "align" and is_integer(argument) and value.get("value") != "0":
-                self.instead("alignment doubled", argument, "v * 2")
+                self.instead("alignment wrong", argument, "v * 2" if CLAIMS.search(name) else "v / 2")
             if value.get("kind") == "IntegerLiteral" and is_integer(argument):
                 self.instead("constant wrong", argument, "v + 1")
             self.on_op(value)

@@ -60,7 +60,7 @@ static void run_values(const Passing *passing, const Case *test, uint64_t *rando
     const TileOpInfo *info = tile_op_info(test->id);
     uint64_t values[OPERANDS][LANES], expected[LANES];
     uint64_t memory[OPERANDS + 1][LANES] = {{0}};
-    TileExecutor *executor = passing_executor(passing);
+    TileExecutor *executor = passing_executor(passing, 1);
     for (int i = 0; i < info->operands; i++) {
         unsigned size = tile_scalar_bytes(operand_scalar(test, i));
         for (int l = 0; l < test->lanes; l++) {

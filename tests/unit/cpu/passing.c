@@ -35,8 +35,9 @@ void passing_run(Passing *passing, const char *passes, const TileTarget *target)
     cr_assert_eq(status, TILE_OK, "%s", tile_text_get(&context.message));
 }
 
-TileExecutor *passing_executor(const Passing *passing) {
-    TileExecutor *executor = tile_executor_create(passing->module->first, &(TileExecutorOptions){0});
+TileExecutor *passing_executor(const Passing *passing, unsigned vector_scale) {
+    TileExecutor *executor =
+        tile_executor_create(passing->module->first, &(TileExecutorOptions){.vector_scale = vector_scale});
     cr_assert(executor);
     return executor;
 }

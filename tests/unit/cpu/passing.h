@@ -18,8 +18,9 @@ Passing passing_read(const char *text);
 void passing_release(Passing *passing);
 /* Runs passes by name, verifying after each; the test fails when one does. */
 void passing_run(Passing *passing, const char *passes, const TileTarget *target);
-/* Runs the module's first function, whose parameters are all bound; the test fails unless it is done. */
-TileExecutor *passing_executor(const Passing *passing);
+/* Runs the module's first function, whose parameters are all bound; the test fails unless it is done. Scalable vectors
+ * are so many times as long as they say. */
+TileExecutor *passing_executor(const Passing *passing, unsigned vector_scale);
 void passing_execute(TileExecutor *executor);
 
 /* A repeatable sequence, and random bits of a type in which special numbers are frequent. */

@@ -74,8 +74,18 @@ static void check_report(TileReport *report, const char *message) {
     tile_report_destroy(report);
 }
 
-static void check_launch(const TileImageSignature *signature, const TileImageCode *code, const TileArg *args,
-                         size_t count, tile_status expected, const char *message) {
+/* Two launches of a kernel of two matrices, which have memory of their own. */
+static void launch_well(TileKernel *kernel) {
+    static float apart[2][32];
+    Tensor x, y;
+    make_tensor(&x, apart[0], f32_type, 2, SHAPE(4, 8), NULL);
+    make_tensor(&y, apart[1], f32_type, 2, SHAPE(4, 8), NULL);
+    const TileArg args[] = {TILE_TENSOR(&x.dl), TILE_TENSOR(&y.dl)};
+    for (int i = 0; i < 2; i++) cr_assert_eq(tile_launch(kernel, args, 2, NULL), TILE_OK);
+}
+
+static void check_one(const TileImageSignature *signature, const TileImageCode *code, const TileArg *args, size_t count,
+                      tile_status expected, const char *message, bool later) {
     Compiler compiler = {.code = code};
     TileLibrary *library = make_library(signature, &compiler);
     TileKernel *kernel = NULL;
@@ -85,6 +95,7 @@ static void check_launch(const TileImageSignature *signature, const TileImageCod
     float before[64];
     memcpy(before, memory, sizeof before);
     cr_assert_eq(tile_library_kernel(library, NULL, &kernel), TILE_OK);
+    if (later) launch_well(kernel);
     char locale[256];
     snprintf(locale, sizeof locale, "%s", setlocale(LC_ALL, NULL));
     errno = EXFULL;
@@ -96,6 +107,13 @@ static void check_launch(const TileImageSignature *signature, const TileImageCod
     if (status != TILE_OK) cr_assert(memcmp(before, memory, sizeof before) == 0);
     tile_library_destroy(library);
     check_report(report, message);
+}
+
+/* A launch that comes after others, which are remembered, is checked like the first. */
+static void check_launch(const TileImageSignature *signature, const TileImageCode *code, const TileArg *args,
+                         size_t count, tile_status expected, const char *message) {
+    check_one(signature, code, args, count, expected, message, false);
+    if (signature->parameter_count == 2) check_one(signature, code, args, count, expected, message, true);
 }
 
 static void check_copy(const Tensor *x, const Tensor *y, const char *message) {

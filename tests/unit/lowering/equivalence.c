@@ -13,7 +13,8 @@
 #include "lowering/pipeline.h"
 #include "random_program.h"
 
-enum { FUNCTIONS = 400, KERNELS = 60, RUNS = 3, PARAMETERS = 7 };
+/* MOST_STEPS is far more than any of the programs takes: their loops have three turns at most. */
+enum { FUNCTIONS = 400, KERNELS = 60, RUNS = 3, PARAMETERS = 7, MOST_STEPS = 1000000 };
 
 typedef struct Case {
     TileContext *context;
@@ -79,7 +80,7 @@ static TileExecutor *run_function(TileFunc *func, const uint64_t *arguments, Til
     TileExecutorOptions options = {0};
     TileExecutor *executor = tile_executor_create(func, &options);
     for (unsigned i = 0; i < PARAMETERS; i++) tile_executor_bind_scalar(executor, i, arguments[i]);
-    *end = tile_executor_run(executor, 0);
+    *end = tile_executor_run(executor, MOST_STEPS);
     return executor;
 }
 
@@ -106,7 +107,10 @@ static void compare_functions(Case *test) {
         TileExecution end_a, end_b;
         TileExecutor *a = run_function(test->before->first, arguments, &end_a);
         TileExecutor *b = run_function(test->after->first, arguments, &end_b);
+        cr_assert_neq(end_a, TILE_EXECUTION_PAUSED, "seed %llu: no end\n%s", (unsigned long long)test->seed,
+                      test->text);
         if (end_a == TILE_EXECUTION_DONE) {
+            if (end_b == TILE_EXECUTION_PAUSED) explain(test, "the end, which does not come: it");
             if (end_b != TILE_EXECUTION_DONE) explain(test, tile_executor_message(b));
             compare_results(test, a, b);
         }

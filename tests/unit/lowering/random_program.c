@@ -172,6 +172,35 @@ static void build_region_op(Program *program, unsigned depth) {
     keep(program, &op->results[1]);
 }
 
+/* At most three turns, which its first value counts. The test may pass on, and the body give, what it was given, what
+ * the loop began with, or something else. */
+static void build_while(Program *program, unsigned depth) {
+    TileValue *carried[2] = {tile_build_i64(&program->builder, 0), any(program)};
+    TileOp *op = tile_build_while(&program->builder, carried, 2);
+    TileBuilder outer = program->builder;
+    int64_t turns = below(program, 4);
+    for (unsigned r = 0; r < 2; r++) {
+        TileBlock *region = &op->regions[r];
+        TileValue *count = region->arguments[0], *same[2] = {region->arguments[1], carried[1]};
+        unsigned in_scope = program->count;
+        TileBuilder *b = &program->builder;
+        *b = tile_builder_at_end(outer.module, region);
+        keep(program, region->arguments[1]);
+        build_ops(program, 3, depth + 1);
+        TileValue *value = below(program, 2) ? any_of(program, carried[1]->type) : same[below(program, 2)];
+        if (r == 0)
+            tile_build_end(
+                b, TILE_OP_CONDITION,
+                (TileValue *[]){tile_build_binary(b, TILE_OP_LT, count, tile_build_i64(b, turns)), count, value}, 3);
+        else
+            tile_build_end(b, TILE_OP_YIELD,
+                           (TileValue *[]){tile_build_binary(b, TILE_OP_ADD, count, tile_build_i64(b, 1)), value}, 2);
+        program->count = in_scope;
+    }
+    program->builder = outer;
+    keep(program, &op->results[1]);
+}
+
 static void build_ops(Program *program, unsigned ops, unsigned depth) {
     for (unsigned i = 0; i < ops; i++) {
         unsigned choice = below(program, 12);
@@ -185,8 +214,10 @@ static void build_ops(Program *program, unsigned ops, unsigned depth) {
             keep(program, tile_build_bits(&program->builder, any(program)->type, random_next(program->state) & 1));
         else if (choice < 11)
             keep(program, build_shape(program));
-        else if (depth < MAX_DEPTH)
+        else if (depth < MAX_DEPTH && below(program, 4))
             build_region_op(program, depth);
+        else if (depth < MAX_DEPTH)
+            build_while(program, depth);
     }
 }
 

@@ -9,7 +9,7 @@
 typedef struct RunArgument {
     void *data;
     unsigned bytes, rank;
-    int64_t extent[4];
+    int64_t extent[TILE_MAX_TILE_RANK];
     uint64_t bits;
 } RunArgument;
 

@@ -298,3 +298,27 @@ Test(meaning, invalid_indices_reach_nothing) {
     EXPECT(y, 3, -1, 1, -1, -1);
     EXPECT(z, 3 + 1 + 1000, -2 + 1, 1 + 1, -2 + 1 + 1000, -2 + 100 + 1000);
 }
+
+/* What is kept for each axis has room for no more than these five. */
+Test(meaning, masks_over_as_many_axes_as_there_can_be) {
+    int64_t i[4] = {0, 1, 2, 3};
+    float x[3] = {1, 2, 3}, z[3] = {10, 20, 30}, y[12] = {0};
+    RUN("kernel k(i: in i64[A, B, C, D, 1], x: in f32[N], z: in f32[F], y: out f32[A, B, C, D, F]) {\n"
+        "grid (a, b, c, d, f) in (tiles(A, 2), tiles(B, 2), tiles(C, 2), tiles(D, 2), tiles(F, 2)) {\n"
+        "for e in tiles(1, 1) { let v = gather(x, i[a, b, c, d, e])\n"
+        "y[a, b, c, d, f] = v + z[f][_, _, _, _, :] else -1 } } }",
+        "", ((RunArgument){.data = i, .bytes = sizeof *i, .rank = 5, .extent = {1, 2, 1, 2, 1}}), VECTOR(x), VECTOR(z),
+        ((RunArgument){.data = y, .bytes = sizeof *y, .rank = 5, .extent = {1, 2, 1, 2, 3}}));
+    EXPECT(y, 11, 21, 31, 12, 22, 32, 13, 23, 33, -1, -1, -1);
+}
+
+Test(meaning, limits_of_ranges_are_any_expressions) {
+    float x[6] = {1, 2, 3, 4, 5, 6}, y[6] = {0}, z[12] = {0};
+    RUN("kernel k(x: in f32[N], y: out f32[N], z: out f32[2 * N]) {\n"
+        "grid n in tiles(N - 2, 4) { y[n] = x[n + 1] }\n"
+        "grid n in tiles(2 * N, 4) { z[n] = 7 }\n"
+        "grid n in tiles(1..N / 2, 4) { z[n] = x[n] } }",
+        "", VECTOR(x), VECTOR(y), VECTOR(z));
+    EXPECT(y, 2, 3, 4, 5, 0, 0);
+    EXPECT(z, 7, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7);
+}

@@ -298,6 +298,10 @@ def describe(number, site):
 
 # ---- tests ----
 
+def give_up(*_):
+    raise TimeoutError
+
+
 class Test:
     def __init__(self, build, entry):
         self.name, self.command = f"{build}/{entry['name']}", entry["command"]
@@ -314,7 +318,7 @@ class Test:
     def run(self, limit, stop_early, **variables):
         """How it ended ("passed", "skipped", "failed", "hung"), its output, and the seconds it took. With stop_early a
         line that begins with FAIL is the end."""
-        with tempfile.TemporaryDirectory() as cache:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
             environment = {**os.environ, "XDG_CACHE_HOME": cache, **self.environment, **variables}
             for name in ("TILE_MUTANT", "TILE_MUTANT_TRACE"):
                 if name not in variables:
@@ -322,35 +326,35 @@ class Test:
             begin, lines, state = time.time(), [], None
             process = subprocess.Popen(self.command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-            previous = signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+            previous = signal.signal(signal.SIGALRM, give_up)
             signal.alarm(max(1, int(limit)))
-            for line in process.stdout:
-                lines.append(line.decode(errors="replace").rstrip())
-                if stop_early and lines[-1].startswith("FAIL"):
-                    state = "failed"
-                    break
-            self.end(process)
+            try:
+                for line in process.stdout:
+                    lines.append(line.decode(errors="replace").rstrip())
+                    if stop_early and lines[-1].startswith("FAIL"):
+                        state = "failed"
+                        break
+                if not state:
+                    process.wait()
+            except TimeoutError:
+                state = "hung"
             signal.alarm(0)
             signal.signal(signal.SIGALRM, previous)
+            self.end(process)
             seconds = time.time() - begin
         if not state:
             state = {0: "passed", self.skip: "skipped"}.get(process.returncode, "failed")
-            if process.returncode == -signal.SIGKILL and seconds >= limit - 1:
-                state = "hung"
         return state, lines, seconds
 
     @staticmethod
     def end(process):
-        """Also what it has started, unless all is over."""
-        try:
-            process.wait(timeout=5 if process.poll() is None else 0)
-        except subprocess.TimeoutExpired:
-            pass
+        """Also what it has started and left behind."""
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         process.wait()
+        process.stdout.close()
 
 
 def pieces_of(build, entry):

@@ -267,6 +267,8 @@ class Draw:
         plain = self.copy.object_code(site.path, text[:site.begin] + site.plain.encode() + lines + text[site.end:])
         if plain == self.codes[site.path]:
             return "changes nothing: the C compiler makes the same object code of it"
+        if plain is None:
+            return "does not compile, or not without warnings"
         if self.copy.object_code(site.path, with_runtime(text, [(1, site)], self.copy.header)) is None:
             return "does not compile"
         return None

@@ -206,6 +206,9 @@ expect 0 '' "$tilec" build k.tile u.tile --export f --export 'scale[f32]' --targ
 
 # ---- variants ----
 expect 1 "'x: align 3'" "$tilec" build k.tile --variant 'x: align 3' -o no.o
+# Commas in parentheses and brackets are the condition's own; what stands behind them is a demand again.
+expect 1 "'min(M, N) >= 4, x: align 3': 'x: align 3'" "$tilec" build k.tile --variant 'min(M, N) >= 4, x: align 3' -o no.o
+expect 1 "'N[0, 1] == 1, x: align 3': 'x: align 3'" "$tilec" build k.tile --variant 'N[0, 1] == 1, x: align 3' -o no.o
 expect 1 "is neither 'NAME: align BYTES'" "$tilec" build k.tile --variant 'x: quick' -o no.o
 expect 1 "has no tensor 'q'" "$tilec" build k.tile --variant 'q: align 16' -o no.o
 expect 1 'N % % 16' "$tilec" build k.tile --variant 'N % % 16' -o no.o

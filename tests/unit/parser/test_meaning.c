@@ -322,3 +322,15 @@ Test(meaning, limits_of_ranges_are_any_expressions) {
     EXPECT(y, 2, 3, 4, 5, 0, 0);
     EXPECT(z, 7, 2, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7);
 }
+
+Test(meaning, one_lane_that_is_stretched_is_missing_in_all) {
+    float x[2] = {1, 2}, z[3] = {10, 20, 30}, y[3][3];
+    RUN("kernel k(x: in f32[M], z: in f32[N], y: out f32[P, N]) {\n"
+        "grid (p, n) in (tiles(P, 1), tiles(N, 4)) {\n"
+        "let v = x[p - 1] + z[n]\nlet w = x[p - 1] * z[n]\n"
+        "y[p, n] = (v + w)[_, :] else -1 } }",
+        "", VECTOR(x), VECTOR(z), MATRIX(y));
+    EXPECT(y[0], -1, -1, -1);
+    EXPECT(y[1], 21, 41, 61);
+    EXPECT(y[2], 32, 62, 92);
+}

@@ -186,13 +186,9 @@ Test(miss, odd_values_of_the_environment) {
     char lines[2000] = "";
     TileSettings given = {.struct_size = sizeof given, .log_print = take_warning, .log_host = lines}, settings;
     setenv("TILE_ON_MISS", "never", 1);
-    setenv("TILE_NUM_THREADS", "5000", 1);
     for (int i = 0; i < 3; i++) cr_assert(tile_settings_merge(&settings, &given));
-    cr_assert_eq(tile_thread_pool_size(NULL), 1024);
     cr_assert_str_eq(lines, "tile: warning: TILE_ON_MISS is 'never': expected wait, general or background; it is taken "
-                            "as wait\n"
-                            "tile: warning: TILE_NUM_THREADS is '5000': expected a number from 1 to 1024; it is taken "
-                            "as 1024\n");
+                            "as wait\n");
 }
 
 Test(miss, settings_of_the_environment) {

@@ -326,7 +326,7 @@ static int create_result(TileProgram *program, size_t index, const TileArg *args
                             argument->info.name);
         for (unsigned i = 0; !given && i < rank; i++) {
             if (!(known >> i & 1u)) return refuse_shape(program, argument, scalar, known, inferred);
-            extent[i] = inferred[i];
+            extent[i] = inferred[i] < 0 ? 0 : inferred[i]; /* the launch says what is wrong */
         }
     }
     if (tile_array_create(&argument->base, scalar, rank, extent, &error) != TILE_OK)

@@ -84,7 +84,7 @@ Number number_off(Type type, double value, double off) {
     if (off == 0 || isnan(value)) return result;
     if (isinf(value)) return result;
     if (fabs(value) + off >= greatest(type) || !(off < INFINITY)) return number_unknown();
-    result.off = off + fabs(number_value(type, result.bits) - value) + number_ulp(type, value) / 2;
+    result.off = off + fabs(number_value(type, result.bits) - value) + number_ulp(type, value);
     return result;
 }
 
@@ -187,10 +187,9 @@ static Number compare(Op op, double x, double y) {
 
 /* The documentation gives it as a formula, which may be fused. */
 static Number float_remainder(Type type, double x, double y) {
-    double q = number_value(type, number_from(type, arithmetic(OP_DIV, type, x, y)));
-    double times = floor(q);
-    double product = number_value(type, number_from(type, arithmetic(OP_MUL, type, times, y)));
-    uint64_t apart = number_from(type, arithmetic(OP_SUB, type, x, product));
+    Type wide = type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
+    double times = floor(arithmetic(OP_DIV, wide, x, y));
+    uint64_t apart = number_from(type, arithmetic(OP_SUB, wide, x, arithmetic(OP_MUL, wide, times, y)));
     double once = type == TYPE_F64 ? fma(-times, y, x) : (double)fmaf(-(float)times, (float)y, (float)x);
     uint64_t fused = number_from(type, once);
     if (isnan(number_value(type, apart)) && isnan(number_value(type, fused))) return (Number){apart, 0};

@@ -50,8 +50,9 @@ static int64_t mask_count(const Mask *mask, int rank) {
     return count;
 }
 
-/* Masks over the same axes become one. */
+/* Masks over the same axes become one; one that leaves nothing out is none. */
 void value_add_mask(Value *value, Mask mask) {
+    if (!memchr(mask.ok, 0, (size_t)mask_count(&mask, value->rank))) return;
     for (int m = 0; m < value->mask_count; m++) {
         Mask *other = &value->masks[m];
         if (other->axes != mask.axes || memcmp(other->extent, mask.extent, (size_t)value->rank * sizeof(int64_t)) != 0)

@@ -19,6 +19,7 @@
 
 #include "../kernels/guest.h"
 #include "make.h"
+#include "record.h"
 #include "shorten.h"
 #include "trial.h"
 
@@ -58,21 +59,12 @@ static void count_refusal(Counts *counts, const char *code) {
 
 static void write_failure(const Campaign *campaign, const Trial *trial, const Target *target, uint64_t number,
                           const Verdict *verdict) {
-    static char text[MAX_TEXT], words[8192];
-    char path[128];
-    program_print(trial->program, text, sizeof text);
-    trial_describe(trial->program, target, words, sizeof words);
-    snprintf(path, sizeof path, "random-%llu-%llu-%s.tile", (unsigned long long)campaign->seed,
-             (unsigned long long)number, target->label);
-    FILE *file = fopen(path, "w");
-    if (file) {
-        fprintf(file, "%s// %s: ", words, outcome_words(verdict->outcome));
-        for (const char *at = verdict->words; *at; at++) fprintf(file, *at == '\n' ? "\n// " : "%c", *at);
-        fprintf(file, "\n%s", text);
-        fclose(file);
-    }
-    printf("FAIL program %llu on %s: %s\n     %s\n     cut down to %s\n%s%s", (unsigned long long)number, target->label,
-           outcome_words(verdict->outcome), verdict->words, path, words, text);
+    char base[128];
+    snprintf(base, sizeof base, "random-%llu-%llu-%s", (unsigned long long)campaign->seed, (unsigned long long)number,
+             target->label);
+    printf("FAIL program %llu on %s: %s\n     %s\n", (unsigned long long)number, target->label,
+           outcome_words(verdict->outcome), verdict->words);
+    record_write(trial->program, target, verdict, base);
     fflush(stdout);
 }
 
@@ -206,7 +198,7 @@ static int print_program(const Campaign *campaign) {
     static char text[MAX_TEXT], words[8192];
     Program *program = make_program(campaign->seed, campaign->first);
     if (!program_print(program, text, sizeof text)) return 1;
-    trial_describe(program, target_at(0), words, sizeof words);
+    record_describe(program, target_at(0), words, sizeof words);
     printf("%s%s", words, text);
     return 0;
 }

@@ -1,6 +1,8 @@
 #include "numbers.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const words[OP_COUNT] = {
@@ -473,4 +475,13 @@ Number product_result(const Product *product, Type accumulator, Type type, int64
     if (product->infinite) return (Number){number_from(type, sign * INFINITY), 0};
     if (product->bits <= digits) return (Number){number_from(type, sign * product->total), 0};
     return number_off(type, sign * product->total, (double)(count + 2) * ldexp(1, 1 - digits) * product->total);
+}
+
+/* ---- words ---- */
+
+void number_say(char *words, size_t size, Type type, uint64_t bits) {
+    if (type_is_float(type))
+        snprintf(words, size, "%.9g (%#" PRIx64 ")", number_value(type, bits), bits);
+    else
+        snprintf(words, size, "%" PRId64, (int64_t)number_integer(type, bits));
 }

@@ -3,6 +3,8 @@
 #ifndef TESTS_RANDOM_NUMBERS_H
 #define TESTS_RANDOM_NUMBERS_H
 
+#include <stddef.h>
+
 #include "../kernels/values.h"
 
 /* X(ID, word): operators, then functions. */
@@ -99,6 +101,9 @@ Number number_bitcast(Type to, Type from, Number x);
 Number number_random(int64_t seed, int64_t index);
 /* Does a result of these bits agree with the number? */
 bool number_agrees(Type type, Number expected, uint64_t bits);
+
+/* For people. */
+void number_say(char *words, size_t size, Type type, uint64_t bits);
 
 /* A sum of many: exact where every order of the additions gives the same. */
 typedef struct Sum {

@@ -63,7 +63,4 @@ typedef struct Trial {
 /* The program is as it was afterwards; what the evaluator and the printer note in it does not matter. */
 void trial_run(const Trial *trial, const Target *target, Verdict *shared);
 
-/* The command that runs a text, and the values of its scalar arguments and shapes, as a comment of the text. */
-void trial_describe(const Program *program, const Target *target, char *words, size_t size);
-
 #endif

@@ -5,26 +5,9 @@
 
 enum { BLOCK_LIMIT = 32 }; /* accumulators */
 
-/* One operand's vector. With tf32x3 it is split: high is rounded to tf32, and low is the rest, also rounded. */
-typedef struct Factor {
-    TileValue *whole, *high, *low;
-} Factor;
-
-static Factor make_factor(Dot *dot, TileValue *x) {
-    if (dot->precision != TILE_PRECISION_TF32X3) return (Factor){x, NULL, NULL};
-    TileValue *high = dot_tf32(dot, x);
-    return (Factor){x, high, dot_tf32(dot, tile_emit_binary(dot->emitter, TILE_OP_SUB, x, high))};
-}
-
-static TileValue *fused(Dot *dot, TileValue *x, TileValue *y, TileValue *sum) {
-    return tile_build_ternary(dot->builder, TILE_OP_FMA, x, y, sum);
-}
-
-static TileValue *multiply_add(Dot *dot, const Factor *x, const Factor *y, TileValue *sum) {
-    if (x->high) return fused(dot, x->high, y->high, fused(dot, x->high, y->low, fused(dot, x->low, y->high, sum)));
-    if (tile_scalar_is_float(dot->scalar)) return fused(dot, x->whole, y->whole, sum);
-    return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum,
-                            tile_emit_binary(dot->emitter, TILE_OP_MUL, x->whole, y->whole));
+static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *sum) {
+    if (tile_scalar_is_float(dot->scalar)) return tile_build_ternary(dot->builder, TILE_OP_FMA, x, y, sum);
+    return tile_emit_binary(dot->emitter, TILE_OP_ADD, sum, tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y));
 }
 
 /* A block of c, which begins at `pointer`. */
@@ -47,21 +30,20 @@ static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k,
                  TileValue **next) {
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
     scalar = tile_type_with_scalar(dot->builder->module->context, scalar, dot->scalar);
-    Factor b[8];
+    TileValue *b[8];
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
         /* What the next block of columns needs of the row: rows are too many for the hardware to follow each. */
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)));
-        b[v] = make_factor(
-            dot, tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes));
+        b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes);
     }
     TileValue *column = dot_offset(dot, dot->a_panel, dot_scale(dot, k, dot->bytes));
     for (int64_t r = 0; r < dot->block_rows; r++) {
         TileValue *at = dot_offset(dot, column, dot_i64(dot, r * dot->panel_row * dot->bytes));
         TileValue *element = tile_build_load(dot->builder, scalar, at, NULL, NULL, 0);
-        Factor a = make_factor(dot, tile_build_splat(dot->builder, element, vector));
-        for (int64_t v = 0; v < vectors; v++) *next++ = multiply_add(dot, &a, &b[v], *sums++);
+        TileValue *a = tile_build_splat(dot->builder, element, vector);
+        for (int64_t v = 0; v < vectors; v++) *next++ = multiply_add(dot, a, b[v], *sums++);
     }
 }
 

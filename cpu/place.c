@@ -306,6 +306,7 @@ static void limit_depth(Nest *n, TileBlock *block) {
     }
 }
 
+/* Does the load read, at each point, the element of that point alone that the store writes there? */
 static bool same_access(const TileOp *load, const TileOp *store) {
     const TileAttribute *a = tile_op_get(load, TILE_ATTRIBUTE_ACCESS), *b = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
     if (a->count != b->count || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) != 0) return false;
@@ -313,6 +314,7 @@ static bool same_access(const TileOp *load, const TileOp *store) {
     unsigned count;
     nest_access(load, dimensions, &count);
     for (unsigned d = 0; d < count; d++) {
+        if (dimensions[d].kind == TILE_ACCESS_GATHER) return false;
         unsigned operands = dimensions[d].kind == TILE_ACCESS_RANGE ? 2 : 1;
         for (unsigned i = 0; i < operands; i++)
             if (tile_op_operand(load, dimensions[d].operand + i) !=
@@ -322,7 +324,8 @@ static bool same_access(const TileOp *load, const TileOp *store) {
     return true;
 }
 
-/* A store may read what it overwrites at the point itself. */
+/* A store may read what it overwrites at the point itself, unless points may meet there: gathered indices may be equal,
+ * and all loads come before the first store. */
 static bool reads_what_it_writes(Nest *n, const NestStatement *s, const NestLeaf *leaf) {
     if (s->kind != NEST_STORE && s->kind != NEST_ATOMIC) return false;
     const TileOp *load = leaf->value->op;

@@ -305,9 +305,15 @@ static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
     return tile_lanes_can(strides, &op->regions[0]);
 }
 
-/* One place that all iterations use in turn, such as a row of scratch. */
+/* One place that all iterations use in turn, such as a row of scratch. A reduction in stripes is vectors whatever stands
+ * in it: what it stores to a tensor it does not load, and of lanes that meet the last one's value stays, as it does of
+ * iterations. */
 static bool is_shared_place(TileStrides *strides, const TileOp *op) {
-    return op->id == TILE_OP_STORE && tile_stride_of(strides, tile_op_operand(op, 1)).kind == TILE_STRIDE_UNIFORM;
+    if (op->id != TILE_OP_STORE) return false;
+    TileValue *place = tile_op_operand(op, 1), *root;
+    if (tile_stride_of(strides, place).kind != TILE_STRIDE_UNIFORM) return false;
+    bool stripes = tile_op_integer(strides->loop, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
+    return !stripes || !parameter_of(place, &root);
 }
 
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {

@@ -101,29 +101,20 @@ bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in) {
 
 /* ---- dot ---- */
 
-typedef enum Precision { IEEE, TF32, TF32X3 } Precision;
-
-static Precision precision_of(const ExecInstruction *in) {
-    int64_t precision = tile_op_integer(in->op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE);
-    return precision == TILE_PRECISION_TF32 ? TF32 : precision == TILE_PRECISION_TF32X3 ? TF32X3 : IEEE;
-}
-
-static float multiply_tf32(Precision precision, float a, float b, float acc) {
-    float a_high = tile_eval_tf32(a), b_high = tile_eval_tf32(b);
-    if (precision == TF32) return fmaf(a_high, b_high, acc);
-    float a_low = tile_eval_tf32(a - a_high), b_low = tile_eval_tf32(b - b_high);
-    return fmaf(a_high, b_high, fmaf(a_high, b_low, fmaf(a_low, b_high, acc)));
+/* tf32x3 allows less than f32 in full, which is computed nevertheless. */
+static bool rounds_to_tf32(const ExecInstruction *in) {
+    return tile_op_integer(in->op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
 }
 
 /* c[m, n] += a[m, k] * b[k, n], k in turn; all contiguous. */
-static void dot_f32(Precision precision, const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+static void dot_f32(bool tf32, const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     for (size_t i = 0; i < m; i++)
         for (size_t l = 0; l < k; l++) {
-            float x = a[i * k + l];
-            if (precision == IEEE)
-                for (size_t j = 0; j < n; j++) c[i * n + j] = fmaf(x, b[l * n + j], c[i * n + j]);
+            float x = tf32 ? tile_eval_tf32(a[i * k + l]) : a[i * k + l];
+            if (tf32)
+                for (size_t j = 0; j < n; j++) c[i * n + j] = fmaf(x, tile_eval_tf32(b[l * n + j]), c[i * n + j]);
             else
-                for (size_t j = 0; j < n; j++) c[i * n + j] = multiply_tf32(precision, x, b[l * n + j], c[i * n + j]);
+                for (size_t j = 0; j < n; j++) c[i * n + j] = fmaf(x, b[l * n + j], c[i * n + j]);
         }
 }
 
@@ -162,7 +153,7 @@ static void pack(TileScalar acc, const void *numbers, size_t count, uint64_t *la
 
 typedef struct Product {
     TileScalar a, b, acc;
-    Precision precision;
+    bool tf32;
     size_t m, n, k;
 } Product;
 
@@ -176,7 +167,7 @@ static void multiply(const Product *p, const uint64_t *a, const uint64_t *b, uin
     if (p->acc == TILE_F64)
         dot_f64((double *)(void *)wa, (double *)(void *)wb, (double *)(void *)wc, p->m, p->n, p->k);
     else if (p->acc == TILE_F32)
-        dot_f32(p->precision, (float *)(void *)wa, (float *)(void *)wb, (float *)(void *)wc, p->m, p->n, p->k);
+        dot_f32(p->tf32, (float *)(void *)wa, (float *)(void *)wb, (float *)(void *)wc, p->m, p->n, p->k);
     else
         dot_i32((int32_t *)(void *)wa, (int32_t *)(void *)wb, (int32_t *)(void *)wc, p->m, p->n, p->k);
     pack(p->acc, wc, p->m * p->n, c);
@@ -206,7 +197,7 @@ bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in) {
     Product p = {a_type->scalar,
                  b_type->scalar,
                  in->to,
-                 precision_of(in),
+                 rounds_to_tf32(in),
                  (size_t)a_type->extent[rank - 2],
                  (size_t)b_type->extent[rank - 1],
                  (size_t)a_type->extent[rank - 1]};
@@ -218,8 +209,7 @@ bool tile_exec_dot(TileExecutor *e, const ExecInstruction *in) {
         multiply(&p, a.lanes + batch * p.m * p.k, b.lanes + batch * p.k * p.n, result.lanes + batch * p.m * p.n, work);
         if (*a.any || *b.any || *acc.any) join_dot(e, &p, batch, a, b, acc, result);
     }
-    double precision = p.precision == TF32 ? 0x1p-9 : 0x1p-20;
-    if (result.slack) tile_exec_slack_dot(in, a, b, acc, result, p.m, p.k, p.n, precision);
+    if (result.slack) tile_exec_slack_dot(in, a, b, acc, result, p.m, p.k, p.n, p.tf32 ? 0x1p-9 : 0x1p-20);
     return true;
 }
 
@@ -302,7 +292,7 @@ bool tile_exec_dot_block(TileExecutor *e, const ExecInstruction *in) {
     for (unsigned i = 0; i < 8; i++)
         if (i != 0 && i != 3 && i != 6 && !tile_exec_integer(e, in, i, "a stride", &strides[i])) return false;
     if (!read_sizes(e, in, sizes)) return false;
-    Product p = {types->types[0]->scalar, types->types[1]->scalar, types->types[2]->scalar, precision_of(in),
+    Product p = {types->types[0]->scalar, types->types[1]->scalar, types->types[2]->scalar, rounds_to_tf32(in),
                  (size_t)sizes[0],        (size_t)sizes[1],        (size_t)sizes[2]};
     Matrix a = {tile_exec_operand(e, in, 0), p.a, strides[1], strides[2], sizes[3], sizes[5], p.m, p.k};
     Matrix b = {tile_exec_operand(e, in, 3), p.b, strides[4], strides[5], sizes[5], sizes[4], p.k, p.n};

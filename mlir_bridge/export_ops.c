@@ -342,7 +342,7 @@ void export_shuffle(Exporter *exporter, const TileOp *op) {
 
 /* The integer type as wide as the elements that a mask chooses among: compared in it, the lanes of the mask lie in
  * registers as those of the elements do. */
-static TileScalar mask_integer(const TileValue *mask) {
+static TileScalar chosen_integer(const TileValue *mask) {
     for (const TileUse *use = mask->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         const TileType *type = user->id == TILE_OP_STORE    ? tile_op_operand(user, 0)->type
@@ -358,6 +358,16 @@ static TileScalar mask_integer(const TileValue *mask) {
         }
     }
     return TILE_I32;
+}
+
+/* Numbers that fill a register where the result is one of predicates: LLVM 22 compares fewer in a register whose other
+ * lanes come out true, and a shuffle that shifts zeros into the mask (kshiftrw) shifts those into it. */
+static TileScalar mask_integer(const Exporter *exporter, const TileValue *mask) {
+    enum { REGISTER_BITS = 128 };
+    TileScalar integer = chosen_integer(mask);
+    int64_t bits = REGISTER_BITS / mask->type->extent[0];
+    if (!exporter->target->has_masks || bits <= (int64_t)tile_scalar_bits(integer)) return integer;
+    return bits >= 64 ? TILE_I64 : bits == 32 ? TILE_I32 : TILE_I16;
 }
 
 /* How many lanes there are is known when the program runs. A limit below the base leaves no lane, and the intrinsic
@@ -377,7 +387,7 @@ static MlirValue build_scalable_mask(Exporter *exporter, const TileOp *op) {
 void export_mask_lt(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     int64_t lanes = type->extent[0];
-    TileScalar narrow = mask_integer(tile_op_result(op, 0));
+    TileScalar narrow = mask_integer(exporter, tile_op_result(op, 0));
     MlirType i64 = scalar_of(exporter, TILE_I64);
     if (type->scalable) {
         set_result(exporter, op, 0, build_scalable_mask(exporter, op));

@@ -44,7 +44,10 @@ static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *
 
 /* ---- entries ---- */
 
-/* Lanes of first + l * step inside 0 .. dim, where the step is a number other than 0. */
+/* Steps that dimensions and distances from them can be added to. */
+static bool is_ordinary(int64_t step) { return step != 0 && step > -((int64_t)1 << 48) && step < (int64_t)1 << 48; }
+
+/* Lanes of first + l * step inside 0 .. dim, where the step is an ordinary number. */
 static void inside_known(TileChecker *c, const TileRange *range, const TileSum *dim, int64_t step, TileAtom *atom) {
     TileSumTable *t = &c->sums;
     const TileSum *zero = tile_sum_integer(t, 0), *one = tile_sum_integer(t, 1);
@@ -88,7 +91,7 @@ static void inside_any(TileChecker *c, const TileRange *range, const TileSum *di
 
 static void find_inside(TileChecker *c, const TileRange *range, const TileSum *dim, TileAtom *atom) {
     int64_t step;
-    if (tile_sum_known(&c->sums, range->step, &step) && step != 0 && step != INT64_MIN)
+    if (tile_sum_known(&c->sums, range->step, &step) && is_ordinary(step))
         inside_known(c, range, dim, step, atom);
     else
         inside_any(c, range, dim, atom);

@@ -88,9 +88,18 @@ static void load_atoms(const TileOp *op, NestAtoms *atoms) {
                            tile_op_operand(op, dimensions[d].operand + 3), type->extent[dimensions[d].axis]);
 }
 
+/* Reshapes from one element to one element move the bounds of an axis to another and leave nothing behind: the one that
+ * a fill replaces may stand at any axis of extent 1. */
 static void fill_atoms(const TileOp *op, NestAtoms *atoms) {
+    const TileType *type = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
-    for (unsigned i = 0; i < axes->count; i++) atoms[axes->integers[i]].count = 0;
+    bool single = false;
+    for (unsigned i = 0; i < axes->count; i++) {
+        atoms[axes->integers[i]].count = 0;
+        single = single || type->extent[axes->integers[i]] == 1;
+    }
+    for (unsigned i = 0; single && i < type->rank; i++)
+        if (type->extent[i] == 1) atoms[i].count = 0;
 }
 
 static void dot_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {

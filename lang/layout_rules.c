@@ -28,15 +28,16 @@ static TileLayout without_axis(const TileLayout *layout, unsigned axis) {
     return tile_layout_without_copies(&slice);
 }
 
-/* The axes of extent 1 in `from` are gone and those of `to` are there; false where the tiles differ in more, or where an
- * axis that goes was rounded up: lanes of its padding hold no copies of the element. */
+/* The axes of extent 1 in `from` are gone and those of `to` are there; false where the tiles differ in more, where
+ * there are more axes on the way than a layout has, or where an axis that goes was rounded up: lanes of its padding hold
+ * no copies of the element. */
 static bool change_ones(const TileLayout *layout, const TileType *from, const TileType *to, TileLayout *result) {
     unsigned a = 0, b = 0, rank = layout->rank;
     *result = *layout;
     while (a < from->rank || b < to->rank) {
         if (a < from->rank && b < to->rank && from->extent[a] == to->extent[b]) {
             a++, b++;
-        } else if (b < to->rank && to->extent[b] == 1) {
+        } else if (b < to->rank && to->extent[b] == 1 && rank < TILE_MAX_TILE_RANK) {
             *result = tile_layout_expand(result, b++);
             rank++;
         } else if (a < from->rank && from->extent[a] == 1 && rank > 1 && tile_layout_extent(layout, a) == 1) {

@@ -465,9 +465,10 @@ static Value *full(Evaluator *e, const Expr *expr) {
     return value_stretch(evaluate(e, expr->operand[0]), &expr->operand[0]->shape, &expr->shape);
 }
 
-/* As valid as both sides are, whichever it is. */
+/* As valid as both sides are, whichever it is; on `true`, as a program that was cut down may have it, there is one. */
 static Value *chosen(Evaluator *e, const Expr *expr) {
     bool yes = evaluate_truth(e, expr->operand[0]);
+    if (expr->operand[0]->kind == E_LITERAL) return evaluate(e, expr->operand[yes ? 1 : 2]);
     const Value *sides[2] = {evaluate(e, expr->operand[1]), evaluate(e, expr->operand[2])};
     Value *result = make_shape(&expr->shape);
     memcpy(result->at, sides[yes ? 0 : 1]->at, (size_t)result->count * sizeof *result->at);

@@ -495,10 +495,18 @@ static Expr *chained(Maker *m, const Shape *shape, int depth) {
     return NULL;
 }
 
+static bool reads_memory(const Expr *expr) {
+    bool reads = expr->kind == E_LOAD;
+    for (int i = 0; i < expr->count && !reads; i++) reads = expr->operand[i] && reads_memory(expr->operand[i]);
+    return reads;
+}
+
+/* On a constant it would be a choice of text, and as valid as the side that is compiled. */
 static Expr *either(Maker *m, const Shape *shape, int depth) {
     if (m->in_function) return NULL;
-    Expr *expr = new_expr(E_IF, *shape);
-    add_operand(expr, make_decision(m, TYPE_BOOL, depth - 1));
+    Expr *expr = new_expr(E_IF, *shape), *condition = make_decision(m, TYPE_BOOL, depth - 1);
+    if (!reads_memory(condition)) return NULL;
+    add_operand(expr, condition);
     for (int side = 0; side < 2; side++) {
         Expr *x = make_expr(m, shape, depth - 1);
         Sources plain = plain_sources(&x->valid);

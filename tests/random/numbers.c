@@ -240,8 +240,8 @@ static Number float_binary(Op op, Type type, Number x, Number y) {
     if (op >= OP_ADD && op <= OP_DIV) {
         double value = arithmetic(op, type, a, b);
         if (near && !(isfinite(a) && isfinite(b))) return number_unknown();
-        if (near) return number_off(type, value, both_off(op, a, b, x, y));
-        return with_sign(op, type, (Number){number_from(type, value), 0}, x, y);
+        Number result = near ? number_off(type, value, both_off(op, a, b, x, y)) : (Number){number_from(type, value), 0};
+        return result.off == 0 ? with_sign(op, type, result, x, y) : result;
     }
     if (near) return number_unknown();
     switch (op) {
@@ -419,6 +419,7 @@ void sum_add_product(Sum *sum, Type type, Number x, Number y) {
         return;
     }
     double a = number_value(type, x.bits), b = number_value(type, y.bits);
+    if (isinf(a * b) && isfinite(a) && isfinite(b)) sum->unknown = true; /* fused, it may have fitted */
     double value = a * b, off = x.off > 0 || y.off > 0 ? both_off(OP_MUL, a, b, x, y) : 0;
     bool exact = type != TYPE_F64 || fma(a, b, -value) == 0;
     add_value(sum, value, exact ? last_bit(a) + last_bit(b) : -5000, off);

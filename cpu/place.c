@@ -76,12 +76,22 @@ static uint32_t position_of(const Nest *n, const TileOp *op) {
     return ((const NestSpan *)tile_map_get(&n->spans, op))->first;
 }
 
-static bool writes_between(Nest *n, const TileValue *tensor, uint32_t first, uint32_t last) {
-    for (size_t i = 0; i < n->writes.count; i++) {
-        const NestWrite *write = &n->writes.items[i];
-        if (write->position > first && write->position < last && nest_tensors_overlap(n, tensor, write->tensor))
-            return true;
+/* The first write behind a position: they are in the order of the text. */
+static size_t write_after(const Nest *n, uint32_t position) {
+    size_t low = 0, high = n->writes.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (n->writes.items[middle].position > position)
+            high = middle;
+        else
+            low = middle + 1;
     }
+    return low;
+}
+
+static bool writes_between(Nest *n, const TileValue *tensor, uint32_t first, uint32_t last) {
+    for (size_t i = write_after(n, first); i < n->writes.count && n->writes.items[i].position < last; i++)
+        if (nest_tensors_overlap(n, tensor, n->writes.items[i].tensor)) return true;
     return false;
 }
 

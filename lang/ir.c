@@ -91,6 +91,7 @@ TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind ki
     func->kind = kind;
     func->form = (uint8_t)form;
     func->body.func = func;
+    func->previous = module->last;
     if (module->last)
         module->last->next = func;
     else
@@ -118,14 +119,10 @@ TileFunc *tile_func_find(const TileModule *module, const char *name) {
 
 void tile_func_remove(TileFunc *func) {
     TileModule *module = func->module;
-    TileFunc *previous = NULL;
-    for (TileFunc *f = module->first; f != func; f = f->next) previous = f;
-    if (previous)
-        previous->next = func->next;
-    else
-        module->first = func->next;
-    if (module->last == func) module->last = previous;
-    func->next = NULL;
+    *(func->previous ? &func->previous->next : &module->first) = func->next;
+    *(func->next ? &func->next->previous : &module->last) = func->previous;
+    func->next = func->previous = NULL;
+    func->removed = true;
 }
 
 static void number_block(TileBlock *block, uint32_t *next) {

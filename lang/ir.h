@@ -206,7 +206,8 @@ typedef enum TileFuncKind {
 
 struct TileFunc {
     TileModule *module;
-    TileFunc *next;
+    TileFunc *next, *previous;
+    bool removed;     /* from the module */
     const char *name; /* interned */
     TileFuncKind kind;
     uint8_t form; /* TILE_FORM_TILE or TILE_FORM_MACHINE */

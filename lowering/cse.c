@@ -25,27 +25,47 @@
  *       }
  *       return
  *     }
- * Needs: nothing. Keeps: the order of what is left. Cost: linear, by a hash table scoped by regions. */
+ * Needs: nothing. Keeps: the order of what is left. Cost: linear, by a hash table scoped by regions; each
+ * op that writes looks at the tensors that were loaded. */
 #include <string.h>
 
+#include "base/map.h"
 #include "lowering/memory.h"
 #include "lowering/pass.h"
 
 typedef struct Entry {
     TileOp *op;
     uint64_t hash;
-    uint32_t next; /* index + 1 of the next entry of the bucket */
+    uint32_t next;   /* index + 1 of the next entry of the bucket */
+    uint32_t tensor; /* of a load: which of `tensors` it reads */
+    uint32_t before; /* of a load: index + 1 of the load of that tensor before it */
     bool is_load, killed;
 } Entry;
 
-enum { BUCKETS = 1024 };
+/* The loads of one tensor that no write has followed. */
+typedef struct Tensor {
+    TileValue *value; /* NULL: any memory */
+    uint32_t newest;  /* index + 1 of the newest */
+} Tensor;
+
+enum { FEW_BUCKETS = 256 };
 
 typedef struct Cse {
     TilePassContext *context;
     TILE_LIST(Entry) entries; /* a stack: leaving a region pops what it added */
     uint32_t *buckets;        /* index + 1 of the newest entry */
+    size_t bucket_count;      /* a power of two */
+    TILE_LIST(Tensor) tensors;
+    TileMap tensor_numbers; /* index + 1, by the tensor's value */
     bool changed;
 } Cse;
+
+static void init(Cse *cse, TilePassContext *context) {
+    *cse = (Cse){.context = context, .bucket_count = FEW_BUCKETS};
+    cse->buckets = TILE_NEW_ARRAY(context->scratch, uint32_t, cse->bucket_count);
+    tile_map_init(&cse->tensor_numbers, context->scratch);
+    tile_list_push(context->scratch, &cse->tensors, (Tensor){0});
+}
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
@@ -145,33 +165,67 @@ static bool is_load(const TileOp *op) {
     return op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_LOAD || op->id == TILE_OP_GATHER;
 }
 
+static uint32_t *bucket_of(const Cse *cse, uint64_t hash) { return &cse->buckets[hash & (cse->bucket_count - 1)]; }
+
 static TileOp *find(const Cse *cse, const TileOp *op, uint64_t hash) {
-    for (uint32_t at = cse->buckets[hash % BUCKETS]; at; at = cse->entries.items[at - 1].next) {
+    for (uint32_t at = *bucket_of(cse, hash); at; at = cse->entries.items[at - 1].next) {
         const Entry *entry = &cse->entries.items[at - 1];
         if (entry->hash == hash && !entry->killed && equal_ops(cse, entry->op, op)) return entry->op;
     }
     return NULL;
 }
 
+static void link_entry(Cse *cse, size_t number) {
+    uint32_t *bucket = bucket_of(cse, cse->entries.items[number].hash);
+    cse->entries.items[number].next = *bucket;
+    *bucket = (uint32_t)number + 1;
+}
+
+static void grow_buckets(Cse *cse) {
+    cse->bucket_count *= 4;
+    cse->buckets = TILE_NEW_ARRAY(cse->context->scratch, uint32_t, cse->bucket_count);
+    for (size_t i = 0; i < cse->entries.count; i++) link_entry(cse, i);
+}
+
+static uint32_t tensor_number(Cse *cse, TileValue *tensor) {
+    if (!tensor) return 0;
+    TileMapEntry *known = tile_map_find(&cse->tensor_numbers, tensor);
+    if (known) return (uint32_t)(uintptr_t)known->value;
+    tile_map_set(&cse->tensor_numbers, tensor, (void *)cse->tensors.count);
+    tile_list_push(cse->context->scratch, &cse->tensors, (Tensor){.value = tensor});
+    return (uint32_t)cse->tensors.count - 1;
+}
+
 static void add(Cse *cse, TileOp *op, uint64_t hash) {
-    uint32_t *bucket = &cse->buckets[hash % BUCKETS];
-    Entry entry = {op, hash, *bucket, is_load(op), false};
+    Entry entry = {.op = op, .hash = hash, .is_load = is_load(op)};
+    if (entry.is_load) {
+        entry.tensor = tensor_number(cse, tile_memory_tensor(op));
+        entry.before = cse->tensors.items[entry.tensor].newest;
+        cse->tensors.items[entry.tensor].newest = (uint32_t)cse->entries.count + 1;
+    }
     tile_list_push(cse->context->scratch, &cse->entries, entry);
-    *bucket = (uint32_t)cse->entries.count;
+    if (cse->entries.count > 2 * cse->bucket_count)
+        grow_buckets(cse);
+    else
+        link_entry(cse, cse->entries.count - 1);
 }
 
 static void pop_to(Cse *cse, size_t count) {
     while (cse->entries.count > count) {
         const Entry *entry = &cse->entries.items[--cse->entries.count];
-        cse->buckets[entry->hash % BUCKETS] = entry->next;
+        *bucket_of(cse, entry->hash) = entry->next;
+        if (entry->is_load && !entry->killed) cse->tensors.items[entry->tensor].newest = entry->before;
     }
 }
 
 /* Loads seen so far whose memory the op writes can no longer stand for later ones. */
 static void kill_loads(Cse *cse, const TileOp *op) {
-    for (size_t i = 0; i < cse->entries.count; i++) {
-        Entry *entry = &cse->entries.items[i];
-        if (entry->is_load && !entry->killed) entry->killed = tile_memory_is_written(op, tile_memory_tensor(entry->op));
+    for (size_t i = 0; i < cse->tensors.count; i++) {
+        Tensor *tensor = &cse->tensors.items[i];
+        if (!tensor->newest || !tile_memory_is_written(op, tensor->value)) continue;
+        for (uint32_t at = tensor->newest; at; at = cse->entries.items[at - 1].before)
+            cse->entries.items[at - 1].killed = true;
+        tensor->newest = 0;
     }
 }
 
@@ -179,7 +233,8 @@ static void walk(Cse *cse, TileBlock *block);
 
 /* A combiner has no part in what stands around it. */
 static void walk_combiner(Cse *cse, TileBlock *block) {
-    Cse inner = {.context = cse->context, .buckets = TILE_NEW_ARRAY(cse->context->scratch, uint32_t, BUCKETS)};
+    Cse inner;
+    init(&inner, cse->context);
     walk(&inner, block);
     cse->changed |= inner.changed;
 }
@@ -219,7 +274,8 @@ static void walk(Cse *cse, TileBlock *block) {
 }
 
 TileResult tile_pass_cse(TilePassContext *context, TileFunc *func) {
-    Cse cse = {.context = context, .buckets = TILE_NEW_ARRAY(context->scratch, uint32_t, BUCKETS)};
+    Cse cse;
+    init(&cse, context);
     walk(&cse, &func->body);
     return cse.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -34,6 +34,12 @@ static Count count_ops(TilePassContext *context, unsigned form) {
 
 static void plain_count(TileOp *op, void *state) { ++*(uint64_t *)state; }
 
+uint64_t tile_excess_count(const TileModule *module) {
+    uint64_t all = 0;
+    for (TileFunc *func = module->first; func; func = func->next) tile_block_walk(&func->body, plain_count, &all);
+    return all;
+}
+
 /* `number`, or more than that where it is the limit. */
 static TileResult exceed(TilePassContext *context, const Count *count, uint64_t number) {
     uint64_t limit = context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS];
@@ -47,11 +53,16 @@ static TileResult exceed(TilePassContext *context, const Count *count, uint64_t 
                             (unsigned long long)number, target, line, (unsigned long long)limit);
 }
 
+/* There are no more than were counted last and those that were made since: only where these are too many are they
+ * counted again. */
 TileResult tile_excess_look(TilePassContext *context, TileResult result) {
-    uint64_t all = 0;
+    uint64_t all = 0, made = context->module->created - context->counted_at;
     if (result != TILE_RESULT_CHANGED) return result;
+    if (context->machine_ops + made <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
     for (TileFunc *func = context->module->first; func; func = func->next)
         if (func->form == TILE_FORM_MACHINE) tile_block_walk(&func->body, plain_count, &all);
+    context->machine_ops = all;
+    context->counted_at = context->module->created;
     if (all <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
     Count count = count_ops(context, TILE_FORM_MACHINE);
     return exceed(context, &count, all);

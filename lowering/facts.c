@@ -312,8 +312,9 @@ static TileFact op_fact(TileFacts *facts, const TileOp *op, const TileValue *val
     }
 }
 
-/* The extent of a temporary, which a launch checks before any grid. */
-static bool is_extent(const TileValue *value) {
+/* The extent of a temporary, which a launch checks before any grid; phases have none of their own. */
+static bool is_extent(const TileFacts *facts, const TileValue *value) {
+    if (facts->func->kind == TILE_FUNC_PHASE) return false;
     for (const TileUse *use = value->first_use; use; use = use->next)
         if (use->user->id == TILE_OP_TEMP) return true;
     return false;
@@ -328,7 +329,7 @@ TileFact tile_facts_get(TileFacts *facts, const TileValue *value) {
     facts->depth++;
     TileFact fact = value->op ? op_fact(facts, value->op, value) : argument_fact(facts, value);
     facts->depth--;
-    if ((fact.lo < 0 || fact.hi > TILE_MAX_EXTENT) && is_extent(value)) {
+    if ((fact.lo < 0 || fact.hi > TILE_MAX_EXTENT) && is_extent(facts, value)) {
         if (fact.lo < 0) fact.lo = 0;
         if (fact.hi > TILE_MAX_EXTENT) fact.hi = TILE_MAX_EXTENT;
     }

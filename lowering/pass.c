@@ -92,12 +92,6 @@ static bool is_named(const char *name, const char *const *names, size_t count) {
     return false;
 }
 
-static bool is_in_module(const TileModule *module, const TileFunc *func) {
-    const TileFunc *f = module->first;
-    while (f && f != func) f = f->next;
-    return f != NULL;
-}
-
 TilePassReport tile_pass_report(TileArena *arena) {
     return (TilePassReport){.arena = arena, .dump = {.arena = arena}, .reproducer = {.arena = arena}};
 }
@@ -156,7 +150,7 @@ static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *fun
     context->func = func;
     double start = now();
     TileResult result = tile_excess_look(context, tile_excess_run(context, func, info->run));
-    TilePassTime time = {info, func->name, now() - start, result};
+    TilePassTime time = {info, func->name, now() - start, result, 0};
     tile_list_push(run->report->arena, &run->report->times, time);
     tile_status status = check_result(run, info, result);
     if (status != TILE_OK && run->options->verify) write_reproducer(run, info);
@@ -172,11 +166,13 @@ static tile_status run_pass(Run *run, const TilePassInfo *info) {
     for (TileFunc *func = module->first; func; func = func->next)
         if (func->form & info->input) tile_list_push(run->context->scratch, &funcs, func);
     for (size_t i = 0; i < funcs.count; i++) {
-        if (!is_in_module(module, funcs.items[i])) continue;
+        if (funcs.items[i]->removed) continue;
         if (run->options->limited && run->done >= run->options->limit) return TILE_OK;
         run->done++;
         TILE_TRY(run_on_func(run, info, funcs.items[i]));
     }
+    size_t times = run->report->times.count;
+    if (run->options->counts && times) run->report->times.items[times - 1].ops = tile_excess_count(module);
     return TILE_OK;
 }
 

@@ -69,6 +69,8 @@ typedef struct TilePassContext {
     tile_status failure;      /* set by tile_pass_fail */
     TileText message;         /* why a pass failed */
     TilePassExcess excess;    /* set by tile_pass_exceed */
+    uint64_t machine_ops;     /* those of machine form when module->created was `counted_at`; see lowering/excess.h */
+    uint64_t counted_at;
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
@@ -136,6 +138,7 @@ typedef struct TilePassOptions {
     size_t skip_count;
     bool limited; /* run only the first `limit` times that a pass meets a function, to find a faulty one */
     uint64_t limit;
+    bool counts; /* TilePassTime.ops is asked for, at the price of a walk after each pass */
 } TilePassOptions;
 
 typedef struct TilePassTime {
@@ -143,6 +146,7 @@ typedef struct TilePassTime {
     const char *func;
     double seconds;
     TileResult result;
+    uint64_t ops; /* of the module behind the pass, of the last function that it met; 0 unless `counts` */
 } TilePassTime;
 
 /* What a run leaves behind. */

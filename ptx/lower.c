@@ -32,6 +32,7 @@
  * Needs: gpu-target, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as the threads of a block
  * see it. Cost: linear in the registers of all tiles. */
 #include "ptx/lower.h"
+#include "ptx/reuse.h"
 
 #include <string.h>
 
@@ -426,6 +427,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
         return tile_pass_fail(context, TILE_INTERNAL, undecided,
                               "gpu-machine: gpu-target and gpu-propagate come before");
     Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
+    gpu.reads_again = gpu_reads_again(func);
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;

@@ -339,7 +339,7 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
 static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width) {
     const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
     uint32_t count = tile_layout_registers(&access->layout);
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = gpu_store_reuse(gpu->func, access->op)};
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = gpu_store_reuse(access->op, gpu->reads_again)};
     gpu_remark_access(gpu, access->op, access->tensor->parameter, (TileName)cache.integer);
     TileOp *choice = NULL;
     TileBuilder outer = gpu->b;

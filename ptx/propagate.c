@@ -66,7 +66,13 @@ typedef struct Node {
     const TileLayout *layout; /* of the leader; NULL: not decided yet */
     TileValue *value;         /* NULL: no tile without a layout */
     uint32_t first_end;       /* of the leader, in `ends` */
+    uint32_t sweep;           /* of the leader: the last one that it waits or waited for; 0: none yet */
 } Node;
+
+/* A node that a sweep has to visit. */
+typedef struct Visit {
+    uint32_t sweep, node;
+} Visit;
 
 /* A link as one of its ends sees it. */
 typedef struct End {
@@ -81,6 +87,7 @@ typedef struct Propagate {
     uint32_t count;
     TILE_LIST(Link) links;
     TILE_LIST(End) ends;
+    TILE_LIST(Visit) visits; /* a heap: the next one first */
     const char *error;
 } Propagate;
 
@@ -269,18 +276,26 @@ static const TileLayout *candidate(const Propagate *p, const Link *link, uint32_
     return good ? tile_layout_intern(p->types, &found) : NULL;
 }
 
+static bool was_tried(const TileLayout *const *tried, size_t count, const TileLayout *layout) {
+    for (size_t i = 0; i < count; i++)
+        if (tried[i] == layout) return true;
+    return false;
+}
+
 /* Of all candidates, and what the node has, the cheapest; of equal ones what it has, else the first. */
 static bool improve(Propagate *p, uint32_t number) {
     Node *node = &p->nodes[number];
     const TileLayout *best = node->layout, *had = best;
     uint64_t least = best ? cost_of_node(p, node) : UINT64_MAX;
+    TILE_LIST(const TileLayout *) tried = {0};
     for (uint32_t at = node->first_end; at && least; at = p->ends.items[at - 1].next) {
-        const TileLayout *tried = candidate(p, &p->links.items[p->ends.items[at - 1].link], number);
-        if (!tried || tried == best) continue;
-        node->layout = tried;
+        const TileLayout *layout = candidate(p, &p->links.items[p->ends.items[at - 1].link], number);
+        if (!layout || layout == had || was_tried(tried.items, tried.count, layout)) continue;
+        tile_list_push(p->context->scratch, &tried, layout);
+        node->layout = layout;
         uint64_t cost = cost_of_node(p, node);
         if (cost < least) {
-            best = tried;
+            best = layout;
             least = cost;
         }
     }
@@ -301,23 +316,83 @@ static TileLayout plain_layout(const TileFunc *func, const TileType *tile) {
                       threads - gpu_floor_log2(TILE_WARP_THREADS));
 }
 
-static bool sweep(Propagate *p, bool decided) {
+/* ---- the order of decisions ---- */
+
+static bool is_before(Visit a, Visit b) { return a.sweep != b.sweep ? a.sweep < b.sweep : a.node < b.node; }
+
+static void add_visit(Propagate *p, Visit visit) {
+    tile_list_push(p->context->scratch, &p->visits, visit);
+    size_t at = p->visits.count - 1;
+    for (; at && is_before(visit, p->visits.items[(at - 1) / 2]); at = (at - 1) / 2)
+        p->visits.items[at] = p->visits.items[(at - 1) / 2];
+    p->visits.items[at] = visit;
+}
+
+static Visit next_visit(Propagate *p) {
+    Visit first = p->visits.items[0], last = p->visits.items[--p->visits.count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < p->visits.count; at = child) {
+        if (child + 1 < p->visits.count && is_before(p->visits.items[child + 1], p->visits.items[child])) child++;
+        if (!is_before(p->visits.items[child], last)) break;
+        p->visits.items[at] = p->visits.items[child];
+    }
+    p->visits.items[at] = last;
+    return first;
+}
+
+static void want_visit(Propagate *p, const TileValue *value, Visit from) {
+    if (value->type->layout) return;
+    uint32_t number = leader(p, value);
+    Node *node = &p->nodes[number];
+    uint32_t sweep = number > from.node ? from.sweep : from.sweep + 1;
+    if (!node->value || node->layout || node->sweep >= sweep) return;
+    node->sweep = sweep;
+    add_visit(p, (Visit){sweep, number});
+}
+
+/* The node has a layout since `from`: those that are linked to it and have none may follow. */
+static void want_neighbours(Propagate *p, uint32_t number, Visit from) {
+    for (uint32_t at = p->nodes[number].first_end; at; at = p->ends.items[at - 1].next) {
+        const Link *link = &p->links.items[p->ends.items[at - 1].link];
+        want_visit(p, link->from, from);
+        want_visit(p, link->to, from);
+    }
+}
+
+/* Nodes without a layout get one where a neighbour has it, in sweeps over the nodes by their numbers: of which only
+ * those are visited that have a new neighbour. Returns the sweep that follows the last one. */
+static uint32_t follow(Propagate *p, uint32_t sweep) {
+    while (p->visits.count) {
+        Visit visit = next_visit(p);
+        sweep = visit.sweep + 1;
+        if (!p->nodes[visit.node].layout && improve(p, visit.node)) want_neighbours(p, visit.node, visit);
+    }
+    return sweep;
+}
+
+static bool sweep_decided(Propagate *p) {
     bool changed = false;
     for (uint32_t i = 0; i < p->count; i++)
-        if (is_free(p, i) && (p->nodes[i].layout != NULL) == decided) changed |= improve(p, i);
+        if (is_free(p, i) && p->nodes[i].layout) changed |= improve(p, i);
     return changed;
 }
 
 /* From the anchors on, forwards and backwards; what they do not reach gets a layout of its own. Then node by node. */
 static void choose(Propagate *p) {
-    while (sweep(p, false)) continue;
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (!is_free(p, i)) continue;
+        p->nodes[i].sweep = 1;
+        add_visit(p, (Visit){1, i});
+    }
+    uint32_t sweep = follow(p, 1);
     for (uint32_t i = 0; i < p->count; i++) {
         if (!is_free(p, i) || p->nodes[i].layout) continue;
         TileLayout plain = plain_layout(p->func, p->nodes[i].value->type);
         p->nodes[i].layout = tile_layout_intern(p->types, &plain);
-        while (sweep(p, false)) continue;
+        want_neighbours(p, i, (Visit){sweep, UINT32_MAX}); /* behind all of that sweep */
+        sweep = follow(p, sweep + 1);
     }
-    for (unsigned i = 0; i < MOST_SWEEPS && sweep(p, true); i++) continue;
+    for (unsigned i = 0; i < MOST_SWEEPS && sweep_decided(p); i++) continue;
 }
 
 /* ---- the text ---- */

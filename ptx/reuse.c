@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-enum { MOST_COORDINATES = 8, MOST_DEPTH = 24 };
+/* Of a tensor with more uses than that nothing is said: each load is compared with all others. */
+enum { MOST_COORDINATES = 8, MOST_DEPTH = 24, MOST_USES = 64 };
 
 /* The numbers that stand for a program's place in its grid. */
 typedef struct Coordinates {
@@ -114,9 +115,15 @@ static bool read_apart(const TileOp *load, const TileOp *other) {
     return false;
 }
 
+static bool has_many_uses(const TileValue *tensor) {
+    unsigned count = 0;
+    for (const TileUse *use = tensor->first_use; use && count <= MOST_USES; use = use->next) count++;
+    return count > MOST_USES;
+}
+
 TileName gpu_load_reuse(const TileFunc *func, const TileOp *load) {
     bool again = false, before = false;
-    if (!reads_own(load)) return TILE_CACHE_DEFAULT;
+    if (has_many_uses(tile_op_operand(load, 0)) || !reads_own(load)) return TILE_CACHE_DEFAULT;
     for (const TileUse *use = tile_op_operand(load, 0)->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         if (user == load || user->id == TILE_OP_DIM) continue;
@@ -141,10 +148,11 @@ static bool keeps(const TileFunc *func, const TileBlock *block) {
     return false;
 }
 
-TileName gpu_store_reuse(const TileFunc *func, const TileOp *store) {
+bool gpu_reads_again(const TileFunc *func) { return keeps(func, &func->body); }
+
+TileName gpu_store_reuse(const TileOp *store, bool reads_again) {
+    if (!reads_again || has_many_uses(tile_op_operand(store, 0))) return TILE_CACHE_DEFAULT;
     for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next)
         if (use->user->id != TILE_OP_STORE_TILE && use->user->id != TILE_OP_DIM) return TILE_CACHE_DEFAULT;
-    const TileOp *outermost = store;
-    while (outermost->block->op) outermost = outermost->block->op;
-    return keeps(func, outermost->block) ? TILE_CACHE_STREAM : TILE_CACHE_DEFAULT;
+    return TILE_CACHE_STREAM;
 }

@@ -10,8 +10,11 @@
  * all other cases TILE_CACHE_DEFAULT. It is a hint: nothing but speed depends on it. */
 TileName gpu_load_reuse(const TileFunc *func, const TileOp *load);
 
-/* And a store_tile: TILE_CACHE_STREAM where it must not push out what the program reads again. */
-TileName gpu_store_reuse(const TileFunc *func, const TileOp *store);
+/* Does the phase read anything again that stays in the L2 cache until then? */
+bool gpu_reads_again(const TileFunc *func);
+/* How a store_tile treats it, in a phase of which gpu_reads_again is known: TILE_CACHE_STREAM where it must not push out
+ * what the program reads again. */
+TileName gpu_store_reuse(const TileOp *store, bool reads_again);
 
 /* Is the value made of the other one? Loops in between end the search. */
 bool gpu_depends(const TileValue *value, const TileValue *on);

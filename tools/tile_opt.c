@@ -18,9 +18,10 @@ static const char usage[] =
     "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu|gpu] [--target=NAME] [--verify-only] "
     "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
-    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..]\n"
+    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
-    "the same bits before and after the passes; see tools/tile_run.h for the arguments.\n";
+    "the same bits before and after the passes; see tools/tile_run.h for the arguments. With --times, there are no limits and\n"
+    "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its name.\n";
 
 typedef struct Request {
     const char *path, *passes, *pipeline, *run;
@@ -28,7 +29,7 @@ typedef struct Request {
     TilePassOptions options;
     TilePassSettings settings;
     unsigned print;
-    bool verify_only, help;
+    bool verify_only, times, help;
     TileArena *arena;
     TileText *errors;
 } Request;
@@ -77,7 +78,8 @@ static bool read_limit(Request *request, const char *text) {
 
 static bool read_switch(Request *request, const char *argument) {
     static const char *const words[] = {"--verify-only", "--locations", "--no-contract",
-                                        "--debug",       "--no-split",  "--mark-padding", "--help"};
+                                        "--debug",       "--no-split",  "--mark-padding",
+                                        "--times",       "--help"};
     unsigned number = 0;
     while (number < sizeof words / sizeof *words && strcmp(argument, words[number]) != 0) number++;
     switch (number) {
@@ -87,7 +89,8 @@ static bool read_switch(Request *request, const char *argument) {
     case 3: request->settings.debug = true; return true;
     case 4: request->settings.split_loops = false; return true;
     case 5: request->settings.mark_padding = true; return true;
-    case 6: request->help = true; return true;
+    case 6: request->times = request->options.counts = true; return request->options.verify = false, true;
+    case 7: request->help = true; return true;
     default: return false;
     }
 }
@@ -165,14 +168,26 @@ static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
     return status;
 }
 
+static void print_times(const TilePassReport *report, TileText *output) {
+    for (size_t i = 0; i < report->times.count; i++) {
+        const TilePassTime *time = &report->times.items[i];
+        tile_text_format(output, "%llu %.0f %s\n", (unsigned long long)time->ops, time->seconds * 1e9, time->pass->name);
+    }
+}
+
 static tile_status run_passes(Request *request, TileModule *module, TileText *output) {
     TilePipeline pipeline = {0};
     TILE_TRY(make_pipeline(request, &pipeline));
     TilePassContext context = tile_pass_context(module, request->arena, request->target);
     context.settings = request->settings;
+    TileLimits most = tile_usual_limits;
+    for (int i = 0; request->times && i < TILE_LIMIT_COUNT; i++) most.most[i] = UINT64_MAX;
+    most.most[TILE_LIMIT_TILE_REGISTERS] = tile_usual_limits.most[TILE_LIMIT_TILE_REGISTERS];
+    context.limits = &most;
     TilePassReport report = tile_pass_report(request->arena);
     tile_status status = tile_passes_run(&context, pipeline.items, pipeline.count, &request->options, &report);
     tile_text_add(output, tile_text_get(&report.dump));
+    if (request->times) print_times(&report, output);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&context.message));
     return status;
 }
@@ -220,6 +235,10 @@ static tile_status work(Request *request, TileContext *context, TileText *output
     if (status != TILE_OK) tile_text_format(request->errors, "%s:%s", request->path, tile_text_get(&complaints));
     if (status == TILE_OK && !request->verify_only) {
         status = transform(request, module, output);
+        if (request->times) {
+            tile_module_destroy(module);
+            return status;
+        }
         if (status == TILE_OK) status = check_round_trip(request, context, module);
         if (status == TILE_OK) tile_module_print(output, module, request->print);
     }

@@ -201,18 +201,23 @@ static tile_status check_chosen(Builder *b) {
     return TILE_OK;
 }
 
+static bool exceeds(const Builder *b, unsigned count, const char *what, unsigned most) {
+    if (count > most)
+        tile_diagnose(b->unit->diagnostics, TILE_DIAGNOSTIC_MANY_PARAMETERS, b->kernel->item->name_span, b->kernel->name,
+                      count, what, most);
+    return count > most;
+}
+
 static tile_status build_signature(TileUnit *unit, const TileKernelInfo *kernel, TileImageSignature *signature) {
     Builder b = {.unit = unit, .arena = unit->input->arena, .kernel = kernel};
     TILE_TRY(check_chosen(&b));
     TILE_TRY(add_generics(&b));
     TILE_TRY(add_parameters(&b));
     add_statics(&b);
-    if (b.parameters.count > TILE_MAX_PARAMETERS || b.generics.count > TILE_MAX_GENERICS ||
-        b.statics.count > TILE_MAX_STATICS) {
-        tile_text_format(&unit->message, "%s: a kernel has at most %d parameters, %d open types and %d static values",
-                         kernel->name, TILE_MAX_PARAMETERS, TILE_MAX_GENERICS, TILE_MAX_STATICS);
-        return TILE_UNSUPPORTED;
-    }
+    if (exceeds(&b, (unsigned)b.parameters.count, "parameters", TILE_MAX_PARAMETERS) ||
+        exceeds(&b, (unsigned)b.generics.count, "types that stay open", TILE_MAX_GENERICS) ||
+        exceeds(&b, (unsigned)b.statics.count, "static values", TILE_MAX_STATICS))
+        return TILE_INVALID_SOURCE;
     *signature = (TileImageSignature){.name = keep(&b, kernel->name),
                                       .text = keep(&b, kernel->signature),
                                       .parameters = b.parameters.items,

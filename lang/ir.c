@@ -84,6 +84,11 @@ const TileType *tile_type_with_layout(TileContext *context, const TileType *type
     return tile_type_intern(context->types, &other);
 }
 
+/* An op more, or a function's parameter: many functions of many parameters are large without an op. */
+static void count_work(TileModule *module) {
+    if (++module->created > module->created_most && module->spent) longjmp(*module->spent, 1);
+}
+
 TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind kind, unsigned form) {
     TileFunc *func = TILE_NEW(module->arena, TileFunc);
     func->module = module;
@@ -102,8 +107,10 @@ TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind ki
 
 TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileType *type) {
     uint32_t count = func->body.argument_count;
-    func->parameters = tile_arena_grow(func->module->arena, func->parameters, count * sizeof(TileParameter),
-                                       (count + 1) * sizeof(TileParameter));
+    count_work(func->module);
+    if (!(count & (count - 1))) /* room for as many again */
+        func->parameters = tile_arena_grow(func->module->arena, func->parameters, count * sizeof(TileParameter),
+                                           (count ? 2 * count : 1) * sizeof(TileParameter));
     TileParameter *parameter = &func->parameters[count];
     parameter->name = tile_intern_string(func->module->context->strings, name);
     for (int i = 0; i < TILE_MAX_TENSOR_RANK; i++)
@@ -214,7 +221,7 @@ bool tile_value_has_one_use(const TileValue *value) { return value->first_use &&
 
 TileOp *tile_op_create(TileModule *module, TileOpId id, TileLocation location, TileValue *const *operands,
                        unsigned operand_count, const TileType *const *result_types, unsigned result_count) {
-    if (++module->created > module->created_most && module->spent) longjmp(*module->spent, 1);
+    count_work(module);
     _Static_assert(_Alignof(TileUse) <= _Alignof(TileOp) && _Alignof(TileValue) <= _Alignof(TileUse) &&
                        sizeof(TileOp) % _Alignof(TileUse) == 0 && sizeof(TileUse) % _Alignof(TileValue) == 0,
                    "an op, its operands and its results lie behind one another");

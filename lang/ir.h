@@ -226,7 +226,7 @@ struct TileModule {
     TileContext *context;
     TileArena *arena;
     TileFunc *first, *last;
-    uint64_t created, created_most; /* ops so far; where creating another one goes to `spent` */
+    uint64_t created, created_most; /* ops and functions' parameters so far; where creating another one goes to `spent` */
     jmp_buf *spent;                 /* NULL: any number */
 };
 

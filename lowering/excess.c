@@ -1,4 +1,5 @@
-/* The bound on what a kernel becomes: operations of machine form, and those that one pass makes on the way. */
+/* The bound on what a kernel becomes: operations of machine form, where a parameter of a function counts as one, and
+ * those that one pass makes on the way. */
 #include "lowering/excess.h"
 
 #include "base/map.h"
@@ -28,7 +29,10 @@ static Count count_ops(TilePassContext *context, unsigned form) {
     Count count = {.all = 0};
     tile_map_init(&count.lines, context->scratch);
     for (TileFunc *func = context->module->first; func; func = func->next)
-        if (func->form & form) tile_block_walk(&func->body, count_op, &count);
+        if (func->form & form) {
+            count.all += func->body.argument_count;
+            tile_block_walk(&func->body, count_op, &count);
+        }
     return count;
 }
 
@@ -60,7 +64,10 @@ TileResult tile_excess_look(TilePassContext *context, TileResult result) {
     if (result != TILE_RESULT_CHANGED) return result;
     if (context->machine_ops + made <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
     for (TileFunc *func = context->module->first; func; func = func->next)
-        if (func->form == TILE_FORM_MACHINE) tile_block_walk(&func->body, plain_count, &all);
+        if (func->form == TILE_FORM_MACHINE) {
+            all += func->body.argument_count;
+            tile_block_walk(&func->body, plain_count, &all);
+        }
     context->machine_ops = all;
     context->counted_at = context->module->created;
     if (all <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;

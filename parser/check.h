@@ -223,6 +223,7 @@ struct TileChecker {
     size_t grid_facts;      /* of the facts known: those that hold in the whole grid */
 
     unsigned depth;   /* of calls */
+    unsigned regions; /* branches and loops that are open */
     unsigned masked;  /* branches around that a tile decides, so that both sides run */
     unsigned untaken; /* sides of branches around that a constant decides, and that are not taken */
     size_t op_count;

@@ -29,6 +29,16 @@ static void restore(TileChecker *c, const TileMeaning *before, size_t count) {
     }
 }
 
+/* A branch or loop of the IR within others. */
+static bool enter_region(TileChecker *c, TileSpan span) {
+    if (c->regions >= TILE_MAX_REGIONS) {
+        tile_fail(c, TOO_DEEP, span, (unsigned)TILE_MAX_REGIONS);
+        return false;
+    }
+    c->regions++;
+    return true;
+}
+
 static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
     Side side = {.expr = branch.value};
     TileBlock *outer = c->builder.block;
@@ -288,8 +298,11 @@ TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch
         return value;
     }
     if (condition.rank || c->in_combiner) return join_with_select(c, &condition, then, otherwise, want_value, span);
+    if (!enter_region(c, span)) return tile_error_meaning();
     TileValue *value = tile_emit_value(c, &condition);
-    return join_with_if(c, value, then, otherwise, want_value, span);
+    TileMeaning joined = join_with_if(c, value, then, otherwise, want_value, span);
+    c->regions--;
+    return joined;
 }
 
 /* ---- if ---- */
@@ -576,6 +589,7 @@ static void run_while(TileChecker *c, Loop *loop) {
 
 /* A loop that may be left carries its counter and flags, and is a `while`. */
 static void run_loop(TileChecker *c, Loop *loop) {
+    if (!enter_region(c, loop->span)) return;
     const TileSequence *body = loop->statement->body;
     bool breaks = tile_sequence_breaks(body), returns = tile_sequence_returns(body);
     bool as_while = !loop->counted || breaks || returns;
@@ -596,6 +610,7 @@ static void run_loop(TileChecker *c, Loop *loop) {
     else
         run_for(c, loop);
     c->vars.count = vars;
+    c->regions--;
 }
 
 /* What folds is done for many elements at once. */

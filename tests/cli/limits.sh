@@ -75,6 +75,19 @@ for limit in header=10 tune-points=8 turns=8 files=1 tile-elements=128; do
     expect 0 '' "$tilec" check small.tile --limit=$limit
 done
 
+# Beyond what a launch, the IR and a phase's parameters allow.
+text() { python3 "$source_directory/tests/large/texts.py" "$1" "$2" .; }
+text parameters 100
+expect 1 'parameters.tile:1:8: error: k has 102 parameters; a launch takes 64 [many-parameters]' "$tilec" emit asm parameters.tile
+text nested_loops 200
+expect 1 'nested more than 128 deep [too-deep]' "$tilec" emit machine nested_loops.tile
+text nested_loops 120
+expect 0 '' "$tilec" emit machine nested_loops.tile --target=avx2
+text temps 500
+for target in avx2 sm_80; do
+    expect 1 'operations of machine code for' "$tilec" emit machine temps.tile --target=$target
+done
+
 # What nobody would write ends soon, in little memory: see tests/large.
 checks=$((checks + 1))
 python3 "$source_directory/tests/large/measure.py" "$tilec" 2000 >"$work/output" 2>&1 ||

@@ -231,7 +231,8 @@ static bool tested_elsewhere(TileDiagnosticCode code) {
            code == TILE_DIAGNOSTIC_IR_SYNTAX ||   /* tests/unit/driver/test_ir.c, and so the next */
            code == TILE_DIAGNOSTIC_IR_INVALID ||
            code == TILE_DIAGNOSTIC_TOO_MUCH_CODE || /* tests/cli/limits.sh, and so the next */
-           code == TILE_DIAGNOSTIC_LONG_HEADER || code == TILE_DIAGNOSTIC_MANY_FILES ||
+           code == TILE_DIAGNOSTIC_LONG_HEADER || code == TILE_DIAGNOSTIC_MANY_PARAMETERS ||
+           code == TILE_DIAGNOSTIC_MANY_FILES ||
            code == TILE_DIAGNOSTIC_TUNE_POINTS || code == TILE_DIAGNOSTIC_TILE_TOO_LARGE ||
            code == TILE_DIAGNOSTIC_TEST_FAILED || /* tests/cli/test.sh, and so the next */
            code == TILE_DIAGNOSTIC_TEST_STOPPED || code == TILE_DIAGNOSTIC_TOO_DEEP || /* test_text.c */

@@ -302,7 +302,7 @@ static void emit_lines(FoldLoop *f, TileBuilder *b) {
     bool whole = known && last % f->block == 0, single = extent <= f->block;
     TileValue *end = whole ? hi : round_down(f, b, tile_build_binary(b, TILE_OP_MAX, hi, lo));
     if (!whole && f->reverse) emit_part_of_block(f, b, end, hi);
-    if (whole && single && last)
+    if (whole && single && last > 0)
         emit_block(f, b, lo, &(Bounds){0});
     else if (!single || whole || extent == f->block)
         emit_blocks(f, b, lo, end, &(Bounds){0});

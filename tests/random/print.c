@@ -498,6 +498,7 @@ static void print_access(Printer *p, const Expr *expr) {
 
 void print_expr(Printer *p, const Expr *expr) {
     if (expr->outlined && print_outlined(p, expr)) return;
+    ((Expr *)(uintptr_t)expr)->outlined = false; /* as the text has it: what stands here is fused, say */
     char name[32];
     switch (expr->kind) {
     case E_LITERAL: print_literal(p, expr); break;

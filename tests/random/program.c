@@ -49,15 +49,24 @@ int64_t extent_value(const Extent *extent) {
     return 0;
 }
 
+/* Is the extent a number in the text, such as `2 * 3`? */
+static bool is_written(const Extent *extent) {
+    if (extent->kind == EXTENT_PRODUCT || extent->kind == EXTENT_SUM)
+        return is_written(extent->a) && is_written(extent->b);
+    return extent->kind == EXTENT_LITERAL;
+}
+
 bool extent_same(const Extent *a, const Extent *b) {
     if (a == b) return true;
-    if (!a || !b || a->kind != b->kind) return false;
+    if (!a || !b) return false;
+    if (is_written(a) && is_written(b)) return extent_value(a) == extent_value(b);
+    if (a->kind != b->kind) return false;
     if (a->kind == EXTENT_LITERAL) return a->literal == b->literal;
     if (a->kind == EXTENT_NAME) return a->name == b->name;
     return extent_same(a->a, b->a) && extent_same(a->b, b->b);
 }
 
-bool extent_is_one(const Extent *extent) { return extent->kind == EXTENT_LITERAL && extent->literal == 1; }
+bool extent_is_one(const Extent *extent) { return is_written(extent) && extent_value(extent) == 1; }
 
 static const Extent *make_extent(Extent extent) {
     Extent *made = NEW(Extent);

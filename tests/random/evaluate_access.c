@@ -25,15 +25,16 @@ static void add_lanes_mask(Value *shape, const Lanes *lanes) {
     value_add_mask(shape, mask);
 }
 
-/* A lane whose index leaves 64 bits may count as outside; where it would be inside by wrapping, either is right. Of great
- * steps the first index may have wrapped already. */
+/* A lane whose index leaves 64 bits may count as outside; where it would be inside by wrapping, either is right. Of
+ * great steps the first index may have wrapped already. */
 static Lanes range_lanes(Evaluator *e, const Expr *entry, int64_t extent) {
     RangeValue range = evaluate_range(e, entry);
     Lanes lanes = {.count = range.size, .index = program_allocate((size_t)range.size * sizeof(int64_t))};
     for (int64_t i = 0; i < range.size; i++) {
         Wide index = (Wide)range.first + (Wide)range.step * i;
         bool great = range.step > INT64_C(1) << 48 || range.step < -(INT64_C(1) << 48);
-        if ((index != (int64_t)index || (great && i > 0)) && inside((int64_t)(uint64_t)index, extent) >= 0) e->undecided = true;
+        if ((index != (int64_t)index || (great && i > 0)) && inside((int64_t)(uint64_t)index, extent) >= 0)
+            e->undecided = true;
         lanes.index[i] = i < range.valid ? inside(index, extent) : -1;
     }
     return lanes;

@@ -337,11 +337,12 @@ void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts) {
 
 /* ---- products ---- */
 
-/* tf32 keeps 11 significant bits, of the smallest numbers what is not below 2**-136, and where it rounds halves is up to
- * the target. */
+/* tf32 keeps 11 significant bits, of the smallest numbers what is not below 2**-136, and where it rounds halves is up
+ * to the target. */
 static Number to_tf32(Number x, int precision) {
     double value = number_value(TYPE_F32, x.bits);
-    if (precision == PRECISION_FULL || !isfinite(value) || value == 0) return x;
+    bool full = precision == PRECISION_FULL || precision == PRECISION_ORDERED;
+    if (full || !isfinite(value) || value == 0) return x;
     int exponent;
     double scaled = ldexp(frexp(fabs(value), &exponent), 11);
     if (scaled == floor(scaled) && exponent > -125) return x;

@@ -249,6 +249,7 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth) {
     sources_join(&expr->valid, &a_valid);
     sources_join(&expr->valid, &b_valid);
     if (a_type == TYPE_F32 && chance(m, 50)) expr->op = chance(m, 70) ? PRECISION_TF32 : PRECISION_TF32X3;
+    if (type_is_float(a_type) && expr->op == PRECISION_FULL && chance(m, 20)) expr->op = PRECISION_ORDERED;
     expr->tainted = expr->tainted || a->tainted || b->tainted || type_is_float(shape->scalar);
     expr->bare = chance(m, 30);
     return expr;

@@ -146,6 +146,7 @@ static void make_tiles_loop(Maker *m, Block *block, Name *variable, int depth) {
     if (chance(m, 20)) loop->lo[0] = integer_expr((int64_t)below(m, 4));
     sources_add(&range->valid, (Source){(uint32_t)(m->serial++ * 104729 + 5), 1, true});
     loop->names[loop->count++] = range;
+    loop->ordered = chance(m, 15);
     loop->body = NEW(Block);
     enter(m, range);
     fill_body(m, loop->body, variable, depth);
@@ -156,6 +157,7 @@ static void make_counted_loop(Maker *m, Block *block, Name *variable, int depth)
     Name *index = new_name(m, NAME_INTEGER, "q");
     index->shape = shape_scalar(TYPE_I64);
     loop->names[loop->count++] = index;
+    loop->ordered = chance(m, 15);
     if (chance(m, 30)) {
         loop->unrolled = true;
         loop->lo[0] = integer_expr((int64_t)below(m, 3));
@@ -206,6 +208,7 @@ static void make_product_loop(Maker *m, Block *block) {
     start->value = new_expr(E_ZEROS, shape);
     Name *sum = bound_name(m, NAME_VAR, start->value), *range = new_name(m, NAME_RANGE, "k");
     sum->tainted = true;
+    loop->ordered = chance(m, 15);
     for (int i = 0; i < m->scope_count; i++)
         for (int axis = 0; axis < 2; axis++)
             if (m->scope[i]->kind == NAME_RANGE && m->scope[i]->limit &&

@@ -240,7 +240,8 @@ static Number float_binary(Op op, Type type, Number x, Number y) {
     if (op >= OP_ADD && op <= OP_DIV) {
         double value = arithmetic(op, type, a, b);
         if (near && !(isfinite(a) && isfinite(b))) return number_unknown();
-        Number result = near ? number_off(type, value, both_off(op, a, b, x, y)) : (Number){number_from(type, value), 0};
+        Number result =
+            near ? number_off(type, value, both_off(op, a, b, x, y)) : (Number){number_from(type, value), 0};
         return result.off == 0 ? with_sign(op, type, result, x, y) : result;
     }
     if (near) return number_unknown();

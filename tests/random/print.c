@@ -242,7 +242,7 @@ static void print_atomic(Printer *p, const Expr *expr) {
 }
 
 static void print_dot(Printer *p, const Expr *expr) {
-    static const char *const names[] = {"dot", "dot[tf32]", "dot[tf32x3]"};
+    static const char *const names[] = {"dot", "dot[tf32]", "dot[tf32x3]", "dot[ordered]"};
     if (expr->bare && expr->count == 2 && expr->op == PRECISION_FULL) {
         put(p, "(");
         print_above(p, expr->operand[0], 10);

@@ -39,7 +39,11 @@ static void print_names(Printer *p, const Statement *statement) {
 }
 
 static void print_loop(Printer *p, const Statement *statement) {
-    put(p, "%sfor %s in ", statement->unrolled ? "static " : "", statement->names[0]->text);
+    put(p, "%sfor %s in ",
+        statement->unrolled  ? "static "
+        : statement->ordered ? "ordered "
+                             : "",
+        statement->names[0]->text);
     print_over(p, statement, 0);
     if (statement->step) {
         put(p, " step ");

@@ -236,7 +236,7 @@ typedef enum Reduction {
     REDUCE_ARGMIN,
     REDUCE_ARGMAX
 } Reduction;
-typedef enum Precision { PRECISION_FULL, PRECISION_TF32, PRECISION_TF32X3 } Precision;
+typedef enum Precision { PRECISION_FULL, PRECISION_TF32, PRECISION_TF32X3, PRECISION_ORDERED } Precision;
 typedef enum Update { UPDATE_ADD, UPDATE_MAX, UPDATE_MIN, UPDATE_CAS } Update;
 
 struct Expr {
@@ -285,7 +285,7 @@ typedef struct Statement {
     Name *names[MAX_DIMENSIONS];
     Expr *value, *target;
     int op; /* -1: a plain `=` */
-    bool skip, unrolled;
+    bool skip, unrolled, ordered;
     /* Of a grid, for each name; of a loop, for the first: tiles(lo..hi, names[i]->size) or lo..hi. NULL: from 0. */
     Expr *lo[MAX_DIMENSIONS], *hi[MAX_DIMENSIONS];
     Expr *step;

@@ -56,7 +56,7 @@ typedef struct Cse {
     uint32_t *buckets;        /* index + 1 of the newest entry */
     size_t bucket_count;      /* a power of two */
     TILE_LIST(Tensor) tensors;
-    TileMap tensor_numbers; /* index + 1, by the tensor's value */
+    TileMap tensor_numbers; /* in `tensors`, by their values */
     bool changed;
 } Cse;
 

@@ -40,7 +40,10 @@ static void plain_count(TileOp *op, void *state) { ++*(uint64_t *)state; }
 
 uint64_t tile_excess_count(const TileModule *module) {
     uint64_t all = 0;
-    for (TileFunc *func = module->first; func; func = func->next) tile_block_walk(&func->body, plain_count, &all);
+    for (TileFunc *func = module->first; func; func = func->next) {
+        all += func->body.argument_count;
+        tile_block_walk(&func->body, plain_count, &all);
+    }
     return all;
 }
 
@@ -62,13 +65,13 @@ static TileResult exceed(TilePassContext *context, const Count *count, uint64_t 
 TileResult tile_excess_look(TilePassContext *context, TileResult result) {
     uint64_t all = 0, made = context->module->created - context->counted_at;
     if (result != TILE_RESULT_CHANGED) return result;
-    if (context->machine_ops + made <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
+    if (context->counted + made <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
     for (TileFunc *func = context->module->first; func; func = func->next)
         if (func->form == TILE_FORM_MACHINE) {
             all += func->body.argument_count;
             tile_block_walk(&func->body, plain_count, &all);
         }
-    context->machine_ops = all;
+    context->counted = tile_excess_count(context->module);
     context->counted_at = context->module->created;
     if (all <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
     Count count = count_ops(context, TILE_FORM_MACHINE);

@@ -9,7 +9,7 @@
 TileResult tile_excess_run(TilePassContext *context, TileFunc *func, TilePassFunction run);
 /* `result`, or the failure of a module whose machine form has become larger than the limit. */
 TileResult tile_excess_look(TilePassContext *context, TileResult result);
-/* Ops of all functions, of either form. */
+/* Ops and parameters of all functions, of either form. */
 uint64_t tile_excess_count(const TileModule *module);
 
 #endif

@@ -69,7 +69,7 @@ typedef struct TilePassContext {
     tile_status failure;      /* set by tile_pass_fail */
     TileText message;         /* why a pass failed */
     TilePassExcess excess;    /* set by tile_pass_exceed */
-    uint64_t machine_ops;     /* those of machine form when module->created was `counted_at`; see lowering/excess.h */
+    uint64_t counted;         /* ops of the module when module->created was `counted_at`; see lowering/excess.h */
     uint64_t counted_at;
 } TilePassContext;
 

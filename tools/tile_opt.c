@@ -89,7 +89,10 @@ static bool read_switch(Request *request, const char *argument) {
     case 3: request->settings.debug = true; return true;
     case 4: request->settings.split_loops = false; return true;
     case 5: request->settings.mark_padding = true; return true;
-    case 6: request->times = request->options.counts = true; return request->options.verify = false, true;
+    case 6:
+        request->times = request->options.counts = true;
+        request->options.verify = false;
+        return true;
     case 7: request->help = true; return true;
     default: return false;
     }

@@ -190,6 +190,26 @@ expect 0 '' "$tilec" build k.tile --export rows N=40 --target=avx2 -o r.o --head
 expect 0 'tile_status rows(' cat r.h
 expect 0 '' "$tilec" build k.tile --export 'scale[f32, BN = 128] as wide' --target=avx2 -o r.o --header r.h
 expect 0 'tile_status wide(' cat r.h
+# A float that the text fixes, given as an integer and as a float.
+cat >lift.tile <<'TEXT'
+kernel lift(x: in f32[N], y: out f32[N], by: const f32) { grid n in tiles(N, 64) { y[n] = x[n] + by } }
+TEXT
+cat >lift.c <<'TEXT'
+#include "lift.h"
+int main(void) {
+    float x[3] = {1, 2, 3}, y[3], z[3];
+    int64_t shape[1] = {3}, strides[1] = {1};
+    DLTensor from = {x, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, strides, 0}, to = from, other = from;
+    to.data = y;
+    other.data = z;
+    if (two(NULL, &from, &to) || more(NULL, &from, &other)) return 1;
+    return y[2] == 5 && z[2] == 5.5f ? 0 : 2;
+}
+TEXT
+expect 0 '' "$tilec" build lift.tile --export 'lift[by = 2] as two' --export 'lift[by = 2.5] as more' --target=avx2 -o lift.o --header lift.h
+expect 0 '' link_c lift lift.c lift.o
+expect 0 '' ./lift
+
 expect 1 'export-open' "$tilec" build k.tile --export rows -o no.o
 expect 1 'write `rows[N = ..]`' "$tilec" build k.tile --export rows -o no.o
 expect 1 'export-open' "$tilec" build k.tile --export scale -o no.o

@@ -13,7 +13,8 @@ typedef struct TileItem TileItem;
 
 /* Nesting deeper than this is an error, so that whatever walks a tree may recurse. */
 enum { TILE_MAX_DEPTH = 256 };
-/* Branches and loops within one another, calls written out: passes add some, and the IR has a limit of 200. */
+/* The same of the branches and loops of a kernel with its calls inlined. Less than the verifier allows in the IR, as passes
+ * add loops of their own. */
 enum { TILE_MAX_REGIONS = 128 };
 
 typedef struct TileNameRef {

@@ -359,8 +359,8 @@ static void want_neighbours(Propagate *p, uint32_t number, Visit from) {
     }
 }
 
-/* Nodes without a layout get one where a neighbour has it, in sweeps over the nodes by their numbers: of which only
- * those are visited that have a new neighbour. Returns the sweep that follows the last one. */
+/* A worklist: nodes without a layout get one where a neighbour has one, in the order of repeated sweeps over all nodes, of
+ * which only those are visited that have a neighbour with a new layout. Returns the number of the sweep after the last. */
 static uint32_t follow(Propagate *p, uint32_t sweep) {
     while (p->visits.count) {
         Visit visit = next_visit(p);

@@ -102,6 +102,8 @@ tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef 
 void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call);
 /* masks.c: after the optimiser, before code is generated. */
 void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module);
+/* assembler.c: likewise. */
+void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module);
 /* context.c: forgets the last emission; false where there is no memory. */
 bool bridge_begin(TileBridge *bridge);
 

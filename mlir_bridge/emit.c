@@ -211,6 +211,7 @@ static tile_status run_emission(Emission *emission) {
     if (!run_llvm_passes(emission, pipeline)) return TILE_BACKEND;
     if (emission->bridge->unrolls && !run_llvm_passes(emission, unrolling)) return TILE_BACKEND;
     bridge_harden_masks(emission->bridge, emission->module);
+    bridge_avoid_assembler_faults(emission->bridge, emission->module);
     if (count_instructions(emission->module) > MANY_INSTRUCTIONS) tile_skip_strength_reduction(emission->context);
     double optimised = bridge_milliseconds();
     times->optimise = optimised - translated;

@@ -14,7 +14,12 @@ kernel scale(x: in f32[M, N], y: out f32[M, N], by: f32)
 }
 TEXT
 kernel_of_two_grids >>k.tile
-echo "export scale, centred" >>k.tile
+cat >>k.tile <<'TEXT'
+kernel fill(y: out f32[N], value: f32) {
+    grid n in tiles(N, 256) { y[n] = full[256](value) }
+}
+export scale, centred, fill
+TEXT
 
 # An assembler whose cubins say which PTX they are of.
 cat >ptxas <<'TEXT'
@@ -31,7 +36,8 @@ printf '\177ELF %s %s' "${what:-cubin}" "$(cksum <"$ptx")" >"$out"
 TEXT
 chmod +x ptxas
 
-# usage: main OFFSET [cpu]: launches scale on tensors so many floats behind a boundary, three times, and centred.
+# usage: main OFFSET [cpu]: launches scale on tensors so many floats behind a boundary, three times, centred, and fill,
+# whose only tensor is its first argument.
 cat >main.c <<'TEXT'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -59,6 +65,9 @@ int main(int count, char **words) {
     for (int i = 0; i < 3; i++)
         if (scale(&options, &x, &y, 2)) return fail("scale", &error);
     if (centred(&options, &x, &y)) return fail("centred", &error);
+    int64_t elements = M * N;
+    y.ndim = 1, y.shape = &elements;
+    if (fill(&options, &y, 2)) return fail("fill", &error);
     printf("fine");
     for (int i = 0; i < 2 && !cpu; i++) tile_device_release(0, memory[i]);
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -85,12 +94,12 @@ export TILE_PTXAS
 expect 0 '' "$tilec" build k.tile --target=sm_90a,avx2,sm_80 -o k.o --header k.h
 expect 0 'queued on options->stream; NAME_kernel is the one for CPUs' cat k.h
 expect 0 '' link k.o main
-expect 0 'fine, 5 launches, 2 libraries, 2 cubins, 0 violations; scale$0 10 x' fake 'devices=1 capability=90' ./main 0
+expect 0 'fine, 6 launches, 3 libraries, 3 cubins, 0 violations; scale$0 10 x' fake 'devices=1 capability=90' ./main 0
 expect 0 'centred$0 2 x' fake 'devices=1 capability=90' ./main 0
 expect 0 'centred$1 4 x' fake 'devices=1 capability=90' ./main 0
-expect 0 'fine, 5 launches, 2 libraries, 0 cubins, 0 violations' fake 'devices=1 capability=86' ./main 0 # not cubin
-expect 0 'fine, 5 launches' fake 'devices=1 capability=100' ./main 0 # sm_90a is for 9.0 alone: the PTX of sm_80
-expect 0 'fine, 5 launches' fake 'devices=2 capability=90' ./main 1
+expect 0 'fine, 6 launches, 3 libraries, 0 cubins, 0 violations' fake 'devices=1 capability=86' ./main 0 # not cubin
+expect 0 'fine, 6 launches' fake 'devices=1 capability=100' ./main 0 # sm_90a is for 9.0 alone: the PTX of sm_80
+expect 0 'fine, 6 launches' fake 'devices=2 capability=90' ./main 1
 expect 1 'scale: the linked object has no code that can run on cuda:0, whose compute capability is 7.5' \
     fake 'devices=1 capability=75' ./main 0
 expect 1 'memory: there is no CUDA driver' ./main 0
@@ -123,13 +132,13 @@ expect 0 'as it should be' describe
 expect 0 '' "$tilec" build k.tile --target=sm_80 --no-cubin -o gpu.o --header k.h
 expect 0 'there is no code for CPUs' cat k.h
 expect 0 '' link gpu.o gpu
-expect 0 'fine, 5 launches, 2 libraries, 0 cubins' fake 'devices=1 capability=90' ./gpu 0
+expect 0 'fine, 6 launches, 3 libraries, 0 cubins' fake 'devices=1 capability=90' ./gpu 0
 expect 1 'scale: x: device is cpu, expected cuda' ./gpu 0 cpu
 expect 0 '' "$tilec" build k.tile --target=avx2,sm_80 -shared -o k.so
 expect 0 '' $cc -I"$source_directory/include" -I"$source_directory" -I. main.c k.so -L"$TILE_BINARY_DIR/lib" -ltile_launch \
     -Wl,-rpath,"$TILE_BINARY_DIR/lib":"$work" $flags -ldl -o plugin
 shared() { FAKE_CUDA='devices=1' LD_LIBRARY_PATH=$TILE_FAKE_CUDA:$work "$@"; }
-expect 0 'fine, 5 launches' shared ./plugin 0
+expect 0 'fine, 6 launches' shared ./plugin 0
 expect 1 '--bare is code of CPUs: `tilec emit ptx` prints that of' "$tilec" build k.tile --target=avx2,sm_80 --bare -o no.o
 expect 1 'are for different kinds of CPU' "$tilec" build k.tile --target=avx2,sm_80,sve -o no.o
 expect 2 'refuses the code' env TILE_PTXAS=/bin/false "$tilec" build k.tile --target=sm_80 -o no.o

@@ -6,12 +6,14 @@
 #     //> y: f32[5] = 1 1 1 1 1                 each such line has to be in what is printed
 #     // $ fails check                          status 1, a mistake of the user's, instead of 0
 #
-# A run that names no target is done by the interpreter, by each CPU target of this machine and by the emulated GPUs.
+# A run that names no target is done by the interpreter, by each target of this machine, its GPU too, and by the emulated
+# GPUs.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 cd "$work" || exit 2
 
 targets="interp avx2"
 grep -q avx512f /proc/cpuinfo 2>/dev/null && targets="$targets avx512"
+"$tilec" backends | grep -q '^cuda *yes' && targets="$targets cuda"
 
 # run_case FILE STATUS COMMAND ARGUMENTS..: each line of the file `lines` is in what the command prints.
 run_case() {

@@ -1,0 +1,117 @@
+/* What ptxas translates wrongly, written in another way; after LLVM's optimiser and before its code generator.
+ *
+ * Seen in the machine code of ptxas 12.8, 12.9 and 13.0, also of the one in the driver, for sm_90 and later:
+ *   - Of a packed addition of 16-bit integers (add.s16x2) with a constant, of whose result one half is used, the
+ *     constant becomes 0. So integers of 16 bits and less are added one by one.
+ *   - In min(min(a, -b), c) of signed integers of 16 or 32 bits, or max, the negation is lost where the three become one
+ *     instruction (VIMNMX3). The code generator makes such minima of comparisons too, after this. So every -b is ~b + 1,
+ *     and comes from inside of an asm: the code generator would make a negation of it again.
+ * What is compiled for an older GPU runs on these too, so that every GPU gets the same. */
+#include <string.h>
+
+#include "llvm-c/Core.h"
+#include "mlir_bridge/context.h"
+
+enum { PACKED_BITS = 16, FUSED_BITS = 32 };
+
+typedef struct Rewriter {
+    LLVMContextRef context;
+    LLVMBuilderRef builder;
+} Rewriter;
+
+static LLVMTypeRef element_type(LLVMTypeRef type) {
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+}
+
+static bool is_integer(LLVMTypeRef type, unsigned most_bits) {
+    LLVMTypeRef element = element_type(type);
+    return LLVMGetTypeKind(element) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(element) <= most_bits;
+}
+
+static LLVMValueRef lane_number(const Rewriter *r, unsigned lane) {
+    return LLVMConstInt(LLVMInt32TypeInContext(r->context), lane, false);
+}
+
+/* The operand's element; a constant's is a constant. */
+static LLVMValueRef element_of(const Rewriter *r, LLVMValueRef operand, unsigned lane) {
+    if (LLVMGetTypeKind(LLVMTypeOf(operand)) != LLVMVectorTypeKind) return operand;
+    return LLVMBuildExtractElement(r->builder, operand, lane_number(r, lane), "");
+}
+
+static bool is_minus_one(LLVMValueRef value) { return LLVMIsAConstantInt(value) && LLVMConstIntGetSExtValue(value) == -1; }
+
+/* What an operation on elements negates, or NULL. */
+static LLVMValueRef negated(LLVMOpcode op, LLVMValueRef left, LLVMValueRef right) {
+    if (op == LLVMSub) return LLVMIsAConstantInt(left) && LLVMIsNull(left) ? right : NULL;
+    if (op != LLVMMul) return NULL;
+    return is_minus_one(left) ? right : is_minus_one(right) ? left : NULL;
+}
+
+static LLVMValueRef build_negation(const Rewriter *r, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    bool wide = LLVMGetIntTypeWidth(type) > PACKED_BITS;
+    LLVMTypeRef own = wide ? LLVMInt32TypeInContext(r->context) : LLVMInt16TypeInContext(r->context);
+    const char *text = wide ? "not.b32 $0, $1; add.s32 $0, $0, 1;" : "not.b16 $0, $1; add.s16 $0, $0, 1;";
+    const char *constraints = wide ? "=r,r" : "=h,h";
+    LLVMTypeRef signature = LLVMFunctionType(own, &own, 1, false);
+    LLVMValueRef code = LLVMGetInlineAsm(signature, text, strlen(text), constraints, strlen(constraints), false, false,
+                                         LLVMInlineAsmDialectATT, false);
+    LLVMValueRef input = LLVMBuildZExtOrBitCast(r->builder, value, own, "");
+    LLVMValueRef call = LLVMBuildCall2(r->builder, signature, code, &input, 1, "");
+    bridge_mark_asm(r->context, call);
+    return LLVMBuildTruncOrBitCast(r->builder, call, type, "");
+}
+
+static LLVMValueRef build_element(const Rewriter *r, LLVMOpcode op, LLVMValueRef left, LLVMValueRef right) {
+    LLVMValueRef source = negated(op, left, right);
+    return source ? build_negation(r, source) : LLVMBuildBinOp(r->builder, op, left, right, "");
+}
+
+static LLVMValueRef constant_element(LLVMValueRef operand, unsigned lane) {
+    if (LLVMGetTypeKind(LLVMTypeOf(operand)) != LLVMVectorTypeKind || !LLVMIsConstant(operand)) return operand;
+    LLVMValueRef element = LLVMGetAggregateElement(operand, lane);
+    return element ? element : operand;
+}
+
+/* Is it a packed addition, or is an element of it a negation? */
+static bool is_affected(LLVMValueRef instruction) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
+    if (op != LLVMAdd && op != LLVMSub && op != LLVMMul) return false;
+    LLVMTypeRef type = LLVMTypeOf(instruction);
+    bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    if (op != LLVMMul && vector && is_integer(type, PACKED_BITS)) return true;
+    if (op == LLVMAdd || !is_integer(type, FUSED_BITS)) return false;
+    LLVMValueRef left = LLVMGetOperand(instruction, 0), right = LLVMGetOperand(instruction, 1);
+    for (unsigned lane = 0; lane < (vector ? LLVMGetVectorSize(type) : 1); lane++)
+        if (negated(op, constant_element(left, lane), constant_element(right, lane))) return true;
+    return false;
+}
+
+static void rewrite(const Rewriter *r, LLVMValueRef instruction) {
+    LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
+    LLVMValueRef left = LLVMGetOperand(instruction, 0), right = LLVMGetOperand(instruction, 1);
+    LLVMTypeRef type = LLVMTypeOf(instruction);
+    bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+    LLVMValueRef result = vector ? LLVMGetPoison(type) : NULL;
+    LLVMPositionBuilderBefore(r->builder, instruction);
+    for (unsigned lane = 0; vector && lane < LLVMGetVectorSize(type); lane++) {
+        LLVMValueRef element = build_element(r, op, element_of(r, left, lane), element_of(r, right, lane));
+        result = LLVMBuildInsertElement(r->builder, result, element, lane_number(r, lane), "");
+    }
+    if (!vector) result = build_element(r, op, left, right);
+    LLVMReplaceAllUsesWith(instruction, result);
+    LLVMInstructionEraseFromParent(instruction);
+}
+
+void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module) {
+    if (strncmp(bridge->triple, "nvptx", 5) != 0) return;
+    Rewriter r = {.context = LLVMGetModuleContext(module)};
+    r.builder = LLVMCreateBuilderInContext(r.context);
+    for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef next, i = LLVMGetFirstInstruction(block); i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                if (is_affected(i)) rewrite(&r, i);
+            }
+    LLVMDisposeBuilder(r.builder);
+}

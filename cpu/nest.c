@@ -129,6 +129,7 @@ TileResult tile_pass_cpu_nest(TilePassContext *context, TileFunc *func) {
     n.entry.func = func;
     tile_map_init(&n.statements, n.arena);
     tile_map_init(&n.spans, n.arena);
+    tile_map_init(&n.constants, n.arena);
     replace_signature(&n);
     nest_place(&n);
     TileBlock body = {.func = func};

@@ -164,12 +164,6 @@ typedef struct NestSpan {
     uint32_t first, last;
 } NestSpan;
 
-/* An i64 constant of the new function. */
-typedef struct NestConstant {
-    int64_t number;
-    TileValue *value;
-} NestConstant;
-
 /* A loop of the new function that is being filled. */
 typedef struct NestOpen {
     TileBlock *block;
@@ -197,7 +191,7 @@ typedef struct Nest {
     TILE_LIST(NestWrite) writes;
     TileMap spans; /* op to NestSpan */
     TILE_LIST(NestMemo) memo;
-    TILE_LIST(NestConstant) constants;
+    TileMap constants; /* of the new function: an i64 to its value */
     TILE_LIST(NestLoose) loose;
     NestOpen open[NEST_LEVELS + 1];
     unsigned open_count; /* loops; open[0] is the block around them */

@@ -126,8 +126,9 @@ static void plan_copy(Nest *n, TileOp *at, TileValue *value, NestBuffer *to) {
     NestStatement *s = tile_map_get(&n->statements, at);
     while (s && (s->kind != NEST_COPY || !same_extents(s->copies[0].value->type, value->type))) s = s->next;
     if (!s) s = nest_statement(n, NEST_COPY, at, NULL);
-    s->copies =
-        tile_arena_grow(n->arena, s->copies, s->copy_count * sizeof(NestCopy), (s->copy_count + 1) * sizeof(NestCopy));
+    size_t bytes = s->copy_count * sizeof(NestCopy);
+    if ((s->copy_count & (s->copy_count - 1)) == 0) /* full: there is room for a power of two */
+        s->copies = tile_arena_grow(n->arena, s->copies, bytes, bytes ? 2 * bytes : sizeof(NestCopy));
     s->copies[s->copy_count++] = (NestCopy){value, to};
 }
 

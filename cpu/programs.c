@@ -42,7 +42,9 @@
  *       return
  *     }
  * Needs: device functions inlined. Keeps: tile form.
- * Cost: linear in the kernel. */
+ * Cost: n log n in the kernel, and the tensors for each grid. */
+#include <stdlib.h>
+
 #include "cpu/passes.h"
 #include "lang/build.h"
 
@@ -50,7 +52,15 @@ typedef struct Programs {
     TileModule *module;
     TileFunc *kernel;
     TileArena *scratch;
+    TileMap positions; /* of the kernel's own ops, from 1 on */
 } Programs;
+
+/* Host ops that a grid needs. */
+typedef struct Needs {
+    const Programs *programs;
+    TileMap found;
+    TILE_LIST(TileOp *) ops;
+} Needs;
 
 static void add_parameter(TileFunc *phase, const char *name, const TileType *type, const TileParameter *like) {
     tile_func_add_parameter(phase, name, type);
@@ -104,11 +114,40 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     return phase;
 }
 
-/* Host values of one block are few, and most are needed: all are copied, and dce removes the rest. */
-static void copy_host_ops(Programs *p, TileFunc *phase, const TileOp *grid, TileMap *map) {
-    for (const TileOp *op = p->kernel->body.first; op != grid; op = op->next)
-        if (tile_op_info(op->id)->traits & TILE_TRAIT_PURE)
-            tile_op_append(tile_op_clone(p->module, op, map), &phase->body);
+static void note_operands(TileOp *op, void *state) {
+    Needs *needs = state;
+    for (uint32_t i = 0; i < op->operand_count; i++) {
+        TileOp *def = tile_op_operand(op, i)->op;
+        if (!def || def->block != &needs->programs->kernel->body || tile_map_get(&needs->found, def)) continue;
+        tile_map_set(&needs->found, def, (void *)(uintptr_t)1);
+        tile_list_push(needs->programs->scratch, &needs->ops, def);
+    }
+}
+
+typedef struct Placed {
+    uintptr_t position;
+    const TileOp *op;
+} Placed;
+
+static int compare_positions(const void *a, const void *b) {
+    const Placed *x = a, *y = b;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+/* In the order in which they stand. */
+static void copy_host_ops(Programs *p, TileFunc *phase, TileOp *grid, TileMap *map) {
+    Needs needs = {.programs = p};
+    tile_map_init(&needs.found, p->scratch);
+    note_operands(grid, &needs);
+    tile_block_walk(&grid->regions[0], note_operands, &needs);
+    for (size_t i = 0; i < needs.ops.count; i++) note_operands(needs.ops.items[i], &needs);
+    Placed *placed = TILE_NEW_ARRAY(p->scratch, Placed, needs.ops.count + 1);
+    for (size_t i = 0; i < needs.ops.count; i++)
+        placed[i] = (Placed){(uintptr_t)tile_map_get(&p->positions, needs.ops.items[i]), needs.ops.items[i]};
+    qsort(placed, needs.ops.count, sizeof *placed, compare_positions);
+    for (size_t i = 0; i < needs.ops.count; i++)
+        if (tile_op_info(placed[i].op->id)->traits & TILE_TRAIT_PURE)
+            tile_op_append(tile_op_clone(p->module, placed[i].op, map), &phase->body);
 }
 
 /* Neither is negative where a program runs, so that no rounding has to be mended. */
@@ -166,6 +205,9 @@ static void split_grid(Programs *p, TileOp *grid, unsigned number) {
 TileResult tile_pass_cpu_programs(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
     Programs p = {.module = context->module, .kernel = func, .scratch = context->scratch};
+    tile_map_init(&p.positions, p.scratch);
+    uintptr_t position = 0;
+    for (TileOp *op = func->body.first; op; op = op->next) tile_map_set(&p.positions, op, (void *)++position);
     unsigned number = 0;
     for (TileOp *op = func->body.first; op; op = op->next)
         if (op->id == TILE_OP_GRID) split_grid(&p, op, number++);

@@ -7,12 +7,13 @@
 /* ---- constants and places ---- */
 
 TileValue *nest_constant(Nest *n, int64_t value) {
-    for (size_t i = 0; i < n->constants.count; i++)
-        if (n->constants.items[i].number == value) return n->constants.items[i].value;
+    const void *key = (const void *)(uintptr_t)(uint64_t)value;
+    TileValue *known = tile_map_get(&n->constants, key);
+    if (known) return known;
     TileBuilder b = tile_builder_at_end(n->module, &n->entry);
-    NestConstant constant = {value, tile_build_i64(&b, value)};
-    tile_list_push(n->arena, &n->constants, constant);
-    return constant.value;
+    TileValue *constant = tile_build_i64(&b, value);
+    tile_map_set(&n->constants, key, constant);
+    return constant;
 }
 
 TileValue *nest_bits(Nest *n, TileScalar scalar, uint64_t bits) {

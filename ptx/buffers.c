@@ -20,11 +20,22 @@ static void look_at(TileOp *op, void *state) {
     }
 }
 
-static bool overlap(const TileOp *a, const TileOp *b) {
-    int64_t at = tile_op_integer(a, TILE_ATTRIBUTE_OFFSET, -1), other = tile_op_integer(b, TILE_ATTRIBUTE_OFFSET, -1);
-    if (at < 0 || other < 0) return false;
-    return at < other + tile_op_integer(b, TILE_ATTRIBUTE_BYTES, 0) &&
-           other < at + tile_op_integer(a, TILE_ATTRIBUTE_BYTES, 0);
+/* By `offset`, where it is known. */
+static void find_others(GpuBuffers *buffers) {
+    size_t count = buffers->ops.count;
+    int64_t *begin = TILE_NEW_ARRAY(buffers->arena, int64_t, count), *end = TILE_NEW_ARRAY(buffers->arena, int64_t, count);
+    buffers->others = TILE_NEW_ARRAY(buffers->arena, GpuSet, count);
+    for (size_t i = 0; i < count; i++) {
+        const TileOp *op = buffers->ops.items[i];
+        buffers->others[i] = gpu_set_create(buffers);
+        begin[i] = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, -1);
+        end[i] = begin[i] < 0 ? -1 : begin[i] + tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+        for (size_t k = 0; k < i; k++) {
+            if (begin[i] >= end[k] || begin[k] >= end[i]) continue;
+            gpu_set_add(buffers->others[i], k);
+            gpu_set_add(buffers->others[k], i);
+        }
+    }
 }
 
 GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena) {
@@ -32,12 +43,7 @@ GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena) {
     tile_map_init(&buffers.numbers, arena);
     tile_block_walk(&func->body, look_at, &buffers);
     buffers.words = (buffers.ops.count + 63) / 64;
-    buffers.others = TILE_NEW_ARRAY(arena, GpuSet, buffers.ops.count);
-    for (size_t i = 0; i < buffers.ops.count; i++) {
-        buffers.others[i] = gpu_set_create(&buffers);
-        for (size_t k = 0; k < buffers.ops.count; k++)
-            if (i != k && overlap(buffers.ops.items[i], buffers.ops.items[k])) gpu_set_add(buffers.others[i], k);
-    }
+    find_others(&buffers);
     return buffers;
 }
 

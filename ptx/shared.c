@@ -35,7 +35,10 @@
  *       return
  *     }
  * Needs: gpu-machine. Copies into a buffer have arrived by its last use. What scratch_bytes holds already stays where
- * it is. Keeps: machine form. Cost: linear in the ops, times the depth of loops; quadratic in the buffers. */
+ * it is. Keeps: machine form. Cost: linear in the ops, times the depth of loops, and in the pairs of buffers that lie apart;
+ * for each buffer and each write the words of a set of buffers. */
+#include <stdlib.h>
+
 #include "ptx/buffers.h"
 #include "ptx/passes.h"
 #include "ptx/target.h"
@@ -45,9 +48,11 @@ enum { PLACE_ALIGN = 16 };
 typedef struct Shared {
     GpuBuffers buffers;
     const TileOp **last; /* of each buffer: the op of its block in or behind which nothing uses it */
+    TileMap ending;      /* of such an op: the first of its buffers, from 1 on; 0: none */
+    size_t *next_ending; /* of each buffer: the next with the same op */
     GpuSet live;
     GpuSet *together, *following; /* of each buffer: those in use at the same time, and those with no barrier between */
-    uint64_t *offset;
+    uint64_t *offset, *size, *align;
     uint64_t bytes; /* of all */
     bool passing;   /* a turn of a loop before which more may be pending than is known yet */
 } Shared;
@@ -69,23 +74,33 @@ static void note_uses(TileOp *op, void *state) {
     }
 }
 
-static void pair(GpuSet *sets, size_t a, size_t b) {
-    gpu_set_add(sets[a], b);
-    gpu_set_add(sets[b], a);
+static void note_ends(Shared *s) {
+    for (size_t i = 0; i < s->buffers.ops.count; i++) {
+        s->next_ending[i] = (size_t)(uintptr_t)tile_map_get(&s->ending, s->last[i]);
+        tile_map_set(&s->ending, s->last[i], (void *)(uintptr_t)(i + 1));
+    }
+}
+
+/* Pairs the buffer with each of 64 others, of which the lowest is `first`. */
+static void pair(GpuSet *sets, size_t number, size_t first, uint64_t others) {
+    for (; others; others &= others - 1) {
+        size_t other = first + (size_t)__builtin_ctzll(others);
+        if (other == number) continue;
+        gpu_set_add(sets[other], number);
+        gpu_set_add(sets[number], other);
+    }
 }
 
 static void write_buffer(Shared *s, size_t number, const GpuPending *pending) {
-    for (size_t i = 0; i < s->buffers.ops.count; i++) {
-        if (i == number || s->passing) continue;
-        if (gpu_set_has(s->live, i)) pair(s->together, i, number);
-        if (gpu_set_has(pending->read, i) || gpu_set_has(pending->written, i) || gpu_set_has(pending->copied, i))
-            pair(s->following, i, number);
+    for (size_t i = 0; i < s->buffers.words && !s->passing; i++) {
+        pair(s->together, number, i * 64, s->live[i]);
+        pair(s->following, number, i * 64, pending->read[i] | pending->written[i] | pending->copied[i]);
     }
 }
 
 static void end_uses(Shared *s, const TileOp *op) {
-    for (size_t i = 0; i < s->buffers.ops.count; i++)
-        if (s->last[i] == op) gpu_set_remove(s->live, i);
+    for (size_t i = (size_t)(uintptr_t)tile_map_get(&s->ending, op); i; i = s->next_ending[i - 1])
+        gpu_set_remove(s->live, i - 1);
 }
 
 static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending);
@@ -128,47 +143,52 @@ static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending) 
 
 /* ---- places ---- */
 
-static uint64_t bytes_of(const Shared *s, size_t number) {
-    return (uint64_t)tile_op_integer(s->buffers.ops.items[number], TILE_ATTRIBUTE_BYTES, 0);
-}
-
 static uint64_t round_up(uint64_t bytes, uint64_t align) { return (bytes + align - 1) / align * align; }
 
-/* The lowest bytes from `from` on that none has that is placed and among `apart`. */
-static uint64_t find_bytes(const Shared *s, size_t number, const uint64_t *placed, const uint64_t *apart,
-                           uint64_t from) {
-    uint64_t align = (uint64_t)tile_op_integer(s->buffers.ops.items[number], TILE_ATTRIBUTE_ALIGN, PLACE_ALIGN);
-    if (align < PLACE_ALIGN) align = PLACE_ALIGN;
-    uint64_t at = round_up(from, align);
-    for (size_t i = 0; i < s->buffers.ops.count;) {
-        uint64_t end = s->offset[i] + bytes_of(s, i);
-        bool meets = gpu_set_has(placed, i) && at < end && s->offset[i] < at + bytes_of(s, number);
-        if (meets && gpu_set_has(apart, i)) {
-            at = round_up(end, align);
-            i = 0;
-        } else {
-            i++;
+/* Where the first of the set ends that has any of the buffer's bytes if that lies at `at`; 0: none has. */
+static uint64_t end_of_other(const Shared *s, size_t number, const uint64_t *set, uint64_t at) {
+    for (size_t i = 0; i < s->buffers.words; i++)
+        for (uint64_t others = set[i]; others; others &= others - 1) {
+            size_t other = i * 64 + (size_t)__builtin_ctzll(others);
+            uint64_t end = s->offset[other] + s->size[other];
+            if (at < end && s->offset[other] < at + s->size[number]) return end;
         }
-    }
+    return 0;
+}
+
+/* The lowest bytes from `from` on that none of the set has. */
+static uint64_t find_bytes(const Shared *s, size_t number, const uint64_t *set, uint64_t from) {
+    uint64_t at = round_up(from, s->align[number]);
+    for (uint64_t end; (end = end_of_other(s, number, set, at));) at = round_up(end, s->align[number]);
     return at;
 }
 
+typedef struct Sized {
+    size_t number;
+    uint64_t size;
+} Sized;
+
+static int compare_sizes(const void *a, const void *b) {
+    const Sized *x = a, *y = b;
+    if (x->size != y->size) return x->size > y->size ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
 /* Those that follow one another lie apart as far as `room` lasts. */
-static void place_buffers(Shared *s, uint64_t from, uint64_t room) {
-    GpuSet placed = gpu_set_create(&s->buffers), apart = gpu_set_create(&s->buffers);
-    size_t count = s->buffers.ops.count;
+static void place_buffers(Shared *s, const Sized *order, uint64_t from, uint64_t room) {
+    GpuSet placed = gpu_set_create(&s->buffers), together = gpu_set_create(&s->buffers),
+           apart = gpu_set_create(&s->buffers);
     s->bytes = from;
-    for (size_t i = 0; i < count; i++) {
-        size_t next = count;
-        for (size_t k = 0; k < count; k++)
-            if (!gpu_set_has(placed, k) && (next == count || bytes_of(s, k) > bytes_of(s, next))) next = k;
-        gpu_set_clear(&s->buffers, apart);
-        gpu_set_join(&s->buffers, apart, s->together[next]);
-        gpu_set_join(&s->buffers, apart, s->following[next]);
-        uint64_t at = find_bytes(s, next, placed, apart, from);
-        if (at + bytes_of(s, next) > room) at = find_bytes(s, next, placed, s->together[next], from);
+    for (size_t i = 0; i < s->buffers.ops.count; i++) {
+        size_t next = order[i].number;
+        for (size_t k = 0; k < s->buffers.words; k++) {
+            together[k] = placed[k] & s->together[next][k];
+            apart[k] = together[k] | (placed[k] & s->following[next][k]);
+        }
+        uint64_t at = find_bytes(s, next, apart, from);
+        if (at + s->size[next] > room) at = find_bytes(s, next, together, from);
         s->offset[next] = at;
-        if (at + bytes_of(s, next) > s->bytes) s->bytes = at + bytes_of(s, next);
+        if (at + s->size[next] > s->bytes) s->bytes = at + s->size[next];
         gpu_set_add(placed, next);
     }
 }
@@ -184,11 +204,36 @@ static uint64_t room_beside(const TilePassContext *context, const TileFunc *func
 }
 
 static void choose_places(Shared *s, const TilePassContext *context, const TileFunc *func) {
-    place_buffers(s, func->scratch_bytes, 0);
+    size_t count = s->buffers.ops.count;
+    Sized *order = TILE_NEW_ARRAY(context->scratch, Sized, count);
+    for (size_t i = 0; i < count; i++) order[i] = (Sized){i, s->size[i]};
+    qsort(order, count, sizeof *order, compare_sizes);
+    place_buffers(s, order, func->scratch_bytes, 0);
     uint64_t least = s->bytes, room = room_beside(context, func, least);
     if (room <= least) return;
-    place_buffers(s, func->scratch_bytes, room);
-    if (s->bytes > room) place_buffers(s, func->scratch_bytes, 0);
+    place_buffers(s, order, func->scratch_bytes, room);
+    if (s->bytes > room) place_buffers(s, order, func->scratch_bytes, 0);
+}
+
+static void create_tables(Shared *s, TileArena *arena) {
+    size_t count = s->buffers.ops.count;
+    s->last = TILE_NEW_ARRAY(arena, const TileOp *, count);
+    s->next_ending = TILE_NEW_ARRAY(arena, size_t, count);
+    s->together = TILE_NEW_ARRAY(arena, GpuSet, count);
+    s->following = TILE_NEW_ARRAY(arena, GpuSet, count);
+    s->offset = TILE_NEW_ARRAY(arena, uint64_t, count);
+    s->size = TILE_NEW_ARRAY(arena, uint64_t, count);
+    s->align = TILE_NEW_ARRAY(arena, uint64_t, count);
+    s->live = gpu_set_create(&s->buffers);
+    tile_map_init(&s->ending, arena);
+    for (size_t i = 0; i < count; i++) {
+        const TileOp *op = s->last[i] = s->buffers.ops.items[i];
+        uint64_t align = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, PLACE_ALIGN);
+        s->together[i] = gpu_set_create(&s->buffers);
+        s->following[i] = gpu_set_create(&s->buffers);
+        s->size[i] = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+        s->align[i] = align < PLACE_ALIGN ? PLACE_ALIGN : align;
+    }
 }
 
 TileResult tile_pass_gpu_shared(TilePassContext *context, TileFunc *func) {
@@ -198,17 +243,9 @@ TileResult tile_pass_gpu_shared(TilePassContext *context, TileFunc *func) {
     if (!count) return TILE_RESULT_UNCHANGED;
     if (s.buffers.carried)
         return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-shared: a place in shared memory is carried");
-    s.last = TILE_NEW_ARRAY(context->scratch, const TileOp *, count);
-    s.together = TILE_NEW_ARRAY(context->scratch, GpuSet, count);
-    s.following = TILE_NEW_ARRAY(context->scratch, GpuSet, count);
-    s.offset = TILE_NEW_ARRAY(context->scratch, uint64_t, count);
-    s.live = gpu_set_create(&s.buffers);
-    for (size_t i = 0; i < count; i++) {
-        s.together[i] = gpu_set_create(&s.buffers);
-        s.following[i] = gpu_set_create(&s.buffers);
-        s.last[i] = s.buffers.ops.items[i];
-    }
+    create_tables(&s, context->scratch);
     tile_block_walk(&func->body, note_uses, &s);
+    note_ends(&s);
     GpuPending pending = gpu_pending_create(&s.buffers);
     visit_block(&s, &func->body, &pending);
     choose_places(&s, context, func);

@@ -53,6 +53,7 @@ typedef struct Programs {
     TileFunc *kernel;
     TileArena *scratch;
     TileMap positions; /* of the kernel's own ops, from 1 on */
+    TILE_LIST(TileOp *) temps;
 } Programs;
 
 /* Host ops that a grid needs. */
@@ -98,15 +99,12 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
         add_parameter(phase, parameter->name, body->arguments[i]->type, parameter);
         tile_map_set(map, body->arguments[i], phase->body.arguments[i]);
     }
-    unsigned temps = 0;
-    for (TileOp *op = body->first; op; op = op->next) {
-        if (op->id != TILE_OP_TEMP) continue;
-        TileValue *temp = tile_op_result(op, 0);
-        const char *label = temp->name ? temp->name : tile_arena_format(p->scratch, "temp%u", temps);
+    for (size_t i = 0; i < p->temps.count; i++) {
+        TileValue *temp = tile_op_result(p->temps.items[i], 0);
+        const char *label = temp->name ? temp->name : tile_arena_format(p->scratch, "temp%zu", i);
         TileParameter parameter = temp_parameter(temp->type);
         add_parameter(phase, label, temp->type, &parameter);
         tile_map_set(map, temp, phase->body.arguments[phase->body.argument_count - 1]);
-        temps++;
     }
     const TileType *i64 = tile_type_scalar(p->module->context, TILE_I64);
     add_parameter(phase, "begin", i64, NULL);
@@ -207,7 +205,10 @@ TileResult tile_pass_cpu_programs(TilePassContext *context, TileFunc *func) {
     Programs p = {.module = context->module, .kernel = func, .scratch = context->scratch};
     tile_map_init(&p.positions, p.scratch);
     uintptr_t position = 0;
-    for (TileOp *op = func->body.first; op; op = op->next) tile_map_set(&p.positions, op, (void *)++position);
+    for (TileOp *op = func->body.first; op; op = op->next) {
+        tile_map_set(&p.positions, op, (void *)++position);
+        if (op->id == TILE_OP_TEMP) tile_list_push(p.scratch, &p.temps, op);
+    }
     unsigned number = 0;
     for (TileOp *op = func->body.first; op; op = op->next)
         if (op->id == TILE_OP_GRID) split_grid(&p, op, number++);

@@ -20,22 +20,35 @@ static void look_at(TileOp *op, void *state) {
     }
 }
 
-/* By `offset`, where it is known. */
-static void find_others(GpuBuffers *buffers) {
-    size_t count = buffers->ops.count;
-    int64_t *begin = TILE_NEW_ARRAY(buffers->arena, int64_t, count), *end = TILE_NEW_ARRAY(buffers->arena, int64_t, count);
-    buffers->others = TILE_NEW_ARRAY(buffers->arena, GpuSet, count);
+/* Bytes that some buffers have, all of them. */
+typedef struct Range {
+    int64_t begin, end;
+    GpuSet owners, in_common;
+} Range;
+
+static size_t range_of(const GpuBuffers *buffers, const TileOp *op, Range *ranges, size_t *count) {
+    int64_t begin = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, -1);
+    int64_t end = begin < 0 ? -1 : begin + tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+    for (size_t i = 0; i < *count; i++)
+        if (ranges[i].begin == begin && ranges[i].end == end) return i;
+    ranges[*count] = (Range){begin, end, gpu_set_create(buffers), gpu_set_create(buffers)};
+    return (*count)++;
+}
+
+/* Buffers without `offset` have a range that meets none. */
+static void find_in_common(GpuBuffers *buffers) {
+    size_t count = buffers->ops.count, range_count = 0;
+    Range *ranges = TILE_NEW_ARRAY(buffers->arena, Range, count);
+    buffers->in_common = TILE_NEW_ARRAY(buffers->arena, GpuSet, count);
     for (size_t i = 0; i < count; i++) {
-        const TileOp *op = buffers->ops.items[i];
-        buffers->others[i] = gpu_set_create(buffers);
-        begin[i] = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, -1);
-        end[i] = begin[i] < 0 ? -1 : begin[i] + tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-        for (size_t k = 0; k < i; k++) {
-            if (begin[i] >= end[k] || begin[k] >= end[i]) continue;
-            gpu_set_add(buffers->others[i], k);
-            gpu_set_add(buffers->others[k], i);
-        }
+        Range *own = &ranges[range_of(buffers, buffers->ops.items[i], ranges, &range_count)];
+        gpu_set_add(own->owners, i);
+        buffers->in_common[i] = own->in_common;
     }
+    for (size_t i = 0; i < range_count; i++)
+        for (size_t k = 0; k < range_count; k++)
+            if (ranges[i].begin < ranges[k].end && ranges[k].begin < ranges[i].end)
+                gpu_set_join(buffers, ranges[i].in_common, ranges[k].owners);
 }
 
 GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena) {
@@ -43,7 +56,7 @@ GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena) {
     tile_map_init(&buffers.numbers, arena);
     tile_block_walk(&func->body, look_at, &buffers);
     buffers.words = (buffers.ops.count + 63) / 64;
-    find_others(&buffers);
+    find_in_common(&buffers);
     return buffers;
 }
 
@@ -83,9 +96,13 @@ bool gpu_set_join(const GpuBuffers *buffers, GpuSet set, const uint64_t *more) {
     return grown;
 }
 
-static bool have_common(const GpuBuffers *buffers, const uint64_t *a, const uint64_t *b) {
-    for (size_t i = 0; i < buffers->words; i++)
-        if (a[i] & b[i]) return true;
+/* Has the set another buffer that has bytes in common with this one? */
+static bool has_other(const GpuBuffers *buffers, const uint64_t *set, size_t number) {
+    const uint64_t *in_common = buffers->in_common[number];
+    for (size_t i = 0; i < buffers->words; i++) {
+        uint64_t own = i == number / 64 ? UINT64_C(1) << number % 64 : 0;
+        if (set[i] & in_common[i] & ~own) return true;
+    }
     return false;
 }
 
@@ -125,7 +142,7 @@ bool gpu_waits(const GpuBuffers *buffers, const TileOp *op, const GpuPending *pe
     GpuReach reach = gpu_reach(buffers, op, &number);
     if (reach == GPU_REACH_NONE) return false;
     bool ring = tile_op_integer(buffers->ops.items[number], TILE_ATTRIBUTE_SLOTS, 1) > 1;
-    if (have_common(buffers, pending->written, buffers->others[number])) return true;
+    if (has_other(buffers, pending->written, number)) return true;
     if (reach == GPU_REACH_READ) return !ring && gpu_set_has(pending->written, number);
-    return gpu_set_has(pending->read, number) || have_common(buffers, pending->read, buffers->others[number]);
+    return gpu_set_has(pending->read, number) || has_other(buffers, pending->read, number);
 }

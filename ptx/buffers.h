@@ -11,9 +11,9 @@ typedef struct GpuBuffers {
     TILE_LIST(TileOp *) ops; /* the `buffer`s of ptr<shared>, in order */
     TileMap numbers;         /* of the ops, from 1 on */
     TileArena *arena;
-    size_t words;   /* of a set of them */
-    GpuSet *others; /* of each, the others that have bytes in common with it, by `offset` */
-    bool carried;   /* a pointer comes from elsewhere than `buffer` and `ptr_add` */
+    size_t words;     /* of a set of them */
+    GpuSet *in_common; /* of each, those that have bytes in common with it, itself too, by `offset`; one set for one range */
+    bool carried;     /* a pointer comes from elsewhere than `buffer` and `ptr_add` */
 } GpuBuffers;
 
 GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena);

@@ -153,11 +153,11 @@ typedef struct NestTensor {
     const TileType *type; /* the old type */
 } NestTensor;
 
-/* A store_tile or atomic_tile, and where in the order of the text it stands. */
-typedef struct NestWrite {
+/* Where in the order of the text a store_tile or atomic_tile of the tensor stands. */
+typedef struct NestWrites {
     const TileValue *tensor;
-    uint32_t position;
-} NestWrite;
+    TILE_LIST(uint32_t) positions; /* in order */
+} NestWrites;
 
 /* Positions of an op and of the last one inside it. */
 typedef struct NestSpan {
@@ -188,7 +188,7 @@ typedef struct Nest {
     uint32_t value_count, stamp, position;
     TileMap statements; /* op to NestStatement */
     TILE_LIST(NestStatement *) all;
-    TILE_LIST(NestWrite) writes;
+    TILE_LIST(NestWrites) writes; /* one for each tensor that is written */
     TileMap spans; /* op to NestSpan */
     TILE_LIST(NestMemo) memo;
     TileMap constants; /* of the new function: an i64 to its value */

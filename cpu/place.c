@@ -55,14 +55,19 @@ static void give_slots(Nest *n, TileOp *op) {
     }
 }
 
+static void note_write(Nest *n, const TileValue *tensor, uint32_t position) {
+    size_t i = 0;
+    while (i < n->writes.count && n->writes.items[i].tensor != tensor) i++;
+    if (i == n->writes.count) tile_list_push(n->arena, &n->writes, (NestWrites){.tensor = tensor});
+    tile_list_push(n->arena, &n->writes.items[i].positions, position);
+}
+
 static void number_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         uint32_t position = ++n->position;
         for (unsigned i = 0; i < op->result_count; i++) nest_info(n, &op->results[i])->position = position;
-        if (op->id == TILE_OP_STORE_TILE || op->id == TILE_OP_ATOMIC_TILE) {
-            NestWrite write = {.tensor = tile_op_operand(op, 0), .position = position};
-            tile_list_push(n->arena, &n->writes, write);
-        }
+        if (op->id == TILE_OP_STORE_TILE || op->id == TILE_OP_ATOMIC_TILE)
+            note_write(n, tile_op_operand(op, 0), position);
         if (nest_has_blocks(op)) give_slots(n, op);
         NestSpan *span = TILE_NEW(n->arena, NestSpan);
         span->first = position;
@@ -76,22 +81,23 @@ static uint32_t position_of(const Nest *n, const TileOp *op) {
     return ((const NestSpan *)tile_map_get(&n->spans, op))->first;
 }
 
-/* The first write behind a position: they are in the order of the text. */
-static size_t write_after(const Nest *n, uint32_t position) {
-    size_t low = 0, high = n->writes.count;
+/* Is the tensor written behind the position `first` and before `last`? */
+static bool is_written(const NestWrites *writes, uint32_t first, uint32_t last) {
+    size_t low = 0, high = writes->positions.count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (n->writes.items[middle].position > position)
+        if (writes->positions.items[middle] > first)
             high = middle;
         else
             low = middle + 1;
     }
-    return low;
+    return low < writes->positions.count && writes->positions.items[low] < last;
 }
 
 static bool writes_between(Nest *n, const TileValue *tensor, uint32_t first, uint32_t last) {
-    for (size_t i = write_after(n, first); i < n->writes.count && n->writes.items[i].position < last; i++)
-        if (nest_tensors_overlap(n, tensor, n->writes.items[i].tensor)) return true;
+    for (size_t i = 0; i < n->writes.count; i++)
+        if (is_written(&n->writes.items[i], first, last) && nest_tensors_overlap(n, tensor, n->writes.items[i].tensor))
+            return true;
     return false;
 }
 

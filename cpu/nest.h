@@ -105,6 +105,7 @@ struct NestStatement {
     bool masked;          /* folds and scans: elements are left out within the bounds of the loop, too */
     NestCopy *copies;
     unsigned copy_count;
+    bool accumulator; /* copies: of what a dot adds to, not of its operands */
     NestOperand a, b; /* dot */
     NestLevel levels[NEST_LEVELS];
     int8_t axis[NEST_LEVELS]; /* axis of the operand (reductions, scans) or of the value that the level runs over */

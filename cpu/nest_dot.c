@@ -73,6 +73,7 @@ void nest_plan_dot(Nest *n, TileOp *op) {
     copy->copies = TILE_NEW(n->arena, NestCopy);
     copy->copies->value = tile_op_operand(op, 2);
     copy->copy_count = 1;
+    copy->accumulator = true;
     NestOperand left = {0}, right = {0};
     const TileOp *fill_a = contracted_fill(a, rank - 1), *fill_b = contracted_fill(b, rank - 2);
     NestAtoms trim = fill_bounds(fill_a, rank - 1), other = fill_bounds(fill_b, rank - 2);

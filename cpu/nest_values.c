@@ -264,10 +264,9 @@ void nest_store_levels(NestStatement *s) {
 /* Only lanes invalid in all the values are left out. A dot needs no accumulator where it has no result. */
 void nest_copy_levels(Nest *n, NestStatement *s) {
     if (!s->copy_count) return;
-    bool dot = s->op->id == TILE_OP_DOT;
     const TileType *type = s->copies[0].value->type;
     NestAtoms atoms[TILE_MAX_TILE_RANK];
-    memcpy(atoms, nest_atoms(n, dot ? tile_op_result(s->op, 0) : s->copies[0].value), sizeof atoms);
+    memcpy(atoms, nest_atoms(n, s->accumulator ? tile_op_result(s->op, 0) : s->copies[0].value), sizeof atoms);
     for (unsigned i = 1; i < s->copy_count; i++)
         for (unsigned a = 0; a < type->rank; a++) {
             const NestAtoms *other = &nest_atoms(n, s->copies[i].value)[a];

@@ -466,17 +466,20 @@ static Value *full(Evaluator *e, const Expr *expr) {
 }
 
 /* As valid as both sides are, whichever it is; on `true`, as a program that was cut down may have it, there is one. */
-/* Of literals alone. */
-static bool is_constant(const Expr *expr) {
+/* Of literals alone, or decided by one side of && or ||, as the compiler folds it. */
+static bool is_constant(Evaluator *e, const Expr *expr) {
+    bool joined = expr->kind == E_BINARY && (expr->op == OP_BOTH || expr->op == OP_EITHER);
+    for (int i = 0; joined && i < 2; i++)
+        if (is_constant(e, expr->operand[i]) && evaluate_truth(e, expr->operand[i]) == (expr->op == OP_EITHER)) return true;
     bool constant = expr->kind == E_LITERAL || expr->kind == E_BINARY || expr->kind == E_UNARY;
-    for (int i = 0; i < MAX_OPERANDS && expr->operand[i] && constant; i++) constant = is_constant(expr->operand[i]);
+    for (int i = 0; i < MAX_OPERANDS && expr->operand[i] && constant; i++) constant = is_constant(e, expr->operand[i]);
     return constant;
 }
 
 /* A constant condition is a choice of text: the other side is not compiled. */
 static Value *chosen(Evaluator *e, const Expr *expr) {
     bool yes = evaluate_truth(e, expr->operand[0]);
-    if (is_constant(expr->operand[0])) return evaluate(e, expr->operand[yes ? 1 : 2]);
+    if (is_constant(e, expr->operand[0])) return evaluate(e, expr->operand[yes ? 1 : 2]);
     const Value *sides[2] = {evaluate(e, expr->operand[1]), evaluate(e, expr->operand[2])};
     Value *result = make_shape(&expr->shape);
     memcpy(result->at, sides[yes ? 0 : 1]->at, (size_t)result->count * sizeof *result->at);

@@ -49,21 +49,26 @@ int64_t extent_value(const Extent *extent) {
     return 0;
 }
 
-/* Is the extent a number in the text, such as `2 * 3`? */
+/* Is the extent a number in the text, such as `2 * 3`? A constant of the file counts as its number. */
 static bool is_written(const Extent *extent) {
     if (extent->kind == EXTENT_PRODUCT || extent->kind == EXTENT_SUM)
         return is_written(extent->a) && is_written(extent->b);
-    return extent->kind == EXTENT_LITERAL;
+    return extent->kind == EXTENT_LITERAL || extent->name->kind == NAME_CONSTANT;
+}
+
+/* What the extent comes to where each name is some great number of its own. Sums of products that are equal for all
+ * numbers are equal here, and others are not. */
+static uint64_t symbolic_value(const Extent *extent) {
+    if (is_written(extent)) return (uint64_t)extent_value(extent);
+    if (extent->kind == EXTENT_PRODUCT) return symbolic_value(extent->a) * symbolic_value(extent->b);
+    if (extent->kind == EXTENT_SUM) return symbolic_value(extent->a) + symbolic_value(extent->b);
+    uint64_t number = 14695981039346656037u;
+    for (const char *at = extent->name->text; *at; at++) number = (number ^ (uint8_t)*at) * 1099511628211u;
+    return number | 1;
 }
 
 bool extent_same(const Extent *a, const Extent *b) {
-    if (a == b) return true;
-    if (!a || !b) return false;
-    if (is_written(a) && is_written(b)) return extent_value(a) == extent_value(b);
-    if (a->kind != b->kind) return false;
-    if (a->kind == EXTENT_LITERAL) return a->literal == b->literal;
-    if (a->kind == EXTENT_NAME) return a->name == b->name;
-    return extent_same(a->a, b->a) && extent_same(a->b, b->b);
+    return a == b || (a && b && symbolic_value(a) == symbolic_value(b));
 }
 
 bool extent_is_one(const Extent *extent) { return is_written(extent) && extent_value(extent) == 1; }

@@ -25,7 +25,7 @@ typedef struct Block Block;
 
 typedef enum ExtentKind { EXTENT_LITERAL, EXTENT_NAME, EXTENT_PRODUCT, EXTENT_SUM } ExtentKind;
 
-/* Of an axis of a tile, or a dimension of a tensor. Two agree where they are written alike. */
+/* Of an axis of a tile, or a dimension of a tensor. Two agree where they are equal as sums of products. */
 typedef struct Extent {
     ExtentKind kind;
     int64_t literal;

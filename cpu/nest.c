@@ -3,7 +3,8 @@
  * run over valid lanes only, so interior code is not guarded.
  *
  * Before:
- *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout> {role = data, argument = 0}, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) {
  *       %n = dim %x {axis = 0} : i64
  *       %zero = const {value = 0} : i64
  *       %one = const {value = 1} : i64
@@ -20,8 +21,9 @@
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%x: ptr<global> {asked_stride = 1}, %x.dim0: i64, %x.stride0: i64,
- *                                %begin: i64, %end: i64, %scratch: ptr<scratch>) {
+ *     func phase machine @k.0(%x: ptr<global> {role = data, argument = 0, asked_stride = 1},
+ *       %x.dim0: i64 {role = extent, argument = 0, axis = 0}, %x.stride0: i64 {role = stride, argument = 0, axis = 0},
+ *       %begin: i64 {role = begin}, %end: i64 {role = end}, %scratch: ptr<scratch> {role = scratch}) {
  *       %0 = const {value = 1} : i64
  *       %1 = const {value = 8} : i64
  *       %2 = const {value = 0} : i64
@@ -59,9 +61,19 @@ static TileValue *add_parameter(Nest *n, const char *name, const TileType *type)
     return n->func->body.arguments[n->func->body.argument_count - 1];
 }
 
-static TileValue *add_part(Nest *n, const char *tensor, const char *part, unsigned dimension) {
-    const char *name = tile_arena_format(n->arena, "%s.%s%u", tensor, part, dimension);
-    return add_parameter(n, name, tile_type_scalar(n->module->context, TILE_I64));
+/* An extent or stride of the tensor. */
+static TileValue *add_part(Nest *n, const TileParameter *tensor, TileParameterRole role, unsigned axis) {
+    const char *part = role == TILE_ROLE_EXTENT ? "dim" : "stride";
+    const char *name = tile_arena_format(n->arena, "%s.%s%u", tensor->name, part, axis);
+    TileValue *value = add_parameter(n, name, tile_type_scalar(n->module->context, TILE_I64));
+    tile_func_set_role(n->func, value, role, tensor->argument, axis);
+    return value;
+}
+
+static TileValue *add_number(Nest *n, const TileParameter *number, const TileType *type) {
+    TileValue *value = add_parameter(n, number->name, type);
+    tile_func_set_role(n->func, value, number->role, number->argument, 0);
+    return value;
 }
 
 static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) {
@@ -69,16 +81,17 @@ static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) 
     const TileType *type = tile_type_pointer(n->module->context, TILE_SPACE_GLOBAL);
     tensor->facts = *parameter;
     tensor->pointer = add_parameter(n, parameter->name, type);
+    tile_func_set_role(n->func, tensor->pointer, parameter->role, parameter->argument, 0);
     TileParameter *added = &n->func->parameters[tensor->pointer->index];
     added->facts = parameter->facts;
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
     for (unsigned d = 0; d < old->type->rank; d++) {
-        tensor->dim[d] = add_part(n, parameter->name, "dim", d);
+        tensor->dim[d] = add_part(n, parameter, TILE_ROLE_EXTENT, d);
         n->func->parameters[tensor->dim[d]->index].facts.multiple[0] = parameter->facts.multiple[d];
     }
     for (unsigned d = 0; d < old->type->rank; d++) {
-        tensor->stride[d] = add_part(n, parameter->name, "stride", d);
+        tensor->stride[d] = add_part(n, parameter, TILE_ROLE_STRIDE, d);
         if (parameter->likely_stride >> d & 1u)
             n->func->parameters[tensor->stride[d]->index].likely = tile_scalar_bytes(old->type->scalar);
     }
@@ -99,25 +112,22 @@ static void replace_signature(Nest *n) {
         if (old->type->kind == TILE_TYPE_TENSOR)
             add_tensor(n, old, &parameters[i]);
         else
-            nest_info(n, old)->mapped = add_parameter(n, parameters[i].name, old->type);
+            nest_info(n, old)->mapped = add_number(n, &parameters[i], old->type);
     }
-    add_parameter(n, "scratch", tile_type_pointer(n->module->context, TILE_SPACE_SCRATCH));
+    TileValue *scratch = add_parameter(n, "scratch", tile_type_pointer(n->module->context, TILE_SPACE_SCRATCH));
+    tile_func_set_role(func, scratch, TILE_ROLE_SCRATCH, 0, 0);
 }
 
 /* The kernel's parameters learn what was relied on. */
 static void report_uses(const Nest *n) {
-    const char *dot = strrchr(n->func->name, '.');
-    if (!dot) return;
-    const char *name = tile_arena_string(n->arena, n->func->name, (size_t)(dot - n->func->name));
-    TileFunc *kernel = tile_func_find(n->module, name);
-    for (uint32_t i = 0; kernel && i < kernel->body.argument_count; i++) {
-        for (uint32_t k = 0; k < n->func->body.argument_count; k++) {
-            if (n->func->parameters[k].name != kernel->parameters[i].name) continue;
-            kernel->parameters[i].used_stride |= n->func->parameters[k].used_stride;
-            kernel->parameters[i].used_extent |= n->func->parameters[k].used_extent;
-            kernel->parameters[i].asked_stride |= n->func->parameters[k].asked_stride;
-            break;
-        }
+    TileFunc *kernel = n->func->kernel;
+    for (uint32_t i = 0; kernel && i < n->func->body.argument_count; i++) {
+        const TileParameter *own = &n->func->parameters[i];
+        if (own->role != TILE_ROLE_DATA || own->argument >= kernel->body.argument_count) continue; /* a temp */
+        TileParameter *parameter = &kernel->parameters[own->argument];
+        parameter->used_stride |= own->used_stride;
+        parameter->used_extent |= own->used_extent;
+        parameter->asked_stride |= own->asked_stride;
     }
 }
 

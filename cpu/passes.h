@@ -4,7 +4,7 @@
 
 #include "lowering/pass.h"
 
-#define PASS(id, name, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
+#define PASS(id, name, stage, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
 #include "cpu/passes.def"
 #undef PASS
 

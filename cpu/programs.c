@@ -23,7 +23,8 @@
  *       }
  *       return
  *     }
- *     func phase tile @k.0(%x: tensor<f32, 2, inout>, %begin: i64, %end: i64) {
+ *     func phase tile @k.0(%x: tensor<f32, 2, inout> {role = data, argument = 0}, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) kernel = @k phase = 0 {
  *       %m = dim %x {axis = 0} : i64
  *       %n = dim %x {axis = 1} : i64
  *       %0 = const {value = 1} : i64
@@ -63,15 +64,16 @@ typedef struct Needs {
     TILE_LIST(TileOp *) ops;
 } Needs;
 
-static void add_parameter(TileFunc *phase, const char *name, const TileType *type, const TileParameter *like) {
-    tile_func_add_parameter(phase, name, type);
-    TileParameter *parameter = &phase->parameters[phase->body.argument_count - 1];
-    if (like) {
-        const char *own = parameter->name;
-        *parameter = *like;
-        parameter->name = own;
-    }
+/* For what the kernel has under `argument`. */
+static void add_argument(TileFunc *phase, const char *name, const TileType *type, const TileParameter *like,
+                         uint32_t argument) {
+    TileValue *value = tile_func_add_parameter(phase, name, type);
+    TileParameter *parameter = &phase->parameters[value->index];
+    const char *own = parameter->name;
+    *parameter = *like;
+    parameter->name = own;
     bool tensor = type->kind == TILE_TYPE_TENSOR;
+    tile_func_set_role(phase, value, tensor ? TILE_ROLE_DATA : TILE_ROLE_SCALAR, argument, 0);
     parameter->readonly = tensor && type->access == TILE_ACCESS_IN;
     if (tensor && type->access == TILE_ACCESS_TEMP) parameter->noalias = true;
 }
@@ -89,6 +91,8 @@ static TileParameter temp_parameter(const TileType *type) {
 static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     const char *name = tile_arena_format(p->scratch, "%s.%u", p->kernel->name, number);
     TileFunc *phase = tile_func_create(p->module, name, TILE_FUNC_PHASE, TILE_FORM_TILE);
+    phase->kernel = p->kernel;
+    phase->phase = number;
     phase->warps = p->kernel->warps;
     phase->stages = p->kernel->stages;
     phase->stream = p->kernel->stream;
@@ -96,19 +100,19 @@ static TileFunc *create_phase(Programs *p, unsigned number, TileMap *map) {
     const TileBlock *body = &p->kernel->body;
     for (uint32_t i = 0; i < body->argument_count; i++) {
         const TileParameter *parameter = &p->kernel->parameters[i];
-        add_parameter(phase, parameter->name, body->arguments[i]->type, parameter);
+        add_argument(phase, parameter->name, body->arguments[i]->type, parameter, i);
         tile_map_set(map, body->arguments[i], phase->body.arguments[i]);
     }
     for (size_t i = 0; i < p->temps.count; i++) {
         TileValue *temp = tile_op_result(p->temps.items[i], 0);
         const char *label = temp->name ? temp->name : tile_arena_format(p->scratch, "temp%zu", i);
         TileParameter parameter = temp_parameter(temp->type);
-        add_parameter(phase, label, temp->type, &parameter);
+        add_argument(phase, label, temp->type, &parameter, body->argument_count + (uint32_t)i);
         tile_map_set(map, temp, phase->body.arguments[phase->body.argument_count - 1]);
     }
     const TileType *i64 = tile_type_scalar(p->module->context, TILE_I64);
-    add_parameter(phase, "begin", i64, NULL);
-    add_parameter(phase, "end", i64, NULL);
+    tile_func_set_role(phase, tile_func_add_parameter(phase, "begin", i64), TILE_ROLE_BEGIN, 0, 0);
+    tile_func_set_role(phase, tile_func_add_parameter(phase, "end", i64), TILE_ROLE_END, 0, 0);
     return phase;
 }
 

@@ -288,7 +288,7 @@ static tile_status assemble(TileUnit *unit, const TileBuild *build, TileImageBin
 static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
     TileArena *arena = job->build->arena;
     TileImageBinary *binary = TILE_NEW(arena, TileImageBinary);
-    const char *digits = unit->input->target->name + strlen("sm_");
+    const TileTarget *target = unit->input->target;
     uint32_t count = job->made.code.phase_count;
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
     const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
@@ -297,8 +297,8 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
         entries[i] = (TileImageEntry){phases[i].symbol, phases[i].threads, phases[i].waits};
     *binary = (TileImageBinary){.ptx = tile_arena_string(arena, unit->code.data, unit->code.size),
                                 .ptx_bytes = (uint32_t)unit->code.size,
-                                .capability = (uint32_t)strtoul(digits, NULL, 10),
-                                .alone = digits[strlen(digits) - 1] == 'a',
+                                .capability = target->compute_capability,
+                                .alone = target->exact_capability,
                                 .entries = entries,
                                 .entry_count = count};
     job->made.binary = binary;

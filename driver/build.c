@@ -41,12 +41,6 @@ static bool is_foreign(const TileUnit *unit) {
 
 /* ---- native code ---- */
 
-/* The function of the grid of this number. */
-static TileFunc *find_phase(const TileUnit *unit, const TileFunc *kernel, uint32_t number) {
-    const char *name = tile_arena_format(unit->arena, "%s.%u", kernel->name, number);
-    return tile_unit_func(unit, name);
-}
-
 static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t number) {
     tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, number);
     return TILE_INTERNAL;
@@ -56,7 +50,7 @@ static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
     for (uint32_t i = 0; i < built->code.phase_count; i++) {
         void *entry;
-        TILE_TRY(tile_loaded_find(built->loaded, find_phase(unit, kernel, i)->name, &entry, &unit->message));
+        TILE_TRY(tile_loaded_find(built->loaded, tile_func_phase(kernel, i)->name, &entry, &unit->message));
         memcpy(&phases[i].entry, &entry, sizeof entry);
     }
     return TILE_OK;
@@ -90,7 +84,7 @@ static void keep_prints(TileUnit *unit, TileFunc *func, TileArena *arena, TileIm
 tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code) {
     TileImagePhase *phases = (TileImagePhase *)code->phases;
     for (uint32_t i = 0; i < code->phase_count; i++) {
-        TileFunc *func = find_phase(unit, kernel, i);
+        TileFunc *func = tile_func_phase(kernel, i);
         if (!func) return refuse_phase(unit, kernel, i);
         phases[i].scratch_bytes = func->scratch_bytes;
         keep_assertions(unit, func, arena, &phases[i]);
@@ -106,7 +100,7 @@ static tile_status link_foreign(TileUnit *unit, const TileFunc *kernel, const Ti
     uint32_t count = built->code.phase_count;
     const char **symbols = TILE_NEW_ARRAY(built->arena, const char *, count);
     TilePhaseEntry *entries = TILE_NEW_ARRAY(built->arena, TilePhaseEntry, count);
-    for (uint32_t i = 0; i < count; i++) symbols[i] = find_phase(unit, kernel, i)->name;
+    for (uint32_t i = 0; i < count; i++) symbols[i] = tile_func_phase(kernel, i)->name;
     TileForeignObject object = {unit->code.data, unit->code.size, symbols, &built->code, signature, request, entries};
     const TileForeign *foreign = unit->input->foreign;
     TILE_TRY(foreign->load(foreign->state, &object));
@@ -129,7 +123,7 @@ TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, Ti
     TileCudaPhase *phases = TILE_NEW_ARRAY(arena, TileCudaPhase, count);
     for (uint32_t i = 0; i < count; i++) {
         enum { SYMBOL_BYTES = 512 };
-        const TileFunc *func = find_phase(unit, kernel, i);
+        const TileFunc *func = tile_func_phase(kernel, i);
         char *symbol = (char *)func->name;
         if (is_gpu(unit)) {
             symbol = tile_arena_alloc(arena, SYMBOL_BYTES);
@@ -278,7 +272,7 @@ static tile_status execute(const BuiltCode *built, TileArena *arena, const uint6
     const TileOp *assertion = NULL;
     uint64_t masked = 0;
     TileText message = {.arena = arena}, values = {.arena = arena};
-    TileExecutorOptions options = {.phases = built->machine ? built->unit->module : NULL,
+    TileExecutorOptions options = {.phases = built->machine,
                                    .vector_scale = built->unit->input->vector_scale,
                                    .seed = built->unit->input->schedule_seed,
                                    .print = print,

@@ -62,24 +62,25 @@ static uint64_t multiple_bits(const TileType *type, unsigned axis, uint32_t divi
     return bits;
 }
 
-static const TileParameter *find_in(const TileFunc *func, const char *name) {
-    for (uint32_t i = 0; i < func->body.argument_count; i++)
-        if (func->parameters[i].name == name) return &func->parameters[i];
-    return NULL;
+/* What a function, the kernel itself or one of its phases, has to say of the kernel's tensor: of its address, or of an
+ * extent, which machine form has as a number of its own. */
+static void collect_uses(const TileFunc *kernel, uint32_t argument, const TileParameter *own, uint64_t *need,
+                         uint64_t *asked) {
+    const TileType *type = kernel->body.arguments[argument]->type;
+    if (own->role == TILE_ROLE_EXTENT) {
+        *need |= multiple_bits(type, own->axis, own->used_multiple);
+        *asked |= multiple_bits(type, own->axis, own->asked_multiple);
+    } else if (own->role != TILE_ROLE_STRIDE) {
+        *need |= used_bits(type, &kernel->parameters[argument], own);
+        *asked |= asked_bits(type, own);
+    }
 }
 
-/* Of the extents, which machine form has as numbers of their own. */
-static void collect_extents(const TileFunc *func, const TileType *type, const char *tensor, uint64_t *need,
-                            uint64_t *asked) {
-    size_t length = strlen(tensor);
-    for (uint32_t i = 0; i < func->body.argument_count; i++) {
-        const TileParameter *extent = &func->parameters[i];
-        if (!extent->asked_multiple || strncmp(extent->name, tensor, length) ||
-            strncmp(extent->name + length, ".dim", 4))
-            continue;
-        unsigned axis = (unsigned)(extent->name[length + 4] - '0');
-        *need |= multiple_bits(type, axis, extent->used_multiple);
-        *asked |= multiple_bits(type, axis, extent->asked_multiple);
+static void collect_phase(const TileFunc *phase, uint32_t argument, uint64_t *need, uint64_t *asked) {
+    for (uint32_t i = 0; i < phase->body.argument_count; i++) {
+        const TileParameter *own = &phase->parameters[i];
+        if (tile_role_has_argument(own->role) && own->argument == argument)
+            collect_uses(phase->kernel, argument, own, need, asked);
     }
 }
 
@@ -93,12 +94,8 @@ void tile_image_collect(const TileModule *module, const TileFunc *kernel, const 
             code->asked[number] |= TILE_GUARD_DISJOINT;
             if (kernel->parameters[i].noalias) code->need[number] |= TILE_GUARD_DISJOINT;
         }
-        for (const TileFunc *func = module->first; func; func = func->next) {
-            collect_extents(func, type, kernel->parameters[i].name, &code->need[number], &code->asked[number]);
-            const TileParameter *used = find_in(func, kernel->parameters[i].name);
-            if (!used) continue;
-            code->need[number] |= used_bits(type, &kernel->parameters[i], used);
-            code->asked[number] |= asked_bits(type, used);
-        }
+        collect_uses(kernel, i, &kernel->parameters[i], &code->need[number], &code->asked[number]);
+        for (const TileFunc *func = module->first; func; func = func->next)
+            if (func->kernel == kernel) collect_phase(func, i, &code->need[number], &code->asked[number]);
     }
 }

@@ -88,9 +88,7 @@ void tile_own_pass_place(const TileCompiler *compiler, TileArena *arena, TilePip
         size_t place = find_place(pipeline, &pass->given);
         if (place > pipeline->count) continue;
         /* Those behind one pass stand in the order in which they were added. */
-        while (pass->given.after && place < pipeline->count &&
-               strcmp(pipeline->items[place]->folder, TILE_OWN_FOLDER) == 0)
-            place++;
+        while (pass->given.after && place < pipeline->count && pipeline->items[place]->stage == TILE_STAGE_OWN) place++;
         tile_list_push(arena, pipeline, NULL);
         for (size_t i = pipeline->count - 1; i > place; i--) pipeline->items[i] = pipeline->items[i - 1];
         pipeline->items[place] = &pass->info;
@@ -133,7 +131,7 @@ tile_status tile_own_pass_add(TileCompiler *compiler, const TilePass *given, Til
     pass.before = keep(compiler, pass.before);
     pass.after = keep(compiler, pass.after);
     *added = (TileOwnPass){.info = {.name = pass.name,
-                                    .folder = TILE_OWN_FOLDER,
+                                    .stage = TILE_STAGE_OWN,
                                     .doc = pass.doc ? pass.doc : "",
                                     .input = TILE_FORM_TILE | TILE_FORM_MACHINE,
                                     .output = TILE_FORM_TILE | TILE_FORM_MACHINE,

@@ -6,9 +6,6 @@
 #include "lowering/pass.h"
 #include "tile/pass.h"
 
-/* What is the folder of ours. */
-#define TILE_OWN_FOLDER "own"
-
 /* A pass as it was given, and as the runner knows it. */
 typedef struct TileOwnPass {
     TilePassInfo info; /* the first member: the runner's pointer is the whole */

@@ -33,11 +33,10 @@ static const TileTarget *find(const char *name) {
 
 /* Code for plain capabilities runs on later GPUs too; `a` means that one alone. */
 static const char *gpu_obstacle(const TileTarget *target) {
-    const char *why_not = tile_cuda_why_not(), *digits = target->name + 3;
+    const char *why_not = tile_cuda_why_not();
     if (why_not) return why_not;
-    int wanted = atoi(digits), there = tile_cuda_capability(0);
-    bool alone = digits[strlen(digits) - 1] == 'a';
-    if (alone ? there == wanted : there >= wanted) return NULL;
+    int wanted = (int)target->compute_capability, there = tile_cuda_capability(0);
+    if (target->exact_capability ? there == wanted : there >= wanted) return NULL;
     return "the GPU has another compute capability";
 }
 

@@ -245,18 +245,14 @@ tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     TILE_TRY(tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
     /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */
     size_t count = 0;
-    while (count < pipeline->count && strcmp(pipeline->items[count]->name, "contract")) count++;
-    if (count < pipeline->count) pipeline->count = count + 1;
+    while (count < pipeline->count && pipeline->items[count]->stage == TILE_STAGE_MEANING) count++;
+    pipeline->count = count;
     return TILE_OK;
-}
-
-static bool is_of_target(const TilePassInfo *pass) {
-    return strcmp(pass->folder, "lowering") != 0 && strcmp(pass->folder, TILE_OWN_FOLDER) != 0;
 }
 
 size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
     size_t count = 0;
-    while (count < pipeline->count && !is_of_target(pipeline->items[count])) count++;
+    while (count < pipeline->count && pipeline->items[count]->stage != TILE_STAGE_TARGET) count++;
     return count;
 }
 
@@ -279,7 +275,8 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     TilePassReport report = tile_pass_report(unit->arena);
     tile_status status = tile_passes_run(&context, passes, count, &options, &report);
     for (size_t i = 0; i < report.times.count; i++) {
-        bool shared = strcmp(report.times.items[i].pass->folder, "lowering") == 0;
+        TilePassStage stage = report.times.items[i].pass->stage;
+        bool shared = stage == TILE_STAGE_MEANING || stage == TILE_STAGE_SHARED;
         atomic_fetch_add(&unit->input->step_ns[shared ? TILE_STEP_LOWER : TILE_STEP_TARGET],
                          (uint64_t)(report.times.items[i].seconds * 1e9));
     }

@@ -26,10 +26,8 @@ typedef enum TileExecution {
 typedef struct TileExecutorOptions {
     bool no_poison; /* faster: poison is not tracked; invalid lanes are all ones */
     uint64_t seed;  /* other than 0: programs of a grid and points of a parallel loop run in a random order */
-    /* A module with a function `<kernel>.<number>` for each grid of the kernel: run in place of the grids' regions,
-     * in `chunks` (0: one) ranges of programs, cut at random where there is a seed. */
-    TileModule *phases;
-    unsigned chunks;
+    bool phases;    /* the kernel's phases run in place of its grids' regions */
+    unsigned chunks; /* of programs for each phase, cut at random where there is a seed; 0: one */
     uint64_t most_bytes;   /* of memory for values, temps and buffers; 0: no limit */
     unsigned vector_scale; /* scalable vectors are this many times as long as they say; 0: 1 */
     TilePrintLine print;   /* takes what `print` writes; NULL: nobody does */
@@ -85,7 +83,7 @@ typedef struct TileExecutorArgument {
     uint64_t bits;             /* where it is a scalar */
 } TileExecutorArgument;
 
-/* Runs a whole kernel: its host ops and all its grids, or `options->phases` in their place. */
+/* Runs a whole kernel: its host ops and all its grids, or its phases in their place. */
 TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *arguments,
                                   const TileExecutorOptions *options, TileText *message);
 

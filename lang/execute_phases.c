@@ -128,9 +128,8 @@ bool tile_exec_next_phase(TileExecutor *e) {
     }
     int64_t begin = frame->index, end = range_end(e, begin, frame->end);
     frame->index = end;
-    const char *name = tile_arena_format(e->arena, "%s.%u", e->func->name, grid->number);
-    TileFunc *func = tile_func_find(e->options.phases, name);
-    if (!func) return tile_exec_fault(e, grid, "there is no function %s", name);
+    TileFunc *func = tile_func_phase(e->func, grid->number);
+    if (!func) return tile_exec_fault(e, grid, "there is no phase %u of %s", grid->number, e->func->name);
     ExecActivation *phase = tile_exec_activate(e, tile_exec_decode(e, func));
     if (!phase) return false;
     Binder binder = {.e = e, .grid = grid, .phase = phase};

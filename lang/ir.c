@@ -124,6 +124,20 @@ TileFunc *tile_func_find(const TileModule *module, const char *name) {
     return NULL;
 }
 
+TileFunc *tile_func_phase(const TileFunc *kernel, uint32_t number) {
+    for (TileFunc *func = kernel->module->first; func; func = func->next)
+        if (func->kind == TILE_FUNC_PHASE && func->kernel == kernel && func->phase == number) return func;
+    return NULL;
+}
+
+void tile_func_set_role(TileFunc *func, const TileValue *parameter, TileParameterRole role, uint32_t argument,
+                        uint32_t axis) {
+    TileParameter *described = &func->parameters[parameter->index];
+    described->role = role;
+    described->argument = argument;
+    described->axis = axis;
+}
+
 void tile_func_remove(TileFunc *func) {
     TileModule *module = func->module;
     *(func->previous ? &func->previous->next : &module->first) = func->next;

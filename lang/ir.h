@@ -183,8 +183,24 @@ typedef struct TileTensorFacts {
 } TileTensorFacts;
 #define TILE_UNKNOWN INT64_MIN
 
+typedef enum TileParameterRole {
+#define ROLE(id, word, of_argument, of_axis, doc) TILE_ROLE_##id,
+#include "lang/roles.def"
+#undef ROLE
+    TILE_ROLE_COUNT
+} TileParameterRole;
+
+/* The role's word in the text form; TILE_ROLE_COUNT where none is called so. */
+const char *tile_role_word(TileParameterRole role);
+TileParameterRole tile_role_find(const char *word, size_t length);
+bool tile_role_has_argument(TileParameterRole role);
+bool tile_role_has_axis(TileParameterRole role);
+
 typedef struct TileParameter {
     const char *name;                  /* interned */
+    TileParameterRole role;            /* in a phase */
+    uint32_t argument;                 /* of which parameter of the kernel; its temps have the numbers behind */
+    uint32_t axis;                     /* of a tensor */
     TileTensorFacts facts;             /* assumed */
     uint32_t used_align;               /* relied on */
     uint32_t used_stride, used_extent; /* bit per dimension */
@@ -209,6 +225,8 @@ struct TileFunc {
     TileFunc *next, *previous;
     bool removed;     /* from the module */
     const char *name; /* interned */
+    TileFunc *kernel; /* phases: the kernel of whose grids it is one, NULL where the module has none */
+    uint32_t phase;   /* phases: the grid's number, from 0 on */
     TileFuncKind kind;
     uint8_t form; /* TILE_FORM_TILE or TILE_FORM_MACHINE */
     TileBlock body;
@@ -262,6 +280,11 @@ const TileType *tile_type_with_layout(TileContext *context, const TileType *type
 TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind kind, unsigned form);
 TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileType *type);
 TileFunc *tile_func_find(const TileModule *module, const char *name);
+/* The phase that is the kernel's grid of this number; NULL where there is none. */
+TileFunc *tile_func_phase(const TileFunc *kernel, uint32_t number);
+/* `argument` and `axis` are 0 where the role has none. */
+void tile_func_set_role(TileFunc *func, const TileValue *parameter, TileParameterRole role, uint32_t argument,
+                        uint32_t axis);
 void tile_func_remove(TileFunc *func);
 /* Numbers all values in order of definition; returns their count. */
 uint32_t tile_func_number(TileFunc *func);

@@ -262,8 +262,17 @@ static void print_dimension_facts(List *list, const char *name, const int64_t *v
     }
 }
 
+static void print_role(List *list, const TileParameter *parameter) {
+    if (parameter->role == TILE_ROLE_NONE) return;
+    next_fact(list);
+    tile_text_format(list->text, "role = %s", tile_role_word(parameter->role));
+    if (tile_role_has_argument(parameter->role)) print_number_fact(list, "argument", parameter->argument);
+    if (tile_role_has_axis(parameter->role)) print_number_fact(list, "axis", parameter->axis);
+}
+
 static void print_facts(TileText *text, const TileParameter *parameter) {
     List list = {text, false};
+    print_role(&list, parameter);
     if (parameter->facts.align) print_number_fact(&list, "align", parameter->facts.align);
     print_dimension_facts(&list, "stride", parameter->facts.stride);
     print_dimension_facts(&list, "extent", parameter->facts.extent);
@@ -300,6 +309,11 @@ static void print_header(Printer *p, const TileFunc *func) {
     for (uint32_t i = 0; i < func->result_count; i++) {
         tile_text_add(p->text, i ? ", " : " -> ");
         tile_type_print(p->text, func->result_types[i]);
+    }
+    if (func->kernel) {
+        tile_text_add(p->text, " kernel = ");
+        print_name(p->text, '@', func->kernel->name, false);
+        tile_text_format(p->text, " phase = %u", func->phase);
     }
     if (func->warps) tile_text_format(p->text, " warps = %u", func->warps);
     if (func->stages) tile_text_format(p->text, " stages = %u", func->stages);

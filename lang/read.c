@@ -37,6 +37,11 @@ typedef struct Attribute {
     Token word;
 } Attribute;
 
+typedef struct PhaseOf {
+    TileFunc *phase;
+    Token kernel;
+} PhaseOf;
+
 typedef struct Reader {
     TileContext *context;
     TileModule *module;
@@ -58,6 +63,7 @@ typedef struct Reader {
     uint32_t file; /* the context's number of this text; 0: ops do not say where in it they stand */
     TILE_LIST(const TileLayout *) layouts; /* of the function, by number */
     TILE_LIST(uint32_t) files;             /* the context's numbers of the files that the text names */
+    TILE_LIST(PhaseOf) phases;             /* whose kernels are to be found */
 } Reader;
 
 /* ---- lexer ---- */
@@ -586,9 +592,21 @@ static bool read_number_fact(Reader *r, const Token *name, const char *word, uin
     return true;
 }
 
+static void read_role(Reader *r, TileParameter *parameter) {
+    expect(r, "=");
+    Token word = r->token;
+    TileParameterRole role = tile_role_find(word.text, word.length);
+    if (word.kind != TOKEN_WORD || role == TILE_ROLE_COUNT) fail(r, "no parameter has such a role");
+    if (r->failed) return;
+    parameter->role = role;
+    advance(r);
+}
+
 static void read_fact(Reader *r, TileParameter *parameter) {
     Token name = r->token;
-    if (accept_word(r, "narrow")) {
+    if (accept_word(r, "role")) {
+        read_role(r, parameter);
+    } else if (accept_word(r, "narrow")) {
         parameter->facts.narrow = true;
     } else if (accept_word(r, "used_narrow")) {
         parameter->used_narrow = true;
@@ -605,6 +623,8 @@ static void read_fact(Reader *r, TileParameter *parameter) {
         if (!read_dimension_fact(r, &name, "stride", parameter->facts.stride) &&
             !read_dimension_fact(r, &name, "extent", parameter->facts.extent) &&
             !read_dimension_fact(r, &name, "multiple", parameter->facts.multiple) &&
+            !read_number_fact(r, &name, "argument", &parameter->argument) &&
+            !read_number_fact(r, &name, "axis", &parameter->axis) &&
             !read_number_fact(r, &name, "align", &parameter->facts.align) &&
             !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
             !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&
@@ -645,6 +665,27 @@ static uint32_t read_count(Reader *r, const char *word, int64_t most, const char
     return (uint32_t)count;
 }
 
+/* `kernel = @name phase = number`; the kernel may stand anywhere in the text. */
+static void read_kernel(Reader *r) {
+    if (!accept_word(r, "kernel")) return;
+    expect(r, "=");
+    if (r->token.kind != TOKEN_SYMBOL) fail(r, "expected the name of a kernel");
+    if (r->failed) return;
+    tile_list_push(r->scratch, &r->phases, ((PhaseOf){r->func, r->token}));
+    advance(r);
+    if (!accept_word(r, "phase")) fail(r, "expected `phase`");
+    expect(r, "=");
+    r->func->phase = read_small(r);
+}
+
+static void find_kernels(Reader *r) {
+    for (size_t i = 0; i < r->phases.count && !r->failed; i++) {
+        const PhaseOf *of = &r->phases.items[i];
+        of->phase->kernel = tile_func_find(r->module, intern(r, &of->kernel));
+        if (!of->phase->kernel) fail_at(r, of->kernel.line, of->kernel.column, "no function is called so");
+    }
+}
+
 static void read_func_types(Reader *r) {
     r->types.count = 0;
     if (accept(r, "->")) {
@@ -653,6 +694,7 @@ static void read_func_types(Reader *r) {
     }
     r->func->result_count = (uint32_t)r->types.count;
     r->func->result_types = tile_arena_copy(r->module->arena, r->types.items, r->types.count * sizeof *r->types.items);
+    read_kernel(r);
     r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
     r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
     r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
@@ -746,6 +788,7 @@ tile_status tile_module_read_file(TileContext *context, uint32_t file, const cha
         else
             read_func(&r);
     }
+    find_kernels(&r);
     tile_arena_destroy(r.scratch);
     if (r.failed) {
         tile_module_destroy(r.module);

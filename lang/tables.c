@@ -104,3 +104,24 @@ int64_t tile_name_find(TileAttributeKey key, const char *text, size_t length) {
         if (names[i].key == key && same_text(names[i].text, text, length)) return i;
     return -1;
 }
+
+/* ---- roles of parameters ---- */
+
+static const struct {
+    const char *word;
+    bool of_argument, of_axis;
+} roles[] = {
+#define ROLE(id, word, of_argument, of_axis, doc) {word, of_argument, of_axis},
+#include "lang/roles.def"
+#undef ROLE
+};
+
+const char *tile_role_word(TileParameterRole role) { return roles[role].word; }
+bool tile_role_has_argument(TileParameterRole role) { return roles[role].of_argument; }
+bool tile_role_has_axis(TileParameterRole role) { return roles[role].of_axis; }
+
+TileParameterRole tile_role_find(const char *word, size_t length) {
+    int role = 0;
+    while (role < TILE_ROLE_COUNT && !same_text(roles[role].word, word, length)) role++;
+    return (TileParameterRole)role;
+}

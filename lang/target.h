@@ -14,6 +14,8 @@ typedef struct TileTarget {
     const char *triple;        /* of LLVM */
     const char *llvm_cpu;      /* of LLVM: "x86-64-v4" */
     const char *llvm_features; /* of LLVM: "+avx512bf16"; "" for none */
+    uint32_t compute_capability; /* of an NVIDIA GPU, 80 for 8.0; 0 on others */
+    bool exact_capability;       /* its code runs on that capability alone, not on later ones */
     uint32_t vector_bytes;     /* of one vector register; the least there is where scalable */
     uint32_t vector_registers;
     bool scalable;               /* vectors of a length known only when the program runs */

@@ -185,6 +185,48 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
     v->depth--;
 }
 
+/* ---- phases' parameters ---- */
+
+static bool has_role_type(const TileFunc *func, uint32_t index) {
+    const TileType *type = func->body.arguments[index]->type;
+    bool tile = func->form == TILE_FORM_TILE;
+    switch (func->parameters[index].role) {
+    case TILE_ROLE_NONE: return true;
+    case TILE_ROLE_DATA: return type->kind == (tile ? TILE_TYPE_TENSOR : TILE_TYPE_POINTER);
+    case TILE_ROLE_EXTENT:
+    case TILE_ROLE_STRIDE: return !tile && tile_type_is_scalar(type) && type->scalar == TILE_I64;
+    case TILE_ROLE_BEGIN:
+    case TILE_ROLE_END: return tile_type_is_scalar(type) && type->scalar == TILE_I64;
+    case TILE_ROLE_SCALAR: return tile_type_is_scalar(type);
+    case TILE_ROLE_SCRATCH: return !tile && type->kind == TILE_TYPE_POINTER;
+    case TILE_ROLE_COUNT: break;
+    }
+    return false;
+}
+
+/* A number of the kernel's keeps its type; a tensor of it is one in the phase, too. */
+static bool fits_kernel(const TileFunc *phase, uint32_t index) {
+    const TileParameter *parameter = &phase->parameters[index];
+    const TileBlock *kernel = &phase->kernel->body;
+    if (!tile_role_has_argument(parameter->role) || parameter->argument >= kernel->argument_count) return true;
+    const TileType *type = kernel->arguments[parameter->argument]->type;
+    if (parameter->role == TILE_ROLE_SCALAR) return type == phase->body.arguments[index]->type;
+    return type->kind == TILE_TYPE_TENSOR && (!tile_role_has_axis(parameter->role) || parameter->axis < type->rank);
+}
+
+static void check_signature(Verifier *v) {
+    const TileFunc *func = v->func;
+    if (func->kernel && (func->kind != TILE_FUNC_PHASE || func->kernel->kind != TILE_FUNC_KERNEL))
+        complain(v, NULL, "only a phase is of a kernel");
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        const TileParameter *parameter = &func->parameters[i];
+        if (parameter->role != TILE_ROLE_NONE && func->kind != TILE_FUNC_PHASE)
+            complain(v, NULL, "parameter %u has a role, which only phases' have", i);
+        if (!has_role_type(func, i) || (func->kernel && !fits_kernel(func, i)))
+            complain(v, NULL, "parameter %u is no %s", i, tile_role_word(parameter->role));
+    }
+}
+
 /* `errors` lies in `arena`; both may be NULL. */
 static bool verify(const TileFunc *func, TileArena *arena, TileComplaints *errors) {
     TileArena *scratch = tile_arena_create(func->module->arena);
@@ -192,6 +234,7 @@ static bool verify(const TileFunc *func, TileArena *arena, TileComplaints *error
     Verifier v = {.func = func, .scratch = scratch, .arena = arena, .errors = errors};
     tile_map_init(&v.seen, scratch);
     if (func->form != TILE_FORM_TILE && func->form != TILE_FORM_MACHINE) complain(&v, NULL, "has no form");
+    check_signature(&v);
     check_block(&v, &func->body, 0);
     tile_arena_destroy(scratch);
     return v.complaints == 0;

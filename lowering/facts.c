@@ -1,7 +1,5 @@
 #include "lowering/facts.h"
 
-#include <string.h>
-
 #include "lang/build.h"
 
 /* Sums and products of bounds, and differences of any two 64-bit numbers, are exact in this. */
@@ -191,10 +189,9 @@ static TileFact index_of(TileFacts *facts, const TileValue *index) {
     return (TileFact){lo.lo, most(lo.lo, hi.hi == INT64_MIN ? hi.hi : hi.hi - 1), multiple ? multiple : 1, because};
 }
 
-/* An extent of machine form: they are called x.dim0, and no other parameter's name has a dot. */
+/* An extent of machine form. */
 static TileFact supposed_extent(TileFacts *facts, const TileValue *value) {
-    const char *name = facts->func->parameters[value->index].name, *dot = strchr(name, '.');
-    bool extent = dot && strncmp(dot, ".dim", 4) == 0 && value->type->kind == TILE_TYPE_SCALAR;
+    bool extent = facts->func->parameters[value->index].role == TILE_ROLE_EXTENT;
     if (!extent || facts->assumption_count == MAX_ASSUMPTIONS) return whole(value->type);
     facts->assumptions[facts->assumption_count] = (Assumption){value->index, 0};
     return (TileFact){0, TILE_MAX_EXTENT, facts->divisor, UINT64_C(1) << facts->assumption_count++};

@@ -11,7 +11,7 @@
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
 static const TilePassInfo passes[] = {
-#define PASS(id, name, input, output, doc) {name, "lowering", doc, input, output, tile_pass_##id},
+#define PASS(id, name, stage, input, output, doc) {name, doc, TILE_STAGE_##stage, input, output, tile_pass_##id},
 #include "lowering/passes.def"
 #undef PASS
 };

@@ -94,8 +94,16 @@ TileResult tile_pass_exceed(TilePassContext *context, TileLimitId limit, TileDia
 
 typedef TileResult (*TilePassFunction)(TilePassContext *context, TileFunc *func);
 
+typedef enum TilePassStage {
+    TILE_STAGE_MEANING, /* part of what a kernel computes: the interpreter sees it, too */
+    TILE_STAGE_SHARED,  /* for any target */
+    TILE_STAGE_TARGET,  /* of a target, or towards machine form */
+    TILE_STAGE_OWN      /* of another project */
+} TilePassStage;
+
 struct TilePassInfo {
-    const char *name, *folder, *doc;
+    const char *name, *doc;
+    TilePassStage stage;
     uint8_t input, output; /* forms (TILE_FORM_*) of the functions that it takes and leaves */
     TilePassFunction run;
 };
@@ -107,13 +115,13 @@ typedef struct TilePassTable {
 } TilePassTable;
 
 typedef enum TileLoweringPass {
-#define PASS(id, name, input, output, doc) TILE_PASS_##id,
+#define PASS(id, name, stage, input, output, doc) TILE_PASS_##id,
 #include "lowering/passes.def"
 #undef PASS
     TILE_LOWERING_PASS_COUNT
 } TileLoweringPass;
 
-#define PASS(id, name, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
+#define PASS(id, name, stage, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
 #include "lowering/passes.def"
 #undef PASS
 

@@ -275,11 +275,9 @@ void export_store_matrix(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, name, no_type(), 1 + count, operands);
 }
 
-static long capability_of(const char *cpu) { return strtol(cpu + strcspn(cpu, "0123456789"), NULL, 10); }
-
 /* To tf32, halves to even by one instruction where there is one, else away from 0. */
 static const char *tf32_rounding(const Exporter *exporter) {
-    return capability_of(exporter->bridge->cpu) >= 90 ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna";
+    return exporter->target->compute_capability >= 90 ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna";
 }
 
 /* An operand's registers as the instruction wants them: pairs of f16, or words. f32 is rounded to tf32. */
@@ -515,25 +513,8 @@ void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {
 
 enum { LEAST_OF_DEPENDENT_GRIDS = 90 /* griddepcontrol */ };
 
-/* A phase's name ends in its number: "kernel.1". */
-static const char *number_in(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot ? dot + 1 : "0";
-}
-
 bool tile_bridge_waits(const TileFunc *phase, const TileTarget *target) {
-    return capability_of(target->llvm_cpu) >= LEAST_OF_DEPENDENT_GRIDS && strtol(number_in(phase->name), NULL, 10) > 0;
-}
-
-static bool has_phase_behind(const TileFunc *phase) {
-    const char *number = number_in(phase->name);
-    size_t length = (size_t)(number - phase->name);
-    for (const TileFunc *other = phase->module->first; other; other = other->next)
-        if (other->kind == TILE_FUNC_PHASE && strncmp(other->name, phase->name, length) == 0 &&
-            number_in(other->name) == other->name + length &&
-            strtol(other->name + length, NULL, 10) == strtol(number, NULL, 10) + 1)
-            return true;
-    return false;
+    return target->compute_capability >= LEAST_OF_DEPENDENT_GRIDS && phase->phase > 0;
 }
 
 static void control_grid(Exporter *exporter, const char *text) {
@@ -549,7 +530,8 @@ static void control_grid(Exporter *exporter, const char *text) {
  * memory; an asm does not. */
 static void order_grids(Exporter *exporter, const TileFunc *phase) {
     const TileTarget *target = exporter->target;
-    if (capability_of(target->llvm_cpu) >= LEAST_OF_DEPENDENT_GRIDS && has_phase_behind(phase))
+    bool more = phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1);
+    if (target->compute_capability >= LEAST_OF_DEPENDENT_GRIDS && more)
         control_grid(exporter, "griddepcontrol.launch_dependents;");
     if (tile_bridge_waits(phase, target)) control_grid(exporter, "griddepcontrol.wait;");
 }

@@ -3,7 +3,8 @@
  * out as their types say; scalars are computed by every thread alike, so control flow is the same for all.
  *
  * Before:
- *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) threads = 32 {
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout> {role = data, argument = 0}, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) threads = 32 {
  *       %v = load_tile %x, %begin {access = [index]} : f32
  *       %two = const {value = 2.0} : f32
  *       %w = mul %v, %two : f32
@@ -11,8 +12,9 @@
  *       return
  *     }
  * After:
- *     func phase machine @k.0(%x: ptr<global> {asked_stride = 1, asked_narrow}, %x.dim0: i64,
- *                             %x.stride0: i64, %begin: i64, %end: i64, %shared: ptr<shared>) threads = 32 {
+ *     func phase machine @k.0(%x: ptr<global> {role = data, argument = 0, asked_stride = 1, asked_narrow},
+ *       %x.dim0: i64 {role = extent, argument = 0, axis = 0}, %x.stride0: i64 {role = stride, argument = 0, axis = 0},
+ *       %begin: i64 {role = begin}, %end: i64 {role = end}, %shared: ptr<shared> {role = scratch}) threads = 32 {
  *       %0 = thread : i32
  *       %1 = convert %0 : i64
  *       %2 = mul %begin, %x.stride0 : i64
@@ -54,20 +56,31 @@ static TileValue *add_parameter(Gpu *gpu, const char *name, const TileType *type
     return gpu->func->body.arguments[gpu->func->body.argument_count - 1];
 }
 
-static TileValue *add_part(Gpu *gpu, const char *tensor, const char *part, unsigned dimension) {
-    const char *name = tile_arena_format(gpu->arena, "%s.%s%u", tensor, part, dimension);
-    return add_parameter(gpu, name, tile_type_scalar(gpu->module->context, TILE_I64));
+/* An extent or stride of the tensor. */
+static TileValue *add_part(Gpu *gpu, const TileParameter *tensor, TileParameterRole role, unsigned axis) {
+    const char *part = role == TILE_ROLE_EXTENT ? "dim" : "stride";
+    const char *name = tile_arena_format(gpu->arena, "%s.%s%u", tensor->name, part, axis);
+    TileValue *value = add_parameter(gpu, name, tile_type_scalar(gpu->module->context, TILE_I64));
+    tile_func_set_role(gpu->func, value, role, tensor->argument, axis);
+    return value;
+}
+
+static TileValue *add_number(Gpu *gpu, const TileParameter *number, const TileType *type) {
+    TileValue *value = add_parameter(gpu, number->name, type);
+    tile_func_set_role(gpu->func, value, number->role, number->argument, 0);
+    return value;
 }
 
 static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter) {
     GpuTensor *tensor = TILE_NEW(gpu->arena, GpuTensor);
     tensor->pointer = add_parameter(gpu, parameter->name, tile_type_pointer(gpu->module->context, TILE_SPACE_GLOBAL));
+    tile_func_set_role(gpu->func, tensor->pointer, parameter->role, parameter->argument, 0);
     TileParameter *added = &gpu->func->parameters[tensor->pointer->index];
     added->facts = parameter->facts;
     added->noalias = parameter->noalias;
     added->readonly = parameter->readonly;
-    for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter->name, "dim", d);
-    for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter->name, "stride", d);
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter, TILE_ROLE_STRIDE, d);
     tile_map_set(&gpu->tensors, old, tensor);
 }
 
@@ -117,30 +130,25 @@ static void replace_signature(Gpu *gpu, TileBlock *old) {
             add_tensor(gpu, old->arguments[i], &parameters[i]);
         else
             tile_map_set(&gpu->values, old->arguments[i],
-                         add_parameter(gpu, parameters[i].name, old->arguments[i]->type));
+                         add_number(gpu, &parameters[i], old->arguments[i]->type));
     }
-    add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
+    TileValue *shared = add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
+    tile_func_set_role(func, shared, TILE_ROLE_SCRATCH, 0, 0);
 }
 
 /* The kernel's parameters learn what was relied on. */
 static void report_uses(const Gpu *gpu) {
-    const char *dot = strrchr(gpu->func->name, '.');
-    if (!dot) return;
-    const char *name = tile_arena_string(gpu->arena, gpu->func->name, (size_t)(dot - gpu->func->name));
-    TileFunc *kernel = tile_func_find(gpu->module, tile_intern_string(gpu->module->context->strings, name));
-    for (uint32_t i = 0; kernel && i < kernel->body.argument_count; i++) {
-        for (uint32_t k = 0; k < gpu->func->body.argument_count; k++) {
-            const TileParameter *own = &gpu->func->parameters[k];
-            TileParameter *parameter = &kernel->parameters[i];
-            if (own->name != parameter->name) continue;
-            parameter->used_stride |= own->used_stride;
-            parameter->asked_stride |= own->asked_stride;
-            parameter->used_narrow |= own->used_narrow;
-            parameter->asked_narrow |= own->asked_narrow;
-            if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
-            if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
-            break;
-        }
+    TileFunc *kernel = gpu->func->kernel;
+    for (uint32_t i = 0; kernel && i < gpu->func->body.argument_count; i++) {
+        const TileParameter *own = &gpu->func->parameters[i];
+        if (own->role != TILE_ROLE_DATA || own->argument >= kernel->body.argument_count) continue; /* a temp */
+        TileParameter *parameter = &kernel->parameters[own->argument];
+        parameter->used_stride |= own->used_stride;
+        parameter->asked_stride |= own->asked_stride;
+        parameter->used_narrow |= own->used_narrow;
+        parameter->asked_narrow |= own->asked_narrow;
+        if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
+        if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
     }
 }
 

@@ -6,12 +6,13 @@
 
 enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
 
-#define GPU(name_, ptx, features)                                                                                      \
+#define GPU(name_, capability, ptx, features)                                                                                   \
     .target = {.name = name_,                                                                                          \
                .kind = TILE_TARGET_GPU,                                                                                \
                .triple = "nvptx64-nvidia-cuda",                                                                        \
                .llvm_cpu = name_,                                                                                      \
                .llvm_features = features,                                                                              \
+               .compute_capability = capability,                                                                      \
                .vector_bytes = WARP_BYTES,                                                                             \
                .vector_registers = 255,                                                                                \
                .has_fma = true,                                                                                        \
@@ -22,14 +23,14 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
     .shared_reserved_bytes = KIB
 
 static const TilePtxTarget targets[] = {
-    {GPU("sm_80", 80, "+ptx80"), .shared_block_bytes = 163 * KIB, .shared_core_bytes = 164 * KIB, .threads_core = 2048,
+    {GPU("sm_80", 80, 80, "+ptx80"), .shared_block_bytes = 163 * KIB, .shared_core_bytes = 164 * KIB, .threads_core = 2048,
      .blocks_core = 32},
-    {GPU("sm_86", 80, "+ptx80"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
+    {GPU("sm_86", 86, 80, "+ptx80"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
      .blocks_core = 16},
-    {GPU("sm_89", 84, "+ptx84"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
+    {GPU("sm_89", 89, 84, "+ptx84"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
      .blocks_core = 24, .target.has_f8 = true, .has_fp8_mma = true},
-    {GPU("sm_90a", 87, "+ptx87"), .shared_block_bytes = 227 * KIB, .shared_core_bytes = 228 * KIB, .threads_core = 2048,
-     .blocks_core = 32, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true, .fp8_mma_is_f16 = true,
+    {GPU("sm_90a", 90, 87, "+ptx87"), .shared_block_bytes = 227 * KIB, .shared_core_bytes = 228 * KIB, .threads_core = 2048,
+     .blocks_core = 32, .target.exact_capability = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true, .fp8_mma_is_f16 = true,
      .target.has_stmatrix = true, .has_clusters = true, .has_wgmma = true, .has_setmaxnreg = true},
 };
 

@@ -205,7 +205,7 @@ bool tile_run_execute(TileRun *run, TileModule *module, const TileExecutorOption
         return false;
     }
     TileExecutorOptions own = *options;
-    if (tile_func_find(module, tile_arena_format(run->arena, "%s.0", run->name))) own.phases = module;
+    own.phases = tile_func_phase(func, 0) != NULL;
     TileExecutor *executor = tile_executor_create(func, &own);
     if (!executor) {
         tile_text_add(errors, "--run: out of memory\n");

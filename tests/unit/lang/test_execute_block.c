@@ -14,7 +14,7 @@ static const char head[] =
     "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 3} : i64\n"
     "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
     "func phase machine @k.0(%%x: ptr<global>, %%x.dim0: i64, %%x.stride0: i64, %%begin: i64, %%end: i64, "
-    "%%shared: ptr<shared>) threads = 64 scratch_bytes = 1024 {\n"
+    "%%shared: ptr<shared>) kernel = @k phase = 0 threads = 64 scratch_bytes = 1024 {\n"
     "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%zero = const {value = 0} : i64\n"
     "  %%one = const {value = 1} : i64\n  %%four = const {value = 4} : i64\n  %%mask = const {value = 63} : i64\n"
     "  %%warp = const {value = 32} : i64\n  %%o = mul %%t, %%four : i64\n  %%own = ptr_add %%shared, %%o : "
@@ -37,7 +37,7 @@ static TileExecution run(const char *body, uint64_t seed, TileText *message) {
         .tensor = {.data = data, .above = sizeof data, .extent = {(PROGRAMS + 1) * THREADS}, .stride = {sizeof *data}}};
     TileFunc *kernel = read_func(tile_arena_format(executing.arena, head, body), "k");
     return tile_execute_kernel(kernel, &argument,
-                               &(TileExecutorOptions){.seed = seed, .phases = executing.module, .masked = &masked},
+                               &(TileExecutorOptions){.seed = seed, .phases = true, .masked = &masked},
                                message);
 }
 

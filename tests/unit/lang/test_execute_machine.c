@@ -202,7 +202,7 @@ static const char phase_source[] =
     "  %n = dim %x {axis = 0} : i64\n  %t = temp %n : tensor<f32, 1, temp>\n"
     "  grid %n (%i: i64) {\n    yield\n  }\n  return\n}\n"
     "func phase machine @k.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64, %s: f32, %y: ptr<global>, %y.dim0: i64, "
-    "%y.stride0: i64, %t: ptr<global>, %t.dim0: i64, %t.stride0: i64, %begin: i64, %end: i64, %scratch: ptr<scratch>) "
+    "%y.stride0: i64, %t: ptr<global>, %t.dim0: i64, %t.stride0: i64, %begin: i64, %end: i64, %scratch: ptr<scratch>) kernel = @k phase = 0 "
     "scratch_bytes = 4 {\n"
     "  %one = const {value = 1} : i64\n"
     "  for %begin, %end, %one (%i: i64) {\n"
@@ -224,7 +224,7 @@ Test(execute_machine, phases) {
     for (uint64_t seed = 0; seed < 3; seed++) {
         memset(y, 0, sizeof y);
         TileText text = {.arena = executing.arena};
-        TileExecutorOptions options = {.seed = seed, .chunks = 5, .phases = executing.module};
+        TileExecutorOptions options = {.seed = seed, .chunks = 5, .phases = true};
         cr_expect_eq(tile_execute_kernel(kernel, arguments, &options, &text), TILE_EXECUTION_DONE, "%s",
                      tile_text_get(&text));
         for (int i = 0; i < 37; i++) cr_expect_eq(y[i], (float)i);
@@ -232,9 +232,9 @@ Test(execute_machine, phases) {
     TileFunc *phase = tile_func_find(executing.module, "k.0");
     TileText text = {.arena = executing.arena};
     tile_func_remove(phase);
-    TileExecutorOptions options = {.phases = executing.module};
+    TileExecutorOptions options = {.phases = true};
     cr_expect_eq(tile_execute_kernel(kernel, arguments, &options, &text), TILE_EXECUTION_FAULT);
-    cr_expect(strstr(tile_text_get(&text), "there is no function k.0"), "%s", tile_text_get(&text));
+    cr_expect(strstr(tile_text_get(&text), "there is no phase 0 of k"), "%s", tile_text_get(&text));
 }
 
 Test(execute_machine, buffers_die_with_their_function) {

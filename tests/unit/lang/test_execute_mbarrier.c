@@ -15,7 +15,7 @@ static const char head[] =
     "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 1} : i64\n"
     "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
     "func phase machine @k.0(%%x: ptr<global>, %%x.dim0: i64, %%x.stride0: i64, %%begin: i64, %%end: i64, "
-    "%%shared: ptr<shared>) threads = 64 scratch_bytes = 1024 {\n"
+    "%%shared: ptr<shared>) kernel = @k phase = 0 threads = 64 scratch_bytes = 1024 {\n"
     "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%zero = const {value = 0} : i64\n"
     "  %%one = const {value = 1} : i64\n  %%four = const {value = 4} : i64\n  %%warp = const {value = 32} : i64\n"
     "  %%five = const {value = 5} : i64\n  %%last = const {value = 63} : i64\n  %%p0 = const {value = 0} : i32\n"
@@ -38,7 +38,7 @@ static TileExecution run(unsigned count, const char *body, uint64_t seed, TileTe
     TileExecutorArgument argument = {
         .tensor = {.data = data, .above = sizeof data, .extent = {ALL_WORDS}, .stride = {sizeof *data}}};
     TileFunc *kernel = read_func(tile_arena_format(executing.arena, head, count, body), "k");
-    return tile_execute_kernel(kernel, &argument, &(TileExecutorOptions){.seed = seed, .phases = executing.module},
+    return tile_execute_kernel(kernel, &argument, &(TileExecutorOptions){.seed = seed, .phases = true},
                                message);
 }
 
@@ -267,7 +267,7 @@ static bool run_tiles(const char *text, unsigned number, uint64_t seed, TileExec
     tile_block_walk(&kernel->next->body, look_at, &search);
     if (number && !search.found) return false;
     if (number) tile_op_erase(search.found);
-    *state = tile_execute_kernel(kernel, arguments, &(TileExecutorOptions){.seed = seed, .phases = executing.module},
+    *state = tile_execute_kernel(kernel, arguments, &(TileExecutorOptions){.seed = seed, .phases = true},
                                  message);
     for (int32_t i = 0; i < WORDS && *state == TILE_EXECUTION_DONE; i++) {
         int32_t beside = i / MBARRIER_TILE * MBARRIER_TILE + (i + 1) % MBARRIER_TILE;

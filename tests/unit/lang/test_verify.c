@@ -132,6 +132,17 @@ Test(verify, functions) {
     expect_complaint(read_module("func device tile @f() -> f32 {\n  return\n}\n"),
                      "carries 0 values where 1 are expected");
     expect_complaint(read_module("func device tile @f() {\n}\n"), "a block has to end in return");
+    expect_complaint(read_module("func device tile @f(%x: f32 {role = scalar, argument = 0}) {\n  return\n}\n"),
+                     "parameter 0 has a role, which only phases' have");
+    expect_complaint(read_module("func phase machine @f(%x: i32 {role = extent, argument = 0}) {\n  return\n}\n"),
+                     "parameter 0 is no extent");
+    expect_complaint(read_module("func device tile @k() {\n  return\n}\n"
+                                 "func phase machine @f() kernel = @k phase = 0 {\n  return\n}\n"),
+                     "only a phase is of a kernel");
+    static const char axis[] = "func kernel tile @k(%x: tensor<f32, 1, in>) {\n  return\n}\n"
+                               "func phase machine @f(%n: i64 {role = extent, argument = 0, axis = 1}) kernel = @k "
+                               "phase = 0 {\n  return\n}\n";
+    expect_complaint(read_module(axis), "parameter 0 is no extent");
 }
 
 /* Faults that no text can hold: the structure itself. */

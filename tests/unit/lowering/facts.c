@@ -128,7 +128,8 @@ Test(facts, name_the_assumptions_that_they_rest_on) {
 }
 
 Test(facts, ask_whether_extents_are_multiples) {
-    Kernel kernel = read_kernel("func phase machine @k.0(%x: ptr<global>, %x.dim0: i64 {multiple0 = 8}, %x.dim1: i64, "
+    Kernel kernel = read_kernel("func phase machine @k.0(%x: ptr<global>, %x.dim0: i64 {role = extent, argument = 0, "
+                                "axis = 0, multiple0 = 8}, %x.dim1: i64 {role = extent, argument = 0, axis = 1}, "
                                 "%n: i64) {\n"
                                 "  %c64 = const {value = 64} : i64\n"
                                 "  %blocks = mul %n, %c64 : i64\n"

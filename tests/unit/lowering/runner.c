@@ -49,15 +49,15 @@ static TileResult remove_others(TilePassContext *context, TileFunc *func) {
 }
 
 enum { BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
-static const TilePassInfo negate_pass = {"negate", "test", "", BOTH, BOTH, negate};
-static const TilePassInfo rest_pass = {"rest", "test", "", BOTH, BOTH, rest};
-static const TilePassInfo boast_pass = {"boast", "test", "", BOTH, BOTH, boast};
-static const TilePassInfo hide_pass = {"hide", "test", "", BOTH, BOTH, hide};
-static const TilePassInfo break_pass = {"break-rule", "test", "", BOTH, BOTH, break_rule};
-static const TilePassInfo give_up_pass = {"give-up", "test", "", BOTH, BOTH, give_up};
-static const TilePassInfo add_pass = {"add", "test", "", BOTH, BOTH, add_function};
-static const TilePassInfo remove_pass = {"remove", "test", "", BOTH, BOTH, remove_others};
-static const TilePassInfo machine_pass = {"machine", "test", "", TILE_FORM_MACHINE, BOTH, negate};
+static const TilePassInfo negate_pass = {"negate", "", TILE_STAGE_SHARED, BOTH, BOTH, negate};
+static const TilePassInfo rest_pass = {"rest", "", TILE_STAGE_SHARED, BOTH, BOTH, rest};
+static const TilePassInfo boast_pass = {"boast", "", TILE_STAGE_SHARED, BOTH, BOTH, boast};
+static const TilePassInfo hide_pass = {"hide", "", TILE_STAGE_SHARED, BOTH, BOTH, hide};
+static const TilePassInfo break_pass = {"break-rule", "", TILE_STAGE_SHARED, BOTH, BOTH, break_rule};
+static const TilePassInfo give_up_pass = {"give-up", "", TILE_STAGE_SHARED, BOTH, BOTH, give_up};
+static const TilePassInfo add_pass = {"add", "", TILE_STAGE_SHARED, BOTH, BOTH, add_function};
+static const TilePassInfo remove_pass = {"remove", "", TILE_STAGE_SHARED, BOTH, BOTH, remove_others};
+static const TilePassInfo machine_pass = {"machine", "", TILE_STAGE_SHARED, TILE_FORM_MACHINE, BOTH, negate};
 
 typedef struct World {
     TileContext *context;

@@ -18,7 +18,7 @@ static const char head[] =
     "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 1} : i64\n"
     "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
     "func phase machine @k.0(%%x: ptr<global>, %%x.dim0: i64, %%x.stride0: i64, %%begin: i64, %%end: i64, "
-    "%%shared: ptr<shared>) threads = 32 scratch_bytes = 512 {\n"
+    "%%shared: ptr<shared>) kernel = @k phase = 0 threads = 32 scratch_bytes = 512 {\n"
     "  %%thread = thread : i32\n  %%t = convert %%thread : i64\n  %%row = const {value = 48} : i64\n"
     "  %%o = mul %%t, %%row : i64\n  %%in = ptr_add %%x, %%o : ptr<global>\n"
     "  %%rows = const {value = 1536} : i64\n  %%out = ptr_add %%in, %%rows : ptr<global>\n"
@@ -90,7 +90,7 @@ static void execute(const char *body, Words *words) {
     cr_assert(tile_module_verify(module, &message), "%s", tile_text_get(&message));
     TileExecutorArgument argument = {
         .tensor = {.data = words, .above = sizeof *words, .extent = {sizeof *words / 4}, .stride = {4}}};
-    TileExecutorOptions options = {.phases = module};
+    TileExecutorOptions options = {.phases = true};
     TileFunc *kernel = tile_func_find(module, tile_intern_string(context->strings, "k"));
     cr_assert_eq(tile_execute_kernel(kernel, &argument, &options, &message), TILE_EXECUTION_DONE, "%s",
                  tile_text_get(&message));

@@ -20,7 +20,7 @@ const TilePassTable *tile_cpu_passes(void) { return &table; }
  * trimmed to what is valid, so that only the last vector of a row has a mask, whatever tile it is in, and nothing is
  * compiled twice. */
 static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
-                                     "cpu-programs,canonicalise,cse,dce,"
+                                     "cpu-programs,expand-programs,canonicalise,cse,dce,"
                                      "cpu-nest,cse,licm,dce,"
                                      "cpu-vectorise,cpu-dot,cpu-math,cpu-atomic,"
                                      "cse,licm,dce,"

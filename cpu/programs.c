@@ -1,6 +1,6 @@
 /* Purpose: make a phase function of each grid of a kernel: the kernel's parameters, its temps, then `begin` and `end`.
- * The grid's body runs for the programs begin .. end, numbered row-major. The host ops that it needs are computed again
- * inside. In the kernel the grids stay, empty: it then says only what the host does.
+ * The grid's body runs for the programs begin .. end, whose places in the grid `program_id` gives. The host ops that it
+ * needs are computed again inside. In the kernel the grids stay, empty: it then says only what the host does.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, inout>) {
@@ -29,12 +29,7 @@
  *       %n = dim %x {axis = 1} : i64
  *       %0 = const {value = 1} : i64
  *       for %begin, %end, %0 (%program: i64) {
- *         %1 = bitcast %program : u64
- *         %2 = bitcast %n : u64
- *         %3 = div %1, %2 : u64
- *         %i = bitcast %3 : i64
- *         %4 = mul %i, %n : i64
- *         %j = sub %program, %4 : i64
+ *         %i, %j = program_id %program, %m, %n : i64, i64
  *         %v = load_tile %x, %i, %j {access = [index, index]} : f32
  *         %w = neg %v : f32
  *         store_tile %x, %w, %i, %j {access = [index, index]}
@@ -152,25 +147,21 @@ static void copy_host_ops(Programs *p, TileFunc *phase, TileOp *grid, TileMap *m
             tile_op_append(tile_op_clone(p->module, placed[i].op, map), &phase->body);
 }
 
-/* Neither is negative where a program runs, so that no rounding has to be mended. */
-static TileValue *divide(TileBuilder *b, TileValue *x, TileValue *y) {
-    TileValue *dividend = tile_build_bitcast(b, x, TILE_U64), *divisor = tile_build_bitcast(b, y, TILE_U64);
-    return tile_build_bitcast(b, tile_build_binary(b, TILE_OP_DIV, dividend, divisor), TILE_I64);
-}
-
-/* Program numbers to grid indices, the last fastest. */
-static void map_indices(TileBuilder *b, const TileOp *grid, TileValue *program, TileMap *map) {
-    TileValue *rest = program;
-    for (unsigned i = grid->operand_count; i-- > 0;) {
-        TileValue *index = rest;
-        if (i) {
-            TileValue *extent = tile_map_get(map, tile_op_operand(grid, i));
-            TileValue *above = divide(b, rest, extent);
-            index = tile_build_binary(b, TILE_OP_SUB, rest, tile_build_binary(b, TILE_OP_MUL, above, extent));
-            rest = above;
-        }
-        index->name = index == program ? index->name : grid->regions[0].arguments[i]->name;
-        tile_map_set(map, grid->regions[0].arguments[i], index);
+/* Program numbers to grid indices. */
+static void map_indices(Programs *p, TileBuilder *b, const TileOp *grid, TileValue *program, TileMap *map) {
+    const TileBlock *body = &grid->regions[0];
+    unsigned axes = grid->operand_count;
+    if (axes == 1) {
+        tile_map_set(map, body->arguments[0], program);
+        return;
+    }
+    TileValue **operands = TILE_NEW_ARRAY(p->scratch, TileValue *, 1 + axes);
+    operands[0] = program;
+    for (unsigned i = 0; i < axes; i++) operands[1 + i] = tile_map_get(map, tile_op_operand(grid, i));
+    TileOp *place = tile_build_op(b, TILE_OP_PROGRAM_ID, operands, 1 + axes, NULL, 0, NULL, axes);
+    for (unsigned i = 0; i < axes; i++) {
+        tile_op_result(place, i)->name = body->arguments[i]->name;
+        tile_map_set(map, body->arguments[i], tile_op_result(place, i));
     }
 }
 
@@ -196,7 +187,7 @@ static void split_grid(Programs *p, TileOp *grid, unsigned number) {
     inside.location = grid->location;
     TileValue *program = loop->regions[0].arguments[0];
     program->name = tile_intern_string(p->module->context->strings, "program");
-    map_indices(&inside, grid, program, &map);
+    map_indices(p, &inside, grid, program, &map);
     tile_block_splice(&loop->regions[0], &grid->regions[0]);
     tile_block_walk(&loop->regions[0], remap_operands, &map);
     tile_build_end(&b, TILE_OP_RETURN, NULL, 0);

@@ -107,6 +107,49 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
         b->failed = !tile_exec_fault(b->e, b->grid, "%s has too many parameters", func->name);
 }
 
+/* The row of a program among all rows, and its column, where the range is all of the grid and has an order. */
+static void order_place(TileName order, int64_t begin, int64_t end, int64_t columns, int64_t *row, int64_t *column) {
+    int64_t rows = end / columns, program = *row * columns + *column;
+    if (begin || rows * columns != end) return;
+    if (order == TILE_PROGRAMS_COLUMNS) {
+        *column = program / rows;
+        *row = program % rows;
+        return;
+    }
+    int64_t first = *row / TILE_PROGRAM_ROWS * TILE_PROGRAM_ROWS, size = rows - first;
+    if (size > TILE_PROGRAM_ROWS) size = TILE_PROGRAM_ROWS;
+    int64_t within = program - first * columns;
+    *row = first + within % size;
+    *column = columns - 1 - within / size;
+}
+
+/* The order of the last axis, for the program whose row and column these are. */
+static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t columns, int64_t *row, int64_t *column) {
+    const TileAttribute *order = tile_op_get(in->op, TILE_ATTRIBUTE_PROGRAMS);
+    unsigned range = 1u + in->op->result_count;
+    int64_t begin, end;
+    if (!order) return true;
+    if (!tile_exec_integer(e, in, range, "the range", &begin) || !tile_exec_integer(e, in, range + 1, "the range", &end))
+        return false;
+    order_place((TileName)order->integer, begin, end, columns, row, column);
+    return true;
+}
+
+bool tile_exec_program_id(TileExecutor *e, const ExecInstruction *in) {
+    int64_t rest, extent;
+    if (!tile_exec_integer(e, in, 0, "the program", &rest)) return false;
+    for (unsigned i = in->op->result_count; i-- > 1;) {
+        if (!tile_exec_integer(e, in, 1 + i, "an extent", &extent)) return false;
+        if (rest < 0 || extent <= 0) return tile_exec_fault(e, in, "there is no such program");
+        int64_t number = rest % extent;
+        rest /= extent;
+        if (i + 1u == in->op->result_count && !apply_order(e, in, extent, &rest, &number)) return false;
+        tile_exec_set_scalar(tile_exec_value(e, in->result + i), (uint64_t)number);
+    }
+    tile_exec_set_scalar(tile_exec_value(e, in->result), (uint64_t)rest);
+    return true;
+}
+
 /* Where the range that begins at `begin` ends. */
 static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
     int64_t chunks = e->options.chunks ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);

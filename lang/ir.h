@@ -83,6 +83,9 @@ typedef enum TileName {
 /* Threads of a GPU's block at most, and of a warp; trips of a loop that are under way together. */
 enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16 };
 
+/* Rows of programs that `longest_first` numbers together: more would not share what they read with those that run at the
+ * same time. */
+enum { TILE_PROGRAM_ROWS = 8 };
 /* Stripes of a reduction along the last axis (see REDUCE in ops.def). */
 enum { TILE_STRIPES = 64 };
 /* Elements that a fold combines as neighbours, that a scan takes at a time; values that are folded together. */

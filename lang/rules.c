@@ -408,6 +408,18 @@ const char *tile_rule_grid(const TileRule *r) {
     return NULL;
 }
 
+/* The program, an extent for each result, and with an order of its own the range. */
+const char *tile_rule_program_id(const TileRule *r) {
+    const char *error = check_i64_operands(r, r->op->operand_count);
+    unsigned range = tile_op_get(r->op, TILE_ATTRIBUTE_PROGRAMS) ? 2 : 0, axes = r->op->result_count;
+    if (error) return error;
+    if (!axes || r->op->operand_count != 1 + axes + range) return "needs an extent for each result";
+    if (range && axes < 2) return "has an order of its own on a grid of one axis";
+    for (unsigned i = 0; i < axes && !error; i++)
+        error = tile_rule_result(r, i, tile_type_scalar(r->module->context, TILE_I64));
+    return error;
+}
+
 const char *tile_rule_require(const TileRule *r) {
     return tile_rule_is_bool(tile_rule_operand(r, 0)) ? NULL : "the condition is not a bool scalar";
 }

@@ -435,7 +435,6 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
         return tile_pass_fail(context, TILE_INTERNAL, undecided,
                               "gpu-machine: gpu-target and gpu-propagate come before");
     Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
-    gpu.reads_again = gpu_reads_again(func);
     tile_map_init(&gpu.values, gpu.arena);
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;

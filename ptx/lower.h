@@ -48,7 +48,6 @@ typedef struct Gpu {
     TileValue *thread;     /* i64 */
     TileValue *shared;     /* the buffer that what lives for the op at hand lies in */
     GpuScanned scanned;    /* the last one */
-    bool reads_again;      /* gpu_reads_again */
     int64_t meeting;       /* stores so far whose lanes may meet */
     const TileOp *refused; /* what this back end cannot do yet, and why */
     const char *why;

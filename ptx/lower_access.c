@@ -240,12 +240,10 @@ static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked
     return gpu_join(gpu, registers, count);
 }
 
-/* How vectors treat the L2 cache; DEFAULT where others may write there meanwhile. */
-static TileName choose_cache(Gpu *gpu, const GpuAccess *access) {
-    const TileParameter *parameter = access->tensor->parameter;
-    bool constant = parameter->readonly && parameter->noalias && access->op->id == TILE_OP_LOAD_TILE;
-    TileName cache = constant ? gpu_load_reuse(gpu->func, access->op) : TILE_CACHE_DEFAULT;
-    gpu_remark_access(gpu, access->op, parameter, cache);
+/* How vectors treat the L2 cache, as gpu-cache says. */
+static TileName cache_of(Gpu *gpu, const GpuAccess *access) {
+    TileName cache = (TileName)tile_op_integer(access->op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
+    gpu_remark_access(gpu, access->op, access->tensor->parameter, cache);
     return cache;
 }
 
@@ -259,7 +257,7 @@ static GpuAccess as_dense(Gpu *gpu, const GpuAccess *access) {
 static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width) {
     const GpuAccess dense = as_dense(gpu, whole), *access = &dense;
     uint32_t count = tile_layout_registers(&access->layout);
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = choose_cache(gpu, access)};
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = cache_of(gpu, access)};
     const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r += width) {
@@ -339,8 +337,7 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
 static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width) {
     const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
     uint32_t count = tile_layout_registers(&access->layout);
-    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = gpu_store_reuse(access->op, gpu->reads_again)};
-    gpu_remark_access(gpu, access->op, access->tensor->parameter, (TileName)cache.integer);
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = cache_of(gpu, access)};
     TileOp *choice = NULL;
     TileBuilder outer = gpu->b;
     if (first) {

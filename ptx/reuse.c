@@ -31,24 +31,16 @@ static bool index_depends(const TileOp *load, const TileValue *on) {
     return false;
 }
 
-/* A program's number is taken apart by divisions, and by taking away the multiple that a division has found. */
-static const TileValue *taken_apart(const TileUse *use) {
-    const TileOp *op = use->user;
-    bool part = use->index == 0 && (op->id == TILE_OP_BITCAST || op->id == TILE_OP_DIV ||
-                                    (op->id == TILE_OP_SUB && tile_value_def(tile_op_operand(op, 1), TILE_OP_MUL)));
-    return part ? &op->results[0] : NULL;
+static void add_coordinate(Coordinates *found, const TileValue *number) {
+    if (tile_value_has_uses(number) && found->count < MOST_COORDINATES) found->values[found->count++] = number;
 }
 
-static void find_coordinates(Coordinates *found, const TileValue *number, unsigned depth) {
-    bool used = false;
-    for (const TileUse *use = number->first_use; use; use = use->next) {
-        const TileValue *part = depth ? taken_apart(use) : NULL;
-        if (part)
-            find_coordinates(found, part, depth - 1);
-        else
-            used = true;
-    }
-    if (used && found->count < MOST_COORDINATES) found->values[found->count++] = number;
+static void find_coordinates(Coordinates *found, const TileValue *program) {
+    const TileOp *place = NULL;
+    for (const TileUse *use = program->first_use; use && !place; use = use->next)
+        if (use->user->id == TILE_OP_PROGRAM_ID && use->index == 0) place = use->user;
+    if (!place) add_coordinate(found, program);
+    for (unsigned i = 0; place && i < place->result_count; i++) add_coordinate(found, tile_op_result(place, i));
 }
 
 /* Does each program, and each turn of a loop, read elsewhere? */
@@ -59,7 +51,7 @@ static bool reads_own(const TileOp *load) {
         const TileValue *turn = op->regions[0].arguments[0];
         Coordinates coordinates = {.count = 0};
         if (tile_value_def(tile_op_operand(op, 2), TILE_OP_BLOCK_COUNT))
-            find_coordinates(&coordinates, turn, MOST_DEPTH);
+            find_coordinates(&coordinates, turn);
         else
             coordinates = (Coordinates){{turn}, 1};
         for (unsigned i = 0; i < coordinates.count; i++)

@@ -1,0 +1,127 @@
+/* Purpose: expand a program's place in its grid (`program_id`) into divisions of its number, in the order that the op
+ * asks for.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 2, inout>, %n: i64, %begin: i64, %end: i64) {
+ *       %one = const {value = 1} : i64
+ *       for %begin, %end, %one (%program: i64) {
+ *         %i, %j = program_id %program, %n, %n : i64, i64
+ *         %v = load_tile %x, %i, %j {access = [index, index]} : f32
+ *         %w = neg %v : f32
+ *         store_tile %x, %w, %i, %j {access = [index, index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 2, inout>, %n: i64, %begin: i64, %end: i64) {
+ *       %one = const {value = 1} : i64
+ *       for %begin, %end, %one (%program: i64) {
+ *         %0 = bitcast %program : u64
+ *         %1 = bitcast %n : u64
+ *         %2 = div %0, %1 : u64
+ *         %i = bitcast %2 : i64
+ *         %3 = mul %i, %n : i64
+ *         %j = sub %program, %3 : i64
+ *         %v = load_tile %x, %i, %j {access = [index, index]} : f32
+ *         %w = neg %v : f32
+ *         store_tile %x, %w, %i, %j {access = [index, index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: nothing. Keeps: tile form. Cost: linear. */
+#include "lang/build.h"
+#include "lowering/pass.h"
+
+typedef struct Expansion {
+    TilePassContext *context;
+    TileBuilder b;
+    bool changed;
+} Expansion;
+
+static TileValue *binary(Expansion *x, TileOpId id, TileValue *left, TileValue *right) {
+    return tile_build_binary(&x->b, id, left, right);
+}
+
+/* Neither is negative where a program runs, so that no rounding has to be mended. */
+static TileValue *divide(Expansion *x, TileValue *left, TileValue *right) {
+    TileValue *dividend = tile_build_bitcast(&x->b, left, TILE_U64), *divisor = tile_build_bitcast(&x->b, right, TILE_U64);
+    return tile_build_bitcast(&x->b, binary(x, TILE_OP_DIV, dividend, divisor), TILE_I64);
+}
+
+static TileValue *rest_of(Expansion *x, TileValue *number, TileValue *quotient, TileValue *divisor) {
+    return binary(x, TILE_OP_SUB, number, binary(x, TILE_OP_MUL, quotient, divisor));
+}
+
+/* Is the range all of the grid? Only all of its programs together are the same ones in another order. */
+static TileValue *is_whole(Expansion *x, const TileOp *op, TileValue *rows, TileValue *columns) {
+    TileValue *begin = tile_op_operand(op, op->operand_count - 2), *end = tile_op_operand(op, op->operand_count - 1);
+    TileValue *whole = binary(x, TILE_OP_EQ, binary(x, TILE_OP_MUL, rows, columns), end);
+    return binary(x, TILE_OP_AND, binary(x, TILE_OP_EQ, begin, tile_build_i64(&x->b, 0)), whole);
+}
+
+typedef struct Place {
+    TileValue *row, *column;
+} Place;
+
+/* The programs of the last column first, since they take longest, for some rows together. */
+static Place longest_first(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns) {
+    TileValue *many = tile_build_i64(&x->b, TILE_PROGRAM_ROWS);
+    TileValue *first = divide(x, program, binary(x, TILE_OP_MUL, columns, many));
+    first = binary(x, TILE_OP_MUL, first, many);
+    TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, rows, first), many);
+    TileValue *within = binary(x, TILE_OP_SUB, program, binary(x, TILE_OP_MUL, first, columns));
+    TileValue *quotient = divide(x, within, size), *row = rest_of(x, within, quotient, size);
+    TileValue *last = binary(x, TILE_OP_SUB, columns, tile_build_i64(&x->b, 1));
+    return (Place){binary(x, TILE_OP_ADD, row, first), binary(x, TILE_OP_SUB, last, quotient)};
+}
+
+/* The programs of a column one after the other. */
+static Place by_columns(Expansion *x, TileValue *program, TileValue *rows) {
+    TileValue *column = divide(x, program, rows);
+    return (Place){rest_of(x, program, column, rows), column};
+}
+
+static Place apply_order(Expansion *x, const TileOp *op, TileValue *columns, Place place) {
+    const TileAttribute *order = tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS);
+    if (!order) return place;
+    TileValue *program = tile_op_operand(op, 0), *rows = divide(x, tile_op_operand(op, op->operand_count - 1), columns);
+    TileValue *whole = is_whole(x, op, rows, columns);
+    Place other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
+                                                          : longest_first(x, program, rows, columns);
+    place.row = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.row, place.row);
+    place.column = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.column, place.column);
+    return place;
+}
+
+static void put(TileOp *op, unsigned axis, TileValue *with) {
+    TileValue *result = tile_op_result(op, axis);
+    if (!with->name || axis) with->name = result->name;
+    tile_value_replace(result, with);
+}
+
+static void expand(TileOp *op, void *state) {
+    Expansion *x = state;
+    if (op->id != TILE_OP_PROGRAM_ID) return;
+    x->changed = true;
+    x->b = tile_builder_before(x->context->module, op);
+    x->b.location = op->location;
+    TileValue *rest = tile_op_operand(op, 0);
+    for (unsigned i = op->result_count; i-- > 1;) {
+        TileValue *extent = tile_op_operand(op, 1 + i), *above = divide(x, rest, extent);
+        Place place = {above, rest_of(x, rest, above, extent)};
+        if (i + 1u == op->result_count) place = apply_order(x, op, extent, place);
+        put(op, i, place.column);
+        rest = place.row;
+    }
+    put(op, 0, rest);
+    tile_op_erase(op);
+}
+
+TileResult tile_pass_expand_programs(TilePassContext *context, TileFunc *func) {
+    Expansion x = {.context = context};
+    tile_block_walk(&func->body, expand, &x);
+    if (x.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "expand-programs: %s", x.b.error);
+    return x.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

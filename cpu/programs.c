@@ -121,6 +121,12 @@ static void note_operands(TileOp *op, void *state) {
     }
 }
 
+/* What the op needs, its regions included. */
+static void note_needs(Needs *needs, TileOp *op) {
+    note_operands(op, needs);
+    for (unsigned i = 0; i < op->region_count; i++) tile_block_walk(&op->regions[i], note_operands, needs);
+}
+
 typedef struct Placed {
     uintptr_t position;
     const TileOp *op;
@@ -135,15 +141,14 @@ static int compare_positions(const void *a, const void *b) {
 static void copy_host_ops(Programs *p, TileFunc *phase, TileOp *grid, TileMap *map) {
     Needs needs = {.programs = p};
     tile_map_init(&needs.found, p->scratch);
-    note_operands(grid, &needs);
-    tile_block_walk(&grid->regions[0], note_operands, &needs);
-    for (size_t i = 0; i < needs.ops.count; i++) note_operands(needs.ops.items[i], &needs);
+    note_needs(&needs, grid);
+    for (size_t i = 0; i < needs.ops.count; i++) note_needs(&needs, needs.ops.items[i]);
     Placed *placed = TILE_NEW_ARRAY(p->scratch, Placed, needs.ops.count + 1);
     for (size_t i = 0; i < needs.ops.count; i++)
         placed[i] = (Placed){(uintptr_t)tile_map_get(&p->positions, needs.ops.items[i]), needs.ops.items[i]};
     qsort(placed, needs.ops.count, sizeof *placed, compare_positions);
     for (size_t i = 0; i < needs.ops.count; i++)
-        if (tile_op_info(placed[i].op->id)->traits & TILE_TRAIT_PURE)
+        if (tile_op_is_pure(placed[i].op))
             tile_op_append(tile_op_clone(p->module, placed[i].op, map), &phase->body);
 }
 

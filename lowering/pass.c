@@ -7,6 +7,7 @@
 #include "lang/text.h"
 #include "lang/verify.h"
 #include "lowering/excess.h"
+#include "lowering/rename.h"
 
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
@@ -184,6 +185,12 @@ static void dump(Run *run, const TilePassInfo *info) {
     tile_module_print(&run->report->dump, run->context->module, 0);
 }
 
+/* The text before the next pass is that with the new names. */
+static void rename_all(Run *run, uint64_t seed) {
+    tile_module_rename(run->context->module, run->context->scratch, seed);
+    if (run->options->verify) run->before = module_text(run);
+}
+
 tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
                             const TilePassOptions *options, TilePassReport *report) {
     Run run = {.context = context, .options = options, .report = report};
@@ -194,7 +201,9 @@ tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const 
             TILE_TRY(run_pass(&run, info));
             dump(&run, info);
         }
+        if (options->names) rename_all(&run, options->names + i);
         if (is_word(options->stop_after, info->name)) break;
     }
+    if (options->rename) rename_all(&run, 0);
     return TILE_OK;
 }

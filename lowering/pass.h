@@ -146,6 +146,8 @@ typedef struct TilePassOptions {
     size_t skip_count;
     bool limited; /* run only the first `limit` times that a pass meets a function, to find a faulty one */
     uint64_t limit;
+    bool rename; /* other names after each pass, by `names`, and plain ones at the end; see lowering/rename.h */
+    uint64_t names; /* 0: plain ones at the end alone */
     bool counts; /* TilePassTime.ops is asked for, at the price of a walk after each pass */
 } TilePassOptions;
 

@@ -18,10 +18,11 @@ static const char usage[] =
     "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu|gpu] [--target=NAME] [--verify-only] "
     "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
-    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times]\n"
+    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--rename=SEED]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
     "the same bits before and after the passes; see tools/tile_run.h for the arguments. With --times, there are no limits and\n"
-    "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its name.\n";
+    "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its name.\n"
+    "With --rename, all names are others after each pass, and plain ones at the end; with 0 only the latter.\n";
 
 typedef struct Request {
     const char *path, *passes, *pipeline, *run;
@@ -76,6 +77,14 @@ static bool read_limit(Request *request, const char *text) {
     return *text >= '0' && *text <= '9' && !*end && !errno;
 }
 
+static bool read_names(Request *request, const char *text) {
+    char *end;
+    errno = 0;
+    request->options.names = strtoull(text, &end, 10);
+    request->options.rename = true;
+    return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
 static bool read_switch(Request *request, const char *argument) {
     static const char *const words[] = {"--verify-only", "--locations", "--no-contract",
                                         "--debug",       "--no-split",  "--mark-padding",
@@ -122,6 +131,8 @@ static bool read_argument(Request *request, const char *argument) {
         add_skips(request, value);
     } else if ((value = option(argument, "--limit="))) {
         return read_limit(request, value);
+    } else if ((value = option(argument, "--rename="))) {
+        return read_names(request, value);
     } else if (read_switch(request, argument)) {
         return true;
     } else if (!request->path && (argument[0] != '-' || argument[1] == 0)) {

@@ -1,0 +1,65 @@
+/* Other names for all functions, parameters and values of a module: names are for people, and no pass may learn anything
+ * from one. The names that are made look like those that meant something once. */
+#include <string.h>
+
+#include "lowering/rename.h"
+
+typedef struct Names {
+    TileModule *module;
+    TileArena *scratch;
+    uint64_t state; /* 0: plain names */
+    unsigned functions;
+    TileMap renamed; /* from a function's old name to the new one */
+} Names;
+
+static uint64_t draw(Names *names) {
+    names->state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = names->state;
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static const char *random_name(Names *names) {
+    static const char *const ends[] = {"", ".dim0", ".stride1", ".0", ".1", "begin", "end", "scratch", "shared"};
+    uint64_t number = draw(names);
+    const char *end = ends[number % (sizeof ends / sizeof *ends)];
+    const char *name = tile_arena_format(names->scratch, "n%llx%s", (unsigned long long)(number >> 24), end);
+    return tile_intern_string(names->module->context->strings, name);
+}
+
+static const char *plain_name(Names *names, char kind, unsigned number) {
+    return tile_intern_string(names->module->context->strings, tile_arena_format(names->scratch, "%c%u", kind, number));
+}
+
+static void rename_value(Names *names, TileValue *value) { value->name = names->state ? random_name(names) : NULL; }
+
+static void rename_op(TileOp *op, void *state) {
+    Names *names = state;
+    const TileAttribute *callee = tile_op_get(op, TILE_ATTRIBUTE_CALLEE);
+    for (unsigned i = 0; i < op->result_count; i++) rename_value(names, &op->results[i]);
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (uint32_t i = 0; i < op->regions[r].argument_count; i++)
+            rename_value(names, op->regions[r].arguments[i]);
+    if (callee) tile_op_set_text(names->module, op, TILE_ATTRIBUTE_CALLEE, tile_map_get(&names->renamed, callee->text));
+}
+
+static void rename_func(Names *names, TileFunc *func) {
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        TileParameter *parameter = &func->parameters[i];
+        parameter->name = names->state ? random_name(names) : plain_name(names, 'p', i);
+        func->body.arguments[i]->name = parameter->name;
+    }
+    tile_block_walk(&func->body, rename_op, names);
+}
+
+void tile_module_rename(TileModule *module, TileArena *scratch, uint64_t seed) {
+    Names names = {.module = module, .scratch = scratch, .state = seed};
+    tile_map_init(&names.renamed, scratch);
+    for (TileFunc *func = module->first; func; func = func->next) {
+        const char *name = seed ? random_name(&names) : plain_name(&names, 'f', names.functions++);
+        tile_map_set(&names.renamed, func->name, (void *)(uintptr_t)name);
+        func->name = name;
+    }
+    for (TileFunc *func = module->first; func; func = func->next) rename_func(&names, func);
+}

@@ -18,14 +18,15 @@ static const char usage[] =
     "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu|gpu] [--target=NAME] [--verify-only] "
     "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
-    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--rename=SEED]\n"
+    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--rename=SEED] [--between=a,b]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
     "the same bits before and after the passes; see tools/tile_run.h for the arguments. With --times, there are no limits and\n"
     "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its name.\n"
-    "With --rename, all names are others after each pass, and plain ones at the end; with 0 only the latter.\n";
+    "With --between, these passes run behind each of the others, too. With --rename, all names are others after each\n"
+    "pass, and plain ones at the end; with 0 only the latter.\n";
 
 typedef struct Request {
-    const char *path, *passes, *pipeline, *run;
+    const char *path, *passes, *pipeline, *between, *run;
     const TileTarget *target;
     TilePassOptions options;
     TilePassSettings settings;
@@ -118,6 +119,8 @@ static bool read_argument(Request *request, const char *argument) {
         request->passes = value;
     } else if ((value = option(argument, "--pipeline="))) {
         request->pipeline = value;
+    } else if ((value = option(argument, "--between="))) {
+        request->between = value;
     } else if ((value = option(argument, "--target="))) {
         request->target = find_target(value);
         return request->target != NULL;
@@ -170,6 +173,20 @@ static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const 
     return TILE_NOT_FOUND;
 }
 
+/* The passes of `--between` behind each of the pipeline's, but the last. */
+static tile_status interleave(Request *request, const TilePassTable *const *tables, TilePipeline *pipeline,
+                              TileText *message) {
+    TilePipeline between = {0}, all = {0};
+    TILE_TRY(tile_pipeline_read(&between, request->arena, tables, TABLE_COUNT, request->between, message));
+    for (size_t i = 0; i < pipeline->count; i++) {
+        tile_list_push(request->arena, &all, pipeline->items[i]);
+        for (size_t k = 0; k < between.count && i + 1 < pipeline->count; k++)
+            tile_list_push(request->arena, &all, between.items[k]);
+    }
+    *pipeline = all;
+    return TILE_OK;
+}
+
 static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
     const TilePassTable *const tables[TABLE_COUNT] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
     TileText message = {.arena = request->arena};
@@ -178,6 +195,7 @@ static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
         status = tile_pipeline_read(pipeline, request->arena, tables, TABLE_COUNT, request->passes, &message);
     if (status == TILE_OK && request->pipeline)
         status = add_pipeline(pipeline, request->arena, tables, request->pipeline, &message);
+    if (status == TILE_OK && request->between) status = interleave(request, tables, pipeline, &message);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&message));
     return status;
 }

@@ -218,6 +218,7 @@ static void check_signature(Verifier *v) {
     const TileFunc *func = v->func;
     if (func->kernel && (func->kind != TILE_FUNC_PHASE || func->kernel->kind != TILE_FUNC_KERNEL))
         complain(v, NULL, "only a phase is of a kernel");
+    if (func->kernel && func->kernel->removed) complain(v, NULL, "is of a kernel that the module has no more");
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
         const TileParameter *parameter = &func->parameters[i];
         if (parameter->role != TILE_ROLE_NONE && func->kind != TILE_FUNC_PHASE)

@@ -6,7 +6,8 @@ include(CMakePackageConfigHelpers)
 
 if(TARGET tile_driver)
   # The compiler as one library: LLVM and all else that is not the API stay inside.
-  add_library(tile_shared SHARED $<TARGET_OBJECTS:tile_driver> $<TARGET_OBJECTS:tile_launch> $<TARGET_OBJECTS:tile_base>)
+  add_library(tile_shared SHARED $<TARGET_OBJECTS:tile_driver> $<TARGET_OBJECTS:tile_launch>
+    $<TARGET_OBJECTS:tile_scalar> $<TARGET_OBJECTS:tile_base>)
   target_link_libraries(tile_shared PRIVATE tile_parser tile_cpu tile_ptx tile_mlir_bridge m Threads::Threads)
   target_link_options(tile_shared PRIVATE -Wl,--exclude-libs,ALL $<$<CONFIG:Release>:-s> $<$<NOT:$<BOOL:${TILE_SANITIZE}>>:-Wl,--no-undefined>)
   set_target_properties(tile_shared PROPERTIES

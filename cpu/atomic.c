@@ -22,7 +22,7 @@
  * accesses. Cost: linear; a few ops for each atomic op on floats. */
 #include "cpu/emit.h"
 #include "cpu/passes.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static TileValue *build_atomic(TileBuilder *b, TileName update, TileValue *const *operands, unsigned count,
                                TileScalar scalar) {

@@ -21,7 +21,7 @@
  * Cost: linear, about 400 ops for each dot_block. */
 #include "cpu/dot.h"
 #include "cpu/passes.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 enum {
     PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 of them take 28 KiB of L1 */

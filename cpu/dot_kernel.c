@@ -1,7 +1,7 @@
 /* The micro-kernel: a block of c stays in registers while k runs; each k takes the vectors of one row of b's panel
  * and one element of each row of a's, spread over a vector. */
 #include "cpu/dot.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 enum { BLOCK_LIMIT = 32 }; /* accumulators */
 

@@ -1,6 +1,6 @@
 /* Packing: operands become panels of accumulator type, laid out as the micro-kernel walks over them. */
 #include "cpu/dot.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 /* Where elements along one direction are found: next to one another, or at offsets. */
 typedef struct Run {

@@ -21,7 +21,7 @@
 
 #include "cpu/emit.h"
 #include "cpu/passes.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static bool is_narrow_float(TileScalar scalar) {
     return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cpu/emit.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static bool is_narrow(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16; }
 

@@ -16,8 +16,9 @@
 
 #include "cpu/emit.h"
 #include "cpu/passes.h"
-#include "lang/math.h"
-#include "lang/scalar.h"
+#include "lang/eval.h"
+#include "lang/scalar/math.h"
+#include "lang/scalar/scalar.h"
 
 typedef struct Program {
     TileEmitter *emitter;
@@ -127,19 +128,19 @@ typedef struct {
 
 #define PROGRAM(name, R, parameters) static R f32_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f32_##name(program, __VA_ARGS__)
-#include "lang/math_f32.def"
+#include "lang/scalar/math_f32.def"
 #undef PROGRAM
 #undef CALL
 
 #define PROGRAM(name, R, parameters) static R f64_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(program, __VA_ARGS__)
-#include "lang/math_f64.def"
+#include "lang/scalar/math_f64.def"
 #undef PROGRAM
 #undef CALL
 
 #define PROGRAM(name, R, parameters) static R random_##name(Program *program, PARAMETERS parameters)
 #define CALL(name, ...) random_##name(program, __VA_ARGS__)
-#include "lang/random.def"
+#include "lang/scalar/random.def"
 #undef PROGRAM
 #undef CALL
 
@@ -153,7 +154,7 @@ static TileValue *expand_f32(Program *program, TileOpId id, bool approx, TileVal
 #define MATH(id, name, operands, approx_name)                                                                          \
     case TILE_OP_##id:                                                                                                 \
         return approx ? f32_##approx_name ARGUMENTS_##operands : f32_##name ARGUMENTS_##operands;
-#include "lang/math.def"
+#include "lang/scalar/math.def"
 #undef MATH
     default: return NULL;
     }
@@ -164,7 +165,7 @@ static TileValue *expand_f64(Program *program, TileOpId id, TileValue *x, TileVa
 #define MATH(id, name, operands, approx_name)                                                                          \
     case TILE_OP_##id:                                                                                                 \
         return f64_##name ARGUMENTS_##operands;
-#include "lang/math.def"
+#include "lang/scalar/math.def"
 #undef MATH
     default: return NULL;
     }
@@ -181,7 +182,7 @@ static void expand_rand(TileEmitter *emitter, TileOp *op) {
 static void expand(TileOp *op, void *state) {
     TileEmitter *emitter = state;
     if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
-    if (!tile_math_has(op->id)) return;
+    if (!tile_math_has(tile_eval_op_of((TileOpId)op->id))) return;
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     bool quick = op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID;
     if (emitter->gpu && approx && quick && op->results[0].type->scalar == TILE_F32) return;

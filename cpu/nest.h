@@ -237,8 +237,6 @@ bool nest_is_scan(const NestStatement *s);
 static inline bool nest_has_blocks(const TileOp *op) { return op->region_count && !tile_op_combiner(op); }
 /* Does a copy read a buffer that copies of the same place write, other than at the point itself? */
 bool nest_copy_crosses(Nest *n, const NestStatement *s, unsigned copy);
-/* The neutral element of a reduction, as bits. */
-uint64_t nest_identity(TileName kind, TileScalar scalar);
 NestMap nest_map(const NestStatement *s, unsigned rank);
 /* Is every axis of the value at the statement's point itself? */
 bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank);
@@ -302,7 +300,6 @@ void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo
 void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, const TileOp *like);
 /* The value's index at the point that the open loops are at. */
 void nest_point(Nest *n, const NestStatement *s, unsigned rank, TileValue **index);
-TileOpId nest_combiner(TileName kind);
 
 /* ---- nest_emit.c ---- */
 void nest_flush(Nest *n);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 /* ---- operands ---- */
 

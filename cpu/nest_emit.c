@@ -1,24 +1,13 @@
 /* A tree of loops to ops. */
 #include "cpu/nest.h"
-
-TileOpId nest_combiner(TileName kind) {
-    switch ((int)kind) {
-    case TILE_KIND_PROD: return TILE_OP_MUL;
-    case TILE_KIND_MIN: return TILE_OP_MIN;
-    case TILE_KIND_MAX: return TILE_OP_MAX;
-    case TILE_KIND_ANY: return TILE_OP_OR;
-    case TILE_KIND_ALL: return TILE_OP_AND;
-    default: return TILE_OP_ADD;
-    }
-}
+#include "lang/eval.h"
 
 static TileName combine_name(TileName kind, bool with_index) {
+    if (with_index) return kind == TILE_KIND_MIN ? TILE_COMBINE_ARG_MIN : TILE_COMBINE_ARG_MAX;
     switch ((int)kind) {
-    case TILE_KIND_PROD: return TILE_COMBINE_PROD;
-    case TILE_KIND_MIN: return with_index ? TILE_COMBINE_ARG_MIN : TILE_COMBINE_MIN;
-    case TILE_KIND_MAX: return with_index ? TILE_COMBINE_ARG_MAX : TILE_COMBINE_MAX;
-    case TILE_KIND_ANY: return TILE_COMBINE_ANY;
-    case TILE_KIND_ALL: return TILE_COMBINE_ALL;
+#define REDUCTION(id, name, op, identity, order, repeats)                                                              \
+    case TILE_KIND_##id: return TILE_COMBINE_##id;
+#include "lang/scalar/reductions.def"
     default: return TILE_COMBINE_SUM;
     }
 }
@@ -159,7 +148,7 @@ static void add_initial(Nest *n, const NestStatement *s, Carried *carried) {
     TileName kind = kind_of(s->op);
     bool with_index = s->kind == NEST_ARG_REDUCE;
     TileScalar scalar = tile_op_operand(s->op, 0)->type->scalar;
-    tile_list_push(n->arena, &carried->values, nest_bits(n, scalar, nest_identity(kind, scalar)));
+    tile_list_push(n->arena, &carried->values, nest_bits(n, scalar, tile_eval_identity(kind, scalar)));
     tile_list_push(n->arena, &carried->combine, combine_name(kind, with_index));
     if (!with_index) return;
     tile_list_push(n->arena, &carried->values, nest_constant(n, INT64_MAX));

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "cpu/nest.h"
-#include "lang/scalar.h"
+#include "lang/eval.h"
+#include "lang/scalar/scalar.h"
 
 /* ---- accesses ---- */
 
@@ -278,13 +279,6 @@ void nest_copy_levels(Nest *n, NestStatement *s) {
     nest_levels(s, type, atoms, -1);
 }
 
-uint64_t nest_identity(TileName kind, TileScalar scalar) {
-    if (kind == TILE_KIND_MAX) return tile_scalar_least(scalar);
-    if (kind == TILE_KIND_MIN) return tile_scalar_greatest(scalar);
-    if (kind == TILE_KIND_PROD || kind == TILE_KIND_ALL) return tile_scalar_from_double(scalar, 1);
-    return 0;
-}
-
 /* A fill with the neutral element means that the loop leaves those lanes out. */
 static void trim_reduction(const NestStatement *s, TileName kind, int64_t axis, NestAtoms *atoms) {
     const TileOp *fill = tile_value_def(tile_op_operand(s->op, 0), TILE_OP_FILL);
@@ -292,7 +286,7 @@ static void trim_reduction(const NestStatement *s, TileName kind, int64_t axis, 
     if (!fill || !tile_value_bits(tile_op_operand(fill, 1), &bits)) return;
     TileScalar scalar = fill->results[0].type->scalar;
     bool zero = kind == TILE_KIND_SUM && tile_scalar_is_float(scalar) && bits == tile_scalar_from_double(scalar, -0.0);
-    if (bits != nest_identity(kind, scalar) && !zero) return;
+    if (bits != tile_eval_identity(kind, scalar) && !zero) return;
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
         if (axes->integers[i] == axis)

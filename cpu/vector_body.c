@@ -1,6 +1,7 @@
 /* The body of a loop for many iterations at once: each scalar becomes a vector of its values in neighbouring
  * iterations, unless it is the same in all of them or, like an address, grows evenly; then lane 0's value is kept. */
 #include "cpu/vectorise.h"
+#include "lang/eval.h"
 
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
                      int64_t width, TileValue *base, TileValue *mask, TileValue *count) {
@@ -353,14 +354,8 @@ static unsigned combine_arg(TileBuilder *b, TileOpId beyond, TileValue **acc, Ti
 }
 
 unsigned tile_combine(TileBuilder *builder, TileName how, TileValue **acc, TileValue *const *x) {
-    static const struct {
-        TileName how;
-        TileOpId op;
-    } ways[] = {{TILE_COMBINE_SUM, TILE_OP_ADD}, {TILE_COMBINE_PROD, TILE_OP_MUL}, {TILE_COMBINE_MIN, TILE_OP_MIN},
-                {TILE_COMBINE_MAX, TILE_OP_MAX}, {TILE_COMBINE_ANY, TILE_OP_OR},   {TILE_COMBINE_ALL, TILE_OP_AND}};
     if (how == TILE_COMBINE_ARG_MAX) return combine_arg(builder, TILE_OP_GT, acc, x);
     if (how == TILE_COMBINE_ARG_MIN) return combine_arg(builder, TILE_OP_LT, acc, x);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i].how == how) acc[0] = tile_build_binary(builder, ways[i].op, acc[0], x[0]);
+    if (how != TILE_COMBINE_WITH) acc[0] = tile_build_binary(builder, tile_eval_combiner(how), acc[0], x[0]);
     return 1;
 }

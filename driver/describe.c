@@ -3,7 +3,7 @@
 
 #include "driver/image.h"
 #include "lang/build.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 #define SAME_TYPE(id, name, code, bits, class)                                                                         \
     _Static_assert((int)TILE_HOST_##id == (int)TILE_##id, "types of the launcher are those of the language");

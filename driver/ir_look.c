@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "driver/ir.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "tile/pass.h"
 
 const char *tile_ir_function_name(const TileIr *ir) { return ir && ir->func ? ir->func->name : ""; }

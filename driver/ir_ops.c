@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "driver/ir.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 
 enum { MOST_OPERANDS = 4096 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lang/rules.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static const char *check_counts(const TileOp *op) {
     const TileOpInfo *info = tile_op_info(op->id);

@@ -1,24 +1,26 @@
-/* The meaning of every elementwise operation on scalars, as bits (see scalar.h).
- *
- * The operand type is that of the values: for `select` the type of its second and third operands, whose first is
- * a bool. Comparisons and predicates give a bool. */
+/* The meaning of every elementwise op of the IR on scalars, as bits: lang/scalar/eval.h by the numbers of ops.def. */
 #ifndef TILE_LANG_EVAL_H
 #define TILE_LANG_EVAL_H
 
 #include "lang/ir.h"
+#include "lang/scalar/eval.h"
+
+/* TILE_EVAL_COUNT for what is not elementwise. */
+TileEvalOp tile_eval_op_of(TileOpId id);
+TileOpId tile_eval_op_id(TileEvalOp op);
+/* Of an elementwise op: the type of its values, in the sense of tile_eval_op_loop. */
+TileScalar tile_eval_operand_type(const TileOp *op);
 
 /* False where the operation has no meaning on these types, or is not elementwise. */
 bool tile_eval(TileOpId id, TileScalar operand_type, TileScalar result_type, const uint64_t *operands,
                uint64_t *result);
 
-/* The same for many lanes: operands[i] points to `count` lanes of operand i. `result` may be one of them. */
-typedef void (*TileEvalLoop)(TileScalar operand_type, TileScalar result_type, const uint64_t *const *operands,
-                             uint64_t *result, size_t count);
-/* NULL where the operation has no meaning on these types. `approx` chooses the short forms of transcendental
- * operations. */
+/* The same for many lanes. */
 TileEvalLoop tile_eval_loop(TileOpId id, TileScalar operand_type, TileScalar result_type, bool approx);
 
-/* The operation by which a reduction of this kind (TILE_KIND_*) combines, and the bits that it starts from. */
+/* The reduction of a TILE_KIND_* or TILE_COMBINE_*. */
+TileReduction tile_eval_reduction(int64_t kind);
+/* The operation by which it combines, and the bits that it starts from. */
 TileOpId tile_eval_combiner(int64_t kind);
 uint64_t tile_eval_identity(int64_t kind, TileScalar scalar);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 
 /* ---- stopping ---- */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 /* ---- moving values ---- */
 

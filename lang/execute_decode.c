@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 typedef struct Decoder {
     TileExecutor *e;
@@ -163,7 +163,7 @@ static bool evaluate_at(const TileValue *value, uint64_t thread, unsigned *steps
     uint64_t operands[MOST_OPERANDS];
     for (unsigned i = 0; i < op->operand_count; i++)
         if (!evaluate_at(op->operands[i].value, thread, steps, &operands[i])) return false;
-    return tile_eval(op->id, op->operands[op->id == TILE_OP_SELECT ? 1 : 0].value->type->scalar, to, operands, bits);
+    return tile_eval(op->id, tile_eval_operand_type(op), to, operands, bits);
 }
 
 /* Does the mask choose among the threads of a block, the same ones whatever the arguments and the data? */
@@ -194,7 +194,7 @@ static void add_hidden(Decoder *d, ExecInstruction *in) {
 static void decode_types(ExecInstruction *in) {
     const TileOp *op = in->op;
     if (!op->operand_count || !op->result_count) return;
-    in->from = op->operands[op->id == TILE_OP_SELECT ? 1 : 0].value->type->scalar;
+    in->from = tile_eval_operand_type(op);
     in->to = op->results[0].type->scalar;
     if (op->id == TILE_OP_REDUCE)
         in->loop =

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static double roundoff(TileScalar scalar) {
     switch (scalar) {

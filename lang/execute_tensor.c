@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 /* What is the matter with a lane along one axis, or with all lanes; the least wins: an invalid lane is not
  * accessed, whatever its index. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 void tile_exec_clear_poison(ExecValue value) { *value.any = 0; }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lang/execute_state.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 enum { ROW_BYTES = 16, ROWS = 8, WORD_BITS = 32, MOST_MATRICES = 4, M = 16, N = 8, MOST_K = 32 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lang/layout.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 typedef struct Printer {
     TileText *text;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lang/layout.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 
 enum { DEEPEST_NESTING = 200 };

@@ -80,7 +80,7 @@ TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op) {
     unsigned known = 0;
     while (known < op->operand_count && tile_value_bits(tile_op_operand(op, known), &bits[known])) known++;
     const TileType *type = op->results[0].type;
-    TileScalar operand = tile_op_operand(op, op->id == TILE_OP_SELECT ? 1 : 0)->type->scalar;
+    TileScalar operand = tile_eval_operand_type(op);
     if (known == op->operand_count && tile_eval((TileOpId)op->id, operand, type->scalar, bits, &result))
         return tile_build_bits(builder, type, result);
     if (op->id == TILE_OP_CONVERT) return fold_convert(builder, op);

@@ -2,6 +2,7 @@
  * splat of the op, and an op on broadcasts of one shape is the broadcast of the op. */
 #include <string.h>
 
+#include "lang/eval.h"
 #include "lowering/fold.h"
 
 static TileValue *build_shape(TileBuilder *builder, TileOpId id, TileValue *x, const TileType *type) {
@@ -137,8 +138,7 @@ static TileValue *fold_reduce(TileBuilder *builder, const TileOp *op) {
     if (x->type->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)] == 1 &&
         !(kind == TILE_KIND_SUM && tile_scalar_is_float(type->scalar)))
         return build_shape(builder, TILE_OP_RESHAPE, x, type);
-    bool idempotent = kind == TILE_KIND_MIN || kind == TILE_KIND_MAX || kind == TILE_KIND_ANY || kind == TILE_KIND_ALL;
-    return idempotent ? build_uniform(builder, x, type) : NULL;
+    return tile_reduction_is_idempotent(tile_eval_reduction(kind)) ? build_uniform(builder, x, type) : NULL;
 }
 
 static TileValue *fold_iota(TileBuilder *builder, const TileOp *op) {

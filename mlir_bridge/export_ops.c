@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lang/build.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "mlir_bridge/export.h"
 
 /* Half of the vector registers of a target without AVX-512. */

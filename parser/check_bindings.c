@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 const TileBinding *tile_find_binding(const TileChecker *c, const char *name) {
     for (size_t i = 0; i < c->options->binding_count; i++)

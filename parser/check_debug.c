@@ -1,6 +1,6 @@
 /* What debug builds stop at beside the assertions of the text: integer division by zero and shifts past the width. Both
  * become assertions here, where it is known which elements are valid; what follows sees nothing but those. */
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 /* Is the right operand known to be harmless? */

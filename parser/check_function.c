@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/parse.h"
 
 /* ---- generics filled in ---- */

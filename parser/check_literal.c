@@ -2,7 +2,7 @@
  * are literals too: the context says what type they have, and only then are they made. */
 #include <math.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 /* ---- choices ---- */

@@ -1,5 +1,5 @@
 /* Which lanes of a tile are certainly equal: for the warning that they meet at one element. */
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 enum { MOST_VALUES = 64 };

@@ -1,5 +1,5 @@
 /* print(..): texts and values, one line for each program that gets there. */
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 #include <string.h>

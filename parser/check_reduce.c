@@ -3,36 +3,18 @@
 
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/eval.h"
+#include "lang/scalar/scalar.h"
 
 static const char *const reduction_names[] = {"axis", "keep", NULL};
 
 /* ---- identities ---- */
 
-static uint64_t lowest_bits(TileScalar scalar) {
-    if (scalar == TILE_F8E4M3) return tile_scalar_from_double(scalar, -448);
-    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, -__builtin_inf());
-    unsigned bits = tile_scalar_bits(scalar);
-    if (tile_scalar_class(scalar) == TILE_CLASS_UNSIGNED) return 0;
-    return UINT64_C(1) << (bits - 1);
-}
-
-static uint64_t highest_bits(TileScalar scalar) {
-    if (scalar == TILE_F8E4M3) return tile_scalar_from_double(scalar, 448);
-    if (tile_scalar_is_float(scalar)) return tile_scalar_from_double(scalar, __builtin_inf());
-    unsigned bits = tile_scalar_bits(scalar);
-    uint64_t all = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    return tile_scalar_class(scalar) == TILE_CLASS_UNSIGNED ? all : all >> 1;
-}
-
-static uint64_t identity_bits(TileName kind, TileScalar scalar) {
-    switch (kind) {
-    case TILE_KIND_PROD: return tile_scalar_from_integer(scalar, 1);
-    case TILE_KIND_MAX: return lowest_bits(scalar);
-    case TILE_KIND_MIN: return highest_bits(scalar);
-    case TILE_KIND_ALL: return 1;
-    default: return 0;
-    }
+/* What changes no element: the identity as combining leaves it, which of an f8 is no infinity. */
+static uint64_t neutral_bits(TileName kind, TileScalar scalar) {
+    uint64_t identity = tile_eval_identity(kind, scalar), operands[] = {identity, identity};
+    tile_eval(tile_eval_combiner(kind), scalar, scalar, operands, &identity);
+    return identity;
 }
 
 static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
@@ -107,7 +89,7 @@ static TileMeaning reduce_axis(TileChecker *c, TileMeaning m, TileName kind, uns
     const TileValidity *skipped = tile_valid_select(c, m.valid, 1u << axis, false);
     TileScalar scalar = (TileScalar)m.scalar;
     TileValue *x = tile_emit_value(c, &m);
-    if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, scalar, identity_bits(kind, scalar)));
+    if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, scalar, neutral_bits(kind, scalar)));
     const TileSum *extent[TILE_MAX_TILE_RANK];
     int8_t map[TILE_MAX_TILE_RANK];
     unsigned rank = 0;
@@ -217,7 +199,7 @@ TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const
     if (skipped) {
         x = tile_emit_filled(
             c, &m, skipped,
-            emit_bits(c, (TileScalar)m.scalar, identity_bits((TileName)builtin->kind, (TileScalar)m.scalar)));
+            emit_bits(c, (TileScalar)m.scalar, neutral_bits((TileName)builtin->kind, (TileScalar)m.scalar)));
         lanes = tile_emit_filled(c, &index, skipped, tile_emit_sum(c, tile_sum_integer(&c->sums, INT64_MAX)));
     }
     TileValue *operands[] = {x, lanes};

@@ -1,7 +1,7 @@
 /* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check_test.h"
 
 typedef struct RunParam {

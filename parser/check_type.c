@@ -1,7 +1,7 @@
 /* Types, literals, conversions, and the agreement of extents. */
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 /* ---- names of types ---- */

@@ -1,6 +1,6 @@
 /* What is known at compile time, for messages: the values of the names in a condition, and the choices that made the
  * instance of a kernel. */
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 typedef struct Listing {

@@ -1,7 +1,7 @@
 /* Sums and values as ops, each emitted once per block that sees it. */
 #include "parser/check.h"
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 #include <math.h>
 

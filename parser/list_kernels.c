@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/check.h"
 
 /* ---- bindings from text ---- */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/parser.h"
 
 static const TileToken *current(const TileParser *parser) { return &parser->tokens.list.items[parser->position]; }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/parse.h"
 
 static TileExpr *new_expr(TileParser *parser, TileExprKind kind, TileSpan span) {

@@ -1,7 +1,7 @@
 /* Statements and the sequences that hold them. */
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "parser/parse.h"
 
 /* An expression that may stand as a statement: a call, or an `if` whose branches end in such. */

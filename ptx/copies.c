@@ -1,6 +1,6 @@
 #include "ptx/copies.h"
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lowering/memory.h"
 
 /* ---- which loads ---- */

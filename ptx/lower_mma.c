@@ -11,7 +11,7 @@
  */
 #include "ptx/lower.h"
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4 };
 /* How many instructions ahead fragments are loaded, as an H200 runs them fastest. */

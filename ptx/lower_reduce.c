@@ -1,6 +1,6 @@
 /* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared memory.
  * The order is fixed by the layout, so results are the same from run to run. */
-#include "lang/scalar.h"
+#include "lang/eval.h"
 #include "ptx/lower.h"
 
 enum { VECTOR_BYTES = 16 };
@@ -22,18 +22,6 @@ typedef struct Reduction {
 
 /* ---- combining ---- */
 
-static TileOpId combiner(TileName kind) {
-    switch (kind) {
-    case TILE_KIND_SUM: return TILE_OP_ADD;
-    case TILE_KIND_PROD: return TILE_OP_MUL;
-    case TILE_KIND_MIN: return TILE_OP_MIN;
-    case TILE_KIND_MAX: return TILE_OP_MAX;
-    case TILE_KIND_ANY: return TILE_OP_OR;
-    case TILE_KIND_ALL: return TILE_OP_AND;
-    default: return TILE_OP_COUNT;
-    }
-}
-
 /* A NaN before all, then the greater (or lesser) value, then the lower index. */
 static TileValue *is_better(Gpu *gpu, TileName kind, Pair a, Pair b) {
     TileOpId compare = kind == TILE_KIND_MAX ? TILE_OP_GT : TILE_OP_LT;
@@ -52,20 +40,10 @@ static TileValue *is_better(Gpu *gpu, TileName kind, Pair a, Pair b) {
 
 static Pair combine(const Reduction *r, Pair a, Pair b) {
     Gpu *gpu = r->gpu;
-    if (!a.index) return (Pair){gpu_binary(gpu, combiner(r->kind), a.value, b.value), NULL};
+    if (!a.index) return (Pair){gpu_binary(gpu, tile_eval_combiner(r->kind), a.value, b.value), NULL};
     TileValue *better = is_better(gpu, r->kind, a, b);
     return (Pair){tile_build_ternary(&gpu->b, TILE_OP_SELECT, better, b.value, a.value),
                   tile_build_ternary(&gpu->b, TILE_OP_SELECT, better, b.index, a.index)};
-}
-
-static uint64_t identity(TileName kind, TileScalar scalar) {
-    switch (kind) {
-    case TILE_KIND_PROD: return tile_scalar_from_integer(scalar, 1);
-    case TILE_KIND_ALL: return 1;
-    case TILE_KIND_MIN: return tile_scalar_greatest(scalar);
-    case TILE_KIND_MAX: return tile_scalar_least(scalar);
-    default: return 0;
-    }
 }
 
 /* ---- registers ---- */
@@ -78,7 +56,7 @@ static Pair without_padding(const Reduction *r, Pair pair) {
     TileValue *index = gpu_indices(gpu, &r->layout, r->axis);
     TileValue *inside = gpu_binary(gpu, TILE_OP_LT, index, tile_build_integer(&gpu->b, index->type, extent));
     const TileType *type = pair.value->type;
-    TileValue *nothing = tile_build_bits(&gpu->b, type, identity(r->kind, type->scalar));
+    TileValue *nothing = tile_build_bits(&gpu->b, type, tile_eval_identity(r->kind, type->scalar));
     pair.value = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.value, nothing);
     if (pair.index) {
         TileValue *last = tile_build_integer(&gpu->b, pair.index->type, INT64_MAX);
@@ -271,7 +249,7 @@ static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     TileLayout slice = tile_layout_slice(&r.layout, r.axis);
     r.result = tile_layout_without_copies(&slice);
     r.registers = tile_layout_registers(&r.result);
-    TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, combiner(r.kind));
+    TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, tile_eval_combiner(r.kind));
     if (!registers) gpu_remark_reduction(gpu, op, &r.layout, r.axis);
     if (!registers) registers = reduce_all(&r, whole, wants_index);
     if (!wants_index) add_zero(&r, registers);

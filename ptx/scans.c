@@ -1,6 +1,6 @@
 #include "ptx/scans.h"
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 TileOpId gpu_scan_op(const TileOp *fold, uint64_t *nothing) {
     const TileBlock *body = &fold->regions[0];

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 step=${1:-1}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cc -std=gnu17 -O2 -march=native -ffp-contract=off -fno-math-errno -I. -Iinclude tests/soak_math.c lang/math.c \
+cc -std=gnu17 -O2 -march=native -ffp-contract=off -fno-math-errno -I. -Iinclude tests/soak_math.c lang/scalar/math.c \
     -o "$work/soak_math" -lm
 status=0
 for name in rsqrt exp exp2 expm1 log log2 log1p sin cos tan tanh erf sigmoid; do

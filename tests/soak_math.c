@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/math.h"
+#include "lang/scalar/math.h"
 
 typedef double (*Reference)(double);
 
@@ -17,22 +17,22 @@ static double reference_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 static const struct {
     const char *name;
-    TileOpId id;
+    TileEvalOp id;
     Reference reference;
 } functions[] = {
-    {"rsqrt", TILE_OP_RSQRT, reference_rsqrt},
-    {"exp", TILE_OP_EXP, exp},
-    {"exp2", TILE_OP_EXP2, exp2},
-    {"expm1", TILE_OP_EXPM1, expm1},
-    {"log", TILE_OP_LOG, log},
-    {"log2", TILE_OP_LOG2, log2},
-    {"log1p", TILE_OP_LOG1P, log1p},
-    {"sin", TILE_OP_SIN, sin},
-    {"cos", TILE_OP_COS, cos},
-    {"tan", TILE_OP_TAN, tan},
-    {"tanh", TILE_OP_TANH, tanh},
-    {"erf", TILE_OP_ERF, erf},
-    {"sigmoid", TILE_OP_SIGMOID, reference_sigmoid},
+    {"rsqrt", TILE_EVAL_RSQRT, reference_rsqrt},
+    {"exp", TILE_EVAL_EXP, exp},
+    {"exp2", TILE_EVAL_EXP2, exp2},
+    {"expm1", TILE_EVAL_EXPM1, expm1},
+    {"log", TILE_EVAL_LOG, log},
+    {"log2", TILE_EVAL_LOG2, log2},
+    {"log1p", TILE_EVAL_LOG1P, log1p},
+    {"sin", TILE_EVAL_SIN, sin},
+    {"cos", TILE_EVAL_COS, cos},
+    {"tan", TILE_EVAL_TAN, tan},
+    {"tanh", TILE_EVAL_TANH, tanh},
+    {"erf", TILE_EVAL_ERF, erf},
+    {"sigmoid", TILE_EVAL_SIGMOID, reference_sigmoid},
 };
 
 typedef struct Worst {
@@ -62,9 +62,9 @@ static void compare(Worst *worst, float x, float got, double exact) {
 }
 
 /* Where the short forms promise nothing, or only a small result. */
-static bool is_beyond_approx(TileOpId id, float x, double exact) {
-    if (id == TILE_OP_SIN || id == TILE_OP_COS) return !(fabsf(x) <= 0x1p17f);
-    if (id == TILE_OP_LOG || id == TILE_OP_LOG2) return fabsf(x) < 0x1p-126f;
+static bool is_beyond_approx(TileEvalOp id, float x, double exact) {
+    if (id == TILE_EVAL_SIN || id == TILE_EVAL_COS) return !(fabsf(x) <= 0x1p17f);
+    if (id == TILE_EVAL_LOG || id == TILE_EVAL_LOG2) return fabsf(x) < 0x1p-126f;
     return fabs(exact) < 0x1p-125;
 }
 
@@ -93,7 +93,7 @@ static int check_pow(uint64_t pairs) {
             i & 1 ? ldexpf(1 + (float)(random & 0xffffff) * 0x1p-24f, (int)(random >> 24 & 3) - 2) : from_bits(random);
         float y = i & 1 ? (float)(int32_t)(random >> 32) * 0x1p-25f : from_bits(random >> 32);
         double before = worst.ulps;
-        compare(&worst, x, tile_math_f32(TILE_OP_POW, false, x, y), pow(x, y));
+        compare(&worst, x, tile_math_f32(TILE_EVAL_POW, false, x, y), pow(x, y));
         if (worst.ulps > before) other = y;
     }
     printf("pow: at most %.3f ulp, at %a, %a; %lu of the wrong kind (%a)\n", worst.ulps, worst.at, other, worst.kinds,

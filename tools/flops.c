@@ -6,7 +6,7 @@
 
 #include "driver/compile.h"
 #include "lang/eval.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "tools/file.h"
 
@@ -203,16 +203,15 @@ static void walk_grid(Counter *c, const TileOp *op) {
 }
 
 static void evaluate(Counter *c, const TileOp *op) {
-    uint64_t operands[4] = {0}, result = 0;
-    bool known = op->operand_count && op->operand_count <= 4;
+    uint64_t operands[TILE_EVAL_MOST_OPERANDS] = {0}, result = 0;
+    bool known = op->operand_count && op->operand_count <= TILE_EVAL_MOST_OPERANDS;
     const TileType *type = op->results[0].type;
     for (uint32_t i = 0; known && i < op->operand_count; i++) {
         const TileValue *operand = tile_op_operand(op, i);
         known = operand->type->kind == TILE_TYPE_SCALAR && c->known[operand->number];
         operands[i] = c->bits[operand->number];
     }
-    known = known && tile_eval((TileOpId)op->id, tile_op_operand(op, op->operand_count - 1)->type->scalar, type->scalar,
-                               operands, &result);
+    known = known && tile_eval((TileOpId)op->id, tile_eval_operand_type(op), type->scalar, operands, &result);
     set(c, &op->results[0], known, result);
 }
 

@@ -10,7 +10,7 @@
 
 #include "driver/compile.h"
 #include "driver/tuned.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "tools/npy.h"
 #include "tools/program.h"
 #include "tools/unfinished.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lang/build.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "tools/npy.h"
 
 /* ---- reading the text ---- */

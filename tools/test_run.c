@@ -7,7 +7,7 @@
 
 #include "lang/assertion.h"
 #include "lang/execute.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "tools/program.h"
 #include "tools/source.h"
 

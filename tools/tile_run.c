@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 enum { MARGIN = 64 }; /* bytes around each tensor that have to stay as they are */
 

@@ -2,7 +2,7 @@
  * any stride and every type, and touches nothing but its operands and c. */
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "tests/unit/cpu/passing.h"
 
 enum { GUARD = 64 }; /* bytes on both sides of c that stay as they are */

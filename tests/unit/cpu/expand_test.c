@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lang/eval.h"
-#include "lang/math.h"
-#include "lang/scalar.h"
+#include "lang/scalar/math.h"
+#include "lang/scalar/scalar.h"
 #include "tests/unit/cpu/passing.h"
 
 enum { VALUES = 64, LANES = 8, OPERANDS = 3 };
@@ -45,7 +45,7 @@ static void write_case(TileText *text, const Case *test) {
 }
 
 static void check_left_op(TileOp *op, void *state) {
-    cr_expect(!tile_math_has(op->id), "%s is left", tile_op_info(op->id)->mnemonic);
+    cr_expect(!tile_math_has(tile_eval_op_of(op->id)), "%s is left", tile_op_info(op->id)->mnemonic);
     if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE) return;
     if (op->id == TILE_OP_SELECT || op->id == TILE_OP_BITCAST) return;
     TileScalar scalar = tile_op_operand(op, 0)->type->scalar;
@@ -119,7 +119,7 @@ static void check_type(TileOpId id, TileScalar from, int lanes, uint64_t *random
         return;
     }
     check_case(&(Case){id, from, gives_bool(id) ? TILE_BOOL : from, lanes, false}, random);
-    if (tile_math_has(id)) check_case(&(Case){id, from, from, lanes, true}, random);
+    if (tile_math_has(tile_eval_op_of(id))) check_case(&(Case){id, from, from, lanes, true}, random);
 }
 
 Test(expand, every_op_at_every_type) {

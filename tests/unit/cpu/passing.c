@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 

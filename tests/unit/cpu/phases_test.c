@@ -14,7 +14,7 @@
 #include "cpu/passes.h"
 #include "cpu/target.h"
 #include "lang/execute.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "lang/eval.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "launch/host.h"
 
 static const struct {

@@ -2,7 +2,7 @@
  * executor's to it). */
 #include "effects.h"
 
-#include "lang/math.h"
+#include "lang/scalar/math.h"
 
 static const char noise_text[] =
     "kernel noise(y: out f32[M, N], z: out f32[M], seed: i64, first: i64) tune B in {24} {\n"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lang/execute.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 

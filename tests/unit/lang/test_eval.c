@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lang/eval.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static uint64_t eval(TileOpId id, TileScalar type, TileScalar result_type, uint64_t x, uint64_t y, uint64_t z) {
     uint64_t operands[] = {x, y, z}, result = 0;

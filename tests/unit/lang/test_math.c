@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lang/math.h"
+#include "lang/scalar/math.h"
 
 enum { STRIDE = 7919 }; /* of the sample: about 540,000 arguments for each function */
 
@@ -15,25 +15,25 @@ static double reference_rsqrt(double x) { return 1 / sqrt(x); }
 static double reference_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 typedef struct Function {
-    TileOpId id;
+    TileEvalOp id;
     Reference reference;
     double ulps, approx_ulps;
 } Function;
 
 static const Function functions[] = {
-    {TILE_OP_RSQRT, reference_rsqrt, 1.5, 1.5},
-    {TILE_OP_EXP, exp, 0.9, 2.3},
-    {TILE_OP_EXP2, exp2, 0.9, 2.0},
-    {TILE_OP_EXPM1, expm1, 1.6, 1.6},
-    {TILE_OP_LOG, log, 1.0, 5},
-    {TILE_OP_LOG2, log2, 1.0, 5},
-    {TILE_OP_LOG1P, log1p, 1.5, 1.5},
-    {TILE_OP_SIN, sin, 1.8, 1.8},
-    {TILE_OP_COS, cos, 1.9, 1.9},
-    {TILE_OP_TAN, tan, 0.6, 0.6},
-    {TILE_OP_TANH, tanh, 1.5, 3.6},
-    {TILE_OP_ERF, erf, 1.1, 1.1},
-    {TILE_OP_SIGMOID, reference_sigmoid, 1.7, 3.5},
+    {TILE_EVAL_RSQRT, reference_rsqrt, 1.5, 1.5},
+    {TILE_EVAL_EXP, exp, 0.9, 2.3},
+    {TILE_EVAL_EXP2, exp2, 0.9, 2.0},
+    {TILE_EVAL_EXPM1, expm1, 1.6, 1.6},
+    {TILE_EVAL_LOG, log, 1.0, 5},
+    {TILE_EVAL_LOG2, log2, 1.0, 5},
+    {TILE_EVAL_LOG1P, log1p, 1.5, 1.5},
+    {TILE_EVAL_SIN, sin, 1.8, 1.8},
+    {TILE_EVAL_COS, cos, 1.9, 1.9},
+    {TILE_EVAL_TAN, tan, 0.6, 0.6},
+    {TILE_EVAL_TANH, tanh, 1.5, 3.6},
+    {TILE_EVAL_ERF, erf, 1.1, 1.1},
+    {TILE_EVAL_SIGMOID, reference_sigmoid, 1.7, 3.5},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -59,9 +59,9 @@ static bool is_right(float got, double exact, double ulps) {
 }
 
 /* Arguments for which the short forms promise nothing, or a result that is only small. */
-static bool is_beyond_approx(TileOpId id, float x, double exact) {
-    if (id == TILE_OP_SIN || id == TILE_OP_COS) return !(fabsf(x) <= 0x1p17f);
-    if (id == TILE_OP_LOG || id == TILE_OP_LOG2) return fabsf(x) < 0x1p-126f;
+static bool is_beyond_approx(TileEvalOp id, float x, double exact) {
+    if (id == TILE_EVAL_SIN || id == TILE_EVAL_COS) return !(fabsf(x) <= 0x1p17f);
+    if (id == TILE_EVAL_LOG || id == TILE_EVAL_LOG2) return fabsf(x) < 0x1p-126f;
     return fabs(exact) < 0x1p-125;
 }
 
@@ -93,7 +93,7 @@ Test(math, special_arguments) {
             float got = tile_math_f32(functions[i].id, false, arguments[a], 0);
             double exact = functions[i].reference(arguments[a]);
             cr_expect(is_right(got, exact, functions[i].ulps), "%s(%a) is %a, not %a",
-                      tile_op_info(functions[i].id)->mnemonic, arguments[a], got, exact);
+                      tile_eval_op_name(functions[i].id), arguments[a], got, exact);
         }
 }
 
@@ -103,7 +103,7 @@ Test(math, pow) {
     enum { COUNT = sizeof special / sizeof *special };
     for (int i = 0; i < COUNT; i++)
         for (int j = 0; j < COUNT; j++) {
-            float got = tile_math_f32(TILE_OP_POW, false, special[i], special[j]);
+            float got = tile_math_f32(TILE_EVAL_POW, false, special[i], special[j]);
             double exact = pow(special[i], special[j]);
             cr_expect(is_right(got, fabs(exact) < 0x1p-151 ? copysign(0, exact) : exact, 0.6),
                       "pow(%a, %a) is %a, not %a", special[i], special[j], got, exact);
@@ -116,7 +116,7 @@ Test(math, pow) {
         float y = (float)((int32_t)state * 0x1p-31 * (i % 2 ? 8 : 200));
         double exact = pow(x, y);
         if (fabs(exact) < 0x1p-151) exact = 0;
-        float got = tile_math_f32(TILE_OP_POW, false, x, y);
+        float got = tile_math_f32(TILE_EVAL_POW, false, x, y);
         cr_assert(is_right(got, exact, 0.6), "pow(%a, %a) is %a, not %a", x, y, got, exact);
     }
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lang/math.h"
+#include "lang/scalar/math.h"
 
 enum { SAMPLES = 60000 };
 
@@ -15,25 +15,25 @@ static long double reference_rsqrt(long double x) { return 1 / sqrtl(x); }
 static long double reference_sigmoid(long double x) { return 1 / (1 + expl(-x)); }
 
 typedef struct Function {
-    TileOpId id;
+    TileEvalOp id;
     Reference reference;
     double ulps;
 } Function;
 
 static const Function functions[] = {
-    {TILE_OP_RSQRT, reference_rsqrt, 1.5},
-    {TILE_OP_EXP, expl, 0.9},
-    {TILE_OP_EXP2, exp2l, 0.9},
-    {TILE_OP_EXPM1, expm1l, 1.8},
-    {TILE_OP_LOG, logl, 0.9},
-    {TILE_OP_LOG2, log2l, 0.8},
-    {TILE_OP_LOG1P, log1pl, 1.5},
-    {TILE_OP_SIN, sinl, 0.8},
-    {TILE_OP_COS, cosl, 0.8},
-    {TILE_OP_TAN, tanl, 0.8},
-    {TILE_OP_TANH, tanhl, 1.4},
-    {TILE_OP_ERF, erfl, 1.2},
-    {TILE_OP_SIGMOID, reference_sigmoid, 1.7},
+    {TILE_EVAL_RSQRT, reference_rsqrt, 1.5},
+    {TILE_EVAL_EXP, expl, 0.9},
+    {TILE_EVAL_EXP2, exp2l, 0.9},
+    {TILE_EVAL_EXPM1, expm1l, 1.8},
+    {TILE_EVAL_LOG, logl, 0.9},
+    {TILE_EVAL_LOG2, log2l, 0.8},
+    {TILE_EVAL_LOG1P, log1pl, 1.5},
+    {TILE_EVAL_SIN, sinl, 0.8},
+    {TILE_EVAL_COS, cosl, 0.8},
+    {TILE_EVAL_TAN, tanl, 0.8},
+    {TILE_EVAL_TANH, tanhl, 1.4},
+    {TILE_EVAL_ERF, erfl, 1.2},
+    {TILE_EVAL_SIGMOID, reference_sigmoid, 1.7},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -96,7 +96,7 @@ Test(math_f64, angles_that_nearly_vanish) {
                                     0x1.f6a7a2955385ep+2};
     for (int i = 0; i < FUNCTIONS; i++) {
         bool is_angle =
-            functions[i].id == TILE_OP_SIN || functions[i].id == TILE_OP_COS || functions[i].id == TILE_OP_TAN;
+            functions[i].id == TILE_EVAL_SIN || functions[i].id == TILE_EVAL_COS || functions[i].id == TILE_EVAL_TAN;
         for (size_t a = 0; is_angle && a < sizeof angles / sizeof *angles; a++)
             check_argument(&functions[i], angles[a]);
     }
@@ -126,7 +126,7 @@ Test(math_f64, pow) {
     enum { COUNT = sizeof special / sizeof *special };
     for (int i = 0; i < COUNT; i++)
         for (int j = 0; j < COUNT; j++) {
-            double got = tile_math_f64(TILE_OP_POW, special[i], special[j]);
+            double got = tile_math_f64(TILE_EVAL_POW, special[i], special[j]);
             long double exact = powl(special[i], special[j]);
             if (fabsl(exact) < 0x1p-1076L) exact = copysignl(0, exact);
             cr_expect(is_right(got, exact, 1), "pow(%a, %a) is %a, not %La", special[i], special[j], got, exact);
@@ -136,7 +136,7 @@ Test(math_f64, pow) {
         double x = fabs(random_argument(&state)), y = random_argument(&state);
         long double exact = powl(x, y);
         if (fabsl(exact) < 0x1p-1076L) exact = 0;
-        double got = tile_math_f64(TILE_OP_POW, x, y);
+        double got = tile_math_f64(TILE_EVAL_POW, x, y);
         cr_expect(is_right(got, exact, 1), "pow(%a, %a) is %a, not %La", x, y, got, exact);
     }
 }

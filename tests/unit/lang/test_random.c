@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lang/eval.h"
-#include "lang/math.h"
+#include "lang/scalar/math.h"
 
 typedef struct Block {
     uint32_t word[4];

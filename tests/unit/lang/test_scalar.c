@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 static uint64_t next_random(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;

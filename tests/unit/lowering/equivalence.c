@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "lang/execute.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 #include "lowering/pipeline.h"

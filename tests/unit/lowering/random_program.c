@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 enum { MAX_POOL = 256, MAX_DEPTH = 3 };
 

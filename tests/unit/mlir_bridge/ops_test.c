@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lang/eval.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "support.h"
 
 enum { MAX_LANES = 64, MAX_FUNCTIONS = 1024, ROUNDS = 24 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lang/execute.h"
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "support.h"
 

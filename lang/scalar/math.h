@@ -1,17 +1,17 @@
 /* The language's transcendental functions on scalars: the very programs that cpu/math.c compiles, so that
  * constant folding, executor and machine code agree bit for bit (docs/math.md states their accuracy). */
-#ifndef TILE_LANG_MATH_H
-#define TILE_LANG_MATH_H
+#ifndef TILE_LANG_SCALAR_MATH_H
+#define TILE_LANG_SCALAR_MATH_H
 
-#include "lang/ir.h"
+#include "lang/scalar/eval.h"
 
 /* Is this one of the operations of math.def? */
-bool tile_math_has(TileOpId id);
+bool tile_math_has(TileEvalOp op);
 
 /* The value of such an operation; y matters only to those of two operands. */
-float tile_math_f32(TileOpId id, bool approx, float x, float y);
+float tile_math_f32(TileEvalOp op, bool approx, float x, float y);
 /* In f64 the short forms are the long ones. */
-double tile_math_f64(TileOpId id, double x, double y);
+double tile_math_f64(TileEvalOp op, double x, double y);
 
 /* The number of `rand`: see random.def. */
 float tile_math_rand(uint64_t seed, uint64_t index);

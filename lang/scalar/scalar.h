@@ -3,10 +3,11 @@
  * Bits of a scalar stand in the low end of a uint64_t, the rest zero. Floats round to nearest, ties to even,
  * once; f8 types saturate to their largest finite number (infinities too) and keep NaN. A float becomes an integer
  * by truncation, saturating, NaN becoming 0; an integer becomes a narrower one by wrapping. To bool: x != 0. */
-#ifndef TILE_LANG_SCALAR_H
-#define TILE_LANG_SCALAR_H
+#ifndef TILE_LANG_SCALAR_SCALAR_H
+#define TILE_LANG_SCALAR_SCALAR_H
 
-#include "lang/types.h"
+#include "base/string.h"
+#include "lang/scalar/types.h"
 
 /* All ones in the bits of the type. */
 static inline uint64_t tile_scalar_mask(TileScalar scalar) { return ~(uint64_t)0 >> (64 - tile_scalar_bits(scalar)); }

@@ -1,4 +1,4 @@
-#include "lang/scalar.h"
+#include "lang/scalar/scalar.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "lang/math.h"
+#include "lang/scalar/math.h"
 
 #include <math.h>
 #include <string.h>
@@ -92,26 +92,26 @@ static inline D double_of_bits(U bits) {
 
 #define PROGRAM(name, R, parameters) static inline R f32_##name(PARAMETERS parameters)
 #define CALL(name, ...) f32_##name(__VA_ARGS__)
-#include "lang/math_f32.def"
+#include "lang/scalar/math_f32.def"
 #undef PROGRAM
 #undef CALL
 
 #define PROGRAM(name, R, parameters) static inline R f64_##name(PARAMETERS parameters)
 #define CALL(name, ...) f64_##name(__VA_ARGS__)
-#include "lang/math_f64.def"
+#include "lang/scalar/math_f64.def"
 #undef PROGRAM
 #undef CALL
 
 #define PROGRAM(name, R, parameters) static inline R random_##name(PARAMETERS parameters)
 #define CALL(name, ...) random_##name(__VA_ARGS__)
-#include "lang/random.def"
+#include "lang/scalar/random.def"
 #undef PROGRAM
 #undef CALL
 
-bool tile_math_has(TileOpId id) {
-    switch (id) {
-#define MATH(id, name, operands, approx) case TILE_OP_##id:
-#include "lang/math.def"
+bool tile_math_has(TileEvalOp op) {
+    switch ((int)op) {
+#define MATH(id, name, operands, approx) case TILE_EVAL_##id:
+#include "lang/scalar/math.def"
 #undef MATH
         return true;
     default: return false;
@@ -121,23 +121,23 @@ bool tile_math_has(TileOpId id) {
 #define ARGUMENTS_1 (x)
 #define ARGUMENTS_2 (x, y)
 
-float tile_math_f32(TileOpId id, bool approx, float x, float y) {
-    switch (id) {
+float tile_math_f32(TileEvalOp op, bool approx, float x, float y) {
+    switch ((int)op) {
 #define MATH(id, name, operands, approx_name)                                                                          \
-    case TILE_OP_##id:                                                                                                 \
+    case TILE_EVAL_##id:                                                                                                 \
         return approx ? f32_##approx_name ARGUMENTS_##operands : f32_##name ARGUMENTS_##operands;
-#include "lang/math.def"
+#include "lang/scalar/math.def"
 #undef MATH
     default: return NAN;
     }
 }
 
-double tile_math_f64(TileOpId id, double x, double y) {
-    switch (id) {
+double tile_math_f64(TileEvalOp op, double x, double y) {
+    switch ((int)op) {
 #define MATH(id, name, operands, approx_name)                                                                          \
-    case TILE_OP_##id:                                                                                                 \
+    case TILE_EVAL_##id:                                                                                                 \
         return f64_##name ARGUMENTS_##operands;
-#include "lang/math.def"
+#include "lang/scalar/math.def"
 #undef MATH
     default: return NAN;
     }

@@ -33,7 +33,7 @@ static const TileImageSignature signature = {.name = "four",
 #define CONST(value)                                                                                                   \
     { .op = TILE_HOST_CONST, .type = TILE_HOST_I64, .bits = value }
 #define BINARY(name, x, y)                                                                                             \
-    { .op = TILE_HOST_##name, .type = TILE_HOST_I64, .a = x, .b = y, .c = x }
+    { .op = TILE_HOST_##name, .type = TILE_HOST_I64, .from = TILE_HOST_I64, .a = x, .b = y, .c = x }
 static const TileHostInstruction host[] = {DIM(0),    DIM(1),
                                            DIM(2),    DIM(3),
                                            CONST(3),  BINARY(ADD, 2, 4),

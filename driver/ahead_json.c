@@ -3,48 +3,18 @@
 #include <math.h>
 
 #include "driver/ahead.h"
+#include "lang/eval.h"
+#include "lang/scalar/scalar.h"
 #include "launch/guard.h"
 #include "launch/image_bytes.h"
 
 static const char *host_name(TileHostOp op) {
-    switch (op) {
+    switch ((int)op) {
     case TILE_HOST_CONST: return "const";
     case TILE_HOST_DIM: return "dim";
     case TILE_HOST_SCALAR: return "scalar";
-    case TILE_HOST_NEG: return "neg";
-    case TILE_HOST_NOT: return "not";
-    case TILE_HOST_ABS: return "abs";
-    case TILE_HOST_FLOOR: return "floor";
-    case TILE_HOST_CEIL: return "ceil";
-    case TILE_HOST_ROUND: return "round";
-    case TILE_HOST_TRUNC: return "trunc";
-    case TILE_HOST_SQRT: return "sqrt";
-    case TILE_HOST_ISNAN: return "isnan";
-    case TILE_HOST_ISINF: return "isinf";
-    case TILE_HOST_ADD: return "add";
-    case TILE_HOST_SUB: return "sub";
-    case TILE_HOST_MUL: return "mul";
-    case TILE_HOST_DIV: return "div";
-    case TILE_HOST_REM: return "rem";
-    case TILE_HOST_MIN: return "min";
-    case TILE_HOST_MAX: return "max";
-    case TILE_HOST_COPYSIGN: return "copysign";
-    case TILE_HOST_AND: return "and";
-    case TILE_HOST_OR: return "or";
-    case TILE_HOST_XOR: return "xor";
-    case TILE_HOST_SHL: return "shl";
-    case TILE_HOST_SHR: return "shr";
-    case TILE_HOST_EQ: return "eq";
-    case TILE_HOST_NE: return "ne";
-    case TILE_HOST_LT: return "lt";
-    case TILE_HOST_LE: return "le";
-    case TILE_HOST_GT: return "gt";
-    case TILE_HOST_GE: return "ge";
-    case TILE_HOST_FMA: return "fma";
-    case TILE_HOST_SELECT: return "select";
-    case TILE_HOST_CONVERT: return "convert";
+    default: return tile_op_info(tile_eval_op_id((TileEvalOp)(op - TILE_HOST_FIRST_EVAL)))->mnemonic;
     }
-    return "";
 }
 
 static void add_number(TileText *text, double number) {
@@ -55,14 +25,11 @@ static void add_number(TileText *text, double number) {
 }
 
 static void add_constant(TileText *text, const TileHostInstruction *at) {
-    union {
-        uint64_t bits;
-        double number;
-    } value = {.bits = at->bits};
+    TileScalar scalar = (TileScalar)at->type;
     tile_text_add(text, ", \"value\": ");
     switch (tile_host_type_class((TileHostType)at->type)) {
-    case TILE_HOST_CLASS_FLOAT: add_number(text, value.number); break;
-    case TILE_HOST_CLASS_SIGNED: tile_text_format(text, "%" PRId64, (int64_t)at->bits); break;
+    case TILE_HOST_CLASS_FLOAT: add_number(text, tile_scalar_to_double(scalar, at->bits)); break;
+    case TILE_HOST_CLASS_SIGNED: tile_text_format(text, "%" PRId64, tile_scalar_to_integer(scalar, at->bits)); break;
     case TILE_HOST_CLASS_UNSIGNED: tile_text_format(text, "%" PRIu64, at->bits); break;
     }
 }
@@ -70,14 +37,15 @@ static void add_constant(TileText *text, const TileHostInstruction *at) {
 static void add_instruction(TileText *text, const TileHostInstruction *at) {
     tile_text_format(text, "{\"op\": \"%s\", \"type\": \"%s\"", host_name((TileHostOp)at->op),
                      tile_host_type_name((TileHostType)at->type));
-    switch ((TileHostOp)at->op) {
+    switch ((int)at->op) {
     case TILE_HOST_CONST: add_constant(text, at); break;
     case TILE_HOST_DIM: tile_text_format(text, ", \"parameter\": %u, \"axis\": %u", at->a, at->b); break;
     case TILE_HOST_SCALAR: tile_text_format(text, ", \"parameter\": %u", at->a); break;
-    case TILE_HOST_CONVERT:
-        tile_text_format(text, ", \"from\": \"%s\", \"a\": %u", tile_host_type_name((TileHostType)at->from), at->a);
-        break;
-    default: tile_text_format(text, ", \"a\": %u, \"b\": %u, \"c\": %u", at->a, at->b, at->c);
+    default:
+        if (at->from != at->type)
+            tile_text_format(text, ", \"from\": \"%s\"", tile_host_type_name((TileHostType)at->from));
+        if (at->approx) tile_text_add(text, ", \"approx\": true");
+        tile_text_format(text, ", \"a\": %u, \"b\": %u, \"c\": %u", at->a, at->b, at->c);
     }
     tile_text_add_char(text, '}');
 }

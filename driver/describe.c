@@ -3,13 +3,8 @@
 
 #include "driver/image.h"
 #include "lang/build.h"
+#include "lang/eval.h"
 #include "lang/scalar/scalar.h"
-
-#define SAME_TYPE(id, name, code, bits, class)                                                                         \
-    _Static_assert((int)TILE_HOST_##id == (int)TILE_##id, "types of the launcher are those of the language");
-TILE_HOST_TYPE_LIST(SAME_TYPE)
-#undef SAME_TYPE
-_Static_assert((int)TILE_HOST_TYPE_COUNT == (int)TILE_SCALAR_COUNT, "all of them");
 
 typedef struct Describer {
     TileUnit *unit;
@@ -46,31 +41,17 @@ static uint32_t emit(Describer *d, TileHostInstruction instruction, const TileVa
     return number;
 }
 
-static const TileHostOp host_ops[TILE_OP_COUNT] = {
-#define SAME(id) [TILE_OP_##id] = TILE_HOST_##id
-    SAME(NEG),   SAME(NOT),      SAME(ABS), SAME(FLOOR), SAME(CEIL), SAME(ROUND), SAME(TRUNC),  SAME(SQRT),
-    SAME(ISNAN), SAME(ISINF),    SAME(ADD), SAME(SUB),   SAME(MUL),  SAME(DIV),   SAME(REM),    SAME(MIN),
-    SAME(MAX),   SAME(COPYSIGN), SAME(AND), SAME(OR),    SAME(XOR),  SAME(SHL),   SAME(SHR),    SAME(EQ),
-    SAME(NE),    SAME(LT),       SAME(LE),  SAME(GT),    SAME(GE),   SAME(FMA),   SAME(SELECT), SAME(CONVERT),
-#undef SAME
-};
-
-/* A constant's bits as a value of the host program. */
-static uint64_t constant_bits(TileScalar scalar, uint64_t bits) {
-    union {
-        double number;
-        uint64_t bits;
-    } as = {.bits = (uint64_t)tile_scalar_to_integer(scalar, bits)};
-    if (tile_scalar_is_float(scalar)) as.number = tile_scalar_to_double(scalar, bits);
-    return as.bits;
-}
-
+/* Code that is made by hand may have an op on types that it has no meaning on. */
 static uint32_t emit_elementwise(Describer *d, const TileOp *op) {
     const TileValue *result = tile_op_result(op, 0);
-    bool own = op->id == TILE_OP_CONVERT || op->id == TILE_OP_SELECT;
-    TileHostInstruction at = {.op = (uint8_t)host_ops[op->id]};
-    at.type = (uint8_t)(own ? result->type->scalar : tile_op_operand(op, 0)->type->scalar);
-    at.from = (uint8_t)tile_op_operand(op, 0)->type->scalar;
+    TileEvalOp eval = tile_eval_op_of((TileOpId)op->id);
+    TileScalar from = tile_eval_operand_type(op), to = result->type->scalar;
+    if (!tile_eval_op_allows(eval, from, to)) {
+        fail(d, TILE_INTERNAL, op, "it has no meaning on these types");
+        return 0;
+    }
+    TileHostInstruction at = {.op = (uint8_t)(TILE_HOST_FIRST_EVAL + (int)eval), .type = (uint8_t)to, .from = (uint8_t)from};
+    at.approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
     at.a = at.b = at.c = number_of(d, tile_op_operand(op, 0));
     if (op->operand_count > 1) at.b = number_of(d, tile_op_operand(op, 1));
     if (op->operand_count > 2) at.c = number_of(d, tile_op_operand(op, 2));
@@ -99,8 +80,9 @@ static uint32_t emit_if(Describer *d, const TileOp *op, const TileValue *wanted)
         const TileValue *result = tile_op_result(op, i);
         uint32_t yes = number_of(d, tile_op_operand(op->regions[0].last, i));
         uint32_t no = number_of(d, tile_op_operand(op->regions[1].last, i));
+        uint8_t type = (uint8_t)result->type->scalar;
         TileHostInstruction at = {
-            .op = TILE_HOST_SELECT, .type = (uint8_t)result->type->scalar, .a = condition, .b = yes, .c = no};
+            .op = TILE_HOST_SELECT, .type = type, .from = type, .a = condition, .b = yes, .c = no};
         emit(d, at, result);
     }
     return (uint32_t)(uintptr_t)tile_map_get(&d->numbers, wanted) - 1;
@@ -113,16 +95,13 @@ static uint32_t emit_op(Describer *d, const TileOp *op, const TileValue *value) 
     }
     if (op->id == TILE_OP_CONST) {
         TileHostInstruction at = {.op = TILE_HOST_CONST, .type = (uint8_t)value->type->scalar};
-        uint64_t bits = 0;
-        tile_value_bits(value, &bits);
-        at.bits = constant_bits(value->type->scalar, bits);
+        tile_value_bits(value, &at.bits);
+        at.bits &= tile_scalar_mask(value->type->scalar);
         return emit(d, at, value);
     }
     if (op->id == TILE_OP_DIM) return emit_dim(d, op);
     if (op->id == TILE_OP_IF) return emit_if(d, op, value);
-    /* TILE_HOST_CONST is 0: the table has nothing for the op. */
-    if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE && host_ops[op->id] != TILE_HOST_CONST)
-        return emit_elementwise(d, op);
+    if (tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE) return emit_elementwise(d, op);
     fail(d, TILE_UNSUPPORTED, op, "the launcher cannot compute it; compute it inside of the grid");
     return 0;
 }

@@ -97,36 +97,13 @@ static tile_status read_scalar(const Reader *reader, const TileArg *argument, Ti
         number = (double)argument->value.unsigned_integer;
     else if (argument->kind != TILE_ARG_NUMBER)
         return refuse_scalar(reader, argument);
-    view->scalar = (TileHostValue){.number = tile_host_round(type, number)}.bits;
+    number = tile_host_round(type, number);
+    memcpy(&view->scalar, &number, sizeof number);
     return TILE_OK;
 }
 
-/* Bits of a number that the 16- or 8-bit type represents exactly (or NaN), by sign, exponent and significand. */
-static uint64_t encode_small(double number, int significand_bits, int bias, uint64_t infinity, uint64_t nan) {
-    uint64_t sign = signbit(number) ? infinity + (UINT64_C(1) << significand_bits) : 0;
-    if (isnan(number)) return nan;
-    if (isinf(number)) return sign | infinity;
-    int exponent;
-    double fraction = frexp(fabs(number), &exponent); /* fraction * 2**exponent, 0.5 <= fraction < 1 */
-    if (fraction == 0) return sign;
-    int shift = exponent - 1 + bias < 1 ? 3 - bias - exponent : 1; /* less than the least normal number: exponent 0 */
-    uint64_t significand = (uint64_t)ldexp(fraction, significand_bits + 2 - shift);
-    return sign | (shift > 1 ? significand : ((uint64_t)(exponent - 2 + bias) << significand_bits) + significand);
-}
-
 uint64_t tile_scalar_slot(TileHostType type, uint64_t value) {
-    TileHostValue host = {.bits = value};
-    float single = (float)host.number;
-    uint32_t single_bits;
-    memcpy(&single_bits, &single, 4);
-    switch (type) {
-    case TILE_HOST_F8E4M3: return encode_small(host.number, 3, 7, 0x78, 0x7f);
-    case TILE_HOST_F8E5M2: return encode_small(host.number, 2, 15, 0x7c, 0x7e);
-    case TILE_HOST_F16: return encode_small(host.number, 10, 15, 0x7c00, 0x7e00);
-    case TILE_HOST_BF16: return isnan(host.number) ? 0x7fc0 : single_bits >> 16;
-    case TILE_HOST_F32: return single_bits;
-    default: return value;
-    }
+    return tile_host_type_class(type) == TILE_HOST_CLASS_FLOAT ? tile_host_bits(type, value) : value;
 }
 
 /* ---- tensors ---- */

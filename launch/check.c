@@ -8,7 +8,7 @@
 
 /* Adds "a = 1, b = 2" to the text. */
 static void list_values(char *text, size_t size, const TileHostNamed *named, uint32_t count,
-                        const TileHostValue *values) {
+                        const uint64_t *values) {
     for (uint32_t i = 0; i < count; i++) {
         char value[40];
         size_t length = strlen(text);
@@ -21,9 +21,9 @@ static void list_values(char *text, size_t size, const TileHostNamed *named, uin
  * swiglu: x: dimension 1 is 7, expected 2 * N = 8 with N = 4
  * conv: wt: dimension 0 is 5, expected 3 */
 static tile_status refuse_dimension(const TileImageSignature *signature, const TileImageDimension *check, int64_t given,
-                                    const TileHostValue *values, tile_status found, TileError *error) {
+                                    const uint64_t *values, tile_status found, TileError *error) {
     const char *name = signature->parameters[check->parameter].name;
-    int64_t expected = values[check->expected].integer;
+    int64_t expected = (int64_t)values[check->expected];
     if (check->origin >= 0)
         return tile_error_add(error, found, TILE_INVALID_ARGUMENT,
                               "%s: %s: dimension %d (%s) is %" PRId64 ", but %s has %s = %" PRId64, signature->name,
@@ -40,23 +40,23 @@ static tile_status refuse_dimension(const TileImageSignature *signature, const T
 }
 
 tile_status tile_check_dimensions(const TileImageSignature *signature, const TileImageCode *code, const TileView *views,
-                                  const TileHostValue *values, TileError *error) {
+                                  const uint64_t *values, TileError *error) {
     tile_status found = TILE_OK;
     for (uint32_t i = 0; i < code->dimension_count; i++) {
         const TileImageDimension *check = &code->dimensions[i];
         int64_t given = views[check->parameter].extent[check->axis];
-        if (given != values[check->expected].integer)
+        if (given != (int64_t)values[check->expected])
             found = refuse_dimension(signature, check, given, values, found, error);
     }
     return found;
 }
 
 tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code,
-                                const TileHostValue *values, TileError *error) {
+                                const uint64_t *values, TileError *error) {
     tile_status found = TILE_OK;
     for (uint32_t i = 0; i < code->require_count; i++) {
         const TileImageRequire *require = &code->requires[i];
-        if (values[require->condition].integer) continue;
+        if (values[require->condition]) continue;
         char with[512] = "";
         list_values(with, sizeof with, require->named, require->named_count, values);
         found = tile_error_add(error, found, TILE_INVALID_ARGUMENT, "%s: requires %s%s%s", signature->name,

@@ -6,9 +6,9 @@
 
 /* Each says all that is wrong, a line for each mistake. values: of the code's host program. */
 tile_status tile_check_dimensions(const TileImageSignature *signature, const TileImageCode *code, const TileView *views,
-                                  const TileHostValue *values, TileError *error);
+                                  const uint64_t *values, TileError *error);
 tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code,
-                                const TileHostValue *values, TileError *error);
+                                const uint64_t *values, TileError *error);
 /* No `out` or `inout` tensor shares memory with another argument or with itself. */
 tile_status tile_check_overlap(const TileImageSignature *signature, const TileView *views, TileError *error);
 

@@ -31,7 +31,7 @@ static void say_static(TileExplanation *text, const TileImageSignature *signatur
     const TileImageStatic *fixed = &signature->statics[index];
     TileHostType type = fixed->axis < 0 ? (TileHostType)signature->parameters[fixed->parameter].type : TILE_HOST_I64;
     char digits[40];
-    tile_host_print(digits, sizeof digits, type, (TileHostValue){.integer = value});
+    tile_host_print(digits, sizeof digits, type, tile_host_bits(type, (uint64_t)value));
     say(text, "%s = %s", fixed->name, digits);
 }
 

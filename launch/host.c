@@ -1,8 +1,10 @@
 #include "launch/host.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "lang/scalar/eval_i64.h"
+#include "lang/scalar/scalar.h"
 
 static const struct {
     const char *name;
@@ -32,218 +34,132 @@ TileHostType tile_host_type_find(DLDataType dtype) {
     return type && types[type - 1].bits == dtype.bits ? (TileHostType)(type - 1) : TILE_HOST_TYPE_COUNT;
 }
 
-/* ---- rounding ---- */
+/* ---- values ---- */
 
-typedef struct FloatFormat {
-    int precision, least_exponent; /* bits of the significand; of the least normal number */
-    double greatest;
-    bool saturates;
-} FloatFormat;
+#define SAME_TYPE(id, name, code, bits, class)                                                                         \
+    _Static_assert((int)TILE_HOST_##id == (int)TILE_##id, "types of the launcher are those of the language");
+TILE_HOST_TYPE_LIST(SAME_TYPE)
+#undef SAME_TYPE
+_Static_assert((int)TILE_HOST_TYPE_COUNT == (int)TILE_SCALAR_COUNT, "all of them");
 
-static FloatFormat float_format(TileHostType type) {
-    switch (type) {
-    case TILE_HOST_F8E4M3: return (FloatFormat){4, -6, 448, true};
-    case TILE_HOST_F8E5M2: return (FloatFormat){3, -14, 57344, true};
-    case TILE_HOST_F16: return (FloatFormat){11, -14, 65504, false};
-    default: return (FloatFormat){8, -126, 0x1.fep127, false}; /* bf16 */
-    }
-}
+typedef union Word {
+    uint64_t bits;
+    double number;
+} Word;
 
 double tile_host_round(TileHostType type, double number) {
-    if (type == TILE_HOST_F64 || isnan(number)) return number;
-    if (type == TILE_HOST_F32) return (double)(float)number;
-    FloatFormat format = float_format(type);
-    if (isinf(number)) return format.saturates ? copysign(format.greatest, number) : number;
-    int exponent;
-    frexp(number, &exponent); /* number = m * 2**exponent with 0.5 <= |m| < 1 */
-    if (exponent - 1 < format.least_exponent) exponent = format.least_exponent + 1;
-    double quantum = ldexp(1.0, exponent - format.precision);
-    double rounded = rint(number / quantum) * quantum;
-    if (fabs(rounded) > format.greatest) return copysign(format.saturates ? format.greatest : INFINITY, number);
-    return rounded;
+    TileScalar scalar = (TileScalar)type;
+    return type == TILE_HOST_F64 ? number : tile_scalar_to_double(scalar, tile_scalar_from_double(scalar, number));
 }
 
-/* An integer cut to the type's width and extended again. */
-static int64_t wrap(TileHostType type, uint64_t bits) {
-    unsigned unused = 64u - types[type].bits;
-    if (type == TILE_HOST_BOOL) return (int64_t)(bits & 1);
-    if (types[type].class == TILE_HOST_CLASS_SIGNED) return (int64_t)(bits << unused) >> unused;
-    return (int64_t)(bits << unused >> unused);
+uint64_t tile_host_bits(TileHostType type, uint64_t argument) {
+    TileScalar scalar = (TileScalar)type;
+    if (types[type].class != TILE_HOST_CLASS_FLOAT) return argument & tile_scalar_mask(scalar);
+    return tile_scalar_from_double(scalar, (Word){.bits = argument}.number);
+}
+
+/* ---- running ---- */
+
+static TileEvalOp eval_op(const TileHostInstruction *at) { return (TileEvalOp)(at->op - TILE_HOST_FIRST_EVAL); }
+
+static uint64_t evaluate(const TileHostInstruction *at, const uint64_t *values) {
+    TileScalar from = (TileScalar)at->from, to = (TileScalar)at->type;
+    TileEvalLoop loop = tile_eval_op_loop(eval_op(at), from, to, at->approx != 0);
+    const uint64_t *const in[TILE_EVAL_MOST_OPERANDS] = {&values[at->a], &values[at->b], &values[at->c]};
+    uint64_t result = 0;
+    if (loop) loop(from, to, in, &result, 1);
+    return result;
+}
+
+void tile_host_run(const TileHostInstruction *program, uint32_t count, const TileView *views, uint64_t *values) {
+    for (uint32_t i = 0; i < count; i++) {
+        const TileHostInstruction *at = &program[i];
+        switch (at->op) {
+        case TILE_HOST_CONST: values[i] = at->bits; break;
+        case TILE_HOST_DIM: values[i] = (uint64_t)views[at->a].extent[at->b]; break;
+        case TILE_HOST_SCALAR: values[i] = tile_host_bits((TileHostType)at->type, views[at->a].scalar); break;
+        case TILE_HOST_SELECT: values[i] = values[at->a] ? values[at->b] : values[at->c]; break;
+        default:
+            if (at->from != TILE_HOST_I64 || !tile_eval_op_i64(eval_op(at), values[at->a], values[at->b], &values[i]))
+                values[i] = evaluate(at, values);
+        }
+    }
 }
 
 /* ---- operations ---- */
 
-static int64_t divide_signed(int64_t x, int64_t y, int64_t *remainder) {
-    if (y == 0) return *remainder = 0;
-    if (y == -1) { /* the least integer divided by -1 wraps */
-        *remainder = 0;
-        return (int64_t)(0 - (uint64_t)x);
-    }
-    int64_t quotient = x / y;
-    *remainder = x % y;
-    if (*remainder != 0 && (*remainder < 0) != (y < 0)) {
-        quotient--;
-        *remainder += y;
-    }
-    return quotient;
+static const char *const own_names[TILE_HOST_FIRST_EVAL] = {"CONST", "DIM", "SCALAR"};
+
+const char *tile_host_op_name(TileHostOp op) {
+    int eval = (int)op - TILE_HOST_FIRST_EVAL;
+    return eval < 0 ? own_names[op] : tile_eval_op_name((TileEvalOp)eval);
 }
 
-static int64_t shift_right(bool is_signed, int64_t x, uint64_t by) {
-    if (is_signed) return x >> (by > 63 ? 63 : by);
-    return by > 63 ? 0 : (int64_t)((uint64_t)x >> by);
+TileHostOp tile_host_op_find(const char *name) {
+    for (int op = 0; op < TILE_HOST_FIRST_EVAL; op++)
+        if (strcmp(own_names[op], name) == 0) return (TileHostOp)op;
+    return (TileHostOp)(TILE_HOST_FIRST_EVAL + (int)tile_eval_op_find(name));
 }
 
-static uint64_t integer_operation(TileHostOp op, TileHostType type, int64_t x, int64_t y) {
-    bool is_signed = types[type].class == TILE_HOST_CLASS_SIGNED;
-    bool less = is_signed ? x < y : (uint64_t)x < (uint64_t)y;
-    int64_t remainder = 0;
-    switch (op) {
-    case TILE_HOST_NEG: return 0 - (uint64_t)x;
-    case TILE_HOST_NOT: return ~(uint64_t)x;
-    case TILE_HOST_ABS: return is_signed && x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    case TILE_HOST_ADD: return (uint64_t)x + (uint64_t)y;
-    case TILE_HOST_SUB: return (uint64_t)x - (uint64_t)y;
-    case TILE_HOST_MUL: return (uint64_t)x * (uint64_t)y;
-    case TILE_HOST_DIV:
-        if (is_signed) return (uint64_t)divide_signed(x, y, &remainder);
-        return y ? (uint64_t)x / (uint64_t)y : 0;
-    case TILE_HOST_REM:
-        if (!is_signed) return y ? (uint64_t)x % (uint64_t)y : 0;
-        divide_signed(x, y, &remainder);
-        return (uint64_t)remainder;
-    case TILE_HOST_MIN: return (uint64_t)(less ? x : y);
-    case TILE_HOST_MAX: return (uint64_t)(less ? y : x);
-    case TILE_HOST_AND: return (uint64_t)(x & y);
-    case TILE_HOST_OR: return (uint64_t)(x | y);
-    case TILE_HOST_XOR: return (uint64_t)(x ^ y);
-    case TILE_HOST_SHL: return (uint64_t)y < types[type].bits ? (uint64_t)x << y : 0;
-    case TILE_HOST_SHR: return (uint64_t)shift_right(is_signed, x, (uint64_t)y);
-    case TILE_HOST_EQ: return x == y;
-    case TILE_HOST_NE: return x != y;
-    case TILE_HOST_LT: return less;
-    case TILE_HOST_LE: return less || x == y;
-    case TILE_HOST_GT: return !less && x != y;
-    case TILE_HOST_GE: return !less;
-    default: return 0;
-    }
+/* ---- soundness ---- */
+
+static bool takes(const TileHostInstruction *program, uint32_t number, uint32_t value, TileHostType type) {
+    return value < number && program[value].type == type;
 }
 
-/* x - floor(x / y) * y, each step rounded as in the type; 16-bit types compute in f32. */
-static double float_remainder(TileHostType type, double x, double y) {
-    if (type == TILE_HOST_F64) return x - floor(x / y) * y;
-    float single_x = (float)x, single_y = (float)y;
-    return (double)(single_x - floorf(single_x / single_y) * single_y);
+/* Extents and scalars are read without another look. */
+static bool is_argument_sound(const TileHostInstruction *at, const TileImageSignature *signature) {
+    if (at->a >= signature->parameter_count) return false;
+    const TileImageParameter *parameter = &signature->parameters[at->a];
+    bool tensor = parameter->kind == TILE_PARAMETER_TENSOR;
+    if (at->op == TILE_HOST_DIM) return tensor && at->type == TILE_HOST_I64 && at->b < parameter->rank;
+    return !tensor && (parameter->generic >= 0 || at->type == parameter->type);
 }
 
-static double float_operation(TileHostOp op, TileHostType type, double x, double y) {
-    switch (op) {
-    case TILE_HOST_NEG: return -x;
-    case TILE_HOST_ABS: return fabs(x);
-    case TILE_HOST_FLOOR: return floor(x);
-    case TILE_HOST_CEIL: return ceil(x);
-    case TILE_HOST_ROUND: return rint(x);
-    case TILE_HOST_TRUNC: return trunc(x);
-    case TILE_HOST_SQRT: return sqrt(x);
-    case TILE_HOST_ADD: return x + y;
-    case TILE_HOST_SUB: return x - y;
-    case TILE_HOST_MUL: return x * y;
-    case TILE_HOST_DIV: return x / y;
-    case TILE_HOST_REM: return float_remainder(type, x, y);
-    case TILE_HOST_MIN: return isnan(y) || y < x ? y : x;
-    case TILE_HOST_MAX: return isnan(y) || y > x ? y : x;
-    case TILE_HOST_COPYSIGN: return copysign(x, y);
-    default: return 0;
-    }
+static bool is_eval_sound(const TileHostInstruction *program, uint32_t number) {
+    const TileHostInstruction *at = &program[number];
+    TileHostType from = (TileHostType)at->from;
+    if (from >= TILE_HOST_TYPE_COUNT) return false;
+    unsigned operands = tile_eval_op_operands(eval_op(at));
+    return tile_eval_op_allows(eval_op(at), (TileScalar)from, (TileScalar)at->type) &&
+           takes(program, number, at->a, at->op == TILE_HOST_SELECT ? TILE_HOST_BOOL : from) &&
+           (operands > 1 ? takes(program, number, at->b, from) : at->b == at->a) &&
+           (operands > 2 ? takes(program, number, at->c, from) : at->c == at->a);
 }
 
-static bool float_comparison(TileHostOp op, double x, double y) {
-    switch (op) {
-    case TILE_HOST_EQ: return x == y;
-    case TILE_HOST_NE: return x != y;
-    case TILE_HOST_LT: return x < y;
-    case TILE_HOST_LE: return x <= y;
-    case TILE_HOST_GT: return x > y;
-    case TILE_HOST_GE: return x >= y;
-    case TILE_HOST_ISNAN: return isnan(x);
-    case TILE_HOST_ISINF: return isinf(x);
-    default: return false;
-    }
-}
-
-static TileHostValue float_instruction(const TileHostInstruction *at, double x, double y, double z) {
-    if ((at->op >= TILE_HOST_EQ && at->op <= TILE_HOST_GE) || at->op == TILE_HOST_ISNAN || at->op == TILE_HOST_ISINF)
-        return (TileHostValue){.integer = float_comparison(at->op, x, y)};
-    if (at->op == TILE_HOST_FMA) {
-        double fused = at->type == TILE_HOST_F64 ? fma(x, y, z) : (double)fmaf((float)x, (float)y, (float)z);
-        return (TileHostValue){.number = tile_host_round(at->type, fused)};
-    }
-    /* Rounding a double result of + - * / sqrt again to 24 bits or fewer is the same as rounding once. */
-    return (TileHostValue){.number = tile_host_round(at->type, float_operation(at->op, at->type, x, y))};
-}
-
-static int64_t integer_from_float(TileHostType type, double x) {
-    bool is_signed = types[type].class == TILE_HOST_CLASS_SIGNED;
-    double limit = ldexp(1.0, types[type].bits - is_signed); /* one past the greatest */
-    if (type == TILE_HOST_BOOL) return x != 0;
-    if (isnan(x)) return 0;
-    x = trunc(x);
-    if (x >= limit) return wrap(type, is_signed ? (UINT64_C(1) << (types[type].bits - 1)) - 1 : UINT64_MAX);
-    if (is_signed) return x < -limit ? wrap(type, UINT64_C(1) << (types[type].bits - 1)) : (int64_t)x;
-    return x <= 0 ? 0 : (int64_t)(uint64_t)x;
-}
-
-static TileHostValue convert(const TileHostInstruction *at, TileHostValue x) {
-    bool from_float = types[at->from].class == TILE_HOST_CLASS_FLOAT;
-    bool to_float = types[at->type].class == TILE_HOST_CLASS_FLOAT;
-    if (from_float && to_float) return (TileHostValue){.number = tile_host_round(at->type, x.number)};
-    if (from_float) return (TileHostValue){.integer = integer_from_float(at->type, x.number)};
-    bool is_signed = types[at->from].class == TILE_HOST_CLASS_SIGNED;
-    if (!to_float) {
-        if (at->type == TILE_HOST_BOOL) return (TileHostValue){.integer = x.integer != 0};
-        return (TileHostValue){.integer = wrap(at->type, x.bits)};
-    }
-    /* Through a double, a 64-bit integer would round twice on its way to f32. */
-    double number = is_signed ? (double)x.integer : (double)x.bits;
-    if (at->type == TILE_HOST_F32) number = is_signed ? (double)(float)x.integer : (double)(float)x.bits;
-    return (TileHostValue){.number = tile_host_round(at->type, number)};
-}
-
-void tile_host_run(const TileHostInstruction *program, uint32_t count, const TileView *views, TileHostValue *values) {
+bool tile_host_is_sound(const TileHostInstruction *program, uint32_t count, const TileImageSignature *signature) {
     for (uint32_t i = 0; i < count; i++) {
         const TileHostInstruction *at = &program[i];
-        switch ((TileHostOp)at->op) {
-        case TILE_HOST_CONST: values[i].bits = at->bits; break;
-        case TILE_HOST_DIM: values[i].integer = views[at->a].extent[at->b]; break;
-        case TILE_HOST_SCALAR: values[i].bits = views[at->a].scalar; break;
-        case TILE_HOST_SELECT: values[i] = values[at->a].integer ? values[at->b] : values[at->c]; break;
-        case TILE_HOST_CONVERT: values[i] = convert(at, values[at->a]); break;
-        default:
-            if (types[at->type].class == TILE_HOST_CLASS_FLOAT) {
-                values[i] = float_instruction(at, values[at->a].number, values[at->b].number, values[at->c].number);
-            } else {
-                uint64_t bits = integer_operation(at->op, at->type, values[at->a].integer, values[at->b].integer);
-                bool compares = at->op >= TILE_HOST_EQ && at->op <= TILE_HOST_GE;
-                values[i].integer = compares ? (int64_t)bits : wrap(at->type, bits);
-            }
+        if (at->op >= TILE_HOST_OP_COUNT || at->type >= TILE_HOST_TYPE_COUNT) return false;
+        if (at->op == TILE_HOST_DIM || at->op == TILE_HOST_SCALAR) {
+            if (!is_argument_sound(at, signature)) return false;
+        } else if (at->op == TILE_HOST_CONST) {
+            if (at->bits & ~tile_scalar_mask((TileScalar)at->type)) return false;
+        } else if (!is_eval_sound(program, i)) {
+            return false;
         }
     }
+    return true;
 }
 
-void tile_host_print(char *buffer, size_t size, TileHostType type, TileHostValue value) {
+/* ---- text ---- */
+
+void tile_host_print(char *buffer, size_t size, TileHostType type, uint64_t bits) {
     if (type == TILE_HOST_BOOL) {
-        snprintf(buffer, size, "%s", value.integer ? "true" : "false");
+        snprintf(buffer, size, "%s", bits ? "true" : "false");
     } else if (types[type].class == TILE_HOST_CLASS_FLOAT) {
         /* The shortest digits that read back the same; a locale's decimal comma becomes a point. */
+        double number = tile_scalar_to_double((TileScalar)type, bits);
         for (int digits = 1; digits <= 17; digits++) {
-            snprintf(buffer, size, "%.*g", digits, value.number);
+            snprintf(buffer, size, "%.*g", digits, number);
             double back = 0;
-            if (sscanf(buffer, "%lf", &back) == 1 && tile_host_round(type, back) == value.number) break;
+            if (sscanf(buffer, "%lf", &back) == 1 && tile_host_round(type, back) == number) break;
         }
         for (char *c = buffer; *c; c++)
             if (*c == ',') *c = '.';
     } else if (types[type].class == TILE_HOST_CLASS_SIGNED) {
-        snprintf(buffer, size, "%lld", (long long)value.integer);
+        snprintf(buffer, size, "%lld", (long long)tile_scalar_to_integer((TileScalar)type, bits));
     } else {
-        snprintf(buffer, size, "%llu", (unsigned long long)value.bits);
+        snprintf(buffer, size, "%llu", (unsigned long long)bits);
     }
 }

@@ -8,6 +8,7 @@
 #define TILE_LAUNCH_IMAGE_H
 
 #include "base/print_line.h"
+#include "lang/scalar/eval.h"
 #include "tile/launch.h"
 
 enum {
@@ -65,50 +66,24 @@ TileHostType tile_host_type_find(DLDataType dtype);
 /* ---- the host program ---- */
 
 /* Straight-line code in SSA form: instruction i computes value i from earlier values. Every operation is total, with
- * the meaning that the language gives it. A value is 64 bits: an integer extended by its type's sign, a bool 0 or 1,
- * a float of any type as the bits of a double. Each result is wrapped or rounded to its type. */
+ * the meaning that the language gives it in lang/scalar/eval.h, whose operations are those of the host behind its own
+ * three. A value is the bits of its type, as in lang/scalar/scalar.h. */
 typedef enum TileHostOp {
     TILE_HOST_CONST,  /* bits */
     TILE_HOST_DIM,    /* extent of dimension b of parameter a */
     TILE_HOST_SCALAR, /* scalar parameter a */
-    TILE_HOST_NEG,
-    TILE_HOST_NOT,
-    TILE_HOST_ABS,
-    TILE_HOST_FLOOR,
-    TILE_HOST_CEIL,
-    TILE_HOST_ROUND,
-    TILE_HOST_TRUNC,
-    TILE_HOST_SQRT,
-    TILE_HOST_ISNAN,
-    TILE_HOST_ISINF,
-    TILE_HOST_ADD,
-    TILE_HOST_SUB,
-    TILE_HOST_MUL,
-    TILE_HOST_DIV,
-    TILE_HOST_REM,
-    TILE_HOST_MIN,
-    TILE_HOST_MAX,
-    TILE_HOST_COPYSIGN,
-    TILE_HOST_AND,
-    TILE_HOST_OR,
-    TILE_HOST_XOR,
-    TILE_HOST_SHL,
-    TILE_HOST_SHR,
-    TILE_HOST_EQ,
-    TILE_HOST_NE,
-    TILE_HOST_LT,
-    TILE_HOST_LE,
-    TILE_HOST_GT,
-    TILE_HOST_GE,
-    TILE_HOST_FMA,
-    TILE_HOST_SELECT, /* a ? b : c */
-    TILE_HOST_CONVERT /* from type `from` to type `type` */
+#define EVAL_OP(id, operands) TILE_HOST_##id,
+#include "lang/scalar/eval_ops.def"
+    TILE_HOST_OP_COUNT
 } TileHostOp;
+
+enum { TILE_HOST_FIRST_EVAL = TILE_HOST_OP_COUNT - TILE_EVAL_COUNT };
 
 typedef struct TileHostInstruction {
     uint8_t op;       /* TileHostOp */
-    uint8_t type;     /* TileHostType of the operands; of CONVERT and SELECT, of the result */
-    uint8_t from;     /* CONVERT: of the operand */
+    uint8_t type;     /* TileHostType of the result */
+    uint8_t from;     /* of the operands, but for the condition of SELECT */
+    uint8_t approx;   /* transcendental operations: the short form */
     uint32_t a, b, c; /* operands; those that the operation does not take repeat a */
     uint64_t bits;    /* CONST */
 } TileHostInstruction;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "launch/host.h"
+
 typedef struct Stream {
     TileArena *arena;
     TileText *out;              /* writing; NULL when reading */
@@ -123,10 +125,17 @@ static void pass_signature(Stream *s, TileImageSignature *signature) {
 
 /* ---- code ---- */
 
+static void pass_op(Stream *s, TileHostInstruction *at) {
+    const char *name = s->out ? tile_host_op_name((TileHostOp)at->op) : NULL;
+    pass_text(s, &name);
+    if (!s->out) at->op = (uint8_t)(name ? tile_host_op_find(name) : TILE_HOST_OP_COUNT);
+}
+
 static void pass_instruction(Stream *s, TileHostInstruction *at) {
-    NUMBER(s, at->op);
+    pass_op(s, at);
     NUMBER(s, at->type);
     NUMBER(s, at->from);
+    NUMBER(s, at->approx);
     NUMBER(s, at->a);
     NUMBER(s, at->b);
     NUMBER(s, at->c);
@@ -179,7 +188,49 @@ static void pass_phase(Stream *s, TileImagePhase *phase) {
     if (!s->damaged) phase->entry = s->entries[s->next_entry++];
 }
 
-static void pass_code(Stream *s, TileImageCode *code, uint32_t parameter_count) {
+/* ---- soundness of what was read ---- */
+
+static bool has_value(const TileImageCode *code, uint32_t value, TileHostType type) {
+    return value < code->host_count && code->host[value].type == type;
+}
+
+static bool are_named_sound(const TileImageCode *code, const TileHostNamed *named, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (!named[i].name || named[i].type >= TILE_HOST_TYPE_COUNT ||
+            !has_value(code, named[i].value, (TileHostType)named[i].type))
+            return false;
+    return true;
+}
+
+static bool is_dimension_sound(const TileImageCode *code, const TileImageDimension *at,
+                               const TileImageSignature *signature) {
+    return at->text && at->parameter < signature->parameter_count && at->origin < (int)signature->parameter_count &&
+           signature->parameters[at->parameter].kind == TILE_PARAMETER_TENSOR &&
+           at->axis < signature->parameters[at->parameter].rank && has_value(code, at->expected, TILE_HOST_I64) &&
+           are_named_sound(code, at->named, at->named_count);
+}
+
+static bool are_extents_sound(const TileImageCode *code, const uint32_t *extents, unsigned rank) {
+    for (unsigned i = 0; i < rank; i++)
+        if (!has_value(code, extents[i], TILE_HOST_I64)) return false;
+    return true;
+}
+
+static bool is_code_sound(const TileImageCode *code, const TileImageSignature *signature) {
+    bool sound = tile_host_is_sound(code->host, code->host_count, signature);
+    for (uint32_t i = 0; i < code->dimension_count && sound; i++)
+        sound = is_dimension_sound(code, &code->dimensions[i], signature);
+    for (uint32_t i = 0; i < code->require_count && sound; i++)
+        sound = code->requires[i].text && has_value(code, code->requires[i].condition, TILE_HOST_BOOL) &&
+                are_named_sound(code, code->requires[i].named, code->requires[i].named_count);
+    for (uint32_t i = 0; i < code->temp_count && sound; i++)
+        sound = are_extents_sound(code, code->temps[i].extents, code->temps[i].rank);
+    for (uint32_t i = 0; i < code->phase_count && sound; i++)
+        sound = are_extents_sound(code, code->phases[i].extents, code->phases[i].rank);
+    return sound;
+}
+
+static void pass_code(Stream *s, TileImageCode *code, const TileImageSignature *signature) {
     LIST(s, code->host, code->host_count, ANY_COUNT);
     for (uint32_t i = 0; i < code->host_count; i++) pass_instruction(s, (TileHostInstruction *)&code->host[i]);
     LIST(s, code->dimensions, code->dimension_count, ANY_COUNT);
@@ -193,9 +244,10 @@ static void pass_code(Stream *s, TileImageCode *code, uint32_t parameter_count) 
     LIST(s, code->order, code->order_count, TILE_MAX_PARAMETERS);
     for (uint32_t i = 0; i < code->order_count; i++) {
         NUMBER(s, ((uint8_t *)code->order)[i]);
-        s->damaged |= code->order[i] >= parameter_count;
+        s->damaged |= code->order[i] >= signature->parameter_count;
     }
-    for (uint32_t i = 0; i < parameter_count; i++) NUMBER(s, code->need[i]);
+    for (uint32_t i = 0; i < signature->parameter_count; i++) NUMBER(s, code->need[i]);
+    if (!s->out) s->damaged = s->damaged || !is_code_sound(code, signature);
 }
 
 /* What is read stays where it is. */
@@ -239,7 +291,7 @@ static void pass_variant(Stream *s, TileImageVariant *variant, const TileImageSi
     s->no_entries = pass_number(s, variant->binary != NULL, 1);
     if (s->no_entries && !s->out) variant->binary = TILE_NEW(s->arena, TileImageBinary);
     if (s->no_entries) pass_binary(s, (TileImageBinary *)variant->binary);
-    pass_code(s, &variant->code, signature->parameter_count);
+    pass_code(s, &variant->code, signature);
     s->damaged |= s->no_entries && variant->binary->entry_count != variant->code.phase_count;
     pass_text(s, &variant->label);
     NUMBER(s, variant->target);

@@ -82,10 +82,10 @@ typedef struct Unknown {
 } Unknown;
 
 static int64_t expected_at(const Unknown *unknown, int64_t extent) {
-    TileHostValue values[MAX_VALUES];
+    uint64_t values[MAX_VALUES];
     *unknown->extent = extent;
     tile_host_run(unknown->code->host, unknown->code->host_count, unknown->views, values);
-    return values[unknown->check->expected].integer;
+    return (int64_t)values[unknown->check->expected];
 }
 
 /* Linear expressions, such as 2 * N, have one solution or none; it is tried. */
@@ -116,7 +116,7 @@ static bool solve_dimension(const TileImageCode *code, TileView *views, size_t p
 }
 
 static void use_expectations(const TileImageCode *code, TileView *views, size_t parameter, uint32_t *known) {
-    TileHostValue values[MAX_VALUES];
+    uint64_t values[MAX_VALUES];
     bool value_known[MAX_VALUES];
     for (unsigned k = 0; k < views[parameter].rank; k++)
         if (!(known[parameter] >> k & 1u)) solve_dimension(code, views, parameter, k, known);
@@ -125,7 +125,7 @@ static void use_expectations(const TileImageCode *code, TileView *views, size_t 
     for (uint32_t i = 0; i < code->dimension_count; i++) {
         const TileImageDimension *check = &code->dimensions[i];
         if (check->parameter != parameter || !value_known[check->expected]) continue;
-        views[parameter].extent[check->axis] = values[check->expected].integer;
+        views[parameter].extent[check->axis] = (int64_t)values[check->expected];
         known[parameter] |= 1u << check->axis;
     }
 }

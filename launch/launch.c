@@ -32,7 +32,7 @@ typedef struct Launch {
     void *print_host;
     pthread_mutex_t printing; /* held while a line is handed over */
     TileView views[TILE_MAX_PARAMETERS];
-    TileHostValue *values;
+    uint64_t *values;
     uint64_t *slots;
     uint32_t slot_count;
     TileReplayed like;   /* what the launch comes to, also where an earlier one was like it */
@@ -42,7 +42,7 @@ typedef struct Launch {
     TileCudaStream on;   /* GPUs */
     void *device_temps;  /* GPUs: memory of the temporaries */
     TileScratch *memory; /* temporaries, and values and slots that are too many for the stack */
-    TileHostValue local_values[LOCAL_VALUES];
+    uint64_t local_values[LOCAL_VALUES];
     uint64_t local_slots[LOCAL_SLOTS];
 } Launch;
 
@@ -60,7 +60,7 @@ static size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 static tile_status temp_bytes(const Launch *launch, const TileImageTemp *temp, size_t *bytes) {
     size_t total = tile_host_type_bytes((TileHostType)temp->type);
     for (int i = 0; i < temp->rank; i++) {
-        int64_t extent = launch->values[temp->extents[i]].integer;
+        int64_t extent = (int64_t)launch->values[temp->extents[i]];
         if (extent < 0 || extent > TILE_MAX_EXTENT)
             return tile_error_set(launch->error, TILE_INVALID_ARGUMENT, "%s: %s: dimension %d is %" PRId64,
                                   kernel_name(launch), temp->name, i, extent);
@@ -80,7 +80,7 @@ static void put_temp(const Launch *launch, uint64_t **slot, const TileImageTemp 
     int64_t extent[TILE_MAX_RANK], stride[TILE_MAX_RANK];
     int64_t next = tile_host_type_bytes((TileHostType)temp->type);
     for (int i = temp->rank - 1; i >= 0; i--) {
-        extent[i] = launch->values[temp->extents[i]].integer;
+        extent[i] = (int64_t)launch->values[temp->extents[i]];
         stride[i] = next;
         next *= extent[i] ? extent[i] : 1;
     }
@@ -289,7 +289,7 @@ static tile_status count_programs(const Launch *launch, const TileImagePhase *ph
     *programs = 1;
     bool overflow = false, empty = false;
     for (int i = 0; i < phase->rank; i++) {
-        int64_t extent = launch->values[phase->extents[i]].integer;
+        int64_t extent = (int64_t)launch->values[phase->extents[i]];
         empty |= extent <= 0;
         overflow |= __builtin_mul_overflow(*programs, extent, programs);
     }
@@ -442,7 +442,7 @@ static tile_status check_and_run(Launch *launch, const TileArg *arguments, bool 
 /* Values of the host program that are too many for the stack. */
 static tile_status run_with_memory(Launch *launch, const TileArg *arguments, bool runs) {
     TileScratchCache *cache = tile_thread_pool_scratch(launch->pool);
-    TileScratch *memory = tile_scratch_take(cache, launch->code->host_count * sizeof(TileHostValue));
+    TileScratch *memory = tile_scratch_take(cache, launch->code->host_count * sizeof(uint64_t));
     if (!memory) return out_of_memory(launch);
     launch->values = memory->memory;
     tile_status status = check_and_run(launch, arguments, runs);

@@ -26,7 +26,7 @@ static bool has_conditions(const TileImageCode *code) {
 }
 
 static bool conditions_hold(const TileImageCode *code, const TileView *views, bool *known) {
-    TileHostValue local[LOCAL_VALUES], *values = local;
+    uint64_t local[LOCAL_VALUES], *values = local;
     if (!has_conditions(code)) return true;
     if (code->host_count > LOCAL_VALUES) values = malloc(code->host_count * sizeof *values);
     *known = values != NULL;
@@ -34,7 +34,7 @@ static bool conditions_hold(const TileImageCode *code, const TileView *views, bo
     tile_host_run(code->host, code->host_count, views, values);
     bool hold = true;
     for (uint32_t i = 0; i < code->require_count; i++)
-    hold &= !code->requires[i].chooses || values[code->requires[i].condition].integer != 0;
+    hold &= !code->requires[i].chooses || values[code->requires[i].condition] != 0;
     if (values != local) free(values);
     return hold;
 }

@@ -3,19 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "lang/scalar/eval_i64.h"
 #include "lang/scalar/math.h"
 #include "lang/scalar/scalar.h"
 
 #define S(x) ((int64_t)(x))
-
-static uint64_t floor_quotient(uint64_t x, uint64_t y) {
-    if (y == 0) return 0;
-    if (S(y) == -1) return 0 - x; /* the one quotient that C leaves undefined wraps */
-    int64_t quotient = S(x) / S(y);
-    return (uint64_t)(quotient - (S(x) % S(y) != 0 && (S(x) < 0) != (S(y) < 0)));
-}
-
-static uint64_t floor_remainder(uint64_t x, uint64_t y) { return y == 0 ? 0 : x - floor_quotient(x, y) * y; }
 
 /* ---- loops of eval.def: one for each operation and class of types ---- */
 
@@ -83,16 +75,6 @@ static uint64_t store_small(TileScalar type, float value) { return tile_scalar_f
 #include "lang/scalar/eval.def"
 #undef F
 
-enum { SIGNED, UNSIGNED, F32, F64, SMALL, CLASS_COUNT };
-
-static const TileEvalLoop loops[TILE_EVAL_COUNT][CLASS_COUNT] = {
-#define EVAL_INT(id, operands, result, s, u)                                                                           \
-    [TILE_EVAL_##id][SIGNED] = signed_##id, [TILE_EVAL_##id][UNSIGNED] = unsigned_##id,
-#define EVAL_FLOAT(id, operands, result, f)                                                                            \
-    [TILE_EVAL_##id][F32] = f32_##id, [TILE_EVAL_##id][F64] = f64_##id, [TILE_EVAL_##id][SMALL] = small_##id,
-#include "lang/scalar/eval.def"
-};
-
 /* ---- transcendental operations ---- */
 
 #define MATH_LOOP(class, id, operands, approx)                                                                         \
@@ -116,14 +98,6 @@ static const TileEvalLoop loops[TILE_EVAL_COUNT][CLASS_COUNT] = {
 #include "lang/scalar/math.def"
 #undef MATH
 
-enum { MATH_FULL, MATH_APPROX, MATH_F64, MATH_COUNT };
-
-static const TileEvalLoop math_loops[TILE_EVAL_COUNT][MATH_COUNT] = {
-#define MATH(id, name, operands, program) [TILE_EVAL_##id] = {full_##id, approx_##id, f64_##id},
-#include "lang/scalar/math.def"
-#undef MATH
-};
-
 /* ---- the rest ---- */
 
 static void select_lanes(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {
@@ -142,26 +116,49 @@ static void rand_lanes(TileScalar from, TileScalar to, const uint64_t *const *in
     for (size_t i = 0; i < count; i++) out[i] = store_f32(to, tile_math_rand(in[0][i], in[1][i]));
 }
 
+/* ---- tables ---- */
+
+enum { SIGNED, UNSIGNED, F32, F64, SMALL, CLASS_COUNT };
+
 static int class_of(TileScalar scalar) {
-    switch (tile_scalar_class(scalar)) {
-    case TILE_CLASS_SIGNED: return SIGNED;
-    case TILE_CLASS_BOOL:
-    case TILE_CLASS_UNSIGNED: return UNSIGNED;
-    case TILE_CLASS_FLOAT: break;
-    }
-    return scalar == TILE_F32 ? F32 : scalar == TILE_F64 ? F64 : SMALL;
+    static const uint8_t classes[TILE_SCALAR_COUNT] = {
+        [TILE_I8] = SIGNED,     [TILE_I16] = SIGNED,   [TILE_I32] = SIGNED,   [TILE_I64] = SIGNED,   [TILE_BOOL] = UNSIGNED,
+        [TILE_U8] = UNSIGNED,   [TILE_U16] = UNSIGNED, [TILE_U32] = UNSIGNED, [TILE_U64] = UNSIGNED, [TILE_F8E4M3] = SMALL,
+        [TILE_F8E5M2] = SMALL,  [TILE_F16] = SMALL,    [TILE_BF16] = SMALL,   [TILE_F32] = F32,      [TILE_F64] = F64,
+    };
+    return classes[scalar];
 }
 
+/* Of the operations whose result follows from the type of their operands alone. */
+static const TileEvalLoop loops[TILE_EVAL_COUNT][CLASS_COUNT] = {
+#define EVAL_INT(id, operands, result, s, u)                                                                           \
+    [TILE_EVAL_##id][SIGNED] = signed_##id, [TILE_EVAL_##id][UNSIGNED] = unsigned_##id,
+#define EVAL_FLOAT(id, operands, result, f)                                                                            \
+    [TILE_EVAL_##id][F32] = f32_##id, [TILE_EVAL_##id][F64] = f64_##id, [TILE_EVAL_##id][SMALL] = small_##id,
+#include "lang/scalar/eval.def"
+#define MATH(id, name, operands, program)                                                                              \
+    [TILE_EVAL_##id][F32] = full_##id, [TILE_EVAL_##id][F64] = f64_##id, [TILE_EVAL_##id][SMALL] = full_##id,
+#include "lang/scalar/math.def"
+#undef MATH
+};
+
+/* Short forms, in f32 and what is computed in it. */
+static const TileEvalLoop approx_loops[TILE_EVAL_COUNT] = {
+#define MATH(id, name, operands, program) [TILE_EVAL_##id] = approx_##id,
+#include "lang/scalar/math.def"
+#undef MATH
+};
+
 TileEvalLoop tile_eval_op_loop(TileEvalOp op, TileScalar from, TileScalar to, bool approx) {
+    int class = class_of(from);
+    TileEvalLoop loop = loops[op][class];
+    if (loop) return approx && approx_loops[op] && class != F64 ? approx_loops[op] : loop;
     if (op == TILE_EVAL_SELECT) return select_lanes;
     if (op == TILE_EVAL_OPAQUE) return copy_lanes;
     if (op == TILE_EVAL_CONVERT) return from == to ? copy_lanes : convert_lanes;
     if (op == TILE_EVAL_BITCAST) return tile_scalar_bits(from) == tile_scalar_bits(to) ? copy_lanes : NULL;
     if (op == TILE_EVAL_RAND) return from == TILE_I64 && to == TILE_F32 ? rand_lanes : NULL;
-    int class = class_of(from);
-    if (!tile_math_has(op)) return loops[op][class];
-    if (class == SIGNED || class == UNSIGNED) return NULL;
-    return math_loops[op][class == F64 ? MATH_F64 : approx ? MATH_APPROX : MATH_FULL];
+    return NULL;
 }
 
 /* ---- rows ---- */
@@ -196,17 +193,6 @@ bool tile_eval_op_allows(TileEvalOp op, TileScalar from, TileScalar to) {
     if (!tile_eval_op_loop(op, from, to, false)) return false;
     if (op == TILE_EVAL_CONVERT || op == TILE_EVAL_BITCAST || op == TILE_EVAL_RAND) return true;
     return to == (results[op] == RESULT_TEST ? TILE_BOOL : from);
-}
-
-/* The rows of integers once more, for one i64: nothing is cut, and the compiler sees all of them at once. */
-uint64_t tile_eval_op_i64(TileEvalOp op, uint64_t x, uint64_t y) {
-    enum { WIDTH = 64 };
-    switch ((int)op) {
-#define EVAL_INT(id, operands, result, signed_, unsigned_)                                                             \
-    case TILE_EVAL_##id: return (uint64_t)(signed_);
-#include "lang/scalar/eval.def"
-    default: return 0;
-    }
 }
 
 /* ---- reductions ---- */

@@ -31,9 +31,6 @@ TileEvalLoop tile_eval_op_loop(TileEvalOp op, TileScalar operand_type, TileScala
 /* Has the operation a meaning on operands of the one type that gives a result of the other? */
 bool tile_eval_op_allows(TileEvalOp op, TileScalar operand_type, TileScalar result_type);
 
-/* What eval.def says of i64, without the detour over a loop; only for operations that it has on integers. */
-uint64_t tile_eval_op_i64(TileEvalOp op, uint64_t x, uint64_t y);
-
 /* ---- reductions ---- */
 
 typedef enum TileReduction {

@@ -4,16 +4,15 @@
 
 static const struct {
     const char *name;
-    uint8_t length, bits, class;
+    uint8_t length, class;
 } scalars[TILE_SCALAR_COUNT] = {
-#define TILE_SCALAR_ROW(id, mnemonic, bits, class) {mnemonic, sizeof mnemonic - 1, bits, TILE_CLASS_##class},
+#define TILE_SCALAR_ROW(id, mnemonic, bits, class) {mnemonic, sizeof mnemonic - 1, TILE_CLASS_##class},
     TILE_SCALAR_LIST(TILE_SCALAR_ROW)
 #undef TILE_SCALAR_ROW
 };
 
 const char *tile_scalar_name(TileScalar scalar) { return scalars[scalar].name; }
-unsigned tile_scalar_bits(TileScalar scalar) { return scalars[scalar].bits; }
-unsigned tile_scalar_bytes(TileScalar scalar) { return (scalars[scalar].bits + 7u) / 8u; }
+unsigned tile_scalar_bytes(TileScalar scalar) { return (tile_scalar_bits(scalar) + 7u) / 8u; }
 TileScalarClass tile_scalar_class(TileScalar scalar) { return (TileScalarClass)scalars[scalar].class; }
 
 bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar) {

@@ -39,7 +39,14 @@ typedef enum TileScalarClass {
 } TileScalarClass;
 
 const char *tile_scalar_name(TileScalar scalar);
-unsigned tile_scalar_bits(TileScalar scalar);
+static inline unsigned tile_scalar_bits(TileScalar scalar) {
+    static const uint8_t widths[TILE_SCALAR_COUNT] = {
+#define TILE_SCALAR_BITS(id, mnemonic, bits, class) bits,
+        TILE_SCALAR_LIST(TILE_SCALAR_BITS)
+#undef TILE_SCALAR_BITS
+    };
+    return widths[scalar];
+}
 /* Size in memory: a bool takes a byte. */
 unsigned tile_scalar_bytes(TileScalar scalar);
 TileScalarClass tile_scalar_class(TileScalar scalar);

@@ -72,7 +72,7 @@ static void check_function(const Function *function, bool approx) {
         double exact = function->reference(x);
         if (approx && is_beyond_approx(function->id, x, exact)) continue;
         if (is_right(got, exact, approx ? function->approx_ulps : function->ulps) || wrong++ > 3) continue;
-        cr_expect(0, "%s%s(%a) is %a, not %a", approx ? "approx." : "", tile_op_info(function->id)->mnemonic, x, got,
+        cr_expect(0, "%s%s(%a) is %a, not %a", approx ? "approx." : "", tile_eval_op_name(function->id), x, got,
                   exact);
     }
 }

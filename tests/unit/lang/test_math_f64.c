@@ -71,7 +71,7 @@ static bool is_right(double got, long double exact, double ulps) {
 static void check_argument(const Function *function, double x) {
     double got = tile_math_f64(function->id, x, 0);
     long double exact = function->reference(x);
-    cr_expect(is_right(got, exact, function->ulps), "%s(%a) is %a, not %La", tile_op_info(function->id)->mnemonic, x,
+    cr_expect(is_right(got, exact, function->ulps), "%s(%a) is %a, not %La", tile_eval_op_name(function->id), x,
               got, exact);
 }
 

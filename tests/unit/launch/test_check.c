@@ -32,9 +32,9 @@ static const TileHostInstruction scaled_host[] = {
     {.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 0},
     {.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 1},
     {.op = TILE_HOST_CONST, .type = TILE_HOST_I64, .bits = 2},
-    {.op = TILE_HOST_MUL, .type = TILE_HOST_I64, .a = 2, .b = 1},
+    {.op = TILE_HOST_MUL, .type = TILE_HOST_I64, .from = TILE_HOST_I64, .a = 2, .b = 1},
     {.op = TILE_HOST_CONST, .type = TILE_HOST_I64, .bits = 8},
-    {.op = TILE_HOST_LE, .type = TILE_HOST_I64, .a = 1, .b = 4},
+    {.op = TILE_HOST_LE, .type = TILE_HOST_BOOL, .from = TILE_HOST_I64, .a = 1, .b = 4},
     {.op = TILE_HOST_SCALAR, .type = TILE_HOST_F32, .a = 2, .b = 2, .c = 2},
 };
 static const TileHostNamed named_n[] = {{"N", 1, TILE_HOST_I64}, {"a", 6, TILE_HOST_F32}};

@@ -39,9 +39,9 @@ static const TileHostInstruction host[] = {
     {.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 0},
     {.op = TILE_HOST_DIM, .type = TILE_HOST_I64, .a = 0, .b = 1},
     {.op = TILE_HOST_CONST, .type = TILE_HOST_I64, .bits = 4},
-    {.op = TILE_HOST_REM, .type = TILE_HOST_I64, .a = 1, .b = 2, .c = 1},
+    {.op = TILE_HOST_REM, .type = TILE_HOST_I64, .from = TILE_HOST_I64, .a = 1, .b = 2, .c = 1},
     {.op = TILE_HOST_CONST, .type = TILE_HOST_I64, .bits = 0},
-    {.op = TILE_HOST_EQ, .type = TILE_HOST_I64, .a = 3, .b = 4, .c = 3},
+    {.op = TILE_HOST_EQ, .type = TILE_HOST_BOOL, .from = TILE_HOST_I64, .a = 3, .b = 4, .c = 3},
 };
 static const TileHostNamed shown[] = {{"N", 1, TILE_HOST_I64}};
 static const TileImageDimension dimensions[] = {

@@ -1,4 +1,4 @@
-/* Purpose: leave only ops that the back end maps one to one with the results that lang/eval.def defines.
+/* Purpose: leave only ops that the back end maps one to one with the results that lang/scalar/eval.def defines.
  *
  * Before:
  *     %m = max %x, %y : vec<16 x f32>

@@ -1,5 +1,5 @@
-/* Purpose: expand the transcendental ops (lang/math.def) into the straight-line programs of lang/math_f32.def and
- * lang/math_f64.def, and `rand` into that of lang/random.def, on scalars and on vectors of any length.
+/* Purpose: expand the transcendental ops (lang/scalar/math.def) into the straight-line programs of math_f32.def and
+ * math_f64.def there, and `rand` into that of random.def, on scalars and on vectors of any length.
  *
  * Before:
  *     %y = log2 %x {approx = 1} : vec<16 x f32>
@@ -10,7 +10,7 @@
  * f16 and bf16 (and f8) are converted to f32 and the result is rounded once. A part of a program that hardly any
  * argument needs (sin and cos of huge ones) stands in an `if`.
  *
- * Needs: no tile-typed values. Keeps: every result, bit for bit: lang/math.c runs the same programs.
+ * Needs: no tile-typed values. Keeps: every result, bit for bit: lang/scalar/math.c runs the same programs.
  * Cost: linear; 10 to 60 ops for each op replaced, the constants aside. */
 #include <math.h>
 

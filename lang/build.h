@@ -112,7 +112,7 @@ TileValue *tile_build_extract(TileBuilder *builder, TileValue *vector, int64_t l
 TileValue *tile_build_insert(TileBuilder *builder, TileValue *vector, TileValue *scalar, int64_t lane);
 TileValue *tile_build_shuffle(TileBuilder *builder, TileValue *a, TileValue *b, const int64_t *lanes, unsigned count);
 
-/* Bits of an integer in a scalar type: integers wrap, floats round. For numbers see lang/scalar.h. */
+/* Bits of an integer in a scalar type: integers wrap, floats round. For numbers see lang/scalar/scalar.h. */
 uint64_t tile_scalar_from_integer(TileScalar scalar, int64_t value);
 
 #endif

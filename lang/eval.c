@@ -62,8 +62,7 @@ bool tile_eval(TileOpId id, TileScalar operand_type, TileScalar result_type, con
     TileEvalLoop loop = tile_eval_loop(id, operand_type, result_type, false);
     if (!loop) return false;
     const uint64_t *in[TILE_EVAL_MOST_OPERANDS];
-    for (int i = 0; i < TILE_EVAL_MOST_OPERANDS; i++)
-        in[i] = i < tile_op_info(id)->operands ? &operands[i] : operands;
+    for (int i = 0; i < TILE_EVAL_MOST_OPERANDS; i++) in[i] = i < tile_op_info(id)->operands ? &operands[i] : operands;
     loop(operand_type, result_type, in, result, 1);
     return true;
 }

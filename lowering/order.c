@@ -1,5 +1,6 @@
 /* In which order sums are added up, for `tilec explain`: each pass that chooses an order says so where it chooses. */
 #include "lang/build.h"
+#include "lang/eval.h"
 #include "lowering/pass.h"
 
 void tile_remark_order(TilePassContext *context, const char *func, const TileOp *op, const char *name,
@@ -16,9 +17,9 @@ const char *tile_reduction_words(TilePassContext *context, const TileOp *op) {
     if (op->id == TILE_OP_FOLD || op->id == TILE_OP_SCAN)
         return tile_arena_format(context->scratch, "%s along axis %lld",
                                  op->id == TILE_OP_SCAN ? "scan" : "reduce with a function", axis);
-    if (op->id != TILE_OP_REDUCE || !tile_scalar_is_float(type->scalar)) return NULL;
-    const char *kind = tile_name_text(TILE_ATTRIBUTE_KIND, tile_op_integer(op, TILE_ATTRIBUTE_KIND, 0));
-    return tile_arena_format(context->scratch, "%s along axis %lld", kind, axis);
+    int64_t kind = tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM);
+    if (op->id != TILE_OP_REDUCE || !tile_reduction_is_ordered(tile_eval_reduction(kind), type->scalar)) return NULL;
+    return tile_arena_format(context->scratch, "%s along axis %lld", tile_name_text(TILE_ATTRIBUTE_KIND, kind), axis);
 }
 
 const TileOp *tile_loop_accumulation(const TileOp *loop, unsigned carried) {

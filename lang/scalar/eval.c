@@ -82,7 +82,7 @@ static uint64_t store_small(TileScalar type, float value) { return tile_scalar_f
         const uint64_t *in_y = in[operands > 1 ? 1 : 0];                                                               \
         for (size_t i = 0; i < count; i++) {                                                                           \
             float x = tile_scalar_to_float(from, in[0][i]), y = tile_scalar_to_float(from, in_y[i]);                   \
-            out[i] = tile_scalar_from_float(from, tile_math_f32(TILE_EVAL_##id, approx, x, y));                          \
+            out[i] = tile_scalar_from_float(from, tile_math_f32(TILE_EVAL_##id, approx, x, y));                        \
         }                                                                                                              \
     }
 #define MATH(id, name, operands, program)                                                                              \
@@ -92,7 +92,7 @@ static uint64_t store_small(TileScalar type, float value) { return tile_scalar_f
         const uint64_t *in_y = in[operands > 1 ? 1 : 0];                                                               \
         for (size_t i = 0; i < count; i++) {                                                                           \
             double x = load_f64(from, in[0][i]), y = load_f64(from, in_y[i]);                                          \
-            out[i] = store_f64(from, tile_math_f64(TILE_EVAL_##id, x, y));                                               \
+            out[i] = store_f64(from, tile_math_f64(TILE_EVAL_##id, x, y));                                             \
         }                                                                                                              \
     }
 #include "lang/scalar/math.def"
@@ -122,9 +122,10 @@ enum { SIGNED, UNSIGNED, F32, F64, SMALL, CLASS_COUNT };
 
 static int class_of(TileScalar scalar) {
     static const uint8_t classes[TILE_SCALAR_COUNT] = {
-        [TILE_I8] = SIGNED,     [TILE_I16] = SIGNED,   [TILE_I32] = SIGNED,   [TILE_I64] = SIGNED,   [TILE_BOOL] = UNSIGNED,
-        [TILE_U8] = UNSIGNED,   [TILE_U16] = UNSIGNED, [TILE_U32] = UNSIGNED, [TILE_U64] = UNSIGNED, [TILE_F8E4M3] = SMALL,
-        [TILE_F8E5M2] = SMALL,  [TILE_F16] = SMALL,    [TILE_BF16] = SMALL,   [TILE_F32] = F32,      [TILE_F64] = F64,
+        [TILE_I8] = SIGNED,     [TILE_I16] = SIGNED,   [TILE_I32] = SIGNED,   [TILE_I64] = SIGNED,
+        [TILE_BOOL] = UNSIGNED, [TILE_U8] = UNSIGNED,  [TILE_U16] = UNSIGNED, [TILE_U32] = UNSIGNED,
+        [TILE_U64] = UNSIGNED,  [TILE_F8E4M3] = SMALL, [TILE_F8E5M2] = SMALL, [TILE_F16] = SMALL,
+        [TILE_BF16] = SMALL,    [TILE_F32] = F32,      [TILE_F64] = F64,
     };
     return classes[scalar];
 }
@@ -197,7 +198,7 @@ bool tile_eval_op_allows(TileEvalOp op, TileScalar from, TileScalar to) {
 
 /* ---- reductions ---- */
 
-enum { ORDER_FREE, ORDER_ROUNDS };
+enum { ORDER_FREE, ORDER_FLOATS };
 enum { REPEATS_ONCE, REPEATS_IDEMPOTENT };
 typedef enum Identity { IDENTITY_ZERO, IDENTITY_ONE, IDENTITY_ALL_ONES, IDENTITY_LEAST, IDENTITY_GREATEST } Identity;
 
@@ -223,7 +224,7 @@ uint64_t tile_reduction_identity(TileReduction reduction, TileScalar scalar) {
 }
 
 bool tile_reduction_is_ordered(TileReduction reduction, TileScalar scalar) {
-    return reductions[reduction].order == ORDER_ROUNDS && tile_scalar_is_float(scalar);
+    return reductions[reduction].order == ORDER_FLOATS && tile_scalar_is_float(scalar);
 }
 
 bool tile_reduction_is_idempotent(TileReduction reduction) {

@@ -21,7 +21,9 @@ static inline bool tile_eval_op_i64(TileEvalOp op, uint64_t x, uint64_t y, uint6
     switch ((int)op) {
 #define S(x) ((int64_t)(x))
 #define EVAL_INT(id, operands, kind, signed_, unsigned_)                                                               \
-    case TILE_EVAL_##id: *result = (uint64_t)(signed_); return true;
+    case TILE_EVAL_##id:                                                                                               \
+        *result = (uint64_t)(signed_);                                                                                 \
+        return true;
 #include "lang/scalar/eval.def"
 #undef S
     default: return false;

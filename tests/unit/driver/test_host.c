@@ -1,4 +1,4 @@
-/* The launcher's host program means what lang/eval.def says, for every operation, type and edge value. */
+/* The launcher's host program means what lang/scalar/eval.def says, for every operation, type and edge value. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -70,22 +70,5 @@ Test(host, operations_as_the_language_defines_them) {
                 if (tile_eval_op_allows(op, (TileScalar)from, (TileScalar)to))
                     checked += check_pairs((TileOpId)id, (TileScalar)from, (TileScalar)to);
         cr_assert_gt(checked, 0, "%s", tile_op_info((TileOpId)id)->mnemonic);
-    }
-}
-
-/* An op is allowed on just the types that it says it is for. */
-Test(host, types_as_the_language_has_them) {
-    for (int id = 0; id < TILE_OP_COUNT; id++) {
-        const TileOpInfo *info = tile_op_info((TileOpId)id);
-        TileEvalOp op = tile_eval_op_of((TileOpId)id);
-        bool own = id == TILE_OP_SELECT || id == TILE_OP_RAND || id == TILE_OP_OPAQUE || id == TILE_OP_CONVERT ||
-                   id == TILE_OP_BITCAST;
-        for (int type = 0; type < TILE_SCALAR_COUNT && op < TILE_EVAL_COUNT && !own; type++) {
-            bool is_float = tile_scalar_is_float((TileScalar)type);
-            bool wanted = !(info->traits & (is_float ? TILE_TRAIT_INT_ONLY : TILE_TRAIT_FLOAT_ONLY)), allowed = false;
-            for (int to = 0; to < TILE_SCALAR_COUNT; to++)
-                allowed |= tile_eval_op_allows(op, (TileScalar)type, (TileScalar)to);
-            cr_expect_eq(allowed, wanted, "%s %s", info->mnemonic, tile_scalar_name((TileScalar)type));
-        }
     }
 }

@@ -1,4 +1,4 @@
-/* The f32 functions of lang/math.def: special arguments exactly, others on a sample of all bit patterns against the C
+/* The f32 functions of lang/scalar/math.def: special arguments exactly, others on a sample of all bit patterns against the C
  * library in double. The bounds are those of docs/math.md, which scripts/soak_math.sh checks on every argument. */
 #include <criterion/criterion.h>
 #include <float.h>

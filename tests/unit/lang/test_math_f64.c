@@ -1,4 +1,4 @@
-/* The f64 functions of lang/math.def against the C library in long double: special arguments, uniform ones, and random
+/* The f64 functions of lang/scalar/math.def against the C library in long double: special arguments, uniform ones, and random
  * bit patterns, which reach the reduction of huge angles. */
 #include <criterion/criterion.h>
 #include <float.h>

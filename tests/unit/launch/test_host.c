@@ -29,7 +29,8 @@ static uint64_t argument_of(double number) {
 static int64_t integer_of(TileHostType type, uint64_t bits) { return tile_scalar_to_integer((TileScalar)type, bits); }
 
 static int64_t of_integers(TileHostOp op, TileHostType type, int64_t a, int64_t b) {
-    return integer_of(type, run(op, type, type, tile_host_bits(type, (uint64_t)a), tile_host_bits(type, (uint64_t)b), 1));
+    return integer_of(type,
+                      run(op, type, type, tile_host_bits(type, (uint64_t)a), tile_host_bits(type, (uint64_t)b), 1));
 }
 
 static bool compared(TileHostOp op, TileHostType type, int64_t a, int64_t b) {
@@ -37,8 +38,7 @@ static bool compared(TileHostOp op, TileHostType type, int64_t a, int64_t b) {
 }
 
 static double of_numbers(TileHostOp op, TileHostType type, double a, double b) {
-    uint64_t bits =
-        run(op, type, type, tile_host_bits(type, argument_of(a)), tile_host_bits(type, argument_of(b)), 0);
+    uint64_t bits = run(op, type, type, tile_host_bits(type, argument_of(a)), tile_host_bits(type, argument_of(b)), 0);
     return tile_scalar_to_double((TileScalar)type, bits);
 }
 
@@ -110,7 +110,8 @@ Test(host, conversions) {
     cr_assert_eq(converted_integer(TILE_HOST_I64, TILE_HOST_F32, 16777217), 16777216);
     cr_assert_eq(converted_integer(TILE_HOST_U64, TILE_HOST_F64, UINT64_MAX), 0x1p64);
     cr_assert_eq(of_numbers(TILE_HOST_ADD, TILE_HOST_F8E4M3, 1e30, 0), 448);
-    cr_assert_eq(run(TILE_HOST_BITCAST, TILE_HOST_F32, TILE_HOST_U32, 0x7f800001, 0, 0), 0x7f800001); /* stays signaling */
+    cr_assert_eq(run(TILE_HOST_BITCAST, TILE_HOST_F32, TILE_HOST_U32, 0x7f800001, 0, 0),
+                 0x7f800001); /* stays signaling */
 }
 
 /* Every f16, bf16 and f8 number comes back from its slot. */

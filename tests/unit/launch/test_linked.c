@@ -324,3 +324,52 @@ Test(linked, bytes_that_are_cut_or_changed) {
     }
     destroy_object(&object);
 }
+
+/* What a sound image says of its code, with one number changed at a time: each would be read beside something. */
+Test(linked, images_whose_code_is_not_sound) {
+    Object object;
+    make_object(&object, "avx2", true, true);
+    for (int change = 0; change < 12; change++) {
+        TileImage image;
+        cr_assert_eq(read_bytes(object.arena, object.bytes.text, object.bytes.length, VARIANTS, &image), TILE_OK);
+        TileImageCode *code = (TileImageCode *)&image.kernels[0].variants[0].code;
+        TileImageDimension *dimension = (TileImageDimension *)&code->dimensions[1];
+        TileHostInstruction *program = (TileHostInstruction *)code->host;
+        switch (change) {
+        case 0: program[3].a = 3; break;
+        case 1: program[3].type = TILE_HOST_F32; break;
+        case 2: program[0].b = 2; break;
+        case 3: program[0].a = 2; break;
+        case 4: dimension->expected = code->host_count; break;
+        case 5: dimension->parameter = 2; break;
+        case 6: dimension->axis = 2; break;
+        case 7: dimension->origin = 2; break;
+        case 8: ((TileHostNamed *)dimension->named)->value = code->host_count; break;
+        case 9: ((TileImageRequire *)code->requires)->condition = 0; break;
+        case 10: ((TileImageTemp *)code->temps)->extents[0] = code->host_count; break;
+        case 11: ((TileImagePhase *)code->phases)->extents[0] = 5; break;
+        }
+        TileText bytes = {.arena = object.arena};
+        tile_image_write(&image, &bytes);
+        TileArena *arena = tile_arena_create(NULL);
+        cr_expect_eq(read_bytes(arena, bytes.text, bytes.length, VARIANTS, &image), TILE_INTERNAL, "change %d", change);
+        tile_arena_destroy(arena);
+    }
+    destroy_object(&object);
+}
+
+/* The name of an operation that this library does not know. */
+Test(linked, operations_of_later_libraries) {
+    Object object;
+    TileImage image;
+    make_object(&object, "avx2", true, true);
+    unsigned found = 0;
+    for (size_t i = 0; i + 3 <= object.bytes.length; i++) {
+        if (memcmp(object.bytes.text + i, "REM", 3) != 0) continue;
+        memcpy(object.bytes.text + i, "RIM", 3);
+        found++;
+    }
+    cr_assert_gt(found, 0);
+    cr_assert_eq(read_bytes(object.arena, object.bytes.text, object.bytes.length, VARIANTS, &image), TILE_INTERNAL);
+    destroy_object(&object);
+}

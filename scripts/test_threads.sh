@@ -10,7 +10,7 @@ program=$folder/test_threads
 case ${1:-} in --program=*) program=${1#*=}; shift ;; esac
 if [ $# -gt 0 ] || [ ! -x "$program" ]; then
     "${1:-cc}" -std=gnu17 -O1 -g -fsanitize=thread -ffp-contract=off -fno-math-errno -Wall -Wextra \
-        -Wno-unused-parameter -I. -Iinclude -Itests/plain launch/*.c base/*.c tests/plain/main.c \
+        -Wno-unused-parameter -I. -Iinclude -Itests/plain launch/*.c lang/scalar/*.c base/*.c tests/plain/main.c \
         tests/unit/launch/fixture.c tests/unit/launch/test_threads.c tests/unit/launch/test_variants.c \
         tests/unit/launch/test_linked.c tests/unit/launch/test_evict.c tests/unit/launch/test_miss.c \
         -o "$program" -lm -lpthread

@@ -63,7 +63,7 @@ Test(host, operations_as_the_language_defines_them) {
         int checked = 0;
         cr_assert_eq(op < TILE_EVAL_COUNT, elementwise, "%s", tile_op_info((TileOpId)id)->mnemonic);
         if (!elementwise) continue;
-        cr_assert_eq(tile_eval_op_id(op), id);
+        cr_assert_eq((int)tile_eval_op_id(op), id);
         cr_assert_eq((int)tile_eval_op_operands(op), tile_op_info((TileOpId)id)->operands);
         for (int from = 0; from < TILE_SCALAR_COUNT; from++)
             for (int to = 0; to < TILE_SCALAR_COUNT; to++)

@@ -216,7 +216,7 @@ Test(host, programs_that_are_not_sound) {
 
 Test(host, names_of_operations) {
     for (int op = 0; op < TILE_HOST_OP_COUNT; op++)
-        cr_expect_eq(tile_host_op_find(tile_host_op_name((TileHostOp)op)), op);
+        cr_expect_eq((int)tile_host_op_find(tile_host_op_name((TileHostOp)op)), op);
     cr_expect_eq(tile_host_op_find("NONE"), TILE_HOST_OP_COUNT);
     cr_expect_eq(tile_host_op_find(""), TILE_HOST_OP_COUNT);
 }

@@ -352,7 +352,7 @@ Test(linked, images_whose_code_is_not_sound) {
         TileText bytes = {.arena = object.arena};
         tile_image_write(&image, &bytes);
         TileArena *arena = tile_arena_create(NULL);
-        cr_expect_eq(read_bytes(arena, bytes.text, bytes.length, VARIANTS, &image), TILE_INTERNAL, "change %d", change);
+        cr_assert_eq(read_bytes(arena, bytes.text, bytes.length, VARIANTS, &image), TILE_INTERNAL, "change %d", change);
         tile_arena_destroy(arena);
     }
     destroy_object(&object);

@@ -141,6 +141,42 @@ Test(eval, covers_the_op_table) {
     }
 }
 
+/* What another order of three elements, or of two, changes. */
+static bool order_matters(TileOpId op, TileScalar type, const uint64_t *x, int count) {
+    for (int a = 0; a < count; a++)
+        for (int b = 0; b < count; b++) {
+            if (eval(op, type, type, x[a], x[b], 0) != eval(op, type, type, x[b], x[a], 0)) return true;
+            for (int c = 0; c < count; c++)
+                if (eval(op, type, type, eval(op, type, type, x[a], x[b], 0), x[c], 0) !=
+                    eval(op, type, type, x[a], eval(op, type, type, x[b], x[c], 0), 0))
+                    return true;
+        }
+    return false;
+}
+
+static bool repeats_matter(TileOpId op, TileScalar type, const uint64_t *x, int count) {
+    for (int a = 0; a < count; a++)
+        if (eval(op, type, type, x[a], x[a], 0) != x[a]) return true;
+    return false;
+}
+
+Test(eval, reductions_are_what_their_rows_say) {
+    static const double numbers[] = {0, -0.0, 1, 3, 0.1, 7, -2, 100, 1.3};
+    enum { COUNT = sizeof numbers / sizeof *numbers };
+    for (int r = 0; r < TILE_REDUCTION_COUNT; r++)
+        for (TileScalar type = TILE_I8; type < TILE_SCALAR_COUNT; type++) {
+            TileOpId op = tile_eval_op_id(tile_reduction_op((TileReduction)r));
+            if (!tile_eval_loop(op, type, type, false)) continue;
+            uint64_t x[COUNT];
+            for (int i = 0; i < COUNT; i++) x[i] = tile_scalar_from_double(type, numbers[i]);
+            const char *name = tile_scalar_name(type);
+            cr_expect_eq(tile_reduction_is_ordered((TileReduction)r, type), order_matters(op, type, x, COUNT), "%d %s",
+                         r, name);
+            cr_expect_eq(tile_reduction_is_idempotent((TileReduction)r), !repeats_matter(op, type, x, COUNT), "%d %s",
+                         r, name);
+        }
+}
+
 Test(eval, identities_do_not_change_anything) {
     for (int kind = TILE_KIND_SUM; kind <= TILE_KIND_MAX; kind++)
         for (TileScalar type = TILE_I8; type < TILE_SCALAR_COUNT; type++) {

@@ -274,6 +274,43 @@ expect 0 '15: 3 scale: the linked object has no variant' ./choose
 expect 0 'it has: contiguous, N % 16 == 0' ./choose
 expect 0 '16: 0 right' ./choose
 
+# ---- scalars outside of grids: by any op, in a program that has no compiler; an f16, whose bits it takes ----
+cat >host.tile <<'TEXT'
+kernel fill(by: f16, y: out f32[N])
+    require exp(by) > 2.0, sin(f32(by)) < 2.0, bitcast[u16](by) >> 10 == 15
+{
+    grid n in i64(exp2(f32(by)) * 1.5) { y[n] = f32(n + 1) else skip }
+}
+export fill
+TEXT
+cat >host.c <<'TEXT'
+#include <stdio.h>
+
+#include "host.h"
+
+int main(void) {
+    float memory[5] = {0};
+    int64_t shape[1] = {5};
+    DLTensor y = {memory, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape, NULL, 0};
+    TileError error = {TILE_OK, ""};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    if (fill(&options, 1.0f, &y)) return printf("%s\n", error.message), 1;
+    printf("%g %g %g %g %g\n", memory[0], memory[1], memory[2], memory[3], memory[4]);
+    for (int i = 0; i < 2; i++)
+        if (fill(&options, i ? 2.0f : 0.5f, &y) != TILE_OK) printf("%s\n", error.message);
+    return 0;
+}
+TEXT
+expect 0 '' "$tilec" build host.tile -o host.o --header host.h
+expect 0 '' link_c host host.c host.o
+expect 0 '1 2 3 0 0' ./host
+expect 0 'fill: requires exp(by) > 2.0, but by = 0.5' ./host
+expect 0 'fill: requires bitcast[u16](by) >> 10 == 15, but by = 2' ./host
+expect 0 '"op": "exp", "type": "f16", "a": ' "$tilec" build host.tile --emit=json -o -
+expect 0 '"op": "gt", "type": "bool", "from": "f16", "a": ' "$tilec" build host.tile --emit=json -o -
+expect 0 '"op": "bitcast", "type": "u16", "from": "f16", "a": ' "$tilec" build host.tile --emit=json -o -
+expect 0 '{"version": 4, ' "$tilec" build host.tile --emit=json -o -
+
 # ---- targets, outputs ----
 expect 1 "there is no target 'avx9'" "$tilec" build k.tile --target=avx9 -o no.o
 expect 1 "has no code to link" "$tilec" build k.tile --target=interp -o no.o

@@ -348,14 +348,16 @@ static tile_status build_executed(TileUnit *unit, TileFunc *kernel, BuiltCode *b
 static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
                          const TileImageRequest *request, BuiltCode *built) {
     const TileInput *input = unit->input;
+    const TileCompiler *compiler = input->compiler;
     bool executed = !input->target || (input->flags & TILE_COMPILE_EMULATE);
     TileCodeKey key;
-    /* The cache knows nothing of what passes of other projects do. */
-    bool kept = input->compiler->cache && !input->compiler->passes.count && !executed && !is_foreign(unit) &&
-                !unit->verify && tile_cached_key(unit, kernel, signature, request, &key);
+    /* The cache knows nothing of what passes of other projects do, nor of what tests ask for. */
+    bool plain = !compiler->passes.count && !compiler->between_count && !compiler->names;
+    bool kept = compiler->cache && plain && !executed && !is_foreign(unit) && !unit->verify &&
+                tile_cached_key(unit, kernel, signature, request, &key);
     if (kept && restore(unit, signature, request, &key, built)) return TILE_OK;
     TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
-    TileExplanation *explanation = input->compiler->explanation;
+    TileExplanation *explanation = compiler->explanation;
     if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
     if (executed) return build_executed(unit, kernel, built);
     TILE_TRY(is_gpu(unit) ? build_gpu(unit, kernel, built) : build_native(unit, kernel, signature, request, built));

@@ -60,6 +60,12 @@ void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
 /* Likewise: in the executor what a GPU's thread holds beyond a tile's own elements, where a layout rounds an extent up,
  * is undefined, so that code in which a result depends on it ends with an error. */
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
+/* Likewise: functions, parameters and values have other names after each pass, made from the seed (0: their own), and
+ * symbols their own at the end. Nothing of the code may differ. */
+void tile_compiler_rename(TileCompiler *compiler, uint64_t seed);
+/* Likewise: these passes run behind each pass of a target's pipeline but the last. Borrowed. */
+struct TilePassInfo;
+void tile_compiler_between(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count);
 /* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it
  * is there: for programs that have signals end them. Not while another thread compiles. */
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));

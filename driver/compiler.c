@@ -91,6 +91,13 @@ void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack) { compi
 
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark) { compiler->mark_padding = mark; }
 
+void tile_compiler_rename(TileCompiler *compiler, uint64_t seed) { compiler->names = seed; }
+
+void tile_compiler_between(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count) {
+    compiler->between = passes;
+    compiler->between_count = count;
+}
+
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held)) {
     compiler->hold = hold;
     if (compiler->cache) tile_code_cache_hold(compiler->cache, hold);

@@ -30,7 +30,10 @@ struct TileCompiler {
     unsigned vector_scale;
     uint64_t schedule_seed;
     bool mark_padding;
-    void (*hold)(bool held); /* see tile_compiler_hold; or NULL */
+    void (*hold)(bool held);                   /* see tile_compiler_hold; or NULL */
+    uint64_t names;                            /* see tile_compiler_rename */
+    const struct TilePassInfo *const *between; /* see tile_compiler_between */
+    size_t between_count;
     const TileSlack *slack;
     TileExplanation *explanation;           /* see tile_compiler_explain */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/own_pass.h */

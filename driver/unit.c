@@ -237,6 +237,8 @@ static tile_status gpu_pipeline(TileUnit *unit, TilePipeline *pipeline) {
 static tile_status target_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     TILE_TRY(is_gpu(unit) ? gpu_pipeline(unit, pipeline) : tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
     tile_own_pass_place(unit->input->compiler, unit->arena, pipeline);
+    tile_pipeline_interleave(pipeline, unit->arena, unit->input->compiler->between,
+                             unit->input->compiler->between_count);
     return TILE_OK;
 }
 
@@ -271,7 +273,8 @@ tile_status tile_unit_passes(TileUnit *unit, const TilePassInfo *const *passes, 
     context.settings.debug = unit->input->flags & TILE_COMPILE_DEBUG;
     context.limits = &unit->input->compiler->limits;
     if (unit->input->compiler->explanation) context.remarks = &unit->remarks;
-    TilePassOptions options = {.verify = unit->verify};
+    uint64_t names = unit->input->compiler->names;
+    TilePassOptions options = {.verify = unit->verify, .names = names, .restore = names};
     TilePassReport report = tile_pass_report(unit->arena);
     tile_status status = tile_passes_run(&context, passes, count, &options, &report);
     for (size_t i = 0; i < report.times.count; i++) {

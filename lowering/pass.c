@@ -48,6 +48,16 @@ tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const T
     return TILE_OK;
 }
 
+void tile_pipeline_interleave(TilePipeline *pipeline, TileArena *arena, const TilePassInfo *const *between,
+                              size_t count) {
+    TilePipeline all = {0};
+    for (size_t i = 0; i < pipeline->count; i++) {
+        tile_list_push(arena, &all, pipeline->items[i]);
+        for (size_t k = 0; k < count && i + 1 < pipeline->count; k++) tile_list_push(arena, &all, between[k]);
+    }
+    *pipeline = all;
+}
+
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target) {
     return (TilePassContext){.module = module,
                              .scratch = scratch,
@@ -194,6 +204,7 @@ static void rename_all(Run *run, uint64_t seed) {
 tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
                             const TilePassOptions *options, TilePassReport *report) {
     Run run = {.context = context, .options = options, .report = report};
+    const TileKeptNames *kept = options->restore ? tile_module_keep_names(context->module, context->scratch) : NULL;
     if (options->verify) run.before = module_text(&run);
     for (size_t i = 0; i < count; i++) {
         const TilePassInfo *info = pipeline[i];
@@ -205,5 +216,6 @@ tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const 
         if (is_word(options->stop_after, info->name)) break;
     }
     if (options->rename) rename_all(&run, 0);
+    if (kept) tile_module_restore_names(context->module, context->scratch, kept);
     return TILE_OK;
 }

@@ -138,6 +138,10 @@ typedef TILE_LIST(const TilePassInfo *) TilePipeline;
 tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const TilePassTable *const *tables,
                                size_t table_count, const char *names, TileText *message);
 
+/* Puts the other passes behind each of the pipeline's but the last, for tests: what they merge, move or remove, no pass may
+ * have relied on. */
+void tile_pipeline_interleave(TilePipeline *pipeline, TileArena *arena, const TilePassInfo *const *between, size_t count);
+
 typedef struct TilePassOptions {
     bool verify;             /* after each pass: the verifier, and whether it spoke the truth about having changed */
     const char *dump_after;  /* name of a pass, or "all": the module's text after it goes to the report */
@@ -148,6 +152,7 @@ typedef struct TilePassOptions {
     uint64_t limit;
     bool rename; /* other names after each pass, by `names`, and plain ones at the end; see lowering/rename.h */
     uint64_t names; /* 0: plain ones at the end alone */
+    bool restore;   /* with `names`: the names from before at the end, so that symbols and signature are as ever */
     bool counts; /* TilePassTime.ops is asked for, at the price of a walk after each pass */
 } TilePassOptions;
 

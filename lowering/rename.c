@@ -10,7 +10,18 @@ typedef struct Names {
     uint64_t state; /* 0: plain names */
     unsigned functions;
     TileMap renamed; /* from a function's old name to the new one */
+    const TileKeptNames *kept; /* to be given back; NULL: others are made */
 } Names;
+
+/* A function's, and those of its parameters. */
+typedef struct KeptFunc {
+    const char *name, **parameters;
+    uint32_t count;
+} KeptFunc;
+
+struct TileKeptNames {
+    TileMap funcs; /* KeptFunc */
+};
 
 static uint64_t draw(Names *names) {
     names->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -44,22 +55,64 @@ static void rename_op(TileOp *op, void *state) {
     if (callee) tile_op_set_text(names->module, op, TILE_ATTRIBUTE_CALLEE, tile_map_get(&names->renamed, callee->text));
 }
 
+static const char *parameter_name(Names *names, const TileFunc *func, uint32_t i) {
+    const TileParameter *parameter = &func->parameters[i];
+    bool stands = func->kind == TILE_FUNC_PHASE && func->kernel &&
+                  (parameter->role == TILE_ROLE_DATA || parameter->role == TILE_ROLE_SCALAR);
+    const KeptFunc *own = names->kept ? tile_map_get(&names->kept->funcs, func) : NULL;
+    const KeptFunc *kernels = names->kept && stands ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
+    if (own && i < own->count) return own->parameters[i];
+    if (kernels && parameter->argument < kernels->count) return kernels->parameters[parameter->argument];
+    return names->state ? random_name(names) : plain_name(names, 'p', i);
+}
+
+static const char *func_name(Names *names, const TileFunc *func) {
+    const KeptFunc *own = names->kept ? tile_map_get(&names->kept->funcs, func) : NULL;
+    const KeptFunc *kernels = names->kept && func->kernel ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
+    if (own) return own->name;
+    if (!kernels) return names->state ? random_name(names) : plain_name(names, 'f', names->functions++);
+    const char *name = tile_arena_format(names->scratch, "%s.%u", kernels->name, func->phase);
+    return tile_intern_string(names->module->context->strings, name);
+}
+
 static void rename_func(Names *names, TileFunc *func) {
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
         TileParameter *parameter = &func->parameters[i];
-        parameter->name = names->state ? random_name(names) : plain_name(names, 'p', i);
+        parameter->name = parameter_name(names, func, i);
         func->body.arguments[i]->name = parameter->name;
     }
     tile_block_walk(&func->body, rename_op, names);
 }
 
-void tile_module_rename(TileModule *module, TileArena *scratch, uint64_t seed) {
-    Names names = {.module = module, .scratch = scratch, .state = seed};
-    tile_map_init(&names.renamed, scratch);
+static void rename_module(Names *names) {
+    TileModule *module = names->module;
+    tile_map_init(&names->renamed, names->scratch);
     for (TileFunc *func = module->first; func; func = func->next) {
-        const char *name = seed ? random_name(&names) : plain_name(&names, 'f', names.functions++);
-        tile_map_set(&names.renamed, func->name, (void *)(uintptr_t)name);
+        const char *name = func_name(names, func);
+        tile_map_set(&names->renamed, func->name, (void *)(uintptr_t)name);
         func->name = name;
     }
-    for (TileFunc *func = module->first; func; func = func->next) rename_func(&names, func);
+    for (TileFunc *func = module->first; func; func = func->next) rename_func(names, func);
+}
+
+void tile_module_rename(TileModule *module, TileArena *scratch, uint64_t seed) {
+    rename_module(&(Names){.module = module, .scratch = scratch, .state = seed});
+}
+
+const TileKeptNames *tile_module_keep_names(TileModule *module, TileArena *scratch) {
+    TileKeptNames *kept = TILE_NEW(scratch, TileKeptNames);
+    tile_map_init(&kept->funcs, scratch);
+    for (TileFunc *func = module->first; func; func = func->next) {
+        KeptFunc *own = TILE_NEW(scratch, KeptFunc);
+        own->name = func->name;
+        own->count = func->body.argument_count;
+        own->parameters = TILE_NEW_ARRAY(scratch, const char *, own->count);
+        for (uint32_t i = 0; i < own->count; i++) own->parameters[i] = func->parameters[i].name;
+        tile_map_set(&kept->funcs, func, own);
+    }
+    return kept;
+}
+
+void tile_module_restore_names(TileModule *module, TileArena *scratch, const TileKeptNames *kept) {
+    rename_module(&(Names){.module = module, .scratch = scratch, .kept = kept});
 }

@@ -9,4 +9,11 @@
  * alone are then the same text. `scratch` holds what is needed meanwhile. */
 void tile_module_rename(TileModule *module, TileArena *scratch, uint64_t seed);
 
+/* The names of a module's functions and parameters. */
+typedef struct TileKeptNames TileKeptNames;
+const TileKeptNames *tile_module_keep_names(TileModule *module, TileArena *scratch);
+/* Gives them back. A phase that was made meanwhile has its kernel's name and its number, and its parameters those of the
+ * kernel's that they stand for; values have no names. */
+void tile_module_restore_names(TileModule *module, TileArena *scratch, const TileKeptNames *kept);
+
 #endif

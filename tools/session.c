@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpu/passes.h"
 #include "driver/compile.h"
+#include "lowering/pass.h"
+#include "ptx/passes.h"
 #include "tile/pass.h"
 #include "tools/unfinished.h"
 
@@ -93,12 +96,37 @@ int tile_session_limit(TileSession *session, const char *text) {
     return 0;
 }
 
+int tile_session_rename(TileSession *session, const char *text) {
+    char *end;
+    errno = 0;
+    session->names = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)*text) && !*end && !errno) return 0;
+    return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--rename needs a number: --rename=1");
+}
+
+int tile_session_between(TileSession *session, const char *text) {
+    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
+    TilePipeline between = {0};
+    TileText message = {.arena = session->arena};
+    tile_status status =
+        tile_pipeline_read(&between, session->arena, tables, sizeof tables / sizeof *tables, text, &message);
+    if (status != TILE_OK)
+        return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--between: %s; `tilec help passes` lists them",
+                                 tile_text_get(&message));
+    session->between = between.items;
+    session->between_count = between.count;
+    return 0;
+}
+
 tile_status tile_session_create_compiler(const TileSession *session, TileCompiler **compiler) {
     TileLimit limits[TILE_LIMIT_COUNT];
     for (int id = 0; id < TILE_LIMIT_COUNT; id++)
         limits[id] = (TileLimit){tile_limit_name((TileLimitId)id), session->limits.most[id]};
     TileCompilerOptions options = {.struct_size = sizeof options, .limits = limits, .limit_count = TILE_LIMIT_COUNT};
-    return tile_compiler_create(&options, compiler);
+    TILE_TRY(tile_compiler_create(&options, compiler));
+    tile_compiler_rename(*compiler, session->names);
+    tile_compiler_between(*compiler, session->between, session->between_count);
+    return TILE_OK;
 }
 
 int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler) {

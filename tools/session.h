@@ -12,11 +12,14 @@ typedef enum TileColour { TILE_COLOUR_AUTO, TILE_COLOUR_ALWAYS, TILE_COLOUR_NEVE
 
 typedef struct TileSession {
     TileArena *arena;
-    bool json;           /* --error-format=json */
-    TileColour colour;   /* --color */
-    bool quiet, verbose; /* -q, -v */
-    const char *command; /* name of the command that runs */
-    TileLimits limits;   /* --limit */
+    bool json;                                 /* --error-format=json */
+    TileColour colour;                         /* --color */
+    bool quiet, verbose;                       /* -q, -v */
+    const char *command;                       /* name of the command that runs */
+    TileLimits limits;                         /* --limit */
+    uint64_t names;                            /* --rename */
+    const struct TilePassInfo *const *between; /* --between */
+    size_t between_count;
 } TileSession;
 
 /* An option of a command. `value` is what stands behind `=`: NULL for a flag, TARGET, FILE, FOLDER, PASS, N, NAME=FILE,
@@ -59,7 +62,10 @@ int tile_session_report(TileSession *session, tile_status status, TileReport *re
 int tile_session_diagnostics(TileSession *session, tile_status status, TileArena *arena, TileDiagnostics *diagnostics);
 /* What stands behind `--limit=`: NAME=N. Returns the exit status. */
 int tile_session_limit(TileSession *session, const char *text);
-/* Makes a compiler with the session's limits, without a word on failure. */
+/* What stands behind `--rename=`, a number, and `--between=`, names of passes. They return the exit status. */
+int tile_session_rename(TileSession *session, const char *text);
+int tile_session_between(TileSession *session, const char *text);
+/* Makes a compiler with the session's limits, and what tests ask for, without a word on failure. */
 tile_status tile_session_create_compiler(const TileSession *session, TileCompiler **compiler);
 /* The same with the passes of shared objects. Returns the exit status; *compiler may be set also where it fails. */
 int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler);

@@ -176,14 +176,9 @@ static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const 
 /* The passes of `--between` behind each of the pipeline's, but the last. */
 static tile_status interleave(Request *request, const TilePassTable *const *tables, TilePipeline *pipeline,
                               TileText *message) {
-    TilePipeline between = {0}, all = {0};
+    TilePipeline between = {0};
     TILE_TRY(tile_pipeline_read(&between, request->arena, tables, TABLE_COUNT, request->between, message));
-    for (size_t i = 0; i < pipeline->count; i++) {
-        tile_list_push(request->arena, &all, pipeline->items[i]);
-        for (size_t k = 0; k < between.count && i + 1 < pipeline->count; k++)
-            tile_list_push(request->arena, &all, between.items[k]);
-    }
-    *pipeline = all;
+    tile_pipeline_interleave(pipeline, request->arena, between.items, between.count);
     return TILE_OK;
 }
 

@@ -21,6 +21,9 @@ static const TileOption session_options[] = {
     {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
     {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
     {"--limit", "NAME=N", "another limit on the compiler's work; `tilec help limits` lists them"},
+    {"--rename", "N", "for tests of tilec: names made from N after each pass, which must change no code"},
+    {"--between", "LIST",
+     "for tests of tilec: these passes behind each other one, which must change no result; `tilec help passes`"},
     {NULL, NULL, NULL},
 };
 
@@ -268,6 +271,8 @@ static int take_options(TileSession *session, char **words, int *count) {
     int kept = 0, status = 0;
     for (int i = 0; i < *count && !status; i++) {
         const char *limit = tile_option_value(words[i], "--limit");
+        const char *names = tile_option_value(words[i], "--rename");
+        const char *between = tile_option_value(words[i], "--between");
         if (strcmp(words[i], "-q") == 0)
             session->quiet = true;
         else if (strcmp(words[i], "-v") == 0)
@@ -278,6 +283,10 @@ static int take_options(TileSession *session, char **words, int *count) {
             session->json = false;
         else if (limit)
             status = tile_session_limit(session, limit);
+        else if (names)
+            status = tile_session_rename(session, names);
+        else if (between)
+            status = tile_session_between(session, between);
         else if (!take_colour(session, words[i]))
             words[kept++] = words[i];
     }

@@ -111,8 +111,9 @@ typedef struct Run {
     TilePassContext *context;
     const TilePassOptions *options;
     TilePassReport *report;
-    uint64_t done;      /* how often a pass has met a function */
-    const char *before; /* with verify: the module's text before the pass at hand */
+    uint64_t done;       /* how often a pass has met a function */
+    const char *before;  /* with verify: the module's text before the pass at hand */
+    TileKeptNames *kept; /* with restore: the names that come back */
 } Run;
 
 static const char *module_text(Run *run) {
@@ -197,14 +198,14 @@ static void dump(Run *run, const TilePassInfo *info) {
 
 /* The text before the next pass is that with the new names. */
 static void rename_all(Run *run, uint64_t seed) {
-    tile_module_rename(run->context->module, run->context->scratch, seed);
+    tile_module_rename(run->context->module, run->context->scratch, seed, run->kept);
     if (run->options->verify) run->before = module_text(run);
 }
 
 tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const *pipeline, size_t count,
                             const TilePassOptions *options, TilePassReport *report) {
     Run run = {.context = context, .options = options, .report = report};
-    const TileKeptNames *kept = options->restore ? tile_module_keep_names(context->module, context->scratch) : NULL;
+    if (options->restore) run.kept = tile_module_keep_names(context->module, context->scratch);
     if (options->verify) run.before = module_text(&run);
     for (size_t i = 0; i < count; i++) {
         const TilePassInfo *info = pipeline[i];
@@ -216,6 +217,6 @@ tile_status tile_passes_run(TilePassContext *context, const TilePassInfo *const 
         if (is_word(options->stop_after, info->name)) break;
     }
     if (options->rename) rename_all(&run, 0);
-    if (kept) tile_module_restore_names(context->module, context->scratch, kept);
+    if (run.kept) tile_module_restore_names(context->module, context->scratch, run.kept);
     return TILE_OK;
 }

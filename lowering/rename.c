@@ -10,7 +10,8 @@ typedef struct Names {
     uint64_t state; /* 0: plain names */
     unsigned functions;
     TileMap renamed; /* from a function's old name to the new one */
-    const TileKeptNames *kept; /* to be given back; NULL: others are made */
+    TileKeptNames *kept; /* the names from before; NULL: nobody wants them back */
+    bool restore;        /* gives them back instead of making others */
 } Names;
 
 /* A function's, and those of its parameters. */
@@ -20,7 +21,8 @@ typedef struct KeptFunc {
 } KeptFunc;
 
 struct TileKeptNames {
-    TileMap funcs; /* KeptFunc */
+    TileMap funcs;  /* KeptFunc */
+    TileMap values; /* from a value's made-up name to its own, "" where it has none: passes copy names to new values */
 };
 
 static uint64_t draw(Names *names) {
@@ -43,7 +45,15 @@ static const char *plain_name(Names *names, char kind, unsigned number) {
     return tile_intern_string(names->module->context->strings, tile_arena_format(names->scratch, "%c%u", kind, number));
 }
 
-static void rename_value(Names *names, TileValue *value) { value->name = names->state ? random_name(names) : NULL; }
+static void rename_value(Names *names, TileValue *value) {
+    const char *own = names->kept && value->name ? tile_map_get(&names->kept->values, value->name) : NULL;
+    if (!own) own = value->name ? value->name : "";
+    if (names->restore)
+        value->name = *own ? own : NULL;
+    else
+        value->name = names->state ? random_name(names) : NULL;
+    if (names->kept && !names->restore && value->name) tile_map_set(&names->kept->values, value->name, (void *)(uintptr_t)own);
+}
 
 static void rename_op(TileOp *op, void *state) {
     Names *names = state;
@@ -59,16 +69,16 @@ static const char *parameter_name(Names *names, const TileFunc *func, uint32_t i
     const TileParameter *parameter = &func->parameters[i];
     bool stands = func->kind == TILE_FUNC_PHASE && func->kernel &&
                   (parameter->role == TILE_ROLE_DATA || parameter->role == TILE_ROLE_SCALAR);
-    const KeptFunc *own = names->kept ? tile_map_get(&names->kept->funcs, func) : NULL;
-    const KeptFunc *kernels = names->kept && stands ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
+    const KeptFunc *own = names->restore ? tile_map_get(&names->kept->funcs, func) : NULL;
+    const KeptFunc *kernels = names->restore && stands ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
     if (own && i < own->count) return own->parameters[i];
     if (kernels && parameter->argument < kernels->count) return kernels->parameters[parameter->argument];
     return names->state ? random_name(names) : plain_name(names, 'p', i);
 }
 
 static const char *func_name(Names *names, const TileFunc *func) {
-    const KeptFunc *own = names->kept ? tile_map_get(&names->kept->funcs, func) : NULL;
-    const KeptFunc *kernels = names->kept && func->kernel ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
+    const KeptFunc *own = names->restore ? tile_map_get(&names->kept->funcs, func) : NULL;
+    const KeptFunc *kernels = names->restore && func->kernel ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
     if (own) return own->name;
     if (!kernels) return names->state ? random_name(names) : plain_name(names, 'f', names->functions++);
     const char *name = tile_arena_format(names->scratch, "%s.%u", kernels->name, func->phase);
@@ -95,13 +105,14 @@ static void rename_module(Names *names) {
     for (TileFunc *func = module->first; func; func = func->next) rename_func(names, func);
 }
 
-void tile_module_rename(TileModule *module, TileArena *scratch, uint64_t seed) {
-    rename_module(&(Names){.module = module, .scratch = scratch, .state = seed});
+void tile_module_rename(TileModule *module, TileArena *scratch, uint64_t seed, TileKeptNames *kept) {
+    rename_module(&(Names){.module = module, .scratch = scratch, .state = seed, .kept = kept});
 }
 
-const TileKeptNames *tile_module_keep_names(TileModule *module, TileArena *scratch) {
+TileKeptNames *tile_module_keep_names(TileModule *module, TileArena *scratch) {
     TileKeptNames *kept = TILE_NEW(scratch, TileKeptNames);
     tile_map_init(&kept->funcs, scratch);
+    tile_map_init(&kept->values, scratch);
     for (TileFunc *func = module->first; func; func = func->next) {
         KeptFunc *own = TILE_NEW(scratch, KeptFunc);
         own->name = func->name;
@@ -113,6 +124,6 @@ const TileKeptNames *tile_module_keep_names(TileModule *module, TileArena *scrat
     return kept;
 }
 
-void tile_module_restore_names(TileModule *module, TileArena *scratch, const TileKeptNames *kept) {
-    rename_module(&(Names){.module = module, .scratch = scratch, .kept = kept});
+void tile_module_restore_names(TileModule *module, TileArena *scratch, TileKeptNames *kept) {
+    rename_module(&(Names){.module = module, .scratch = scratch, .kept = kept, .restore = true});
 }

@@ -1,12 +1,14 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
- * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] [--jobs=N] MATRIX STDLIB
- *                          [PATTERN]
+ * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] [--few=N] [--jobs=N]
+ *                          MATRIX STDLIB [PATTERN]
  *   PATTERN     only rows whose line contains it, or each part of it where `&` stands between parts
  *   --part      MATRIX need not have a row for each kernel
  *   --alone     all in this process, for tools that look at one
  *   --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may run anything masked
  *   --grant     what compilers hear of the arguments (granted.h)
+ *   --between=F canonicalise, cse and dce between all passes: results are right all the same, and decisions the same but
+ *               for what the file F lists, which has to be the case in some row (reviewed.h)
  *   --few       of each kernel N rows: of several types, bf16 among them, and of the oddest views
  *   --jobs      N processes at once, else as many as there are processors
  *
@@ -45,6 +47,7 @@ typedef struct Plan {
     const char *stdlib, *pattern;
     bool interior;
     Grant grant;
+    Reviewed *reviewed; /* NULL: no passes are between others */
     bool *left_out; /* by row; NULL: none is */
     size_t next;    /* first row that no worker has been given */
     size_t reported;
@@ -118,7 +121,7 @@ static void report(const Row *row, const char *reason) {
 }
 
 static bool run_rows(const Plan *plan, size_t begin, size_t end, Progress *progress) {
-    Session *session = session_create(plan->stdlib, plan->grant);
+    Session *session = session_create(plan->stdlib, plan->grant, plan->reviewed);
     if (!session) return false;
     char *reason = malloc(MAX_REASON);
     for (size_t i = begin; i < end && reason; i++) {
@@ -225,6 +228,13 @@ static bool take_option(const char *name, int *count, char ***arguments) {
     return true;
 }
 
+/* The text behind the option's name, or NULL. */
+static const char *take_text(const char *name, int *count, char ***arguments) {
+    if (*count < 2 || strncmp((*arguments)[1], name, strlen(name)) != 0) return NULL;
+    (*count)--;
+    return *++*arguments + strlen(name);
+}
+
 /* Says how many rows ran, failed and were skipped. Returns the exit status. */
 static int run_plan(Plan *plan, bool alone) {
     Progress *progress =
@@ -253,9 +263,10 @@ int main(int count, char **arguments) {
     Grant grant = take_option("--grant=all", &count, &arguments)       ? GRANT_ALL
                   : take_option("--grant=nothing", &count, &arguments) ? GRANT_NOTHING
                                                                        : GRANT_TRUTH;
+    const char *list = take_text("--between=", &count, &arguments);
     long few = take_number("--few=", &count, &arguments), jobs = take_number("--jobs=", &count, &arguments);
     if (count < 3 || count > 4) {
-        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--few=N] "
+        fprintf(stderr, "usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] [--few=N] "
                         "[--jobs=N] MATRIX STDLIB [PATTERN]\n");
         return 2;
     }
@@ -269,9 +280,12 @@ int main(int count, char **arguments) {
                  .grant = grant};
     if (!matrix_read(&plan.matrix, arguments[1])) return 2;
     if (few && !choose_few(&plan, few)) return 2;
+    if (list && !(plan.reviewed = reviewed_read(list))) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
     int status = run_plan(&plan, alone);
+    bool stale = plan.reviewed && !reviewed_all_apply(plan.reviewed, &plan.matrix, few || plan.pattern);
+    reviewed_destroy(plan.reviewed);
     matrix_destroy(&plan.matrix);
     free(plan.left_out);
-    return status ? status : !covered;
+    return status ? status : !covered || stale;
 }

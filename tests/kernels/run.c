@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "decisions.h"
 #include "device.h"
 #include "guest.h"
 #include "states.h"
@@ -15,6 +16,7 @@ enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
 
 struct Session {
     Grant grant;
+    const Reviewed *reviewed; /* with passes between all others; else NULL */
     const char *stdlib;
     TileCompiler *compiler;
     Guest *guest; /* made for the first row that needs it */
@@ -59,13 +61,17 @@ static bool fail(char *reason, const char *format, ...) {
     return false;
 }
 
-Session *session_create(const char *stdlib, Grant grant) {
+Session *session_create(const char *stdlib, Grant grant, const Reviewed *reviewed) {
     Session *session = calloc(1, sizeof *session);
     if (!session) return NULL;
     session->stdlib = stdlib;
     session->grant = grant;
+    session->reviewed = reviewed;
     TileCompilerOptions options = {.struct_size = sizeof options, .import_paths = &stdlib, .import_path_count = 1};
-    if (tile_compiler_create(&options, &session->compiler) == TILE_OK) return session;
+    if (tile_compiler_create(&options, &session->compiler) == TILE_OK) {
+        decisions_shake(session->compiler, reviewed != NULL);
+        return session;
+    }
     fprintf(stderr, "no compiler could be made\n");
     free(session);
     return NULL;
@@ -312,14 +318,11 @@ static void kernel_name(const Row *row, char *name, size_t size) {
     snprintf(name, size, "%.*s", (int)strcspn(after, "/"), after);
 }
 
-static TileLibrary *compile(Session *session, const Run *run) {
+static TileLibrary *compile_with(Session *session, const Run *run, uint32_t flags) {
     const Row *row = run->row;
     char tune[128], path[4096], target[32];
     TileSetting settings[ALL_SETTINGS];
     target_name(row, target, sizeof target);
-    tile_compiler_emulate(session->compiler, is_foreign(row) ? guest_start(session->guest, vector_length(row)) : NULL,
-                          vector_length(row) / 128);
-    tile_compiler_mark_padding(session->compiler, is_emulated(row));
     snprintf(tune, sizeof tune, "%s", row->tune);
     source_path(session, row, path, sizeof path);
     TileCompileOptions options = {
@@ -327,7 +330,7 @@ static TileLibrary *compile(Session *session, const Run *run) {
         .target = target,
         .settings = settings,
         .setting_count = collect_settings(run->kernel, tune, settings, ALL_SETTINGS),
-        .flags = is_emulated(row) ? TILE_COMPILE_EMULATE : 0,
+        .flags = flags,
     };
     TileLibrary *library = NULL;
     TileReport *report = NULL;
@@ -339,6 +342,14 @@ static TileLibrary *compile(Session *session, const Run *run) {
     if (status != TILE_OK || grant_to_library(library, session->grant)) return status == TILE_OK ? library : NULL;
     tile_library_destroy(library);
     return NULL;
+}
+
+static TileLibrary *compile(Session *session, const Run *run) {
+    const Row *row = run->row;
+    tile_compiler_emulate(session->compiler, is_foreign(row) ? guest_start(session->guest, vector_length(row)) : NULL,
+                          vector_length(row) / 128);
+    tile_compiler_mark_padding(session->compiler, is_emulated(row));
+    return compile_with(session, run, is_emulated(row) ? TILE_COMPILE_EMULATE : 0);
 }
 
 /* The session's; NULL, with the reason, when it cannot be compiled. The targets of a configuration take turns, so that
@@ -460,6 +471,52 @@ static bool check_states(Session *session, const Run *run) {
     return true;
 }
 
+/* ---- decisions ---- */
+
+/* With passes between all others or without them. Nothing runs, so that any target will do. */
+static bool explain(Session *session, const Run *run, bool shake, TileArena *arena, Decisions *decisions) {
+    char name[128];
+    TileExplanation explanation = {.arena = arena};
+    TileError error = {.message = ""};
+    TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
+    TileKernel *kernel = NULL;
+    kernel_name(run->row, name, sizeof name);
+    tile_compiler_emulate(session->compiler, NULL, 0);
+    tile_compiler_mark_padding(session->compiler, false);
+    decisions_shake(session->compiler, shake);
+    TileLibrary *library = compile_with(session, run, TILE_COMPILE_EMULATE);
+    tile_status status = library ? tile_library_kernel(library, name, &kernel) : TILE_INVALID_SOURCE;
+    tile_compiler_explain(session->compiler, &explanation);
+    if (status == TILE_OK) status = tile_prepare(kernel, run->arguments, (size_t)run->parameter_count, &options);
+    tile_compiler_explain(session->compiler, NULL);
+    if (status == TILE_OK && explanation.done) *decisions = decisions_of(&explanation);
+    tile_library_destroy(library);
+    decisions_shake(session->compiler, true);
+    if (library && status != TILE_OK) fail(run->reason, "explaining: %s: %s", tile_status_text(status), error.message);
+    return status == TILE_OK;
+}
+
+static bool check_decisions(Session *session, const Run *run) {
+    char target[32];
+    target_name(run->row, target, sizeof target);
+    if (strcmp(target, "interp") == 0 || is_foreign(run->row) || vector_length(run->row) || is_on_device(run->row)) return true;
+    TileArena *arena = tile_arena_create(NULL);
+    Decisions plain = {0}, shaken = {0};
+    const char *first = "";
+    bool good = arena && explain(session, run, false, arena, &plain) && explain(session, run, true, arena, &shaken);
+    unsigned kinds = good ? decisions_compare(&plain, &shaken, &first) : 0;
+    unsigned listed = reviewed_kinds(session->reviewed, run->row, target);
+    reviewed_note(session->reviewed, run->row, target, kinds);
+    if (kinds & ~listed) {
+        unsigned kind = 0;
+        while (!((kinds & ~listed) >> kind & 1)) kind++;
+        good = fail(run->reason, "with canonicalise, cse and dce between all passes other %s: %.1500s", decision_kind(kind),
+                    first);
+    }
+    tile_arena_destroy(arena);
+    return good;
+}
+
 /* ---- judging ---- */
 
 static bool acceptable(Type type, double expected, double slack, double got) {
@@ -554,7 +611,8 @@ bool session_run(Session *session, const Row *row, char *reason) {
         parse_types(&run) && make_arguments(&run) && (!truth || check_states(session, &run)) && launch(session, &run);
     if (good) {
         run.kernel->reference(&run.problem);
-        good = check_memory(&run) && check_values(&run) && (has_own_order(row) || check_bits(session, &run));
+        good = check_memory(&run) && check_values(&run) && (has_own_order(row) || check_bits(session, &run)) &&
+               (!session->reviewed || check_decisions(session, &run));
     }
     release(&run);
     return good;

@@ -4,14 +4,16 @@
 
 #include "granted.h"
 #include "matrix.h"
+#include "reviewed.h"
 
 enum { MAX_REASON = 2000 };
 
 typedef struct Session Session; /* a compiler, and what it compiled last */
 
-/* `stdlib` is the directory of the standard library; `grant` says what compilers hear of arguments. NULL, after a
- * message, when it cannot be made. */
-Session *session_create(const char *stdlib, Grant grant);
+/* `stdlib` is the directory of the standard library; `grant` says what compilers hear of arguments. With
+ * `reviewed` (borrowed; or NULL) canonicalise, cse and dce run between all passes, and change no decision but those. NULL,
+ * after a message, when it cannot be made. */
+Session *session_create(const char *stdlib, Grant grant, const Reviewed *reviewed);
 void session_destroy(Session *session);
 
 /* Can the row's target run on this machine? Otherwise `reason` says why not. */

@@ -352,7 +352,7 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     bool executed = !input->target || (input->flags & TILE_COMPILE_EMULATE);
     TileCodeKey key;
     /* The cache knows nothing of what passes of other projects do, nor of what tests ask for. */
-    bool plain = !compiler->passes.count && !compiler->between_count && !compiler->names;
+    bool plain = !compiler->passes.count && !compiler->between_count && !compiler->behind_count && !compiler->names;
     bool kept = compiler->cache && plain && !executed && !is_foreign(unit) && !unit->verify &&
                 tile_cached_key(unit, kernel, signature, request, &key);
     if (kept && restore(unit, signature, request, &key, built)) return TILE_OK;

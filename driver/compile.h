@@ -66,6 +66,8 @@ void tile_compiler_rename(TileCompiler *compiler, uint64_t seed);
 /* Likewise: these passes run behind each pass of a target's pipeline but the last. Borrowed. */
 struct TilePassInfo;
 void tile_compiler_between(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count);
+/* Likewise: behind the last. */
+void tile_compiler_behind(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count);
 /* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it
  * is there: for programs that have signals end them. Not while another thread compiles. */
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));

@@ -98,6 +98,11 @@ void tile_compiler_between(TileCompiler *compiler, const struct TilePassInfo *co
     compiler->between_count = count;
 }
 
+void tile_compiler_behind(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count) {
+    compiler->behind = passes;
+    compiler->behind_count = count;
+}
+
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held)) {
     compiler->hold = hold;
     if (compiler->cache) tile_code_cache_hold(compiler->cache, hold);

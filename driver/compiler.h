@@ -34,6 +34,8 @@ struct TileCompiler {
     uint64_t names;                            /* see tile_compiler_rename */
     const struct TilePassInfo *const *between; /* see tile_compiler_between */
     size_t between_count;
+    const struct TilePassInfo *const *behind; /* see tile_compiler_behind */
+    size_t behind_count;
     const TileSlack *slack;
     TileExplanation *explanation;           /* see tile_compiler_explain */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/own_pass.h */

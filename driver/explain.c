@@ -86,6 +86,7 @@ static void look_at_access(TileExplainedLoop *loop, const TileOp *op) {
         loop->vectors++;
     else
         loop->scalars++;
+    loop->widest = wider(loop->widest, type); /* what is stored may come from outside of the loop */
     loop->masked += tile_op_has_part(op, TILE_PARTS_MASK);
 }
 

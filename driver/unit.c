@@ -237,8 +237,9 @@ static tile_status gpu_pipeline(TileUnit *unit, TilePipeline *pipeline) {
 static tile_status target_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     TILE_TRY(is_gpu(unit) ? gpu_pipeline(unit, pipeline) : tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
     tile_own_pass_place(unit->input->compiler, unit->arena, pipeline);
-    tile_pipeline_interleave(pipeline, unit->arena, unit->input->compiler->between,
-                             unit->input->compiler->between_count);
+    const TileCompiler *compiler = unit->input->compiler;
+    tile_pipeline_interleave(pipeline, unit->arena, compiler->between, compiler->between_count);
+    for (size_t i = 0; i < compiler->behind_count; i++) tile_list_push(unit->arena, pipeline, compiler->behind[i]);
     return TILE_OK;
 }
 

@@ -9,6 +9,8 @@
 
 #include "tools/ptxas.h"
 
+enum { SHAKING = 3 };
+
 enum { LOOPS, THREADS, LAYOUTS, MOVES, ACCESSES, ORDERS, INSTRUCTIONS };
 
 const char *decision_kind(unsigned kind) {
@@ -17,12 +19,20 @@ const char *decision_kind(unsigned kind) {
     return words[kind];
 }
 
-void decisions_shake(TileCompiler *compiler, bool shake) {
-    static const TilePassInfo *passes[3];
+static const TilePassInfo *const *shaking_passes(void) {
+    static const TilePassInfo *passes[SHAKING];
     passes[0] = tile_lowering_pass(TILE_PASS_canonicalise);
     passes[1] = tile_lowering_pass(TILE_PASS_cse);
     passes[2] = tile_lowering_pass(TILE_PASS_dce);
-    tile_compiler_between(compiler, passes, shake ? 3 : 0);
+    return passes;
+}
+
+void decisions_shake(TileCompiler *compiler, bool shake) {
+    tile_compiler_between(compiler, shaking_passes(), shake ? SHAKING : 0);
+}
+
+void decisions_tidy(TileCompiler *compiler, bool tidy) {
+    tile_compiler_behind(compiler, shaking_passes(), tidy ? SHAKING : 0);
 }
 
 static void add(Decisions *decisions, TileArena *arena, unsigned kind, const char *line) {
@@ -121,15 +131,33 @@ Decisions decisions_of(TileExplanation *explanation) {
     return decisions;
 }
 
-unsigned decisions_compare(const Decisions *plain, const Decisions *shaken, const char **first) {
+/* The first line of sorted ones that the others have not, or less often. */
+static const char *find_missing(const Decisions *own, const Decisions *other, unsigned kind) {
+    size_t k = 0, count = other->lines[kind].count;
+    for (size_t i = 0; i < own->lines[kind].count; i++) {
+        const char *line = own->lines[kind].items[i];
+        while (k < count && strcmp(other->lines[kind].items[k], line) < 0) k++;
+        if (k == count || strcmp(other->lines[kind].items[k], line) != 0) return line;
+        k++;
+    }
+    return "nothing";
+}
+
+unsigned decisions_compare(const Decisions *plain, const Decisions *shaken) {
     unsigned kinds = 0;
     for (unsigned kind = 0; kind < DECISION_KINDS; kind++) {
         size_t i = 0, plains = plain->lines[kind].count, others = shaken->lines[kind].count;
         const char *const *a = plain->lines[kind].items, *const *b = shaken->lines[kind].items;
         while (i < plains && i < others && strcmp(a[i], b[i]) == 0) i++;
-        if (i == plains && i == others) continue;
-        if (!kinds) *first = i < plains ? a[i] : b[i];
-        kinds |= 1u << kind;
+        if (i < plains || i < others) kinds |= 1u << kind;
     }
     return kinds;
+}
+
+void decisions_describe(const Decisions *plain, const Decisions *shaken, unsigned kind, char *text, size_t size) {
+    snprintf(
+        text, size,
+        "with canonicalise, cse and dce between all passes other %s, %zu instead of %zu: %.700s, instead of %.700s",
+        decision_kind(kind), shaken->lines[kind].count, plain->lines[kind].count, find_missing(shaken, plain, kind),
+        find_missing(plain, shaken, kind));
 }

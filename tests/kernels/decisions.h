@@ -7,6 +7,10 @@
 /* canonicalise, cse and dce. */
 void decisions_shake(TileCompiler *compiler, bool shake);
 
+/* The same behind the last pass: loops of one trip that no pass looks at any more are gone then as they are in shaken
+ * code, which LLVM does in any case. */
+void decisions_tidy(TileCompiler *compiler, bool tidy);
+
 enum { DECISION_KINDS = 7 };
 /* "loops", "threads", "layouts", .. */
 const char *decision_kind(unsigned kind);
@@ -17,7 +21,9 @@ typedef struct Decisions {
 } Decisions;
 
 Decisions decisions_of(TileExplanation *explanation);
-/* The kinds that differ, a bit for each; `first` gets a line of one of them that one side alone has. */
-unsigned decisions_compare(const Decisions *plain, const Decisions *shaken, const char **first);
+/* The kinds that differ, a bit for each. */
+unsigned decisions_compare(const Decisions *plain, const Decisions *shaken);
+/* How one of them does, in `size` bytes. */
+void decisions_describe(const Decisions *plain, const Decisions *shaken, unsigned kind, char *text, size_t size);
 
 #endif

@@ -9,11 +9,11 @@
 
 #include "decisions.h"
 
-enum { FIELDS = 5, MAX_LINES = 500 };
+enum { FIELDS = 4, MAX_LINES = 500 };
 
 typedef struct Line {
     int number;
-    char *text, *kernel, *types, *target, *why;
+    char *text, *kernel, *target, *why;
     unsigned kind;
 } Line;
 
@@ -32,9 +32,9 @@ static bool read_line(Line *line, int number, const char *text) {
         if (count < FIELDS) fields[count] = field;
     line->number = number;
     for (line->kind = 0; count == FIELDS && line->kind < DECISION_KINDS; line->kind++)
-        if (strcmp(fields[3], decision_kind(line->kind)) == 0) break;
-    if (count != FIELDS || line->kind == DECISION_KINDS || !*fields[4]) return false;
-    line->kernel = fields[0], line->types = fields[1], line->target = fields[2], line->why = fields[4];
+        if (strcmp(fields[2], decision_kind(line->kind)) == 0) break;
+    if (count != FIELDS || line->kind == DECISION_KINDS || !*fields[3]) return false;
+    line->kernel = fields[0], line->target = fields[1], line->why = fields[3];
     return true;
 }
 
@@ -51,7 +51,7 @@ Reviewed *reviewed_read(const char *path) {
     for (int number = 1; good && fgets(text, sizeof text, file); number++) {
         if (*text == '#' || *text == '\n') continue;
         good = reviewed->count < MAX_LINES && read_line(&reviewed->lines[reviewed->count++], number, text);
-        if (!good) fprintf(stderr, "%s:%d: not kernel, types, target, kind and reason\n", path, number);
+        if (!good) fprintf(stderr, "%s:%d: not kernel, target, kind and reason\n", path, number);
     }
     if (!file) fprintf(stderr, "%s cannot be read\n", path);
     if (file) fclose(file);
@@ -68,8 +68,7 @@ void reviewed_destroy(Reviewed *reviewed) {
 }
 
 static bool is_about(const Line *line, const Row *row, const char *target) {
-    return strcmp(line->kernel, row->kernel) == 0 && strcmp(line->types, row->types) == 0 &&
-           strcmp(line->target, target) == 0;
+    return strcmp(line->kernel, row->kernel) == 0 && strcmp(line->target, target) == 0;
 }
 
 unsigned reviewed_kinds(const Reviewed *reviewed, const Row *row, const char *target) {
@@ -98,7 +97,7 @@ bool reviewed_all_apply(const Reviewed *reviewed, const Matrix *matrix, bool som
     for (size_t i = 0; i < reviewed->count; i++) {
         const Line *line = &reviewed->lines[i];
         if (some ? has_row(line, matrix) : atomic_load(&reviewed->applied[i])) continue;
-        printf("FAIL reviewed line %d: %s %s %s: nothing differs any more\n", line->number, line->kernel, line->types,
+        printf("FAIL reviewed line %d: %s for %s: nothing differs any more\n", line->number, line->kernel,
                line->target);
         all = false;
     }

@@ -1,4 +1,4 @@
-/* The decisions that differ, and may: a line for each kernel, types, target and kind, with its reason, between tabs. */
+/* The decisions that differ, and may: a line for each kernel, target and kind, with its reason, between tabs. */
 #ifndef TESTS_KERNELS_REVIEWED_H
 #define TESTS_KERNELS_REVIEWED_H
 

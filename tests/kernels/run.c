@@ -484,6 +484,7 @@ static bool explain(Session *session, const Run *run, bool shake, TileArena *are
     tile_compiler_emulate(session->compiler, NULL, 0);
     tile_compiler_mark_padding(session->compiler, false);
     decisions_shake(session->compiler, shake);
+    decisions_tidy(session->compiler, !has_own_order(run->row)); /* of CPUs: their loops are counted */
     TileLibrary *library = compile_with(session, run, TILE_COMPILE_EMULATE);
     tile_status status = library ? tile_library_kernel(library, name, &kernel) : TILE_INVALID_SOURCE;
     tile_compiler_explain(session->compiler, &explanation);
@@ -492,6 +493,7 @@ static bool explain(Session *session, const Run *run, bool shake, TileArena *are
     if (status == TILE_OK && explanation.done) *decisions = decisions_of(&explanation);
     tile_library_destroy(library);
     decisions_shake(session->compiler, true);
+    decisions_tidy(session->compiler, false);
     if (library && status != TILE_OK) fail(run->reason, "explaining: %s: %s", tile_status_text(status), error.message);
     return status == TILE_OK;
 }
@@ -502,16 +504,15 @@ static bool check_decisions(Session *session, const Run *run) {
     if (strcmp(target, "interp") == 0 || is_foreign(run->row) || vector_length(run->row) || is_on_device(run->row)) return true;
     TileArena *arena = tile_arena_create(NULL);
     Decisions plain = {0}, shaken = {0};
-    const char *first = "";
     bool good = arena && explain(session, run, false, arena, &plain) && explain(session, run, true, arena, &shaken);
-    unsigned kinds = good ? decisions_compare(&plain, &shaken, &first) : 0;
+    unsigned kinds = good ? decisions_compare(&plain, &shaken) : 0;
     unsigned listed = reviewed_kinds(session->reviewed, run->row, target);
     reviewed_note(session->reviewed, run->row, target, kinds);
     if (kinds & ~listed) {
         unsigned kind = 0;
         while (!((kinds & ~listed) >> kind & 1)) kind++;
-        good = fail(run->reason, "with canonicalise, cse and dce between all passes other %s: %.1500s", decision_kind(kind),
-                    first);
+        decisions_describe(&plain, &shaken, kind, run->reason, MAX_REASON);
+        good = false;
     }
     tile_arena_destroy(arena);
     return good;

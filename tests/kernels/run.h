@@ -11,8 +11,8 @@ enum { MAX_REASON = 2000 };
 typedef struct Session Session; /* a compiler, and what it compiled last */
 
 /* `stdlib` is the directory of the standard library; `grant` says what compilers hear of arguments. With
- * `reviewed` (borrowed; or NULL) canonicalise, cse and dce run between all passes, and change no decision but those. NULL,
- * after a message, when it cannot be made. */
+ * `reviewed` (borrowed; or NULL) canonicalise, cse and dce run between all passes, and change no decision but those.
+ * NULL, after a message, when it cannot be made. */
 Session *session_create(const char *stdlib, Grant grant, const Reviewed *reviewed);
 void session_destroy(Session *session);
 

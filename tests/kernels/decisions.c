@@ -11,11 +11,11 @@
 
 enum { SHAKING = 3 };
 
-enum { LOOPS, THREADS, LAYOUTS, MOVES, ACCESSES, ORDERS, INSTRUCTIONS };
+enum { LOOPS, THREADS, LAYOUTS, MOVES, ACCESSES, ORDERS, INSTRUCTIONS, SPILLS };
 
 const char *decision_kind(unsigned kind) {
-    static const char *const words[DECISION_KINDS] = {"loops",    "threads", "layouts",     "moves",
-                                                      "accesses", "orders",  "instructions"};
+    static const char *const words[DECISION_KINDS] = {"loops",    "threads", "layouts",      "moves",
+                                                      "accesses", "orders",  "instructions", "spills"};
     return words[kind];
 }
 
@@ -95,17 +95,17 @@ static void add_instructions(Decisions *decisions, TileArena *arena, const char 
 }
 
 /* The sum of all entries; where there is no ptxas, nothing is known of spills. */
-static void add_spills(Decisions *decisions, TileArena *arena, const char *ptx) {
+static void add_spills(Decisions *decisions, TileArena *arena) {
     TileText error = {.arena = arena};
     TileAssembly assembly;
     unsigned long sum = 0;
-    if (tile_ptxas_run(arena, ptx, false, &assembly, &error) != TILE_OK) return;
+    if (tile_ptxas_run(arena, decisions->ptx, false, &assembly, &error) != TILE_OK) return;
     for (const char *at = assembly.notes; (at = strstr(at, " bytes spill stores")); at++) {
         const char *digits = at;
         while (digits > assembly.notes && digits[-1] >= '0' && digits[-1] <= '9') digits--;
         sum += strtoul(digits, NULL, 10);
     }
-    add(decisions, arena, INSTRUCTIONS, tile_arena_format(arena, "%lu bytes spilled", sum));
+    add(decisions, arena, SPILLS, tile_arena_format(arena, "%lu bytes spilled", sum));
 }
 
 static int compare_lines(const void *a, const void *b) {
@@ -124,11 +124,17 @@ Decisions decisions_of(TileExplanation *explanation) {
         add_remarks(&decisions, arena, phase);
     }
     if (explanation->ptx) add_instructions(&decisions, arena, explanation->ptx);
-    if (explanation->ptx) add_spills(&decisions, arena, explanation->ptx);
+    decisions.ptx = explanation->ptx;
     for (unsigned kind = 0; kind < DECISION_KINDS; kind++)
         if (decisions.lines[kind].count)
             qsort(decisions.lines[kind].items, decisions.lines[kind].count, sizeof(char *), compare_lines);
     return decisions;
+}
+
+void decisions_add_spills(Decisions *plain, Decisions *shaken, TileArena *arena) {
+    if (!plain->ptx || !shaken->ptx || strcmp(plain->ptx, shaken->ptx) == 0) return;
+    add_spills(plain, arena);
+    add_spills(shaken, arena);
 }
 
 /* The first line of sorted ones that the others have not, or less often. */

@@ -505,6 +505,7 @@ static bool check_decisions(Session *session, const Run *run) {
     TileArena *arena = tile_arena_create(NULL);
     Decisions plain = {0}, shaken = {0};
     bool good = arena && explain(session, run, false, arena, &plain) && explain(session, run, true, arena, &shaken);
+    if (good) decisions_add_spills(&plain, &shaken, arena);
     unsigned kinds = good ? decisions_compare(&plain, &shaken) : 0;
     unsigned listed = reviewed_kinds(session->reviewed, run->row, target);
     reviewed_note(session->reviewed, run->row, target, kinds);

@@ -93,8 +93,7 @@ static void look_at_access(TileExplainedLoop *loop, const TileOp *op) {
 /* Branches in a loop are part of it. */
 static void look_at_loop(TileExplainedLoop *loop, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        /* Loops that passes make have no place of their own; which of equal constants is left in one is chance. */
-        if (!loop->place.file && op->id != TILE_OP_CONST) loop->place = op->location;
+        if (!loop->place.file) loop->place = op->location; /* loops that passes make have no place of their own */
         for (unsigned i = 0; i < op->result_count; i++) loop->widest = wider(loop->widest, op->results[i].type);
         look_at_access(loop, op);
         for (unsigned i = 0; i < op->region_count; i++) look_at_loop(loop, &op->regions[i]);

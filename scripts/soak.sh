@@ -11,6 +11,8 @@
 #   matrix            the kernel matrix with other pairs of values
 #   sve               the configurations of the kernel matrix as machine code for SVE, each of them
 #   grants            the kernel matrix on AVX2 with code for other facts than its arguments have, every row
+#   between           the kernel matrix with canonicalise, cse and dce between all passes, every row; every instance of
+#                     every kernel with other names after each pass
 #   random            20,000 random programs on AVX2, AVX-512 and the emulated sm_80 and sm_90a, 3,000 for SVE
 #   random-gpu        3,000 random programs on the GPU, 300 under compute-sanitizer's memcheck; skipped without one
 #   fuzz              a million inputs for lexer, parser with checker, and IR text
@@ -27,8 +29,8 @@
 # `soak_math.sh` is a campaign of its own: every f32 argument of every function.
 set -eu
 cd "$(dirname "$0")/.."
-usage() { sed -n '2,27s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
-all="matrix sve grants random random-gpu fuzz cache launches threads compiler-threads ptx barriers memcheck racecheck units"
+usage() { sed -n '2,29s/^# \{0,1\}//p' scripts/soak.sh; exit 2; }
+all="matrix sve grants between random random-gpu fuzz cache launches threads compiler-threads ptx barriers memcheck racecheck units"
 hours=0 jobs=$(nproc) programs= out=build/soak chosen=
 for argument; do
     case $argument in
@@ -71,6 +73,12 @@ run_sve() {
 run_grants() {
     "$release/bin/tile_kernel_tests" --grant=all --jobs="$jobs" tests/matrix.tsv stdlib " avx2 " &&
         "$release/bin/tile_kernel_tests" --grant=nothing --jobs="$jobs" tests/matrix.tsv stdlib " avx2 "
+}
+
+run_between() {
+    "$release/bin/tile_kernel_tests" --between=tests/between.tsv --jobs="$jobs" tests/matrix.tsv stdlib &&
+        TILEC=$PWD/$release/bin/tilec TILE_SOURCE_DIR=$PWD TILE_BINARY_DIR=$PWD/$release sh tests/between.sh all &&
+        TILEC=$PWD/$release/bin/tilec TILE_SOURCE_DIR=$PWD TILE_BINARY_DIR=$PWD/$release sh tests/names.sh all
 }
 
 # Programs that fail are written where it runs.

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Names carry nothing: a pipeline that meets other names after each of its passes makes the same machine form, for each
-# instance of each kernel of the standard library, tests/programs and examples, on each target given.
+# instance of each kernel of the standard library, tests/programs and examples, on each target given. So do whole
+# compilations, whose symbols have their own names at the end: the same assembly and PTX, in turns a target for each kernel
+# (with `all` each), and the same objects byte for byte, with their images.
 #   names.sh [all]       without `all`, one instance of each kernel
 set -u
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 . "$TILE_SOURCE_DIR/tests/instances.sh"
 optimise="$TILE_BINARY_DIR/bin/tile-opt"
-compared=0
+compared=0 codes=0 objects=0 turn=0
 
 # compare PIPELINE TARGET: what becomes of $work/tile.tir.
 compare() {
@@ -19,6 +21,32 @@ compare() {
         complain "$name for $2: other names make other code"
     }
     compared=$((compared + 1))
+}
+
+# compare_code TARGET SETTINGS..: of the kernel at hand, from text to code.
+compare_code() {
+    target=$1
+    shift
+    case $target in sm_*) stage=ptx ;; *) stage=asm ;; esac
+    for rename in '' --rename=$((codes + 1)); do
+        # shellcheck disable=SC2046,SC2086 # settings are words, and the option may be empty
+        expect 0 '' "$tilec" emit $stage "$file:$kernel" $(instance "$file" "$kernel" "$type") --target="$target" "$@" $rename
+        mv "$work/output" "$work/code${rename:+.renamed}"
+    done
+    cmp "$work/code" "$work/code.renamed" >"$work/output" || complain "$name for $target: other names make other $stage"
+    codes=$((codes + 1))
+}
+
+# compare_objects FILE: of its exports, if all of them may be built as they are.
+compare_objects() {
+    grep -q '^export' "$1" || return 0
+    "$tilec" build "$1" --target=avx2 -o "$work/object" 2>&1 | grep -q 'export-open' && return 0
+    for rename in '' --rename=$((objects + 1)); do
+        # shellcheck disable=SC2086 # it may be empty
+        expect 0 '' "$tilec" build "$1" --target=avx2,avx512,sm_80 --no-cubin -o "$work/object${rename:+.renamed}" $rename
+    done
+    cmp "$work/object" "$work/object.renamed" >"$work/output" || complain "$(basename "$1"): other names make another object"
+    objects=$((objects + 1))
 }
 
 # compare_instance FILE KERNEL TYPE SETTINGS..
@@ -35,7 +63,12 @@ compare_instance() {
         *) compare cpu $target ;;
         esac
     done
+    turn=$((turn % 5 + 1))
+    for target in ${everything:-$(echo avx2 sm_90a avx512 sm_80 sve | cut -d ' ' -f $turn)}; do compare_code "$target" "$@"; done
 }
+
+everything=
+[ "${1-}" = all ] && everything='avx2 avx512 sve sm_80 sm_90a'
 
 for file in "$TILE_SOURCE_DIR"/stdlib/*.tile "$TILE_SOURCE_DIR"/tests/programs/*.tile "$TILE_SOURCE_DIR"/examples/*/*.tile; do
     for kernel in $(kernels_of "$file"); do
@@ -49,6 +82,11 @@ for file in "$TILE_SOURCE_DIR"/stdlib/*.tile "$TILE_SOURCE_DIR"/tests/programs/*
         done
     done
 done
+for file in "$TILE_SOURCE_DIR"/stdlib/*.tile; do
+    case $everything:$file in :*/attention.tile | :*/matmul*.tile | :*/conv*.tile | :*/norm.tile | :*/reduce.tile) continue ;; esac
+    compare_objects "$file"
+done
+[ "$codes" -gt 50 ] && [ "$objects" -gt 5 ] || complain "only $codes codes and $objects objects were compared"
 [ "$compared" -gt 100 ] || complain "only $compared were compared"
-echo "names: $compared pairs"
+echo "names: $compared pairs of machine forms, $codes of codes, $objects of objects"
 finish

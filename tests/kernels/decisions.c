@@ -131,6 +131,13 @@ Decisions decisions_of(TileExplanation *explanation) {
     return decisions;
 }
 
+bool decisions_know_spills(void) {
+    TileArena *arena = tile_arena_create(NULL);
+    bool known = arena && tile_ptxas_find(arena);
+    tile_arena_destroy(arena);
+    return known;
+}
+
 void decisions_add_spills(Decisions *plain, Decisions *shaken, TileArena *arena) {
     if (!plain->ptx || !shaken->ptx || strcmp(plain->ptx, shaken->ptx) == 0) return;
     add_spills(plain, arena);

@@ -24,6 +24,7 @@ typedef struct Decisions {
 Decisions decisions_of(TileExplanation *explanation);
 /* Adds what ptxas says of registers that do not suffice, where the code differs at all, and there is one. */
 void decisions_add_spills(Decisions *plain, Decisions *shaken, TileArena *arena);
+bool decisions_know_spills(void);
 /* The kinds that differ, a bit for each. */
 unsigned decisions_compare(const Decisions *plain, const Decisions *shaken);
 /* How one of them does, in `size` bytes. */

@@ -283,7 +283,7 @@ int main(int count, char **arguments) {
     if (list && !(plan.reviewed = reviewed_read(list))) return 2;
     bool covered = part || matrix_covers(&plan.matrix, plan.stdlib);
     int status = run_plan(&plan, alone);
-    bool stale = plan.reviewed && !reviewed_all_apply(plan.reviewed, &plan.matrix, few || plan.pattern);
+    bool stale = plan.reviewed && !reviewed_all_apply(plan.reviewed, &plan.matrix, few != 0);
     reviewed_destroy(plan.reviewed);
     matrix_destroy(&plan.matrix);
     free(plan.left_out);

@@ -14,8 +14,8 @@ void reviewed_destroy(Reviewed *reviewed);
 unsigned reviewed_kinds(const Reviewed *reviewed, const Row *row, const char *target);
 /* That these do. */
 void reviewed_note(const Reviewed *reviewed, const Row *row, const char *target, unsigned kinds);
-/* Did each line apply to a row that ran? With `some`, where not all rows did, each has to be about a row of the matrix.
- * False, after naming the lines. */
-bool reviewed_all_apply(const Reviewed *reviewed, const Matrix *matrix, bool some);
+/* Is each line about a row of the matrix, and was it so in one of those that ran, if any did? With `few`, where not all
+ * types and sizes did, only the former. False, after naming the lines. */
+bool reviewed_all_apply(const Reviewed *reviewed, const Matrix *matrix, bool few);
 
 #endif

@@ -62,4 +62,9 @@ expect 1 '' sh -c '"$0" emit ptx "$1" T=f32 U=f32 --target=sm_80 | grep -F .tf32
 expect 0 '.tf32.tf32.' env TILE_ALLOW_TF32=1 "$tilec" emit ptx "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sm_80
 expect 0 'tilec run' "$tilec" help run
 expect 0 'run' "$tilec" help
+# What tests ask of the passes: words for what is no such thing.
+expect 1 '--rename needs a number: --rename=1' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --rename=x
+expect 1 '--between: there is no pass `nonsense`' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --between=cse,nonsense
+expect 0 '@softmax' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --rename=7 --between=cse
+
 finish

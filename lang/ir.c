@@ -64,6 +64,17 @@ const TileType *tile_type_pointer(TileContext *context, TileSpace space) {
     return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_POINTER, .space = (uint8_t)space});
 }
 
+const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const int64_t *extent, TileSwizzle swizzle,
+                                 unsigned log_chunks) {
+    return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_POINTER,
+                                                        .scalar = scalar,
+                                                        .rank = 2,
+                                                        .space = TILE_SPACE_SHARED,
+                                                        .swizzle = (uint8_t)swizzle,
+                                                        .log_chunks = (uint8_t)log_chunks,
+                                                        .extent = {extent[0], extent[1]}});
+}
+
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable) {
     if (lanes == 1 && !scalable) return tile_type_scalar(context, scalar);
     return tile_type_intern(

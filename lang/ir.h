@@ -273,6 +273,9 @@ const TileType *tile_type_scalar(TileContext *context, TileScalar scalar);
 const TileType *tile_type_tile(TileContext *context, TileScalar scalar, unsigned rank, const int64_t *extent);
 const TileType *tile_type_tensor(TileContext *context, TileScalar scalar, unsigned rank, TileAccess access);
 const TileType *tile_type_pointer(TileContext *context, TileSpace space);
+/* To so many rows and columns in shared memory. */
+const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const int64_t *extent, TileSwizzle swizzle,
+                                 unsigned log_chunks);
 /* lanes == 1 gives a scalar. */
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable);
 /* The same shape, and layout, with another element type. */

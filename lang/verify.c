@@ -63,7 +63,8 @@ static void check_operands(Verifier *v, const TileOp *op) {
 }
 
 static bool is_machine_value(const TileType *type) {
-    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_POINTER || type->kind == TILE_TYPE_VECTOR;
+    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR ||
+           (type->kind == TILE_TYPE_POINTER && !type->rank);
 }
 
 /* Tiles of a GPU's block have places in its shared memory. */

@@ -61,8 +61,8 @@ bool gpu_load_is_copied(const TileOp *load) {
     return only_multiplied(&load->results[0], load, false);
 }
 
-int64_t gpu_load_bytes(const TileOp *load) {
-    GpuSharedTile tile = gpu_shared_tile(load->results[0].type);
+int64_t gpu_place_bytes(const TileType *pointer) {
+    GpuSharedTile tile = gpu_shared_tile(pointer);
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
@@ -75,8 +75,7 @@ void gpu_build_wait(TileBuilder *b, int64_t pending) {
     tile_build_op(b, TILE_OP_COPY_WAIT, NULL, 0, &attribute, 1, NULL, 0);
 }
 
-TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes, int64_t align, int64_t slots) {
-    const TileType *type = tile_type_pointer(b->module->context, TILE_SPACE_SHARED);
+TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes, int64_t align, int64_t slots) {
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_BYTES, .integer = bytes * slots},
                                   {.key = TILE_ATTRIBUTE_ALIGN, .integer = align},
                                   {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots}};

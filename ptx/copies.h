@@ -9,8 +9,8 @@
 /* May a copy_tile and a shared_tile stand for the load? It has two axes of ranges, no mask and no fill but 0, and only
  * products for mma use it, through exchanges of its axes and fills with 0 of lanes that are invalid anyway. */
 bool gpu_load_is_copied(const TileOp *load);
-/* Shared memory that its tile takes. */
-int64_t gpu_load_bytes(const TileOp *load);
+/* Shared memory that a tile takes which lies as the pointer says, up to where the next one may begin. */
+int64_t gpu_place_bytes(const TileType *pointer);
 /* The tile at `place` takes the load's place, without the fills; the load goes. */
 void gpu_replace_load(TileBuilder *b, TileOp *load, TileValue *place);
 /* Copies of the load's tile to `place`; operands are looked up in `map`, which may be NULL. */
@@ -20,7 +20,7 @@ bool gpu_is_zero(const TileValue *value);
 /* An op without operands and results. */
 void gpu_build_plain(TileBuilder *b, TileOpId id);
 void gpu_build_wait(TileBuilder *b, int64_t pending);
-/* A buffer of shared memory of so many slots. */
-TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes, int64_t align, int64_t slots);
+/* A buffer of shared memory of so many slots; `type` is that of pointers into it. */
+TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes, int64_t align, int64_t slots);
 
 #endif

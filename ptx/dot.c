@@ -4,7 +4,7 @@
 
 #include "ptx/blocked.h"
 
-enum { M = 16, N = 8, STEP_BYTES = 32, CHUNK_BYTES = 16, BANK_BYTES = 128 };
+enum { M = 16, N = 8, STEP_BYTES = 32 };
 enum { LEAST_LOG_SUMS = 5, MOST_LOG_SUMS = 7, USUAL_LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
 
 static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
@@ -38,12 +38,28 @@ TileLayoutShape gpu_dot_shape(const TileType *tile) {
     return shape;
 }
 
-GpuSharedTile gpu_shared_tile(const TileType *tile) {
-    GpuSharedTile shared = {.shape = gpu_dot_shape(tile), .scalar = tile->scalar};
-    shared.row_bytes = shared.shape.extent[1] * tile_scalar_bytes(tile->scalar);
-    while (shared.log_chunks < 3 && shared.row_bytes % ((int64_t)CHUNK_BYTES << (shared.log_chunks + 1)) == 0)
-        shared.log_chunks++;
-    return shared;
+static TileSwizzle choose_swizzle(TileScalar scalar, unsigned log_chunks) {
+    if (!log_chunks) return TILE_SWIZZLE_NONE;
+    unsigned bytes = tile_scalar_bytes(scalar);
+    if (log_chunks == 1 || bytes == 2) return TILE_SWIZZLE_ROWS;
+    return bytes == 1 ? TILE_SWIZZLE_BYTES : TILE_SWIZZLE_WORDS;
+}
+
+const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    int64_t row_bytes = shape.extent[1] * tile_scalar_bytes(tile->scalar);
+    unsigned log_chunks = 0;
+    while (log_chunks < TILE_MAX_LOG_CHUNKS && row_bytes % ((int64_t)TILE_CHUNK_BYTES << (log_chunks + 1)) == 0)
+        log_chunks++;
+    return tile_type_shared(context, tile->scalar, shape.extent, choose_swizzle(tile->scalar, log_chunks), log_chunks);
+}
+
+GpuSharedTile gpu_shared_tile(const TileType *pointer) {
+    return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[0], pointer->extent[1]}},
+                           .scalar = pointer->scalar,
+                           .swizzle = (TileSwizzle)pointer->swizzle,
+                           .row_bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+                           .log_chunks = pointer->log_chunks};
 }
 
 /* ---- shared memory ---- */

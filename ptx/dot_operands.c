@@ -21,7 +21,7 @@
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
- *       %0 = buffer {bytes = 512, align = 128} : ptr<shared>
+ *       %0 = buffer {bytes = 512, align = 128} : ptr<shared, f16[16, 16], swizzle 32 rows>
  *       copy_tile %a, %0, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], types = [f16[16,
  *           16]]}
  *       copy_commit
@@ -37,7 +37,8 @@
 #include "ptx/passes.h"
 
 static void copy_load(TileBuilder *b, TileOp *load) {
-    TileValue *place = gpu_build_buffer(b, gpu_load_bytes(load), GPU_TILE_ALIGN, 1);
+    const TileType *type = gpu_shared_type(b->module->context, load->results[0].type);
+    TileValue *place = gpu_build_buffer(b, type, gpu_place_bytes(type), GPU_TILE_ALIGN, 1);
     gpu_build_copy(b, load, place, NULL);
     gpu_build_plain(b, TILE_OP_COPY_COMMIT);
     gpu_build_wait(b, 0);

@@ -160,7 +160,9 @@ const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) 
     return tile_type_vector(gpu->module->context, scalar, tile_layout_registers(layout), false);
 }
 
+/* What lies at a pointer is known to the ops that have been lowered with it. */
 static const TileType *new_type(Gpu *gpu, const TileType *old) {
+    if (old->kind == TILE_TYPE_POINTER) return tile_type_pointer(gpu->module->context, (TileSpace)old->space);
     return tile_type_is_tile(old) ? gpu_type(gpu, old->layout, old->scalar) : old;
 }
 

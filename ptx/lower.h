@@ -190,8 +190,8 @@ typedef struct GpuPlaces {
 GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
 TileValue *gpu_place(GpuPlaces *places, uint32_t reg);
-/* All registers of a tile into shared memory. */
-void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer);
+/* All registers of a tile into shared memory, where they lie as the type `place` says. */
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *place, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
 

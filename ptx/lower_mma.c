@@ -97,9 +97,10 @@ static TileLayout lanes_of_matrices(const Operand *operand, unsigned log_packed)
     return layout;
 }
 
-static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const TileType *stored) {
-    GpuSharedTile tile = gpu_shared_tile(stored);
-    unsigned log_packed = (unsigned)__builtin_ctz(packed(operand)), bits = tile_scalar_bits(stored->scalar);
+/* At the pointer it lies as the type `place` says. */
+static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const TileType *place) {
+    GpuSharedTile tile = gpu_shared_tile(place);
+    unsigned log_packed = (unsigned)__builtin_ctz(packed(operand)), bits = tile_scalar_bits(place->scalar);
     operand->along_k = operand->stored_transposed != (operand->own == 0);
     operand->by_matrix = operand->along_k || bits == (is_paired(mma, operand) ? 8 : 16);
     TileLayout lanes = operand->by_matrix ? lanes_of_matrices(operand, log_packed) : operand->layout;
@@ -132,10 +133,11 @@ static void take_registers(Mma *mma, Operand *operand, TileValue *old) {
         operand->value = clear_past_end(gpu, operand, operand->value, 0);
         return;
     }
-    GpuSharedTile tile = gpu_shared_tile(operand->type);
+    const TileType *place = gpu_shared_type(gpu->module->context, operand->type);
+    GpuSharedTile tile = gpu_shared_tile(place);
     gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&tile), GPU_TILE_ALIGN);
-    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, gpu->shared);
-    take_shared(mma, operand, gpu->shared, operand->type);
+    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, place, gpu->shared);
+    take_shared(mma, operand, gpu->shared, place);
     operand->clears = true;
 }
 
@@ -161,8 +163,9 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     operand->parts = becomes_f16(gpu, old->type->scalar) ? 2 : 1;
     operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)operand->count * operand->parts);
     const TileOp *shared = gpu_find_shared(old, &operand->stored_transposed);
-    if (shared)
-        take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
+    const TileValue *place = shared ? tile_op_operand(shared, 0) : NULL;
+    if (place)
+        take_shared(mma, operand, gpu_value(gpu, place), place->type);
     else
         take_registers(mma, operand, old);
 }

@@ -26,8 +26,8 @@
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
- *       %0 = buffer {bytes = 2048, align = 128, slots = 4} : ptr<shared>
- *       %1 = buffer {bytes = 2048, align = 128, slots = 4} : ptr<shared>
+ *       %0 = buffer {bytes = 2048, align = 128, slots = 4} : ptr<shared, f16[16, 16], swizzle 32 rows>
+ *       %1 = buffer {bytes = 2048, align = 128, slots = 4} : ptr<shared, f16[16, 16], swizzle 32 rows>
  *       %2 = const {value = 1} : i64
  *       %3 = const {value = 3} : i64
  *       %4 = const {value = 0} : i64
@@ -44,12 +44,12 @@
  *         if %13 {
  *           %15 = const {value = 512} : i64
  *           %16 = mul %5, %15 : i64
- *           %17 = ptr_add %0, %16 : ptr<shared>
+ *           %17 = ptr_add %0, %16 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *           copy_tile %a, %17, %zero, %one, %zero, %n, %14, %one, %zero, %n {access = [range, range],
  *               types = [f16[16, 16]]}
  *           %18 = const {value = 512} : i64
  *           %19 = mul %5, %18 : i64
- *           %20 = ptr_add %1, %19 : ptr<shared>
+ *           %20 = ptr_add %1, %19 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *           copy_tile %b, %20, %14, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range],
  *               types = [f16[16, 16]]}
  *           yield
@@ -81,12 +81,12 @@
  *         if %37 {
  *           %39 = const {value = 512} : i64
  *           %40 = mul %30, %39 : i64
- *           %41 = ptr_add %0, %40 : ptr<shared>
+ *           %41 = ptr_add %0, %40 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *           copy_tile %a, %41, %zero, %one, %zero, %n, %38, %one, %zero, %n {access = [range, range],
  *               types = [f16[16, 16]]}
  *           %42 = const {value = 512} : i64
  *           %43 = mul %30, %42 : i64
- *           %44 = ptr_add %1, %43 : ptr<shared>
+ *           %44 = ptr_add %1, %43 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *           copy_tile %b, %44, %38, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range],
  *               types = [f16[16, 16]]}
  *           yield
@@ -96,10 +96,10 @@
  *         copy_commit
  *         %45 = const {value = 512} : i64
  *         %46 = mul %23, %45 : i64
- *         %47 = ptr_add %0, %46 : ptr<shared>
+ *         %47 = ptr_add %0, %46 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *         %48 = const {value = 512} : i64
  *         %49 = mul %23, %48 : i64
- *         %50 = ptr_add %1, %49 : ptr<shared>
+ *         %50 = ptr_add %1, %49 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *         %x = shared_tile %47 : f16[16, 16]
  *         %y = shared_tile %50 : f16[16, 16]
  *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
@@ -122,6 +122,7 @@ typedef struct Ring {
     TileFunc *func;
     TileOp *loop;
     TileOp *loads[MOST_LOADS];
+    const TileType *types[MOST_LOADS]; /* of their places */
     TileValue *buffers[MOST_LOADS];
     int64_t bytes[MOST_LOADS], step;
     unsigned count;
@@ -155,12 +156,12 @@ static int64_t stage_bytes(const Ring *ring) {
 }
 
 /* Shared memory of the function that is spoken for: buffers, and tiles of loads that will have one. */
-static int64_t taken_bytes(const TileBlock *block) {
+static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
     int64_t bytes = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_BUFFER) bytes += tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-        if (gpu_load_is_copied(op)) bytes += gpu_load_bytes(op);
-        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(&op->regions[i]);
+        if (gpu_load_is_copied(op)) bytes += gpu_place_bytes(gpu_shared_type(context, op->results[0].type));
+        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
     }
     return bytes;
 }
@@ -168,8 +169,8 @@ static int64_t taken_bytes(const TileBlock *block) {
 /* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
 static int64_t choose_stages(const Ring *ring) {
     const TilePtxTarget *target = tile_ptx_target_of(ring->context->target);
-    int64_t threads = ring->func->threads, stage = stage_bytes(ring), other = taken_bytes(&ring->func->body) - stage,
-            limit = target->shared_block_bytes;
+    int64_t threads = ring->func->threads, stage = stage_bytes(ring), limit = target->shared_block_bytes,
+            other = taken_bytes(ring->context->module->context, &ring->func->body) - stage;
     if (limit < other + LEAST_STAGES * stage || ring->func->stages == 1) return 0;
     int64_t most = (limit - other) / stage, wanted = ring->func->stages;
     if (wanted) return wanted < most ? wanted : most;
@@ -182,7 +183,8 @@ static bool find_loads(Ring *ring) {
     if (!tile_value_integer(tile_op_operand(ring->loop, 2), &ring->step) || ring->step > LARGEST_STEP) return false;
     for (TileOp *op = ring->loop->regions[0].first; op; op = op->next) {
         if (ring->count == MOST_LOADS || !can_run_ahead(op, ring->loop)) continue;
-        ring->bytes[ring->count] = gpu_load_bytes(op);
+        ring->types[ring->count] = gpu_shared_type(ring->context->module->context, op->results[0].type);
+        ring->bytes[ring->count] = gpu_place_bytes(ring->types[ring->count]);
         ring->loads[ring->count++] = op;
     }
     if (!ring->count) return false;
@@ -242,7 +244,7 @@ static void build_prologue(Ring *ring) {
     TileBuilder *b = &ring->b;
     TileValue *lo = tile_op_operand(ring->loop, 0), *hi = tile_op_operand(ring->loop, 1);
     for (unsigned i = 0; i < ring->count; i++)
-        ring->buffers[i] = gpu_build_buffer(b, ring->bytes[i], GPU_TILE_ALIGN, ring->stages);
+        ring->buffers[i] = gpu_build_buffer(b, ring->types[i], ring->bytes[i], GPU_TILE_ALIGN, ring->stages);
     TileOp *first =
         tile_build_for(b, tile_build_i64(b, 0), tile_build_i64(b, ring->stages - 1), tile_build_i64(b, 1), NULL, 0);
     TileBuilder outer = ring->b;

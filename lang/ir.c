@@ -75,6 +75,18 @@ const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const 
                                                         .extent = {extent[0], extent[1]}});
 }
 
+const TileType *tile_type_channel(TileContext *context, const TileType *pointer) {
+    TileType type = *pointer;
+    type.kind = TILE_TYPE_CHANNEL;
+    type.space = 0;
+    return tile_type_intern(context->types, &type);
+}
+
+const TileType *tile_type_slot(TileContext *context, const TileType *channel) {
+    return tile_type_shared(context, channel->scalar, channel->extent, (TileSwizzle)channel->swizzle,
+                            channel->log_chunks);
+}
+
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable) {
     if (lanes == 1 && !scalable) return tile_type_scalar(context, scalar);
     return tile_type_intern(

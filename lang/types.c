@@ -98,14 +98,20 @@ static void print_extents(TileText *text, const TileType *type) {
     tile_text_add(text, "]");
 }
 
+/* `f16[64, 32], swizzle 64 rows` */
+static void print_stored(TileText *text, const TileType *type) {
+    tile_text_add(text, tile_scalar_name(type->scalar));
+    print_extents(text, type);
+    if (type->swizzle)
+        tile_text_format(text, ", swizzle %u %s", TILE_CHUNK_BYTES << type->log_chunks, swizzle_names[type->swizzle]);
+}
+
 static void print_pointer(TileText *text, const TileType *type) {
     tile_text_format(text, "ptr<%s", space_names[type->space]);
     if (type->rank) {
-        tile_text_format(text, ", %s", tile_scalar_name(type->scalar));
-        print_extents(text, type);
+        tile_text_add(text, ", ");
+        print_stored(text, type);
     }
-    if (type->swizzle)
-        tile_text_format(text, ", swizzle %u %s", TILE_CHUNK_BYTES << type->log_chunks, swizzle_names[type->swizzle]);
     tile_text_add(text, ">");
 }
 
@@ -121,6 +127,11 @@ void tile_type_print(TileText *text, const TileType *type) {
                          access_names[type->access]);
         return;
     case TILE_TYPE_POINTER: print_pointer(text, type); return;
+    case TILE_TYPE_CHANNEL:
+        tile_text_add(text, "channel<");
+        print_stored(text, type);
+        tile_text_add(text, ">");
+        return;
     case TILE_TYPE_VECTOR:
         tile_text_format(text, type->scalable ? "vec<[%lld] x %s>" : "vec<%lld x %s>", (long long)type->extent[0],
                          tile_scalar_name(type->scalar));

@@ -17,6 +17,7 @@ typedef enum TileTypeKind {
     TILE_TYPE_TENSOR,  /* tensor<f32, 2, in>: a view of memory with run-time extents and strides */
     TILE_TYPE_POINTER, /* ptr<global>; ptr<shared, f16[64, 32], swizzle 64 rows>: to a tile of two axes */
     TILE_TYPE_VECTOR,  /* vec<16 x f32>; scalable: vec<[4] x f32> */
+    TILE_TYPE_CHANNEL, /* channel<f16[64, 32], swizzle 64 rows>: slots of shared memory for tiles of two axes */
 } TileTypeKind;
 
 typedef enum TileAccess { TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT, TILE_ACCESS_TEMP } TileAccess;
@@ -36,13 +37,13 @@ struct TileLayout; /* lang/layout.h */
 typedef struct TileType {
     TileTypeKind kind;
     TileScalar scalar;                  /* element; of pointers where they have a rank */
-    uint8_t rank;                       /* tiles and tensors; pointers: 2 where they say what they point to, or 0 */
+    uint8_t rank;                       /* tiles, tensors, channels; pointers: 2 where they say what lies there, or 0 */
     uint8_t access;                     /* tensors: TileAccess */
     uint8_t space;                      /* pointers: TileSpace */
     bool scalable;                      /* vectors */
-    uint8_t swizzle, log_chunks;        /* pointers: TileSwizzle; log2 of the chunks that change places, 1 to 3 */
-    int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents, of pointers as they are stored; vectors: extent[0] lanes (per
-                                         * 128 bits where scalable) */
+    uint8_t swizzle, log_chunks;        /* with pointers' extents: TileSwizzle; log2 of the chunks that change places */
+    int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents; pointers, channels: as they are stored; vectors: extent[0]
+                                         * lanes (per 128 bits where scalable) */
     const struct TileLayout *layout;    /* tiles: where elements lie on a GPU, interned; NULL: not decided */
 } TileType;
 

@@ -1,6 +1,7 @@
 /* Purpose: give a layout to what demands one. A tile's layout is part of its type from here on; what has none is not
  * decided. Loads, stores and updates get vectors of up to 16 bytes a thread with neighbouring lanes along the last
- * axis, sums of products for tensor cores the fragments of mma, others what the largest tile of the function has.
+ * axis, sums of products for tensor cores the fragments of mma, others what the largest tile of the function has. How
+ * warps share such a product stands on it (`warps`, `pairs`), which gpu-machine carries out.
  * Towards all other ops stand conversions from and to layouts that gpu-propagate decides on.
  *
  * Before:
@@ -249,6 +250,8 @@ TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
     if (!func->threads) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: gpu-target comes before");
     Anchor anchor = {.module = context->module, .target = tile_ptx_target_of(context->target)};
     choose_families(&anchor, func);
+    gpu_set_plan(context->module, &func->body, &anchor.dots.plan);
+    anchor.changed |= anchor.dots.count != 0;
     anchor_block(&anchor, &func->body);
     if (anchor.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: %s", anchor.error);
     return anchor.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;

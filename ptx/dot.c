@@ -191,6 +191,33 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
     return search.dots;
 }
 
+typedef struct Plan {
+    TileModule *module;
+    int64_t warps[2], pairs[2];
+} Plan;
+
+static void set_plan(TileOp *op, void *state) {
+    Plan *plan = state;
+    if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) return;
+    tile_op_set_integers(plan->module, op, TILE_ATTRIBUTE_WARPS, plan->warps, 2);
+    if (plan->pairs[0] || plan->pairs[1]) tile_op_set_integers(plan->module, op, TILE_ATTRIBUTE_PAIRS, plan->pairs, 2);
+}
+
+void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan) {
+    Plan numbers = {
+        module, {INT64_C(1) << plan->log_warps_m, INT64_C(1) << plan->log_warps_n}, {plan->pairs_m, plan->pairs_n}};
+    tile_block_walk(body, set_plan, &numbers);
+}
+
+bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan) {
+    const TileAttribute *warps = tile_op_get(dot, TILE_ATTRIBUTE_WARPS),
+                        *pairs = tile_op_get(dot, TILE_ATTRIBUTE_PAIRS);
+    if (!warps) return false;
+    *plan = (TileFragmentPlan){(uint8_t)gpu_floor_log2(warps->integers[0]), (uint8_t)gpu_floor_log2(warps->integers[1]),
+                               pairs && pairs->integers[0], pairs && pairs->integers[1]};
+    return true;
+}
+
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
     TileLayoutShape shape = gpu_dot_shape(tile);
     return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);

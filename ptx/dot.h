@@ -9,7 +9,7 @@
 
 enum { GPU_MOST_DOTS = 8 };
 
-/* The products of a function that mma computes. */
+/* The products of a function that mma computes, and how warps shall share them. */
 typedef struct GpuDots {
     const TileType *types[GPU_MOST_DOTS]; /* of results, without repetition, the largest first */
     unsigned count;
@@ -25,6 +25,9 @@ bool gpu_dot_is_mma(const TileOp *dot);
  * sums want them. Rows or columns are in pairs where load_matrix then reads bytes that lie along them, once it is known
  * what lies in shared memory. */
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
+/* The plan as attributes of each such product, and what they say. gpu-anchor decides, gpu-machine carries out. */
+void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan);
+bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan);
 /* Is the op's result in shared memory, and used by such products alone, which take it from there? No thread holds it.
  */
 bool gpu_stays_shared(const TileOp *op);

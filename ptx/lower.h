@@ -43,7 +43,7 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
-    GpuDots dots;
+    unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
     TileValue *thread;     /* i64 */
     TileValue *shared;     /* the buffer that what lives for the op at hand lies in */

@@ -89,6 +89,15 @@ Test(verify, tile_form) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
 }
 
+Test(verify, plans_of_products) {
+    static const char *const cases[][2] = {
+        {"%r = dot %t, %t, %t {warps = [2]} : f32[2, 3]", "warps has a number for rows and one for columns"},
+        {"%r = dot %t, %t, %t {warps = [3, 1]} : f32[2, 3]", "no power of two up to 32"},
+        {"%r = dot %t, %t, %t {pairs = [0, 1]} : f32[2, 3]", "beside warps"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
+}
+
 Test(verify, machine_form) {
     static const char *const cases[][2] = {
         {"fold_loop %i, %i {extent = 0, order = prefix} (%j: i64) {\n  yield %a\n} (%b: f32, %d: f32) {\n  yield %b\n} "

@@ -154,6 +154,27 @@ static void add_order(TileExplanation *explanation, TileExplainedPhase *phase, c
     tile_list_push(explanation->arena, &phase->orders, *remark);
 }
 
+static bool is_behind(TileLocation a, TileLocation b) {
+    if (a.file != b.file) return a.file > b.file;
+    return a.line != b.line ? a.line > b.line : a.column > b.column;
+}
+
+/* Loops that were split, and programs of several kinds, have the same decision twice. */
+static void add_decision(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
+    size_t count = phase->decisions.count;
+    for (size_t i = 0; i < count; i++) {
+        const TileRemark *other = &phase->decisions.items[i];
+        if (other->place.line == remark->place.line && other->place.file == remark->place.file &&
+            other->decision == remark->decision && strcmp(other->name, remark->name) == 0 &&
+            strcmp(other->way, remark->way) == 0)
+            return;
+    }
+    tile_list_push(explanation->arena, &phase->decisions, *remark);
+    for (; count && is_behind(phase->decisions.items[count - 1].place, remark->place); count--)
+        phase->decisions.items[count] = phase->decisions.items[count - 1];
+    phase->decisions.items[count] = *remark;
+}
+
 const char *tile_cache_policy(const TileRemark *access) {
     return access->cache == TILE_CACHE_STREAM ? "evict_first"
            : access->cache == TILE_CACHE_L2   ? "evict_last"
@@ -165,6 +186,7 @@ static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     own.func = keep(explanation, remark->func);
     own.name = keep(explanation, remark->name);
     own.way = remark->way ? keep(explanation, remark->way) : NULL;
+    own.pass = remark->pass ? keep(explanation, remark->pass) : NULL;
     own.layout = remark->layout ? keep(explanation, remark->layout) : NULL;
     own.to = remark->to ? keep(explanation, remark->to) : NULL;
     return own;
@@ -182,6 +204,7 @@ static void explain_phase(TileExplanation *explanation, const TileFunc *func, co
         case TILE_REMARK_MOVE: tile_list_push(explanation->arena, &phase.moves, remark); break;
         case TILE_REMARK_ACCESS: add_access(explanation, &phase, &remark); break;
         case TILE_REMARK_ORDER: add_order(explanation, &phase, &remark); break;
+        case TILE_REMARK_DECISION: add_decision(explanation, &phase, &remark); break;
         }
     }
     tile_list_push(explanation->arena, &explanation->phases, phase);

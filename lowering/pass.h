@@ -38,17 +38,34 @@ typedef enum TileRemarkKind {
     TILE_REMARK_LAYOUT, /* where the tile lies */
     TILE_REMARK_MOVE,   /* it goes from one layout to another */
     TILE_REMARK_ACCESS, /* how long the L2 cache shall keep what is loaded or stored */
-    TILE_REMARK_ORDER   /* in which order elements, products or trips are added up */
+    TILE_REMARK_ORDER,  /* in which order elements, products or trips are added up */
+    TILE_REMARK_DECISION /* what a pass has done or declined to do */
 } TileRemarkKind;
+
+typedef enum TileDecision {
+#define REMARK(id, code, done, words) TILE_DECISION_##id,
+#include "lowering/remarks.def"
+#undef REMARK
+    TILE_DECISION_COUNT
+} TileDecision;
+
+typedef struct TileDecisionInfo {
+    const char *code, *words;
+    bool done;
+} TileDecisionInfo;
+
+const TileDecisionInfo *tile_decision_info(TileDecision decision);
 
 typedef struct TileRemark {
     TileRemarkKind kind;
     TileLocation place;
     const char *func, *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor;
-                              * ORDER: what is added up */
+                              * ORDER: what is added up; DECISION: what it is about */
     TileScalar scalar;
     const char *layout, *to; /* as lang/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
-    const char *way;         /* MOVE, ORDER: how; ACCESS: "load" or "store" */
+    const char *way;         /* MOVE, ORDER: how; ACCESS: "load" or "store"; DECISION: the case, or what was in the way */
+    const char *pass;        /* DECISION */
+    TileDecision decision;   /* DECISION */
     TileName cache;          /* ACCESS: TILE_CACHE_* */
     /* MOVE through shared memory: how often the busiest bank is asked for, by a store and by a load; else 0. */
     unsigned store_conflicts, load_conflicts;
@@ -74,6 +91,11 @@ typedef struct TilePassContext {
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
+/* remarks.c: what the running pass has decided, or declined, about the op. Nothing where nobody asks. */
+void tile_pass_remark(TilePassContext *context, const TileOp *op, TileDecision decision, const char *subject,
+                      const char *format, ...) TILE_PRINTF(5, 6);
+/* `gpu-channels: a is copied to ..: 1 trip ahead`, as it is printed behind the place. */
+void tile_remark_print(TileText *text, const TileRemark *remark);
 /* order.c: a remark of the order that a pass gave an op of the function; nothing where nobody asks. */
 void tile_remark_order(TilePassContext *context, const char *func, const TileOp *op, const char *name, const char *way);
 /* What a reduction, fold or scan computes, for such a remark; NULL where its order makes no difference. */

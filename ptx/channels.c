@@ -77,11 +77,15 @@ static bool follows_index(const TileValue *value, const TileOp *loop) {
     return true;
 }
 
-static bool can_run_ahead(const TileOp *load, const TileOp *loop) {
-    if (!gpu_load_is_copied(load) || tile_memory_is_written(loop, tile_op_operand(load, 0))) return false;
+/* NULL: its copy can begin some trips before. */
+static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
+    int64_t step;
+    if (!tile_value_integer(tile_op_operand(loop, 2), &step) || step > LARGEST_STEP)
+        return "the step of the loop is no constant";
+    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop writes where it may lie";
     for (unsigned i = 1; i < load->operand_count; i++)
-        if (!follows_index(tile_op_operand(load, i), loop)) return false;
-    return true;
+        if (!follows_index(tile_op_operand(load, i), loop)) return "its place depends on more than the loop's index";
+    return NULL;
 }
 
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
@@ -115,21 +119,84 @@ static int64_t choose_slots(const Candidate *candidate) {
     return slots < LEAST_SLOTS ? LEAST_SLOTS : slots > MOST_SLOTS ? MOST_SLOTS : slots;
 }
 
+static void decline(Candidate *candidate, const TileOp *load, const char *why) {
+    tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD, tile_op_operand(load, 0)->name, "%s",
+                     why);
+}
+
 static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
-        if (candidate->count == MOST_LOADS || !can_run_ahead(op, candidate->loop)) continue;
+        if (!gpu_load_is_copied(op)) continue;
+        const char *why = why_not_ahead(op, candidate->loop);
+        if (!why && candidate->count == MOST_LOADS) why = "the loop copies 8 others ahead";
+        if (why) {
+            decline(candidate, op, why);
+            continue;
+        }
         candidate->bytes += slot_bytes(candidate->context->module->context, op);
         candidate->loads[candidate->count++] = op;
     }
 }
 
+/* What the value is computed from, of the loop's own loads: the first that is found, `left` steps away at most. */
+static const TileOp *find_source(const TileValue *value, const TileOp *loop, unsigned *left) {
+    const TileOp *op = value->op;
+    if (!op || op->block != &loop->regions[0] || !*left) return NULL;
+    if (op->id == TILE_OP_LOAD_TILE) return op;
+    for (unsigned i = 0; i < op->operand_count && tile_op_is_pure(op) && --*left; i++) {
+        const TileOp *found = find_source(tile_op_operand(op, i), loop, left);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Operands that pass through registers on their way to the product. */
+static void remark_operands(Candidate *candidate) {
+    enum { FARTHEST = 64 };
+    for (const TileOp *dot = candidate->loop->regions[0].first; dot; dot = dot->next) {
+        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
+        for (unsigned i = 0; i < 2; i++) {
+            unsigned left = FARTHEST;
+            const TileOp *load = find_source(tile_op_operand(dot, i), candidate->loop, &left);
+            if (!load || gpu_load_is_copied(load)) continue;
+            const TileOp *last = tile_op_operand(dot, i)->op;
+            while (last->id == TILE_OP_FILL || last->id == TILE_OP_PERMUTE) last = tile_op_operand(last, 0)->op;
+            if (last != load)
+                tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
+                                 tile_op_operand(load, 0)->name,
+                                 "`%s` on its way to the product, or another use of it, wants it in registers",
+                                 tile_op_info(last->id)->mnemonic);
+            else
+                decline(candidate, load, "a mask, a gather or another use of it wants it in registers");
+        }
+    }
+}
+
+static void remark_slots(Candidate *candidate, int64_t slots) {
+    for (unsigned i = 0; i < candidate->count; i++) {
+        const TileOp *load = candidate->loads[i];
+        if (slots)
+            tile_pass_remark(candidate->context, load, TILE_DECISION_COPIED_AHEAD, tile_op_operand(load, 0)->name,
+                             "%lld trip%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
+                             (long long)slots, (long long)slot_bytes(candidate->context->module->context, load));
+        else
+            decline(candidate, load,
+                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for two trips' tiles");
+    }
+}
+
+/* The loop over a block's programs, which gpu-blocks has made, begins each program anew. */
+static bool is_over_programs(const TileOp *loop) {
+    return tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT) != NULL;
+}
+
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop, const char **error) {
     Candidate candidate = {.context = context, .func = func, .loop = loop};
-    int64_t step;
-    if (loop->id != TILE_OP_FOR) return false;
-    if (!tile_value_integer(tile_op_operand(loop, 2), &step) || step > LARGEST_STEP) return false;
+    if (loop->id != TILE_OP_FOR || is_over_programs(loop)) return false;
     find_loads(&candidate);
+    if (context->remarks) remark_operands(&candidate);
     int64_t slots = candidate.count ? choose_slots(&candidate) : 0;
+    remark_slots(&candidate, slots);
     if (!slots) return false;
     TileBuilder b = tile_builder_before(context->module, loop);
     for (unsigned i = 0; i < candidate.count; i++) {

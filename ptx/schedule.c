@@ -281,9 +281,34 @@ static void build_last_barrier(Rotation *r, const char **error) {
     if (b.error) *error = b.error;
 }
 
+/* A loop of products that waits for copies of its own; others have nothing to begin ahead. */
+static bool waits_for_copies(const Rotation *r) {
+    bool waits = false, multiplies = false;
+    for (const TileOp *op = r->body->first; op; op = op->next) {
+        waits |= op->id == TILE_OP_COPY_WAIT;
+        multiplies |= op->id == TILE_OP_MMA;
+    }
+    return waits && multiplies;
+}
+
+static const char *why_not(Rotation *r) {
+    if (!find_head(r)) return "something else stands before its copies, or none is begun ahead";
+    if (!find_products(r)) return "something else stands behind its products";
+    if (!find_loads(r)) return "the first product's operands do not come from shared memory alone";
+    if (!can_follow(r)) return "the copies of a later trip depend on what a trip loads";
+    if (!is_known(r)) return "what the next trip begins with is known behind the products only";
+    return NULL;
+}
+
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
     Rotation r = {.context = context, .loop = loop, .body = &loop->regions[0]};
-    if (!find_head(&r) || !find_products(&r) || !find_loads(&r) || !can_follow(&r) || !is_known(&r)) return false;
+    if (!waits_for_copies(&r)) return false;
+    const char *why = why_not(&r);
+    if (why) {
+        tile_pass_remark(context, loop, TILE_DECISION_NO_FRAGMENTS_AHEAD, "the loop", "%s", why);
+        return false;
+    }
+    tile_pass_remark(context, loop, TILE_DECISION_FRAGMENTS_AHEAD, "the loop", "it carries %u fragments", r.count);
     set_stages(&r);
     build_last_barrier(&r, error);
     return true;

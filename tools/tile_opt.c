@@ -19,11 +19,13 @@ static const char usage[] =
     "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
     "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--rename=SEED] [--between=a,b]\n"
+    "                [--remarks]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
     "the same bits before and after the passes; see tools/tile_run.h for the arguments. With --times, there are no limits and\n"
     "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its name.\n"
     "With --between, these passes run behind each of the others, too. With --rename, all names are others after each\n"
-    "pass, and plain ones at the end; with 0 only the latter.\n";
+    "pass, and plain ones at the end; with 0 only the latter. With --remarks, what passes decided and declined stands in\n"
+    "front of the IR, a comment for each.\n";
 
 typedef struct Request {
     const char *path, *passes, *pipeline, *between, *run;
@@ -31,7 +33,7 @@ typedef struct Request {
     TilePassOptions options;
     TilePassSettings settings;
     unsigned print;
-    bool verify_only, times, help;
+    bool verify_only, times, remarks, help;
     TileArena *arena;
     TileText *errors;
 } Request;
@@ -89,7 +91,7 @@ static bool read_names(Request *request, const char *text) {
 static bool read_switch(Request *request, const char *argument) {
     static const char *const words[] = {"--verify-only", "--locations", "--no-contract",
                                         "--debug",       "--no-split",  "--mark-padding",
-                                        "--times",       "--help"};
+                                        "--times",       "--help",      "--remarks"};
     unsigned number = 0;
     while (number < sizeof words / sizeof *words && strcmp(argument, words[number]) != 0) number++;
     switch (number) {
@@ -104,6 +106,7 @@ static bool read_switch(Request *request, const char *argument) {
         request->options.verify = false;
         return true;
     case 7: request->help = true; return true;
+    case 8: request->remarks = true; return true;
     default: return false;
     }
 }
@@ -202,6 +205,15 @@ static void print_times(const TilePassReport *report, TileText *output) {
     }
 }
 
+static void print_remarks(const TileRemarks *remarks, TileText *output) {
+    for (size_t i = 0; i < remarks->count; i++) {
+        if (remarks->items[i].kind != TILE_REMARK_DECISION) continue;
+        tile_text_format(output, "// @%s: ", remarks->items[i].func);
+        tile_remark_print(output, &remarks->items[i]);
+        tile_text_add(output, "\n");
+    }
+}
+
 static tile_status run_passes(Request *request, TileModule *module, TileText *output) {
     TilePipeline pipeline = {0};
     TILE_TRY(make_pipeline(request, &pipeline));
@@ -211,10 +223,13 @@ static tile_status run_passes(Request *request, TileModule *module, TileText *ou
     for (int i = 0; request->times && i < TILE_LIMIT_COUNT; i++) most.most[i] = UINT64_MAX;
     most.most[TILE_LIMIT_TILE_REGISTERS] = tile_usual_limits.most[TILE_LIMIT_TILE_REGISTERS];
     context.limits = &most;
+    TileRemarks remarks = {0};
+    if (request->remarks) context.remarks = &remarks;
     TilePassReport report = tile_pass_report(request->arena);
     tile_status status = tile_passes_run(&context, pipeline.items, pipeline.count, &request->options, &report);
     tile_text_add(output, tile_text_get(&report.dump));
     if (request->times) print_times(&report, output);
+    print_remarks(&remarks, output);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&context.message));
     return status;
 }

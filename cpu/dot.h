@@ -5,7 +5,7 @@
 #ifndef TILE_CPU_DOT_H
 #define TILE_CPU_DOT_H
 
-#include "cpu/emit.h"
+#include "lowering/emit.h"
 
 /* One operand: where it is, its byte strides and its element type. */
 typedef struct DotOperand {

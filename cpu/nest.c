@@ -49,7 +49,7 @@
  *       }
  *       return
  *     }
- * Needs: cpu-programs; equal values merged (cse), since loops fuse where their bounds are the same value.
+ * Needs: the pass programs; equal values merged (cse), since loops fuse where their bounds are the same value.
  * Keeps: order of memory accesses to each tensor; order of reductions.
  * Cost: linear in the ops, quadratic in the statements of one block (64 at a time). */
 #include "cpu/nest.h"

@@ -20,11 +20,11 @@ const TilePassTable *tile_cpu_passes(void) { return &table; }
  * trimmed to what is valid, so that only the last vector of a row has a mask, whatever tile it is in, and nothing is
  * compiled twice. */
 static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
-                                     "cpu-programs,expand-programs,canonicalise,cse,dce,"
+                                     "programs,expand-programs,canonicalise,cse,dce,"
                                      "cpu-nest,cse,licm,dce,"
-                                     "cpu-vectorise,cpu-dot,cpu-math,cpu-atomic,"
+                                     "cpu-vectorise,cpu-dot,math,atomics,"
                                      "cse,licm,dce,"
-                                     "cpu-scratch,cpu-machine";
+                                     "cpu-scratch,legalise";
 
 tile_status tile_cpu_pipeline(TilePipeline *pipeline, TileArena *arena, TileText *message) {
     const TilePassTable *tables[] = {tile_lowering_passes(), &table};

@@ -268,7 +268,7 @@ MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue va
                                    named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8))));
 }
 
-/* Of scalar integers, without a mask: cpu-atomic has seen to the others. */
+/* Of scalar integers, without a mask: the pass atomics has seen to the others. */
 void export_atomic(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
@@ -276,7 +276,7 @@ void export_atomic(Exporter *exporter, const TileOp *op) {
     MlirNamedAttribute align =
         named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, tile_scalar_bytes(type->scalar)));
     if (tile_op_get(op, TILE_ATTRIBUTE_PARTS) || !tile_scalar_is_int(type->scalar)) {
-        export_fail(exporter, TILE_INTERNAL, op, "the pass cpu-atomic had to expand it");
+        export_fail(exporter, TILE_INTERNAL, op, "the pass atomics had to expand it");
         return;
     }
     if (update == TILE_UPDATE_CAS) {

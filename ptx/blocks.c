@@ -26,7 +26,7 @@
  *       }
  *       return
  *     }
- * Needs: cpu-programs. Keeps: tile form.
+ * Needs: the pass programs. Keeps: tile form.
  * Cost: constant. */
 #include "lang/build.h"
 #include "ptx/passes.h"

@@ -46,7 +46,7 @@
  *       }
  *       return
  *     }
- * Needs: cpu-programs. Keeps: tile form; each program of the whole grid runs once. Cost: linear in the loops of a
+ * Needs: the pass programs. Keeps: tile form; each program of the whole grid runs once. Cost: linear in the loops of a
  * program.
  */
 #include "lang/build.h"

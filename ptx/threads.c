@@ -20,7 +20,7 @@
  *       store_tile %x, %v, %begin, %one, %zero, %n {access = [range]}
  *       return
  *     }
- * Needs: cpu-programs. Keeps: tile form. Cost: linear. */
+ * Needs: the pass programs. Keeps: tile form. Cost: linear. */
 #include "ptx/blocked.h"
 #include "ptx/dot.h"
 #include "ptx/passes.h"

@@ -30,7 +30,10 @@ for folder in lowering cpu ptx; do
             failed=1
         fi
         grep -q '^func' "$here/before.tir" || {
-            [ "$folder" = cpu ] || { echo "$folder/$(basename "$file"): no example" && failed=1; }
+            case $name in
+            cpu-vectorise | cpu-dot) ;; # what they make is some hundred ops long
+            *) echo "$folder/$(basename "$file"): no example" && failed=1 ;;
+            esac
             continue
         }
         checked=$((checked + 1))

@@ -1,4 +1,4 @@
-/* The language's transcendental functions on scalars: the very programs that cpu/math.c compiles, so that
+/* The language's transcendental functions on scalars: the very programs that lowering/math.c compiles, so that
  * constant folding, executor and machine code agree bit for bit (docs/math.md states their accuracy). */
 #ifndef TILE_LANG_SCALAR_MATH_H
 #define TILE_LANG_SCALAR_MATH_H

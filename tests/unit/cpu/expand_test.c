@@ -1,4 +1,4 @@
-/* cpu-math and cpu-machine: every elementwise op at every type, as scalar and as vector, gives after the passes what
+/* math and legalise: every elementwise op at every type, as scalar and as vector, gives after the passes what
  * lang/eval gives, and is an op that the back end has. */
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static void check_case(const Case *test, uint64_t *random) {
     TileText text = {.arena = arena};
     write_case(&text, test);
     Passing passing = passing_read(tile_text_get(&text));
-    passing_run(&passing, "cpu-math,cpu-machine", tile_cpu_target_find("avx2"));
+    passing_run(&passing, "math,legalise", tile_cpu_target_find("avx2"));
     tile_block_walk(&passing.module->first->body, check_left_op, NULL);
     for (int done = 0; done < VALUES; done += test->lanes) run_values(&passing, test, random);
     passing_release(&passing);

@@ -703,7 +703,7 @@ Test(tile, stages) {
         cr_assert(strstr(output, marks[stage]), "%s:\n%s", tile_stage_name((TileStage)stage), output);
         tile_string_destroy(output);
     }
-    char *output = emit(compiler, "avx2", TILE_STAGE_MACHINE, "cpu-programs", TILE_OK);
+    char *output = emit(compiler, "avx2", TILE_STAGE_MACHINE, "programs", TILE_OK);
     cr_assert(strstr(output, "func phase tile @add.0"), "%s", output);
     tile_string_destroy(output);
     cr_assert_null(emit(compiler, "avx2", TILE_STAGE_MACHINE, "cpu-magic", TILE_INVALID_ARGUMENT));

@@ -153,7 +153,7 @@ static void run_kernel(Case *test, TileFunc *func, Data *data) {
     TileExecutorArgument arguments[] = {argument(data->x, data->m, data->n, true),
                                         argument(data->y, data->m, data->n, true),
                                         argument(data->s, data->m, data->n, false)};
-    TileExecutorOptions options = {0};
+    TileExecutorOptions options = {.phases = tile_func_phase(func, 0) != NULL};
     TileText message = {.arena = test->arena};
     if (tile_execute_kernel(func, arguments, &options, &message) != TILE_EXECUTION_DONE)
         cr_assert(false, "%s, seed %llu: %s\n%s", test->pass, (unsigned long long)test->seed, tile_text_get(&message),

@@ -103,7 +103,7 @@ Test(emit, line_info) {
 Test(emit, left_over_ops_are_our_bug) {
     expect_failure("func phase machine @f(%x: f32, %y: ptr<global>, " PARAMETERS ") {\n"
                    "  %e = exp %x : f32\n  store %e, %y\n  return\n}\n",
-                   &avx2, TILE_INTERNAL, "cpu-math");
+                   &avx2, TILE_INTERNAL, "math");
     expect_failure("func phase machine @f(%x: f32, %y: ptr<global>, " PARAMETERS ") {\n"
                    "  %e = max %x, %x : f32\n  store %e, %y\n  return\n}\n",
                    &avx2, TILE_INTERNAL, "`max`");

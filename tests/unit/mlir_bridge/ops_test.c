@@ -138,7 +138,7 @@ static uint64_t random_bits(TileScalar scalar, uint64_t *state) {
     return bits & mask;
 }
 
-/* Inputs whose results the op defines after cpu-machine's expansions: small shifts, no division by zero. */
+/* Inputs whose results the op defines after legalise's expansions: small shifts, no division by zero. */
 static uint64_t operand_bits(const Case *c, unsigned operand, uint64_t *state) {
     uint64_t bits = random_bits(operand_scalar(c, operand), state);
     bool shift = c->id == TILE_OP_SHL || c->id == TILE_OP_SHR;

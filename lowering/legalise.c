@@ -1,16 +1,37 @@
 /* Purpose: leave only ops that the back end maps one to one with the results that lang/scalar/eval.def defines.
  *
  * Before:
- *     %m = max %x, %y : vec<16 x f32>
- *     %s = shl %i, %n : vec<16 x i32>
- *     %b = add %p, %q : bf16
+ *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %n: i32) {
+ *       %x = load %p : vec<8 x f32>
+ *       %y = load %q : vec<8 x f32>
+ *       %m = max %x, %y : vec<8 x f32>
+ *       store %m, %p
+ *       %i = load %q : i32
+ *       %s = shl %i, %n : i32
+ *       store %s, %q
+ *       return
+ *     }
  * After:
- *     %g = gt %y, %x : vec<16 x bool>
- *     %h = select %g, %y, %x : vec<16 x f32>
- *     %u = isnan %y : vec<16 x bool>
- *     %m = select %u, %y, %h : vec<16 x f32>
- *     %k = and %n, %c31 : vec<16 x i32>           and so on: a count past the width gives 0
- *     %p32 = .. bits of %p, shifted ..            bf16 and f8 are bits; arithmetic on them and on f16 is f32's
+ *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %n: i32) {
+ *       %0 = const {value = 32} : u32
+ *       %1 = const {value = 31} : i32
+ *       %2 = const {value = 0} : i32
+ *       %x = load %p : vec<8 x f32>
+ *       %y = load %q : vec<8 x f32>
+ *       %3 = gt %y, %x : vec<8 x bool>
+ *       %4 = select %3, %y, %x : vec<8 x f32>
+ *       %5 = isnan %y : vec<8 x bool>
+ *       %m = select %5, %y, %4 : vec<8 x f32>
+ *       store %m, %p
+ *       %i = load %q : i32
+ *       %6 = bitcast %n : u32
+ *       %7 = lt %6, %0 : bool
+ *       %8 = and %n, %1 : i32
+ *       %9 = shl %i, %8 : i32
+ *       %s = select %7, %9, %2 : i32
+ *       store %s, %q
+ *       return
+ *     }
  * Integer division floors and gives 0 by 0, remainders of floats are x - floor(x / y) * y, arithmetic on bool is
  * that of a one-bit integer. Known constants (a divisor that is not 0, a count inside of the width, an operand of
  * max that is no NaN) leave the guards out.
@@ -19,9 +40,8 @@
  * unsigned `div` is guarded, and would be guarded again. */
 #include <math.h>
 
-#include "cpu/emit.h"
-#include "cpu/passes.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/emit.h"
 
 static bool is_narrow_float(TileScalar scalar) {
     return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16;
@@ -215,7 +235,7 @@ static void visit(TileOp *op, void *state) {
     if (result) tile_emit_replace(e, op, result);
 }
 
-TileResult tile_pass_cpu_machine(TilePassContext *context, TileFunc *func) {
+TileResult tile_pass_legalise(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
     tile_block_walk(&func->body, visit, &emitter);
     return tile_emit_finish(&emitter, context);

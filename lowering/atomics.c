@@ -2,27 +2,34 @@
  * compare-and-swap of their bits, a masked one stands in a branch.
  *
  * Before:
- *     %old = atomic %p, %v {update = add} : f32
- * After:
- *     %first = atomic %p {update = read} : u32
- *     %bits = while %first : u32 (%seen: u32) {
- *       %x = bitcast %seen : f32
- *       %next = add %x, %v : f32
- *       %want = bitcast %next : u32
- *       %now = atomic %p, %want, %seen {update = cas} : u32
- *       %again = ne %now, %seen : bool
- *       condition %again, %now
- *     } (%last: u32) {
- *       yield %last
+ *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %v: f32) {
+ *       %old = atomic %p, %v {update = add} : f32
+ *       store %old, %q
+ *       return
  *     }
- *     %old = bitcast %bits : f32
+ * After:
+ *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %v: f32) {
+ *       %0 = atomic %p {update = read} : u32
+ *       %1 = while %0 : u32 (%2: u32) {
+ *         %3 = bitcast %2 : f32
+ *         %4 = add %3, %v : f32
+ *         %5 = bitcast %4 : u32
+ *         %6 = atomic %p, %5, %2 {update = cas} : u32
+ *         %7 = ne %6, %2 : bool
+ *         condition %7, %6
+ *       } (%8: u32) {
+ *         yield %8
+ *       }
+ *       %old = bitcast %1 : f32
+ *       store %old, %q
+ *       return
+ *     }
  * Comparing bits ends the loop for NaN too, and tells -0 from 0.
  *
- * Needs: atomic ops on scalars; cpu-machine behind it, which expands the arithmetic. Keeps: machine form, the order of
+ * Needs: atomic ops on scalars; `legalise` behind it, which expands the arithmetic. Keeps: machine form, the order of
  * accesses. Cost: linear; a few ops for each atomic op on floats. */
-#include "cpu/emit.h"
-#include "cpu/passes.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/emit.h"
 
 static TileValue *build_atomic(TileBuilder *b, TileName update, TileValue *const *operands, unsigned count,
                                TileScalar scalar) {
@@ -108,7 +115,7 @@ static void visit(TileOp *op, void *state) {
     tile_emit_replace(e, op, masked ? expand_masked(&e->builder, op) : expand_unmasked(&e->builder, op));
 }
 
-TileResult tile_pass_cpu_atomic(TilePassContext *context, TileFunc *func) {
+TileResult tile_pass_atomics(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
     tile_block_walk(&func->body, visit, &emitter);
     return tile_emit_finish(&emitter, context);

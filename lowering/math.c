@@ -2,23 +2,34 @@
  * math_f64.def there, and `rand` into that of random.def, on scalars and on vectors of any length.
  *
  * Before:
- *     %y = log2 %x {approx = 1} : vec<16 x f32>
+ *     func phase machine @k.0(%x: ptr<global>) {
+ *       %v = load %x : vec<8 x f16>
+ *       %y = rsqrt %v : vec<8 x f16>
+ *       store %y, %x
+ *       return
+ *     }
  * After:
- *     %c = const {value = ..} : vec<16 x f32>     at the front of the function, once for each constant
- *     ..
- *     %y = select %finite, %r, %s : vec<16 x f32>
- * f16 and bf16 (and f8) are converted to f32 and the result is rounded once. A part of a program that hardly any
- * argument needs (sin and cos of huge ones) stands in an `if`.
+ *     func phase machine @k.0(%x: ptr<global>) {
+ *       %0 = const {value = 1.0} : vec<8 x f32>
+ *       %v = load %x : vec<8 x f16>
+ *       %1 = convert %v : vec<8 x f32>
+ *       %2 = sqrt %1 : vec<8 x f32>
+ *       %3 = div %0, %2 : vec<8 x f32>
+ *       %y = convert %3 : vec<8 x f16>
+ *       store %y, %x
+ *       return
+ *     }
+ * Constants go to the front of the function, once each. f16 and bf16 (and f8) are converted to f32 and the result is
+ * rounded once. A part of a program that hardly any argument needs (sin and cos of huge ones) stands in an `if`.
  *
  * Needs: no tile-typed values. Keeps: every result, bit for bit: lang/scalar/math.c runs the same programs.
  * Cost: linear; 10 to 60 ops for each op replaced, the constants aside. */
 #include <math.h>
 
-#include "cpu/emit.h"
-#include "cpu/passes.h"
 #include "lang/eval.h"
 #include "lang/scalar/math.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/emit.h"
 
 typedef struct Program {
     TileEmitter *emitter;
@@ -200,7 +211,7 @@ static void expand(TileOp *op, void *state) {
     tile_emit_replace(emitter, op, tile_build_convert(&emitter->builder, result, scalar));
 }
 
-TileResult tile_pass_cpu_math(TilePassContext *context, TileFunc *func) {
+TileResult tile_pass_math(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = tile_emitter_create(context, func);
     tile_block_walk(&func->body, expand, &emitter);
     return tile_emit_finish(&emitter, context);

@@ -1,4 +1,4 @@
-#include "cpu/emit.h"
+#include "lowering/emit.h"
 
 TileEmitter tile_emitter_create(TilePassContext *context, TileFunc *func) {
     TileModule *module = context->module;

@@ -41,8 +41,8 @@
  * Cost: n log n in the kernel, and the tensors for each grid. */
 #include <stdlib.h>
 
-#include "cpu/passes.h"
 #include "lang/build.h"
+#include "lowering/pass.h"
 
 typedef struct Programs {
     TileModule *module;
@@ -200,7 +200,7 @@ static void split_grid(Programs *p, TileOp *grid, unsigned number) {
     tile_build_end(&left, TILE_OP_YIELD, NULL, 0);
 }
 
-TileResult tile_pass_cpu_programs(TilePassContext *context, TileFunc *func) {
+TileResult tile_pass_programs(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_KERNEL) return TILE_RESULT_UNCHANGED;
     Programs p = {.module = context->module, .kernel = func, .scratch = context->scratch};
     tile_map_init(&p.positions, p.scratch);

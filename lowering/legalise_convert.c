@@ -1,4 +1,4 @@
-/* Conversions of cpu-machine. What the back end converts exactly is left to it: integers among themselves, between
+/* Conversions of the pass legalise. What the back end converts exactly is left to it: integers among themselves, between
  * f32, f64 and integers, between f16 and f32, on some GPUs from f8 to f16. The rest goes through these by integer
  * arithmetic:
  *
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/emit.h"
 #include "lang/scalar/scalar.h"
+#include "lowering/emit.h"
 
 static bool is_narrow(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) <= 16; }
 

@@ -1,7 +1,6 @@
-/* What the expanding passes of this folder share: a builder and constants made once for a function.
- * Private to cpu/. */
-#ifndef TILE_CPU_EMIT_H
-#define TILE_CPU_EMIT_H
+/* What passes that expand ops share: a builder and constants made once for a function. */
+#ifndef TILE_LOWERING_EMIT_H
+#define TILE_LOWERING_EMIT_H
 
 #include "lang/build.h"
 #include "lowering/pass.h"
@@ -48,7 +47,7 @@ static inline TileValue *tile_emit_select(TileEmitter *emitter, TileValue *condi
 /* x op bits, the second operand a constant of x's type. */
 TileValue *tile_emit_with_bits(TileEmitter *emitter, TileOpId id, TileValue *x, uint64_t bits);
 
-/* `convert` in terms that need no bf16 or f8 arithmetic and round once (machine_convert.c). */
+/* `convert` in terms that need no bf16 or f8 arithmetic and round once (legalise_convert.c). */
 TileValue *tile_emit_convert(TileEmitter *emitter, TileValue *x, TileScalar to);
 
 #endif

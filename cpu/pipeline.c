@@ -1,7 +1,6 @@
 /* The table of the CPU passes and the order in which they run. */
-#include <string.h>
-
 #include "cpu/passes.h"
+#include "cpu/target.h"
 
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
@@ -13,21 +12,28 @@ static const TilePassInfo passes[] = {
 
 static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 
-const TilePassTable *tile_cpu_passes(void) { return &table; }
-
 /* Shared passes stand between the steps where they pay: what one step leaves behind is removed once, before the
- * next has to look at it. Loads are not filled (masks) and loops only split where tiles are reshaped: other nests are
- * trimmed to what is valid, so that only the last vector of a row has a mask, whatever tile it is in, and nothing is
- * compiled twice. */
-static const char pipeline_names[] = "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
-                                     "programs,expand-programs,canonicalise,cse,dce,"
-                                     "cpu-nest,cse,licm,dce,"
-                                     "cpu-vectorise,cpu-dot,math,atomics,"
-                                     "cse,licm,dce,"
-                                     "cpu-scratch,legalise";
-
-tile_status tile_cpu_pipeline(TilePipeline *pipeline, TileArena *arena, TileText *message) {
-    const TilePassTable *tables[] = {tile_lowering_passes(), &table};
-    tile_status status = tile_pipeline_read(pipeline, arena, tables, 2, pipeline_names, message);
-    return status == TILE_OK ? TILE_OK : TILE_INTERNAL;
+ * next has to look at it. Loops are only split where tiles are reshaped: other nests are trimmed to what is valid, so
+ * that only the last vector of a row has a mask, whatever tile it is in, and nothing is compiled twice. */
+static const char *pipeline(const TileTarget *target) {
+    return "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
+           "programs,expand-programs,canonicalise,cse,dce,"
+           "cpu-nest,cse,licm,dce,"
+           "cpu-vectorise,cpu-dot,math,atomics,"
+           "cse,licm,dce,"
+           "cpu-scratch,legalise";
 }
+
+static const TileTarget *target_at(unsigned index) {
+    unsigned count;
+    const TileTarget *targets = tile_cpu_targets(&count);
+    return index < count ? &targets[index] : NULL;
+}
+
+const TileFamily tile_cpu_family = {.kind = TILE_TARGET_CPU,
+                                    .name = "cpu",
+                                    .title = "CPU",
+                                    .folder = "cpu",
+                                    .passes = &table,
+                                    .target_at = target_at,
+                                    .pipeline = pipeline};

@@ -4,21 +4,21 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/cpu.h"
-
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
-#define X86_COMMON .kind = TILE_TARGET_CPU, .triple = "x86_64-unknown-linux-gnu", .has_fma = true, .l1_bytes = 32 * KIB
+#define X86_COMMON .kind = TILE_TARGET_CPU, .triple = "x86_64-unknown-linux-gnu", .l1_bytes = 32 * KIB
 
 static const TileTarget targets[] = {
-    {X86_COMMON, .name = "avx2", .llvm_cpu = "x86-64-v3", .llvm_features = "", .vector_bytes = 32,
-     .vector_registers = 16, .l2_bytes = 512 * KIB},
-    {X86_COMMON, .name = "avx512", .llvm_cpu = "x86-64-v4", .llvm_features = "-prefer-256-bit", .vector_bytes = 64,
-     .vector_registers = 32, .has_masks = true, .l2_bytes = 1 * MIB},
-    {X86_COMMON, .name = "avx512bf16", .llvm_cpu = "x86-64-v4",
+    {X86_COMMON, .name = "avx2", .description = "x86-64 with AVX2 and FMA (x86-64-v3)", .llvm_cpu = "x86-64-v3",
+     .llvm_features = "", .vector_bytes = 32, .vector_registers = 16, .l2_bytes = 512 * KIB},
+    {X86_COMMON, .name = "avx512", .description = "x86-64 with AVX-512 (x86-64-v4)", .llvm_cpu = "x86-64-v4",
+     .llvm_features = "-prefer-256-bit", .vector_bytes = 64, .vector_registers = 32, .has_masks = true,
+     .l2_bytes = 1 * MIB},
+    {X86_COMMON, .name = "avx512bf16", .description = "x86-64 with AVX-512, bf16 and VNNI", .llvm_cpu = "x86-64-v4",
      .llvm_features = "-prefer-256-bit,+avx512bf16,+avx512vnni", .vector_bytes = 64, .vector_registers = 32,
-     .has_masks = true, .has_bf16 = true, .has_vnni = true, .l2_bytes = 1 * MIB},
+     .has_masks = true, .has_vnni = true, .l2_bytes = 1 * MIB},
     {.name = "sve",
+     .description = "AArch64 with SVE, vectors of any length",
      .kind = TILE_TARGET_CPU,
      .triple = "aarch64-unknown-linux-gnu",
      .llvm_cpu = "generic",
@@ -26,7 +26,6 @@ static const TileTarget targets[] = {
      .vector_bytes = 16,
      .vector_registers = 32,
      .scalable = true,
-     .has_fma = true,
      .has_masks = true,
      .l1_bytes = 64 * KIB,
      .l2_bytes = 1 * MIB},
@@ -41,15 +40,4 @@ const TileTarget *tile_cpu_target_find(const char *name) {
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         if (strcmp(targets[i].name, name) == 0) return &targets[i];
     return NULL;
-}
-
-bool tile_cpu_target_usable(const TileTarget *target) {
-    return target->kind == TILE_TARGET_CPU && !tile_cpu_why_not(target->name);
-}
-
-const TileTarget *tile_cpu_target_native(void) {
-    const TileTarget *best = NULL;
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (tile_cpu_target_usable(&targets[i])) best = &targets[i];
-    return best;
 }

@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/target.h"
 #include "driver/ahead.h"
+#include "driver/backend.h"
 #include "launch/image_bytes.h"
 #include "launch/options.h"
 #include "mlir_bridge/share.h"
 
-bool tile_ahead_is_gpu(const TileTarget *target) { return target->kind == TILE_TARGET_GPU; }
+bool tile_ahead_is_linked(const TileTarget *target) { return tile_backend_of(target)->linked; }
 
-bool tile_ahead_has_gpu(const TileBuild *build) {
-    return build->targets.count && tile_ahead_is_gpu(build->targets.items[build->targets.count - 1]);
+bool tile_ahead_has_data(const TileBuild *build) {
+    return build->targets.count && !tile_ahead_is_linked(build->targets.items[build->targets.count - 1]);
 }
 
-bool tile_ahead_has_cpu(const TileBuild *build) { return !tile_ahead_is_gpu(build->targets.items[0]); }
+bool tile_ahead_has_linked(const TileBuild *build) { return tile_ahead_is_linked(build->targets.items[0]); }
 
 /* ---- what is asked for ---- */
 
@@ -26,25 +26,26 @@ static tile_status add_target(TileBuild *build, const char *name) {
         tile_text_format(&build->message, "the target '%s' has no code to link", name);
         return TILE_INVALID_ARGUMENT;
     }
-    bool gpu = target->kind == TILE_TARGET_GPU;
-    if (gpu && (build->options.flags & TILE_BUILD_BARE)) {
-        tile_text_format(&build->message, "--bare is code of CPUs: `tilec emit ptx` prints that of '%s'", name);
+    const TileBackend *backend = tile_backend_of(target);
+    if (!backend->linked && (build->options.flags & TILE_BUILD_BARE)) {
+        tile_text_format(&build->message, "--bare is code of CPUs: `tilec emit %s` prints that of '%s'",
+                         tile_stage_name(backend->listing), name);
         return TILE_INVALID_ARGUMENT;
     }
     for (size_t i = 0; i < build->targets.count; i++) {
         const TileTarget *other = build->targets.items[i];
         if (other == target) return TILE_OK;
-        if (gpu || tile_ahead_is_gpu(other) || strcmp(other->triple, target->triple) == 0) continue;
+        if (!backend->linked || !tile_ahead_is_linked(other) || strcmp(other->triple, target->triple) == 0) continue;
         tile_text_format(&build->message, "'%s' and '%s' are for different kinds of CPU; an object holds code for one",
                          other->name, name);
         return TILE_INVALID_ARGUMENT;
     }
-    /* CPUs first; each kind in the order of its table, better ones later. */
+    /* Those that are linked first; each family in the order of its table, better ones later. */
     size_t at = build->targets.count;
     tile_list_push(build->arena, &build->targets, target);
     for (; at > 0; at--) {
         const TileTarget *other = build->targets.items[at - 1];
-        if (tile_ahead_is_gpu(other) != gpu ? gpu : other < target) break;
+        if (tile_ahead_is_linked(other) != backend->linked ? !backend->linked : other < target) break;
         build->targets.items[at] = other;
     }
     build->targets.items[at] = target;
@@ -54,7 +55,7 @@ static tile_status add_target(TileBuild *build, const char *name) {
 /* Where the functions of the object run. */
 static const TileTarget *host_target(const TileBuild *build) {
     const TileTarget *first = build->targets.items[0];
-    return tile_ahead_is_gpu(first) ? tile_cpu_target_find("avx2") : first;
+    return tile_ahead_is_linked(first) ? first : tile_backend_cpu.family->target_at(0);
 }
 
 static tile_status choose_targets(TileBuild *build) {
@@ -119,15 +120,15 @@ static TileMergeInput merge_input(TileBuild *build, const TileAheadExport *expor
 
 /* ---- the image and its glue ---- */
 
-/* The export's code for CPUs, or that for GPUs. */
-static TileImageKernel make_kernel(TileBuild *build, const TileAheadExport *export, bool gpu) {
+/* The export's code that is linked, or that which is data: then the kernel is one of a device. */
+static TileImageKernel make_kernel(TileBuild *build, const TileAheadExport *export, bool data) {
     TileImageKernel kernel = {.symbol = export->symbol, .signature = export->signature};
     TileImageVariant *variants = TILE_NEW_ARRAY(build->arena, TileImageVariant, export->made.count);
     for (size_t i = 0; i < export->made.count; i++)
-        if ((export->made.items[i].variant.binary != NULL) == gpu)
+        if ((export->made.items[i].variant.binary != NULL) == data)
             variants[kernel.variant_count++] = export->made.items[i].variant;
     kernel.variants = variants;
-    kernel.signature.gpu = gpu;
+    kernel.signature.gpu = data;
     return kernel;
 }
 
@@ -136,9 +137,9 @@ static TileImage make_image(TileBuild *build) {
     const char **targets = TILE_NEW_ARRAY(build->arena, const char *, build->targets.count);
     uint32_t count = 0;
     for (size_t i = 0; i < build->targets.count; i++) targets[i] = build->targets.items[i]->name;
-    for (size_t i = 0; i < build->exports.count && tile_ahead_has_cpu(build); i++)
+    for (size_t i = 0; i < build->exports.count && tile_ahead_has_linked(build); i++)
         kernels[count++] = make_kernel(build, build->exports.items[i], false);
-    for (size_t i = 0; i < build->exports.count && tile_ahead_has_gpu(build); i++)
+    for (size_t i = 0; i < build->exports.count && tile_ahead_has_data(build); i++)
         kernels[count++] = make_kernel(build, build->exports.items[i], true);
     return (TileImage){targets, kernels, (uint32_t)build->targets.count, count};
 }

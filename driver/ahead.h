@@ -52,10 +52,11 @@ struct TileBuild {
     TileText message; /* a failure that no diagnostic tells */
 };
 
-bool tile_ahead_is_gpu(const TileTarget *target);
-/* Is there a target of the kind? Once targets are chosen. */
-bool tile_ahead_has_gpu(const TileBuild *build);
-bool tile_ahead_has_cpu(const TileBuild *build);
+/* Is the target's code linked into the object, or data in its image? */
+bool tile_ahead_is_linked(const TileTarget *target);
+/* Is there a target of either kind? Once targets are chosen. */
+bool tile_ahead_has_data(const TileBuild *build);
+bool tile_ahead_has_linked(const TileBuild *build);
 
 /* What messages call the place where an export was asked for. */
 #define TILE_EXPORT_PLACE "--export"

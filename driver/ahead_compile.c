@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver/ahead.h"
+#include "driver/backend.h"
 #include "driver/ir_text.h"
 #include "launch/guard.h"
 
@@ -268,7 +269,7 @@ static tile_status check_demands(TileUnit *unit, const Job *job, const TileKerne
     return TILE_OK;
 }
 
-/* ---- code of GPUs ---- */
+/* ---- code that is data ---- */
 
 static tile_status assemble(TileUnit *unit, const TileBuild *build, TileImageBinary *binary) {
     const void *cubin = NULL;
@@ -290,7 +291,7 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
     TileImageBinary *binary = TILE_NEW(arena, TileImageBinary);
     const TileTarget *target = unit->input->target;
     uint32_t count = job->made.code.phase_count;
-    TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
+    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
     const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
     TileImageEntry *entries = TILE_NEW_ARRAY(arena, TileImageEntry, count);
     for (uint32_t i = 0; i < count; i++)
@@ -326,7 +327,7 @@ static tile_status compile_body(TileUnit *unit, void *state) {
     TileFunc *func = tile_unit_kernel(unit, kernel);
     TILE_TRY(tile_image_lower(unit, func, job->signature, &request, job->build->arena, &job->made.code));
     TILE_TRY(tile_image_describe_phases(unit, func, job->build->arena, &job->made.code));
-    if (tile_ahead_is_gpu(unit->input->target)) return keep_binary(unit, job, func);
+    if (!tile_ahead_is_linked(unit->input->target)) return keep_binary(unit, job, func);
     TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
     job->object = unit->code;
     unit->code = (TileCode){0};

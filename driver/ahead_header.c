@@ -97,10 +97,10 @@ void tile_ahead_write_header(TileBuild *build) {
                                 "tile/launch.h does; options may be\n"
                                 " * NULL. NAME_kernel gives the kernel itself, for tile_prepare, tile_kernel_stats and "
                                 "the like; error may be NULL.");
-    if (!bare && tile_ahead_has_gpu(build))
+    if (!bare && tile_ahead_has_data(build))
         tile_text_format(
             &text, "\n * Tensors that lie on an NVIDIA GPU (kDLCUDA) run it there, queued on options->stream%s.",
-            tile_ahead_has_cpu(build) ? "; NAME_kernel is the one for CPUs" : "; there is no code for CPUs");
+            tile_ahead_has_linked(build) ? "; NAME_kernel is the one for CPUs" : "; there is no code for CPUs");
     if (!bare) tile_text_add(&text, " */\n");
     tile_text_format(&text, "#ifndef %s\n#define %s\n\n#include <stdbool.h>\n#include <stdint.h>\n%s\n", guard, guard,
                      bare ? "" : "\n#include <tile/launch.h>\n");

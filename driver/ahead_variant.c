@@ -103,7 +103,7 @@ tile_status tile_ahead_variants(TileBuild *build) {
     const TileBuildOptions *options = &build->options;
     bool given = options->variant_count != 0, general = !(options->flags & TILE_BUILD_NO_GENERAL);
     /* A GPU's code asks for nothing where addresses are known to be aligned, as those of allocations are. */
-    if (!given && tile_ahead_has_gpu(build)) TILE_TRY(read_variant(build, "contiguous, align 16"));
+    if (!given && tile_ahead_has_data(build)) TILE_TRY(read_variant(build, "contiguous, align 16"));
     if (!given) TILE_TRY(read_variant(build, "contiguous"));
     for (size_t i = 0; i < options->variant_count; i++) TILE_TRY(read_variant(build, options->variants[i]));
     return general ? read_variant(build, "general") : TILE_OK;

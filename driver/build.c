@@ -2,58 +2,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/target.h"
+#include "driver/backend.h"
 #include "driver/cached.h"
-#include "driver/image.h"
 #include "lang/assertion.h"
 #include "lang/execute.h"
 #include "launch/clock.h"
 #include "launch/cuda.h"
-#include "mlir_bridge/load.h"
 
 /* Code and all that it needs. `code` is the first member: the launcher's pointer is the whole. */
 typedef struct BuiltCode {
     TileImageCode code;
     TileArena *arena;
-    TileLoaded *loaded; /* native code */
-    TileUnit *unit;     /* interpreted code */
+    TileBackendLoaded loaded;
+    TileUnit *unit; /* interpreted code */
     TileFunc *kernel;
     bool machine;          /* runs the phases' machine form */
     pthread_mutex_t mutex; /* the executor numbers the values of what it runs */
 } BuiltCode;
 
+static void release_loaded(BuiltCode *built) {
+    tile_loaded_release(built->loaded.native);
+    tile_cuda_module_destroy(built->loaded.device);
+    built->loaded = (TileBackendLoaded){0};
+    built->code.gpu = NULL;
+}
+
 static void destroy_code(TileImageCode *code) {
     BuiltCode *built = (BuiltCode *)code;
-    tile_loaded_release(built->loaded);
-    tile_cuda_module_destroy(built->code.gpu);
+    release_loaded(built);
     if (built->unit) tile_unit_destroy(built->unit);
     tile_arena_destroy(built->arena);
     pthread_mutex_destroy(&built->mutex);
     free(built);
 }
 
-static bool is_gpu(const TileUnit *unit) { return unit->input->target->kind == TILE_TARGET_GPU; }
-
 /* For a machine that is not this one. */
 static bool is_foreign(const TileUnit *unit) {
-    return unit->input->foreign && !is_gpu(unit) && !tile_cpu_target_usable(unit->input->target);
+    const TileBackend *backend = tile_unit_backend(unit);
+    return unit->input->foreign && backend && backend->emulated && backend->obstacle(unit->input->target);
 }
 
-/* ---- native code ---- */
+/* ---- code of the target ---- */
 
 static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t number) {
     tile_text_format(&unit->message, "%s: grid %u has no code", kernel->name, number);
     return TILE_INTERNAL;
-}
-
-static tile_status link_phases(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
-    TileImagePhase *phases = (TileImagePhase *)built->code.phases;
-    for (uint32_t i = 0; i < built->code.phase_count; i++) {
-        void *entry;
-        TILE_TRY(tile_loaded_find(built->loaded, tile_func_phase(kernel, i)->name, &entry, &unit->message));
-        memcpy(&phases[i].entry, &entry, sizeof entry);
-    }
-    return TILE_OK;
 }
 
 /* What the launcher says of the assertions that a phase's code is about to be made with. */
@@ -108,40 +101,37 @@ static tile_status link_foreign(TileUnit *unit, const TileFunc *kernel, const Ti
     return TILE_OK;
 }
 
-static tile_status build_native(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
-                                const TileImageRequest *request, BuiltCode *built) {
-    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
-    TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
-    if (is_foreign(unit)) return link_foreign(unit, kernel, signature, request, built);
-    tile_status status = tile_object_load(unit->code.data, unit->code.size, &built->loaded, &unit->message);
-    if (status == TILE_OK) status = link_phases(unit, kernel, built);
-    tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
-    return status;
-}
-
 TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, uint32_t count) {
+    const TileBackend *backend = tile_unit_backend(unit);
     TileCudaPhase *phases = TILE_NEW_ARRAY(arena, TileCudaPhase, count);
     for (uint32_t i = 0; i < count; i++) {
-        enum { SYMBOL_BYTES = 512 };
         const TileFunc *func = tile_func_phase(kernel, i);
-        char *symbol = (char *)func->name;
-        if (is_gpu(unit)) {
-            symbol = tile_arena_alloc(arena, SYMBOL_BYTES);
-            tile_bridge_symbol(func, symbol, SYMBOL_BYTES);
-        }
-        bool waits = is_gpu(unit) && tile_bridge_waits(func, unit->input->target);
-        phases[i] = (TileCudaPhase){symbol, func->threads, func->scratch_bytes, waits};
+        bool waits = backend->waits(func, unit->input->target);
+        phases[i] = (TileCudaPhase){backend->symbol(func, arena), func->threads, func->scratch_bytes, waits};
     }
     return phases;
 }
 
-static tile_status build_gpu(TileUnit *unit, const TileFunc *kernel, BuiltCode *built) {
+/* So that it can be launched; phases get their entries from what is loaded. */
+static tile_status load(TileUnit *unit, const TileBackendCode *code, BuiltCode *built) {
+    built->loaded.entries = TILE_NEW_ARRAY(unit->arena, TilePhaseEntry, code->phase_count);
+    return tile_unit_backend(unit)->load(code, &built->loaded, &unit->message);
+}
+
+static tile_status build_loaded(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
+                                const TileImageRequest *request, BuiltCode *built) {
     uint32_t count = built->code.phase_count;
     TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
-    TileCudaPhase *phases = tile_image_list_phases(unit, kernel, unit->arena, count);
-    TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
-    built->code.gpu = tile_cuda_module_create(unit->code.data, unit->code.size, phases, count);
-    return built->code.gpu ? TILE_OK : TILE_OUT_OF_MEMORY;
+    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
+    if (is_foreign(unit)) return link_foreign(unit, kernel, signature, request, built);
+    TileBackendCode code = {unit->code.data, unit->code.size,
+                            tile_image_list_phases(unit, kernel, unit->arena, count), count};
+    tile_status status = load(unit, &code, built);
+    TileImagePhase *phases = (TileImagePhase *)built->code.phases;
+    for (uint32_t i = 0; i < count && status == TILE_OK; i++) phases[i].entry = built->loaded.entries[i];
+    built->code.gpu = built->loaded.device;
+    tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
+    return status;
 }
 
 /* ---- code from the disk ---- */
@@ -157,17 +147,11 @@ static void keep(TileUnit *unit, const TileFunc *kernel, const TileImageSignatur
 
 static tile_status load_cached(TileUnit *unit, const TileCached *cached, const TileImageSignature *signature,
                                BuiltCode *built) {
-    TilePhaseEntry *entries = TILE_NEW_ARRAY(unit->arena, TilePhaseEntry, cached->phase_count);
-    if (!is_gpu(unit)) TILE_TRY(tile_object_load(cached->code, cached->code_bytes, &built->loaded, &unit->message));
-    for (uint32_t i = 0; i < cached->phase_count && !is_gpu(unit); i++) {
-        void *entry;
-        TILE_TRY(tile_loaded_find(built->loaded, cached->phases[i].symbol, &entry, &unit->message));
-        memcpy(&entries[i], &entry, sizeof entry);
-    }
-    TILE_TRY(tile_cached_read(cached, built->arena, entries, signature, &built->code));
-    if (!is_gpu(unit)) return TILE_OK;
-    built->code.gpu = tile_cuda_module_create(cached->code, cached->code_bytes, cached->phases, cached->phase_count);
-    return built->code.gpu ? TILE_OK : TILE_OUT_OF_MEMORY;
+    TileBackendCode code = {cached->code, cached->code_bytes, cached->phases, cached->phase_count};
+    TILE_TRY(load(unit, &code, built));
+    TILE_TRY(tile_cached_read(cached, built->arena, built->loaded.entries, signature, &built->code));
+    built->code.gpu = built->loaded.device;
+    return TILE_OK;
 }
 
 /* False where it has to be compiled, also because what the cache has cannot be loaded. */
@@ -178,8 +162,7 @@ static bool restore(TileUnit *unit, const TileImageSignature *signature, const T
     bool good = load_cached(unit, &cached, signature, built) == TILE_OK;
     tile_input_step(unit->input, TILE_STEP_LOAD, &unit->clock);
     if (good) return true;
-    tile_loaded_release(built->loaded);
-    built->loaded = NULL;
+    release_loaded(built);
     unit->message.length = 0;
     return false;
 }
@@ -360,7 +343,7 @@ static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignat
     TileExplanation *explanation = compiler->explanation;
     if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
     if (executed) return build_executed(unit, kernel, built);
-    TILE_TRY(is_gpu(unit) ? build_gpu(unit, kernel, built) : build_native(unit, kernel, signature, request, built));
+    TILE_TRY(build_loaded(unit, kernel, signature, request, built));
     if (kept) keep(unit, kernel, signature, request, &key, built);
     return TILE_OK;
 }

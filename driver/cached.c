@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/image.h"
+#include "driver/backend.h"
 #include "lang/text.h"
 #include "launch/image_bytes.h"
 
@@ -58,7 +58,7 @@ bool tile_cached_key(TileUnit *unit, const TileFunc *kernel, const TileImageSign
     TileSha256 hash;
     TileText text = {.arena = unit->arena};
     /* Places are in messages of debug builds, and in the code of GPUs for their profilers. */
-    bool places = (input->flags & TILE_COMPILE_DEBUG) || target->kind == TILE_TARGET_GPU;
+    bool places = (input->flags & TILE_COMPILE_DEBUG) || tile_unit_backend(unit)->places;
     tile_module_print(&text, unit->module, places ? TILE_PRINT_LOCATIONS : 0);
     tile_sha256_begin(&hash);
     tile_sha256_add(&hash, note.bytes, note.size);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/unit.h"
+#include "driver/backend.h"
 #include "lang/text.h"
 
 static bool write_text(char *path, const char *text) {
@@ -43,8 +43,9 @@ tile_status tile_unit_emit(TileUnit *unit, TileCodeKind kind) {
     tile_code_release(&unit->code);
     /* Profilers of GPUs show the kernel's text by the lines in the code, which cost nothing when it runs. */
     const TileTarget *target = unit->input->target;
-    bool gpu_code = target && target->kind == TILE_TARGET_GPU && kind == TILE_CODE_ASSEMBLY && !unit->input->ahead;
-    TileBridgeOptions options = {.struct_size = sizeof options, .line_info = unit->input->lines || gpu_code};
+    const TileBackend *backend = tile_backend_of(target);
+    bool places = backend && backend->places && kind == TILE_CODE_ASSEMBLY && !unit->input->ahead;
+    TileBridgeOptions options = {.struct_size = sizeof options, .line_info = unit->input->lines || places};
     tile_status status = tile_bridge_emit(unit->bridge, unit->module, target, &options, kind, &unit->code);
     add_times(unit);
     tile_input_step(unit->input, TILE_STEP_CODE, &unit->clock);

@@ -72,8 +72,8 @@ void tile_compiler_behind(TileCompiler *compiler, const struct TilePassInfo *con
  * is there: for programs that have signals end them. Not while another thread compiles. */
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));
 /* What the interpreter says of results of a library that is compiled from now on: by how much each may differ where sums
- * are added in another order, as the code of other targets does (lang/execute.h, slack). Likewise borrowed. `gpu`: the
- * `tune` clauses of GPUs count, not those of CPUs. */
+ * are added in another order, as the code of other targets does (lang/execute.h, slack). Likewise borrowed. `family`:
+ * whose `tune` clauses count, "gpu"; NULL: those of CPUs. */
 typedef struct TileSlackMemory {
     const void *storage; /* that results lie in */
     size_t bytes, element;
@@ -82,7 +82,7 @@ typedef struct TileSlackMemory {
 typedef struct TileSlack {
     const TileSlackMemory *items;
     size_t count;
-    bool gpu;
+    const char *family;
 } TileSlack;
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack); /* NULL: nothing is said */
 /* How many operations the executor has run under a mask, in all launches of the library so far: accesses, and mask_lt.

@@ -91,5 +91,7 @@ void tile_input_step(TileInput *input, TileStep step, uint64_t *clock);
 tile_status tile_target_choose(const char *name, const char *capability, const TileTarget **target, TileText *why);
 /* Why code for the target cannot run here, NULL when it can. The text is static. */
 const char *tile_target_obstacle(const TileTarget *target);
+/* Why it may not be used where `most` is the best that may be (NULL: no limit); NULL when it may. */
+const char *tile_target_limit(const TileTarget *target, const char *most);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/image.h"
+#include "driver/backend.h"
 #include "lang/text.h"
 #include "launch/guard.h"
 #include "launch/options.h"
@@ -110,17 +110,19 @@ static tile_status emit_ir(TileUnit *unit, Emission *emission, TileFunc *kernel,
 /* The interpreter has no machine form, and each kind of machine its own assembly. */
 static tile_status check_stage(TileUnit *unit, TileStage stage) {
     const TileTarget *target = unit->input->target;
-    bool gpu = target && target->kind == TILE_TARGET_GPU;
+    const TileBackend *backend = tile_backend_of(target);
+    bool listing = stage == TILE_STAGE_ASM || stage == TILE_STAGE_PTX;
     if (unit->input->is_ir && stage < TILE_STAGE_TILE) {
         tile_text_format(&unit->message, "text of the IR has no stage '%s'", tile_stage_name(stage));
         return TILE_INVALID_ARGUMENT;
     }
     if (stage <= TILE_STAGE_TILE) return TILE_OK;
-    if (target && (stage != TILE_STAGE_ASM || !gpu) && (stage != TILE_STAGE_PTX || gpu)) return TILE_OK;
+    if (backend && (!listing || stage == backend->listing)) return TILE_OK;
     tile_text_format(&unit->message, "the target '%s' has no stage '%s'", target ? target->name : "interp",
                      tile_stage_name(stage));
     if (stage == TILE_STAGE_PTX) tile_text_add(&unit->message, "; name a GPU, as in --target=sm_80");
-    if (stage == TILE_STAGE_ASM && gpu) tile_text_add(&unit->message, "; its assembly is the stage 'ptx'");
+    if (stage == TILE_STAGE_ASM && backend)
+        tile_text_format(&unit->message, "; its assembly is the stage '%s'", tile_stage_name(backend->listing));
     return TILE_INVALID_ARGUMENT;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "driver/image.h"
+#include "driver/backend.h"
 #include "driver/tuned.h"
 
 void tile_compiler_explain(TileCompiler *compiler, TileExplanation *explanation) {
@@ -233,10 +233,8 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     TILE_TRY(explain_tunes(explanation, unit, signature, request));
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
-    if (target->kind == TILE_TARGET_GPU) {
-        TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
-        explanation->ptx = tile_arena_string(arena, unit->code.data, unit->code.size);
-    }
+    const TileBackend *backend = tile_unit_backend(unit);
+    if (backend->explain) TILE_TRY(backend->explain(unit, explanation));
     explanation->done = true;
     return TILE_OK;
 }

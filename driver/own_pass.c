@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cpu/passes.h"
+#include "driver/backend.h"
 #include "driver/ir.h"
 #include "lang/program.h"
 #include "lang/text.h"
 #include "launch/options.h"
 #include "launch/report.h"
-#include "ptx/passes.h"
 
 /* ---- running ---- */
 
@@ -64,10 +63,11 @@ static TileResult run_own(TilePassContext *context, TileFunc *func) {
 
 /* Is there such a pass, ours for any target or one that was added before? */
 static bool is_pass(const TileCompiler *compiler, const char *name) {
-    const TilePassTable *tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
+    const TilePassTable *tables[TILE_PASS_TABLES];
+    tile_pass_tables(tables);
     for (size_t i = 0; i < compiler->passes.count; i++)
         if (strcmp(compiler->passes.items[i]->info.name, name) == 0) return true;
-    return tile_pass_find(tables, sizeof tables / sizeof *tables, name, strlen(name)) != NULL;
+    return tile_pass_find(tables, TILE_PASS_TABLES, name, strlen(name)) != NULL;
 }
 
 /* Where the pass is to be in the pipeline; its length + 1 where the pipeline has not the pass that it is to be beside.

@@ -1,7 +1,7 @@
 /* The signatures of a program's kernels, as the launcher checks arguments by them. */
 #include <string.h>
 
-#include "driver/image.h"
+#include "driver/backend.h"
 
 typedef struct Builder {
     TileUnit *unit;
@@ -250,8 +250,8 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
         unit->message = (TileText){.arena = unit->arena};
     }
     tile_arena_set_guard(arena, NULL);
-    const TileTarget *target = unit->input->target;
-    bool gpu = target && target->kind == TILE_TARGET_GPU && !(unit->input->flags & TILE_COMPILE_EMULATE);
+    const TileBackend *backend = tile_unit_backend(unit);
+    bool gpu = backend && backend->own_memory && !(unit->input->flags & TILE_COMPILE_EMULATE);
     for (size_t i = 0; i < program->kernels.count; i++) {
         signatures[i].gpu = gpu;
         signatures[i].exported = program->kernels.items[i].is_export;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "driver/image.h"
 #include "driver/tuned.h"
 #include "launch/clock.h"
@@ -87,7 +86,7 @@ static tile_status check_program(TileUnit *unit, void *state) {
 static tile_status check_target(const TileInput *input, TileReport **report) {
     if (!input->target || (input->flags & TILE_COMPILE_EMULATE) || input->foreign) return TILE_OK;
     const char *obstacle = tile_target_obstacle(input->target);
-    if (!obstacle) obstacle = tile_cpu_limit_why_not(input->target->name, input->compiler->settings.cpu_capability);
+    if (!obstacle) obstacle = tile_target_limit(input->target, input->compiler->settings.cpu_capability);
     if (!obstacle) return TILE_OK;
     char text[256];
     snprintf(text, sizeof text, "the target '%s' cannot run here: %s", input->target->name, obstacle);

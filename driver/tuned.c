@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "driver/image.h"
+#include "driver/backend.h"
 #include "launch/cuda.h"
 #include "launch/settings.h"
 #include "launch/variants.h"
@@ -14,10 +14,8 @@ enum { MOST_POINTS = 4096, SPACE_DIGITS = 12 };
 
 /* ---- names of things ---- */
 
-static const char *class_of(const TileTarget *target) { return target->kind == TILE_TARGET_GPU ? "gpu" : "cpu"; }
-
 static bool is_for(const TileKernelTune *tune, const TileTarget *target) {
-    return !tune->target || strcmp(tune->target, class_of(target)) == 0;
+    return !tune->target || strcmp(tune->target, tile_backend_of(target)->family->name) == 0;
 }
 
 static void add_text(TileSha256 *hash, const char *text) { tile_sha256_add(hash, text, strlen(text) + 1); }
@@ -42,30 +40,11 @@ static const char *space_of(TileArena *arena, const TileKernelInfo *kernel, cons
     return any ? tile_arena_string(arena, digits, SPACE_DIGITS) : NULL;
 }
 
-/* "model name : AMD EPYC 7B13" */
-static const char *cpu_model(TileArena *arena) {
-    static const char name[] = "model name";
-    char line[256];
-    const char *model = NULL;
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && !model && fgets(line, sizeof line, file)) {
-        const char *colon = strncmp(line, name, sizeof name - 1) == 0 ? strchr(line, ':') : NULL;
-        if (colon) model = tile_arena_string(arena, colon + 2, strcspn(colon + 2, "\n"));
-    }
-    if (file) fclose(file);
-    return model ? tile_tuning_clean(arena, model) : "CPU";
-}
-
 /* The machine that code for the target would run on here, of several GPUs the one with this number; NULL where none
  * can. */
 static const char *device_of(TileArena *arena, const TileTarget *target, int number) {
-    char model[128];
-    if (tile_target_obstacle(target)) return NULL;
-    if (target->kind == TILE_TARGET_CPU)
-        return tile_arena_format(arena, "%s, %s, %d threads", target->name, cpu_model(arena),
-                                 tile_thread_pool_size(NULL));
-    if (!tile_cuda_device_name(number, model, sizeof model)) return NULL;
-    return tile_arena_format(arena, "%s, %s", target->name, tile_tuning_clean(arena, model));
+    const char *device = tile_target_obstacle(target) ? NULL : tile_backend_of(target)->device(arena, number);
+    return device ? tile_arena_format(arena, "%s, %s", target->name, device) : NULL;
 }
 
 /* Those of this machine. */
@@ -75,7 +54,7 @@ typedef struct Devices {
 } Devices;
 
 static void find_devices(TileArena *arena, const TileTarget *target, Devices *devices) {
-    int most = target->kind == TILE_TARGET_GPU ? TILE_CUDA_MOST_DEVICES : 1;
+    int most = (int)tile_backend_of(target)->most_devices;
     for (devices->count = 0; devices->count < most; devices->count++)
         if (!(devices->names[devices->count] = device_of(arena, target, devices->count))) return;
 }
@@ -280,7 +259,7 @@ static void add_choices(TileUnit *unit, const TileKernelInfo *kernel, const Tile
 static tile_status find_points(TileUnit *unit, const TileKernelInfo *kernel, const Bindings *bindings, size_t most,
                                TileTunePoints *found) {
     TileLowerOptions options = {
-        .target = class_of(unit->input->target), .bindings = bindings->items, .binding_count = bindings->count};
+        .target = tile_unit_backend(unit)->family->name, .bindings = bindings->items, .binding_count = bindings->count};
     return tile_list_points(unit->diagnostics, unit->ast, kernel->item, &options, most, found);
 }
 

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "base/stack.h"
-#include "cpu/passes.h"
+#include "driver/backend.h"
 #include "driver/ir_text.h"
 #include "driver/own_pass.h"
 #include "launch/clock.h"
-#include "ptx/passes.h"
 
 static tile_status parse_text(TileUnit *unit) {
     const TileInput *input = unit->input;
@@ -186,7 +185,13 @@ static void allow_tf32(TileUnit *unit) {
         tile_block_walk(&func->body, round_to_tf32, unit->module);
 }
 
-static bool is_gpu(const TileUnit *unit) { return unit->input->target && unit->input->target->kind == TILE_TARGET_GPU; }
+/* Which `tune` clauses count. */
+static const char *tune_class(const TileUnit *unit) {
+    const TileBackend *backend = tile_unit_backend(unit);
+    const TileSlack *slack = unit->input->slack;
+    if (backend) return backend->family->name;
+    return slack && slack->family ? slack->family : tile_backend_cpu.family->name;
+}
 
 static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, const TileBinding *bindings, size_t count) {
     const TileInput *input = unit->input;
@@ -196,8 +201,7 @@ static tile_status lower_text(TileUnit *unit, const TileKernelInfo *kernel, cons
         if (tile_kernel_has_setting(kernel, input->bindings[i].name))
             tile_list_push(unit->arena, &all, input->bindings[i]);
     for (size_t i = 0; i < count; i++) tile_list_push(unit->arena, &all, bindings[i]);
-    bool gpu = is_gpu(unit) || (input->slack && input->slack->gpu);
-    TileLowerOptions options = {.target = gpu ? "gpu" : "cpu",
+    TileLowerOptions options = {.target = tune_class(unit),
                                 .bindings = all.items,
                                 .binding_count = all.count,
                                 .debug = unit->input->flags & TILE_COMPILE_DEBUG};
@@ -213,7 +217,8 @@ tile_status tile_unit_lower(TileUnit *unit, const TileKernelInfo *kernel, const 
     else
         TILE_TRY(lower_text(unit, kernel, bindings, count));
     tile_input_step(unit->input, TILE_STEP_CHECK, &unit->clock);
-    if (is_gpu(unit) && unit->input->compiler->settings.allow_tf32) allow_tf32(unit);
+    const TileBackend *backend = tile_unit_backend(unit);
+    if (backend && backend->has_tf32 && unit->input->compiler->settings.allow_tf32) allow_tf32(unit);
     if (unit->input->compiler->settings.deterministic) return check_deterministic(unit);
     return TILE_OK;
 }
@@ -228,14 +233,9 @@ TileFunc *tile_unit_func(const TileUnit *unit, const char *name) {
 
 /* ---- passes ---- */
 
-static tile_status gpu_pipeline(TileUnit *unit, TilePipeline *pipeline) {
-    const TilePassTable *tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
-    tile_status status = tile_pipeline_read(pipeline, unit->arena, tables, 3, tile_ptx_pipeline(), &unit->message);
-    return status == TILE_OK ? TILE_OK : TILE_INTERNAL;
-}
-
 static tile_status target_pipeline(TileUnit *unit, TilePipeline *pipeline) {
-    TILE_TRY(is_gpu(unit) ? gpu_pipeline(unit, pipeline) : tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
+    const TileTarget *target = unit->input->target;
+    TILE_TRY(tile_family_pipeline(tile_backend_of(target)->family, target, pipeline, unit->arena, &unit->message));
     tile_own_pass_place(unit->input->compiler, unit->arena, pipeline);
     const TileCompiler *compiler = unit->input->compiler;
     tile_pipeline_interleave(pipeline, unit->arena, compiler->between, compiler->between_count);
@@ -245,7 +245,7 @@ static tile_status target_pipeline(TileUnit *unit, TilePipeline *pipeline) {
 
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     if (unit->input->target) return target_pipeline(unit, pipeline);
-    TILE_TRY(tile_cpu_pipeline(pipeline, unit->arena, &unit->message));
+    TILE_TRY(tile_family_pipeline(tile_backend_cpu.family, NULL, pipeline, unit->arena, &unit->message));
     /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */
     size_t count = 0;
     while (count < pipeline->count && pipeline->items[count]->stage == TILE_STAGE_MEANING) count++;

@@ -9,8 +9,9 @@
 typedef enum TileTargetKind { TILE_TARGET_CPU, TILE_TARGET_GPU } TileTargetKind;
 
 typedef struct TileTarget {
-    const char *name; /* as on the command line: "avx512" */
-    TileTargetKind kind;
+    const char *name;          /* as on the command line: "avx512" */
+    const char *description;   /* in lists of targets */
+    TileTargetKind kind;       /* whose it is: asked by what finds the family's struct of behaviour, and nowhere else */
     const char *triple;        /* of LLVM */
     const char *llvm_cpu;      /* of LLVM: "x86-64-v4" */
     const char *llvm_features; /* of LLVM: "+avx512bf16"; "" for none */
@@ -19,12 +20,12 @@ typedef struct TileTarget {
     uint32_t vector_bytes;     /* of one vector register; the least there is where scalable */
     uint32_t vector_registers;
     bool scalable;               /* vectors of a length known only when the program runs */
-    bool has_fma;                /* fused multiply and add of f32 and f64 vectors */
     bool has_masks;              /* predicates for every vector operation and memory access */
-    bool has_f16;                /* f16 arithmetic, not only conversion */
-    bool has_bf16;               /* conversion from f32 and dot products of bf16 */
+    bool has_extremes;           /* min and max of f32 that give NaN where an operand is NaN */
+    bool has_exp2;               /* an approximate exp2 of f32, from which exp and sigmoid follow */
+    bool has_bf16_rounding;      /* f32 to bf16, to nearest even, denormals as any others */
     bool has_f8;                 /* conversion from f8 to f16 */
-    bool has_vnni;               /* dot products of 8-bit integers */
+    bool has_vnni;               /* dot products of 8-bit integers; no pass makes any so far */
     bool has_tma;                /* bulk copies, by tensor maps too, counted by mbarriers */
     bool has_stmatrix;           /* matrices that a warp stores to shared memory */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */

@@ -5,8 +5,7 @@ TileEmitter tile_emitter_create(TilePassContext *context, TileFunc *func) {
     TileEmitter emitter = {.builder = tile_builder_at_end(module, &func->body),
                            .front = tile_builder_at_end(module, &func->body),
                            .arena = context->scratch,
-                           .gpu = context->target && context->target->kind == TILE_TARGET_GPU,
-                           .f8 = context->target && context->target->has_f8};
+                           .target = context->target ? *context->target : (TileTarget){0}};
     emitter.front.before = func->body.first;
     return emitter;
 }

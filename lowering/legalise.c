@@ -78,7 +78,7 @@ static TileValue *expand_float_rem(TileEmitter *e, TileValue *x, TileValue *y) {
 /* Of f32 and f64; NULL where the op is left as it is. */
 static TileValue *expand_float(TileEmitter *e, TileOpId id, TileValue *const *x) {
     bool extreme = id == TILE_OP_MIN || id == TILE_OP_MAX;
-    if (extreme && e->gpu && x[0]->type->scalar == TILE_F32) return NULL;
+    if (extreme && e->target.has_extremes && x[0]->type->scalar == TILE_F32) return NULL;
     if (extreme) return expand_extreme(e, id, x[0], x[1]);
     return id == TILE_OP_REM ? expand_float_rem(e, x[0], x[1]) : NULL;
 }
@@ -203,8 +203,8 @@ static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
     TileScalar from = x->type->scalar, to = tile_op_result(op, 0)->type->scalar;
     bool exact_pair = (from == TILE_F16 && to == TILE_F32) || (from == TILE_F32 && to == TILE_F16);
     if (from == to) return x;
-    if (e->gpu && from == TILE_F32 && to == TILE_BF16) return NULL;
-    if (e->f8 && is_f8(from) && to == TILE_F16) return NULL;
+    if (e->target.has_bf16_rounding && from == TILE_F32 && to == TILE_BF16) return NULL;
+    if (e->target.has_f8 && is_f8(from) && to == TILE_F16) return NULL;
     if (exact_pair || (!is_narrow_float(from) && !is_narrow_float(to))) return NULL;
     return tile_emit_convert(e, x, to);
 }

@@ -40,7 +40,7 @@ static TileValue *widen_e4m3(TileEmitter *e, TileValue *x) {
 static TileValue *widen(TileEmitter *e, TileValue *x) {
     TileValue *bits;
     bool f8 = is_narrow(x->type->scalar) && tile_scalar_bits(x->type->scalar) == 8;
-    if (e->f8 && f8) return convert(e, convert(e, x, TILE_F16), TILE_F32);
+    if (e->target.has_f8 && f8) return convert(e, convert(e, x, TILE_F16), TILE_F32);
     switch (x->type->scalar) {
     case TILE_BF16:
         bits = convert(e, cast(e, x, TILE_U16), TILE_U32);
@@ -94,7 +94,7 @@ static TileValue *narrow_f8(TileEmitter *e, TileValue *x, TileScalar to) {
 }
 
 static TileValue *narrow(TileEmitter *e, TileValue *x, TileScalar to) {
-    if (to == TILE_BF16) return e->gpu ? convert(e, x, to) : narrow_bf16(e, x);
+    if (to == TILE_BF16) return e->target.has_bf16_rounding ? convert(e, x, to) : narrow_bf16(e, x);
     return to == TILE_F16 ? convert(e, x, to) : narrow_f8(e, x, to);
 }
 

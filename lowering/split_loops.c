@@ -51,9 +51,9 @@
  *       }
  *       return
  *     }
- * Needs: canonical form. Runs on innermost loops of moderate size, where settings.split_loops asks for it and, on CPUs,
- * where tiles are reshaped: a loop nest asks at its rim whether lanes exist, but not of lanes that have been moved to
- * other axes. On CPUs not on loops with a dot, whose whole k loop becomes one micro-kernel.
+ * Needs: canonical form. Runs on innermost loops of moderate size, where settings.split_loops asks for it and where
+ * tiles are reshaped: a loop nest asks at its rim whether lanes exist, but not of lanes that have been moved to other
+ * axes. Not on loops with a dot, whose whole k loop becomes one micro-kernel. (GPUs have masks, and leave it out.)
  * Keeps: the order of all trips. Cost: up to three copies of a loop's body. */
 #include "lang/build.h"
 #include "lowering/memory.h"
@@ -169,9 +169,8 @@ static void examine(TileOp *op, void *state) {
     TileValue *lo, *hi;
     split->ops++;
     if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) split->unfit = true;
-    bool is_cpu = !split->context->target || split->context->target->kind == TILE_TARGET_CPU;
-    if (op->id == TILE_OP_DOT && is_cpu) split->unfit = true;
-    if (op->id == TILE_OP_RESHAPE && is_cpu && has_other_axes(op)) split->wanted = true;
+    if (op->id == TILE_OP_DOT) split->unfit = true;
+    if (op->id == TILE_OP_RESHAPE && has_other_axes(op)) split->wanted = true;
     if (tile_op_get(op, TILE_ATTRIBUTE_ACCESS)) {
         const TileType *type = op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type : op->results[0].type;
         for (unsigned axis = 0; axis < type->rank; axis++)

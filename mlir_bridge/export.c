@@ -49,20 +49,9 @@ static MlirType vector_type(Exporter *exporter, TileScalar scalar, int64_t lanes
     return mlirVectorTypeGetScalable(1, &lanes, &scalable, scalar_of(exporter, scalar));
 }
 
-/* A CPU has one address space. */
-static MlirType pointer_type(const Exporter *exporter, const TileType *type) {
-    if (exporter->target->kind == TILE_TARGET_CPU) return exporter->bridge->pointer;
-    switch ((TileSpace)type->space) {
-    case TILE_SPACE_GLOBAL: return exporter->bridge->gpu_pointers[BRIDGE_GLOBAL];
-    case TILE_SPACE_SHARED: return exporter->bridge->gpu_pointers[BRIDGE_SHARED];
-    case TILE_SPACE_SCRATCH: break;
-    }
-    return exporter->bridge->gpu_pointers[BRIDGE_GENERIC];
-}
-
 MlirType export_type(Exporter *exporter, const TileType *type) {
     if (type->kind == TILE_TYPE_SCALAR) return scalar_of(exporter, type->scalar);
-    if (type->kind == TILE_TYPE_POINTER) return pointer_type(exporter, type);
+    if (type->kind == TILE_TYPE_POINTER) return exporter->family->pointer(exporter, (TileSpace)type->space);
     if (type->kind != TILE_TYPE_VECTOR) {
         export_fail(exporter, TILE_INTERNAL, NULL, "a type of tile form is left in machine form");
         return scalar_of(exporter, TILE_I64);
@@ -120,7 +109,7 @@ static void export_comparison(Exporter *exporter, const TileOp *op, int64_t floa
 }
 
 static void export_op(Exporter *exporter, const TileOp *op) {
-    if (exporter->target->kind == TILE_TARGET_GPU && export_instruction(exporter, op)) return;
+    if (exporter->family->instruction(exporter, op)) return;
     switch ((TileOpId)op->id) {
 #define DIRECT(id, float_name, signed_name, unsigned_name, bool_name)                                                  \
     case TILE_OP_##id:                                                                                                 \
@@ -341,6 +330,7 @@ tile_status bridge_export(TileBridge *bridge, TileModule *source, const TileTarg
         Exporter exporter = {.bridge = bridge,
                              .mlir = bridge->mlir,
                              .target = target,
+                             .family = export_family_of(target),
                              .func = func,
                              .location = bridge->unknown,
                              .lines = lines};

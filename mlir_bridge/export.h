@@ -9,10 +9,25 @@
 
 enum { BRIDGE_SYMBOL_BYTES = 512 };
 
-typedef struct Exporter {
+/* How a family's phases and some of their ops look in MLIR. */
+typedef struct Exporter Exporter;
+typedef struct ExportFamily {
+    MlirType (*pointer)(const Exporter *exporter, TileSpace space);
+    /* What the family has an instruction for, whatever mapping.def says; false: the op is none of these. */
+    bool (*instruction)(Exporter *exporter, const TileOp *op);
+    void (*assertion)(Exporter *exporter, const TileOp *op);
+    void (*opaque)(Exporter *exporter, const TileOp *op);
+} ExportFamily;
+
+/* export_family.c */
+extern const ExportFamily export_cpu, export_gpu;
+const ExportFamily *export_family_of(const TileTarget *target);
+
+struct Exporter {
     TileBridge *bridge;
     MlirContext mlir;
     const TileTarget *target;
+    const ExportFamily *family;
     const TileFunc *func;
     MlirBlock entry; /* of the body function: lane numbers stand at its front */
     MlirBlock block; /* where ops go */
@@ -27,7 +42,7 @@ typedef struct Exporter {
     bool lines;
     bool streams; /* a store went past the caches and has to be fenced */
     tile_status status;
-} Exporter;
+};
 
 /* Exports every phase function of the module. */
 tile_status bridge_export(TileBridge *bridge, TileModule *source, const TileTarget *target, bool lines,
@@ -111,6 +126,12 @@ MlirValue export_broadcast(Exporter *exporter, MlirValue scalar, MlirType vector
 MlirValue export_offset_pointer(Exporter *exporter, MlirType result, MlirValue pointer, MlirValue offset);
 MlirValue export_relaxed_swap(Exporter *exporter, MlirValue pointer, MlirValue expected, MlirValue value);
 MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue value);
+
+/* The assertion's number goes to the scratch of the thread (export_control.c); what `opaque` is where a vector is
+ * registers, and where lanes are threads (export_ops.c). */
+void export_scratch_assert(Exporter *exporter, const TileOp *op);
+void export_vector_opaque(Exporter *exporter, const TileOp *op);
+void export_thread_opaque(Exporter *exporter, const TileOp *op);
 
 /* export_control.c: a region with this block, ended by the yield of `value` (null: of nothing); and an scf.if. */
 MlirRegion export_simple_region(Exporter *exporter, MlirBlock block, MlirValue value);

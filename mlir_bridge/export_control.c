@@ -140,11 +140,9 @@ static void record_assertion(Exporter *exporter, int64_t number) {
 }
 
 /* A library must not end the host's process: the program notes what failed and goes on, and the launch fails. */
-void export_assert(Exporter *exporter, const TileOp *op) {
-    if (exporter->target->kind == TILE_TARGET_GPU) {
-        export_block_assert(exporter, op);
-        return;
-    }
+void export_assert(Exporter *exporter, const TileOp *op) { exporter->family->assertion(exporter, op); }
+
+void export_scratch_assert(Exporter *exporter, const TileOp *op) {
     if (exporter->func->scratch_bytes < sizeof(int64_t)) {
         export_fail(exporter, TILE_INTERNAL, op, "the pass cpu-scratch had to reserve scratch for its number");
         return;

@@ -248,15 +248,20 @@ static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, Mli
     return parts[0];
 }
 
-void export_opaque(Exporter *exporter, const TileOp *op) {
+void export_opaque(Exporter *exporter, const TileOp *op) { exporter->family->opaque(exporter, op); }
+
+/* Nothing is to be kept in step. */
+void export_thread_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     MlirValue x = operand_of(exporter, op, 0);
-    if (exporter->target->kind == TILE_TARGET_GPU) { /* lanes are threads: there is nothing to keep in step */
-        if (type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_I64)
-            build_empty_asm(exporter, "l", result_type(exporter, op), 1, &x);
-        set_result(exporter, op, 0, x);
-        return;
-    }
+    if (type->kind == TILE_TYPE_SCALAR && type->scalar == TILE_I64)
+        build_empty_asm(exporter, "l", result_type(exporter, op), 1, &x);
+    set_result(exporter, op, 0, x);
+}
+
+void export_vector_opaque(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    MlirValue x = operand_of(exporter, op, 0);
     uint64_t width = exporter->target->vector_bytes * 8u, count = 1;
     bool vector = type->kind == TILE_TYPE_VECTOR, fits = type->scalar != TILE_BOOL && type->scalar != TILE_F16;
     if (vector) {

@@ -1,6 +1,8 @@
 /* The table of the GPU passes and the order in which they run. */
 #include "ptx/passes.h"
 
+#include "ptx/target.h"
+
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
 static const TilePassInfo passes[] = {
@@ -11,9 +13,7 @@ static const TilePassInfo passes[] = {
 
 static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 
-const TilePassTable *tile_ptx_passes(void) { return &table; }
-
-const char *tile_ptx_pipeline(void) {
+static const char *pipeline(const TileTarget *target) {
     return "inline,contract,canonicalise,cse,facts,exact-loops,licm,canonicalise,cse,dce,"
            "programs,gpu-blocks,gpu-once,gpu-target,gpu-order,canonicalise,cse,dce,"
            "gpu-channels,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
@@ -22,3 +22,17 @@ const char *tile_ptx_pipeline(void) {
            "math,atomics,cse,licm,dce,"
            "legalise,dce";
 }
+
+static const TileTarget *target_at(unsigned index) {
+    unsigned count;
+    const TilePtxTarget *targets = tile_ptx_targets(&count);
+    return index < count ? &targets[index].target : NULL;
+}
+
+const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
+                                    .name = "gpu",
+                                    .title = "GPU",
+                                    .folder = "ptx",
+                                    .passes = &table,
+                                    .target_at = target_at,
+                                    .pipeline = pipeline};

@@ -6,31 +6,33 @@
 
 enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
 
-#define GPU(name_, capability, ptx, features)                                                                                   \
+#define GPU(name_, words, capability, features)                                                                        \
     .target = {.name = name_,                                                                                          \
+               .description = words,                                                                                   \
                .kind = TILE_TARGET_GPU,                                                                                \
                .triple = "nvptx64-nvidia-cuda",                                                                        \
                .llvm_cpu = name_,                                                                                      \
                .llvm_features = features,                                                                              \
-               .compute_capability = capability,                                                                      \
+               .compute_capability = capability,                                                                       \
                .vector_bytes = WARP_BYTES,                                                                             \
                .vector_registers = 255,                                                                                \
-               .has_fma = true,                                                                                        \
-               .has_masks = true,                                                                                      \
-               .has_f16 = true,                                                                                        \
-               .has_bf16 = true},                                                                                      \
-    .ptx_version = ptx, .registers = 64 * KIB, .registers_thread = 255, .threads_block = 1024,                         \
-    .shared_reserved_bytes = KIB
+               .has_extremes = true,                                                                                   \
+               .has_exp2 = true,                                                                                       \
+               .has_bf16_rounding = true,                                                                              \
+               .has_masks = true},                                                                                     \
+    .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB
 
 static const TilePtxTarget targets[] = {
-    {GPU("sm_80", 80, 80, "+ptx80"), .shared_block_bytes = 163 * KIB, .shared_core_bytes = 164 * KIB, .threads_core = 2048,
-     .blocks_core = 32},
-    {GPU("sm_86", 86, 80, "+ptx80"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
-     .blocks_core = 16},
-    {GPU("sm_89", 89, 84, "+ptx84"), .shared_block_bytes = 99 * KIB, .shared_core_bytes = 100 * KIB, .threads_core = 1536,
-     .blocks_core = 24, .target.has_f8 = true, .has_fp8_mma = true},
-    {GPU("sm_90a", 90, 87, "+ptx87"), .shared_block_bytes = 227 * KIB, .shared_core_bytes = 228 * KIB, .threads_core = 2048,
-     .blocks_core = 32, .target.exact_capability = true, .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true, .fp8_mma_is_f16 = true,
+    {GPU("sm_80", "NVIDIA Ampere (A100): compute capability 8.0", 80, "+ptx80"), .shared_block_bytes = 163 * KIB,
+     .shared_core_bytes = 164 * KIB, .threads_core = 2048, .blocks_core = 32},
+    {GPU("sm_86", "NVIDIA Ampere (RTX 30): compute capability 8.6", 86, "+ptx80"), .shared_block_bytes = 99 * KIB,
+     .shared_core_bytes = 100 * KIB, .threads_core = 1536, .blocks_core = 16},
+    {GPU("sm_89", "NVIDIA Ada: compute capability 8.9", 89, "+ptx84"), .shared_block_bytes = 99 * KIB,
+     .shared_core_bytes = 100 * KIB, .threads_core = 1536, .blocks_core = 24, .target.has_f8 = true,
+     .has_fp8_mma = true},
+    {GPU("sm_90a", "NVIDIA Hopper (H100, H200): compute capability 9.0", 90, "+ptx87"), .shared_block_bytes = 227 * KIB,
+     .shared_core_bytes = 228 * KIB, .threads_core = 2048, .blocks_core = 32, .target.exact_capability = true,
+     .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true, .fp8_mma_is_f16 = true,
      .target.has_stmatrix = true, .has_clusters = true, .has_wgmma = true, .has_setmaxnreg = true},
 };
 

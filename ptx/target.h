@@ -7,13 +7,12 @@
 /* What a GPU has beyond the facts that all targets share. Sizes are those of NVIDIA's compute capabilities. */
 typedef struct TilePtxTarget {
     TileTarget target;              /* first: a TileTarget of kind GPU is one of these */
-    unsigned ptx_version;           /* 87 is PTX ISA 8.7, the least that has all of the features */
     uint32_t shared_block_bytes;    /* shared memory of one block at most, by opting in */
     uint32_t shared_core_bytes;     /* of one multiprocessor */
     uint32_t shared_reserved_bytes; /* that the system takes of each block's */
     uint32_t registers;             /* 32-bit, of one multiprocessor */
     uint32_t registers_thread;      /* at most */
-    uint32_t threads_core, blocks_core, threads_block;
+    uint32_t threads_core, blocks_core;
     bool has_fp8_mma;    /* mma on f8 operands */
     bool fp8_mma_is_f16; /* ptxas makes conversions, mma of f16 and additions of it */
     bool has_clusters;   /* thread block clusters and distributed shared memory */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Folders include only downward: base, lang/scalar, lang and launch, parser and lowering and mlir_bridge, cpu and ptx,
-# driver, tools. Only mlir_bridge includes MLIR or LLVM headers.
+# driver, tools. Only mlir_bridge includes MLIR or LLVM headers. And kinds of targets are read in few places only.
 set -eu
 cd "$(dirname "$0")/.."
 failed=0
@@ -33,9 +33,14 @@ report=$(
     grep -rnE '# *include *[<"](mlir|llvm)(-c)?/' --include='*.[ch]' --include='*.cc' --include='*.re' \
         include base lang launch parser lowering cpu ptx driver tools |
         sed 's/$/   (only mlir_bridge may include MLIR and LLVM)/'
+    # A target's kind is written down in its table and read by what finds its family's struct of behaviour.
+    grep -rnE 'TILE_TARGET_(CPU|GPU)|(->|\.)kind [!=]= TILE_TARGET' --include='*.[ch]' \
+        base lang launch parser lowering cpu ptx mlir_bridge driver tools |
+        grep -vE '^(lang/target\.h|(cpu|ptx)/(target|pipeline)\.c|mlir_bridge/export_(family|gpu)\.c):' |
+        sed 's/$/   (a question about a target is a member of driver\/backend.h or a fact of lang\/target.h)/'
 ) || failed=$?
 if [ -n "$report" ]; then
     echo "$report"
     exit 1
 fi
-echo "includes go downward only"
+echo "includes go downward only, and kinds of targets are asked for where structs of behaviour are"

@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/passes.h"
-#include "lowering/pass.h"
+#include "driver/backend.h"
 #include "tools/session.h"
 
 /* What stands for a value or an argument. */
@@ -20,8 +19,9 @@ static void add_targets(TileText *text) {
 }
 
 static void add_passes(TileText *text) {
-    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes()};
-    for (int t = 0; t < 2; t++)
+    const TilePassTable *tables[TILE_PASS_TABLES];
+    tile_pass_tables(tables);
+    for (int t = 0; t < TILE_PASS_TABLES; t++)
         for (size_t i = 0; i < tables[t]->count; i++) add_word(text, tables[t]->passes[i].name);
 }
 

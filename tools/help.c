@@ -2,10 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/passes.h"
+#include "driver/backend.h"
 #include "lang/ir.h"
 #include "lowering/pass.h"
-#include "ptx/passes.h"
 #include "tools/error_pages.h"
 #include "tools/session.h"
 
@@ -56,8 +55,12 @@ static void print_passes(const char *title, const TilePassTable *table) {
 
 static int help_passes(TileSession *session) {
     print_passes("Passes shared by all targets", tile_lowering_passes());
-    print_passes("Passes of CPU targets", tile_cpu_passes());
-    print_passes("Passes of GPU targets", tile_ptx_passes());
+    const TileBackend *backend;
+    for (unsigned i = 0; (backend = tile_backend_at(i)); i++) {
+        char title[64];
+        snprintf(title, sizeof title, "Passes of %s targets", backend->family->title);
+        print_passes(title, backend->family->passes);
+    }
     return tile_session_finish(session);
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/backend.h"
 #include "driver/compile.h"
 #include "driver/tuned.h"
 #include "lang/scalar/scalar.h"
@@ -250,10 +251,10 @@ static void add_tuned(TileProgram *program, TileCompileOptions *options) {
     options->settings = settings;
 }
 
-/* GPUs add in orders of their own. */
-static bool adds_otherwise(const TileProgram *program) {
-    const char *target = program->options.target;
-    return tile_kernel_is_gpu(program->kernel) || (target && strncmp(target, "sm_", 3) == 0);
+/* Those that add in orders of their own; else NULL. */
+static const TileBackend *adds_otherwise(const TileProgram *program) {
+    const TileBackend *backend = tile_backend_named(program->options.target);
+    return backend && backend->own_order ? backend : NULL;
 }
 
 static const TileSlack *make_slack(const TileProgram *program, const TileArray *copies) {
@@ -268,7 +269,7 @@ static const TileSlack *make_slack(const TileProgram *program, const TileArray *
         items[slack->count++] = (TileSlackMemory){copies[i].data, bytes, element, values};
     }
     slack->items = items;
-    slack->gpu = true;
+    slack->family = adds_otherwise(program)->family->name;
     return slack;
 }
 

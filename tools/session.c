@@ -7,10 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cpu/passes.h"
+#include "driver/backend.h"
 #include "driver/compile.h"
 #include "lowering/pass.h"
-#include "ptx/passes.h"
 #include "tile/pass.h"
 #include "tools/unfinished.h"
 
@@ -105,11 +104,12 @@ int tile_session_rename(TileSession *session, const char *text) {
 }
 
 int tile_session_between(TileSession *session, const char *text) {
-    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
+    const TilePassTable *tables[TILE_PASS_TABLES];
+    tile_pass_tables(tables);
     TilePipeline between = {0};
     TileText message = {.arena = session->arena};
     tile_status status =
-        tile_pipeline_read(&between, session->arena, tables, sizeof tables / sizeof *tables, text, &message);
+        tile_pipeline_read(&between, session->arena, tables, TILE_PASS_TABLES, text, &message);
     if (status != TILE_OK)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--between: %s; `tilec help passes` lists them",
                                  tile_text_get(&message));

@@ -6,16 +6,13 @@
 #include <string.h>
 
 #include "cpu/passes.h"
-#include "cpu/target.h"
 #include "ptx/passes.h"
-#include "ptx/target.h"
 #include "lang/text.h"
 #include "lang/verify.h"
 #include "tools/tile_run.h"
-#include "lowering/pipeline.h"
 
 static const char usage[] =
-    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu|gpu] [--target=NAME] [--verify-only] "
+    "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=cpu|gpu] [--target=NAME] [--verify-only] "
     "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
     "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--rename=SEED] [--between=a,b]\n"
@@ -111,9 +108,14 @@ static bool read_switch(Request *request, const char *argument) {
     }
 }
 
+static const TileFamily *const families[] = {&tile_cpu_family, &tile_ptx_family};
+
+enum { FAMILY_COUNT = sizeof families / sizeof *families, TABLE_COUNT = 1 + FAMILY_COUNT };
+
 static const TileTarget *find_target(const char *name) {
-    const TilePtxTarget *gpu = tile_ptx_target_find(name);
-    return gpu ? &gpu->target : tile_cpu_target_find(name);
+    const TileTarget *target = NULL;
+    for (unsigned i = 0; i < FAMILY_COUNT && !target; i++) target = tile_family_target(families[i], name);
+    return target;
 }
 
 static bool read_argument(Request *request, const char *argument) {
@@ -161,18 +163,11 @@ static bool read_arguments(Request *request, int count, const char *const *argum
 
 /* ---- work ---- */
 
-enum { TABLE_COUNT = 3 };
-
-static tile_status add_pipeline(TilePipeline *pipeline, TileArena *arena, const TilePassTable *const *tables,
-                                const char *name, TileText *message) {
-    if (strcmp(name, "cpu") == 0) return tile_cpu_pipeline(pipeline, arena, message);
-    if (strcmp(name, "gpu") == 0)
-        return tile_pipeline_read(pipeline, arena, tables, TABLE_COUNT, tile_ptx_pipeline(), message);
-    if (strcmp(name, "shared") == 0) {
-        tile_lowering_pipeline(pipeline, arena);
-        return TILE_OK;
-    }
-    tile_text_format(message, "there is no pipeline `%s`", name);
+static tile_status add_pipeline(Request *request, TilePipeline *pipeline, TileText *message) {
+    for (unsigned i = 0; i < FAMILY_COUNT; i++)
+        if (strcmp(request->pipeline, families[i]->name) == 0)
+            return tile_family_pipeline(families[i], request->target, pipeline, request->arena, message);
+    tile_text_format(message, "there is no pipeline `%s`", request->pipeline);
     return TILE_NOT_FOUND;
 }
 
@@ -186,13 +181,14 @@ static tile_status interleave(Request *request, const TilePassTable *const *tabl
 }
 
 static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
-    const TilePassTable *const tables[TABLE_COUNT] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
+    const TilePassTable *tables[TABLE_COUNT] = {tile_lowering_passes()};
     TileText message = {.arena = request->arena};
     tile_status status = TILE_OK;
+    for (unsigned i = 0; i < FAMILY_COUNT; i++) tables[1 + i] = families[i]->passes;
     if (request->passes)
         status = tile_pipeline_read(pipeline, request->arena, tables, TABLE_COUNT, request->passes, &message);
     if (status == TILE_OK && request->pipeline)
-        status = add_pipeline(pipeline, request->arena, tables, request->pipeline, &message);
+        status = add_pipeline(request, pipeline, &message);
     if (status == TILE_OK && request->between) status = interleave(request, tables, pipeline, &message);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&message));
     return status;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cpu/passes.h"
-#include "lowering/pipeline.h"
 #include "ptx/passes.h"
 
 static const struct {
@@ -90,22 +89,20 @@ static void print_pipeline(const char *name, const TilePipeline *pipeline) {
 static int print_passes(void) {
     TileArena *arena = tile_arena_create(NULL);
     if (!arena) return 2;
-    TilePipeline shared = {0}, cpu = {0}, gpu = {0};
-    const TilePassTable *const tables[] = {tile_lowering_passes(), tile_cpu_passes(), tile_ptx_passes()};
+    static const TileFamily *const families[] = {&tile_cpu_family, &tile_ptx_family};
     TileText message = {.arena = arena};
-    tile_lowering_pipeline(&shared, arena);
-    tile_status status = tile_cpu_pipeline(&cpu, arena, &message);
-    if (status == TILE_OK) status = tile_pipeline_read(&gpu, arena, tables, 3, tile_ptx_pipeline(), &message);
+    tile_status status = TILE_OK;
     printf("# Passes\n\nMade from `lowering/passes.def`, `cpu/passes.def` and `ptx/passes.def` by `tile-write-docs passes`; a test keeps "
            "it up to date. The opening comment of a pass's file shows a function before and after it, and a test holds "
-           "it to that. `tile-opt FILE --passes=a,b` runs passes on IR text, `--pipeline=shared`, `cpu` or `gpu` "
-           "all of them.\n");
+           "it to that. `tile-opt FILE --passes=a,b` runs passes on IR text, `--pipeline=cpu` or `gpu` all "
+           "of a family's.\n");
     print_passes_of(tile_lowering_passes(), "lowering");
-    print_passes_of(tile_cpu_passes(), "cpu");
-    print_passes_of(tile_ptx_passes(), "ptx");
-    print_pipeline("shared", &shared);
-    print_pipeline("CPU", &cpu);
-    print_pipeline("GPU", &gpu);
+    for (int i = 0; i < 2; i++) print_passes_of(families[i]->passes, families[i]->folder);
+    for (int i = 0; i < 2 && status == TILE_OK; i++) {
+        TilePipeline pipeline = {0};
+        status = tile_family_pipeline(families[i], NULL, &pipeline, arena, &message);
+        print_pipeline(families[i]->title, &pipeline);
+    }
     tile_arena_destroy(arena);
     return tile_status_exit_code(status);
 }

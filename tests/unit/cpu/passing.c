@@ -22,7 +22,7 @@ void passing_release(Passing *passing) {
 }
 
 void passing_run(Passing *passing, const char *passes, const TileTarget *target) {
-    const TilePassTable *tables[] = {tile_lowering_passes(), tile_cpu_passes()};
+    const TilePassTable *tables[] = {tile_lowering_passes(), tile_cpu_family.passes};
     TileArena *arena = passing->context->arena;
     TilePipeline pipeline = {0};
     TileText message = {.arena = arena};

@@ -203,7 +203,7 @@ static void check_target(const Kernel *kernel, const TileTarget *target) {
     TilePassContext passes = tile_pass_context(module, arena, target);
     TilePipeline pipeline = {0};
     TileText message = {.arena = arena};
-    cr_assert_eq(tile_cpu_pipeline(&pipeline, arena, &message), TILE_OK, "%s", tile_text_get(&message));
+    cr_assert_eq(tile_family_pipeline(&tile_cpu_family, NULL, &pipeline, arena, &message), TILE_OK, "%s", tile_text_get(&message));
     for (size_t i = 0; i < pipeline.count; i++) {
         TilePassReport report = tile_pass_report(arena);
         const TilePassInfo *pass = pipeline.items[i];

@@ -6,11 +6,12 @@
 
 #include <criterion/criterion.h>
 
+#include "cpu/passes.h"
 #include "lang/execute.h"
 #include "lang/scalar/scalar.h"
 #include "lang/text.h"
 #include "lang/verify.h"
-#include "lowering/pipeline.h"
+#include "ptx/passes.h"
 #include "random_program.h"
 
 /* MOST_STEPS is far more than any of the programs takes: their loops have three turns at most. */
@@ -189,11 +190,18 @@ static void compare_all(Case *test, void (*compare)(Case *)) {
         compare(test);
         tile_module_destroy(test->after);
     }
-    TilePipeline pipeline = {0};
-    tile_lowering_pipeline(&pipeline, test->arena);
-    transform(test, pipeline.items, pipeline.count, "the shared pipeline");
-    compare(test);
-    tile_module_destroy(test->after);
+    static const TileFamily *const families[] = {&tile_cpu_family, &tile_ptx_family};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        TilePipeline pipeline = {0};
+        TileText message = {.arena = test->arena};
+        cr_assert_eq(tile_family_pipeline(families[i], NULL, &pipeline, test->arena, &message), TILE_OK, "%s",
+                     tile_text_get(&message));
+        size_t shared = 0;
+        while (pipeline.items[shared]->stage != TILE_STAGE_TARGET) shared++;
+        transform(test, pipeline.items, shared, families[i]->title);
+        compare(test);
+        tile_module_destroy(test->after);
+    }
 }
 
 Test(equivalence, functions) {

@@ -5,7 +5,6 @@
 
 #include "lang/build.h"
 #include "lowering/pass.h"
-#include "lowering/pipeline.h"
 
 /* Negates the first value of the function once more. */
 static TileResult negate(TilePassContext *context, TileFunc *func) {

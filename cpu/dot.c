@@ -1,8 +1,51 @@
 /* Purpose: expand dot_block into loops that pack both operands and run a register-blocked micro-kernel.
  *
+ * Run: --passes=cpu-dot,canonicalise,cse,dce --target=avx2
  * Before:
- *     dot_block %a, %a_row, %a_col, %b, %b_row, %b_col, %c, %c_row, %m, %n, %k, .. {extents = [112, 256, 512]}
- * After, with a block of 14 rows by 2 vectors on AVX-512:
+ *     func phase machine @k.0(%a: ptr<global>, %b: ptr<global>, %c: ptr<scratch>) {
+ *       %0 = const {value = 0} : i64
+ *       %1 = const {value = 1} : i64
+ *       %4 = const {value = 4} : i64
+ *       %8 = const {value = 8} : i64
+ *       %32 = const {value = 32} : i64
+ *       dot_block %a, %32, %4, %b, %32, %4, %c, %32, %1, %8, %8, %0, %0, %0 {types = [f32, f32, f32], extents = [1, 8, 8]}
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%a: ptr<global>, %b: ptr<global>, %c: ptr<scratch>) {
+ *       %0 = const {value = 4} : i64
+ *       %1 = buffer {bytes = 96, align = 64} : ptr<scratch>
+ *       %2 = const {value = 0} : i64
+ *       %3 = const {value = 1} : i64
+ *       %4 = const {value = 32} : i64
+ *       %5 = const {value = 8} : i64
+ *       %6 = ptr_add %a, %2 : ptr<global>
+ *       %7 = ptr_add %1, %2 : ptr<scratch>
+ *       %8 = ptr_add %6, %2 : ptr<global>
+ *       %9 = load %8 : vec<8 x f32>
+ *       %10 = ptr_add %7, %2 : ptr<scratch>
+ *       store %9, %10
+ *       %11 = ptr_add %b, %2 : ptr<global>
+ *       %12 = ptr_add %c, %2 : ptr<scratch>
+ *       %13 = ptr_add %12, %2 : ptr<scratch>
+ *       %14 = load %13 : vec<8 x f32>
+ *       %15 = for %2, %5, %3, %14 : vec<8 x f32> (%16: i64, %17: vec<8 x f32>) {
+ *         %18 = mul %16, %4 : i64
+ *         %19 = ptr_add %11, %18 : ptr<global>
+ *         %20 = ptr_add %19, %4 : ptr<global>
+ *         prefetch %20 {cache = l1}
+ *         %21 = load %19 : vec<8 x f32>
+ *         %22 = mul %16, %0 : i64
+ *         %23 = ptr_add %1, %22 : ptr<scratch>
+ *         %24 = load %23 : f32
+ *         %25 = splat %24 : vec<8 x f32>
+ *         %26 = fma %25, %21, %17 : vec<8 x f32>
+ *         yield %26
+ *       }
+ *       store %15, %13
+ *       return
+ *     }
+ * In general, with a block of 14 rows by 2 vectors on AVX-512:
  *     for k0 in 0 .. %k by 512 {
  *       for j in 0 .. %n by 32   pack 512 x 32 of b, zero past %n
  *       for i in 0 .. %m by 14 {

@@ -2,23 +2,51 @@
  *
  * Purpose: turns each `loop` of a nest into vector loops, or into a plain `for`.
  *
+ * Run: --passes=cpu-vectorise,canonicalise,cse,dce --target=avx512
  * Before:
- *     loop %lo, %hi {extent = 1024, loop = parallel} (%i: i64) {
- *       %o = mul %i, %c4 : i64
- *       %p = ptr_add %x, %o : ptr<global>
- *       %v = load %p : f32
- *       %w = neg %v : f32
- *       %q = ptr_add %y, %o : ptr<global>
- *       store %w, %q
- *       yield
+ *     func phase machine @k.0(%x: ptr<global>, %n: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %four = const {value = 4} : i64
+ *       loop %zero, %n {extent = 1024, loop = parallel} (%i: i64) {
+ *         %o = mul %i, %four : i64
+ *         %p = ptr_add %x, %o : ptr<global>
+ *         %v = load %p : f32
+ *         %w = neg %v : f32
+ *         store %w, %p
+ *         yield
+ *       }
+ *       return
  *     }
- * After: a `for` over whole chunks of 64 lanes, and one over single registers under a mask for what is left:
- *     %v = load %p : vec<64 x f32>
- *     %w = neg %v : vec<64 x f32>
- *     store %w, %q
- *
- * Which loop of a nest becomes vectors is decided by the accesses: neighbours in memory should be neighbouring
- * lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j + 64, .., and halves
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %n: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %four = const {value = 4} : i64
+ *       %0 = max %n, %zero : i64
+ *       %1 = const {value = -64} : i64
+ *       %2 = and %0, %1 : i64
+ *       %3 = const {value = 64} : i64
+ *       for %zero, %2, %3 (%4: i64) {
+ *         %o = mul %4, %four : i64
+ *         %p = ptr_add %x, %o : ptr<global>
+ *         %5 = load %p : vec<64 x f32>
+ *         %6 = neg %5 : vec<64 x f32>
+ *         store %6, %p
+ *         yield
+ *       }
+ *       %7 = const {value = 16} : i64
+ *       for %2, %n, %7 (%8: i64) {
+ *         %9 = mask_lt %8, %n : vec<16 x bool>
+ *         %o.1 = mul %8, %four : i64
+ *         %p.1 = ptr_add %x, %o.1 : ptr<global>
+ *         %10 = load %p.1, %9 {parts = [mask]} : vec<16 x f32>
+ *         %11 = neg %10 : vec<16 x f32>
+ *         store %11, %p.1, %9 {parts = [mask]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * (The other passes tidy up.) Which loop of a nest becomes vectors is decided by the accesses: neighbours in memory
+ * should be neighbouring lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j + 64, .., and halves
  * them at the end by shuffles: the order that the language fixes, whatever the machine's vectors are.
  *
  * What is left has no mask, or is nothing, where extents are known to be multiples of a register's lanes. Loops over

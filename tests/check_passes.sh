@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every pass has golden tests. The opening comment of a pass shows a function before and after it: what the pass makes of
-# the first is the second. Set TILE_SHOW=1 to see what it made.
+# the first is the second; where that needs a target, or passes that tidy up, a line `Run:` has the words. Set TILE_SHOW=1
+# to see what it made.
 set -eu
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
@@ -30,14 +31,13 @@ for folder in lowering cpu ptx; do
             failed=1
         fi
         grep -q '^func' "$here/before.tir" || {
-            case $name in
-            cpu-vectorise | cpu-dot) ;; # what they make is some hundred ops long
-            *) echo "$folder/$(basename "$file"): no example" && failed=1 ;;
-            esac
+            echo "$folder/$(basename "$file"): no example"
+            failed=1
             continue
         }
         checked=$((checked + 1))
-        if "$optimise" "$here/before.tir" "--passes=$name" >"$here/made.tir" 2>"$here/errors" &&
+        run=$(sed -n 's/^ \* Run: //p; /\*\/$/q' "$file")
+        if "$optimise" "$here/before.tir" ${run:-"--passes=$name"} >"$here/made.tir" 2>"$here/errors" &&
             "$optimise" "$here/after.tir" >"$here/wanted.tir" 2>>"$here/errors" &&
             diff -u "$here/wanted.tir" "$here/made.tir" >"$here/diff"; then
             continue

@@ -21,8 +21,6 @@ typedef struct TileTarget {
     uint32_t vector_registers;
     bool scalable;               /* vectors of a length known only when the program runs */
     bool has_masks;              /* predicates for every vector operation and memory access */
-    bool has_extremes;           /* min and max of f32 that give NaN where an operand is NaN */
-    bool has_exp2;               /* an approximate exp2 of f32, from which exp and sigmoid follow */
     bool has_bf16_rounding;      /* f32 to bf16, to nearest even, denormals as any others */
     bool has_f8;                 /* conversion from f8 to f16 */
     bool has_vnni;               /* dot products of 8-bit integers; no pass makes any so far */

@@ -19,7 +19,7 @@ static const char *pipeline(const TileTarget *target) {
            "gpu-channels,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
            "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,gpu-spread,gpu-lanes,dce,"
-           "math,atomics,cse,licm,dce,"
+           "atomics,gpu-math,math,cse,licm,dce,"
            "legalise,dce";
 }
 

@@ -16,8 +16,6 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
                .compute_capability = capability,                                                                       \
                .vector_bytes = WARP_BYTES,                                                                             \
                .vector_registers = 255,                                                                                \
-               .has_extremes = true,                                                                                   \
-               .has_exp2 = true,                                                                                       \
                .has_bf16_rounding = true,                                                                              \
                .has_masks = true},                                                                                     \
     .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB

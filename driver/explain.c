@@ -182,6 +182,7 @@ static void explain_phase(TileExplanation *explanation, const TileFunc *func, co
         case TILE_REMARK_MOVE: tile_list_push(explanation->arena, &phase.moves, remark); break;
         case TILE_REMARK_ACCESS: add_access(explanation, &phase, &remark); break;
         case TILE_REMARK_ORDER: add_order(explanation, &phase, &remark); break;
+        case TILE_REMARK_MISSED: break; /* of the whole, since passes before the grids are apart make them, too */
         }
     }
     tile_list_push(explanation->arena, &explanation->phases, phase);
@@ -210,6 +211,9 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     TILE_TRY(explain_tunes(explanation, unit, signature, request));
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
+    explanation->missed = tile_remarks_missed(arena, &unit->remarks);
+    for (size_t i = 0; i < explanation->missed.count; i++)
+        explanation->missed.items[i] = copy(explanation, &explanation->missed.items[i]);
     if (target->kind == TILE_TARGET_GPU) {
         TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
         explanation->ptx = tile_arena_string(arena, unit->code.data, unit->code.size);

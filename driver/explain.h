@@ -62,6 +62,7 @@ typedef struct TileExplanation {
     TILE_LIST(TileExplainedTensor) tensors;
     TILE_LIST(TileExplainedTune) tunes;
     TILE_LIST(TileExplainedPhase) phases;
+    TileRemarks missed; /* what passes left as it was, by line of the source */
     char *ptx; /* GPUs */
 } TileExplanation;
 

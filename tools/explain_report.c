@@ -163,6 +163,15 @@ static void print_orders(const TileExplanation *explanation, const TileExplained
     }
 }
 
+static void print_missed(const TileExplanation *explanation) {
+    for (size_t i = 0; i < explanation->missed.count; i++) {
+        const TileRemark *missed = &explanation->missed.items[i];
+        printf("%s  %s:%u: %s: %s (%s)\n    %s would help\n", i ? "" : "not done\n",
+               explanation->files[missed->place.file], missed->place.line, missed->name, missed->way,
+               tile_missed_name(missed->missed), tile_missed_help(missed->missed));
+    }
+}
+
 /* Names that come from one place on one line. */
 static void print_tunes(const TileExplanation *explanation) {
     for (size_t i = 0; i < explanation->tunes.count; i++) {
@@ -187,6 +196,7 @@ void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFi
             print_cpu_phase(explanation, phase);
         print_orders(explanation, phase);
     }
+    print_missed(explanation);
 }
 
 /* ---- JSON ---- */
@@ -297,6 +307,19 @@ static void print_json_phase(const TileExplanation *explanation, const TileExpla
     printf("]}");
 }
 
+static void print_json_missed(const TileExplanation *explanation) {
+    for (size_t i = 0; i < explanation->missed.count; i++) {
+        const TileRemark *missed = &explanation->missed.items[i];
+        print_member(i ? ",\n    {" : "\n    {", "file", explanation->files[missed->place.file]);
+        printf(", \"line\": %u", missed->place.line);
+        print_member(", ", "pass", missed->name);
+        print_member(", ", "reason", tile_missed_name(missed->missed));
+        print_member(", ", "text", missed->way);
+        print_member(", ", "would_help", tile_missed_help(missed->missed));
+        printf("}");
+    }
+}
+
 void tile_explain_print_json(const TileExplanation *explanation, const TileAssemblyFigures *figures,
                              const char *missing) {
     print_member("{", "kernel", explanation->kernel);
@@ -325,5 +348,7 @@ void tile_explain_print_json(const TileExplanation *explanation, const TileAssem
         if (i) printf(",\n");
         print_json_phase(explanation, &explanation->phases.items[i], figures[i]);
     }
-    printf("\n  ]}\n");
+    printf("\n  ],\n  \"missed\": [");
+    print_json_missed(explanation);
+    printf("]}\n");
 }

@@ -17,7 +17,7 @@ typedef struct TileEmitter {
     TileBuilder front;   /* where constants go: the front of the function, so that each stands there once */
     TileArena *arena;
     TILE_LIST(TileConstant) constants;
-    bool gpu; /* the target has instructions for extremes, ex2 and bf16, see mlir_bridge/export_gpu.c */
+    bool gpu; /* the target has an instruction that converts from f32 to bf16 */
     bool f8;  /* from f8 to f16 too */
     bool changed;
     const char *error; /* the first complaint of either builder */

@@ -58,7 +58,6 @@ static TileValue *expand_float_rem(TileEmitter *e, TileValue *x, TileValue *y) {
 /* Of f32 and f64; NULL where the op is left as it is. */
 static TileValue *expand_float(TileEmitter *e, TileOpId id, TileValue *const *x) {
     bool extreme = id == TILE_OP_MIN || id == TILE_OP_MAX;
-    if (extreme && e->gpu && x[0]->type->scalar == TILE_F32) return NULL;
     if (extreme) return expand_extreme(e, id, x[0], x[1]);
     return id == TILE_OP_REM ? expand_float_rem(e, x[0], x[1]) : NULL;
 }

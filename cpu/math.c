@@ -184,8 +184,6 @@ static void expand(TileOp *op, void *state) {
     if (op->id == TILE_OP_RAND) expand_rand(emitter, op);
     if (!tile_math_has(tile_eval_op_of((TileOpId)op->id))) return;
     bool approx = tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0) != 0;
-    bool quick = op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID;
-    if (emitter->gpu && approx && quick && op->results[0].type->scalar == TILE_F32) return;
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     tile_emit_before(emitter, op);
     Program program = {emitter, &emitter->builder, tile_op_result(op, 0)->type};

@@ -333,14 +333,6 @@ void export_mma(Exporter *exporter, const TileOp *op) {
 
 /* ---- arithmetic ---- */
 
-/* A NaN in either operand wins; +0 is more than -0. */
-static void export_extreme(Exporter *exporter, const TileOp *op) {
-    const char *name = op->id == TILE_OP_MIN ? "llvm.intr.minimum" : "llvm.intr.maximum";
-    set_result(exporter, op, 0,
-               export_build(exporter, name, export_type(exporter, tile_op_result(op, 0)->type),
-                            VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1)), NO_ATTRIBUTES));
-}
-
 /* As many lanes as `to` has: the first `count` ones of `x`, those behind them being whatever they are. */
 static MlirValue first_lanes(Exporter *exporter, MlirType to, MlirValue x, int64_t count, int64_t lanes) {
     int32_t *kept = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
@@ -395,32 +387,21 @@ static void export_from_f8(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
 
-static MlirValue f32_constant(Exporter *exporter, double value) {
-    MlirType f32 = scalar_of(exporter, TILE_F32);
-    return export_constant(exporter, f32, mlirFloatAttrDoubleGet(exporter->mlir, f32, value));
-}
-
-/* 2^x, e^x = 2^(x / ln 2), or 1 / (1 + e^-x), by the instructions for 2^x and 1 / x. */
-static MlirValue quick_exponential(Exporter *exporter, TileOpId id, MlirValue x) {
-    MlirType f32 = scalar_of(exporter, TILE_F32);
-    static const double log2_of_e = 1.4426950408889634;
-    MlirValue scale = f32_constant(exporter, id == TILE_OP_SIGMOID ? -log2_of_e : log2_of_e);
-    if (id != TILE_OP_EXP2) x = export_build(exporter, "llvm.fmul", f32, VALUES(x, scale), NO_ATTRIBUTES);
-    MlirValue power = export_intrinsic(exporter, "llvm.nvvm.ex2.approx.ftz.f", f32, VALUES(x));
-    if (id != TILE_OP_SIGMOID) return power;
-    MlirValue sum = export_build(exporter, "llvm.fadd", f32, VALUES(power, f32_constant(exporter, 1)), NO_ATTRIBUTES);
-    return export_intrinsic(exporter, "llvm.nvvm.rcp.approx.ftz.f", f32, VALUES(sum));
-}
-
-static void export_exponential(Exporter *exporter, const TileOp *op) {
+/* One instruction a lane. */
+void export_approx(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
+    const char *name = op->id == TILE_OP_EX2_APPROX ? "llvm.nvvm.ex2.approx.ftz.f" : "llvm.nvvm.rcp.approx.ftz.f";
     MlirType f32 = scalar_of(exporter, TILE_F32), vector = export_type(exporter, type);
     MlirValue x = operand_of(exporter, op, 0), result = x;
+    if (exporter->target->kind != TILE_TARGET_GPU || type->scalar != TILE_F32) {
+        export_fail(exporter, TILE_INTERNAL, op, "it is an instruction of GPUs, for f32");
+        return;
+    }
     for (int64_t i = 0; i < tile_type_lanes(type) && type->kind == TILE_TYPE_VECTOR; i++) {
-        MlirValue lane = quick_exponential(exporter, (TileOpId)op->id, lane_of(exporter, x, f32, i));
+        MlirValue lane = export_intrinsic(exporter, name, f32, VALUES(lane_of(exporter, x, f32, i)));
         result = insert_lane(exporter, result, vector, lane, i);
     }
-    if (type->kind == TILE_TYPE_SCALAR) result = quick_exponential(exporter, (TileOpId)op->id, x);
+    if (type->kind == TILE_TYPE_SCALAR) result = export_intrinsic(exporter, name, f32, VALUES(x));
     set_result(exporter, op, 0, result);
 }
 
@@ -431,15 +412,8 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
         export_from_f8(exporter, op);
         return true;
     }
-    if (from != TILE_F32 || op->result_count != 1) return false;
-    if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX)
-        export_extreme(exporter, op);
-    else if (op->id == TILE_OP_CONVERT && op->results[0].type->scalar == TILE_BF16)
-        export_to_bf16(exporter, op);
-    else if (op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID)
-        export_exponential(exporter, op);
-    else
-        return false;
+    if (from != TILE_F32 || op->id != TILE_OP_CONVERT || op->results[0].type->scalar != TILE_BF16) return false;
+    export_to_bf16(exporter, op);
     return true;
 }
 

@@ -19,6 +19,6 @@ const char *tile_ptx_pipeline(void) {
            "gpu-pipeline,gpu-dot-operands,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
            "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-lanes,dce,"
-           "cpu-math,cpu-atomic,cse,licm,dce,"
+           "cpu-atomic,gpu-math,cpu-math,cse,licm,dce,"
            "cpu-machine,dce";
 }

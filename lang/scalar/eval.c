@@ -43,6 +43,18 @@ static uint64_t store_f64(TileScalar type, double value) {
 }
 static uint64_t store_small(TileScalar type, float value) { return tile_scalar_from_float(type, value); }
 
+/* ---- instructions of GPUs, which are exact in these but for what PTX calls approximate ---- */
+
+/* .ftz: a subnormal operand or result is a zero of its sign. */
+static float flush(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x; }
+
+/* The hardware is within 2 units of the last place (recorded in tests/gpu/vectors.txt); here it is the language's exp2,
+ * with the same zeros, ones and infinities. */
+static float tile_ex2_approx(float x) { return flush(tile_math_f32(TILE_EVAL_EXP2, false, flush(x), 0)); }
+
+/* Within one unit; here the nearest. */
+static float tile_rcp_approx(float x) { return flush(1 / flush(x)); }
+
 #define STORE_SAME(class, type, value) store_##class(type, value)
 #define STORE_TEST(class, type, value) ((value) ? 1u : 0u)
 

@@ -36,7 +36,7 @@ static void write_ptx(const VectorCase *item, char *ptx) {
 }
 
 static bool record(Recorder *recorder, const VectorCase *item, void *kernel, VectorData data, unsigned number) {
-    static const char *const names[] = {"bits", "integers", "numbers"};
+    static const char *const names[] = {"bits", "integers", "numbers", "specials"};
     uint32_t in[VECTOR_LANES][VECTOR_MOST_WORDS], out[VECTOR_LANES][VECTOR_MOST_WORDS];
     void *parameters[] = {&recorder->in, &recorder->out};
     TileError *error = &recorder->error;
@@ -53,9 +53,9 @@ static bool record(Recorder *recorder, const VectorCase *item, void *kernel, Vec
     return true;
 }
 
-/* Moves take any bits; products take numbers, and a few with NaN and infinity. */
+/* Moves take any bits; products take numbers, and a few with NaN and infinity; arithmetic specials beside those. */
 static bool record_case(Recorder *recorder, const VectorCase *item) {
-    enum { MOVES = 31, PERMUTATIONS = 3, PRODUCTS = 2 };
+    enum { MOVES = 31, PERMUTATIONS = 3, PRODUCTS = 2, LANES = 6 };
     char *ptx = malloc(PTX_BYTES);
     void *library, *kernel;
     if (!ptx) return false;
@@ -64,11 +64,13 @@ static bool record_case(Recorder *recorder, const VectorCase *item) {
     free(ptx);
     if (tile_cuda_check(result, item->name, &recorder->error) != TILE_OK) return false;
     result = tile_cuda_driver()->library_kernel(&kernel, library, "vector");
-    bool good = tile_cuda_check(result, item->name, &recorder->error) == TILE_OK, moves = item->type == VECTOR_B32;
-    unsigned count = !moves ? PRODUCTS : item->parameter == VECTOR_LANES ? PERMUTATIONS : MOVES;
+    bool good = tile_cuda_check(result, item->name, &recorder->error) == TILE_OK, moves = item->type == VECTOR_B32,
+         lanes = item->type == VECTOR_F32;
+    unsigned count = lanes ? LANES : !moves ? PRODUCTS : item->parameter == VECTOR_LANES ? PERMUTATIONS : MOVES;
     for (unsigned i = 0; i < count && good; i++) {
         if (moves) good = record(recorder, item, kernel, VECTOR_BITS, i);
-        if (!moves) good = record(recorder, item, kernel, VECTOR_INTEGERS, i);
+        if (lanes) good = record(recorder, item, kernel, VECTOR_SPECIALS, i);
+        if (!moves && good) good = record(recorder, item, kernel, VECTOR_INTEGERS, i);
         if (!moves && good) good = record(recorder, item, kernel, VECTOR_NUMBERS, i);
         if (!moves && good) good = record(recorder, item, kernel, VECTOR_BITS, i);
     }

@@ -35,6 +35,10 @@ const VectorCase vector_cases[] = {
     {"ldmatrix.x4.trans", 80, 5, 4, VECTOR_B32, 4, VECTOR_LANES, LDMATRIX("x4.trans")},
     {"stmatrix.x4", 90, 5, 4, VECTOR_B32, 4, VECTOR_LANES, STMATRIX("x4")},
     {"stmatrix.x4.trans", 90, 5, 4, VECTOR_B32, 4, VECTOR_LANES, STMATRIX("x4.trans")},
+    {"min.NaN.f32", 80, 2, 1, VECTOR_F32, 2, 0, "min.NaN.f32 %o0, %i0, %i1;"},
+    {"max.NaN.f32", 80, 2, 1, VECTOR_F32, 2, 0, "max.NaN.f32 %o0, %i0, %i1;"},
+    {"ex2.approx.ftz.f32", 80, 1, 1, VECTOR_F32, 1, 0, "ex2.approx.ftz.f32 %o0, %i0;"},
+    {"rcp.approx.ftz.f32", 80, 1, 1, VECTOR_F32, 1, 0, "rcp.approx.ftz.f32 %o0, %i0;"},
 };
 const unsigned vector_case_count = sizeof vector_cases / sizeof *vector_cases;
 
@@ -65,6 +69,7 @@ static uint32_t integer(uint32_t random, VectorType type) {
     case VECTOR_E4M3: return e4m3[size] | negative << 7;
     case VECTOR_E5M2: return e5m2[size] | negative << 7;
     case VECTOR_TF32:
+    case VECTOR_F32:
     case VECTOR_B32: return float_bits(number);
     }
     return 0;
@@ -80,6 +85,7 @@ static uint32_t number_of(uint32_t random, VectorType type) {
     case VECTOR_E4M3: return negative << 7 | (exponent + 3) << 3 | (random & 7);
     case VECTOR_E5M2: return negative << 7 | (exponent + 11) << 2 | (random & 3);
     case VECTOR_TF32: return negative << 31 | (exponent + 123) << 23 | (random & 0x3ff) << 13;
+    case VECTOR_F32:
     case VECTOR_B32: return negative << 31 | (exponent + 123) << 23 | (random & 0x7fffff);
     }
     return 0;
@@ -93,13 +99,25 @@ static unsigned bits_of(VectorType type) {
     case VECTOR_E4M3:
     case VECTOR_E5M2: return 8;
     case VECTOR_TF32:
+    case VECTOR_F32:
     case VECTOR_B32: return 32;
     }
     return 32;
 }
 
+/* Their negatives as well. 2^x is subnormal from -126 on, 0 from -150, infinite from 128; 1 / x is subnormal above
+ * 2^126. */
+static uint32_t special(uint32_t random) {
+    static const uint32_t words[] = {0,          1,          0x007fffff, 0x00400000, 0x00800000, 0x00800001, 0x7f800000,
+                                     0x7fc00000, 0x7f800001, 0x7fffffff, 0x7f7fffff, 0x3f800000, 0x3f7fffff, 0x3f800001,
+                                     0x42fc0000, 0x42fc0001, 0x42fbffff, 0x42fd0000, 0x43000000, 0x42ffffff, 0x43150000,
+                                     0x43160000, 0x43170000, 0x7e800000, 0x7e800001, 0x7e7fffff, 0x7f000000};
+    return words[random % (sizeof words / sizeof *words)] | (random & 0x80000000);
+}
+
 static uint32_t make_word(uint64_t *state, VectorData data, VectorType type) {
     if (data == VECTOR_BITS) return next(state);
+    if (data == VECTOR_SPECIALS) return special(next(state));
     uint32_t word = 0;
     for (unsigned bit = 0; bit < 32; bit += bits_of(type)) {
         uint32_t random = next(state);

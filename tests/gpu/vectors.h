@@ -12,7 +12,8 @@ enum { VECTOR_LANES = 32, VECTOR_MOST_WORDS = 12 };
 typedef enum VectorData {
     VECTOR_BITS,     /* anything, NaN and infinity among it */
     VECTOR_INTEGERS, /* small integers in the type of the operands: sums of products are exact in any order */
-    VECTOR_NUMBERS   /* numbers of several magnitudes */
+    VECTOR_NUMBERS,  /* numbers of several magnitudes */
+    VECTOR_SPECIALS  /* of f32: zeros, subnormals, infinities, NaN, and where results begin to be such */
 } VectorData;
 
 typedef enum VectorType {
@@ -22,7 +23,8 @@ typedef enum VectorType {
     VECTOR_TF32,
     VECTOR_S8,
     VECTOR_E4M3,
-    VECTOR_E5M2
+    VECTOR_E5M2,
+    VECTOR_F32 /* arithmetic on one lane's words */
 } VectorType;
 
 typedef struct VectorCase {

@@ -44,9 +44,14 @@ static const char head[] =
     "  %own = mul %t, %n16 : i64\n  %place = ptr_add %shared, %own : ptr<shared>\n"                                    \
     "  %r = load %place : vec<4 x i32>\n"
 
+#define LANES_OF_TWO(op)                                                                                               \
+    "  %x0 = load %in : f32\n  %four = const {value = 4} : i64\n  %p = ptr_add %in, %four : ptr<global>\n"             \
+    "  %x1 = load %p : f32\n  %r = " op " %x0, %x1 : f32\n"
+
 /* What an instruction is in machine form; some are more than one thing. */
 static const struct {
     const char *name, *body;
+    unsigned units; /* of the last place, by which the result may differ where it is finite and not 0 */
 } forms[] = {
     {"shfl.bfly.b32", "  %v = load %in : i32\n  %four = const {value = 4} : i64\n"
                       "  %p = ptr_add %in, %four : ptr<global>\n  %m = load %p : i32\n  %r = exchange %v, %m : i32\n"},
@@ -62,6 +67,10 @@ static const struct {
     {"stmatrix.x4", STORED_MATRICES("vec<4 x i32>", "")},
     {"stmatrix.x4.trans", STORED_MATRICES("vec<8 x i16>", "{transposed = 1}")},
     {"stmatrix.x4.trans", STORED_MATRICES("vec<16 x i8>", "{transposed = 1}")},
+    {"min.NaN.f32", LANES_OF_TWO("minimum")},
+    {"max.NaN.f32", LANES_OF_TWO("maximum")},
+    {"ex2.approx.ftz.f32", "  %x0 = load %in : f32\n  %r = ex2_approx %x0 : f32\n", 2},
+    {"rcp.approx.ftz.f32", "  %x0 = load %in : f32\n  %r = rcp_approx %x0 : f32\n", 1},
 };
 
 /* No op has the meaning of these. */
@@ -143,8 +152,29 @@ typedef struct Line {
     const char *words;
 } Line;
 
+/* Zeros, infinities and signs are exact, whatever the units; of NaN one is as good as another. */
+static bool is_within(uint32_t word, uint32_t wanted, unsigned units) {
+    float a = as_float(word), b = as_float(wanted);
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    if (!isnormal(a) || !isnormal(b) || signbit(a) != signbit(b)) return word == wanted;
+    return (word > wanted ? word - wanted : wanted - word) <= units;
+}
+
+/* Arithmetic on the words of one lane. */
+static void compare_lanes(const Line *line, const char *body, unsigned units) {
+    Words words = {0};
+    vector_make(line->item, line->data, line->number, words.in);
+    execute(body, &words);
+    char *at = (char *)line->words;
+    for (unsigned lane = 0; lane < VECTOR_LANES; lane++) {
+        uint32_t expected = (uint32_t)strtoul(at, &at, 16), got = words.out[lane][0];
+        cr_expect(is_within(got, expected, units), "%s of %x, %x: %x, and on the GPU %x", line->item->name,
+                  words.in[lane][0], words.in[lane][1], got, expected);
+    }
+}
+
 static Line read_line(const char *text) {
-    static const char *const data_names[] = {"bits", "integers", "numbers"};
+    static const char *const data_names[] = {"bits", "integers", "numbers", "specials"};
     char name[64], data_name[16];
     unsigned data = 0;
     int length;
@@ -180,7 +210,10 @@ static void compare(const char *text) {
         if (strcmp(forms[i].name, line.item->name) != 0) continue;
         known = true;
         /* Code rounds to tf32 first; of other bits than tf32's the instruction makes what it likes. */
-        if (line.item->type != VECTOR_TF32 || line.data != VECTOR_BITS) compare_form(&line, forms[i].body);
+        if (line.item->type == VECTOR_F32)
+            compare_lanes(&line, forms[i].body, forms[i].units);
+        else if (line.item->type != VECTOR_TF32 || line.data != VECTOR_BITS)
+            compare_form(&line, forms[i].body);
     }
     cr_assert(known, "%s is no instruction of the executor's, nor known to be none", line.item->name);
 }

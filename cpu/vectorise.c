@@ -675,6 +675,21 @@ static void emit_loop(void *state, TileStrides *strides, TileBuilder *b, TileVal
 
 static void visit_block(Vectoriser *v, TileBlock *block);
 
+static void remark_loop(Vectoriser *v, const TileOp *loop) {
+    const char *why = NULL;
+    if (kind_of(loop) == TILE_LOOP_KIND_SEQUENTIAL)
+        why = "each trip takes what the one before has computed";
+    else if (kind_of(loop) == TILE_LOOP_KIND_REDUCE && !in_stripes(loop))
+        why = "it adds up in turn";
+    else if (extent_of(loop) == 1)
+        return; /* one trip: nothing was lost */
+    else if (has_inner_loop(loop))
+        return; /* loops inside of it do, or say why not */
+    else
+        why = "what it computes has no form in vectors";
+    tile_pass_remark(v->context, loop, TILE_DECISION_NOT_IN_VECTORS, "the loop", "%s", why);
+}
+
 /* One iteration after the other. */
 static void make_for(Vectoriser *v, TileOp *loop) {
     TileModule *module = v->module;
@@ -714,6 +729,7 @@ static void visit_loop(Vectoriser *v, TileOp *loop) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");
     } else {
+        remark_loop(v, loop);
         make_for(v, loop);
     }
 }

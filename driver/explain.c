@@ -154,6 +154,27 @@ static void add_order(TileExplanation *explanation, TileExplainedPhase *phase, c
     tile_list_push(explanation->arena, &phase->orders, *remark);
 }
 
+static bool is_behind(TileLocation a, TileLocation b) {
+    if (a.file != b.file) return a.file > b.file;
+    return a.line != b.line ? a.line > b.line : a.column > b.column;
+}
+
+/* Loops that were split, and programs of several kinds, have the same decision twice. */
+static void add_decision(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
+    size_t count = phase->decisions.count;
+    for (size_t i = 0; i < count; i++) {
+        const TileRemark *other = &phase->decisions.items[i];
+        if (other->place.line == remark->place.line && other->place.file == remark->place.file &&
+            other->decision == remark->decision && strcmp(other->name, remark->name) == 0 &&
+            strcmp(other->way, remark->way) == 0)
+            return;
+    }
+    tile_list_push(explanation->arena, &phase->decisions, *remark);
+    for (; count && is_behind(phase->decisions.items[count - 1].place, remark->place); count--)
+        phase->decisions.items[count] = phase->decisions.items[count - 1];
+    phase->decisions.items[count] = *remark;
+}
+
 const char *tile_cache_policy(const TileRemark *access) {
     return access->cache == TILE_CACHE_STREAM ? "evict_first"
            : access->cache == TILE_CACHE_L2   ? "evict_last"
@@ -165,9 +186,16 @@ static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     own.func = keep(explanation, remark->func);
     own.name = keep(explanation, remark->name);
     own.way = remark->way ? keep(explanation, remark->way) : NULL;
+    own.pass = remark->pass ? keep(explanation, remark->pass) : NULL;
     own.layout = remark->layout ? keep(explanation, remark->layout) : NULL;
     own.to = remark->to ? keep(explanation, remark->to) : NULL;
     return own;
+}
+
+/* What passes decided before grids were functions of their own is told with the first of them. */
+static bool is_about(const TileRemark *remark, const TileFunc *phase) {
+    if (strcmp(remark->func, phase->name) == 0) return true;
+    return phase->kernel && phase->phase == 0 && strcmp(remark->func, phase->kernel->name) == 0;
 }
 
 static void explain_phase(TileExplanation *explanation, const TileFunc *func, const TileRemarks *remarks) {
@@ -175,14 +203,14 @@ static void explain_phase(TileExplanation *explanation, const TileFunc *func, co
         .name = keep(explanation, func->name), .threads = func->threads, .memory_bytes = func->scratch_bytes};
     find_loops(explanation, &phase, &func->body);
     for (size_t i = 0; i < remarks->count; i++) {
-        if (strcmp(remarks->items[i].func, func->name) != 0) continue;
+        if (!is_about(&remarks->items[i], func)) continue;
         TileRemark remark = copy(explanation, &remarks->items[i]);
         switch (remark.kind) {
         case TILE_REMARK_LAYOUT: add_tile(explanation, &phase, &remark); break;
         case TILE_REMARK_MOVE: tile_list_push(explanation->arena, &phase.moves, remark); break;
         case TILE_REMARK_ACCESS: add_access(explanation, &phase, &remark); break;
         case TILE_REMARK_ORDER: add_order(explanation, &phase, &remark); break;
-        case TILE_REMARK_MISSED: break; /* of the whole, since passes before the grids are apart make them, too */
+        case TILE_REMARK_DECISION: add_decision(explanation, &phase, &remark); break;
         }
     }
     tile_list_push(explanation->arena, &explanation->phases, phase);
@@ -211,9 +239,6 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     TILE_TRY(explain_tunes(explanation, unit, signature, request));
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
-    explanation->missed = tile_remarks_missed(arena, &unit->remarks);
-    for (size_t i = 0; i < explanation->missed.count; i++)
-        explanation->missed.items[i] = copy(explanation, &explanation->missed.items[i]);
     if (target->kind == TILE_TARGET_GPU) {
         TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
         explanation->ptx = tile_arena_string(arena, unit->code.data, unit->code.size);

@@ -49,6 +49,7 @@ typedef struct TileExplainedPhase {
     TILE_LIST(TileRemark) moves;
     TILE_LIST(TileRemark) accesses; /* in vectors on a GPU: each line, tensor and way once */
     TILE_LIST(TileRemark) orders;   /* of sums: each line, sum and order once */
+    TILE_LIST(TileRemark) decisions; /* of passes: each place, pass and text once, in order of places */
     TILE_LIST(TileExplainedLoop) loops;
 } TileExplainedPhase;
 
@@ -62,7 +63,6 @@ typedef struct TileExplanation {
     TILE_LIST(TileExplainedTensor) tensors;
     TILE_LIST(TileExplainedTune) tunes;
     TILE_LIST(TileExplainedPhase) phases;
-    TileRemarks missed; /* what passes left as it was, by line of the source */
     char *ptx; /* GPUs */
 } TileExplanation;
 

@@ -13,6 +13,7 @@ typedef struct Decoder {
 
 static uint32_t lanes_of(const TileExecutor *e, const TileType *type) {
     if (type->kind == TILE_TYPE_POINTER) return 2;
+    if (type->kind == TILE_TYPE_CHANNEL) return 1; /* the number of its object */
     int64_t lanes = tile_type_lanes(type);
     if (type->scalable) lanes *= e->options.vector_scale;
     return (uint32_t)lanes;
@@ -185,7 +186,7 @@ static void add_hidden(Decoder *d, ExecInstruction *in) {
     if (op->id == TILE_OP_FOLD_LOOP)
         in->hidden = add_register(d, (uint64_t)(op->regions[1].argument_count + 1) *
                                          (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_EXTENT, 0));
-    if (op->id == TILE_OP_BUFFER) in->hidden = add_register(d, 1);
+    if (op->id == TILE_OP_BUFFER || op->id == TILE_OP_CHANNEL) in->hidden = add_register(d, 1);
     if (op->id != TILE_OP_LOOP) return;
     in->stripes = tile_op_integer(op, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
     in->hidden = add_register(d, (uint64_t)op->result_count * (in->stripes ? TILE_STRIPES : 1));
@@ -247,7 +248,8 @@ static void decode_block(Decoder *d, TileBlock *block, ExecCode *code) {
 static uint32_t count_hidden(const TileBlock *block) {
     uint32_t count = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
-        count += op->id == TILE_OP_BUFFER || op->id == TILE_OP_LOOP || op->id == TILE_OP_FOLD_LOOP;
+        count += op->id == TILE_OP_BUFFER || op->id == TILE_OP_CHANNEL || op->id == TILE_OP_LOOP ||
+                 op->id == TILE_OP_FOLD_LOOP;
         for (unsigned i = 0; i < op->region_count; i++) count += count_hidden(&op->regions[i]);
     }
     return count;

@@ -204,20 +204,25 @@ bool tile_exec_is_aligned(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* One object for each op and activation; each execution makes its bytes undefined again. */
+bool tile_exec_own_object(TileExecutor *e, const ExecInstruction *in, int64_t bytes, int64_t align, uint64_t *number) {
+    ExecValue own = tile_exec_value(e, in->hidden);
+    if (own.lanes[0] == 0) {
+        uint32_t made;
+        if (!tile_exec_allocate(e, (uint64_t)bytes, (uint64_t)align, true, &made)) return false;
+        own.lanes[0] = made + 1u;
+    }
+    *number = own.lanes[0] - 1;
+    const ExecObject *object = &e->objects[*number];
+    if (object->poison) memset(object->poison, 1, (size_t)object->size);
+    return true;
+}
+
 bool tile_exec_buffer(TileExecutor *e, const ExecInstruction *in) {
-    ExecValue own = tile_exec_value(e, in->hidden), result = tile_exec_result(e, in);
-    int64_t bytes = tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0);
+    ExecValue result = tile_exec_result(e, in);
     if (e->thread_count && in->op->results[0].type->space == TILE_SPACE_SHARED)
         return tile_exec_fault(e, in, "shared memory has no place before gpu-shared");
-    if (own.lanes[0] == 0) {
-        uint32_t number;
-        if (!tile_exec_allocate(e, (uint64_t)bytes, (uint64_t)in->align, true, &number)) return false;
-        own.lanes[0] = number + 1u;
-    }
-    const ExecObject *object = &e->objects[own.lanes[0] - 1];
-    if (object->poison) memset(object->poison, 1, (size_t)object->size);
-    result.lanes[0] = own.lanes[0] - 1;
+    int64_t bytes = tile_op_integer(in->op, TILE_ATTRIBUTE_BYTES, 0);
+    if (!tile_exec_own_object(e, in, bytes, in->align, &result.lanes[0])) return false;
     result.lanes[1] = 0;
     *result.any = 0;
     return true;

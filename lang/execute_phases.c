@@ -177,11 +177,12 @@ bool tile_exec_next_phase(TileExecutor *e) {
     if (!phase) return false;
     Binder binder = {.e = e, .grid = grid, .phase = phase};
     bind_parameters(&binder, begin, end);
-    if (!binder.failed && func->threads) {
+    if (!binder.failed && func->threads && func->form == TILE_FORM_MACHINE) { /* else tiles are whole, for one thread */
         bool done = tile_exec_blocks(e, grid, phase, block_count(e, end - begin));
         tile_exec_deactivate(e, phase);
         return done;
     }
+    e->block_count = 1;
     if (!binder.failed &&
         tile_exec_push(e, &(ExecFrame){.activation = phase, .code = &phase->program->body, .active = frame->active}))
         return true;

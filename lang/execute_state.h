@@ -113,6 +113,11 @@ typedef struct ExecFrame {
     uint64_t factor, shift;       /* point number n is base + (n * factor + shift) mod end */
 } ExecFrame;
 
+/* How many slots of a channel have been acquired so far, and so on: no more than `slots` from the first to the last. */
+typedef struct ExecChannel {
+    uint64_t acquired, committed, waited, released, slots;
+} ExecChannel;
+
 typedef struct ExecObject {
     unsigned char *base;
     int64_t size;
@@ -126,6 +131,7 @@ typedef struct ExecObject {
     void *owned;   /* freed with the object */
     uint64_t owned_bytes;
     ExecShadow *shadow; /* of memory that threads share; NULL elsewhere */
+    ExecChannel channel; /* whose slots it is; no slots: it is none */
 } ExecObject;
 
 typedef struct ExecTensor {
@@ -242,6 +248,8 @@ void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size);
 bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number);
 /* New memory, aligned to 64 bytes at least, all poison. */
 bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool keeps_poison, uint32_t *number);
+/* The object of the op's own (`hidden`) in this activation; each execution makes its bytes undefined again. */
+bool tile_exec_own_object(TileExecutor *e, const ExecInstruction *in, int64_t bytes, int64_t align, uint64_t *number);
 bool tile_exec_add_tensor(TileExecutor *e, const ExecTensor *tensor, uint32_t *number);
 void tile_exec_release(TileExecutor *e, size_t first_object);
 /* The object, if bytes offset .. offset + size may be accessed in it; else NULL, and the executor stops. */

@@ -64,6 +64,29 @@ const TileType *tile_type_pointer(TileContext *context, TileSpace space) {
     return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_POINTER, .space = (uint8_t)space});
 }
 
+const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const int64_t *extent, TileSwizzle swizzle,
+                                 unsigned log_chunks) {
+    return tile_type_intern(context->types, &(TileType){.kind = TILE_TYPE_POINTER,
+                                                        .scalar = scalar,
+                                                        .rank = 2,
+                                                        .space = TILE_SPACE_SHARED,
+                                                        .swizzle = (uint8_t)swizzle,
+                                                        .log_chunks = (uint8_t)log_chunks,
+                                                        .extent = {extent[0], extent[1]}});
+}
+
+const TileType *tile_type_channel(TileContext *context, const TileType *pointer) {
+    TileType type = *pointer;
+    type.kind = TILE_TYPE_CHANNEL;
+    type.space = 0;
+    return tile_type_intern(context->types, &type);
+}
+
+const TileType *tile_type_slot(TileContext *context, const TileType *channel) {
+    return tile_type_shared(context, channel->scalar, channel->extent, (TileSwizzle)channel->swizzle,
+                            channel->log_chunks);
+}
+
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable) {
     if (lanes == 1 && !scalable) return tile_type_scalar(context, scalar);
     return tile_type_intern(

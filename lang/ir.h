@@ -100,6 +100,8 @@ typedef struct TileOpInfo {
 } TileOpInfo;
 
 const TileOpInfo *tile_op_info(TileOpId id);
+/* One that any op may carry: what a schedule says of it. */
+bool tile_attribute_is_general(TileAttributeKey key);
 /* May an op of this kind carry the attribute? */
 bool tile_op_allows(TileOpId id, TileAttributeKey key);
 /* TILE_OP_COUNT when no op has this mnemonic. */
@@ -273,6 +275,12 @@ const TileType *tile_type_scalar(TileContext *context, TileScalar scalar);
 const TileType *tile_type_tile(TileContext *context, TileScalar scalar, unsigned rank, const int64_t *extent);
 const TileType *tile_type_tensor(TileContext *context, TileScalar scalar, unsigned rank, TileAccess access);
 const TileType *tile_type_pointer(TileContext *context, TileSpace space);
+/* To so many rows and columns in shared memory. */
+const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const int64_t *extent, TileSwizzle swizzle,
+                                 unsigned log_chunks);
+/* A channel of what the pointer says lies there, and such a pointer to one of its slots. */
+const TileType *tile_type_channel(TileContext *context, const TileType *pointer);
+const TileType *tile_type_slot(TileContext *context, const TileType *channel);
 /* lanes == 1 gives a scalar. */
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable);
 /* The same shape, and layout, with another element type. */

@@ -307,16 +307,56 @@ static const TileType *read_tensor(Reader *r) {
     return tile_type_tensor(r->context, scalar, r->failed ? 0 : rank, (TileAccess)access);
 }
 
-static const TileType *read_type(Reader *r) {
+static void read_swizzle(Reader *r, TileType *type) {
+    static const char *const words[] = {"rows", "words", "bytes"};
+    int64_t bytes = read_integer(r);
+    while (type->log_chunks < TILE_MAX_LOG_CHUNKS && bytes > TILE_CHUNK_BYTES << type->log_chunks) type->log_chunks++;
+    if (!type->log_chunks || bytes != TILE_CHUNK_BYTES << type->log_chunks)
+        fail(r, "a swizzle is of 32, 64 or 128 bytes");
+    type->swizzle = (uint8_t)(TILE_SWIZZLE_ROWS + read_choice(r, words, 3, "rows, words or bytes"));
+}
+
+/* What lies at a pointer into shared memory, or in a channel's slots. */
+static void read_stored(Reader *r, TileType *type) {
+    TileScalar scalar = read_scalar(r);
+    expect(r, "[");
+    const TileType *tile = r->failed ? NULL : read_tile(r, scalar);
+    if (!r->failed && (tile->rank != 2 || tile->layout))
+        fail(r, "what lies in shared memory has two axes, and no layout");
+    if (r->failed) return;
+    type->scalar = scalar;
+    type->rank = tile->rank;
+    memcpy(type->extent, tile->extent, sizeof type->extent);
+    if (!accept(r, ",")) return;
+    if (!accept_word(r, "swizzle")) fail(r, "expected `swizzle`");
+    read_swizzle(r, type);
+    if (!r->failed && type->extent[1] * tile_scalar_bytes(scalar) % (TILE_CHUNK_BYTES << type->log_chunks))
+        fail(r, "the swizzle does not divide a row");
+}
+
+static const TileType *read_pointer(Reader *r) {
     static const char *const spaces[] = {"global", "shared", "scratch"};
+    expect(r, "<");
+    TileSpace space = (TileSpace)read_choice(r, spaces, 3, "global, shared or scratch");
+    TileType type = {.kind = TILE_TYPE_POINTER, .space = (uint8_t)space};
+    if (space == TILE_SPACE_SHARED && accept(r, ",")) read_stored(r, &type);
+    expect(r, ">");
+    return r->failed ? tile_type_pointer(r->context, space) : tile_type_intern(r->context->types, &type);
+}
+
+static const TileType *read_channel(Reader *r) {
+    TileType type = {.kind = TILE_TYPE_CHANNEL};
+    expect(r, "<");
+    read_stored(r, &type);
+    expect(r, ">");
+    return r->failed ? tile_type_scalar(r->context, TILE_I64) : tile_type_intern(r->context->types, &type);
+}
+
+static const TileType *read_type(Reader *r) {
     if (accept_word(r, "tensor")) return read_tensor(r);
     if (accept_word(r, "vec")) return read_vector(r);
-    if (accept_word(r, "ptr")) {
-        expect(r, "<");
-        unsigned space = read_choice(r, spaces, 3, "global, shared or scratch");
-        expect(r, ">");
-        return tile_type_pointer(r->context, (TileSpace)space);
-    }
+    if (accept_word(r, "ptr")) return read_pointer(r);
+    if (accept_word(r, "channel")) return read_channel(r);
     TileScalar scalar = read_scalar(r);
     return accept(r, "[") ? read_tile(r, scalar) : tile_type_scalar(r->context, scalar);
 }

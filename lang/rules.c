@@ -315,7 +315,22 @@ TileScalar tile_dot_accumulator(TileScalar scalar) {
     return tile_scalar_is_float(scalar) ? TILE_F32 : TILE_I32;
 }
 
+/* How warps share the sums of a product for tensor cores. */
+static const char *check_plan(const TileRule *r) {
+    const TileAttribute *warps = tile_op_get(r->op, TILE_ATTRIBUTE_WARPS), *pairs = tile_op_get(r->op, TILE_ATTRIBUTE_PAIRS);
+    if (warps && warps->count != 2) return "warps has a number for rows and one for columns";
+    for (unsigned i = 0; warps && i < 2; i++) {
+        int64_t count = warps->integers[i];
+        if (count < 1 || count > TILE_MAX_THREADS / TILE_WARP_THREADS || (count & (count - 1)))
+            return "a number of warps is no power of two up to 32";
+    }
+    if (pairs && (!warps || pairs->count != 2)) return "pairs has a word for rows and one for columns, beside warps";
+    return NULL;
+}
+
 const char *tile_rule_dot(const TileRule *r) {
+    const char *error = check_plan(r);
+    if (error) return error;
     const TileType *a = tile_rule_operand(r, 0), *b = tile_rule_operand(r, 1), *acc = tile_rule_operand(r, 2);
     unsigned rank = a->rank;
     if (!tile_type_is_tile(a) || !tile_type_is_tile(b) || !tile_type_is_tile(acc) || rank < 2 || b->rank != rank ||

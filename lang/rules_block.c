@@ -63,6 +63,29 @@ const char *tile_rule_copy_wait(const TileRule *r) {
     return tile_op_integer(r->op, TILE_ATTRIBUTE_PENDING, -1) >= 0 ? NULL : "pending is negative";
 }
 
+/* ---- channels ---- */
+
+const char *tile_rule_channel(const TileRule *r) {
+    int64_t slots = tile_op_integer(r->op, TILE_ATTRIBUTE_SLOTS, 0);
+    if (slots < 1 || slots > TILE_MAX_STAGES) return tile_rule_complain(r, "has 1 to %d slots", TILE_MAX_STAGES);
+    if (!r->result[0]) return "the result type has to be given";
+    return r->result[0]->kind == TILE_TYPE_CHANNEL ? NULL : "the result is no channel";
+}
+
+const char *tile_rule_channel_take(const TileRule *r) {
+    unsigned count = r->op->operand_count;
+    if (count < 1 || count > 2 || tile_rule_operand(r, 0)->kind != TILE_TYPE_CHANNEL)
+        return "needs a channel, and perhaps the number of a slot";
+    if (count == 2 && !tile_rule_is_i64(tile_rule_operand(r, 1))) return "the number of the slot is not i64";
+    if (tile_op_integer(r->op, TILE_ATTRIBUTE_PENDING, 0) < 0) return "pending is negative";
+    return tile_rule_result(r, 0, tile_type_slot(r->module->context, tile_rule_operand(r, 0)));
+}
+
+/* Whose slot it is the verifier looks at (verify_channels.c). */
+const char *tile_rule_channel_end(const TileRule *r) {
+    return points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ? NULL : "needs a slot of a channel";
+}
+
 /* ---- mbarriers ---- */
 
 /* What an mbarrier can count to, of arrivals as of bytes. */

@@ -103,12 +103,21 @@ const char *tile_rule_print(const TileRule *r) {
 }
 
 /* The tile's type is an attribute: no value has it. */
+/* A place in shared memory, and the tile that is copied there or found there. */
+static const char *check_place(const TileType *place, const TileType *tile) {
+    if (place->kind != TILE_TYPE_POINTER || place->space != TILE_SPACE_SHARED || place->rank != 2)
+        return "needs a place in shared memory that says how a tile lies there";
+    if (tile->rank != 2) return "the tile has not two axes";
+    bool fits = place->extent[0] >= tile->extent[0] && place->extent[1] >= tile->extent[1];
+    return fits && place->scalar == tile->scalar ? NULL : "the place is one of another tile";
+}
+
 const char *tile_rule_copy_tile(const TileRule *r) {
     const TileAttribute *types = tile_op_get(r->op, TILE_ATTRIBUTE_TYPES);
     if (types->count != 1 || !tile_type_is_tile(types->types[0])) return "types names the tile's type";
-    if (types->types[0]->rank != 2) return "the tile has not two axes";
-    if (r->op->operand_count < 2 || tile_rule_operand(r, 1)->kind != TILE_TYPE_POINTER)
-        return "needs a tensor and a place in shared memory";
+    if (r->op->operand_count < 2) return "needs a tensor and a place in shared memory";
+    const char *error = check_place(tile_rule_operand(r, 1), types->types[0]);
+    if (error) return error;
     if (tile_op_has_part(r->op, TILE_PARTS_MASK) || tile_op_has_part(r->op, TILE_PARTS_FILL))
         return "a copy has neither mask nor fill";
     return check_access(r, tile_rule_operand(r, 0), 2, types->types[0]);
@@ -117,8 +126,7 @@ const char *tile_rule_copy_tile(const TileRule *r) {
 const char *tile_rule_shared_tile(const TileRule *r) {
     const TileType *type = r->result[0];
     if (!type) return "the result type has to be given";
-    if (tile_rule_operand(r, 0)->kind != TILE_TYPE_POINTER) return "needs a place in shared memory";
-    return tile_type_is_tile(type) && type->rank == 2 ? NULL : "the result is no tile of two axes";
+    return tile_type_is_tile(type) ? check_place(tile_rule_operand(r, 0), type) : "the result is no tile of two axes";
 }
 
 static bool is_number(TileScalar scalar) { return scalar != TILE_BOOL; }
@@ -184,8 +192,12 @@ const char *tile_rule_buffer(const TileRule *r) {
     int64_t align = tile_op_integer(r->op, TILE_ATTRIBUTE_ALIGN, 0);
     if (tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0) <= 0) return "bytes is not positive";
     if (align <= 0 || (align & (align - 1))) return "align is no power of two";
-    const TileType *shared = tile_type_pointer(r->module->context, TILE_SPACE_SHARED);
-    if (r->result[0] == shared) return NULL;
+    const TileType *type = r->result[0];
+    if (type && is_pointer(type) && type->space == TILE_SPACE_SHARED) {
+        int64_t row = type->rank ? type->extent[1] * (int64_t)tile_scalar_bytes(type->scalar) : 0;
+        bool holds = !type->rank || tile_op_integer(r->op, TILE_ATTRIBUTE_BYTES, 0) / row >= type->extent[0];
+        return holds ? NULL : "bytes do not hold what lies there";
+    }
     return tile_rule_result(r, 0, tile_type_pointer(r->module->context, TILE_SPACE_SCRATCH));
 }
 

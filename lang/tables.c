@@ -52,8 +52,12 @@ _Static_assert(TILE_ATTRIBUTE_COUNT <= 64, "attribute sets are 64 bits wide");
 
 const TileOpInfo *tile_op_info(TileOpId id) { return &ops[id]; }
 
+bool tile_attribute_is_general(TileAttributeKey key) {
+    return key == TILE_ATTRIBUTE_STAGE || key == TILE_ATTRIBUTE_CLUSTER || key == TILE_ATTRIBUTE_AHEAD;
+}
+
 bool tile_op_allows(TileOpId id, TileAttributeKey key) {
-    return ((ops[id].required | optional_attributes[id]) >> key & 1u) != 0;
+    return tile_attribute_is_general(key) || ((ops[id].required | optional_attributes[id]) >> key & 1u) != 0;
 }
 
 static bool same_text(const char *name, const char *text, size_t length) {

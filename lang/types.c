@@ -23,12 +23,13 @@ TileTypeTable *tile_type_table_create(TileArena *arena) {
 
 static bool equal_types(const TileType *a, const TileType *b) {
     return a->kind == b->kind && a->scalar == b->scalar && a->rank == b->rank && a->access == b->access &&
-           a->space == b->space && a->scalable == b->scalable && a->layout == b->layout &&
-           memcmp(a->extent, b->extent, sizeof a->extent) == 0;
+           a->space == b->space && a->scalable == b->scalable && a->layout == b->layout && a->swizzle == b->swizzle &&
+           a->log_chunks == b->log_chunks && memcmp(a->extent, b->extent, sizeof a->extent) == 0;
 }
 
 static uint64_t hash_type(const TileType *type) {
-    const uint8_t key[8] = {type->kind, type->scalar, type->rank, type->access, type->space, type->scalable};
+    const uint8_t key[8] = {type->kind,  type->scalar,   type->rank,    type->access,
+                            type->space, type->scalable, type->swizzle, type->log_chunks};
     uint64_t hash;
     memcpy(&hash, key, sizeof hash);
     hash ^= (uintptr_t)type->layout;
@@ -90,21 +91,47 @@ bool tile_type_same_shape(const TileType *a, const TileType *b) {
 
 static const char *const access_names[] = {"in", "out", "inout", "temp"};
 static const char *const space_names[] = {"global", "shared", "scratch"};
+static const char *const swizzle_names[] = {"none", "rows", "words", "bytes"};
+
+static void print_extents(TileText *text, const TileType *type) {
+    for (int i = 0; i < type->rank; i++) tile_text_format(text, "%s%lld", i ? ", " : "[", (long long)type->extent[i]);
+    tile_text_add(text, "]");
+}
+
+/* `f16[64, 32], swizzle 64 rows` */
+static void print_stored(TileText *text, const TileType *type) {
+    tile_text_add(text, tile_scalar_name(type->scalar));
+    print_extents(text, type);
+    if (type->swizzle)
+        tile_text_format(text, ", swizzle %u %s", TILE_CHUNK_BYTES << type->log_chunks, swizzle_names[type->swizzle]);
+}
+
+static void print_pointer(TileText *text, const TileType *type) {
+    tile_text_format(text, "ptr<%s", space_names[type->space]);
+    if (type->rank) {
+        tile_text_add(text, ", ");
+        print_stored(text, type);
+    }
+    tile_text_add(text, ">");
+}
 
 void tile_type_print(TileText *text, const TileType *type) {
     switch (type->kind) {
     case TILE_TYPE_SCALAR: tile_text_add(text, tile_scalar_name(type->scalar)); return;
     case TILE_TYPE_TILE:
         tile_text_add(text, tile_scalar_name(type->scalar));
-        for (int i = 0; i < type->rank; i++)
-            tile_text_format(text, "%s%lld", i ? ", " : "[", (long long)type->extent[i]);
-        tile_text_add(text, "]");
+        print_extents(text, type);
         return;
     case TILE_TYPE_TENSOR:
         tile_text_format(text, "tensor<%s, %d, %s>", tile_scalar_name(type->scalar), type->rank,
                          access_names[type->access]);
         return;
-    case TILE_TYPE_POINTER: tile_text_format(text, "ptr<%s>", space_names[type->space]); return;
+    case TILE_TYPE_POINTER: print_pointer(text, type); return;
+    case TILE_TYPE_CHANNEL:
+        tile_text_add(text, "channel<");
+        print_stored(text, type);
+        tile_text_add(text, ">");
+        return;
     case TILE_TYPE_VECTOR:
         tile_text_format(text, type->scalable ? "vec<[%lld] x %s>" : "vec<%lld x %s>", (long long)type->extent[0],
                          tile_scalar_name(type->scalar));

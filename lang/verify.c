@@ -63,13 +63,14 @@ static void check_operands(Verifier *v, const TileOp *op) {
 }
 
 static bool is_machine_value(const TileType *type) {
-    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_POINTER || type->kind == TILE_TYPE_VECTOR;
+    return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_VECTOR ||
+           (type->kind == TILE_TYPE_POINTER && !type->rank);
 }
 
 /* Tiles of a GPU's block have places in its shared memory. */
 static bool is_tile_value(const TileType *type) {
     return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR ||
-           (type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_SHARED);
+           type->kind == TILE_TYPE_CHANNEL || (type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_SHARED);
 }
 
 static void check_form(Verifier *v, const TileOp *op) {
@@ -165,12 +166,19 @@ static void check_block(Verifier *v, const TileBlock *block, unsigned region) {
         complain(v, block->op, "regions are nested too deeply");
         return;
     }
-    for (unsigned i = 0; i < block->argument_count; i++) tile_map_set(&v->seen, block->arguments[i], v);
+    for (unsigned i = 0; i < block->argument_count; i++) {
+        if (block->arguments[i]->type->kind == TILE_TYPE_CHANNEL)
+            complain(v, block->op, "a channel is carried or taken");
+        tile_map_set(&v->seen, block->arguments[i], v);
+    }
     for (const TileOp *op = block->first; op; op = op->next) {
+        unsigned before = v->complaints;
         check_links(v, block, op);
         check_operands(v, op);
         check_form(v, op);
         check_types(v, op);
+        const char *misuse = v->complaints == before ? tile_channel_misuse(op) : NULL;
+        if (misuse) complain(v, op, "%s", misuse);
         for (unsigned i = 0; i < op->region_count; i++) check_block(v, &op->regions[i], i);
         if (tile_op_combiner(op)) check_combiner(v, tile_op_combiner(op));
         for (unsigned i = 0; i < op->result_count; i++) {

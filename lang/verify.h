@@ -21,4 +21,8 @@ bool tile_module_verify(const TileModule *module, TileText *errors);
 /* The same as a list in `arena`, which is empty where there is none. At most 50 for each function. */
 TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena);
 
+/* verify_channels.c: what is wrong with how the op, which is of its type, or the slot that it takes is used; NULL:
+ * nothing. */
+const char *tile_channel_misuse(const TileOp *op);
+
 #endif

@@ -26,9 +26,9 @@ typedef struct TilePassExcess {
 
 /* What the user asked of the compiler, as far as passes care. */
 typedef struct TilePassSettings {
-    bool no_contract;  /* leave products and sums apart */
-    bool debug;        /* keep assertions */
-    bool split_loops;  /* main and tail loops where a range may be ragged */
+    bool no_contract; /* leave products and sums apart */
+    bool debug;       /* keep assertions */
+    bool split_loops; /* main and tail loops where a range may be ragged */
     bool mark_padding; /* GPUs: what a thread holds beyond a tile's own elements is undefined (for the executor) */
 } TilePassSettings;
 
@@ -39,25 +39,33 @@ typedef enum TileRemarkKind {
     TILE_REMARK_MOVE,   /* it goes from one layout to another */
     TILE_REMARK_ACCESS, /* how long the L2 cache shall keep what is loaded or stored */
     TILE_REMARK_ORDER,  /* in which order elements, products or trips are added up */
-    TILE_REMARK_MISSED  /* what a pass left as it was, and why */
+    TILE_REMARK_DECISION /* what a pass has done or declined to do */
 } TileRemarkKind;
 
-typedef enum TileMissed {
-#define MISSED(id, name, help) TILE_MISSED_##id,
-#include "lowering/missed.def"
-#undef MISSED
-    TILE_MISSED_COUNT
-} TileMissed;
+typedef enum TileDecision {
+#define REMARK(id, code, done, words) TILE_DECISION_##id,
+#include "lowering/remarks.def"
+#undef REMARK
+    TILE_DECISION_COUNT
+} TileDecision;
+
+typedef struct TileDecisionInfo {
+    const char *code, *words;
+    bool done;
+} TileDecisionInfo;
+
+const TileDecisionInfo *tile_decision_info(TileDecision decision);
 
 typedef struct TileRemark {
     TileRemarkKind kind;
     TileLocation place;
     const char *func, *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor;
-                              * ORDER: what is added up; MISSED: of the pass */
+                              * ORDER: what is added up; DECISION: what it is about */
     TileScalar scalar;
     const char *layout, *to; /* as lang/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
-    const char *way;         /* MOVE, ORDER: how; ACCESS: "load" or "store"; MISSED: why */
-    TileMissed missed;       /* MISSED */
+    const char *way;         /* MOVE, ORDER: how; ACCESS: "load" or "store"; DECISION: the case, or what was in the way */
+    const char *pass;        /* DECISION */
+    TileDecision decision;   /* DECISION */
     TileName cache;          /* ACCESS: TILE_CACHE_* */
     /* MOVE through shared memory: how often the busiest bank is asked for, by a store and by a load; else 0. */
     unsigned store_conflicts, load_conflicts;
@@ -83,15 +91,11 @@ typedef struct TilePassContext {
 } TilePassContext;
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
-/* missed.c: what the running pass would have done at the op (or, where it has no place, at what stands in it), and why
- * it did not: the words say what it met here, the row of missed.def what would have helped. Where nobody asks for
- * remarks nothing happens, so that a pass may call it wherever it declines. Nothing of the code may depend on it. */
-void tile_pass_missed(TilePassContext *context, const TileOp *at, TileMissed missed, const char *format, ...)
-    TILE_PRINTF(4, 5);
-const char *tile_missed_name(TileMissed missed);
-const char *tile_missed_help(TileMissed missed);
-/* Those remarks alone, by line of the source, each once. */
-TileRemarks tile_remarks_missed(TileArena *arena, const TileRemarks *all);
+/* remarks.c: what the running pass has decided, or declined, about the op. Nothing where nobody asks. */
+void tile_pass_remark(TilePassContext *context, const TileOp *op, TileDecision decision, const char *subject,
+                      const char *format, ...) TILE_PRINTF(5, 6);
+/* `gpu-channels: a is copied to ..: 1 trip ahead`, as it is printed behind the place. */
+void tile_remark_print(TileText *text, const TileRemark *remark);
 /* order.c: a remark of the order that a pass gave an op of the function; nothing where nobody asks. */
 void tile_remark_order(TilePassContext *context, const char *func, const TileOp *op, const char *name, const char *way);
 /* What a reduction, fold or scan computes, for such a remark; NULL where its order makes no difference. */
@@ -156,10 +160,9 @@ typedef TILE_LIST(const TilePassInfo *) TilePipeline;
 tile_status tile_pipeline_read(TilePipeline *pipeline, TileArena *arena, const TilePassTable *const *tables,
                                size_t table_count, const char *names, TileText *message);
 
-/* Puts the other passes behind each of the pipeline's but the last, for tests: what they merge, move or remove, no pass
- * may have relied on. */
-void tile_pipeline_interleave(TilePipeline *pipeline, TileArena *arena, const TilePassInfo *const *between,
-                              size_t count);
+/* Puts the other passes behind each of the pipeline's but the last, for tests: what they merge, move or remove, no pass may
+ * have relied on. */
+void tile_pipeline_interleave(TilePipeline *pipeline, TileArena *arena, const TilePassInfo *const *between, size_t count);
 
 typedef struct TilePassOptions {
     bool verify;             /* after each pass: the verifier, and whether it spoke the truth about having changed */
@@ -169,10 +172,10 @@ typedef struct TilePassOptions {
     size_t skip_count;
     bool limited; /* run only the first `limit` times that a pass meets a function, to find a faulty one */
     uint64_t limit;
-    bool rename;    /* other names after each pass, by `names`, and plain ones at the end; see lowering/rename.h */
+    bool rename; /* other names after each pass, by `names`, and plain ones at the end; see lowering/rename.h */
     uint64_t names; /* 0: plain ones at the end alone */
     bool restore;   /* with `names`: the names from before at the end, so that symbols and signature are as ever */
-    bool counts;    /* TilePassTime.ops is asked for, at the price of a walk after each pass */
+    bool counts; /* TilePassTime.ops is asked for, at the price of a walk after each pass */
 } TilePassOptions;
 
 typedef struct TilePassTime {

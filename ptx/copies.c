@@ -61,8 +61,8 @@ bool gpu_load_is_copied(const TileOp *load) {
     return only_multiplied(&load->results[0], load, false);
 }
 
-int64_t gpu_load_bytes(const TileOp *load) {
-    GpuSharedTile tile = gpu_shared_tile(load->results[0].type);
+int64_t gpu_place_bytes(const TileType *pointer) {
+    GpuSharedTile tile = gpu_shared_tile(pointer);
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }
 
@@ -75,29 +75,29 @@ void gpu_build_wait(TileBuilder *b, int64_t pending) {
     tile_build_op(b, TILE_OP_COPY_WAIT, NULL, 0, &attribute, 1, NULL, 0);
 }
 
-TileValue *gpu_build_buffer(TileBuilder *b, int64_t bytes, int64_t align, int64_t slots) {
-    const TileType *type = tile_type_pointer(b->module->context, TILE_SPACE_SHARED);
+TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes, int64_t align, int64_t slots) {
     TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_BYTES, .integer = bytes * slots},
                                   {.key = TILE_ATTRIBUTE_ALIGN, .integer = align},
                                   {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots}};
     return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
 }
 
-static TileValue *mapped(const TileMap *map, TileValue *value) {
-    TileValue *other = map ? tile_map_get(map, value) : NULL;
-    return other ? other : value;
+TileValue *gpu_build_channel(TileBuilder *b, const TileType *tile, int64_t slots) {
+    TileContext *context = b->module->context;
+    const TileType *type = tile_type_channel(context, gpu_shared_type(context, tile));
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots};
+    return tile_op_result(tile_build_op(b, TILE_OP_CHANNEL, NULL, 0, &attribute, 1, &type, 1), 0);
 }
 
-void gpu_build_copy(TileBuilder *b, const TileOp *load, TileValue *place, const TileMap *map) {
+static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
     unsigned end = tile_access_end(load);
     TileValue **operands = TILE_NEW_ARRAY(b->module->arena, TileValue *, end + 1);
     operands[0] = tile_op_operand(load, 0);
     operands[1] = place;
-    for (unsigned i = 1; i < end; i++) operands[i + 1] = mapped(map, tile_op_operand(load, i));
+    for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
     const TileType *type = load->results[0].type;
     TileAttribute attributes[] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
                                   {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
-    b->location = load->location;
     tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, 2, NULL, 0);
 }
 
@@ -114,13 +114,20 @@ static void drop_fills(TileValue *value) {
     }
 }
 
-void gpu_replace_load(TileBuilder *b, TileOp *load, TileValue *place) {
-    TileBuilder at = tile_builder_before(b->module, load);
+/* The slot is released where the block ends, behind all who read the tile. */
+void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
+    TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
     const TileType *type = load->results[0].type;
-    TileValue *tile = tile_op_result(tile_build_op(&at, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
+    last.location = load->location;
+    TileValue *place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_ACQUIRE, &channel, 1, NULL, 0, NULL, 1), 0);
+    build_copy(&b, load, place);
+    tile_build_op(&b, TILE_OP_CHANNEL_COMMIT, &place, 1, NULL, 0, NULL, 0);
+    place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_WAIT, &channel, 1, NULL, 0, NULL, 1), 0);
+    TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
+    tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
     tile->name = load->results[0].name;
     tile_value_replace(&load->results[0], tile);
     tile_op_erase(load);
     drop_fills(tile);
-    if (at.error) b->error = at.error;
+    if (b.error || last.error) at->error = b.error ? b.error : last.error;
 }

@@ -4,7 +4,7 @@
 
 #include "ptx/blocked.h"
 
-enum { M = 16, N = 8, STEP_BYTES = 32, CHUNK_BYTES = 16, BANK_BYTES = 128 };
+enum { M = 16, N = 8, STEP_BYTES = 32 };
 enum { LEAST_LOG_SUMS = 5, MOST_LOG_SUMS = 7, USUAL_LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
 
 static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
@@ -38,12 +38,28 @@ TileLayoutShape gpu_dot_shape(const TileType *tile) {
     return shape;
 }
 
-GpuSharedTile gpu_shared_tile(const TileType *tile) {
-    GpuSharedTile shared = {.shape = gpu_dot_shape(tile), .scalar = tile->scalar};
-    shared.row_bytes = shared.shape.extent[1] * tile_scalar_bytes(tile->scalar);
-    while (shared.log_chunks < 3 && shared.row_bytes % ((int64_t)CHUNK_BYTES << (shared.log_chunks + 1)) == 0)
-        shared.log_chunks++;
-    return shared;
+static TileSwizzle choose_swizzle(TileScalar scalar, unsigned log_chunks) {
+    if (!log_chunks) return TILE_SWIZZLE_NONE;
+    unsigned bytes = tile_scalar_bytes(scalar);
+    if (log_chunks == 1 || bytes == 2) return TILE_SWIZZLE_ROWS;
+    return bytes == 1 ? TILE_SWIZZLE_BYTES : TILE_SWIZZLE_WORDS;
+}
+
+const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    int64_t row_bytes = shape.extent[1] * tile_scalar_bytes(tile->scalar);
+    unsigned log_chunks = 0;
+    while (log_chunks < TILE_MAX_LOG_CHUNKS && row_bytes % ((int64_t)TILE_CHUNK_BYTES << (log_chunks + 1)) == 0)
+        log_chunks++;
+    return tile_type_shared(context, tile->scalar, shape.extent, choose_swizzle(tile->scalar, log_chunks), log_chunks);
+}
+
+GpuSharedTile gpu_shared_tile(const TileType *pointer) {
+    return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[0], pointer->extent[1]}},
+                           .scalar = pointer->scalar,
+                           .swizzle = (TileSwizzle)pointer->swizzle,
+                           .row_bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+                           .log_chunks = pointer->log_chunks};
 }
 
 /* ---- shared memory ---- */
@@ -173,6 +189,33 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
         plan->log_warps_m++; /* copies */
     choose_pairs(&search);
     return search.dots;
+}
+
+typedef struct Plan {
+    TileModule *module;
+    int64_t warps[2], pairs[2];
+} Plan;
+
+static void set_plan(TileOp *op, void *state) {
+    Plan *plan = state;
+    if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) return;
+    tile_op_set_integers(plan->module, op, TILE_ATTRIBUTE_WARPS, plan->warps, 2);
+    if (plan->pairs[0] || plan->pairs[1]) tile_op_set_integers(plan->module, op, TILE_ATTRIBUTE_PAIRS, plan->pairs, 2);
+}
+
+void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan) {
+    Plan numbers = {
+        module, {INT64_C(1) << plan->log_warps_m, INT64_C(1) << plan->log_warps_n}, {plan->pairs_m, plan->pairs_n}};
+    tile_block_walk(body, set_plan, &numbers);
+}
+
+bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan) {
+    const TileAttribute *warps = tile_op_get(dot, TILE_ATTRIBUTE_WARPS),
+                        *pairs = tile_op_get(dot, TILE_ATTRIBUTE_PAIRS);
+    if (!warps) return false;
+    *plan = (TileFragmentPlan){(uint8_t)gpu_floor_log2(warps->integers[0]), (uint8_t)gpu_floor_log2(warps->integers[1]),
+                               pairs && pairs->integers[0], pairs && pairs->integers[1]};
+    return true;
 }
 
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {

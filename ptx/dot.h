@@ -9,7 +9,7 @@
 
 enum { GPU_MOST_DOTS = 8 };
 
-/* The products of a function that mma computes. */
+/* The products of a function that mma computes, and how warps shall share them. */
 typedef struct GpuDots {
     const TileType *types[GPU_MOST_DOTS]; /* of results, without repetition, the largest first */
     unsigned count;
@@ -25,6 +25,9 @@ bool gpu_dot_is_mma(const TileOp *dot);
  * sums want them. Rows or columns are in pairs where load_matrix then reads bytes that lie along them, once it is known
  * what lies in shared memory. */
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
+/* The plan as attributes of each such product, and what they say. gpu-anchor decides, gpu-machine carries out. */
+void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan);
+bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan);
 /* Is the op's result in shared memory, and used by such products alone, which take it from there? No thread holds it.
  */
 bool gpu_stays_shared(const TileOp *op);
@@ -38,12 +41,12 @@ TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
 /* The tile's shape, rounded up to what instructions take of an operand or a sum. */
 TileLayoutShape gpu_dot_shape(const TileType *tile);
 
-/* A tile of two axes in shared memory: rows one after the other, each a number of chunks of 16 bytes. Of 8 chunks, 4
- * or 2 the order is changed from row to row, so that the same chunk of 8 neighbouring rows lies in different banks; of
- * bytes also that of rows 0, 1, 4, 5, 8, 9, 12 and 13, which bytes along m or n are read by (lower_mma.c). */
+/* How a tile of two axes lies in shared memory, as a pointer's type says: rows one after the other, each a number of
+ * chunks of 16 bytes, which change places by the swizzle. */
 typedef struct GpuSharedTile {
     TileLayoutShape shape; /* rounded up */
     TileScalar scalar;
+    TileSwizzle swizzle;
     int64_t row_bytes;
     unsigned log_chunks; /* that change places: 0 .. 3 */
 } GpuSharedTile;
@@ -51,24 +54,21 @@ typedef struct GpuSharedTile {
 /* Where such a tile may begin: the chunks that change places are those of an aligned row of banks. */
 enum { GPU_TILE_ALIGN = 128 };
 
-GpuSharedTile gpu_shared_tile(const TileType *tile);
+/* The decision, for a tile that mma shall read: its extents as instructions take them, and as many chunks changing
+ * places as divide a row. Of bytes also rows 0, 1, 4, 5, 8, 9, 12 and 13 lie in different banks, which bytes along m or
+ * n are read by (lower_mma.c). */
+const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
+/* What such a type says. */
+GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
     return tile->row_bytes * tile->shape.extent[0];
 }
 /* What the row's number does to the numbers of its chunks, by exclusive or. It depends on the number's lowest four
- * bits, and what it does for two numbers that have no bit in common is what both do. Words of 32 bits are also read one
- * by one, two chunks of four rows at a time: there neighbouring rows differ by two chunks. Of bytes rows also differ
- * that are 8 apart. */
-static inline bool gpu_turns_by_two(const GpuSharedTile *tile) {
-    return tile->log_chunks > 1 && tile_scalar_bytes(tile->scalar) == 4;
-}
-static inline bool gpu_turns_by_eight(const GpuSharedTile *tile) {
-    return tile->log_chunks > 1 && tile_scalar_bytes(tile->scalar) == 1;
-}
+ * bits, and what it does for two numbers that have no bit in common is what both do. */
 static inline int64_t gpu_chunk_turn(const GpuSharedTile *tile, int64_t row) {
-    if (gpu_turns_by_eight(tile)) row ^= row >> 2 & 2;
-    int64_t mask = (INT64_C(1) << tile->log_chunks) - 1, turn = row >> (3 - tile->log_chunks) & mask;
-    return gpu_turns_by_two(tile) ? (turn << 1 | turn >> (tile->log_chunks - 1)) & mask : turn;
+    if (tile->swizzle == TILE_SWIZZLE_BYTES) row ^= row >> 2 & 2;
+    int64_t mask = (INT64_C(1) << tile->log_chunks) - 1, turn = row >> (TILE_MAX_LOG_CHUNKS - tile->log_chunks) & mask;
+    return tile->swizzle == TILE_SWIZZLE_WORDS ? (turn << 1 | turn >> (tile->log_chunks - 1)) & mask : turn;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* Purpose: bring what products for tensor cores take from memory to shared memory, where no loop does it ahead: the
- * load becomes a copy that is waited for.
+ * load becomes a copy through a channel of one slot, which is waited for at once.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,
@@ -21,28 +21,22 @@
  *       %one = const {value = 1} : i64
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
- *       %0 = buffer {bytes = 512, align = 128} : ptr<shared>
- *       copy_tile %a, %0, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], types = [f16[16,
+ *       %0 = channel {slots = 1} : channel<f16[16, 16], swizzle 32 rows>
+ *       %1 = channel_acquire %0 : ptr<shared, f16[16, 16], swizzle 32 rows>
+ *       copy_tile %a, %1, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], types = [f16[16,
  *           16]]}
- *       copy_commit
- *       copy_wait {pending = 0}
- *       %x = shared_tile %0 : f16[16, 16]
+ *       channel_commit %1
+ *       %2 = channel_wait %0 : ptr<shared, f16[16, 16], swizzle 32 rows>
+ *       %x = shared_tile %2 : f16[16, 16]
  *       %y = permute %x {axes = [1, 0]} : f16[16, 16]
  *       %z = dot %x, %y, %acc {instruction = mma} : f32[16, 16]
  *       store_tile %c, %z, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       channel_release %2
  *       return
  *     }
- * Needs: gpu-pipeline, which takes the loads of loops. Keeps: tile form. Cost: linear. */
+ * Needs: gpu-channels, which takes the loads of loops. Keeps: tile form. Cost: linear. */
 #include "ptx/copies.h"
 #include "ptx/passes.h"
-
-static void copy_load(TileBuilder *b, TileOp *load) {
-    TileValue *place = gpu_build_buffer(b, gpu_load_bytes(load), GPU_TILE_ALIGN, 1);
-    gpu_build_copy(b, load, place, NULL);
-    gpu_build_plain(b, TILE_OP_COPY_COMMIT);
-    gpu_build_wait(b, 0);
-    gpu_replace_load(b, load, place);
-}
 
 typedef TILE_LIST(TileOp *) Loads;
 
@@ -90,15 +84,46 @@ static bool share_fills(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
+/* The load that a product's operand is made of by ops on single elements. */
+static const TileOp *find_source(const TileValue *operand, const TileOp **between) {
+    enum { MOST_STEPS = 8 };
+    const TileOp *op = operand->op;
+    for (unsigned i = 0; i < MOST_STEPS && op && op->operand_count && op->id != TILE_OP_LOAD_TILE; i++) {
+        if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_FILL) return NULL;
+        if (op->id != TILE_OP_FILL) *between = op;
+        op = tile_op_operand(op, 0)->op;
+    }
+    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
+}
+
+/* Of a product that stands in no loop; gpu-channels has spoken of those in loops. */
+static void remark_operands(TilePassContext *context, const TileOp *dot) {
+    for (unsigned i = 0; i < 2; i++) {
+        const TileOp *between = NULL, *load = find_source(tile_op_operand(dot, i), &between);
+        if (load && between)
+            tile_pass_remark(context, load, TILE_DECISION_OPERAND_IN_REGISTERS,
+                             tile_op_operand(load, 0)->name ? tile_op_operand(load, 0)->name : "an operand",
+                             "`%s` stands on its way", tile_op_info((TileOpId)between->id)->mnemonic);
+    }
+}
+
+static void remark_block(TilePassContext *context, const TileBlock *block) {
+    for (const TileOp *op = block->first; op && context->remarks; op = op->next) {
+        if (op->id == TILE_OP_DOT) remark_operands(context, op);
+        for (unsigned i = 0; i < op->region_count && op->id != TILE_OP_FOR; i++) remark_block(context, &op->regions[i]);
+    }
+}
+
 TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
     bool shared = share_fills(context, &func->body);
     Loads loads = {0};
+    remark_block(context, &func->body);
     find_loads(context, &func->body, &loads);
     for (size_t i = 0; i < loads.count; i++) {
         TileBuilder b = tile_builder_before(context->module, loads.items[i]);
-        copy_load(&b, loads.items[i]);
+        gpu_load_through_channel(&b, loads.items[i], gpu_build_channel(&b, loads.items[i]->results[0].type, 1));
         if (b.error) error = b.error;
     }
     if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-dot-operands: %s", error);

@@ -21,3 +21,59 @@ TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const 
     tile_op_erase(loop);
     return wider;
 }
+
+/* ---- ops made again ---- */
+
+TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value) {
+    TileValue *made = tile_map_get(copies->map, value);
+    if (made) return made;
+    if (tile_value_outside(value, copies->outer)) return value;
+    if (!value->op || !tile_op_is_pure(value->op) || value->op->region_count) {
+        copies->failed = true;
+        return value;
+    }
+    for (unsigned i = 0; i < value->op->operand_count; i++) gpu_follow(copies, b, tile_op_operand(value->op, i));
+    TileOp *op = tile_op_clone(copies->context->module, value->op, copies->map);
+    tile_builder_insert(b, op);
+    return tile_op_result(op, value->index);
+}
+
+/* An op of a region that is made again, and what it takes from outside of the region. */
+typedef struct Inner {
+    GpuCopies *copies;
+    TileBuilder *b;
+    const TileBlock *region;
+} Inner;
+
+static void follow_operands(TileOp *op, void *state) {
+    Inner *inner = state;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileValue *value = tile_op_operand(op, i);
+        if (!tile_block_inside(tile_value_block(value), inner->region)) gpu_follow(inner->copies, inner->b, value);
+    }
+}
+
+void gpu_follow_region(GpuCopies *copies, TileBuilder *b, TileBlock *region) {
+    tile_block_walk(region, follow_operands, &(Inner){copies, b, region});
+}
+
+TileMap gpu_copy_map(TileArena *arena, const TileMap *map) {
+    TileMap copy;
+    tile_map_init(&copy, arena);
+    for (size_t i = 0; i < map->count; i++) tile_map_set(&copy, map->entries[i].key, map->entries[i].value);
+    return copy;
+}
+
+void gpu_copy_region(GpuCopies *copies, TileBlock *region, TileBlock *to) {
+    TileModule *module = copies->context->module;
+    TileMap map = gpu_copy_map(copies->context->scratch, copies->map);
+    GpuCopies own = {copies->context, copies->outer, &map, false};
+    TileBuilder b = tile_builder_at_end(module, to);
+    Inner inner = {&own, &b, region};
+    for (TileOp *op = region->first; op; op = op->next) {
+        follow_operands(op, &inner);
+        for (unsigned i = 0; i < op->region_count; i++) tile_block_walk(&op->regions[i], follow_operands, &inner);
+        tile_builder_insert(&b, tile_op_clone(module, op, &map));
+    }
+    copies->failed |= own.failed;
+}

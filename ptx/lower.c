@@ -160,7 +160,9 @@ const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) 
     return tile_type_vector(gpu->module->context, scalar, tile_layout_registers(layout), false);
 }
 
+/* What lies at a pointer is known to the ops that have been lowered with it. */
 static const TileType *new_type(Gpu *gpu, const TileType *old) {
+    if (old->kind == TILE_TYPE_POINTER) return tile_type_pointer(gpu->module->context, (TileSpace)old->space);
     return tile_type_is_tile(old) ? gpu_type(gpu, old->layout, old->scalar) : old;
 }
 
@@ -169,7 +171,7 @@ static const TileType *new_type(Gpu *gpu, const TileType *old) {
 static bool is_rare(const Gpu *gpu, const TileOp *op) {
     bool in_loop = false;
     for (const TileOp *outer = op->block->op; outer; outer = outer->block->op) in_loop |= outer->id == TILE_OP_FOR;
-    return gpu->dots.count && in_loop && op->id == TILE_OP_IF && op->result_count;
+    return gpu->products && in_loop && op->id == TILE_OP_IF && op->result_count;
 }
 
 static bool is_index_code(const TileOp *op) {
@@ -439,7 +441,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     tile_map_init(&gpu.tensors, gpu.arena);
     TileBlock old;
     replace_signature(&gpu, &old);
-    gpu.dots = gpu_find_dots(func, &old);
+    gpu.products = gpu_find_dots(func, &old).count;
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
     number_threads(&gpu);

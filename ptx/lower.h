@@ -43,7 +43,7 @@ typedef struct Gpu {
     TileBuilder b;
     TileMap values;  /* old TileValue to new */
     TileMap tensors; /* old TileValue to GpuTensor */
-    GpuDots dots;
+    unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
     TileValue *thread;     /* i64 */
     TileValue *shared;     /* the buffer that what lives for the op at hand lies in */
@@ -190,8 +190,8 @@ typedef struct GpuPlaces {
 GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
 TileValue *gpu_place(GpuPlaces *places, uint32_t reg);
-/* All registers of a tile into shared memory. */
-void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer);
+/* All registers of a tile into shared memory, where they lie as the type `place` says. */
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *place, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
 

@@ -1,8 +1,8 @@
 /* Products by tensor cores. The sums are fragments of mma, and stay them from product to product. An operand that lies
  * in shared memory comes from there by load_matrix: as it is where its chunks lie along k, by transposed matrices where
  * elements of 16 bits lie along its own axis. Elements of 8 bits that do pass through transposed matrices as pairs, and
- * then the rows or columns of the product have to be in pairs too (gpu_find_dots): of rows of matrices k and k + 1,
- * lane 4 i + j gets elements 2 i and 2 i + 1. Two matrices, the second one's rows 2 behind the first one's, give it
+ * then the rows or columns of the product have to be in pairs too (`pairs`, gpu-anchor): of rows of matrices k and k +
+ * 1, lane 4 i + j gets elements 2 i and 2 i + 1. Two matrices, the second one's rows 2 behind the first one's, give it
  * four neighbours along k of both elements, and a permutation of bytes puts those of either into a word. What is
  * neither (f32 along its own axis, bytes where columns could not be in pairs) is read element by element. An operand in
  * registers is taken as it is where the threads have what they need, else it goes through shared memory.
@@ -45,6 +45,7 @@ typedef struct Mma {
     Operand a, b;
     TileLayout layout; /* of the sums */
     Split split;
+    TileFragmentPlan plan;
 } Mma;
 
 static uint32_t packed(const Operand *operand) { return WORD_BITS / tile_scalar_bits(operand->type->scalar); }
@@ -73,8 +74,7 @@ static TileValue *pick(Gpu *gpu, TileValue *value, Split split, uint32_t first, 
 
 /* In pairs bytes along m or n pass through transposed matrices. */
 static bool is_paired(const Mma *mma, const Operand *operand) {
-    const TileFragmentPlan *plan = &mma->gpu->dots.plan;
-    return operand->own ? plan->pairs_n : plan->pairs_m;
+    return operand->own ? mma->plan.pairs_n : mma->plan.pairs_m;
 }
 
 /* Each lane gives the address of a row of a matrix. Along k rows are what the fragment's lanes have of the other axis;
@@ -97,9 +97,10 @@ static TileLayout lanes_of_matrices(const Operand *operand, unsigned log_packed)
     return layout;
 }
 
-static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const TileType *stored) {
-    GpuSharedTile tile = gpu_shared_tile(stored);
-    unsigned log_packed = (unsigned)__builtin_ctz(packed(operand)), bits = tile_scalar_bits(stored->scalar);
+/* At the pointer it lies as the type `place` says. */
+static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const TileType *place) {
+    GpuSharedTile tile = gpu_shared_tile(place);
+    unsigned log_packed = (unsigned)__builtin_ctz(packed(operand)), bits = tile_scalar_bits(place->scalar);
     operand->along_k = operand->stored_transposed != (operand->own == 0);
     operand->by_matrix = operand->along_k || bits == (is_paired(mma, operand) ? 8 : 16);
     TileLayout lanes = operand->by_matrix ? lanes_of_matrices(operand, log_packed) : operand->layout;
@@ -132,10 +133,11 @@ static void take_registers(Mma *mma, Operand *operand, TileValue *old) {
         operand->value = clear_past_end(gpu, operand, operand->value, 0);
         return;
     }
-    GpuSharedTile tile = gpu_shared_tile(operand->type);
+    const TileType *place = gpu_shared_type(gpu->module->context, operand->type);
+    GpuSharedTile tile = gpu_shared_tile(place);
     gpu_open_shared(gpu, (uint64_t)gpu_shared_tile_bytes(&tile), GPU_TILE_ALIGN);
-    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, gpu->shared);
-    take_shared(mma, operand, gpu->shared, operand->type);
+    gpu_put_tile(gpu, gpu_value(gpu, old), operand->type, place, gpu->shared);
+    take_shared(mma, operand, gpu->shared, place);
     operand->clears = true;
 }
 
@@ -153,16 +155,17 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     operand->own = number;
     operand->k = 1 - number;
     shape.extent[number] = sums.extent[number];
-    operand->layout = tile_layout_fragment(&shape, kind, tile_scalar_bits(old->type->scalar), gpu->dots.plan);
+    operand->layout = tile_layout_fragment(&shape, kind, tile_scalar_bits(old->type->scalar), mma->plan);
     operand->words = number ? B_WORDS : A_WORDS;
     operand->split.registers = operand->words * packed(operand);
-    if (number && gpu->dots.plan.pairs_n) operand->split.turn = packed(operand);
+    if (number && mma->plan.pairs_n) operand->split.turn = packed(operand);
     operand->count = tile_layout_registers(&operand->layout) / operand->split.registers;
     operand->parts = becomes_f16(gpu, old->type->scalar) ? 2 : 1;
     operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)operand->count * operand->parts);
     const TileOp *shared = gpu_find_shared(old, &operand->stored_transposed);
-    if (shared)
-        take_shared(mma, operand, gpu_value(gpu, tile_op_operand(shared, 0)), shared->results[0].type);
+    const TileValue *place = shared ? tile_op_operand(shared, 0) : NULL;
+    if (place)
+        take_shared(mma, operand, gpu_value(gpu, place), place->type);
     else
         take_registers(mma, operand, old);
 }
@@ -295,7 +298,7 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
     int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
     uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
-    bool halves = tile_scalar_bits(mma->a.type->scalar) == 16, several = gpu->dots.count > 1;
+    bool halves = tile_scalar_bits(mma->a.type->scalar) == 16, several = gpu->products > 1;
     Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count),
                    .ahead = several  ? AHEAD_OF_SEVERAL
                             : halves ? AHEAD_OF_HALVES
@@ -339,7 +342,11 @@ static TileValue *multiply(Mma *mma, TileValue *acc) {
 
 void gpu_lower_mma(Gpu *gpu, TileOp *op) {
     Mma mma = {.gpu = gpu, .op = op, .layout = *op->results[0].type->layout, .split = {.registers = SUMS}};
-    if (gpu->dots.plan.pairs_n) mma.split.turn = 1;
+    if (!gpu_dot_plan(op, &mma.plan)) {
+        gpu_refuse(gpu, op, "has no warps: gpu-anchor comes before");
+        return;
+    }
+    if (mma.plan.pairs_n) mma.split.turn = 1;
     take_operand(&mma, &mma.a, 0);
     take_operand(&mma, &mma.b, 1);
     tile_map_set(&gpu->values, &op->results[0], multiply(&mma, gpu_value(gpu, tile_op_operand(op, 2))));

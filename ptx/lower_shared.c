@@ -2,10 +2,9 @@
 #include "ptx/access.h"
 #include "ptx/copies.h"
 
-enum { CHUNK_BYTES = 16 };
-
 void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
-    gpu->shared = gpu_build_buffer(&gpu->b, (int64_t)bytes, align, 1);
+    gpu->shared =
+        gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), (int64_t)bytes, align, 1);
 }
 
 /* ---- places ---- */
@@ -17,20 +16,20 @@ static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {
 /* Bytes of a column in its row, turned as the row says. */
 static TileValue *turned_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
     TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
-    if (!tile->log_chunks) return bytes;
-    if (gpu_turns_by_eight(tile)) {
+    if (tile->swizzle == TILE_SWIZZLE_NONE) return bytes;
+    if (tile->swizzle == TILE_SWIZZLE_BYTES) {
         TileValue *eights = gpu_binary(gpu, TILE_OP_AND, shift_right(gpu, row, 2), gpu_i64(gpu, 2));
         row = gpu_binary(gpu, TILE_OP_XOR, row, eights);
     }
-    TileValue *turn = shift_right(gpu, row, 3 - tile->log_chunks);
+    TileValue *turn = shift_right(gpu, row, TILE_MAX_LOG_CHUNKS - tile->log_chunks);
     TileValue *mask = gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1);
     turn = gpu_binary(gpu, TILE_OP_AND, turn, mask);
-    if (gpu_turns_by_two(tile)) {
+    if (tile->swizzle == TILE_SWIZZLE_WORDS) {
         TileValue *twice = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, 2));
         twice = gpu_binary(gpu, TILE_OP_OR, twice, shift_right(gpu, turn, tile->log_chunks - 1));
         turn = gpu_binary(gpu, TILE_OP_AND, twice, mask);
     }
-    turn = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, CHUNK_BYTES));
+    turn = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, TILE_CHUNK_BYTES));
     return gpu_binary(gpu, TILE_OP_XOR, bytes, turn);
 }
 
@@ -69,22 +68,22 @@ TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
     int64_t row = gpu_register_index(&places->layout, places->axis[0], reg),
             bytes = gpu_register_index(&places->layout, places->axis[1], reg) * tile_scalar_bytes(tile->scalar),
             turning = (INT64_C(1) << tile->log_chunks) - 1;
-    int64_t chunk = (bytes / CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
+    int64_t chunk = (bytes / TILE_CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
     TileValue **at = &places->at[chunk];
     if (!*at) {
         TileValue *offset = places->offset;
-        if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * CHUNK_BYTES));
+        if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * TILE_CHUNK_BYTES));
         *at = tile_build_ptr_add(&gpu->b, places->base, offset);
     }
-    int64_t more = row * tile->row_bytes + (bytes & ~(turning * CHUNK_BYTES));
+    int64_t more = row * tile->row_bytes + (bytes & ~(turning * TILE_CHUNK_BYTES));
     return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
 }
 
 /* ---- whole tiles ---- */
 
-void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *pointer) {
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *place, TileValue *pointer) {
     TileLayout layout = *type->layout;
-    GpuSharedTile tile = gpu_shared_tile(type);
+    GpuSharedTile tile = gpu_shared_tile(place);
     GpuPlaces places = gpu_places(gpu, pointer, &tile, &layout, false);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
     for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
@@ -94,7 +93,7 @@ void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, TileValue *p
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
     const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
     TileLayout layout = *type->layout;
-    GpuSharedTile tile = gpu_shared_tile(type);
+    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
     GpuPlaces places = gpu_places(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
     uint32_t count = tile_layout_registers(&layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
@@ -119,8 +118,8 @@ static TileValue *lies_in_chunks(Copy *copy) {
     GpuAccess *access = &copy->access;
     const GpuDimension *unit = gpu_unit_dimension(access);
     unsigned size = tile_scalar_bytes(copy->tile.scalar);
-    if (!unit || gpu_aligned_width(access, CHUNK_BYTES / size) * size != CHUNK_BYTES) return NULL;
-    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, CHUNK_BYTES / size),
+    if (!unit || gpu_aligned_width(access, TILE_CHUNK_BYTES / size) * size != TILE_CHUNK_BYTES) return NULL;
+    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, TILE_CHUNK_BYTES / size),
                    gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
 }
 
@@ -151,7 +150,7 @@ static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uin
 }
 
 static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *bytes) {
-    const TileAttribute size = {.key = TILE_ATTRIBUTE_BYTES, .integer = CHUNK_BYTES};
+    const TileAttribute size = {.key = TILE_ATTRIBUTE_BYTES, .integer = TILE_CHUNK_BYTES};
     TileValue *operands[] = {to, from, bytes};
     tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &size, 1, NULL, 0);
 }
@@ -161,8 +160,8 @@ static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
     GpuPlaces places = gpu_places(gpu, copy->to, &copy->tile, layout, false);
-    uint32_t elements = CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
-    TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), CHUNK_BYTES);
+    uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
+    TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), TILE_CHUNK_BYTES);
     TileValue *from = copy->access.base;
     for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
         if (r) from = next_address(copy, from, r, r - elements);
@@ -186,7 +185,8 @@ static void copy_part(Copy *copy, const Place *place) {
     TileValue *row = is_valid(gpu, copy->dimension[0], place->row);
     TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, place->column);
     left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
-    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, CHUNK_BYTES)), gpu_i64(gpu, 0));
+    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, TILE_CHUNK_BYTES)),
+                      gpu_i64(gpu, 0));
     left = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, left, gpu_i64(gpu, 0));
     build_copy(gpu, place->to, place->from, tile_build_convert(&gpu->b, left, TILE_I32));
 }
@@ -232,7 +232,7 @@ static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, con
 }
 
 static void copy_parts(Copy *copy) {
-    copy_in_loop(copy, CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_part);
+    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_part);
 }
 
 static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, copy_element); }
@@ -275,7 +275,8 @@ static void copy_whole_or_parts(Copy *copy) {
 
 void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
-    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(type), .to = gpu_value(gpu, tile_op_operand(op, 1))};
+    const TileValue *place = tile_op_operand(op, 1);
+    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(place->type), .to = gpu_value(gpu, place)};
     TileLayout layout = gpu_spread(&copy.tile.shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)),
                                    0, gpu->log_warps);
     gpu_read_access(gpu, op, 2, type, &layout, &copy.access);

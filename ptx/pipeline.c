@@ -16,9 +16,9 @@ const TilePassTable *tile_ptx_passes(void) { return &table; }
 const char *tile_ptx_pipeline(void) {
     return "inline,contract,canonicalise,cse,facts,exact-loops,licm,canonicalise,cse,dce,"
            "cpu-programs,gpu-blocks,gpu-once,gpu-target,gpu-order,canonicalise,cse,dce,"
-           "gpu-pipeline,gpu-dot-operands,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
+           "gpu-channels,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
-           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-lanes,dce,"
+           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,gpu-spread,gpu-lanes,dce,"
            "cpu-atomic,gpu-math,cpu-math,cse,licm,dce,"
            "cpu-machine,dce";
 }

@@ -163,13 +163,34 @@ static void print_orders(const TileExplanation *explanation, const TileExplained
     }
 }
 
-static void print_missed(const TileExplanation *explanation) {
-    for (size_t i = 0; i < explanation->missed.count; i++) {
-        const TileRemark *missed = &explanation->missed.items[i];
-        printf("%s  %s:%u: %s: %s (%s)\n    %s would help\n", i ? "" : "not done\n",
-               explanation->files[missed->place.file], missed->place.line, missed->name, missed->way,
-               tile_missed_name(missed->missed), tile_missed_help(missed->missed));
+static void print_member(const char *before, const char *name, const char *text) {
+    printf("%s\"%s\": ", before, name);
+    tile_print_json_string(stdout, text);
+}
+
+/* What passes did and what they declined; ops that they made themselves have no place. */
+static void print_decisions(const TileExplanation *explanation, const TileExplainedPhase *phase) {
+    for (size_t i = 0; i < phase->decisions.count; i++) {
+        const TileRemark *remark = &phase->decisions.items[i];
+        TileText text = {.arena = explanation->arena};
+        tile_remark_print(&text, remark);
+        if (remark->place.line)
+            printf("  %s:%u: %s\n", explanation->files[remark->place.file], remark->place.line, tile_text_get(&text));
+        else
+            printf("  %s\n", tile_text_get(&text));
     }
+}
+
+static void print_json_decision(const TileExplanation *explanation, const TileRemark *remark) {
+    const TileDecisionInfo *info = tile_decision_info(remark->decision);
+    print_member("{", "file", explanation->files[remark->place.file]);
+    printf(", \"line\": %u", remark->place.line);
+    print_member(", ", "pass", remark->pass);
+    print_member(", ", "decision", info->code);
+    printf(", \"done\": %s", info->done ? "true" : "false");
+    print_member(", ", "subject", remark->name);
+    print_member(", ", "case", remark->way);
+    printf("}");
 }
 
 /* Names that come from one place on one line. */
@@ -194,17 +215,12 @@ void tile_explain_print(const TileExplanation *explanation, const TileAssemblyFi
             print_gpu_phase(phase, figures[i], missing);
         else
             print_cpu_phase(explanation, phase);
+        print_decisions(explanation, phase);
         print_orders(explanation, phase);
     }
-    print_missed(explanation);
 }
 
 /* ---- JSON ---- */
-
-static void print_member(const char *before, const char *name, const char *text) {
-    printf("%s\"%s\": ", before, name);
-    tile_print_json_string(stdout, text);
-}
 
 static void print_json_facts(const char *name, const TileExplainedTensor *tensor, uint64_t bits) {
     unsigned bytes = alignment(tensor, bits);
@@ -299,25 +315,17 @@ static void print_json_phase(const TileExplanation *explanation, const TileExpla
         print_member(", ", "order", order->way);
         printf("}");
     }
+    printf("],\n     \"decisions\": [");
+    for (size_t i = 0; i < phase->decisions.count; i++) {
+        if (i) printf(",\n       ");
+        print_json_decision(explanation, &phase->decisions.items[i]);
+    }
     printf("],\n     \"loops\": [");
     for (size_t i = 0; i < phase->loops.count; i++) {
         if (i) printf(",\n       ");
         print_json_loop(explanation, &phase->loops.items[i]);
     }
     printf("]}");
-}
-
-static void print_json_missed(const TileExplanation *explanation) {
-    for (size_t i = 0; i < explanation->missed.count; i++) {
-        const TileRemark *missed = &explanation->missed.items[i];
-        print_member(i ? ",\n    {" : "\n    {", "file", explanation->files[missed->place.file]);
-        printf(", \"line\": %u", missed->place.line);
-        print_member(", ", "pass", missed->name);
-        print_member(", ", "reason", tile_missed_name(missed->missed));
-        print_member(", ", "text", missed->way);
-        print_member(", ", "would_help", tile_missed_help(missed->missed));
-        printf("}");
-    }
 }
 
 void tile_explain_print_json(const TileExplanation *explanation, const TileAssemblyFigures *figures,
@@ -348,7 +356,5 @@ void tile_explain_print_json(const TileExplanation *explanation, const TileAssem
         if (i) printf(",\n");
         print_json_phase(explanation, &explanation->phases.items[i], figures[i]);
     }
-    printf("\n  ],\n  \"missed\": [");
-    print_json_missed(explanation);
-    printf("]}\n");
+    printf("\n  ]}\n");
 }

@@ -18,16 +18,14 @@ static const char usage[] =
     "usage: tile-opt FILE|- [--passes=a,b,c] [--pipeline=shared|cpu|gpu] [--target=NAME] [--verify-only] "
     "[--locations]\n"
     "                [--dump-after=PASS|all] [--stop-after=PASS] [--skip=a,b] [--limit=N]\n"
-    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--remarks] "
-    "[--rename=SEED] [--between=a,b]\n"
+    "                [--no-contract] [--debug] [--no-split] [--run=FUNC:ARGUMENT,..] [--times] [--rename=SEED] [--between=a,b]\n"
+    "                [--remarks]\n"
     "Reads IR text, runs the passes, verifying after each, and prints IR text. With --run, the function has to leave\n"
-    "the same bits before and after the passes; see tools/tile_run.h for the arguments. With --times, there are no "
-    "limits and\n"
-    "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its "
-    "name.\n"
-    "With --remarks, comments at the end say what passes left as it was, and why.\n"
+    "the same bits before and after the passes; see tools/tile_run.h for the arguments. With --times, there are no limits and\n"
+    "nothing is verified, and instead of the IR it prints a line for each pass: the ops behind it, nanoseconds, its name.\n"
     "With --between, these passes run behind each of the others, too. With --rename, all names are others after each\n"
-    "pass, and plain ones at the end; with 0 only the latter.\n";
+    "pass, and plain ones at the end; with 0 only the latter. With --remarks, what passes decided and declined stands in\n"
+    "front of the IR, a comment for each.\n";
 
 typedef struct Request {
     const char *path, *passes, *pipeline, *between, *run;
@@ -38,7 +36,6 @@ typedef struct Request {
     bool verify_only, times, remarks, help;
     TileArena *arena;
     TileText *errors;
-    TileRemarks made; /* with `remarks` */
 } Request;
 
 bool tile_opt_read_file(const char *path, TileText *text, TileText *errors) {
@@ -92,8 +89,9 @@ static bool read_names(Request *request, const char *text) {
 }
 
 static bool read_switch(Request *request, const char *argument) {
-    static const char *const words[] = {"--verify-only",  "--locations", "--no-contract", "--debug",  "--no-split",
-                                        "--mark-padding", "--times",     "--help",        "--remarks"};
+    static const char *const words[] = {"--verify-only", "--locations", "--no-contract",
+                                        "--debug",       "--no-split",  "--mark-padding",
+                                        "--times",       "--help",      "--remarks"};
     unsigned number = 0;
     while (number < sizeof words / sizeof *words && strcmp(argument, words[number]) != 0) number++;
     switch (number) {
@@ -203,18 +201,16 @@ static tile_status make_pipeline(Request *request, TilePipeline *pipeline) {
 static void print_times(const TilePassReport *report, TileText *output) {
     for (size_t i = 0; i < report->times.count; i++) {
         const TilePassTime *time = &report->times.items[i];
-        tile_text_format(output, "%llu %.0f %s\n", (unsigned long long)time->ops, time->seconds * 1e9,
-                         time->pass->name);
+        tile_text_format(output, "%llu %.0f %s\n", (unsigned long long)time->ops, time->seconds * 1e9, time->pass->name);
     }
 }
 
-static void print_remarks(Request *request, const TileModule *module, TileText *output) {
-    TileRemarks missed = tile_remarks_missed(request->arena, &request->made);
-    for (size_t i = 0; i < missed.count; i++) {
-        const TileRemark *remark = &missed.items[i];
-        const char *file = remark->place.file ? module->context->files.items[remark->place.file] : "-";
-        tile_text_format(output, "// %s:%u:%u: %s: %s: %s\n", file, remark->place.line, remark->place.column,
-                         remark->name, tile_missed_name(remark->missed), remark->way);
+static void print_remarks(const TileRemarks *remarks, TileText *output) {
+    for (size_t i = 0; i < remarks->count; i++) {
+        if (remarks->items[i].kind != TILE_REMARK_DECISION) continue;
+        tile_text_format(output, "// @%s: ", remarks->items[i].func);
+        tile_remark_print(output, &remarks->items[i]);
+        tile_text_add(output, "\n");
     }
 }
 
@@ -227,11 +223,13 @@ static tile_status run_passes(Request *request, TileModule *module, TileText *ou
     for (int i = 0; request->times && i < TILE_LIMIT_COUNT; i++) most.most[i] = UINT64_MAX;
     most.most[TILE_LIMIT_TILE_REGISTERS] = tile_usual_limits.most[TILE_LIMIT_TILE_REGISTERS];
     context.limits = &most;
-    if (request->remarks) context.remarks = &request->made;
+    TileRemarks remarks = {0};
+    if (request->remarks) context.remarks = &remarks;
     TilePassReport report = tile_pass_report(request->arena);
     tile_status status = tile_passes_run(&context, pipeline.items, pipeline.count, &request->options, &report);
     tile_text_add(output, tile_text_get(&report.dump));
     if (request->times) print_times(&report, output);
+    print_remarks(&remarks, output);
     if (status != TILE_OK) tile_text_format(request->errors, "tile-opt: %s\n", tile_text_get(&context.message));
     return status;
 }
@@ -285,7 +283,6 @@ static tile_status work(Request *request, TileContext *context, TileText *output
         }
         if (status == TILE_OK) status = check_round_trip(request, context, module);
         if (status == TILE_OK) tile_module_print(output, module, request->print);
-        if (status == TILE_OK) print_remarks(request, module, output);
     }
     tile_module_destroy(module);
     return status;

@@ -30,7 +30,7 @@ static const char *form_text(unsigned forms) {
 static void print_attributes(TileOpId id) {
     const char *separator = "";
     for (int key = 0; key < TILE_ATTRIBUTE_COUNT; key++) {
-        if (!tile_op_allows(id, (TileAttributeKey)key)) continue;
+        if (!tile_op_allows(id, (TileAttributeKey)key) || tile_attribute_is_general((TileAttributeKey)key)) continue;
         bool required = (tile_op_info(id)->required >> key & 1u) != 0;
         printf("%s%s%s", separator, tile_attribute_name((TileAttributeKey)key), required ? "" : "?");
         separator = ", ";
@@ -56,7 +56,14 @@ static void print_row(TileOpId id) {
 
 static void print_ops(void) {
     printf("# Operations of the IR\n\nMade from `lang/ops.def` by `tile-write-docs ops`; a test keeps it up to date. "
-           "`?` marks an optional attribute.\n");
+           "`?` marks an optional attribute. Any operation may have");
+    const char *separator = " ";
+    for (int key = 0; key < TILE_ATTRIBUTE_COUNT; key++) {
+        if (!tile_attribute_is_general((TileAttributeKey)key)) continue;
+        printf("%s`%s`", separator, tile_attribute_name((TileAttributeKey)key));
+        separator = ", ";
+    }
+    printf(", which schedules write.\n");
     for (size_t s = 0; s < sizeof sections / sizeof *sections; s++) {
         printf("\n## %s\n\n| operation | form | attributes | meaning |\n|---|---|---|---|\n", sections[s].title);
         for (int id = 0; id < TILE_OP_COUNT; id++)

@@ -112,6 +112,21 @@ for line in '5: dot: one fma after the other, as `ordered` says' '7: sum along a
     grep -qF -e "orders.tile:$line" "$work/output" || complain "no '$line' among the orders of sums for GPUs"
 done
 expect 0 '"sum": "sum along axis 1"' orders --target=avx2 --format=json
+# What passes did, and what they declined, each with its reason.
+cat >"$work/declined.tile" <<'TEXT'
+kernel declined(a: in f16[M, K], w: in i8[K, N], c: out f32[M, N]) tune B in {16} {
+    grid (m, n) in (tiles(M, B), tiles(N, B)) {
+        var acc = zeros[B, B](f32)
+        for k in tiles(K, B) { acc = dot(a[m, k], f16(w[k, n]), acc) }
+        c[m, n] = acc
+    }
+}
+TEXT
+declined() { "$tilec" explain "$work/declined.tile" a=ones:f16[32,32] w=ones:i8[32,32] c=@ --target=sm_80 "$@"; }
+expect 0 'declined.tile:4: gpu-channels: a is copied to shared memory while products of earlier trips run: 3 trips ahead' declined
+expect 0 'gpu-channels: w is not copied to shared memory ahead of the trip that multiplies it: `convert` on its way' declined
+expect 0 'declined.tile:4: gpu-schedule: the loop waits for its copies at the start of each trip: ' declined
+expect 0 '"decision": "not-copied-ahead", "done": false, "subject": "w"' declined --format=json
 expect 1 '--svg draws the layouts of tiles on GPUs' cpu --target=avx2 --svg="$work/none.svg"
 absent "$work/none.svg"
 expect 1 '--format takes one of text|json' cpu --format=xml

@@ -89,6 +89,15 @@ Test(verify, tile_form) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
 }
 
+Test(verify, plans_of_products) {
+    static const char *const cases[][2] = {
+        {"%r = dot %t, %t, %t {warps = [2]} : f32[2, 3]", "warps has a number for rows and one for columns"},
+        {"%r = dot %t, %t, %t {warps = [3, 1]} : f32[2, 3]", "no power of two up to 32"},
+        {"%r = dot %t, %t, %t {pairs = [0, 1]} : f32[2, 3]", "beside warps"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("tile", cases[i][0], cases[i][1]);
+}
+
 Test(verify, machine_form) {
     static const char *const cases[][2] = {
         {"fold_loop %i, %i {extent = 0, order = prefix} (%j: i64) {\n  yield %a\n} (%b: f32, %d: f32) {\n  yield %b\n} "
@@ -124,6 +133,45 @@ Test(verify, machine_form) {
          "`with` follows arg_max or arg_min"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("machine", cases[i][0], cases[i][1]);
+}
+
+/* A slot is in one hand, from where it is taken to where it is given back. */
+Test(verify, channels) {
+#define SLOT "ptr<shared, f32[2, 8], swizzle 32 rows>"
+#define FILL "%p = channel_acquire %ch : " SLOT "\n  "
+#define COPY "copy_tile %x, %p, %i, %i, %i, %i, %i, %i, %i, %i {access = [range, range], types = [f32[2, 3]]}\n  "
+#define READ "%q = channel_wait %ch : " SLOT "\n  %s = shared_tile %q : f32[2, 3]\n  "
+    static const char *const cases[][2] = {
+        {FILL COPY, "the slot is never committed"},
+        {FILL "channel_commit %p\n  " COPY, "used where it is no longer in hand"},
+        {FILL "channel_commit %p\n  channel_commit %p", "given away twice"},
+        {FILL "if %c {\n  channel_commit %p\n  yield\n} {\n  yield\n}", "neither copies to it nor reads it"},
+        {FILL "channel_release %p", "neither copies to it nor reads it"},
+        {FILL "%s = shared_tile %p : f32[2, 3]\n  channel_commit %p", "neither copies to it nor reads it"},
+        {READ "", "the slot is never released"},
+        {READ "channel_release %q\n  %r = add %s, %t : f32[2, 3]", "used where it is no longer in hand"},
+        {READ "%u = permute %s {axes = [1, 0]} : f32[3, 2]\n  channel_release %q\n  %r = neg %u : f32[3, 2]",
+         "used where it is no longer in hand"},
+        {"%b = buffer {bytes = 64, align = 16} : " SLOT "\n  channel_commit %b", "needs the slot of an acquire"},
+        {"%p = channel_acquire %ch, %a : " SLOT "\n  channel_commit %p", "the number of the slot is not i64"},
+        {"%p = channel_acquire %ch : ptr<shared>\n  channel_commit %p", "where the rule gives " SLOT},
+        {"%r = channel {slots = 17} : channel<f32[2, 8]>", "has 1 to 16 slots"},
+        {"%r = channel {slots = 1} : f32", "the result is no channel"},
+        {"%b = buffer {bytes = 16, align = 16} : " SLOT, "bytes do not hold what lies there"},
+        {"%b = buffer {bytes = 64, align = 16} : ptr<shared>\n  %s = shared_tile %b : f32[2, 3]",
+         "says how a tile lies"},
+        {"%b = buffer {bytes = 64, align = 16} : " SLOT "\n  %s = shared_tile %b : f32[3, 8]", "one of another tile"},
+        {"%r = for %i, %i, %i, %ch : channel<f32[2, 8], swizzle 32 rows> (%j: i64, %k: channel<f32[2, 8], swizzle 32 rows>) "
+         "{\n  yield %k\n}",
+         "a channel is carried or taken"},
+    };
+    static const char channel[] = "%ch = channel {slots = 2} : channel<f32[2, 8], swizzle 32 rows>\n  ";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_body("tile", tile_arena_format(executing.arena, "%s%s", channel, cases[i][0]), cases[i][1]);
+#undef SLOT
+#undef FILL
+#undef COPY
+#undef READ
 }
 
 Test(verify, functions) {

@@ -233,10 +233,11 @@ Test(shared_tile, rows_of_a_matrix_lie_on_different_banks) {
                  {TILE_F16, 64, false}, {TILE_F32, 64, false},   {TILE_I8, 64, true},  {TILE_U8, 128, true},
                  {TILE_I8, 192, true},  {TILE_F8E5M2, 512, true}};
     enum { ROWS = 64, GROUPS = 8, CHUNK = 16 };
+    TileContext *context = tile_ir_context_create();
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
         TileType type = {
             .kind = TILE_TYPE_TILE, .scalar = cases[i].scalar, .rank = 2, .extent = {ROWS, cases[i].columns}};
-        GpuSharedTile tile = gpu_shared_tile(&type);
+        GpuSharedTile tile = gpu_shared_tile(gpu_shared_type(context, &type));
         for (int64_t matrix = 0; matrix < ROWS / 8; matrix++)
             for (int64_t chunk = 0; chunk < tile.row_bytes / CHUNK; chunk++) {
                 unsigned groups = 0;
@@ -247,6 +248,7 @@ Test(shared_tile, rows_of_a_matrix_lie_on_different_banks) {
                 cr_expect_eq(groups, (1u << GROUPS) - 1, "case %u, matrix %d, chunk %d", i, (int)matrix, (int)chunk);
             }
     }
+    tile_ir_context_destroy(context);
 }
 
 /* ---- conversions, results, swizzles ---- */

@@ -253,6 +253,11 @@ static void mark_statement(Nest *n, NestStatement *s) {
     }
 }
 
+static void remark_kept(Nest *n, const TileValue *value, const char *why) {
+    const char *name = value->name ? value->name : tile_op_info((TileOpId)value->op->id)->mnemonic;
+    tile_pass_remark(n->context, value->op, TILE_DECISION_NOT_FUSED, name, "%s", why);
+}
+
 /* What is not computed from other tiles is as near as memory is. */
 static bool is_computed(const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
@@ -269,6 +274,8 @@ static void place_value(Nest *n, TileOp *op) {
     if (worth || (points_of(info) > NEST_POINTS && is_computed(op))) {
         NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
         mark_operands(n, op, s, false, 1);
+        remark_kept(n, value,
+                    worth ? "that is cheaper than to compute it for each reader" : "it is read at many places at once");
     } else {
         mark_operands(n, op, info->puller, info->many, points_of(info));
     }
@@ -362,6 +369,7 @@ static bool keep_clobbered_loads(Nest *n) {
             if (s->value == value) continue;
             if (!nest_is_clobbered(n, value, s->op) && !reads_what_it_writes(n, s, &s->leaves.items[l])) continue;
             nest_keep(n, value);
+            remark_kept(n, value, "a store in between may change what it reads");
             changed = true;
         }
     }
@@ -379,6 +387,7 @@ static bool keep_crossing_copies(Nest *n) {
             TileValue *value = s->copies[c].value;
             if (!nest_copy_crosses(n, s, c) || nest_info(n, value)->statement || !value->op) continue;
             nest_keep(n, value);
+            remark_kept(n, value, "it reads at other places what the loop carries on");
             changed = true;
         }
     }

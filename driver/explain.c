@@ -192,12 +192,18 @@ static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     return own;
 }
 
+/* What passes decided before grids were functions of their own is told with the first of them. */
+static bool is_about(const TileRemark *remark, const TileFunc *phase) {
+    if (strcmp(remark->func, phase->name) == 0) return true;
+    return phase->kernel && phase->phase == 0 && strcmp(remark->func, phase->kernel->name) == 0;
+}
+
 static void explain_phase(TileExplanation *explanation, const TileFunc *func, const TileRemarks *remarks) {
     TileExplainedPhase phase = {
         .name = keep(explanation, func->name), .threads = func->threads, .memory_bytes = func->scratch_bytes};
     find_loops(explanation, &phase, &func->body);
     for (size_t i = 0; i < remarks->count; i++) {
-        if (strcmp(remarks->items[i].func, func->name) != 0) continue;
+        if (!is_about(&remarks->items[i], func)) continue;
         TileRemark remark = copy(explanation, &remarks->items[i]);
         switch (remark.kind) {
         case TILE_REMARK_LAYOUT: add_tile(explanation, &phase, &remark); break;

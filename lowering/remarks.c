@@ -11,6 +11,15 @@ static const TileDecisionInfo decisions[] = {
 
 const TileDecisionInfo *tile_decision_info(TileDecision decision) { return &decisions[decision]; }
 
+/* Loops and choices that passes make have no place of their own; what stands in them has. */
+static TileLocation place_of(const TileOp *op) {
+    TileLocation place = op->location;
+    for (unsigned r = 0; r < op->region_count; r++)
+        for (const TileOp *inner = op->regions[r].first; inner && !place.line; inner = inner->next)
+            place = place_of(inner);
+    return place;
+}
+
 void tile_pass_remark(TilePassContext *context, const TileOp *op, TileDecision decision, const char *subject,
                       const char *format, ...) {
     if (!context->remarks) return;
@@ -19,7 +28,7 @@ void tile_pass_remark(TilePassContext *context, const TileOp *op, TileDecision d
     const char *way = tile_arena_format_list(context->scratch, format, values);
     va_end(values);
     TileRemark remark = {.kind = TILE_REMARK_DECISION,
-                         .place = op->location,
+                         .place = place_of(op),
                          .func = context->func->name,
                          .name = subject,
                          .way = way,

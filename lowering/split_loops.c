@@ -78,8 +78,8 @@ typedef struct Split {
     TileBuilder builder; /* in front of the loop */
     unsigned ops, upper_count, lower_count;
     Bound upper[MAX_BOUNDS], lower[MAX_BOUNDS];
-    bool unfit;
-    bool wanted; /* ranges that a mask of a loop nest does not serve, or the settings ask for it */
+    bool unfit, outer; /* a loop in it, or on CPUs a dot; a loop in it */
+    bool wanted;       /* ranges that a mask of a loop nest does not serve, or the settings ask for it */
 } Split;
 
 /* Is the value rest - i, rest being made of what is known in front of the loop? */
@@ -168,7 +168,7 @@ static void examine(TileOp *op, void *state) {
     Split *split = state;
     TileValue *lo, *hi;
     split->ops++;
-    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) split->unfit = true;
+    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) split->unfit = split->outer = true;
     if (op->id == TILE_OP_DOT) split->unfit = true;
     if (op->id == TILE_OP_RESHAPE && has_other_axes(op)) split->wanted = true;
     if (tile_op_get(op, TILE_ATTRIBUTE_ACCESS)) {
@@ -307,6 +307,16 @@ static void split_loop(Split *split) {
     finish(split, main_end, carried);
 }
 
+/* Only of loops with ranges that it would have served. */
+static void say_why_not(const Split *split) {
+    bool served = split->wanted && split->upper_count + split->lower_count > 0;
+    if (served && split->outer)
+        tile_pass_remark(split->context, split->loop, TILE_DECISION_NOT_SPLIT, "the loop", "there is a loop in it");
+    else if (served && !split->unfit && split->ops > MAX_BODY)
+        tile_pass_remark(split->context, split->loop, TILE_DECISION_NOT_SPLIT, "the loop",
+                         "its body has %u ops, and at most %u are copied", split->ops, (unsigned)MAX_BODY);
+}
+
 static bool consider(TilePassContext *context, TileOp *loop) {
     Split split = {.context = context,
                    .wanted = context->settings.split_loops,
@@ -315,8 +325,10 @@ static bool consider(TilePassContext *context, TileOp *loop) {
                    .builder = tile_builder_before(context->module, loop)};
     if (!tile_value_integer(tile_op_operand(loop, 2), &split.step) || split.step < 1) return false;
     tile_block_walk(&loop->regions[0], examine, &split);
-    if (split.unfit || !split.wanted || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0)
+    if (split.unfit || !split.wanted || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0) {
+        say_why_not(&split);
         return false;
+    }
     split_loop(&split);
     return true;
 }

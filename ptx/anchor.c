@@ -45,6 +45,7 @@ typedef struct Family {
 } Family;
 
 typedef struct Anchor {
+    TilePassContext *context;
     TileModule *module;
     const TilePtxTarget *target;
     GpuDots dots;
@@ -204,11 +205,26 @@ static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, c
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
+/* An access that a thread has enough elements for, but not side by side. */
+static void remark_access(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+    unsigned bytes = tile_scalar_bytes(tile->scalar), last = tile->rank - 1u;
+    unsigned side = tile_layout_vector(layout, last, GPU_ACCESS_BYTES / bytes);
+    int64_t own = tile_type_lanes(tile) >> (TILE_LANE_BITS + anchor->log_warps);
+    if (side * bytes >= GPU_ACCESS_BYTES || own * bytes < GPU_ACCESS_BYTES || op->id == TILE_OP_ATOMIC_TILE) return;
+    const char *name = tile_op_operand(op, 0)->name;
+    const char *why = tile->extent[last] * bytes < GPU_ACCESS_BYTES ? "the last axis of the block is shorter"
+                      : anchor->dots.count                          ? "it lies as the sums of a product do"
+                                                                    : "it lies as the largest tile of the grid does";
+    tile_pass_remark(anchor->context, op, TILE_DECISION_NARROW_ACCESS, name ? name : "an access",
+                     "%u elements of %u bytes side by side: %s", side, bytes, why);
+}
+
 /* The values and the mask of an access stand beside indices, which may have any layout. */
 static void anchor_access(Anchor *anchor, TileOp *op) {
     const TileValue *tile = tile_accessed_tile(op);
     if (!tile) return;
     TileLayout layout = choose_access_layout(anchor, op, tile->type);
+    remark_access(anchor, op, tile->type, &layout);
     unsigned first = tile_access_first(op), end = tile_access_end(op);
     for (unsigned i = 1; i < op->operand_count; i++)
         if (i < first || i >= end) anchor_operand(anchor, op, i, &layout);
@@ -248,7 +264,7 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
 TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     if (!func->threads) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: gpu-target comes before");
-    Anchor anchor = {.module = context->module, .target = tile_ptx_target_of(context->target)};
+    Anchor anchor = {.context = context, .module = context->module, .target = tile_ptx_target_of(context->target)};
     choose_families(&anchor, func);
     gpu_set_plan(context->module, &func->body, &anchor.dots.plan);
     anchor.changed |= anchor.dots.count != 0;

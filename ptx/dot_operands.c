@@ -84,11 +84,42 @@ static bool share_fills(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
+/* The load that a product's operand is made of by ops on single elements. */
+static const TileOp *find_source(const TileValue *operand, const TileOp **between) {
+    enum { MOST_STEPS = 8 };
+    const TileOp *op = operand->op;
+    for (unsigned i = 0; i < MOST_STEPS && op && op->operand_count && op->id != TILE_OP_LOAD_TILE; i++) {
+        if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_FILL) return NULL;
+        if (op->id != TILE_OP_FILL) *between = op;
+        op = tile_op_operand(op, 0)->op;
+    }
+    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
+}
+
+/* Of a product that stands in no loop; gpu-channels has spoken of those in loops. */
+static void remark_operands(TilePassContext *context, const TileOp *dot) {
+    for (unsigned i = 0; i < 2; i++) {
+        const TileOp *between = NULL, *load = find_source(tile_op_operand(dot, i), &between);
+        if (load && between)
+            tile_pass_remark(context, load, TILE_DECISION_OPERAND_IN_REGISTERS,
+                             tile_op_operand(load, 0)->name ? tile_op_operand(load, 0)->name : "an operand",
+                             "`%s` stands on its way", tile_op_info((TileOpId)between->id)->mnemonic);
+    }
+}
+
+static void remark_block(TilePassContext *context, const TileBlock *block) {
+    for (const TileOp *op = block->first; op && context->remarks; op = op->next) {
+        if (op->id == TILE_OP_DOT) remark_operands(context, op);
+        for (unsigned i = 0; i < op->region_count && op->id != TILE_OP_FOR; i++) remark_block(context, &op->regions[i]);
+    }
+}
+
 TileResult tile_pass_gpu_dot_operands(TilePassContext *context, TileFunc *func) {
     const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
     bool shared = share_fills(context, &func->body);
     Loads loads = {0};
+    remark_block(context, &func->body);
     find_loads(context, &func->body, &loads);
     for (size_t i = 0; i < loads.count; i++) {
         TileBuilder b = tile_builder_before(context->module, loads.items[i]);

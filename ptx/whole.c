@@ -341,6 +341,34 @@ static bool fill_scans(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
+/* Does it compare indices? Other selects are no masks. */
+static bool compares_indices(const TileValue *condition, unsigned depth) {
+    const TileOp *op = condition->op;
+    if (!op || !depth || !tile_type_is_tile(condition->type)) return false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_LT:
+    case TILE_OP_LE:
+    case TILE_OP_GT:
+    case TILE_OP_GE:
+    case TILE_OP_EQ:
+    case TILE_OP_NE: return tile_op_operand(op, 0)->type->scalar == TILE_I64;
+    case TILE_OP_AND:
+    case TILE_OP_OR:
+        return compares_indices(tile_op_operand(op, 0), depth - 1) ||
+               compares_indices(tile_op_operand(op, 1), depth - 1);
+    case TILE_OP_NOT:
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE: return compares_indices(tile_op_operand(op, 0), depth - 1);
+    default: return false;
+    }
+}
+
+static void remark_select(TilePassContext *context, const TileOp *select) {
+    if (compares_indices(tile_op_operand(select, 0), MOST_DEPTH))
+        tile_pass_remark(context, select, TILE_DECISION_MASK_BY_ELEMENT, "the mask", "%s",
+                         "it is more than the `and` of `<`, `<=`, `>` and `>=` between sums of indices");
+}
+
 static bool try_op(TilePassContext *context, TileOp *op, const char **error) {
     Whole whole = {context, tile_builder_before(context->module, op)};
     if (!op->result_count || !tile_type_is_tile(op->results[0].type)) return false;
@@ -349,6 +377,8 @@ static bool try_op(TilePassContext *context, TileOp *op, const char **error) {
     if (op->id == TILE_OP_FILL) idle = fill_is_idle(&whole, op);
     if (op->id == TILE_OP_SELECT && has_answer(tile_op_operand(op, 0), MOST_DEPTH))
         idle = build_answer(&whole, tile_op_operand(op, 0));
+    else if (op->id == TILE_OP_SELECT)
+        remark_select(context, op);
     if (idle) choose(&whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
     if (whole.b.error) *error = whole.b.error;
     return idle != NULL;

@@ -12,7 +12,7 @@
 
 #include "lang/build.h"
 #include "parser/parser.h"
-#include "parser/sum.h"
+#include "lang/affine/sum.h"
 
 typedef struct TileChecker TileChecker;
 typedef struct TileRange TileRange;
@@ -431,6 +431,8 @@ void tile_spend(TileChecker *c, size_t ops);
 static inline bool tile_is_spent(const TileChecker *c) {
     return c->op_count >= c->diagnostics->limits->most[TILE_LIMIT_OPERATIONS];
 }
+/* A symbol for an i64 that the IR computes; one that was widened has the numbers of its old type. */
+TileSymbol *tile_value_symbol(TileChecker *c, const char *name, TileValue *value);
 TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum);
 /* An f64 no less than what the sum's parts add up to, whatever their signs. */
 TileValue *tile_emit_magnitude(TileChecker *c, const TileSum *sum);

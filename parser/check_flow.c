@@ -409,7 +409,7 @@ typedef struct Loop {
 
 static void bind_counter(TileChecker *c, const Loop *loop, TileValue *value) {
     TileNameRef name = loop->statement->names.items[0];
-    TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, value);
+    TileSymbol *symbol = tile_value_symbol(c, name.name, value);
     const TileSum *last = tile_sum_subtract(&c->sums, loop->hi, tile_sum_integer(&c->sums, 1));
     const TileSum *lower = tile_sum_exceeds(&c->sums, loop->lo) ? NULL : loop->lo;
     const TileSum *upper = tile_sum_falls(&c->sums, loop->hi) ? NULL : last;

@@ -200,6 +200,13 @@ TileMeaning tile_integer_meaning(__int128 integer) {
     return (TileMeaning){.kind = TILE_MEANING_INTEGER, .integer = integer};
 }
 
+TileSymbol *tile_value_symbol(TileChecker *c, const char *name, TileValue *value) {
+    TileSymbol *symbol = tile_symbol_value(&c->sums, name, value);
+    const TileOp *convert = tile_value_def(value, TILE_OP_CONVERT);
+    if (convert) symbol->type = tile_op_operand(convert, 0)->type->scalar;
+    return symbol;
+}
+
 TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *const *extent,
                                const TileValidity *valid) {
     check_elements(c, value->type);
@@ -211,7 +218,7 @@ TileMeaning tile_value_meaning(TileChecker *c, TileValue *value, const TileSum *
     if (value->type->kind != TILE_TYPE_TILE) m.rank = 0;
     for (unsigned i = 0; i < m.rank; i++) m.extent[i] = extent[i];
     if (m.rank == 0 && m.scalar == TILE_I64) {
-        TileSymbol *symbol = tile_symbol_value(&c->sums, NULL, value);
+        TileSymbol *symbol = tile_value_symbol(c, NULL, value);
         symbol->host = !c->in_grid;
         if (c->stands_alone) symbol->open = TILE_OPEN_NUMBER | TILE_OPEN_NAME;
         m.sum = tile_sum_symbol(&c->sums, symbol);

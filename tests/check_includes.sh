@@ -1,5 +1,5 @@
 #!/bin/sh
-# Folders include only downward: base, lang/scalar, lang and launch, parser and lowering and mlir_bridge, cpu and ptx,
+# Folders include only downward: base, lang/scalar, lang/affine, lang and launch, parser and lowering and mlir_bridge, cpu and ptx,
 # driver, tools. Only mlir_bridge includes MLIR or LLVM headers. And kinds of targets are read in few places only.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,6 +21,7 @@ report=$(
     allow include
     allow base
     allow lang/scalar base
+    allow lang/affine lang/scalar base
     allow lang base
     allow launch lang/scalar base
     allow parser lang base

@@ -3,13 +3,17 @@
  * Every i64 scalar, extent and bound is one. Equal sums are equal pointers, so that extents agree exactly when
  * they are the same expression after folding, equal index arithmetic is emitted once, and what lies inside a
  * dimension can be proven from the bounds of symbols. Arithmetic is modulo 2^64, as in the language. */
-#ifndef TILE_PARSER_SUM_H
-#define TILE_PARSER_SUM_H
+#ifndef TILE_LANG_AFFINE_SUM_H
+#define TILE_LANG_AFFINE_SUM_H
 
-#include "lang/ir.h"
+#include "base/arena.h"
+#include "base/list.h"
+#include "base/string.h"
+#include "lang/scalar/types.h"
 
 typedef struct TileSum TileSum;
 typedef struct TileSymbol TileSymbol;
+typedef struct TileValue TileValue; /* of the IR, which is above: kept for whoever made the symbol */
 
 enum { TILE_MAX_DEGREE = 4, TILE_MAX_PRODUCTS = 12, TILE_MAX_BOUNDS = 2, TILE_SMALL_INTEGERS = 32 };
 
@@ -39,12 +43,13 @@ typedef enum TileOpen {
 struct TileSymbol {
     TileSymbolKind kind;
     uint8_t open; /* TileOpen, of its operands and bounds too */
-    uint32_t id; /* in order of creation: bounds only speak of older symbols */
+    uint32_t id;  /* in order of creation: bounds only speak of older symbols */
     const char *name;
     int64_t known;
     const TileSum *a, *b;
-    TileSymbol *next;                                               /* in its bucket */
-    TileValue *value;                                               /* VALUE */
+    TileSymbol *next; /* in its bucket */
+    TileValue *value; /* VALUE */
+    TileScalar type;  /* VALUE: the integer type whose numbers it has: narrower than i64 where it was widened */
     const TileSum *lower[TILE_MAX_BOUNDS], *upper[TILE_MAX_BOUNDS]; /* inclusive; whole numbers; each holds */
     uint8_t lower_count, upper_count;
     const TileSum *sum;   /* the symbol alone; NULL until asked for */
@@ -160,7 +165,7 @@ bool tile_sum_wrapped(TileSumTable *table);
 /* Are all its symbols computed before any grid? */
 bool tile_sum_is_host(const TileSum *sum);
 
-/* ---- sum_interval.c ---- */
+/* ---- interval.c ---- */
 
 TileInterval tile_sum_interval(TileSumTable *table, const TileSum *sum);
 /* May it be less than 64 bits hold; more; either? */

@@ -1,7 +1,7 @@
 /* What numbers sums can be. Proofs speak of whole numbers, code computes modulo 2^64: what was compared or chosen at
  * run time tells of a sum's whole number only on the side on which it cannot leave 64 bits. */
 #include "base/limits.h"
-#include "parser/sum.h"
+#include "lang/affine/sum.h"
 
 typedef __int128 Wide;
 
@@ -63,13 +63,11 @@ static TileInterval bounded(TileSumTable *table, const TileSymbol *symbol, TileI
     return interval;
 }
 
-/* A number that was widened: what its type holds. */
-static TileInterval widened(const TileValue *value) {
-    const TileOp *convert = value ? tile_value_def(value, TILE_OP_CONVERT) : NULL;
-    TileScalar from = convert ? tile_op_operand(convert, 0)->type->scalar : TILE_I64;
-    if (!tile_scalar_is_int(from) || tile_scalar_bits(from) == 64) return whole();
-    int64_t most = (INT64_C(1) << tile_scalar_bits(from)) - 1;
-    if (tile_scalar_class(from) == TILE_CLASS_UNSIGNED) return between(0, most);
+/* What the type holds. */
+static TileInterval typed(TileScalar type) {
+    if (!tile_scalar_is_int(type) || tile_scalar_bits(type) == 64) return whole();
+    int64_t most = (INT64_C(1) << tile_scalar_bits(type)) - 1;
+    if (tile_scalar_class(type) == TILE_CLASS_UNSIGNED) return between(0, most);
     return between(-(most / 2) - 1, most / 2);
 }
 
@@ -77,7 +75,7 @@ static TileInterval symbol_interval(TileSumTable *table, const TileSymbol *symbo
     TileInterval a = symbol->a ? computed(table, symbol->a) : whole();
     TileInterval b = symbol->b ? computed(table, symbol->b) : whole();
     switch (symbol->kind) {
-    case TILE_SYMBOL_VALUE: return bounded(table, symbol, widened(symbol->value));
+    case TILE_SYMBOL_VALUE: return bounded(table, symbol, typed(symbol->type));
     case TILE_SYMBOL_KNOWN: return between(symbol->known, symbol->known);
     case TILE_SYMBOL_MIN:
         return bounded(table, symbol,

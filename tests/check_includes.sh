@@ -1,6 +1,7 @@
 #!/bin/sh
-# Folders include only downward: base, lang/scalar, lang/affine, lang and launch, parser and lowering and mlir_bridge, cpu and ptx,
-# driver, tools. Only mlir_bridge includes MLIR or LLVM headers. And kinds of targets are read in few places only.
+# Folders include only downward: base, lang/scalar, lang/affine, lang and launch, parser and lowering and mlir_bridge,
+# cpu and ptx, driver, tools. Only mlir_bridge includes MLIR or LLVM headers. And kinds of targets are read in few places
+# only.
 set -eu
 cd "$(dirname "$0")/.."
 failed=0

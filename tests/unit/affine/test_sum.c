@@ -115,9 +115,9 @@ Test(affine, random_expressions_are_what_they_say) {
             for (unsigned k = 0; k < pool.count; k++) check_pair(&pool, &pool.items[i], &pool.items[k], &proven);
         tile_arena_destroy(arena);
     }
-    /* Saying nothing would be right, too. */
-    cr_expect_geq(tight, ROUNDS * POOL / 3, "only %u intervals are tight", tight);
-    cr_expect_geq(proven, ROUNDS * POOL * POOL / 4, "only %u pairs are proven", proven);
+    /* To say nothing would be right as well: what was found when this was written, less 1 in 100. */
+    cr_expect_geq(tight, 5730, "only %u intervals are tight", tight);
+    cr_expect_geq(proven, 47730, "only %u pairs are proven", proven);
 }
 
 Test(affine, a_symbol_has_the_numbers_of_its_type) {

@@ -88,7 +88,8 @@ static Number mean(const Tally *tally, Type type) {
     Number twice = number_binary(OP_DIV, type, rounded, few);
     if (once.off == 0 && twice.off == 0 && number_agrees(type, once, twice.bits)) return once;
     if (isinf(once.off) || isinf(twice.off) || !isfinite(number_value(type, once.bits))) return once;
-    return number_off(type, number_value(type, once.bits), 2 * number_ulp(type, number_value(type, once.bits)));
+    double off = fmax(fmax(once.off, twice.off), 0); /* a negative one says of a zero that its sign is open */
+    return number_off(type, number_value(type, once.bits), off + 2 * number_ulp(type, number_value(type, once.bits)));
 }
 
 static Number extreme_of(Type type, bool greatest) {

@@ -111,7 +111,7 @@ static void map_arguments(Nest *n, const TileOp *old, const TileBlock *from, con
 
 static void for_op(Nest *n, TileOp *old) {
     Values carried = {0};
-    tile_remark_loop(n->context, n->func->name, old);
+    tile_remark_loop(n->context, n->func, old);
     schedule_copies(n, old);
     collect_carried(n, old, 3, old, &carried);
     TileValue *bounds[3];

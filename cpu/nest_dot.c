@@ -257,7 +257,7 @@ static void build_block(Nest *n, const NestStatement *s, const Strided *a, const
 
 void nest_emit_dot(Nest *n, NestStatement *s) {
     if (tile_scalar_is_float(s->value->type->scalar))
-        tile_remark_order(n->context, n->func->name, s->op, "dot",
+        tile_remark_order(n->context, n->func, s->op, "dot",
                           tile_op_integer(s->op, TILE_ATTRIBUTE_ORDERED, 0)
                               ? "one fma after the other, as `ordered` says"
                               : "one fma after the other");

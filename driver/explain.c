@@ -183,7 +183,7 @@ const char *tile_cache_policy(const TileRemark *access) {
 
 static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     TileRemark own = *remark;
-    own.func = keep(explanation, remark->func);
+    own.func = NULL; /* it goes with its module; the phase says it */
     own.name = keep(explanation, remark->name);
     own.way = remark->way ? keep(explanation, remark->way) : NULL;
     own.pass = remark->pass ? keep(explanation, remark->pass) : NULL;
@@ -194,8 +194,7 @@ static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
 
 /* What passes decided before grids were functions of their own is told with the first of them. */
 static bool is_about(const TileRemark *remark, const TileFunc *phase) {
-    if (strcmp(remark->func, phase->name) == 0) return true;
-    return phase->kernel && phase->phase == 0 && strcmp(remark->func, phase->kernel->name) == 0;
+    return remark->func == phase || (phase->phase == 0 && phase->kernel && remark->func == phase->kernel);
 }
 
 static void explain_phase(TileExplanation *explanation, const TileFunc *func, const TileRemarks *remarks) {

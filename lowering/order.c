@@ -3,7 +3,7 @@
 #include "lang/eval.h"
 #include "lowering/pass.h"
 
-void tile_remark_order(TilePassContext *context, const char *func, const TileOp *op, const char *name,
+void tile_remark_order(TilePassContext *context, const TileFunc *func, const TileOp *op, const char *name,
                        const char *way) {
     if (!context->remarks) return;
     TileRemark remark = {.kind = TILE_REMARK_ORDER, .place = op->location, .func = func, .name = name, .way = way};
@@ -38,7 +38,7 @@ const TileOp *tile_loop_accumulation(const TileOp *loop, unsigned carried) {
     }
 }
 
-void tile_remark_loop(TilePassContext *context, const char *func, const TileOp *loop) {
+void tile_remark_loop(TilePassContext *context, const TileFunc *func, const TileOp *loop) {
     bool ordered = tile_op_integer(loop, TILE_ATTRIBUTE_ORDERED, 0) != 0;
     for (unsigned i = 0; context->remarks && i < loop->result_count; i++) {
         const TileOp *sum = tile_loop_accumulation(loop, i);

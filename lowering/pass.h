@@ -59,7 +59,8 @@ const TileDecisionInfo *tile_decision_info(TileDecision decision);
 typedef struct TileRemark {
     TileRemarkKind kind;
     TileLocation place;
-    const char *func, *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor;
+    const TileFunc *func; /* that the pass was given: a phase, or a kernel whose grids are none yet */
+    const char *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor;
                               * ORDER: what is added up; DECISION: what it is about */
     TileScalar scalar;
     const char *layout, *to; /* as lang/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
@@ -97,11 +98,12 @@ void tile_pass_remark(TilePassContext *context, const TileOp *op, TileDecision d
 /* `gpu-channels: a is copied to ..: 1 trip ahead`, as it is printed behind the place. */
 void tile_remark_print(TileText *text, const TileRemark *remark);
 /* order.c: a remark of the order that a pass gave an op of the function; nothing where nobody asks. */
-void tile_remark_order(TilePassContext *context, const char *func, const TileOp *op, const char *name, const char *way);
+void tile_remark_order(TilePassContext *context, const TileFunc *func, const TileOp *op, const char *name,
+                       const char *way);
 /* What a reduction, fold or scan computes, for such a remark; NULL where its order makes no difference. */
 const char *tile_reduction_words(TilePassContext *context, const TileOp *op);
 /* A remark for each float that the loop carries and only adds to, multiplies, or takes the least or greatest of. */
-void tile_remark_loop(TilePassContext *context, const char *func, const TileOp *loop);
+void tile_remark_loop(TilePassContext *context, const TileFunc *func, const TileOp *loop);
 /* The op that combines the carried value with what a trip adds: associative, but for rounding. NULL: there is none. */
 const TileOp *tile_loop_accumulation(const TileOp *loop, unsigned carried);
 /* Writes the message, a location in front where `at` has one (`at` may be NULL), and returns

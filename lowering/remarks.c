@@ -29,8 +29,8 @@ void tile_pass_remark(TilePassContext *context, const TileOp *op, TileDecision d
     va_end(values);
     TileRemark remark = {.kind = TILE_REMARK_DECISION,
                          .place = place_of(op),
-                         .func = context->func->name,
-                         .name = subject,
+                         .func = context->func,
+                         .name = subject ? subject : "a value",
                          .way = way,
                          .pass = context->info->name,
                          .decision = decision};

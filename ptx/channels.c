@@ -128,7 +128,7 @@ static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
         if (!gpu_load_is_copied(op)) continue;
         const char *why = why_not_ahead(op, candidate->loop);
-        if (!why && candidate->count == MOST_LOADS) why = "the loop copies 8 others ahead";
+        if (!why && candidate->count == MOST_LOADS) why = "the loop copies as many others ahead as one may";
         if (why) {
             decline(candidate, op, why);
             continue;
@@ -138,34 +138,18 @@ static void find_loads(Candidate *candidate) {
     }
 }
 
-/* What the value is computed from, of the loop's own loads: the first that is found, `left` steps away at most. */
-static const TileOp *find_source(const TileValue *value, const TileOp *loop, unsigned *left) {
-    const TileOp *op = value->op;
-    if (!op || op->block != &loop->regions[0] || !*left) return NULL;
-    if (op->id == TILE_OP_LOAD_TILE) return op;
-    for (unsigned i = 0; i < op->operand_count && tile_op_is_pure(op) && --*left; i++) {
-        const TileOp *found = find_source(tile_op_operand(op, i), loop, left);
-        if (found) return found;
-    }
-    return NULL;
-}
-
 /* Operands that pass through registers on their way to the product. */
 static void remark_operands(Candidate *candidate) {
-    enum { FARTHEST = 64 };
     for (const TileOp *dot = candidate->loop->regions[0].first; dot; dot = dot->next) {
         if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
         for (unsigned i = 0; i < 2; i++) {
-            unsigned left = FARTHEST;
-            const TileOp *load = find_source(tile_op_operand(dot, i), candidate->loop, &left);
+            const TileOp *between, *load = gpu_operand_load(dot, i, &between);
             if (!load || gpu_load_is_copied(load)) continue;
-            const TileOp *last = tile_op_operand(dot, i)->op;
-            while (last->id == TILE_OP_FILL || last->id == TILE_OP_PERMUTE) last = tile_op_operand(last, 0)->op;
-            if (last != load)
+            if (between)
                 tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
                                  tile_op_operand(load, 0)->name,
                                  "`%s` on its way to the product, or another use of it, wants it in registers",
-                                 tile_op_info(last->id)->mnemonic);
+                                 tile_op_info(between->id)->mnemonic);
             else
                 decline(candidate, load, "a mask, a gather or another use of it wants it in registers");
         }

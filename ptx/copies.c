@@ -61,6 +61,27 @@ bool gpu_load_is_copied(const TileOp *load) {
     return only_multiplied(&load->results[0], load, false);
 }
 
+static const TileOp *find_load(const TileValue *value, const TileBlock *block, unsigned *left) {
+    const TileOp *op = value->op;
+    if (!op || op->block != block || !*left) return NULL;
+    if (op->id == TILE_OP_LOAD_TILE) return op;
+    for (unsigned i = 0; i < op->operand_count && tile_op_is_pure(op) && --*left; i++) {
+        const TileOp *found = find_load(tile_op_operand(op, i), block, left);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between) {
+    enum { MOST_STEPS = 64 };
+    unsigned left = MOST_STEPS;
+    const TileOp *load = find_load(tile_op_operand(dot, operand), dot->block, &left);
+    const TileOp *last = tile_op_operand(dot, operand)->op;
+    while (load && (last->id == TILE_OP_FILL || last->id == TILE_OP_PERMUTE)) last = tile_op_operand(last, 0)->op;
+    *between = last == load ? NULL : last;
+    return load;
+}
+
 int64_t gpu_place_bytes(const TileType *pointer) {
     GpuSharedTile tile = gpu_shared_tile(pointer);
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;

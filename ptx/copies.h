@@ -9,6 +9,10 @@
 /* May a copy_tile and a shared_tile stand for the load? It has two axes of ranges, no mask and no fill but 0, and only
  * products for mma use it, through exchanges of its axes and fills with 0 of lanes that are invalid anyway. */
 bool gpu_load_is_copied(const TileOp *load);
+/* A load of the product's own block of ops that the operand is computed from, NULL where none is found. `between` is
+ * what stands last between the two, exchanges of axes and fills aside; NULL: nothing. For remarks: the search gives up
+ * early. */
+const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);
 /* Shared memory that a tile takes which lies as the pointer says, up to where the next one may begin. */
 int64_t gpu_place_bytes(const TileType *pointer);
 /* A channel in front of which nothing is in its slots, for tiles of this type. */

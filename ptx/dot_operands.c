@@ -84,22 +84,10 @@ static bool share_fills(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
-/* The load that a product's operand is made of by ops on single elements. */
-static const TileOp *find_source(const TileValue *operand, const TileOp **between) {
-    enum { MOST_STEPS = 8 };
-    const TileOp *op = operand->op;
-    for (unsigned i = 0; i < MOST_STEPS && op && op->operand_count && op->id != TILE_OP_LOAD_TILE; i++) {
-        if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_FILL) return NULL;
-        if (op->id != TILE_OP_FILL) *between = op;
-        op = tile_op_operand(op, 0)->op;
-    }
-    return op && op->id == TILE_OP_LOAD_TILE ? op : NULL;
-}
-
 /* Of a product that stands in no loop; gpu-channels has spoken of those in loops. */
 static void remark_operands(TilePassContext *context, const TileOp *dot) {
     for (unsigned i = 0; i < 2; i++) {
-        const TileOp *between = NULL, *load = find_source(tile_op_operand(dot, i), &between);
+        const TileOp *between, *load = gpu_operand_load(dot, i, &between);
         if (load && between)
             tile_pass_remark(context, load, TILE_DECISION_OPERAND_IN_REGISTERS,
                              tile_op_operand(load, 0)->name ? tile_op_operand(load, 0)->name : "an operand",

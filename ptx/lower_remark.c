@@ -14,7 +14,7 @@ void gpu_remark_tiles(Gpu *gpu, const TileOp *op) {
         if (!tile_type_is_tile(value->type) || !value->type->layout) continue;
         TileRemark remark = {.kind = TILE_REMARK_LAYOUT,
                              .place = op->location,
-                             .func = gpu->func->name,
+                             .func = gpu->func,
                              .name = value->name ? value->name : tile_op_info(op->id)->mnemonic,
                              .scalar = value->type->scalar,
                              .layout = layout_text(gpu, value->type->layout)};
@@ -26,7 +26,7 @@ void gpu_remark_move(Gpu *gpu, const GpuMove *move) {
     if (!gpu->context->remarks) return;
     TileRemark remark = {.kind = TILE_REMARK_MOVE,
                          .place = gpu->b.location,
-                         .func = gpu->func->name,
+                         .func = gpu->func,
                          .name = "",
                          .scalar = move->scalar,
                          .layout = layout_text(gpu, move->from),
@@ -42,7 +42,7 @@ void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, 
     if (!gpu->context->remarks) return;
     TileRemark remark = {.kind = TILE_REMARK_ACCESS,
                          .place = op->location,
-                         .func = gpu->func->name,
+                         .func = gpu->func,
                          .name = tensor->name,
                          .way = op->id == TILE_OP_STORE_TILE ? "store" : "load",
                          .cache = cache};
@@ -62,7 +62,7 @@ void gpu_remark_reduction(Gpu *gpu, const TileOp *op, const TileLayout *layout, 
     uint32_t elements = (uint32_t)(tile_layout_extent(layout, axis) / lanes / warps);
     const char *way = tree ? "%u elements of a thread halved, %u lanes pairwise, %u warps in turn"
                            : "%u elements of a thread in turn, %u lanes by growing groups, %u warps in turn";
-    tile_remark_order(gpu->context, gpu->func->name, op, name,
+    tile_remark_order(gpu->context, gpu->func, op, name,
                       tile_arena_format(gpu->arena, way, elements, lanes, warps));
 }
 
@@ -77,7 +77,7 @@ static const char *product_order(Gpu *gpu, const TileOp *dot) {
 
 void gpu_remark_order(Gpu *gpu, const TileOp *op) {
     if (!gpu->context->remarks) return;
-    if (op->id == TILE_OP_FOR) tile_remark_loop(gpu->context, gpu->func->name, op);
+    if (op->id == TILE_OP_FOR) tile_remark_loop(gpu->context, gpu->func, op);
     if (op->id == TILE_OP_DOT && tile_scalar_is_float(op->results[0].type->scalar))
-        tile_remark_order(gpu->context, gpu->func->name, op, "dot", product_order(gpu, op));
+        tile_remark_order(gpu->context, gpu->func, op, "dot", product_order(gpu, op));
 }

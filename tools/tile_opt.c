@@ -204,7 +204,7 @@ static void print_times(const TilePassReport *report, TileText *output) {
 static void print_remarks(const TileRemarks *remarks, TileText *output) {
     for (size_t i = 0; i < remarks->count; i++) {
         if (remarks->items[i].kind != TILE_REMARK_DECISION) continue;
-        tile_text_format(output, "// @%s: ", remarks->items[i].func);
+        tile_text_format(output, "// @%s: ", remarks->items[i].func->name);
         tile_remark_print(output, &remarks->items[i]);
         tile_text_add(output, "\n");
     }

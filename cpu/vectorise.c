@@ -46,8 +46,9 @@
  *       return
  *     }
  * (The other passes tidy up.) Which loop of a nest becomes vectors is decided by the accesses: neighbours in memory
- * should be neighbouring lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j + 64, .., and halves
- * them at the end by shuffles: the order that the language fixes, whatever the machine's vectors are.
+ * should be neighbouring lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j +
+ * 64, .., and halves them at the end by shuffles: the order that the language fixes, whatever the machine's vectors
+ * are.
  *
  * What is left has no mask, or is nothing, where extents are known to be multiples of a register's lanes. Loops over
  * tensors whose strides are not known but likely of one element have code for that, too.
@@ -57,7 +58,6 @@
  * Cost: linear in the ops; each body is emitted at most twice, times the vectors that 64 stripes need, and once more
  * so for likely strides. */
 #include "cpu/vectorise.h"
-#include "lowering/facts.h"
 
 typedef struct Vectoriser {
     TilePassContext *context;
@@ -65,36 +65,26 @@ typedef struct Vectoriser {
     bool failed;
 } Vectoriser;
 
-enum {
-    VECTORS_AT_A_TIME = 4,
-    UNKNOWN_EXTENT = 1 << 20,
-    LONG_BODY = 24,
-    MOST_CARRIED = 10,
-    MOST_KNOWN_MULTIPLE = 16, /* of an extent: what launches tell */
-    GATHER_COST = 8,
-    SCATTER_COST = 10
-};
+enum { UNKNOWN_EXTENT = 1 << 20, GATHER_COST = 8, SCATTER_COST = 10 };
 
-static TileName kind_of(const TileOp *loop) { return (TileName)tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0); }
+TileName tile_loop_kind(const TileOp *loop) { return (TileName)tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0); }
 
-static int64_t extent_of(const TileOp *loop) {
+int64_t tile_loop_extent(const TileOp *loop) {
     int64_t extent = tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0);
     return extent > 0 ? extent : UNKNOWN_EXTENT;
 }
 
-static bool in_stripes(const TileOp *loop) {
-    return kind_of(loop) == TILE_LOOP_KIND_REDUCE &&
+bool tile_loop_in_stripes(const TileOp *loop) {
+    return tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE &&
            tile_op_integer(loop, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
 }
 
 /* ---- choosing the loop ---- */
 
-/* What the block's accesses cost for each iteration of the loop that `strides` follows, and whether some are far
- * apart in neighbouring iterations. */
-static int64_t access_cost(TileStrides *strides, const TileBlock *block, bool *far) {
+int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far) {
     int64_t cost = 0;
     for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->region_count; i++) cost += access_cost(strides, &op->regions[i], far);
+        for (unsigned i = 0; i < op->region_count; i++) cost += tile_access_cost(strides, &op->regions[i], far);
         bool load = op->id == TILE_OP_LOAD;
         if (!load && op->id != TILE_OP_STORE) continue;
         TileStride stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
@@ -113,8 +103,8 @@ static int64_t access_cost(TileStrides *strides, const TileBlock *block, bool *f
 
 static bool can_vectorise(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
-    bool reduce_in_turn = kind_of(loop) == TILE_LOOP_KIND_REDUCE && !in_stripes(loop);
-    if (kind_of(loop) == TILE_LOOP_KIND_SEQUENTIAL || reduce_in_turn) return false;
+    bool reduce_in_turn = tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop);
+    if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL || reduce_in_turn) return false;
     tile_strides_init(&strides, loop, v->context->scratch);
     strides.assumes = true;
     return tile_lanes_can(&strides, &loop->regions[0]);
@@ -125,9 +115,9 @@ static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
     tile_strides_init(&strides, loop, v->context->scratch);
     strides.assumes = true;
-    int64_t lanes = extent_of(loop) < 16 ? extent_of(loop) : 16;
+    int64_t lanes = tile_loop_extent(loop) < 16 ? tile_loop_extent(loop) : 16;
     bool far = false;
-    return access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
+    return tile_access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
 }
 
 /* The cheapest way to run the loops inside of `loop` one by one; *possible is false where one of them cannot be
@@ -155,548 +145,11 @@ static bool has_inner_loop(const TileOp *loop) {
 }
 
 static bool is_best_here(Vectoriser *v, TileOp *loop) {
-    if ((extent_of(loop) == 1 && !in_stripes(loop)) || !can_vectorise(v, loop)) return false;
+    if ((tile_loop_extent(loop) == 1 && !tile_loop_in_stripes(loop)) || !can_vectorise(v, loop)) return false;
     if (!has_inner_loop(loop)) return true;
     bool possible = true;
     int64_t inside = inner_cost(v, loop, &possible);
     return !possible || point_cost(v, loop) < inside;
-}
-
-/* ---- how many lanes ---- */
-
-static void take_wider(const TileValue *value, unsigned *bytes) {
-    unsigned own = tile_scalar_bytes(value->type->scalar);
-    if (own > *bytes) *bytes = own;
-}
-
-/* Of what becomes vectors: what is stored does, also where it is the same in all lanes. */
-static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *bytes) {
-    for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->region_count; i++) widest_in(strides, &op->regions[i], bytes);
-        if (op->id == TILE_OP_RAND) *bytes = 8; /* it works on products of 64 bits */
-        if (op->id == TILE_OP_STORE) take_wider(tile_op_operand(op, 0), bytes);
-        for (unsigned i = 0; i < op->result_count; i++) {
-            TileValue *value = &op->results[i];
-            if (value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_STRIDE_VARYING)
-                take_wider(value, bytes);
-        }
-    }
-}
-
-static int64_t next_power(int64_t value) {
-    int64_t power = 1;
-    while (power < value) power *= 2;
-    return power;
-}
-
-/* Is the body so long that a quarter of its code is worth more than a few accesses to memory? */
-static bool is_long(const TileOp *loop) {
-    unsigned ops = 0;
-    for (const TileOp *op = loop->regions[0].first; op; op = op->next, ops++)
-        if (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) return true;
-    return ops > LONG_BODY;
-}
-
-/* Registers of the widest type that are emitted together, so that their latencies overlap: one where elements are
- * gathered, which takes an access for each lane whatever the width, and where the body is long and carries nothing,
- * so that the processor overlaps the iterations and four copies would only be longer to compile. */
-static int64_t vectors_at_a_time(const TileOp *loop, bool far) {
-    return far || (loop->result_count == 0 && is_long(loop)) ? 1 : VECTORS_AT_A_TIME;
-}
-
-/* *scalable: the lanes are times the length of the machine's vectors. So few iterations as 128 bits hold are such
- * vectors on any machine, without a mask. */
-static int64_t choose_width(Vectoriser *v, TileStrides *strides, TileOp *loop, int64_t *register_lanes,
-                            bool *scalable) {
-    unsigned bytes = 1;
-    bool far = false;
-    widest_in(strides, &loop->regions[0], &bytes);
-    access_cost(strides, &loop->regions[0], &far);
-    *register_lanes = (int64_t)v->context->target->vector_bytes / bytes;
-    *scalable = v->context->target->scalable && extent_of(loop) > *register_lanes;
-    int64_t width = tile_op_integer(loop, TILE_ATTRIBUTE_VECTOR, vectors_at_a_time(loop, far) * *register_lanes);
-    if (width > TILE_STRIPES) width = TILE_STRIPES;
-    if (*scalable) {
-        while (width > *register_lanes && width > extent_of(loop)) width /= 2;
-        return width;
-    }
-    int64_t extent = next_power(extent_of(loop));
-    if (extent < 2) extent = 2;
-    return extent < width ? extent : width;
-}
-
-/* ---- emission ---- */
-
-/* One chunk being made: `groups` times `width` lanes side by side, each group with its own accumulators. */
-typedef struct Chunk {
-    Vectoriser *v;
-    TileStrides *strides;
-    TileOp *loop;
-    int64_t width, groups;
-    int64_t register_lanes;   /* of the widest type */
-    TileValue *scale;         /* both are times this where the target's vectors are scalable; otherwise NULL */
-    TileValue **accumulators; /* groups x carried */
-} Chunk;
-
-static TileValue *binary(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y) {
-    return tile_build_binary(b, id, x, y);
-}
-
-static const TileType *vector_type(const Chunk *c, TileScalar scalar) {
-    return tile_type_vector(c->v->module->context, scalar, c->width, c->scale != NULL);
-}
-
-/* How many lanes so many groups have. */
-static TileValue *lanes_of(const Chunk *c, TileBuilder *b, int64_t groups) {
-    TileValue *lanes = tile_build_i64(b, groups * c->width);
-    return c->scale ? binary(b, TILE_OP_MUL, c->scale, lanes) : lanes;
-}
-
-static TileValue *mask_below(Chunk *c, TileBuilder *b, TileValue *base, TileValue *limit) {
-    const TileType *type = vector_type(c, TILE_BOOL);
-    TileValue *operands[] = {base, limit};
-    return &tile_build_op(b, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1)->results[0];
-}
-
-/* The body for the lanes base .. of one group; its contributions go into the accumulators. */
-static void emit_group(Chunk *c, TileBuilder *b, int64_t group, TileValue *base, TileValue *mask, TileValue *count) {
-    TileLanes lanes;
-    TileBlock *body = &c->loop->regions[0];
-    unsigned carried = c->loop->result_count;
-    tile_lanes_init(&lanes, c->v->context, c->strides, *b, c->width, base, mask, count);
-    lanes.scalable = c->scale != NULL;
-    tile_lanes_block(&lanes, body);
-    const TileAttribute *combine = tile_op_get(c->loop, TILE_ATTRIBUTE_COMBINE);
-    TileValue **acc = c->accumulators + group * carried, *old[2];
-    for (unsigned i = 0; combine && i < carried;) {
-        TileValue *x[2] = {NULL, NULL};
-        for (unsigned k = 0; k < 2 && i + k < carried; k++) {
-            x[k] = tile_lanes_vector(&lanes, tile_op_operand(body->last, i + k));
-            old[k] = acc[i + k];
-        }
-        unsigned used = tile_combine(&lanes.builder, (TileName)combine->integers[i], acc + i, x);
-        for (unsigned k = 0; mask && k < used; k++)
-            acc[i + k] = tile_build_ternary(&lanes.builder, TILE_OP_SELECT, mask, acc[i + k], old[k]);
-        i += used;
-    }
-    *b = lanes.builder;
-}
-
-/* All groups of a chunk that begins at `base`. Lanes at or past `limit`, and before `start`, are left out (NULL: no
- * such bound). */
-static void emit_chunk(Chunk *c, TileBuilder *b, TileValue *base, TileValue *start, TileValue *limit) {
-    for (int64_t g = 0; g < c->groups; g++) {
-        TileValue *first = g ? binary(b, TILE_OP_ADD, base, lanes_of(c, b, g)) : base;
-        TileValue *mask = limit ? mask_below(c, b, first, limit) : NULL, *count = NULL;
-        if (start) {
-            TileValue *before = tile_build_unary(b, TILE_OP_NOT, mask_below(c, b, first, start));
-            mask = binary(b, TILE_OP_AND, mask, before);
-        } else if (limit) {
-            count = binary(b, TILE_OP_SUB, limit, first);
-            count = binary(b, TILE_OP_MIN, count, lanes_of(c, b, 1));
-        }
-        emit_group(c, b, g, first, mask, count);
-    }
-}
-
-/* A `for` over whole chunks from lo to hi; the accumulators are carried. */
-static void emit_chunk_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *start,
-                            TileValue *limit) {
-    unsigned count = (unsigned)c->groups * c->loop->result_count;
-    TileOp *made = tile_build_for(b, lo, hi, lanes_of(c, b, c->groups), c->accumulators, count);
-    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
-    inner.location = b->location;
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = made->regions[0].arguments[1 + i];
-    emit_chunk(c, &inner, made->regions[0].arguments[0], start, limit);
-    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
-}
-
-/* One masked chunk under `if lo < hi`: scalar loads of the body must not happen where there is no iteration. */
-static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    unsigned count = (unsigned)c->groups * c->loop->result_count;
-    const TileType **types = TILE_NEW_ARRAY(c->v->context->scratch, const TileType *, count);
-    for (unsigned i = 0; i < count; i++) types[i] = c->accumulators[i]->type;
-    TileOp *made = tile_build_if(b, binary(b, TILE_OP_LT, lo, hi), types, count);
-    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[1]);
-    inner.location = b->location;
-    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
-    inner = tile_builder_at_end(c->v->module, &made->regions[0]);
-    inner.location = b->location;
-    emit_chunk(c, &inner, lo, NULL, hi);
-    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
-}
-
-/* In memory a bool is a byte, and vectors of them are not. */
-static bool carries_bools(const TileOp *loop) {
-    for (unsigned i = 0; i < loop->result_count; i++)
-        if (loop->results[i].type->scalar == TILE_BOOL) return true;
-    return false;
-}
-
-static void move_accumulators(Chunk *c, TileBuilder *b, TileValue *const *buffers, bool to_memory) {
-    unsigned carried = c->loop->result_count;
-    for (int64_t g = 0; g < c->groups; g++) {
-        for (unsigned i = 0; i < carried; i++) {
-            TileValue **acc = &c->accumulators[g * carried + i];
-            int64_t offset = g * c->width * (int64_t)tile_scalar_bytes((*acc)->type->scalar);
-            TileValue *place = tile_build_ptr_add(b, buffers[i], tile_build_i64(b, offset));
-            if (to_memory)
-                tile_build_store(b, *acc, place, NULL, 0);
-            else
-                *acc = tile_build_load(b, (*acc)->type, place, NULL, NULL, 0);
-        }
-    }
-}
-
-/* A register of stripes at a time: the accumulators that belong to it are taken from memory and put back. */
-static void emit_stripes_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *const *buffers) {
-    unsigned carried = c->loop->result_count;
-    TileModule *module = c->v->module;
-    TileValue *places[MOST_CARRIED];
-    Chunk narrow = *c;
-    narrow.width = c->register_lanes;
-    narrow.groups = 1;
-    narrow.accumulators = TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, carried);
-    TileOp *made = tile_build_for(b, lo, hi, tile_build_i64(b, narrow.width), NULL, 0);
-    TileBuilder inner = tile_builder_at_end(module, &made->regions[0]);
-    TileValue *base = made->regions[0].arguments[0], *stripe = binary(&inner, TILE_OP_SUB, base, lo);
-    inner.location = b->location;
-    for (unsigned i = 0; i < carried; i++) {
-        TileScalar scalar = c->accumulators[i]->type->scalar;
-        TileValue *bytes = binary(&inner, TILE_OP_MUL, stripe, tile_build_i64(&inner, tile_scalar_bytes(scalar)));
-        const TileType *type = tile_type_vector(module->context, scalar, narrow.width, false);
-        places[i] = tile_build_ptr_add(&inner, buffers[i], bytes);
-        narrow.accumulators[i] = tile_build_load(&inner, type, places[i], NULL, NULL, 0);
-    }
-    emit_chunk(&narrow, &inner, base, NULL, hi);
-    for (unsigned i = 0; i < carried; i++) tile_build_store(&inner, narrow.accumulators[i], places[i], NULL, 0);
-    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
-}
-
-/* The tail of a reduction with a long body, behind whole chunks: so `lo` is stripe 0. */
-static void emit_tail_in_memory(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    unsigned carried = c->loop->result_count, count = (unsigned)c->groups * carried;
-    TileModule *module = c->v->module;
-    TileValue *buffers[MOST_CARRIED];
-    TileBuilder start = tile_builder_before(module, b->block->func->body.first);
-    for (unsigned i = 0; i < carried; i++)
-        buffers[i] =
-            tile_build_buffer(&start, TILE_STRIPES * (int64_t)tile_scalar_bytes(c->accumulators[i]->type->scalar), 64);
-    const TileType **types = TILE_NEW_ARRAY(c->v->context->scratch, const TileType *, count);
-    for (unsigned i = 0; i < count; i++) types[i] = c->accumulators[i]->type;
-    TileOp *made = tile_build_if(b, binary(b, TILE_OP_LT, lo, hi), types, count);
-    TileBuilder inner = tile_builder_at_end(module, &made->regions[1]);
-    inner.location = b->location;
-    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
-    inner = tile_builder_at_end(module, &made->regions[0]);
-    inner.location = b->location;
-    move_accumulators(c, &inner, buffers, true);
-    emit_stripes_loop(c, &inner, lo, hi, buffers);
-    move_accumulators(c, &inner, buffers, false);
-    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
-}
-
-/* The last multiple of whole chunks at or below hi, counted from lo. */
-static TileValue *whole_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    TileValue *zero = tile_build_i64(b, 0), *length = binary(b, TILE_OP_MAX, binary(b, TILE_OP_SUB, hi, lo), zero);
-    TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(c, b, c->groups));
-    return binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, whole));
-}
-
-/* Do the iterations from lo to hi come in whole vectors of so many lanes, as far as is known of extents? */
-static bool come_in_whole(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes) {
-    if (c->scale || lanes > MOST_KNOWN_MULTIPLE) return false;
-    TileFacts *facts = tile_facts_create(c->v->context->scratch, c->loop->block->func);
-    tile_facts_suppose(facts, lanes);
-    TileFact first = tile_facts_get(facts, lo), last = tile_facts_get(facts, hi);
-    return first.multiple % lanes == 0 && last.multiple % lanes == 0 &&
-           tile_facts_ask(facts, first.because | last.because);
-}
-
-/* What is left behind the main part: a loop over single registers, a quarter of the code, where the code is long
- * or nothing is carried. How many scalable registers a tile has is not known, so there whole ones come first. `whole`:
- * it comes in whole registers. */
-static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, bool whole) {
-    unsigned carried = c->loop->result_count;
-    bool several = c->width * c->groups > c->register_lanes;
-    if (!carried && several) {
-        Chunk narrow = *c;
-        narrow.width = c->register_lanes;
-        if (c->scale) {
-            TileValue *end = whole_end(&narrow, b, lo, hi);
-            emit_chunk_loop(&narrow, b, lo, end, NULL, NULL);
-            lo = end;
-        }
-        emit_chunk_loop(&narrow, b, lo, hi, NULL, whole ? NULL : hi);
-    } else if (several && carried <= MOST_CARRIED && is_long(c->loop) && !carries_bools(c->loop)) {
-        emit_tail_in_memory(c, b, lo, hi);
-    } else {
-        emit_tail(c, b, lo, hi);
-    }
-}
-
-/* Stripes count from lane 0 of the tile, so a reduction that may begin elsewhere does not shift its lanes: chunks count
- * from lane 0, too. One that holds `lo` but does not begin there has a mask, whole ones follow, then what is left has
- * one: two phases, each of masked chunks and whole ones, some of these being none. */
-typedef struct Phases {
-    TileOp *loop;
-    TileBuilder inner;
-    TileValue *masked_lo, *masked_hi, *whole_lo, *whole_hi;
-} Phases;
-
-static TileValue *round_down(TileBuilder *b, TileValue *x, int64_t step) {
-    return binary(b, TILE_OP_AND, x, tile_build_i64(b, -step));
-}
-
-/* The accumulators are those of the phase until its end. */
-static Phases start_phases(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, int64_t step) {
-    unsigned count = (unsigned)c->groups * c->loop->result_count;
-    TileValue *begin = round_down(b, lo, step), *some = binary(b, TILE_OP_LT, lo, hi);
-    /* An empty range may begin anywhere, also where the next chunk would begin past the largest number. */
-    TileValue *from = tile_build_ternary(b, TILE_OP_SELECT, some, lo, begin);
-    TileValue *first = round_down(b, binary(b, TILE_OP_ADD, from, tile_build_i64(b, step - 1)), step);
-    TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, some, hi, begin);
-    TileValue *last = binary(b, TILE_OP_MAX, first, round_down(b, end, step));
-    TileValue *head = binary(b, TILE_OP_MIN, first, end), *zero = tile_build_i64(b, 0);
-    Phases phases = {.loop =
-                         tile_build_for(b, zero, tile_build_i64(b, 2), tile_build_i64(b, 1), c->accumulators, count)};
-    TileBlock *body = &phases.loop->regions[0];
-    phases.inner = tile_builder_at_end(c->v->module, body);
-    phases.inner.location = b->location;
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = body->arguments[1 + i];
-    TileValue *is_first = binary(&phases.inner, TILE_OP_EQ, body->arguments[0], zero);
-    phases.masked_lo = tile_build_ternary(&phases.inner, TILE_OP_SELECT, is_first, begin, last);
-    phases.masked_hi = tile_build_ternary(&phases.inner, TILE_OP_SELECT, is_first, head, end);
-    phases.whole_lo = first;
-    phases.whole_hi = tile_build_ternary(&phases.inner, TILE_OP_SELECT, is_first, last, first);
-    return phases;
-}
-
-static void end_phases(Chunk *c, Phases *phases) {
-    unsigned count = (unsigned)c->groups * c->loop->result_count;
-    tile_build_end(&phases->inner, TILE_OP_YIELD, c->accumulators, count);
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &phases->loop->results[i];
-}
-
-/* Main part and tail. A scalable vector has a power of two of lanes. */
-static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    int64_t step = c->groups * c->width, first, last;
-    bool constant = tile_value_integer(lo, &first) && tile_value_integer(hi, &last);
-    if (in_stripes(c->loop) && !tile_value_is_integer(lo, 0)) {
-        Phases phases = start_phases(c, b, lo, hi, step);
-        emit_chunk_loop(c, &phases.inner, phases.masked_lo, phases.masked_hi, lo, hi);
-        emit_chunk_loop(c, &phases.inner, phases.whole_lo, phases.whole_hi, NULL, NULL);
-        end_phases(c, &phases);
-        return;
-    }
-    if (constant && last > first && last - first == step && !c->scale) {
-        emit_chunk(c, b, lo, NULL, NULL);
-        return;
-    }
-    if (extent_of(c->loop) < step || (constant && last - first < step)) {
-        emit_tail(c, b, lo, hi);
-        return;
-    }
-    TileValue *end = hi;
-    bool even = !constant && !c->loop->result_count && come_in_whole(c, lo, hi, step);
-    if ((!constant || (last - first) % step || c->scale) && !even) end = whole_end(c, b, lo, hi);
-    emit_chunk_loop(c, b, lo, end, NULL, NULL);
-    bool several = !constant && !c->loop->result_count && step > c->register_lanes;
-    if (end != hi) emit_rest(c, b, end, hi, several && come_in_whole(c, lo, hi, c->register_lanes));
-}
-
-/* ---- the end of a reduction ---- */
-
-static TileValue *half_of(TileBuilder *b, TileValue *vector, int64_t first, int64_t count) {
-    int64_t lanes[TILE_STRIPES];
-    for (int64_t i = 0; i < count; i++) lanes[i] = first + i;
-    if (count == 1) return tile_build_extract(b, vector, first);
-    return tile_build_shuffle(b, vector, vector, lanes, (unsigned)count);
-}
-
-/* Halves groups, then lanes: stripe j takes stripe j + n / 2 until one is left. */
-static void halve(Chunk *c, TileBuilder *b, unsigned first, unsigned used, TileName how) {
-    unsigned carried = c->loop->result_count;
-    for (int64_t g = c->groups / 2; g >= 1; g /= 2)
-        for (int64_t i = 0; i < g; i++)
-            tile_combine(b, how, c->accumulators + i * carried + first, c->accumulators + (i + g) * carried + first);
-    for (int64_t half = c->width / 2; half >= 1; half /= 2) {
-        TileValue *upper[2] = {NULL, NULL}, *lower[2] = {NULL, NULL};
-        for (unsigned k = 0; k < used; k++) {
-            TileValue *vector = c->accumulators[first + k];
-            lower[k] = half_of(b, vector, 0, half);
-            upper[k] = half_of(b, vector, half, half);
-        }
-        tile_combine(b, how, lower, upper);
-        for (unsigned k = 0; k < used; k++) c->accumulators[first + k] = lower[k];
-    }
-}
-
-/* ---- reductions in stripes, scalable vectors ---- */
-
-/* How many registers the 64 stripes take is known when the program runs. So the loop over the elements stands inside
- * of one over the stripes, as many at a time as a few registers hold; what they come to is kept in memory, and halved
- * from there by vectors of 128 bits. */
-typedef struct Stripes {
-    int64_t count;
-    TileValue **buffers; /* by carried value */
-    TileValue *lo, *hi;  /* of the elements */
-} Stripes;
-
-/* Whole rows of stripes from `from` to `to`, of which the chunk takes those from `stripe` on. `clip`: the last group
- * may reach past the last stripe. */
-static void emit_rows(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *stripe, TileValue *from,
-                      TileValue *to, bool whole, bool clip) {
-    unsigned count = (unsigned)c->groups * c->loop->result_count;
-    TileValue *row = tile_build_i64(b, stripes->count);
-    TileOp *made = tile_build_for(b, from, to, row, c->accumulators, count);
-    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
-    inner.location = b->location;
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = made->regions[0].arguments[1 + i];
-    TileValue *base = made->regions[0].arguments[0], *limit = whole ? NULL : stripes->hi;
-    TileValue *start = whole || tile_value_is_integer(stripes->lo, 0) ? NULL : stripes->lo;
-    if (clip) {
-        TileValue *end = binary(&inner, TILE_OP_ADD, base, row);
-        limit = limit ? binary(&inner, TILE_OP_MIN, limit, end) : end;
-    }
-    emit_chunk(c, &inner, binary(&inner, TILE_OP_ADD, base, stripe), start, limit);
-    tile_build_end(&inner, TILE_OP_YIELD, c->accumulators, count);
-    for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
-}
-
-static void keep_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *stripe, bool clip) {
-    unsigned carried = c->loop->result_count;
-    for (int64_t g = 0; g < c->groups; g++) {
-        TileValue *first = g ? binary(b, TILE_OP_ADD, stripe, lanes_of(c, b, g)) : stripe;
-        TileValue *mask = clip ? mask_below(c, b, first, tile_build_i64(b, stripes->count)) : NULL;
-        for (unsigned i = 0; i < carried; i++) {
-            TileValue *acc = c->accumulators[g * carried + i];
-            TileValue *bytes = binary(b, TILE_OP_MUL, first, tile_build_i64(b, tile_scalar_bytes(acc->type->scalar)));
-            tile_build_store(b, acc, tile_build_ptr_add(b, stripes->buffers[i], bytes), mask, 0);
-        }
-    }
-}
-
-static void start_accumulators(Chunk *c, TileBuilder *b) {
-    unsigned carried = c->loop->result_count;
-    for (unsigned i = 0; i < carried; i++) {
-        TileValue *init = tile_op_operand(c->loop, 2 + i);
-        TileValue *start = tile_build_splat(b, init, vector_type(c, init->type->scalar));
-        for (int64_t g = 0; g < c->groups; g++) c->accumulators[g * carried + i] = start;
-    }
-}
-
-/* The stripes from `from` to `to`, a chunk at a time. */
-static void emit_stripe_chunks(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *from, TileValue *to,
-                               bool clip) {
-    TileOp *made = tile_build_for(b, from, to, lanes_of(c, b, c->groups), NULL, 0);
-    TileBuilder inner = tile_builder_at_end(c->v->module, &made->regions[0]);
-    inner.location = b->location;
-    TileValue *stripe = made->regions[0].arguments[0], *row = tile_build_i64(&inner, -stripes->count);
-    start_accumulators(c, &inner);
-    if (tile_value_is_integer(stripes->lo, 0) && !clip) {
-        TileValue *zero = tile_build_i64(&inner, 0), *length = binary(&inner, TILE_OP_MAX, stripes->hi, zero);
-        TileValue *end = binary(&inner, TILE_OP_AND, length, row);
-        emit_rows(c, &inner, stripes, stripe, zero, end, true, false);
-        emit_rows(c, &inner, stripes, stripe, end, stripes->hi, false, false);
-    } else if (!clip) {
-        Phases phases = start_phases(c, &inner, stripes->lo, stripes->hi, stripes->count);
-        emit_rows(c, &phases.inner, stripes, stripe, phases.masked_lo, phases.masked_hi, false, false);
-        emit_rows(c, &phases.inner, stripes, stripe, phases.whole_lo, phases.whole_hi, true, false);
-        end_phases(c, &phases);
-    } else {
-        TileValue *aligned = binary(&inner, TILE_OP_AND, stripes->lo, row);
-        TileValue *some = binary(&inner, TILE_OP_LT, stripes->lo, stripes->hi);
-        TileValue *end = tile_build_ternary(&inner, TILE_OP_SELECT, some, stripes->hi, aligned);
-        emit_rows(c, &inner, stripes, stripe, aligned, end, false, clip);
-    }
-    keep_stripes(c, &inner, stripes, stripe, clip);
-    tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
-}
-
-/* The stripes as vectors of 128 bits, for halving. */
-static void load_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes) {
-    unsigned carried = c->loop->result_count;
-    c->scale = NULL;
-    c->width = c->register_lanes < stripes->count ? c->register_lanes : stripes->count;
-    c->groups = stripes->count / c->width;
-    c->accumulators = TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, c->groups * carried);
-    for (int64_t g = 0; g < c->groups; g++) {
-        for (unsigned i = 0; i < carried; i++) {
-            TileScalar scalar = tile_op_operand(c->loop, 2 + i)->type->scalar;
-            TileValue *bytes = tile_build_i64(b, g * c->width * (int64_t)tile_scalar_bytes(scalar));
-            TileValue *place = tile_build_ptr_add(b, stripes->buffers[i], bytes);
-            c->accumulators[g * carried + i] = tile_build_load(b, vector_type(c, scalar), place, NULL, NULL, 0);
-        }
-    }
-}
-
-/* First as many stripes as whole chunks hold; vectors so long that there are none take what is left under masks. */
-static void emit_scalable_stripes(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    Stripes stripes = {.count = next_power(extent_of(c->loop)), .lo = lo, .hi = hi};
-    if (stripes.count > TILE_STRIPES) stripes.count = TILE_STRIPES;
-    TileBuilder start = tile_builder_before(c->v->module, b->block->func->body.first);
-    stripes.buffers = TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, c->loop->result_count);
-    for (unsigned i = 0; i < c->loop->result_count; i++) {
-        TileScalar scalar = tile_op_operand(c->loop, 2 + i)->type->scalar;
-        stripes.buffers[i] = tile_build_buffer(&start, TILE_STRIPES * (int64_t)tile_scalar_bytes(scalar), 64);
-    }
-    TileValue *done = tile_build_i64(b, 0), *count = tile_build_i64(b, stripes.count);
-    Chunk narrow = *c;
-    narrow.groups = c->width / c->register_lanes;
-    narrow.width = c->register_lanes;
-    while (narrow.groups > 1 && narrow.groups * narrow.width > stripes.count) narrow.groups /= 2;
-    narrow.accumulators =
-        TILE_NEW_ARRAY(c->v->context->scratch, TileValue *, narrow.groups * (int64_t)c->loop->result_count);
-    if (narrow.groups * narrow.width <= stripes.count) {
-        TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(&narrow, b, narrow.groups)), *zero = done;
-        done = binary(b, TILE_OP_AND, count, whole);
-        emit_stripe_chunks(&narrow, b, &stripes, zero, done, false);
-    }
-    narrow.groups = 1;
-    emit_stripe_chunks(&narrow, b, &stripes, done, count, true);
-    load_stripes(c, b, &stripes);
-}
-
-static void emit_reduction(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
-    unsigned carried = c->loop->result_count;
-    if (c->scale) {
-        emit_scalable_stripes(c, b, lo, hi);
-    } else {
-        start_accumulators(c, b);
-        emit_parts(c, b, lo, hi);
-    }
-    const TileAttribute *combine = tile_op_get(c->loop, TILE_ATTRIBUTE_COMBINE);
-    for (unsigned i = 0; i < carried;) {
-        TileName how = (TileName)combine->integers[i];
-        unsigned used = how == TILE_COMBINE_ARG_MAX || how == TILE_COMBINE_ARG_MIN ? 2 : 1;
-        halve(c, b, i, used, how);
-        i += used;
-    }
-}
-
-static void emit_loop(void *state, TileStrides *strides, TileBuilder *b, TileValue **results) {
-    Vectoriser *v = state;
-    TileOp *loop = strides->loop;
-    Chunk chunk = {.v = v, .strides = strides, .loop = loop, .groups = 1};
-    bool scalable;
-    chunk.width = choose_width(v, strides, loop, &chunk.register_lanes, &scalable);
-    if (scalable) chunk.scale = &tile_build_op(b, TILE_OP_VSCALE, NULL, 0, NULL, 0, NULL, 1)->results[0];
-    TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
-    if (in_stripes(loop) && !chunk.scale) {
-        int64_t stripes = next_power(extent_of(loop));
-        if (stripes > TILE_STRIPES) stripes = TILE_STRIPES;
-        if (stripes > chunk.width) chunk.groups = stripes / chunk.width;
-    }
-    chunk.accumulators = TILE_NEW_ARRAY(v->context->scratch, TileValue *, chunk.groups * (loop->result_count + 1));
-    if (in_stripes(loop))
-        emit_reduction(&chunk, b, lo, hi);
-    else
-        emit_parts(&chunk, b, lo, hi);
-    for (unsigned i = 0; i < loop->result_count; i++) results[i] = chunk.accumulators[i];
 }
 
 /* ---- plain loops ---- */
@@ -705,11 +158,11 @@ static void visit_block(Vectoriser *v, TileBlock *block);
 
 static void remark_loop(Vectoriser *v, const TileOp *loop) {
     const char *why = NULL;
-    if (kind_of(loop) == TILE_LOOP_KIND_SEQUENTIAL)
+    if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL)
         why = "each trip takes what the one before has computed";
-    else if (kind_of(loop) == TILE_LOOP_KIND_REDUCE && !in_stripes(loop))
+    else if (tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop))
         why = "it adds up in turn";
-    else if (extent_of(loop) == 1)
+    else if (tile_loop_extent(loop) == 1)
         return; /* one trip: nothing was lost */
     else if (has_inner_loop(loop))
         return; /* loops inside of it do, or say why not */
@@ -751,9 +204,9 @@ static void make_for(Vectoriser *v, TileOp *loop) {
 static void visit_loop(Vectoriser *v, TileOp *loop) {
     if (is_best_here(v, loop)) {
         TileOp *unmasked = tile_vectorise_split_masks(v->context, loop);
-        if (unmasked) tile_emit_versions(v->context, unmasked, emit_loop, v);
-        tile_emit_versions(v->context, loop, emit_loop, v);
-    } else if (in_stripes(loop)) {
+        if (unmasked) tile_emit_versions(v->context, unmasked, tile_vectorise_emit, v->context);
+        tile_emit_versions(v->context, loop, tile_vectorise_emit, v->context);
+    } else if (tile_loop_in_stripes(loop)) {
         v->failed = true;
         tile_pass_fail(v->context, TILE_INTERNAL, loop, "a reduction in stripes cannot be made of vectors");
     } else {

@@ -4,7 +4,8 @@
  *   vector_body.c   a body for many iterations at once
  *   vectorise_fold.c  folds and scans in blocks
  *   vectorise_masks.c  masks that are true for all iterations of a loop
- *   vectorise.c     which loops become vector loops, their main and tail parts, reductions */
+ *   vectorise_chunks.c  a loop as vectors: lanes, main and tail parts, reductions in stripes
+ *   vectorise.c     which loops become vector loops */
 #ifndef TILE_CPU_VECTORISE_H
 #define TILE_CPU_VECTORISE_H
 
@@ -64,6 +65,17 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block);
 TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value);
 /* Can these ops be emitted by tile_lanes_block? Inner loops have uniform bounds and no stripes. */
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block);
+
+/* vectorise.c: of a `loop`. An extent that is not known is a great one. */
+TileName tile_loop_kind(const TileOp *loop);
+int64_t tile_loop_extent(const TileOp *loop);
+bool tile_loop_in_stripes(const TileOp *loop);
+/* What the block's accesses cost for each iteration of the loop that `strides` follows, and whether some are far
+ * apart in neighbouring iterations. */
+int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far);
+
+/* vectorise_chunks.c: strides->loop as vectors, a TileEmitLoop; the state is the pass's context. */
+void tile_vectorise_emit(void *state, TileStrides *strides, TileBuilder *builder, TileValue **results);
 
 /* Where masks of a loop's accesses are known before it runs: makes an `if` that asks whether they are true throughout,
  * with a copy of the loop without them, which it returns, and the loop itself. NULL where there are none. */

@@ -11,6 +11,8 @@
  * dimensions and tile extents stay far from overflow, which passes rely on. */
 #define TILE_MAX_EXTENT (INT64_C(1) << 47)
 
+enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8 };
+
 /* No byte offset has more bits: processors address no more than so many bytes. */
 enum { TILE_ADDRESS_BITS = 57 };
 

@@ -3,7 +3,7 @@
 #define BENCH_BENCH_H
 
 #include "tools/measure.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 
 typedef struct Bench {
     const char *stdlib, *tilec, *pattern;

@@ -16,7 +16,7 @@
 #define TILE_CPU_NEST_H
 
 #include "cpu/passes.h"
-#include "lang/build.h"
+#include "lang/ir/build.h"
 
 enum {
     NEST_LEVELS = TILE_MAX_TILE_RANK + 1,

@@ -1,6 +1,6 @@
 /* A tree of loops to ops. */
 #include "cpu/nest.h"
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 
 static TileName combine_name(TileName kind, bool with_index) {
     if (with_index) return kind == TILE_KIND_MIN ? TILE_COMBINE_ARG_MIN : TILE_COMBINE_ARG_MAX;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/scalar.h"
 
 /* ---- accesses ---- */

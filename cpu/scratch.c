@@ -1,7 +1,7 @@
 /* cpu-scratch
  *
  * Purpose: gives each buffer its place in the scratch memory that a thread hands to the program. Where the program has
- * assertions, the first line of it is kept for the number of one that fails (lang/assertion.h).
+ * assertions, the first line of it is kept for the number of one that fails (lang/ir/assertion.h).
  *
  * Before:
  *     func phase machine @k.0(%begin: i64, %end: i64, %scratch: ptr<scratch>) {
@@ -24,8 +24,8 @@
  * Needs: `scratch` is the last parameter of a phase. Keeps: machine form; leaves no `buffer`.
  * Cost: linear in the ops. */
 #include "cpu/passes.h"
-#include "lang/assertion.h"
-#include "lang/build.h"
+#include "lang/ir/assertion.h"
+#include "lang/ir/build.h"
 
 enum { LINE = 64 };
 

@@ -2,7 +2,7 @@
 #ifndef TILE_CPU_TARGET_H
 #define TILE_CPU_TARGET_H
 
-#include "lang/target.h"
+#include "lang/ir/target.h"
 
 /* In order of preference, best last. */
 const TileTarget *tile_cpu_targets(unsigned *count);

@@ -1,7 +1,7 @@
 /* The body of a loop for many iterations at once: each scalar becomes a vector of its values in neighbouring
  * iterations, unless it is the same in all of them or, like an address, grows evenly; then lane 0's value is kept. */
 #include "cpu/vectorise.h"
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
                      int64_t width, TileValue *base, TileValue *mask, TileValue *count) {

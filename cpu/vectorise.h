@@ -10,7 +10,7 @@
 #define TILE_CPU_VECTORISE_H
 
 #include "cpu/passes.h"
-#include "lang/build.h"
+#include "lang/ir/build.h"
 
 typedef enum TileStrideKind {
     TILE_STRIDE_UNIFORM, /* the same in all iterations */

@@ -1,4 +1,4 @@
-/* Folds and scans in blocks, as lang/ops.def orders them: the elements of a block are lanes of vectors, neighbours and
+/* Folds and scans in blocks, as lang/ir/ops.def orders them: the elements of a block are lanes of vectors, neighbours and
  * what is to the left are shuffles, and the combiner runs on vectors. Whole blocks have no masks. */
 #include "cpu/vectorise.h"
 

@@ -42,7 +42,7 @@
  *     }
  * Needs: canonical form, to recognise bounds. Keeps: every value; marks the parameter facts that it used.
  * Cost: linear, a few questions for each integer op. */
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/facts.h"
 #include "lowering/pass.h"
 

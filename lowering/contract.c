@@ -25,7 +25,7 @@
  *       return
  *     }
  * Needs: to be the first pass that touches arithmetic. Keeps: all else. Cost: linear. */
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/pass.h"
 
 typedef struct Contraction {

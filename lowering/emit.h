@@ -2,7 +2,7 @@
 #ifndef TILE_LOWERING_EMIT_H
 #define TILE_LOWERING_EMIT_H
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/pass.h"
 
 typedef struct TileConstant {

@@ -44,7 +44,7 @@
  *     }
  * Needs: nothing. Keeps: the trips and their order. Cost: linear; a loop that counts pays for a division in front of it
  * and a product in each trip. Bounds that are dimensions, literals or sums of few of these leave a loop as it is. */
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/facts.h"
 #include "lowering/pass.h"
 

@@ -31,7 +31,7 @@
  *       return
  *     }
  * Needs: nothing. Keeps: tile form. Cost: linear. */
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/pass.h"
 
 typedef struct Expansion {

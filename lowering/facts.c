@@ -1,6 +1,6 @@
 #include "lowering/facts.h"
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 
 /* Sums and products of bounds, and differences of any two 64-bit numbers, are exact in this. */
 typedef __int128 Wide;

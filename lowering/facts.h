@@ -6,7 +6,7 @@
 #ifndef TILE_LOWERING_FACTS_H
 #define TILE_LOWERING_FACTS_H
 
-#include "lang/ir.h"
+#include "lang/ir/ir.h"
 
 typedef struct TileFact {
     int64_t lo, hi;   /* lo <= value <= hi; u64 beyond INT64_MAX is not described: then the range is whole */

@@ -1,5 +1,5 @@
 /* A family of targets as passes see it: its machines, and how kernels become machine form for them. cpu/ and ptx/ have
- * one each; what emits and loads the code of a family is driver/backend.h's. */
+ * one each; what emits and loads the code of a family is driver/compile/backend.h's. */
 #ifndef TILE_LOWERING_FAMILY_H
 #define TILE_LOWERING_FAMILY_H
 

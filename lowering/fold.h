@@ -3,7 +3,7 @@
 #ifndef TILE_LOWERING_FOLD_H
 #define TILE_LOWERING_FOLD_H
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/pass.h"
 
 /* Elementwise ops on constants. */

@@ -1,5 +1,5 @@
 /* Folds of elementwise ops whose operands are constants, by the one definition of their meaning (lang/eval). */
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lowering/fold.h"
 
 /* The hardware's fast forms have no bits of their own to fold to, and `opaque` hides what it holds. */

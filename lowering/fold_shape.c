@@ -2,7 +2,7 @@
  * splat of the op, and an op on broadcasts of one shape is the broadcast of the op. */
 #include <string.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lowering/fold.h"
 
 static TileValue *build_shape(TileBuilder *builder, TileOpId id, TileValue *x, const TileType *type) {

@@ -26,7 +26,7 @@
  * Cost: linear; 10 to 60 ops for each op replaced, the constants aside. */
 #include <math.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/math.h"
 #include "lang/scalar/scalar.h"
 #include "lowering/emit.h"

@@ -2,7 +2,7 @@
 #ifndef TILE_LOWERING_MEMORY_H
 #define TILE_LOWERING_MEMORY_H
 
-#include "lang/ir.h"
+#include "lang/ir/ir.h"
 
 /* A write or read of one place known by name: a tensor (tile form). NULL where it may be anything. */
 TileValue *tile_memory_tensor(const TileOp *op);

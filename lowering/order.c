@@ -1,6 +1,6 @@
 /* In which order sums are added up, for `tilec explain`: each pass that chooses an order says so where it chooses. */
-#include "lang/build.h"
-#include "lang/eval.h"
+#include "lang/ir/build.h"
+#include "lang/ir/eval.h"
 #include "lowering/pass.h"
 
 void tile_remark_order(TilePassContext *context, const TileFunc *func, const TileOp *op, const char *name,

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 #include "lowering/excess.h"
 #include "lowering/rename.h"
 

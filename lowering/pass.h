@@ -7,8 +7,8 @@
 
 #include "base/diagnostic.h"
 #include "base/limits.h"
-#include "lang/ir.h"
-#include "lang/target.h"
+#include "lang/ir/ir.h"
+#include "lang/ir/target.h"
 #include "tile/status.h"
 
 typedef enum TileResult { TILE_RESULT_UNCHANGED, TILE_RESULT_CHANGED, TILE_RESULT_FAILED } TileResult;
@@ -63,7 +63,7 @@ typedef struct TileRemark {
     const char *name; /* of the tile or, where it has none, of the op that makes it; ACCESS: of the tensor;
                               * ORDER: what is added up; DECISION: what it is about */
     TileScalar scalar;
-    const char *layout, *to; /* as lang/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
+    const char *layout, *to; /* as lang/layout/layout.h writes them; ACCESS has none, and `to` is MOVE's alone */
     const char *way;         /* MOVE, ORDER: how; ACCESS: "load" or "store"; DECISION: the case, or what was in the way */
     const char *pass;        /* DECISION */
     TileDecision decision;   /* DECISION */

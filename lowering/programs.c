@@ -41,7 +41,7 @@
  * Cost: n log n in the kernel, and the tensors for each grid. */
 #include <stdlib.h>
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/pass.h"
 
 typedef struct Programs {

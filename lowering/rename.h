@@ -2,7 +2,7 @@
 #ifndef TILE_LOWERING_RENAME_H
 #define TILE_LOWERING_RENAME_H
 
-#include "lang/ir.h"
+#include "lang/ir/ir.h"
 
 /* The names from before. */
 typedef struct TileKeptNames TileKeptNames;

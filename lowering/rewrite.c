@@ -2,7 +2,7 @@
 
 enum {
 #define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule, attributes, doc) id = TILE_OP_##id,
-#include "lang/ops.def"
+#include "lang/ir/ops.def"
 #undef OP
     X = TILE_REWRITE_X,
     Y = TILE_REWRITE_Y,

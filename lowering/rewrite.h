@@ -2,7 +2,7 @@
 #ifndef TILE_LOWERING_REWRITE_H
 #define TILE_LOWERING_REWRITE_H
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 
 /* A code of a pattern: below TILE_OP_COUNT an operation, followed by its operands, else one of these. */
 enum {

@@ -55,7 +55,7 @@
  * tiles are reshaped: a loop nest asks at its rim whether lanes exist, but not of lanes that have been moved to other
  * axes. Not on loops with a dot, whose whole k loop becomes one micro-kernel. (GPUs have masks, and leave it out.)
  * Keeps: the order of all trips. Cost: up to three copies of a loop's body. */
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/memory.h"
 #include "lowering/pass.h"
 

@@ -10,8 +10,8 @@
 #ifndef TILE_MLIR_BRIDGE_BRIDGE_H
 #define TILE_MLIR_BRIDGE_BRIDGE_H
 
-#include "lang/ir.h"
-#include "lang/target.h"
+#include "lang/ir/ir.h"
+#include "lang/ir/target.h"
 #include "tile/status.h"
 
 typedef struct TileBridge TileBridge;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lang/assertion.h"
+#include "lang/ir/assertion.h"
 
 void export_fail(Exporter *exporter, tile_status status, const TileOp *op, const char *format, ...) {
     if (exporter->status != TILE_OK) return;

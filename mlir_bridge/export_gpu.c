@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 
 /* ---- threads ---- */
 

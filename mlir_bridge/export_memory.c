@@ -1,5 +1,5 @@
 /* Addresses, loads and stores. A bool is one bit in a register and a byte in memory. */
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "mlir_bridge/export.h"
 
 /* What the optional operands of an access are. */

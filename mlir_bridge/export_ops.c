@@ -1,7 +1,7 @@
 /* Elementwise and vector ops that take more than one MLIR op, or attributes. */
 #include <string.h>
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lang/scalar/scalar.h"
 #include "mlir_bridge/export.h"
 

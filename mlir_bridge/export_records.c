@@ -1,6 +1,6 @@
 /* What programs on GPUs have to say, to the records that the launch is given (base/records.h). */
 #include "base/records.h"
-#include "lang/assertion.h"
+#include "lang/ir/assertion.h"
 #include "mlir_bridge/export.h"
 
 /* ---- addresses ---- */

@@ -11,11 +11,11 @@ import subprocess
 
 # Passes, what they share, the launcher, and those files elsewhere that lower, emit masks or decide what code may rely on.
 FOLDERS = ["lowering", "cpu", "ptx", "launch"]
-FILES = ["lang/layout.c", "lang/layout_rules.c", "parser/validity.c", "parser/check_index.c", "parser/check_range.c",
-         "parser/check_reduce.c", "parser/check_fold.c", "parser/check_join.c", "parser/emit.c", "driver/facts.c",
-         "driver/unit.c", "driver/build.c", "driver/ahead_variant.c"]
+FILES = ["lang/layout/layout.c", "lang/ir/layout_rules.c", "parser/check/validity.c", "parser/check/index.c", "parser/check/range.c",
+         "parser/check/reduce.c", "parser/check/fold.c", "parser/check/join.c", "parser/check/emit.c", "driver/compile/facts.c",
+         "driver/compile/unit.c", "driver/compile/build.c", "driver/ahead/variant.c"]
 # Words for people: `tests/cli` compares them, and no result depends on them.
-WORDS = {"launch/explain.c", "launch/report.c", "launch/failure.c", "ptx/lower_print.c", "ptx/lower_remark.c"}
+WORDS = {"launch/explain.c", "launch/report.c", "launch/failure.c", "ptx/lowering/print.c", "ptx/lowering/remark.c"}
 SAYS = re.compile(r"(^|_)(fail|error|refuse|complain|print|say|describe|explain|remark|report|warn|snprintf|message)")
 # A check of what another fault would have to cause first.
 GIVES_UP = re.compile(r"TILE_INTERNAL|tile_pass_fail|OUT_OF_MEMORY|_fail\(")
@@ -48,7 +48,8 @@ class Site:
 
 
 def sources(root):
-    files = [f"{folder}/{name}" for folder in FOLDERS for name in sorted(os.listdir(os.path.join(root, folder)))
+    files = [os.path.relpath(os.path.join(path, name), root) for folder in FOLDERS
+             for path, _, names in sorted(os.walk(os.path.join(root, folder))) for name in sorted(names)
              if name.endswith(".c")]
     return [path for path in files + FILES if path not in WORDS]
 

@@ -19,7 +19,7 @@ part() {
 }
 
 for folder in lowering cpu ptx; do
-    for file in "$TILE_SOURCE_DIR/$folder"/*.c; do
+    for file in $(find "$TILE_SOURCE_DIR/$folder" -name '*.c' | sort); do
         id=$(sed -n 's/^TileResult tile_pass_\([a-z_0-9]*\)(.*/\1/p' "$file" | head -n 1)
         [ -n "$id" ] || continue
         name=$(sed -n "s/^PASS($id, \"\([^\"]*\)\".*/\1/p" "$TILE_SOURCE_DIR/$folder/passes.def")
@@ -27,11 +27,11 @@ for folder in lowering cpu ptx; do
         part "$file" Before >"$here/before.tir"
         part "$file" After >"$here/after.tir"
         if ! ls "$TILE_SOURCE_DIR/tests/golden/$name/"*.tir >/dev/null 2>&1; then
-            echo "$folder/$(basename "$file"): no test in tests/golden/$name"
+            echo "${file#"$TILE_SOURCE_DIR/"}: no test in tests/golden/$name"
             failed=1
         fi
         grep -q '^func' "$here/before.tir" || {
-            echo "$folder/$(basename "$file"): no example"
+            echo "${file#"$TILE_SOURCE_DIR/"}: no example"
             failed=1
             continue
         }
@@ -42,7 +42,7 @@ for folder in lowering cpu ptx; do
             diff -u "$here/wanted.tir" "$here/made.tir" >"$here/diff"; then
             continue
         fi
-        echo "$folder/$(basename "$file"): the comment's example does not hold:"
+        echo "${file#"$TILE_SOURCE_DIR/"}: the comment's example does not hold:"
         cat "$here/errors" "$here/diff" 2>/dev/null || true
         [ -z "${TILE_SHOW:-}" ] || cat "$here/made.tir"
         failed=1

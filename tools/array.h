@@ -3,7 +3,7 @@
 #define TILE_TOOLS_ARRAY_H
 
 #include "base/string.h"
-#include "lang/types.h"
+#include "lang/ir/types.h"
 
 /* `data` is the first element; strides are in bytes and may be zero or negative. `storage` and `storage_size` are
  * the memory that the view lies in; it is mapped from a file (`mapped`) or was allocated, and is released by

@@ -1,7 +1,7 @@
 /* tilec backends: what can run here and why not, and with which settings. */
 #include <stdio.h>
 
-#include "driver/cache.h"
+#include "driver/cache/cache.h"
 #include "tools/session.h"
 
 int tile_command_backends(TileSession *session, char **words, int count) {

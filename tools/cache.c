@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "driver/cache.h"
+#include "driver/cache/cache.h"
 #include "tools/session.h"
 
 typedef struct Totals {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/backend.h"
+#include "driver/compile/backend.h"
 #include "tools/session.h"
 
 /* What stands for a value or an argument. */

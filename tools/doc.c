@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "parser/parser.h"
+#include "parser/check/program.h"
+#include "parser/syntax/syntax.h"
 #include "tools/file.h"
 #include "tools/replace.h"
 #include "tools/session.h"

@@ -2,7 +2,7 @@
 #ifndef TILE_TOOLS_ERROR_PAGES_H
 #define TILE_TOOLS_ERROR_PAGES_H
 
-#include "driver/unit.h"
+#include "driver/compile/unit.h"
 
 extern const TileStandardFile tile_error_pages[]; /* "CODE.md"; ends in a row of zeros; made by the build */
 

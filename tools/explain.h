@@ -2,7 +2,7 @@
 #ifndef TILE_TOOLS_EXPLAIN_H
 #define TILE_TOOLS_EXPLAIN_H
 
-#include "driver/explain.h"
+#include "driver/compile/explain.h"
 
 /* What ptxas says of a kernel. */
 typedef struct TileAssemblyFigures {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "launch/guard.h"
-#include "lang/layout.h"
+#include "lang/layout/layout.h"
 #include "tools/explain.h"
 #include "tools/session.h"
 

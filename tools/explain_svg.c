@@ -2,7 +2,7 @@
  * and its bank where the tile lies row after row in shared memory. */
 #include <string.h>
 
-#include "lang/layout.h"
+#include "lang/layout/layout.h"
 #include "tools/explain.h"
 
 enum {

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "driver/compile.h"
-#include "lang/eval.h"
+#include "driver/compile/compile.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/scalar.h"
-#include "lang/text.h"
+#include "lang/ir/text.h"
 #include "tools/file.h"
 
 /* Of a parameter: extents of a tensor, or bits of a scalar. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parser/format.h"
+#include "parser/syntax/format.h"
 #include "tools/file.h"
 #include "tools/replace.h"
 #include "tools/session.h"

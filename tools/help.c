@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/backend.h"
-#include "lang/ir.h"
+#include "driver/compile/backend.h"
+#include "lang/ir/ir.h"
 #include "lowering/pass.h"
 #include "tools/error_pages.h"
 #include "tools/session.h"

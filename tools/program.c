@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "launch/report.h"
 
 /* ---- words ---- */

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "driver/backend.h"
-#include "driver/compile.h"
-#include "driver/tuned.h"
+#include "driver/compile/backend.h"
+#include "driver/compile/compile.h"
+#include "driver/compile/tuned.h"
 #include "lang/scalar/scalar.h"
 #include "tools/npy.h"
 #include "tools/program.h"

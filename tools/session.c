@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/backend.h"
-#include "driver/compile.h"
+#include "driver/compile/backend.h"
+#include "driver/compile/compile.h"
 #include "lowering/pass.h"
 #include "tile/pass.h"
 #include "tools/unfinished.h"

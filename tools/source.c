@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lang/scalar/scalar.h"
 #include "tools/npy.h"
 

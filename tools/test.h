@@ -2,7 +2,7 @@
 #ifndef TILE_TOOLS_TEST_H
 #define TILE_TOOLS_TEST_H
 
-#include "driver/unit.h"
+#include "driver/compile/unit.h"
 #include "tools/array.h"
 
 /* A file whose tests are run. */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "lang/assertion.h"
-#include "lang/execute.h"
+#include "lang/ir/assertion.h"
+#include "lang/execute/execute.h"
 #include "lang/scalar/scalar.h"
 #include "tools/program.h"
 #include "tools/source.h"

@@ -7,8 +7,8 @@
 
 #include "cpu/passes.h"
 #include "ptx/passes.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 #include "tools/tile_run.h"
 
 static const char usage[] =

@@ -9,7 +9,7 @@
 #ifndef TILE_TOOLS_TILE_RUN_H
 #define TILE_TOOLS_TILE_RUN_H
 
-#include "lang/execute.h"
+#include "lang/execute/execute.h"
 
 typedef struct TileRun TileRun;
 

@@ -2,7 +2,7 @@
 #ifndef TILE_TOOLS_TUNE_H
 #define TILE_TOOLS_TUNE_H
 
-#include "driver/tuned.h"
+#include "driver/compile/tuned.h"
 #include "tools/program.h"
 #include "tools/tune_update.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/cache.h"
+#include "driver/cache/cache.h"
 #include "tools/replace.h"
 #include "tools/tune.h"
 

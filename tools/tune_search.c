@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/stack.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "launch/cuda.h"
 #include "tools/duel.h"
 #include "tools/measure.h"

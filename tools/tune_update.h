@@ -3,7 +3,7 @@
 #ifndef TILE_TOOLS_TUNE_UPDATE_H
 #define TILE_TOOLS_TUNE_UPDATE_H
 
-#include "driver/tuning.h"
+#include "driver/cache/tuning.h"
 
 typedef void (*TileTuneChange)(void *state, TileTuning *tuning);
 tile_status tile_tune_update(TileArena *arena, const char *path, TileTuneChange change, void *state, TileText *error);

@@ -54,7 +54,7 @@ static void print_row(TileOpId id) {
 }
 
 static void print_ops(void) {
-    printf("# Operations of the IR\n\nMade from `lang/ops.def` by `tile-write-docs ops`; a test keeps it up to date. "
+    printf("# Operations of the IR\n\nMade from `lang/ir/ops.def` by `tile-write-docs ops`; a test keeps it up to date. "
            "`?` marks an optional attribute. Any operation may have");
     const char *separator = " ";
     for (int key = 0; key < TILE_ATTRIBUTE_COUNT; key++) {

@@ -1,5 +1,5 @@
 /* The meaning of every elementwise operation on scalars, as bits (see scalar.h), below the IR and the launcher: both
- * have it from here. lang/eval.h is the same by the IR's numbers of ops.
+ * have it from here. lang/ir/eval.h is the same by the IR's numbers of ops.
  *
  * The operand type is that of the values: for `select` the type of its second and third operands, whose first is
  * a bool. Comparisons and predicates give a bool. */

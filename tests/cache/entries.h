@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "driver/cache.h"
+#include "driver/cache/cache.h"
 
 enum { MOST_BYTES = 60000 };
 

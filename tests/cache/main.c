@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/cache.h"
+#include "driver/cache/cache.h"
 #include "tile/tile.h"
 #include "tools/tune_update.h"
 

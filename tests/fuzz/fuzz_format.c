@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parser/format.h"
+#include "parser/syntax/format.h"
 
 typedef struct Maker {
     TileText text;

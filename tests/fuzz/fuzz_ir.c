@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/program.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/program.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "parser/lex.h"
+#include "parser/syntax/lex.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

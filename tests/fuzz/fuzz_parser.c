@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "parser/parser.h"
+#include "parser/check/program.h"
+#include "parser/syntax/syntax.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -27,8 +27,8 @@ make_programs() {
     flags="-std=gnu17 -g -O1 -I. -Iinclude -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
         -fno-omit-frame-pointer -ffp-contract=off -DTILE_LIBFUZZER"
     # Objects that are newer than their source and all headers stay.
-    newest=$(ls -t base/*.h base/*.def lang/*.h lang/*.def lang/scalar/*.h lang/scalar/*.def lang/affine/*.h parser/*.h include/tile/*.h | head -n 1)
-    for source in base/*.c lang/*.c lang/scalar/*.c lang/affine/*.c parser/*.c "$build/parser/lex.c" tests/fuzz/fuzz_lexer.c tests/fuzz/fuzz_parser.c tests/fuzz/fuzz_ir.c; do
+    newest=$(find base lang parser include/tile -name "*.h" -o -name "*.def" | xargs ls -t | head -n 1)
+    for source in base/*.c lang/*/*.c parser/*/*.c "$build/parser/lex.c" tests/fuzz/fuzz_lexer.c tests/fuzz/fuzz_parser.c tests/fuzz/fuzz_ir.c; do
         object=$work/objects/$(echo "${source#"$build"/}" | tr '/' '_' | sed 's/\.c$/.o/')
         [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ] || echo "$source $object"
     done >"$work/stale"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 #include "launch/cuda.h"
 #include "mlir_bridge/bridge.h"
-#include "ptx/target.h"
+#include "ptx/target/target.h"
 #include "tests/gpu/mbarriers.h"
 #include "tools/ptxas.h"
 

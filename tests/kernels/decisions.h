@@ -2,7 +2,7 @@
 #ifndef TESTS_KERNELS_DECISIONS_H
 #define TESTS_KERNELS_DECISIONS_H
 
-#include "driver/explain.h"
+#include "driver/compile/explain.h"
 
 /* canonicalise, cse and dce. */
 void decisions_shake(TileCompiler *compiler, bool shake);

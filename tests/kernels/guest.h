@@ -2,7 +2,7 @@
 #ifndef TESTS_KERNELS_GUEST_H
 #define TESTS_KERNELS_GUEST_H
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 
 typedef struct Guest Guest;
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/unit.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "driver/compile/unit.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 
 typedef struct States {
     const char *kernel;

@@ -13,7 +13,7 @@
 #include "../kernels/device.h"
 #include "../kernels/guest.h"
 #include "contents.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "evaluate.h"
 
 static const Target targets[] = {

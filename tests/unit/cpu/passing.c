@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 
 Passing passing_read(const char *text) {
     Passing passing = {.context = tile_ir_context_create()};

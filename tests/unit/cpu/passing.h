@@ -6,7 +6,7 @@
 
 #include "cpu/passes.h"
 #include "cpu/target.h"
-#include "lang/execute.h"
+#include "lang/execute/execute.h"
 
 /* A verified module in text form, in a context of its own. */
 typedef struct Passing {

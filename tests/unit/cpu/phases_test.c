@@ -13,10 +13,10 @@
 
 #include "cpu/passes.h"
 #include "cpu/target.h"
-#include "lang/execute.h"
+#include "lang/execute/execute.h"
 #include "lang/scalar/scalar.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 
 enum { MAX_ARGUMENTS = 12, GUARD = 64 };
 

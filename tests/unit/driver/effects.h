@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 
 typedef struct Way {
     const char *target;

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/cache.h"
+#include "driver/cache/cache.h"
 #include "tests/cache/entries.h"
 
 typedef struct Fixture {

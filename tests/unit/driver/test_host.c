@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/scalar.h"
 #include "launch/host.h"
 

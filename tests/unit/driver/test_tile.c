@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 
 static const char add_text[] = "kernel add[T: float](x: in T[M, N], y: in T[M, N], z: out T[M, N])\n"
                                "    tune BM in {1, 4}, BN in {64}\n"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/tuning.h"
+#include "driver/cache/tuning.h"
 
 #define HEAD "tile-tuning 1\n"
 #define ROW(kernel, constants, measured, pinned)                                                                       \

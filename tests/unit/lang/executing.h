@@ -5,10 +5,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lang/execute.h"
+#include "lang/execute/execute.h"
 #include "lang/scalar/scalar.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 
 typedef struct Executing {
     TileContext *context;

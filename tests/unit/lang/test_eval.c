@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/scalar.h"
 
 static uint64_t eval(TileOpId id, TileScalar type, TileScalar result_type, uint64_t x, uint64_t y, uint64_t z) {

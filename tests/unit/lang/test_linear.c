@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lang/linear.h"
+#include "lang/layout/linear.h"
 
 enum { ROUNDS = 4000, MOST_BITS = 10 };
 

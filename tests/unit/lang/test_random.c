@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/math.h"
 
 typedef struct Block {

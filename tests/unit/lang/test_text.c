@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lang/text.h"
+#include "lang/ir/text.h"
 
 static TileContext *context;
 static TileArena *arena;

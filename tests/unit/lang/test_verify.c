@@ -1,7 +1,7 @@
 /* What the verifier says about modules that break a rule. */
 #include <criterion/criterion.h>
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "tests/unit/lang/executing.h"
 
 TestSuite(verify, .init = executing_set_up, .fini = executing_tear_down);

@@ -7,10 +7,10 @@
 #include <criterion/criterion.h>
 
 #include "cpu/passes.h"
-#include "lang/execute.h"
+#include "lang/execute/execute.h"
 #include "lang/scalar/scalar.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 #include "ptx/passes.h"
 #include "random_program.h"
 

@@ -3,8 +3,8 @@
 
 #include <criterion/criterion.h>
 
-#include "lang/execute.h"
-#include "lang/text.h"
+#include "lang/execute/execute.h"
+#include "lang/ir/text.h"
 #include "lowering/facts.h"
 #include "random_program.h"
 

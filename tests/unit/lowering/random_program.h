@@ -2,7 +2,7 @@
 #ifndef TILE_TESTS_RANDOM_PROGRAM_H
 #define TILE_TESTS_RANDOM_PROGRAM_H
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 
 uint64_t random_next(uint64_t *state);
 /* Special and random values of the type. */

@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/scalar.h"
 #include "lowering/rewrite.h"
 #include "random_program.h"

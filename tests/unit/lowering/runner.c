@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "lang/build.h"
+#include "lang/ir/build.h"
 #include "lowering/pass.h"
 
 /* Negates the first value of the function once more. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lang/eval.h"
+#include "lang/ir/eval.h"
 #include "lang/scalar/scalar.h"
 #include "support.h"
 

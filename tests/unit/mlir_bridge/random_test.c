@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/execute.h"
+#include "lang/execute/execute.h"
 #include "lang/scalar/scalar.h"
-#include "lang/text.h"
+#include "lang/ir/text.h"
 #include "support.h"
 
 enum { FUNCTIONS = 24, OPS = 40, POOL = 512, MEMORY = 4096, INPUTS = 4 };

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 
 const TileTarget avx2 = {.name = "avx2",
                          .triple = "x86_64-unknown-linux-gnu",

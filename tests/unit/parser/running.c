@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/verify.h"
+#include "lang/ir/verify.h"
+#include "parser/syntax/syntax.h"
 
 const char *source_directory(void) {
     const char *directory = getenv("TILE_SOURCE_DIR");

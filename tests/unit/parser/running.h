@@ -2,8 +2,9 @@
 #ifndef TILE_TESTS_PARSER_RUNNING_H
 #define TILE_TESTS_PARSER_RUNNING_H
 
-#include "lang/execute.h"
-#include "parser/parser.h"
+#include "lang/execute/execute.h"
+#include "parser/check/program.h"
+#include "parser/syntax/syntax.h"
 
 /* A contiguous tensor, or a scalar where data is NULL. */
 typedef struct RunArgument {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "running.h"
+#include "parser/syntax/syntax.h"
 
 typedef struct Expected {
     uint32_t line;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "parser/format.h"
+#include "parser/syntax/format.h"
 
 static const char *format(TileArena *arena, const char *text, tile_status *status) {
     TileDiagnostics *diagnostics = tile_diagnostics_create(arena);

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lang/text.h"
+#include "lang/ir/text.h"
+#include "parser/syntax/syntax.h"
 #include "running.h"
 
 static bool reports(const char *text, size_t length, const char *code) {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx/dot.h"
-#include "ptx/swizzle.h"
+#include "ptx/target/dot.h"
+#include "ptx/lowering/swizzle.h"
 
 static uint32_t next(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

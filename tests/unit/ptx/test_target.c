@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "ptx/target.h"
+#include "ptx/target/target.h"
 
 Test(target, rows) {
     unsigned count;

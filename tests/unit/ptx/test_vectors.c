@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "lang/execute.h"
-#include "lang/text.h"
-#include "lang/verify.h"
+#include "lang/execute/execute.h"
+#include "lang/ir/text.h"
+#include "lang/ir/verify.h"
 #include "tests/gpu/vectors.h"
 
 enum { LINE_BYTES = 1 << 14 };
@@ -151,7 +151,7 @@ typedef struct Line {
     const char *words;
 } Line;
 
-/* Units of the last place that the op's row in lang/ops.def allows. */
+/* Units of the last place that the op's row in lang/ir/ops.def allows. */
 static unsigned units_of(const char *name) {
     return strcmp(name, "ex2.approx.ftz.f32") == 0 ? 2 : strcmp(name, "rcp.approx.ftz.f32") == 0 ? 1 : 0;
 }

@@ -1,0 +1,101 @@
+/* Facts about tensors: what a request grants to the compiler, and what the compiled code made use of. */
+#include <string.h>
+
+#include "driver/compile/image.h"
+#include "launch/guard.h"
+
+static uint64_t stride_bits(const TileType *type, int64_t stride) {
+    if (stride == 0) return TILE_GUARD_STRIDE_ZERO;
+    return stride == (int64_t)tile_scalar_bytes(type->scalar) ? TILE_GUARD_STRIDE_UNIT : 0;
+}
+
+bool tile_image_tells_nothing(uint64_t facts) { return !(facts & ~(uint64_t)TILE_GUARD_NARROW); }
+
+void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, const TileImageRequest *request) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileType *type = kernel->body.arguments[i]->type;
+        int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
+        TileTensorFacts *facts = &kernel->parameters[i].facts;
+        uint64_t granted = request->facts[number];
+        kernel->parameters[i].noalias = !(signature->overlap >> number & 1) || (granted & TILE_GUARD_DISJOINT);
+        facts->narrow = granted & TILE_GUARD_NARROW;
+        if (tile_image_tells_nothing(granted) && type->rank)
+            kernel->parameters[i].likely_stride = 1u << (type->rank - 1);
+        for (unsigned align = 2; align <= 128; align *= 2)
+            if (granted & tile_guard_align(align)) facts->align = align;
+        for (unsigned k = 0; k < type->rank; k++) {
+            if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
+                facts->stride[k] = tile_scalar_bytes(type->scalar);
+            else if (type->access == TILE_ACCESS_IN && (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO)))
+                facts->stride[k] = 0; /* only without elements, or by mistake, has what is written such a stride */
+            for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
+                if (granted & tile_guard_multiple(type->rank, k, divisor)) facts->multiple[k] = divisor;
+        }
+    }
+}
+
+/* `granted` is the kernel's parameter, `used` it or the same one of a phase. */
+static uint64_t used_bits(const TileType *type, const TileParameter *granted, const TileParameter *used) {
+    uint64_t bits = tile_guard_align(used->used_align) | (used->used_narrow ? TILE_GUARD_NARROW : 0);
+    for (unsigned k = 0; k < type->rank; k++)
+        if (used->used_stride >> k & 1)
+            bits |= tile_guard_dimension(k, (unsigned)stride_bits(type, granted->facts.stride[k]));
+    return bits;
+}
+
+/* Every alignment up to the one asked for makes a difference: the widest that is known is used. */
+static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
+    uint64_t bits = asked->asked_narrow ? TILE_GUARD_NARROW : 0;
+    for (unsigned align = 2; align <= asked->asked_align; align *= 2) bits |= tile_guard_align(align);
+    for (unsigned k = 0; k < type->rank; k++)
+        if (asked->asked_stride >> k & 1)
+            bits |= tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO | TILE_GUARD_STRIDE_UNIT);
+    return bits;
+}
+
+/* A set of divisors as bits of the tensor's word. */
+static uint64_t multiple_bits(const TileType *type, unsigned axis, uint32_t divisors) {
+    uint64_t bits = 0;
+    for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
+        if (divisors & divisor) bits |= tile_guard_multiple(type->rank, axis, divisor);
+    return bits;
+}
+
+/* What a function, the kernel itself or one of its phases, has to say of the kernel's tensor: of its address, or of an
+ * extent, which machine form has as a number of its own. */
+static void collect_uses(const TileFunc *kernel, uint32_t argument, const TileParameter *own, uint64_t *need,
+                         uint64_t *asked) {
+    const TileType *type = kernel->body.arguments[argument]->type;
+    if (own->role == TILE_ROLE_EXTENT) {
+        *need |= multiple_bits(type, own->axis, own->used_multiple);
+        *asked |= multiple_bits(type, own->axis, own->asked_multiple);
+    } else if (own->role != TILE_ROLE_STRIDE) {
+        *need |= used_bits(type, &kernel->parameters[argument], own);
+        *asked |= asked_bits(type, own);
+    }
+}
+
+static void collect_phase(const TileFunc *phase, uint32_t argument, uint64_t *need, uint64_t *asked) {
+    for (uint32_t i = 0; i < phase->body.argument_count; i++) {
+        const TileParameter *own = &phase->parameters[i];
+        if (tile_role_has_argument(own->role) && own->argument == argument)
+            collect_uses(phase->kernel, argument, own, need, asked);
+    }
+}
+
+void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
+                        TileImageCode *code) {
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        const TileType *type = kernel->body.arguments[i]->type;
+        int number = tile_image_parameter(signature, kernel->parameters[i].name);
+        if (type->kind != TILE_TYPE_TENSOR || number < 0) continue;
+        if (signature->overlap >> number & 1) { /* LLVM is always told */
+            code->asked[number] |= TILE_GUARD_DISJOINT;
+            if (kernel->parameters[i].noalias) code->need[number] |= TILE_GUARD_DISJOINT;
+        }
+        collect_uses(kernel, i, &kernel->parameters[i], &code->need[number], &code->asked[number]);
+        for (const TileFunc *func = module->first; func; func = func->next)
+            if (func->kernel == kernel) collect_phase(func, i, &code->need[number], &code->asked[number]);
+    }
+}

@@ -1,0 +1,408 @@
+/* Blocks of threads: each thread runs the phase as an executor of its own, with registers and frames of its own and the
+ * memory objects of all. The scheduler lets one of them go on at a time until it meets an op at which threads wait for
+ * others: in turn, or, where there is a seed, at random and with a bias that changes, since what goes wrong seldom goes
+ * wrong where all threads are about equally fast. Blocks run one after the other; with a seed, in any order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/execute/state.h"
+
+typedef enum Bias {
+    BIAS_NONE,
+    BIAS_AHEAD,    /* one thread runs as far as it can, then its neighbour */
+    BIAS_STARVED,  /* one thread runs only when no other can */
+    BIAS_BACKWARD, /* the last thread that can */
+    BIAS_LOCKSTEP, /* each thread one step */
+    BIAS_COUNT
+} Bias;
+
+typedef struct Schedule {
+    Bias bias;
+    uint64_t turns;  /* for which it holds */
+    uint32_t thread; /* the one that it is about; without a seed, the last one that ran */
+} Schedule;
+
+typedef struct Block {
+    TileExecutor *host;
+    const ExecActivation *phase; /* holds the parameters */
+    TileExecutor *threads;
+    uint32_t count, shared; /* threads; the object */
+    int64_t number, blocks;
+    uint32_t waiting; /* threads at a barrier */
+    uint32_t *lanes;  /* for each warp: threads at an op that its lanes do together */
+    uint64_t
+        ready[TILE_MAX_THREADS / 64]; /* bits of the threads that have not ended, nor wait for others of the block */
+    ExecRaces *races;
+    ExecMbarriers *mbarriers; /* NULL: the function has none */
+    Schedule schedule;
+} Block;
+
+/* ---- what threads do alone ---- */
+
+bool tile_exec_thread(TileExecutor *e, const ExecInstruction *in) {
+    tile_exec_set_scalar(tile_exec_result(e, in), e->thread);
+    return true;
+}
+
+bool tile_exec_here(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue x = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
+    result.lanes[0] = x.lanes[0];
+    *result.any = 0;
+    if (tile_exec_poisoned(x, 0)) tile_exec_set_poison(e, result, 0, x.poison[0]);
+    return true;
+}
+
+bool tile_exec_defined_where(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue x = tile_exec_operand(e, in, 0), condition = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
+    uint8_t poison = tile_exec_poisoned(x, 0) | tile_exec_poisoned(condition, 0);
+    if (!condition.lanes[0]) poison |= EXEC_POISON;
+    result.lanes[0] = x.lanes[0];
+    *result.any = 0;
+    if (poison) tile_exec_set_poison(e, result, 0, poison);
+    return true;
+}
+
+bool tile_exec_block(TileExecutor *e, const ExecInstruction *in) {
+    tile_exec_set_scalar(tile_exec_result(e, in), (uint64_t)e->block);
+    return true;
+}
+
+bool tile_exec_block_count(TileExecutor *e, const ExecInstruction *in) {
+    tile_exec_set_scalar(tile_exec_result(e, in), (uint64_t)e->block_count);
+    return true;
+}
+
+/* The scheduler does the rest when all that take part have come. In tile form there is nobody to wait for. */
+bool tile_exec_meet(TileExecutor *e, const ExecInstruction *in) {
+    if (tile_op_func(in->op)->form == TILE_FORM_TILE) return true;
+    if (!e->thread_count) return tile_exec_fault(e, in, "this function is not run by a block of threads");
+    e->meeting = in;
+    return false;
+}
+
+/* ---- what they do together ---- */
+
+static bool take_over(TileExecutor *host, const TileExecutor *thread) {
+    host->state = thread->state;
+    host->message = thread->message;
+    return false;
+}
+
+static uint32_t warp_size(const Block *block, uint32_t first) {
+    return block->count - first < TILE_WARP_THREADS ? block->count - first : TILE_WARP_THREADS;
+}
+
+/* Do the threads first .. first + count all wait at one and the same op? */
+static bool have_come(const Block *block, uint32_t first, uint32_t count) {
+    const ExecInstruction *at = block->threads[first].meeting;
+    for (uint32_t i = first; i < first + count; i++)
+        if (block->threads[i].meeting != at) return false;
+    return at != NULL;
+}
+
+static void set_ready(Block *block, uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < first + count; i++) block->ready[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+/* The thread waits; where it is the last one that the others wait for, all go on. */
+static bool arrive(Block *block, uint32_t thread) {
+    uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
+    if (block->threads[thread].meeting->op->id != TILE_OP_BARRIER) {
+        uint32_t *lanes = &block->lanes[thread / TILE_WARP_THREADS];
+        if (++*lanes < warp_size(block, first) || !have_come(block, first, *lanes)) return true;
+        uint32_t failed = 0, count = *lanes;
+        *lanes = 0;
+        set_ready(block, first, count);
+        return tile_exec_warp(&block->threads[first], count, &failed) ||
+               take_over(block->host, &block->threads[first + failed]);
+    }
+    if (++block->waiting < block->count || !have_come(block, 0, block->count)) return true;
+    block->waiting = 0;
+    set_ready(block, 0, block->count);
+    for (uint32_t i = 0; i < block->count; i++) block->threads[i].meeting = NULL;
+    tile_exec_next_era(block->races);
+    return true;
+}
+
+/* ---- the scheduler ---- */
+
+/* Of those that are ready. */
+static bool can_run(const TileExecutor *e) { return !e->awaited || tile_exec_may_go_on(e); }
+
+static uint64_t random_below(Block *block, uint64_t end) { return tile_exec_random(block->host) % end; }
+
+/* The first one from `begin` on that can run; end: none below it can. */
+static uint32_t find_between(const Block *block, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; i = (i / 64 + 1) * 64) {
+        for (uint64_t bits = block->ready[i / 64] >> i % 64 << i % 64; bits; bits &= bits - 1) {
+            uint32_t thread = i / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (thread >= end) return end;
+            if (can_run(&block->threads[thread])) return thread;
+        }
+    }
+    return end;
+}
+
+/* The first thread that can run from `start` on, and around; count: none can. */
+static uint32_t find_thread(const Block *block, uint32_t start) {
+    start %= block->count;
+    uint32_t found = find_between(block, start, block->count);
+    if (found < block->count) return found;
+    found = find_between(block, 0, start);
+    return found < start ? found : block->count;
+}
+
+static uint32_t find_last(const Block *block) {
+    for (uint32_t i = block->count; i-- > 0;)
+        if (block->ready[i / 64] >> i % 64 & 1 && can_run(&block->threads[i])) return i;
+    return block->count;
+}
+
+/* Which thread goes on, and for how many steps at most. */
+static uint32_t choose(Block *block, uint64_t *steps) {
+    Schedule *schedule = &block->schedule;
+    *steps = UINT32_MAX;
+    if (!block->host->options.seed) return find_thread(block, schedule->thread);
+    if (!schedule->turns--)
+        *schedule = (Schedule){.bias = (Bias)random_below(block, BIAS_COUNT),
+                               .turns = random_below(block, 4 * (uint64_t)block->count),
+                               .thread = (uint32_t)random_below(block, block->count)};
+    *steps = 1 + random_below(block, 64);
+    switch (schedule->bias) {
+    case BIAS_AHEAD: return find_thread(block, schedule->thread);
+    case BIAS_STARVED: return find_thread(block, schedule->thread + 1);
+    case BIAS_BACKWARD: return find_last(block);
+    case BIAS_LOCKSTEP: *steps = 1; return schedule->thread = find_thread(block, schedule->thread + 1);
+    case BIAS_NONE:
+    case BIAS_COUNT: break;
+    }
+    return find_thread(block, (uint32_t)random_below(block, block->count));
+}
+
+/* Do both wait for the same, or have they both ended? */
+static bool wait_alike(const TileExecutor *a, const TileExecutor *b) {
+    return a->meeting == b->meeting && a->awaited == b->awaited && a->parity == b->parity;
+}
+
+/* Threads that wait as this one does, or have all ended, as ranges. */
+static void print_group(const Block *block, const TileExecutor *e, TileText *text) {
+    const char *separator = text->length ? "; " : "";
+    for (uint32_t i = 0, end; i < block->count; i = end) {
+        for (end = i; end < block->count && wait_alike(&block->threads[end], e); end++) continue;
+        if (end == i) {
+            end++;
+            continue;
+        }
+        tile_text_format(text, end - i > 1 ? "%s%u .. %u" : "%s%u", separator, i, end - 1);
+        separator = ", ";
+    }
+    tile_text_add(text, e->meeting ? " at `" : " at the end");
+    if (!e->meeting) return;
+    tile_exec_print_op(block->host, e->meeting->op, text);
+    tile_text_add(text, "`");
+    if (e->awaited) tile_exec_print_lacking(e, text);
+}
+
+static const char *what_lacks(const TileExecutor *e) {
+    if (e->awaited) return "nobody completes the phase";
+    return e->meeting->op->id == TILE_OP_BARRIER ? "not all threads of the block come here"
+                                                 : "not all lanes of the warp come here";
+}
+
+/* All threads have ended. */
+static bool end_copies(Block *block) {
+    const ExecInstruction *in;
+    TileExecutor *e = tile_exec_bulk_thread(block->mbarriers, &in);
+    if (!e) return true;
+    tile_exec_fault(e, in, "the block ends while the copy is under way");
+    return take_over(block->host, e);
+}
+
+/* No thread can run: all have ended, or some wait for what does not come. */
+static bool end_block(Block *block) {
+    uint32_t waits = 0;
+    TileText groups = {.arena = block->host->arena};
+    while (waits < block->count && !block->threads[waits].meeting) waits++;
+    if (waits == block->count) return end_copies(block);
+    TileExecutor *e = &block->threads[waits];
+    for (uint32_t i = 0; i < block->count; i++) {
+        uint32_t first = 0;
+        while (!wait_alike(&block->threads[first], &block->threads[i])) first++;
+        if (first == i) print_group(block, &block->threads[i], &groups);
+    }
+    tile_exec_fault(e, e->meeting, "a deadlock: %s; threads of block %lld: %s", what_lacks(e), (long long)block->number,
+                    tile_text_get(&groups));
+    return take_over(block->host, e);
+}
+
+static bool land_bulk(Block *block) {
+    TileExecutor *failed;
+    return tile_exec_land_bulk(block->host, block->mbarriers, &failed) || take_over(block->host, failed);
+}
+
+/* Does somebody wait for what may come with a copy that is under way? */
+static bool waits_for_copies(const Block *block) {
+    const ExecInstruction *in;
+    bool waits = false;
+    for (uint32_t i = 0; i < block->count && block->mbarriers; i++) waits |= block->threads[i].awaited != 0;
+    return waits && tile_exec_bulk_thread(block->mbarriers, &in);
+}
+
+static bool run_threads(Block *block) {
+    for (;;) {
+        uint64_t steps;
+        uint32_t thread = choose(block, &steps);
+        if (thread == block->count) {
+            if (!waits_for_copies(block)) return end_block(block);
+            if (!land_bulk(block)) return false;
+            continue;
+        }
+        TileExecutor *e = &block->threads[thread];
+        uint64_t before = e->steps;
+        if (e->awaited) tile_exec_go_on(e);
+        tile_exec_run(e, before + steps);
+        block->host->steps += e->steps - before;
+        if (block->host->options.seed) tile_exec_land_some(block->host, e);
+        if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
+        bool waits = e->meeting && !e->awaited;
+        if (waits || e->state == TILE_EXECUTION_DONE) block->ready[thread / 64] &= ~(UINT64_C(1) << thread % 64);
+        if (waits && !arrive(block, thread)) return false;
+        if (!block->host->options.seed) block->schedule.thread = thread;
+        if (block->mbarriers && block->host->options.seed && !random_below(block, 4) && !land_bulk(block)) return false;
+    }
+}
+
+/* ---- one block ---- */
+
+/* The objects are those of the host, by the same numbers. */
+static bool create_thread(Block *block, uint32_t number) {
+    TileExecutor *host = block->host, *e = &block->threads[number];
+    *e = (TileExecutor){.arena = host->arena,
+                        .func = block->phase->program->func,
+                        .options = host->options,
+                        .undefined = host->undefined,
+                        .programs = host->programs,
+                        .thread = number,
+                        .records = host->records,
+                        .thread_count = block->count,
+                        .block_count = block->blocks,
+                        .mbarriers = block->mbarriers};
+    e->objects = malloc(host->object_count * sizeof *e->objects);
+    if (!e->objects) return tile_exec_out_of_memory(host);
+    e->object_count = e->object_capacity = host->object_count;
+    memcpy(e->objects, host->objects, host->object_count * sizeof *e->objects);
+    for (size_t i = 0; i < e->object_count; i++) e->objects[i].owned = NULL;
+    e->root = tile_exec_activate(e, block->phase->program);
+    return e->root || tile_exec_out_of_memory(host);
+}
+
+/* What the thread has made itself: buffers, activations of functions that it has called. */
+static void drop_own(TileExecutor *e) {
+    if (e->root) tile_exec_release(e, e->root->first_object);
+    for (size_t i = 0; i < e->depth; i++)
+        if (e->frames[i].owner && e->frames[i].owner->op->id == TILE_OP_CALL) free(e->frames[i].activation);
+    e->depth = 0;
+}
+
+static bool start_thread(Block *block, uint32_t number) {
+    TileExecutor *e = &block->threads[number];
+    drop_own(e);
+    e->object_count = e->root->first_object; /* nothing points to the others any more */
+    e->state = TILE_EXECUTION_PAUSED;
+    e->started = true;
+    e->message = (TileText){.arena = e->arena};
+    e->block = block->number;
+    e->meeting = NULL;
+    e->awaited = e->parity = 0;
+    tile_exec_forget_copies(e);
+    tile_exec_reset(e->root);
+    const ExecProgram *program = e->root->program;
+    uint32_t last = program->body.first_argument + program->body.argument_count - 1;
+    for (uint32_t i = program->body.first_argument; i < last; i++)
+        tile_exec_copy(tile_exec_register(block->phase, i), tile_exec_register(e->root, i));
+    ExecValue shared = tile_exec_register(e->root, last);
+    shared.lanes[0] = block->shared;
+    shared.lanes[1] = 0;
+    *shared.any = 0;
+    return tile_exec_push(e, &(ExecFrame){.activation = e->root, .code = &program->body, .active = 1}) != NULL ||
+           tile_exec_out_of_memory(block->host);
+}
+
+static void destroy_thread(TileExecutor *e) {
+    drop_own(e);
+    tile_exec_free_copies(e);
+    free(e->root);
+    free(e->frames);
+    free(e->objects);
+    free(e->tensors);
+    free(e->scratch);
+}
+
+static bool run_block(Block *block, int64_t number) {
+    const ExecObject *shared = &block->host->objects[block->shared];
+    block->number = number;
+    block->waiting = 0;
+    memset(block->ready, 0, sizeof block->ready);
+    tile_exec_forget_mbarriers(block->mbarriers);
+    memset(block->lanes, 0, (block->count + TILE_WARP_THREADS - 1) / TILE_WARP_THREADS * sizeof *block->lanes);
+    if (shared->size) memset(shared->base, 0xff, (size_t)shared->size);
+    if (shared->poison) memset(shared->poison, 1, (size_t)shared->size);
+    if (!tile_exec_begin_block(block->host, block->races, number, shared)) return false;
+    for (uint32_t i = 0; i < block->count; i++)
+        if (!start_thread(block, i)) return false;
+    set_ready(block, 0, block->count);
+    return run_threads(block);
+}
+
+/* ---- all blocks ---- */
+
+/* Their numbers in the order in which they run; NULL: in turn. False where there is no memory. */
+static bool choose_order(Block *block, int64_t **order) {
+    *order = NULL;
+    if (!block->host->options.seed) return true;
+    *order = malloc((size_t)block->blocks * sizeof **order);
+    if (!*order) return tile_exec_out_of_memory(block->host);
+    for (int64_t i = 0; i < block->blocks; i++) {
+        int64_t at = (int64_t)random_below(block, (uint64_t)i + 1);
+        (*order)[i] = (*order)[at];
+        (*order)[at] = i;
+    }
+    return true;
+}
+
+static bool run_blocks(Block *block) {
+    TileExecutor *host = block->host;
+    const TileFunc *func = block->phase->program->func;
+    int64_t *order = NULL;
+    block->threads = calloc(block->count, sizeof *block->threads);
+    block->lanes = calloc(block->count, sizeof *block->lanes);
+    if (!block->threads || !block->lanes) return tile_exec_out_of_memory(host);
+    if (!tile_exec_allocate(host, func->scratch_bytes, 1024, true, &block->shared) || !choose_order(block, &order))
+        return false;
+    block->races = tile_exec_watch(host);
+    bool going = block->races && tile_exec_create_mbarriers(host, func, block->races, &block->mbarriers) &&
+                 tile_exec_open_records(host, block->phase->program->func);
+    for (uint32_t i = 0; i < block->count && going; i++) going = create_thread(block, i);
+    for (int64_t i = 0; i < block->blocks && going; i++) going = run_block(block, order ? order[i] : i);
+    for (uint32_t i = 0; i < block->count; i++) destroy_thread(&block->threads[i]);
+    tile_exec_unwatch(host, block->races);
+    tile_exec_free_mbarriers(block->mbarriers);
+    free(order);
+    return tile_exec_close_records(host, going);
+}
+
+bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count) {
+    const TileFunc *func = phase->program->func;
+    uint32_t parameters = func->body.argument_count;
+    if (!parameters || func->body.arguments[parameters - 1]->type->kind != TILE_TYPE_POINTER ||
+        func->body.arguments[parameters - 1]->type->space != TILE_SPACE_SHARED)
+        return tile_exec_fault(e, grid, "the last parameter of %s is not its shared memory", func->name);
+    Block block = {.host = e, .phase = phase, .count = func->threads, .blocks = block_count};
+    size_t first_object = e->object_count;
+    bool done = run_blocks(&block);
+    tile_exec_release(e, first_object);
+    e->object_count = first_object; /* nothing points to it any more */
+    free(block.threads);
+    free(block.lanes);
+    return done;
+}

@@ -1,0 +1,78 @@
+/* Channels, in tile form: one thread does everything, so that what would wait for ever is a fault. Slots go round. */
+#include <string.h>
+
+#include "lang/execute/state.h"
+
+static int64_t slot_bytes(const TileType *type) {
+    return type->extent[0] * type->extent[1] * (int64_t)tile_scalar_bytes(type->scalar);
+}
+
+bool tile_exec_channel(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue result = tile_exec_result(e, in);
+    int64_t slots = tile_op_integer(in->op, TILE_ATTRIBUTE_SLOTS, 1);
+    enum { ALIGN = 16 };
+    if (!tile_exec_own_object(e, in, slots * slot_bytes(in->op->results[0].type), ALIGN, &result.lanes[0]))
+        return false;
+    e->objects[result.lanes[0]].channel = (ExecChannel){.slots = (uint64_t)slots};
+    *result.any = 0;
+    return true;
+}
+
+/* Gives slot number `number`, counted from the first that the channel had, and asks whether the loop counts alike. */
+static bool give_slot(TileExecutor *e, const ExecInstruction *in, uint64_t number) {
+    ExecValue channel = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
+    uint64_t slot = number % e->objects[channel.lanes[0]].channel.slots;
+    int64_t counted = (int64_t)slot;
+    if (in->op->operand_count > 1 && !tile_exec_integer(e, in, 1, "the number of the slot", &counted)) return false;
+    if (counted != (int64_t)slot)
+        return tile_exec_fault(e, in, "slot %lld is not the next one, which is %llu", (long long)counted,
+                               (unsigned long long)slot);
+    result.lanes[0] = channel.lanes[0];
+    result.lanes[1] = slot * (uint64_t)slot_bytes(in->op->results[0].type);
+    *result.any = 0;
+    return true;
+}
+
+static void forget_slot(TileExecutor *e, const ExecInstruction *in, ExecValue place) {
+    ExecObject *object = &e->objects[place.lanes[0]];
+    const TileValue *pointer = in->op->result_count ? &in->op->results[0] : tile_op_operand(in->op, 0);
+    if (object->poison) memset(object->poison + place.lanes[1], 1, (size_t)slot_bytes(pointer->type));
+}
+
+bool tile_exec_channel_acquire(TileExecutor *e, const ExecInstruction *in) {
+    ExecChannel *channel = &e->objects[tile_exec_operand(e, in, 0).lanes[0]].channel;
+    if (channel->acquired != channel->committed) return tile_exec_fault(e, in, "the slot before it is not committed");
+    if (channel->acquired - channel->released == channel->slots)
+        return tile_exec_fault(e, in, "waits for ever: none of the %llu slots is released",
+                               (unsigned long long)channel->slots);
+    if (!give_slot(e, in, channel->acquired)) return false;
+    channel->acquired++;
+    forget_slot(e, in, tile_exec_result(e, in));
+    return true;
+}
+
+bool tile_exec_channel_commit(TileExecutor *e, const ExecInstruction *in) {
+    e->objects[tile_exec_operand(e, in, 0).lanes[0]].channel.committed++;
+    return true;
+}
+
+bool tile_exec_channel_wait(TileExecutor *e, const ExecInstruction *in) {
+    ExecChannel *channel = &e->objects[tile_exec_operand(e, in, 0).lanes[0]].channel;
+    uint64_t pending = (uint64_t)tile_op_integer(in->op, TILE_ATTRIBUTE_PENDING, 0);
+    if (channel->waited == channel->committed) return tile_exec_fault(e, in, "waits for ever: no slot is committed");
+    if (channel->waited != channel->released) return tile_exec_fault(e, in, "the slot before it is not released");
+    if (channel->committed - channel->waited - 1 < pending)
+        return tile_exec_fault(e, in, "%llu slots were committed after it, not %llu",
+                               (unsigned long long)(channel->committed - channel->waited - 1),
+                               (unsigned long long)pending);
+    if (!give_slot(e, in, channel->waited)) return false;
+    channel->waited++;
+    return true;
+}
+
+bool tile_exec_channel_release(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue place = tile_exec_operand(e, in, 0);
+    e->objects[place.lanes[0]].channel.released++;
+    forget_slot(e, in, place);
+    return true;
+}

@@ -1,0 +1,442 @@
+#include "lang/execute/execute.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/execute/state.h"
+#include "lang/scalar/scalar.h"
+#include "lang/ir/text.h"
+
+/* ---- stopping ---- */
+
+static void print_place(const TileExecutor *e, const TileOp *op, TileText *text) {
+    TileLocation at = op->location;
+    const TileContext *context = e->func->module->context;
+    if (at.line && at.file && at.file < context->files.count)
+        tile_text_format(text, "%s:", context->files.items[at.file]);
+    if (at.line) tile_text_format(text, "%u:%u: ", at.line, at.column);
+}
+
+void tile_exec_print_op(const TileExecutor *e, const TileOp *op, TileText *text) {
+    print_place(e, op, text);
+    tile_op_print(text, op, TILE_PRINT_NO_REGIONS);
+}
+
+static void say_where(TileExecutor *e, const TileOp *op) {
+    print_place(e, op, &e->message);
+    tile_text_add(&e->message, tile_op_func(op)->name);
+    for (size_t i = 0; i < e->depth; i++) {
+        const ExecFrame *frame = &e->frames[i];
+        if (!frame->code || !frame->owner || frame->owner->op->id != TILE_OP_GRID) continue;
+        for (uint32_t p = 0; p < frame->code->argument_count; p++) {
+            ExecValue id = tile_exec_register(frame->activation, frame->code->first_argument + p);
+            tile_text_format(&e->message, "%s%lld", p ? ", " : ": program (", (long long)id.lanes[0]);
+        }
+        tile_text_add(&e->message, ")");
+    }
+}
+
+bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...) {
+    e->state = state;
+    e->message.length = 0;
+    va_list arguments;
+    va_start(arguments, format);
+    const char *reason = tile_arena_format_list(e->arena, format, arguments);
+    va_end(arguments);
+    if (in) {
+        say_where(e, in->op);
+        tile_text_add(&e->message, ": ");
+        tile_op_print(&e->message, in->op, TILE_PRINT_NO_REGIONS);
+        tile_text_add(&e->message, ": ");
+    }
+    tile_text_add(&e->message, reason);
+    if (e->thread_count && state == TILE_EXECUTION_FAULT)
+        tile_text_format(&e->message, " (thread %u of block %lld)", e->thread, (long long)e->block);
+    return false;
+}
+
+static void print_element(const TileType *type, const int64_t *extent, int64_t element, TileText *text) {
+    int64_t index[TILE_MAX_TENSOR_RANK];
+    for (unsigned d = type->rank; d-- > 0; element /= extent[d]) index[d] = element % extent[d];
+    tile_text_add(text, "[");
+    for (unsigned d = 0; d < type->rank; d++) tile_text_format(text, "%s%lld", d ? ", " : "", (long long)index[d]);
+    tile_text_add(text, "]");
+}
+
+/* "k.tile:16:17: stores what comes of `t[0, 5]`, loaded at k.tile:13:28: nothing has stored .. before". */
+static bool stop_undefined(TileExecutor *e, const TileOp *op, uint8_t poison, const char *what) {
+    unsigned slot = 0;
+    while (!(poison >> (slot + 1) & 1u)) slot++;
+    const TileValue *temp = e->undefined->loads[slot].temp->results;
+    TileText text = {.arena = e->arena};
+    print_place(e, op, &text);
+    tile_text_format(&text, "%s what comes of `%s", what, temp->name ? temp->name : "a temporary");
+    print_element(temp->type, e->undefined->loads[slot].extent, e->undefined->loads[slot].element, &text);
+    tile_text_add(&text, "`");
+    if (e->undefined->loads[slot].load->location.line) {
+        TileText place = {.arena = e->arena};
+        print_place(e, e->undefined->loads[slot].load, &place);
+        tile_text_format(&text, ", loaded at %.*s", (int)place.length - 2, tile_text_get(&place));
+    }
+    tile_text_add(&text, ": nothing has stored this element of the temporary before");
+    e->state = TILE_EXECUTION_UNDEFINED;
+    e->message = text;
+    return false;
+}
+
+bool tile_exec_poison(TileExecutor *e, const ExecInstruction *in, uint8_t poison, const char *what, const char *format,
+                      ...) {
+    if (!(poison & EXEC_POISON) && poison) return stop_undefined(e, in->op, poison, what);
+    va_list arguments;
+    va_start(arguments, format);
+    const char *reason = tile_arena_format_list(e->arena, format, arguments);
+    va_end(arguments);
+    return tile_exec_fault(e, in, "%s", reason);
+}
+
+/* Allocates nothing: see tile_executor_message. */
+bool tile_exec_out_of_memory(TileExecutor *e) {
+    e->state = TILE_EXECUTION_OUT_OF_MEMORY;
+    return false;
+}
+
+bool tile_exec_count_bytes(TileExecutor *e, uint64_t bytes) {
+    if (e->options.most_bytes && bytes > e->options.most_bytes - e->bytes) return tile_exec_out_of_memory(e);
+    e->bytes += bytes;
+    return true;
+}
+
+/* ---- resources ---- */
+
+void *tile_exec_scratch(TileExecutor *e, size_t size) {
+    if (size <= e->scratch_size && e->scratch) return e->scratch;
+    free(e->scratch);
+    e->scratch_size = size + size / 2 + 256;
+    e->scratch = malloc(e->scratch_size);
+    if (!e->scratch) {
+        e->scratch_size = 0;
+        tile_exec_out_of_memory(e);
+    }
+    return e->scratch;
+}
+
+/* splitmix64 */
+uint64_t tile_exec_random(TileExecutor *e) {
+    uint64_t x = e->random += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame) {
+    ExecFrame copy = *frame;
+    if (e->depth == e->frame_capacity) {
+        size_t wanted = e->frame_capacity ? e->frame_capacity * 2 : 32;
+        ExecFrame *larger = realloc(e->frames, wanted * sizeof *larger);
+        if (!larger) {
+            tile_exec_out_of_memory(e);
+            return NULL;
+        }
+        e->frames = larger;
+        e->frame_capacity = wanted;
+    }
+    e->frames[e->depth] = copy;
+    return &e->frames[e->depth++];
+}
+
+/* Parameters are poison until they are bound. */
+static void set_up(ExecActivation *activation) {
+    const ExecProgram *program = activation->program;
+    tile_exec_set_constants(activation);
+    for (uint32_t i = 0; i < program->body.argument_count; i++) {
+        ExecValue value = tile_exec_register(activation, program->body.first_argument + i);
+        memset(value.poison, 1, value.count);
+        *value.any = 1;
+    }
+}
+
+static size_t activation_bytes(const TileExecutor *e, const ExecProgram *program) {
+    size_t lane = sizeof(uint64_t) + 1 + (e->options.slack ? sizeof(double) : 0);
+    return sizeof(ExecActivation) + program->lane_count * lane + program->register_count;
+}
+
+/* One block of memory for the activation and its registers. */
+ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
+    size_t lanes = program->lane_count;
+    size_t bytes = activation_bytes(e, program);
+    if (!tile_exec_count_bytes(e, bytes)) return NULL;
+    ExecActivation *activation = calloc(1, bytes);
+    if (!activation) {
+        tile_exec_out_of_memory(e);
+        return NULL;
+    }
+    activation->program = program;
+    activation->lanes = (uint64_t *)(activation + 1);
+    activation->slack = e->options.slack ? (double *)(activation->lanes + lanes) : NULL;
+    activation->poison = (uint8_t *)(activation->lanes + (e->options.slack ? 2 * lanes : lanes));
+    activation->any = activation->poison + lanes;
+    activation->first_object = e->object_count;
+    set_up(activation);
+    return activation;
+}
+
+void tile_exec_reset(ExecActivation *activation) {
+    memset(activation->lanes, 0, activation->program->lane_count * 9 + activation->program->register_count);
+    set_up(activation);
+}
+
+void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation) {
+    tile_exec_release(e, activation->first_object);
+    e->bytes -= activation_bytes(e, activation->program);
+    free(activation);
+}
+
+bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value) {
+    ExecValue x = tile_exec_operand(e, in, operand);
+    *value = (int64_t)x.lanes[0];
+    uint8_t poison = tile_exec_poisoned(x, 0);
+    tile_exec_slack_unknown(e, x);
+    return !poison || tile_exec_poison(e, in, poison, "depends on", "%s is poison", what);
+}
+
+/* ---- life ---- */
+
+static TileExecutor *create(TileArena *arena, TileFunc *func, const TileExecutorOptions *options) {
+    TileExecutor *e = TILE_NEW(arena, TileExecutor);
+    e->arena = arena;
+    e->func = func;
+    if (options) e->options = *options;
+    e->undefined = TILE_NEW(arena, ExecUndefined);
+    if (!e->options.vector_scale) e->options.vector_scale = 1;
+    e->random = e->options.seed;
+    e->message.arena = arena;
+    e->state = TILE_EXECUTION_PAUSED;
+    e->root = tile_exec_activate(e, tile_exec_decode(e, func));
+    if (e->root && tile_exec_push(e, &(ExecFrame){.activation = e->root, .code = &e->root->program->body, .active = 1}))
+        return e;
+    tile_executor_destroy(e);
+    return NULL;
+}
+
+/* The executor's arena has a guard of its own in each call that may allocate: whoever compiled the module may have
+ * left long ago. */
+TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options) {
+    TileArena *arena = tile_arena_create(NULL);
+    if (!arena) return NULL;
+    jmp_buf guard;
+    if (setjmp(guard)) {
+        tile_arena_destroy(arena);
+        return NULL;
+    }
+    tile_arena_set_guard(arena, &guard);
+    return create(arena, func, options);
+}
+
+void tile_executor_destroy(TileExecutor *e) {
+    if (!e) return;
+    for (size_t i = 0; i < e->depth; i++)
+        if (!e->frames[i].owner || e->frames[i].owner->op->id == TILE_OP_CALL)
+            if (e->frames[i].activation != e->root) free(e->frames[i].activation);
+    tile_exec_release(e, 0);
+    free(e->root);
+    free(e->frames);
+    free(e->objects);
+    free(e->tensors);
+    free(e->scratch);
+    tile_arena_destroy(e->arena);
+}
+
+/* ---- binding ---- */
+
+static ExecValue parameter_value(TileExecutor *e, unsigned parameter) {
+    return tile_exec_register(e->root, e->root->program->body.first_argument + parameter);
+}
+
+static const char *parameter_name(const TileExecutor *e, unsigned parameter) {
+    return e->func->parameters[parameter].name;
+}
+
+/* Do all elements lie in the memory that may be touched? */
+static bool lies_inside(const TileExecutorTensor *tensor, const TileType *type) {
+    __int128 low = 0, high = tile_scalar_bytes(type->scalar);
+    for (unsigned d = 0; d < type->rank; d++) {
+        if (tensor->extent[d] <= 0) return tensor->extent[d] == 0;
+        __int128 reach = (__int128)(tensor->extent[d] - 1) * tensor->stride[d];
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
+    }
+    return -low <= (__int128)tensor->below && high <= (__int128)tensor->above;
+}
+
+static bool disagree(TileExecutor *e, unsigned parameter, const char *what, unsigned dimension, int64_t is,
+                     int64_t assumed) {
+    return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "%s %u of tensor %s is %lld where the function assumes %lld",
+                          what, dimension, parameter_name(e, parameter), (long long)is, (long long)assumed);
+}
+
+/* Do all elements begin less than 2**31 bytes behind the first, and none before it? */
+static bool is_narrow(const TileExecutorTensor *tensor, unsigned rank) {
+    __int128 last = 0;
+    bool forwards = true, empty = false;
+    for (unsigned d = 0; d < rank; d++) {
+        empty |= tensor->extent[d] == 0;
+        forwards &= tensor->extent[d] < 2 || tensor->stride[d] >= 0;
+        if (tensor->extent[d] > 1) last += (__int128)(tensor->extent[d] - 1) * tensor->stride[d];
+    }
+    return empty || (forwards && last <= INT32_MAX);
+}
+
+/* What a specialised function relies on has to hold; but a stride that is only multiplied by 0 is any number. */
+static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor, unsigned rank) {
+    const TileParameter *used = &e->func->parameters[parameter];
+    const TileTensorFacts *facts = &used->facts;
+    bool empty = false;
+    for (unsigned d = 0; d < rank; d++) empty |= tensor->extent[d] == 0;
+    if (used->used_align && !empty && (uintptr_t)tensor->data % used->used_align)
+        return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT,
+                              "tensor %s is not aligned to %u bytes as the function assumes",
+                              parameter_name(e, parameter), used->used_align);
+    if (used->used_narrow && !is_narrow(tensor, rank))
+        return tile_exec_stop(
+            e, NULL, TILE_EXECUTION_FAULT,
+            "tensor %s reaches 2**31 bytes or before its first element, other than the function assumes",
+            parameter_name(e, parameter));
+    for (unsigned d = 0; d < rank; d++) {
+        bool strides = !empty && tensor->extent[d] > 1 && (used->used_stride >> d & 1u);
+        if (strides && facts->stride[d] != tensor->stride[d])
+            return disagree(e, parameter, "stride", d, tensor->stride[d], facts->stride[d]);
+        if ((used->used_extent >> d & 1u) && facts->extent[d] != tensor->extent[d])
+            return disagree(e, parameter, "extent", d, tensor->extent[d], facts->extent[d]);
+    }
+    return true;
+}
+
+static void bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor) {
+    const TileType *type = e->func->body.arguments[parameter]->type;
+    ExecObject object = {.base = (unsigned char *)tensor->data - tensor->below,
+                         .size = (int64_t)(tensor->below + tensor->above),
+                         .slack = e->options.slack ? tensor->slack : NULL,
+                         .writable = type->access != TILE_ACCESS_IN};
+    ExecTensor bound = {.offset = (int64_t)tensor->below};
+    memcpy(bound.extent, tensor->extent, sizeof bound.extent);
+    memcpy(bound.stride, tensor->stride, sizeof bound.stride);
+    uint32_t number;
+    if (!lies_inside(tensor, type))
+        tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "tensor %s does not lie inside its memory",
+                       parameter_name(e, parameter));
+    else if (check_facts(e, parameter, tensor, type->rank) && tile_exec_add_object(e, &object, &bound.object) &&
+             tile_exec_add_tensor(e, &bound, &number))
+        tile_exec_set_scalar(parameter_value(e, parameter), number);
+}
+
+void tile_executor_bind_tensor(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor) {
+    jmp_buf guard;
+    if (setjmp(guard)) {
+        tile_exec_out_of_memory(e);
+        return;
+    }
+    tile_arena_set_guard(e->arena, &guard);
+    bind_tensor(e, parameter, tensor);
+}
+
+void tile_executor_bind_pointer(TileExecutor *e, unsigned parameter, void *data, uint64_t below, uint64_t above,
+                                bool writable) {
+    ExecObject object = {.base = (unsigned char *)data - below, .size = (int64_t)(below + above), .writable = writable};
+    uint32_t number;
+    if (!tile_exec_add_object(e, &object, &number)) return;
+    ExecValue value = parameter_value(e, parameter);
+    value.lanes[0] = number;
+    value.lanes[1] = below;
+    *value.any = 0;
+}
+
+void tile_executor_bind_scalar(TileExecutor *e, unsigned parameter, uint64_t bits) {
+    tile_exec_set_scalar(parameter_value(e, parameter),
+                         bits & tile_scalar_mask(e->func->body.arguments[parameter]->type->scalar));
+}
+
+void tile_executor_bind_lanes(TileExecutor *e, unsigned parameter, const uint64_t *bits) {
+    ExecValue value = parameter_value(e, parameter);
+    memcpy(value.lanes, bits, value.count * sizeof *bits);
+    *value.any = 0;
+}
+
+/* ---- running ---- */
+
+static bool start(TileExecutor *e) {
+    e->started = true;
+    for (uint32_t i = 0; i < e->func->body.argument_count; i++)
+        if (*parameter_value(e, i).any)
+            return tile_exec_stop(e, NULL, TILE_EXECUTION_FAULT, "parameter %s is not bound", parameter_name(e, i));
+    return true;
+}
+
+TileExecution tile_exec_run(TileExecutor *e, uint64_t limit) {
+    while (e->depth) {
+        ExecFrame *frame = tile_exec_frame(e);
+        if (!frame->code) {
+            if (!tile_exec_next_phase(e)) return e->state;
+            continue;
+        }
+        if (e->steps >= limit) return e->state;
+        e->steps++;
+        const ExecInstruction *in = &frame->code->items[frame->next++];
+        if (!in->run(e, in)) return e->state;
+    }
+    return e->state = TILE_EXECUTION_DONE;
+}
+
+TileExecution tile_executor_run(TileExecutor *e, uint64_t max_steps) {
+    if (e->state != TILE_EXECUTION_PAUSED) return e->state;
+    jmp_buf guard;
+    if (setjmp(guard)) {
+        tile_exec_out_of_memory(e);
+        return e->state;
+    }
+    tile_arena_set_guard(e->arena, &guard);
+    if (!e->started && !start(e)) return e->state;
+    return tile_exec_run(e, max_steps ? e->steps + max_steps : UINT64_MAX);
+}
+
+const char *tile_executor_message(const TileExecutor *e) {
+    return e->state == TILE_EXECUTION_OUT_OF_MEMORY ? "out of memory" : tile_text_get(&e->message);
+}
+uint64_t tile_executor_steps(const TileExecutor *e) { return e->steps; }
+
+const uint64_t *tile_executor_result(const TileExecutor *e, unsigned index, const uint8_t **poison) {
+    ExecValue value = tile_exec_register(e->root, e->results[index]);
+    if (!*value.any) memset(value.poison, 0, value.count);
+    if (poison) *poison = value.poison;
+    return value.lanes;
+}
+
+/* Where slack decided what ran nothing is known of any result. */
+static void close_slack(const TileExecutor *e, const TileExecutorArgument *arguments) {
+    for (uint32_t i = 0; i < e->func->body.argument_count && e->undecided; i++) {
+        const TileExecutorTensor *tensor = &arguments[i].tensor;
+        const TileType *type = e->func->body.arguments[i]->type;
+        if (type->kind != TILE_TYPE_TENSOR || !tensor->slack) continue;
+        uint64_t count = (tensor->below + tensor->above) / (uint64_t)tile_scalar_bytes(type->scalar);
+        for (uint64_t k = 0; k < count; k++) tensor->slack[k] = (double)INFINITY;
+    }
+}
+
+TileExecution tile_execute_kernel(TileFunc *kernel, const TileExecutorArgument *arguments,
+                                  const TileExecutorOptions *options, TileText *message) {
+    TileExecutor *e = tile_executor_create(kernel, options);
+    if (!e) return TILE_EXECUTION_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
+        if (kernel->body.arguments[i]->type->kind == TILE_TYPE_TENSOR)
+            tile_executor_bind_tensor(e, i, &arguments[i].tensor);
+        else
+            tile_executor_bind_scalar(e, i, arguments[i].bits);
+    }
+    TileExecution state = tile_executor_run(e, 0);
+    if (e->options.slack) close_slack(e, arguments);
+    if (message) tile_text_add(message, tile_executor_message(e));
+    tile_executor_destroy(e);
+    return state;
+}

@@ -1,0 +1,191 @@
+/* Grids run by phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
+ * call whose arguments are made from the kernel's. */
+#include "lang/execute/state.h"
+
+bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs) {
+    const ExecFrame *outer = tile_exec_frame(e);
+    return tile_exec_push(
+               e, &(ExecFrame){
+                      .activation = outer->activation, .owner = in, .active = outer->active, .end = programs}) != NULL;
+}
+
+typedef struct Binder {
+    TileExecutor *e;
+    const ExecInstruction *grid;
+    ExecActivation *phase;
+    uint32_t next; /* parameter of the phase */
+    bool failed;
+} Binder;
+
+/* The next parameter's register, if it is of this kind of type. */
+static bool next_parameter(Binder *b, TileTypeKind kind, ExecValue *value) {
+    const TileFunc *func = b->phase->program->func;
+    if (b->failed) return false;
+    if (b->next >= func->body.argument_count || func->body.arguments[b->next]->type->kind != kind) {
+        b->failed = true;
+        return tile_exec_fault(b->e, b->grid, "parameter %u of %s is not what it has to be", b->next, func->name);
+    }
+    *value = tile_exec_register(b->phase, b->phase->program->body.first_argument + b->next++);
+    return true;
+}
+
+/* What the phase relies on has to hold. */
+static void bind_integer(Binder *b, int64_t integer) {
+    ExecValue value;
+    if (!next_parameter(b, TILE_TYPE_SCALAR, &value)) return;
+    tile_exec_set_scalar(value, (uint64_t)integer);
+    const TileParameter *parameter = &b->phase->program->func->parameters[b->next - 1];
+    for (uint32_t divisor = 2; divisor && divisor <= parameter->used_multiple; divisor *= 2) {
+        if (!(parameter->used_multiple & divisor) || integer % divisor == 0) continue;
+        b->failed = true;
+        tile_exec_fault(b->e, b->grid, "%s is %lld where the function assumes a multiple of %u", parameter->name,
+                        (long long)integer, divisor);
+        return;
+    }
+}
+
+static void bind_pointer(Binder *b, uint32_t object, int64_t offset) {
+    ExecValue value;
+    if (!next_parameter(b, TILE_TYPE_POINTER, &value)) return;
+    value.lanes[0] = object;
+    value.lanes[1] = (uint64_t)offset;
+    *value.any = 0;
+}
+
+/* A tensor parameter in tile form; pointer, extents and strides in machine form. */
+static void bind_tensor(Binder *b, uint32_t number, unsigned rank) {
+    const TileFunc *func = b->phase->program->func;
+    ExecValue value;
+    if (b->next < func->body.argument_count && func->body.arguments[b->next]->type->kind == TILE_TYPE_TENSOR) {
+        if (next_parameter(b, TILE_TYPE_TENSOR, &value)) tile_exec_set_scalar(value, number);
+        return;
+    }
+    const ExecTensor *tensor = &b->e->tensors[number];
+    bind_pointer(b, tensor->object, tensor->offset);
+    for (unsigned d = 0; d < rank; d++) bind_integer(b, tensor->extent[d]);
+    for (unsigned d = 0; d < rank; d++) bind_integer(b, tensor->stride[d]);
+}
+
+/* A temp that comes after the grid has no memory yet: it is bound to none. */
+static void bind_temps(Binder *b, const TileFunc *kernel) {
+    bool after = false;
+    for (const TileOp *op = kernel->body.first; op && !b->failed; op = op->next) {
+        after |= op == b->grid->op;
+        if (op->id != TILE_OP_TEMP) continue;
+        uint32_t number = (uint32_t)tile_exec_value(b->e, op->results[0].number).lanes[0];
+        ExecTensor nothing = {0};
+        if (after && (!tile_exec_add_object(b->e, &(ExecObject){.dead = true}, &nothing.object) ||
+                      !tile_exec_add_tensor(b->e, &nothing, &number))) {
+            b->failed = true;
+            return;
+        }
+        bind_tensor(b, number, op->results[0].type->rank);
+    }
+}
+
+static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
+    const TileFunc *kernel = b->e->func, *func = b->phase->program->func;
+    for (uint32_t i = 0; i < kernel->body.argument_count && !b->failed; i++) {
+        ExecValue from = tile_exec_register(b->e->root, b->e->root->program->body.first_argument + i), to;
+        const TileType *type = kernel->body.arguments[i]->type;
+        if (type->kind == TILE_TYPE_TENSOR)
+            bind_tensor(b, (uint32_t)from.lanes[0], type->rank);
+        else if (next_parameter(b, TILE_TYPE_SCALAR, &to))
+            tile_exec_copy(from, to);
+    }
+    bind_temps(b, kernel);
+    bind_integer(b, begin);
+    bind_integer(b, end);
+    if (b->failed || b->next == func->body.argument_count) return;
+    uint32_t scratch;
+    if (func->threads) return; /* each block has its own */
+    if (tile_exec_allocate(b->e, func->scratch_bytes, 64, true, &scratch))
+        bind_pointer(b, scratch, 0);
+    else
+        b->failed = true;
+    if (!b->failed && b->next != func->body.argument_count)
+        b->failed = !tile_exec_fault(b->e, b->grid, "%s has too many parameters", func->name);
+}
+
+/* The row of a program among all rows, and its column, where the range is all of the grid and has an order. */
+static void order_place(TileName order, int64_t begin, int64_t end, int64_t columns, int64_t *row, int64_t *column) {
+    int64_t rows = end / columns, program = *row * columns + *column;
+    if (begin || rows * columns != end) return;
+    if (order == TILE_PROGRAMS_COLUMNS) {
+        *column = program / rows;
+        *row = program % rows;
+        return;
+    }
+    int64_t first = *row / TILE_PROGRAM_ROWS * TILE_PROGRAM_ROWS, size = rows - first;
+    if (size > TILE_PROGRAM_ROWS) size = TILE_PROGRAM_ROWS;
+    int64_t within = program - first * columns;
+    *row = first + within % size;
+    *column = columns - 1 - within / size;
+}
+
+/* The order of the last axis, for the program whose row and column these are. */
+static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t columns, int64_t *row, int64_t *column) {
+    const TileAttribute *order = tile_op_get(in->op, TILE_ATTRIBUTE_PROGRAMS);
+    unsigned range = 1u + in->op->result_count;
+    int64_t begin, end;
+    if (!order) return true;
+    if (!tile_exec_integer(e, in, range, "the range", &begin) || !tile_exec_integer(e, in, range + 1, "the range", &end))
+        return false;
+    order_place((TileName)order->integer, begin, end, columns, row, column);
+    return true;
+}
+
+bool tile_exec_program_id(TileExecutor *e, const ExecInstruction *in) {
+    int64_t rest, extent;
+    if (!tile_exec_integer(e, in, 0, "the program", &rest)) return false;
+    for (unsigned i = in->op->result_count; i-- > 1;) {
+        if (!tile_exec_integer(e, in, 1 + i, "an extent", &extent)) return false;
+        if (rest < 0 || extent <= 0) return tile_exec_fault(e, in, "there is no such program");
+        int64_t number = rest % extent;
+        rest /= extent;
+        if (i + 1u == in->op->result_count && !apply_order(e, in, extent, &rest, &number)) return false;
+        tile_exec_set_scalar(tile_exec_value(e, in->result + i), (uint64_t)number);
+    }
+    tile_exec_set_scalar(tile_exec_value(e, in->result), (uint64_t)rest);
+    return true;
+}
+
+/* Where the range that begins at `begin` ends. */
+static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
+    int64_t chunks = e->options.chunks ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);
+    if (e->options.seed && chunks > 1) size = 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(2 * size));
+    return size < programs - begin ? begin + size : programs;
+}
+
+/* A launch may have fewer blocks than programs, or more: with a seed, any number. */
+static int64_t block_count(TileExecutor *e, int64_t programs) {
+    return e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(programs + 1)) : programs;
+}
+
+bool tile_exec_next_phase(TileExecutor *e) {
+    ExecFrame *frame = tile_exec_frame(e);
+    const ExecInstruction *grid = frame->owner;
+    if (frame->index == frame->end) {
+        e->depth--;
+        return true;
+    }
+    int64_t begin = frame->index, end = range_end(e, begin, frame->end);
+    frame->index = end;
+    TileFunc *func = tile_func_phase(e->func, grid->number);
+    if (!func) return tile_exec_fault(e, grid, "there is no phase %u of %s", grid->number, e->func->name);
+    ExecActivation *phase = tile_exec_activate(e, tile_exec_decode(e, func));
+    if (!phase) return false;
+    Binder binder = {.e = e, .grid = grid, .phase = phase};
+    bind_parameters(&binder, begin, end);
+    if (!binder.failed && func->threads && func->form == TILE_FORM_MACHINE) { /* else tiles are whole, for one thread */
+        bool done = tile_exec_blocks(e, grid, phase, block_count(e, end - begin));
+        tile_exec_deactivate(e, phase);
+        return done;
+    }
+    e->block_count = 1;
+    if (!binder.failed &&
+        tile_exec_push(e, &(ExecFrame){.activation = phase, .code = &phase->program->body, .active = frame->active}))
+        return true;
+    tile_exec_deactivate(e, phase);
+    return false;
+}

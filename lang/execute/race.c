@@ -1,0 +1,571 @@
+/* Races in memory that threads share: shadow memory holds, for each place, the last accesses that a later one can be in
+ * conflict with.
+ *
+ * Barriers order all threads of a block, and threads of different blocks are ordered by nothing until the launch ends.
+ * So time is one count of eras, a new one with each block and each barrier of it, and an access comes before another of
+ * a different thread where both are of one block and its era is an earlier one. Within an era only mbarriers order, and
+ * in part: where a kernel has any, each thread also has a clock, which says up to which of their own times it knows
+ * what the others did in this era. Neither needs an order of the scheduler's: a conflict is found whichever of the two
+ * came first. See docs/adr/0020-eras-and-clocks.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/execute/state.h"
+
+enum { PAGE_BYTES = 1024, LOG_GRAIN_MOST = 3 };
+
+/* Own times of threads, from 1 on; 0 where no kernel's function has mbarriers. */
+enum { TIME_BITS = 20, TIME_COPY = (1 << TIME_BITS) - 1, TIME_BULK = TIME_COPY - 1, MOST_TIME = TIME_BULK - 1 };
+
+/* One that a copy makes is nobody's time until somebody has waited for it: TIME_BULK is unordered with all of the
+ * block, TIME_COPY with other threads in the era. Behind the threads come the mbarriers, whose times are their phases:
+ * what bulk copies did is theirs then. */
+typedef struct Access {
+    const TileOp *op; /* NULL: none */
+    uint32_t era, thread : 32 - TIME_BITS, time : TIME_BITS;
+} Access;
+
+_Static_assert(TILE_MAX_THREADS + EXEC_MOST_MBARRIERS <= 1 << (32 - TIME_BITS), "threads and mbarriers have a number");
+
+/* Of many accesses that are in no conflict with one another, those that stand for all: two threads' of the latest era,
+ * since one of them is another's, whoever comes next, and one of a block before. With clocks it is all of this block
+ * that no later one is ordered behind: a List in place of `latest`. */
+typedef struct Accesses {
+    Access latest[2], other;
+} Accesses;
+
+typedef struct Cell {
+    Access write;
+    Accesses reads;
+} Cell;
+
+typedef struct List {
+    Access *items;
+    uint32_t count, capacity;
+} List;
+
+typedef struct Lists {
+    List reads, updates;
+} Lists;
+
+/* Memory of PAGE_BYTES bytes, in grains that no access has divided so far. */
+typedef struct Page {
+    unsigned log_grain;
+    Cell *cells;       /* NULL: no access yet */
+    Accesses *updates; /* atomic ones, a set for each grain; NULL: none yet */
+    Lists *lists;      /* with clocks, for each grain; NULL: no access yet, or no clocks */
+} Page;
+
+struct ExecShadow {
+    ExecRaces *races;
+    uintptr_t begin, end;
+    Page *pages;
+};
+
+typedef struct BlockBegin {
+    uint32_t era;
+    int64_t number;
+} BlockBegin;
+
+struct ExecRaces {
+    uint32_t era, block_era; /* now, and when this block began */
+    BlockBegin *blocks;
+    size_t block_count, block_capacity;
+    ExecShadow *shadows;
+    size_t shadow_count;
+    ExecClock *clocks; /* of the threads; NULL: barriers alone order them */
+    uint32_t thread_count, clock_size;
+};
+
+typedef enum Kind { READ, WRITE, UPDATE } Kind;
+
+/* What is known of a grain. */
+typedef struct Place {
+    Cell *cell;
+    Accesses *updates; /* NULL: none */
+    Lists *lists;      /* NULL: no clocks */
+} Place;
+
+/* ---- regions ---- */
+
+static int compare_shadows(const void *a, const void *b) {
+    uintptr_t x = ((const ExecShadow *)a)->begin, y = ((const ExecShadow *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+/* Objects may lie in one another: arguments that share memory. Each piece of memory has one shadow. */
+static void merge_shadows(ExecRaces *races) {
+    qsort(races->shadows, races->shadow_count, sizeof *races->shadows, compare_shadows);
+    size_t kept = 0;
+    for (size_t i = 0; i < races->shadow_count; i++) {
+        const ExecShadow *next = &races->shadows[i];
+        ExecShadow *last = kept ? &races->shadows[kept - 1] : NULL;
+        if (last && next->begin < last->end)
+            last->end = next->end > last->end ? next->end : last->end;
+        else
+            races->shadows[kept++] = *next;
+    }
+    races->shadow_count = kept;
+}
+
+static bool has_bytes(const ExecObject *object) { return !object->dead && object->base && object->size > 0; }
+
+static size_t page_count(const ExecShadow *shadow) { return (shadow->end - shadow->begin) / PAGE_BYTES + 1; }
+
+/* For so many threads, and the mbarriers that fit into so many bytes. */
+static bool create_clocks(ExecRaces *races, uint32_t threads, uint64_t bytes) {
+    uint64_t mbarriers = bytes / EXEC_MBARRIER_BYTES;
+    races->thread_count = threads;
+    races->clock_size = threads + (uint32_t)(mbarriers < EXEC_MOST_MBARRIERS ? mbarriers : EXEC_MOST_MBARRIERS);
+    races->clocks = calloc(threads, sizeof *races->clocks);
+    for (uint32_t i = 0; races->clocks && i < threads; i++)
+        if (!tile_exec_clock_create(races, &races->clocks[i])) return false;
+    return races->clocks != NULL;
+}
+
+bool tile_exec_keep_clocks(TileExecutor *e, ExecRaces *races, uint32_t threads, uint64_t bytes) {
+    return create_clocks(races, threads, bytes) || tile_exec_out_of_memory(e);
+}
+
+ExecRaces *tile_exec_watch(TileExecutor *e) {
+    ExecRaces *races = calloc(1, sizeof *races);
+    if (races) races->shadows = calloc(e->object_count + 1, sizeof *races->shadows);
+    if (!races || !races->shadows) {
+        free(races);
+        tile_exec_out_of_memory(e);
+        return NULL;
+    }
+    for (size_t i = 0; i < e->object_count; i++) {
+        const ExecObject *object = &e->objects[i];
+        uintptr_t begin = (uintptr_t)object->base;
+        if (has_bytes(object))
+            races->shadows[races->shadow_count++] =
+                (ExecShadow){.races = races, .begin = begin, .end = begin + (uintptr_t)object->size};
+    }
+    merge_shadows(races);
+    for (size_t i = 0; i < races->shadow_count; i++) {
+        races->shadows[i].pages = calloc(page_count(&races->shadows[i]), sizeof(Page));
+        if (races->shadows[i].pages) continue;
+        tile_exec_unwatch(e, races);
+        tile_exec_out_of_memory(e);
+        return NULL;
+    }
+    for (size_t i = 0; i < e->object_count; i++)
+        for (size_t s = 0; s < races->shadow_count && has_bytes(&e->objects[i]); s++)
+            if ((uintptr_t)e->objects[i].base >= races->shadows[s].begin &&
+                (uintptr_t)e->objects[i].base < races->shadows[s].end)
+                e->objects[i].shadow = &races->shadows[s];
+    return races;
+}
+
+static void free_lists(Lists *lists, size_t count) {
+    for (size_t i = 0; lists && i < count; i++) {
+        free(lists[i].reads.items);
+        free(lists[i].updates.items);
+    }
+    free(lists);
+}
+
+static void clear_page(Page *page) {
+    free(page->cells);
+    free(page->updates);
+    free_lists(page->lists, PAGE_BYTES >> page->log_grain);
+    *page = (Page){0};
+}
+
+void tile_exec_unwatch(TileExecutor *e, ExecRaces *races) {
+    if (!races) return;
+    for (size_t i = 0; i < e->object_count; i++) e->objects[i].shadow = NULL;
+    for (size_t i = 0; i < races->shadow_count; i++) {
+        ExecShadow *shadow = &races->shadows[i];
+        for (size_t p = 0; shadow->pages && p < page_count(shadow); p++) clear_page(&shadow->pages[p]);
+        free(shadow->pages);
+    }
+    for (uint32_t i = 0; races->clocks && i < races->thread_count; i++) free(races->clocks[i].times);
+    free(races->clocks);
+    free(races->shadows);
+    free(races->blocks);
+    free(races);
+}
+
+/* ---- time ---- */
+
+void tile_exec_next_era(ExecRaces *races) { races->era++; }
+
+bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared) {
+    BlockBegin *blocks = tile_exec_grow(races->blocks, races->block_count, &races->block_capacity, sizeof *blocks);
+    if (!blocks) return tile_exec_out_of_memory(e);
+    races->blocks = blocks;
+    races->block_era = ++races->era;
+    races->blocks[races->block_count++] = (BlockBegin){races->era, number};
+    for (size_t p = 0; shared->shadow && p < page_count(shared->shadow); p++) clear_page(&shared->shadow->pages[p]);
+    return true;
+}
+
+static int64_t block_of(const ExecRaces *races, uint32_t era) {
+    size_t last = races->block_count - 1;
+    while (races->blocks[last].era > era) last--;
+    return races->blocks[last].number;
+}
+
+/* ---- clocks ---- */
+
+bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock) {
+    *clock = (ExecClock){.times = calloc(races->clock_size, sizeof *clock->times)};
+    return clock->times != NULL;
+}
+
+/* What was known before the last barrier, everybody knows. */
+static uint32_t *times_now(const ExecRaces *races, ExecClock *clock) {
+    if (clock->era != races->era) memset(clock->times, 0, races->clock_size * sizeof *clock->times);
+    clock->era = races->era;
+    return clock->times;
+}
+
+static void join(const ExecRaces *races, ExecClock *to, const ExecClock *from) {
+    uint32_t *times = times_now(races, to);
+    for (uint32_t i = 0; from->era == races->era && i < races->clock_size; i++)
+        if (times[i] < from->times[i]) times[i] = from->times[i];
+}
+
+static uint32_t *own_time(const ExecRaces *races, uint32_t thread) {
+    uint32_t *own = &times_now(races, &races->clocks[thread])[thread];
+    if (!*own) *own = 1;
+    return own;
+}
+
+bool tile_exec_publish(TileExecutor *e, const ExecInstruction *in, const ExecRaces *races, ExecClock *clock) {
+    uint32_t *own = own_time(races, e->thread);
+    if (*own == MOST_TIME)
+        return tile_exec_fault(e, in, "more than %d arrivals of a thread without a barrier are not followed",
+                               MOST_TIME);
+    join(races, clock, &races->clocks[e->thread]);
+    ++*own;
+    return true;
+}
+
+void tile_exec_learn(const ExecRaces *races, uint32_t thread, const ExecClock *clock) {
+    own_time(races, thread);
+    join(races, &races->clocks[thread], clock);
+}
+
+void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t mbarrier, uint32_t phase) {
+    times_now(races, clock)[races->thread_count + mbarrier] = phase;
+}
+
+static bool has_seen(const ExecRaces *races, uint32_t thread, const Access *access) {
+    const ExecClock *clock = &races->clocks[thread];
+    return clock->era == races->era && access->time <= clock->times[access->thread];
+}
+
+/* ---- conflicts ---- */
+
+static bool is_foreign(const ExecRaces *races, const Access *access) {
+    return access->op && access->era < races->block_era;
+}
+
+static inline bool is_unordered(const ExecRaces *races, const Access *access, uint32_t thread) {
+    if (!access->op) return false;
+    if (access->era < races->block_era || access->time == TIME_BULK) return true;
+    if (access->era != races->era || access->thread == thread) return false;
+    return !races->clocks || !has_seen(races, thread, access);
+}
+
+/* One of them that nothing orders with an access of the thread now; NULL: there is none. */
+static const Access *find_unordered(const ExecRaces *races, const Accesses *accesses, const List *list, uint32_t thread,
+                                    bool blocks) {
+    const Access *const all[] = {&accesses->latest[0], &accesses->latest[1], &accesses->other};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (is_unordered(races, all[i], thread) && (blocks || !is_foreign(races, all[i]))) return all[i];
+    for (uint32_t i = 0; list && i < list->count; i++)
+        if (is_unordered(races, &list->items[i], thread) && (blocks || !is_foreign(races, &list->items[i])))
+            return &list->items[i];
+    return NULL;
+}
+
+/* Are they parts of one store of this block, of which any lane may stay? */
+static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {
+    int64_t number = tile_op_integer(a->op, TILE_ATTRIBUTE_MEETS, 0);
+    return number && number == tile_op_integer(b, TILE_ATTRIBUTE_MEETS, 0) && !is_foreign(races, a);
+}
+
+/* The language lets a program read what others update meanwhile: it sees the old value or the new one. `then` is the
+ * kind of what is found. */
+static const Access *find_conflict(const ExecRaces *races, const Place *place, Kind kind, const TileOp *op,
+                                   uint32_t thread, Kind *then) {
+    const Access *found = NULL, *write = &place->cell->write;
+    const Lists *lists = place->lists;
+    *then = WRITE;
+    if (is_unordered(races, write, thread) && !(kind == WRITE && may_meet(races, write, op))) return write;
+    *then = READ;
+    if (kind != READ)
+        found = find_unordered(races, &place->cell->reads, lists ? &lists->reads : NULL, thread, kind == WRITE);
+    if (found) return found;
+    *then = UPDATE;
+    if (kind != UPDATE && place->updates)
+        found = find_unordered(races, place->updates, lists ? &lists->updates : NULL, thread, kind == WRITE);
+    return found;
+}
+
+static void add_access(const ExecRaces *races, Accesses *accesses, Access access) {
+    Access *latest = accesses->latest;
+    if (is_foreign(races, &latest[0])) {
+        accesses->other = latest[0];
+        latest[0].op = NULL;
+    }
+    if (!latest[0].op || latest[0].era != races->era) {
+        latest[0] = access;
+        latest[1].op = NULL;
+    } else if (latest[0].thread != access.thread && !latest[1].op) {
+        latest[1] = access;
+    }
+}
+
+/* What comes behind an access of the list comes behind those that this one comes behind. */
+static bool list_access(const ExecRaces *races, Accesses *accesses, List *list, Access access) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (is_foreign(races, &list->items[i]))
+            accesses->other = list->items[i];
+        else if (is_unordered(races, &list->items[i], access.thread))
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+    if (kept == list->capacity) {
+        uint32_t wanted = kept ? 2 * kept : 4;
+        Access *larger = realloc(list->items, wanted * sizeof *larger);
+        if (!larger) return false;
+        list->items = larger;
+        list->capacity = wanted;
+    }
+    list->items[list->count++] = access;
+    return true;
+}
+
+static bool keep_access(const ExecRaces *races, const Place *place, Kind kind, Access access) {
+    Accesses *accesses = kind == UPDATE ? place->updates : &place->cell->reads;
+    if (kind == WRITE)
+        place->cell->write = access;
+    else if (place->lists)
+        return list_access(races, accesses, kind == UPDATE ? &place->lists->updates : &place->lists->reads, access);
+    else
+        add_access(races, accesses, access);
+    return true;
+}
+
+/* ---- pages ---- */
+
+static bool copy_list(List *to, const List *from) {
+    *to = (List){NULL, from->count, from->count};
+    if (!from->count) return true;
+    to->items = malloc(from->count * sizeof *to->items);
+    if (to->items) memcpy(to->items, from->items, from->count * sizeof *to->items);
+    return to->items != NULL;
+}
+
+/* Those of the page's grains, for `count` smaller ones; NULL where there is no memory. */
+static Lists *divide_lists(const Page *page, size_t count) {
+    Lists *lists = calloc(count, sizeof *lists);
+    size_t parts = count / (PAGE_BYTES >> page->log_grain);
+    bool good = lists != NULL;
+    for (size_t i = 0; page->lists && i < count && good; i++)
+        good = copy_list(&lists[i].reads, &page->lists[i / parts].reads) &&
+               copy_list(&lists[i].updates, &page->lists[i / parts].updates);
+    if (good) return lists;
+    free_lists(lists, count);
+    return NULL;
+}
+
+/* The page, in grains of at most 1 << log_grain bytes. */
+static bool divide_page(Page *page, unsigned log_grain, bool lists) {
+    if (page->cells && page->log_grain <= log_grain) return true;
+    size_t count = PAGE_BYTES >> log_grain;
+    Cell *cells = calloc(count, sizeof *cells);
+    Accesses *updates = page->updates ? calloc(count, sizeof *updates) : NULL;
+    Lists *divided = lists ? divide_lists(page, count) : NULL;
+    if (!cells || (page->updates && !updates) || (lists && !divided)) {
+        free(cells);
+        free(updates);
+        free_lists(divided, count);
+        return false;
+    }
+    for (size_t i = 0; page->cells && i < count; i++) {
+        cells[i] = page->cells[i >> (page->log_grain - log_grain)];
+        if (updates) updates[i] = page->updates[i >> (page->log_grain - log_grain)];
+    }
+    clear_page(page);
+    *page = (Page){.log_grain = log_grain, .cells = cells, .updates = updates, .lists = divided};
+    return true;
+}
+
+static bool prepare_page(Page *page, unsigned log_grain, Kind kind, bool lists) {
+    if (!divide_page(page, log_grain, lists)) return false;
+    if (kind != UPDATE || page->updates) return true;
+    page->updates = calloc(PAGE_BYTES >> page->log_grain, sizeof *page->updates);
+    return page->updates != NULL;
+}
+
+/* The grain at a byte of the shadow, `bytes` long; the page has been divided. */
+static inline Place place_at(const ExecShadow *shadow, uint64_t at, uint64_t *bytes) {
+    Page *page = &shadow->pages[at / PAGE_BYTES];
+    size_t number = at % PAGE_BYTES >> page->log_grain;
+    *bytes = UINT64_C(1) << page->log_grain;
+    return (Place){&page->cells[number], page->updates ? &page->updates[number] : NULL,
+                   page->lists ? &page->lists[number] : NULL};
+}
+
+/* ---- accesses ---- */
+
+static Kind kind_of(const TileOp *op, bool write) {
+    if (op->id == TILE_OP_ATOMIC || op->id == TILE_OP_ATOMIC_TILE) return UPDATE;
+    return write ? WRITE : READ;
+}
+
+/* The phase's parameter that points into the object. */
+static const char *name_of(const TileExecutor *e, uint64_t object) {
+    const TileFunc *func = e->root->program->func;
+    for (uint32_t i = 0; i < func->body.argument_count; i++) {
+        if (func->body.arguments[i]->type->kind != TILE_TYPE_POINTER) continue;
+        if (tile_exec_register(e->root, e->root->program->body.first_argument + i).lanes[0] == object)
+            return func->parameters[i].name;
+    }
+    return "?";
+}
+
+/* Whose access it was. */
+static const char *who_of(const TileExecutor *e, const ExecRaces *races, const Access *access) {
+    if (races->clocks && access->thread >= races->thread_count) return "a copy";
+    return tile_arena_format(e->arena, access->time == TIME_BULK ? "a copy of thread %u" : "thread %u", access->thread);
+}
+
+static const char *why_unordered(const ExecRaces *races, const Access *access) {
+    if (access->era < races->block_era) return "nothing orders the blocks of a launch";
+    if (access->time == TIME_BULK) return "nobody has waited for the copy's mbarrier";
+    return races->clocks ? "no barrier stands between, nor does this thread know of it by an mbarrier"
+                         : "no barrier stands between";
+}
+
+static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, unsigned bytes,
+                   const Access *access, Kind kind, Kind then) {
+    static const char *const now[] = {"reads", "writes", "updates"}, *const past[] = {"read", "wrote", "updated"};
+    const ExecRaces *races = e->objects[object].shadow->races;
+    TileText other = {.arena = e->arena};
+    tile_exec_print_op(e, access->op, &other);
+    bool same = access->era >= races->block_era;
+    return tile_exec_stop(e, in, same ? TILE_EXECUTION_FAULT : TILE_EXECUTION_RACE,
+                          "a race: thread %u of block %lld %s bytes %lld .. %lld of %%%s, which %s of %s%lld %s at "
+                          "`%s`; %s",
+                          e->thread, (long long)e->block, now[kind], (long long)offset, (long long)offset + bytes,
+                          name_of(e, object), who_of(e, races, access), same ? "the same block " : "block ",
+                          (long long)block_of(races, access->era), past[then], tile_text_get(&other),
+                          why_unordered(races, access));
+}
+
+static uint32_t time_of(const TileExecutor *e, const ExecRaces *races, const TileOp *op, Kind kind) {
+    if (!races->clocks) return 0;
+    if (op->id == TILE_OP_COPY_BULK && kind != UPDATE) return TIME_BULK;
+    return op->id == TILE_OP_COPY_ASYNC && kind == WRITE ? TIME_COPY : *own_time(races, e->thread);
+}
+
+static uint64_t begin_of(const TileExecutor *e, uint64_t object, int64_t offset) {
+    return (uint64_t)((uintptr_t)e->objects[object].base - e->objects[object].shadow->begin) + (uint64_t)offset;
+}
+
+static bool share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
+                  Kind kind) {
+    const ExecShadow *shadow = e->objects[object].shadow;
+    ExecRaces *races = shadow->races;
+    Access access = {in->op, races->era, e->thread, time_of(e, races, in->op, kind)};
+    uint64_t begin = begin_of(e, object, offset);
+    unsigned log_grain = (unsigned)__builtin_ctzll(begin | (uint64_t)bytes | UINT64_C(1) << LOG_GRAIN_MOST);
+    for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
+        Page *page = &shadow->pages[at / PAGE_BYTES];
+        if (!prepare_page(page, log_grain, kind, races->clocks != NULL)) return tile_exec_out_of_memory(e);
+        Kind then;
+        Place place = place_at(shadow, at, &grain);
+        const Access *conflict = find_conflict(races, &place, kind, in->op, e->thread, &then);
+        if (conflict)
+            return report(e, in, object, offset + (int64_t)(at - begin), (unsigned)grain, conflict, kind, then);
+        if (!keep_access(races, &place, kind, access)) return tile_exec_out_of_memory(e);
+    }
+    return true;
+}
+
+bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
+                     bool write) {
+    return share(e, in, object, offset, bytes, kind_of(in->op, write));
+}
+
+bool tile_exec_share_mbarrier(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset) {
+    return share(e, in, object, offset, EXEC_MBARRIER_BYTES, UPDATE);
+}
+
+/* ---- copies ---- */
+
+uint32_t tile_exec_era(const TileExecutor *e, uint64_t object) {
+    const ExecShadow *shadow = e->objects[object].shadow;
+    return shadow ? shadow->races->era : 0;
+}
+
+/* Somebody's access since the copy began; NULL: none. `then` is its kind. */
+static const Access *find_intruder(const Place *place, const TileExecutor *e, const ExecInstruction *copy,
+                                   uint32_t begun, Kind *then) {
+    const Access *write = &place->cell->write, *latest = place->cell->reads.latest;
+    *then = WRITE;
+    if (write->op != copy->op || write->thread != e->thread || write->era != begun) return write->op ? write : NULL;
+    *then = READ;
+    for (unsigned i = 0; i < 2; i++)
+        if (latest[i].op && latest[i].era > begun) return &latest[i];
+    for (uint32_t i = 0; place->lists && i < place->lists->reads.count; i++)
+        if (place->lists->reads.items[i].era > begun) return &place->lists->reads.items[i];
+    return NULL;
+}
+
+static bool report_intruder(TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
+                            const Access *access, Kind then) {
+    TileText other = {.arena = e->arena};
+    tile_exec_print_op(e, access->op, &other);
+    return tile_exec_fault(e, copy,
+                           "a race: thread %u of block %lld copied to byte %lld of %%%s and those behind it, and while "
+                           "that was under way %s %s there at `%s`",
+                           e->thread, (long long)e->block, (long long)offset, name_of(e, object),
+                           who_of(e, e->objects[object].shadow->races, access), then == WRITE ? "wrote" : "read",
+                           tile_text_get(&other));
+}
+
+bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
+                             uint32_t begun) {
+    const ExecShadow *shadow = e->objects[object].shadow;
+    if (!shadow) return true;
+    uint64_t begin = begin_of(e, object, offset);
+    const ExecRaces *races = shadow->races;
+    Access access = {in->op, races->era, e->thread, races->clocks ? *own_time(races, e->thread) : 0};
+    for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
+        Kind then;
+        Place place = place_at(shadow, at, &grain); /* the copy's begin has divided the page */
+        const Access *other = find_intruder(&place, e, in, begun, &then);
+        if (other) return report_intruder(e, in, object, offset + (int64_t)(at - begin), other, then);
+        place.cell->write = access;
+    }
+    return true;
+}
+
+static bool is_under_way(const Access *access, const TileExecutor *e, const ExecInstruction *copy) {
+    return access->time == TIME_BULK && access->op == copy->op && access->thread == e->thread;
+}
+
+void tile_exec_share_landed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
+                            int64_t bytes, uint32_t mbarrier, uint32_t phase) {
+    const ExecShadow *shadow = e->objects[object].shadow;
+    if (!shadow) return;
+    const ExecRaces *races = shadow->races;
+    Access access = {copy->op, races->era, races->thread_count + mbarrier, phase};
+    uint64_t begin = begin_of(e, object, offset);
+    for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
+        Place place = place_at(shadow, at, &grain);
+        if (is_under_way(&place.cell->write, e, copy)) place.cell->write = access;
+        uint32_t i = 0;
+        while (i < place.lists->reads.count && !is_under_way(&place.lists->reads.items[i], e, copy)) i++;
+        if (i < place.lists->reads.count) place.lists->reads.items[i] = access;
+    }
+}

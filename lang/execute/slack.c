@@ -1,0 +1,225 @@
+/* Slack: how far each float may be from what the same kernel computes where sums are added in another order.
+ *
+ * What is loaded has none. A sum, and a product of matrices, has that of its terms and 2 * n * u * (sum of their
+ * magnitudes) more: in any order n terms are within n * u * (sum of magnitudes) of their exact sum, u being half a unit in
+ * the last place of 1. What is computed from a value with slack is computed from both ends of its range as well, to first
+ * order: of each operand alone, as for functions without a turn in the range. Where slack decides what is chosen,
+ * indexed or run, no bound is known: it is infinite.
+ *
+ * Of tile form only, and only where the options ask for it. */
+#include <math.h>
+#include <string.h>
+
+#include "lang/execute/state.h"
+#include "lang/scalar/scalar.h"
+
+static double roundoff(TileScalar scalar) {
+    switch (scalar) {
+    case TILE_F64: return 0x1p-53;
+    case TILE_F32: return 0x1p-24;
+    case TILE_F16: return 0x1p-11;
+    case TILE_BF16: return 0x1p-8;
+    case TILE_F8E4M3: return 0x1p-4;
+    case TILE_F8E5M2: return 0x1p-3;
+    default: return 0;
+    }
+}
+
+static double number(TileScalar scalar, uint64_t bits) { return tile_scalar_to_double(scalar, bits); }
+
+static double distance(TileScalar scalar, uint64_t a, uint64_t b) {
+    double x = number(scalar, a), y = number(scalar, b);
+    if (a == b || (isnan(x) && isnan(y))) return 0;
+    double d = fabs(x - y);
+    return isnan(d) ? (double)INFINITY : d;
+}
+
+static bool has_slack(ExecValue value) {
+    for (uint32_t i = 0; i < value.count; i++)
+        if (value.slack[i] > 0) return true;
+    return false;
+}
+
+void tile_exec_slack_unknown(TileExecutor *e, ExecValue value) {
+    if (value.slack && has_slack(value)) e->undecided = true;
+}
+
+/* ---- elementwise ---- */
+
+/* May it have a pole between the ends? */
+static bool divides(TileOpId id) {
+    return id == TILE_OP_DIV || id == TILE_OP_REM || id == TILE_OP_RSQRT;
+}
+
+static double lane_slack(const ExecInstruction *in, const ExecValue *operands, const TileScalar *types, uint32_t lane,
+                         uint64_t result) {
+    uint64_t bits[3] = {0};
+    double total = 0;
+    for (unsigned i = 0; i < in->operand_count; i++) bits[i] = operands[i].lanes[lane];
+    for (unsigned i = 0; i < in->operand_count; i++) {
+        double slack = operands[i].slack[lane], x = number(types[i], bits[i]), most = 0;
+        if (!(slack > 0)) continue;
+        bool last = i + 1 == in->operand_count;
+        if (isinf(slack) || (divides((TileOpId)in->op->id) && last && slack >= fabs(x))) return (double)INFINITY;
+        for (int side = -1; side <= 1; side += 2) {
+            uint64_t moved[3], end = 0;
+            memcpy(moved, bits, sizeof moved);
+            moved[i] = tile_scalar_from_double(types[i], x + side * slack);
+            if (!tile_eval((TileOpId)in->op->id, in->from, in->to, moved, &end)) return (double)INFINITY;
+            most = fmax(most, distance(in->to, end, result));
+        }
+        total += most;
+    }
+    double rounded = fabs(number(in->to, result)) * 2 * roundoff(in->to);
+    if (total > 0) return total + rounded;
+    return tile_op_integer(in->op, TILE_ATTRIBUTE_APPROX, 0) ? rounded * 4 * (1 + fabs(number(types[0], bits[0]))) : 0;
+}
+
+void tile_exec_slack_elementwise(TileExecutor *e, const ExecInstruction *in) {
+    ExecValue operands[3] = {0}, result = tile_exec_result(e, in);
+    TileScalar types[3] = {in->from, in->from, in->from};
+    bool any = tile_op_integer(in->op, TILE_ATTRIBUTE_APPROX, 0);
+    for (unsigned i = 0; i < in->operand_count && i < 3; i++) {
+        operands[i] = tile_exec_operand(e, in, i);
+        types[i] = in->op->operands[i].value->type->scalar;
+        any = any || has_slack(operands[i]);
+    }
+    for (uint32_t i = 0; i < result.count; i++)
+        result.slack[i] = any ? lane_slack(in, operands, types, i, result.lanes[i]) : 0;
+}
+
+void tile_exec_slack_select(ExecValue c, ExecValue x, ExecValue y, ExecValue result, TileScalar scalar) {
+    uint32_t step = c.count == result.count ? 1 : 0;
+    for (uint32_t i = 0; i < result.count; i++) {
+        result.slack[i] = c.lanes[i * step] ? x.slack[i] : y.slack[i];
+        if (c.slack[i * step] > 0)
+            result.slack[i] = distance(scalar, x.lanes[i], y.lanes[i]) + fmax(x.slack[i], y.slack[i]);
+    }
+}
+
+/* ---- reductions ---- */
+
+typedef struct Terms {
+    double magnitudes, slack, relative, greatest;
+    size_t count; /* those that are not 0 */
+} Terms;
+
+static void take_term(Terms *terms, TileScalar scalar, uint64_t bits, double slack) {
+    double x = fabs(number(scalar, bits));
+    if (isnan(x)) x = (double)INFINITY; /* what comes of it is NaN in any order, or nothing */
+    terms->slack += slack;
+    terms->greatest = fmax(terms->greatest, slack);
+    if (slack > 0) terms->relative += x > slack ? slack / (x - slack) : (double)INFINITY;
+    if (x != 0 || slack > 0) terms->count++;
+    terms->magnitudes += x;
+}
+
+/* What another order may change: nothing of one term. */
+static double reordered(const Terms *terms, TileScalar scalar) {
+    return terms->count > 1 ? 2 * (double)terms->count * roundoff(scalar) * (terms->magnitudes + terms->slack) : 0;
+}
+
+static double reduced(const Terms *terms, int64_t kind, TileScalar scalar, uint64_t result) {
+    if (kind == TILE_KIND_SUM) return terms->slack + reordered(terms, scalar);
+    if (kind != TILE_KIND_PROD) return terms->greatest;
+    double rounding = terms->count > 1 ? 2 * (double)terms->count * roundoff(scalar) : 0;
+    double z = fabs(number(scalar, result)), relative = expm1(terms->relative + rounding);
+    return terms->relative + rounding > 0 ? z * relative : 0;
+}
+
+void tile_exec_slack_reduce(const ExecInstruction *in, ExecValue x, ExecValue result, size_t extent, size_t inner) {
+    int64_t kind = tile_op_integer(in->op, TILE_ATTRIBUTE_KIND, 0);
+    for (uint32_t r = 0; r < result.count; r++) {
+        Terms terms = {0};
+        for (size_t k = 0; k < extent; k++) {
+            size_t at = (r / inner * extent + k) * inner + r % inner;
+            take_term(&terms, in->from, x.lanes[at], x.slack[at]);
+        }
+        result.slack[r] = reduced(&terms, kind, in->from, result.lanes[r]);
+    }
+}
+
+/* Another element may be the greatest: its index is as far away as it is. */
+void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index, ExecValue result, size_t extent,
+                         size_t inner) {
+    for (uint32_t r = 0; r < result.count; r++) {
+        size_t first = r / inner * extent * inner + r % inner, best = first;
+        for (size_t k = 0; k < extent; k++)
+            if (index.lanes[first + k * inner] == result.lanes[r]) best = first + k * inner;
+        result.slack[r] = 0;
+        for (size_t k = 0; k < extent; k++) {
+            size_t at = first + k * inner;
+            double both = x.slack[at] + x.slack[best];
+            if (at == best || !(both > 0) || distance(in->from, x.lanes[at], x.lanes[best]) > both) continue;
+            double away = fabs((double)(int64_t)index.lanes[at] - (double)(int64_t)result.lanes[r]);
+            result.slack[r] = fmax(result.slack[r], away);
+        }
+    }
+}
+
+/* Element (i, j) of a product of m x k and k x n. Tensor cores add up to 2**-20 of the magnitudes more, and round f32 to
+ * tf32 as they please. */
+void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
+                         size_t k, size_t n, double precision) {
+    TileScalar scalar = in->op->operands[0].value->type->scalar, other = in->op->operands[1].value->type->scalar;
+    bool exact = !tile_scalar_is_float(in->to);
+    for (size_t at = 0; at < result.count; at++) {
+        size_t batch = at / (m * n), i = at / n % m, j = at % n;
+        Terms terms = {0};
+        take_term(&terms, in->to, acc.lanes[at], acc.slack[at]);
+        for (size_t l = 0; l < k; l++) {
+            size_t p = (batch * m + i) * k + l, q = (batch * k + l) * n + j;
+            double x = fabs(number(scalar, a.lanes[p])), y = fabs(number(other, b.lanes[q]));
+            terms.magnitudes += x * y;
+            terms.count += x * y != 0;
+            if (a.slack[p] > 0 || b.slack[q] > 0)
+                terms.slack += x * b.slack[q] + y * a.slack[p] + a.slack[p] * b.slack[q];
+        }
+        result.slack[at] = terms.slack;
+        if (!exact && terms.count > 1) result.slack[at] += reordered(&terms, in->to) + precision * terms.magnitudes;
+    }
+}
+
+/* ---- folds ---- */
+
+/* What the combiner is: one operation on one value, or else TILE_OP_COUNT. */
+static TileOpId only_op(const ExecInstruction *in) {
+    const TileOp *op = in->op->regions[0].first;
+    return op && op->next && op->next == in->op->regions[0].last && in->op->result_count == 1 ? (TileOpId)op->id
+                                                                                              : TILE_OP_COUNT;
+}
+
+static bool computes(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        bool chooses = op->id == TILE_OP_SELECT || op->id == TILE_OP_MIN || op->id == TILE_OP_MAX || op == block->last;
+        if (!chooses && op->result_count && tile_scalar_is_float(op->results[0].type->scalar)) return true;
+    }
+    return false;
+}
+
+/* Line by line: what has come of all terms of the line, wherever a result stands in it. */
+void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, const ExecFolded *folded) {
+    ExecValue x = folded->x, result = folded->result;
+    size_t extent = folded->extent, inner = folded->inner;
+    const ExecValue *init = folded->init, *mask = folded->mask;
+    bool scan = folded->scan;
+    TileOpId id = only_op(in);
+    TileScalar scalar = in->op->operands[value].value->type->scalar;
+    bool alike = !computes(&in->op->regions[0]);
+    for (size_t line = 0; line < x.count / extent; line++) {
+        Terms terms = {0};
+        if (init) take_term(&terms, scalar, init->lanes[line], init->slack[line]);
+        for (size_t k = 0; k < extent; k++) {
+            size_t at = (line / inner * extent + k) * inner + line % inner;
+            if (!mask || mask->lanes[at]) take_term(&terms, scalar, x.lanes[at], x.slack[at]);
+        }
+        for (size_t k = 0; k < (scan ? extent : 1); k++) {
+            size_t at = scan ? (line / inner * extent + k) * inner + line % inner : line;
+            bool known = id == TILE_OP_ADD || id == TILE_OP_MUL;
+            int64_t kind = id == TILE_OP_ADD ? TILE_KIND_SUM : TILE_KIND_PROD;
+            result.slack[at] = known ? reduced(&terms, kind, scalar, result.lanes[at])
+                               : alike && !(terms.greatest > 0) ? 0
+                                                                : (double)INFINITY;
+        }
+    }
+}

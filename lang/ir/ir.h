@@ -1,0 +1,374 @@
+/* The intermediate representation: one data structure for tile form and machine form.
+ *
+ * A module holds functions; a function holds one block of ops; ops hold operands (with intrusive use lists),
+ * results, attributes and structured regions of one block each. Everything lives in the module's arena and is
+ * released with it. Not thread safe: one thread per context; any number of contexts in parallel. */
+#ifndef TILE_LANG_IR_IR_H
+#define TILE_LANG_IR_IR_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "lang/ir/types.h"
+
+typedef struct TileContext TileContext;
+typedef struct TileModule TileModule;
+typedef struct TileFunc TileFunc;
+typedef struct TileBlock TileBlock;
+typedef struct TileOp TileOp;
+typedef struct TileValue TileValue;
+typedef struct TileUse TileUse;
+
+/* ---- the tables ---- */
+
+typedef enum TileOpId {
+#define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule, attributes, doc) TILE_OP_##id,
+#include "lang/ir/ops.def"
+#undef OP
+    TILE_OP_COUNT
+} TileOpId;
+
+typedef enum TileOpClass {
+    TILE_CLASS_ELEMENTWISE,
+    TILE_CLASS_SHAPE,
+    TILE_CLASS_REDUCE,
+    TILE_CLASS_MEMORY,
+    TILE_CLASS_CONTROL,
+    TILE_CLASS_HOST,
+    TILE_CLASS_NEST,
+    TILE_CLASS_VECTOR,
+    TILE_CLASS_BLOCK
+} TileOpClass;
+
+enum { TILE_FORM_TILE = 1, TILE_FORM_MACHINE = 2 };
+enum {
+    TILE_TRAIT_PURE = 1,
+    TILE_TRAIT_READS = 2,
+    TILE_TRAIT_WRITES = 4,
+    TILE_TRAIT_COMMUTATIVE = 8,
+    TILE_TRAIT_TERMINATOR = 16,
+    TILE_TRAIT_FLOAT_ONLY = 32,
+    TILE_TRAIT_INT_ONLY = 64,
+    TILE_TRAIT_COSTLY = 128,
+    TILE_TRAIT_FUNCTION = 256
+};
+enum { TILE_ANY_COUNT = -1 };
+
+typedef enum TileAttributeKey {
+#define ATTRIBUTE(key, mnemonic, storage, doc) TILE_ATTRIBUTE_##key,
+#include "lang/ir/attributes.def"
+#undef ATTRIBUTE
+    TILE_ATTRIBUTE_COUNT
+} TileAttributeKey;
+
+typedef enum TileAttributeStorage {
+    TILE_STORAGE_BITS,
+    TILE_STORAGE_INT,
+    TILE_STORAGE_INTS,
+    TILE_STORAGE_TEXT,
+    TILE_STORAGE_NAME,
+    TILE_STORAGE_NAMES,
+    TILE_STORAGE_TYPES
+} TileAttributeStorage;
+
+/* Values of NAME attributes: TILE_<KEY>_<ID>, e.g. TILE_KIND_SUM. Each number belongs to one key only. */
+typedef enum TileName {
+#define ATTRIBUTE(key, mnemonic, storage, doc)
+#define NAME_OF(key, id, mnemonic) TILE_##key##_##id,
+#include "lang/ir/attributes.def"
+#undef NAME_OF
+#undef ATTRIBUTE
+    TILE_NAME_COUNT
+} TileName;
+
+/* Threads of a GPU's block at most, and of a warp; trips of a loop that are under way together. */
+enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16 };
+
+/* Rows of programs that `longest_first` numbers together: more would not share what they read with those that run at the
+ * same time. */
+enum { TILE_PROGRAM_ROWS = 8 };
+/* Stripes of a reduction along the last axis (see REDUCE in ops.def). */
+enum { TILE_STRIPES = 64 };
+/* Elements that a fold combines as neighbours, that a scan takes at a time; values that are folded together. */
+enum { TILE_FOLD_BLOCK = 64, TILE_SCAN_BLOCK = 16, TILE_MAX_FOLD = 8 };
+
+typedef struct TileOpInfo {
+    const char *mnemonic, *doc;
+    uint8_t class, forms;
+    int8_t operands, results, regions; /* TILE_ANY_COUNT where the rule decides */
+    uint16_t traits;
+    uint64_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
+} TileOpInfo;
+
+const TileOpInfo *tile_op_info(TileOpId id);
+/* One that any op may carry: what a schedule says of it. */
+bool tile_attribute_is_general(TileAttributeKey key);
+/* May an op of this kind carry the attribute? */
+bool tile_op_allows(TileOpId id, TileAttributeKey key);
+/* TILE_OP_COUNT when no op has this mnemonic. */
+TileOpId tile_op_find(const char *mnemonic, size_t length);
+const char *tile_attribute_name(TileAttributeKey key);
+TileAttributeStorage tile_attribute_storage(TileAttributeKey key);
+/* TILE_ATTRIBUTE_COUNT when none. */
+TileAttributeKey tile_attribute_find(const char *name, size_t length);
+/* Element type in which a dot of this operand type accumulates: f64, f32 for other floats, i32 for integers. */
+TileScalar tile_dot_accumulator(TileScalar operand);
+/* The word for a value of a NAME attribute, NULL when it is not one of this key; and back, -1 when none. */
+const char *tile_name_text(TileAttributeKey key, int64_t value);
+int64_t tile_name_find(TileAttributeKey key, const char *text, size_t length);
+
+/* ---- the structure ---- */
+
+/* Where something stands in the source; file indexes the context's file list, 0 is none; line and column count
+ * from 1. */
+typedef struct TileLocation {
+    uint32_t file, line, column;
+} TileLocation;
+
+struct TileUse {
+    TileValue *value;
+    TileOp *user;
+    uint32_t index; /* operand number */
+    TileUse *next, *previous;
+};
+
+struct TileValue {
+    const TileType *type;
+    TileOp *op;       /* the op whose result this is, or NULL */
+    TileBlock *block; /* the block whose argument this is, or NULL */
+    uint32_t index;   /* result or argument number */
+    uint32_t number;  /* printer's and executor's scratch: renumbered by tile_func_number */
+    TileUse *first_use;
+    const char *name; /* hint for readers, may be NULL; interned */
+};
+
+typedef struct TileAttribute {
+    TileAttributeKey key;
+    uint32_t count; /* INTS, NAMES, TYPES */
+    union {
+        uint64_t bits;
+        int64_t integer; /* INT, NAME */
+        const char *text;
+        const int64_t *integers; /* INTS, NAMES */
+        const TileType *const *types;
+    };
+} TileAttribute;
+
+struct TileOp {
+    uint16_t id; /* TileOpId */
+    uint16_t result_count, region_count, attribute_count;
+    uint32_t operand_count, operand_capacity;
+    TileUse *operands;
+    TileValue *results;
+    TileBlock *regions; /* array of region_count blocks */
+    TileAttribute *attributes;
+    TileBlock *block; /* NULL while detached */
+    TileOp *next, *previous;
+    TileLocation location;
+};
+
+struct TileBlock {
+    TileOp *first, *last;
+    TileValue **arguments;
+    uint32_t argument_count, argument_capacity;
+    TileOp *op; /* the op that owns this region, or NULL for a function's body */
+    TileFunc *func;
+};
+
+/* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass relied on,
+ * and only that is guarded; `asked` what it would have made use of, had it been known: other answers give other code.
+ */
+typedef struct TileTensorFacts {
+    uint32_t align;                       /* base address, bytes; 0 is the element's own alignment */
+    int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes; TILE_UNKNOWN where not known */
+    int64_t extent[TILE_MAX_TENSOR_RANK]; /* TILE_UNKNOWN where not known */
+    /* A power of two that divides the extent, TILE_UNKNOWN where none is known; machine form has that of an extent at
+     * the number's own parameter, in the first place. */
+    int64_t multiple[TILE_MAX_TENSOR_RANK];
+    bool narrow; /* every element begins less than 2**31 bytes behind the first one, and none before it */
+} TileTensorFacts;
+#define TILE_UNKNOWN INT64_MIN
+
+typedef enum TileParameterRole {
+#define ROLE(id, word, of_argument, of_axis, doc) TILE_ROLE_##id,
+#include "lang/ir/roles.def"
+#undef ROLE
+    TILE_ROLE_COUNT
+} TileParameterRole;
+
+/* The role's word in the text form; TILE_ROLE_COUNT where none is called so. */
+const char *tile_role_word(TileParameterRole role);
+TileParameterRole tile_role_find(const char *word, size_t length);
+bool tile_role_has_argument(TileParameterRole role);
+bool tile_role_has_axis(TileParameterRole role);
+
+typedef struct TileParameter {
+    const char *name;                  /* interned */
+    TileParameterRole role;            /* in a phase */
+    uint32_t argument;                 /* of which parameter of the kernel; its temps have the numbers behind */
+    uint32_t axis;                     /* of a tensor */
+    TileTensorFacts facts;             /* assumed */
+    uint32_t used_align;               /* relied on */
+    uint32_t used_stride, used_extent; /* bit per dimension */
+    uint32_t asked_align, asked_stride;
+    uint32_t used_multiple, asked_multiple; /* machine form, extents: the divisors, powers of two, as a set */
+    /* Tensors of which nothing is known: dimensions that may well be contiguous. Machine form has at a number what it
+     * may well be: code for that is worth having, besides that for all others. 0: nothing. */
+    uint32_t likely_stride, likely;
+    bool used_narrow, asked_narrow;
+    bool noalias;  /* machine form: no other parameter reaches this memory */
+    bool readonly; /* machine form: never written through */
+} TileParameter;
+
+typedef enum TileFuncKind {
+    TILE_FUNC_KERNEL, /* tile form: tensors and scalars, host ops, grids */
+    TILE_FUNC_DEVICE, /* tile form: a fn instance, to be inlined */
+    TILE_FUNC_PHASE,  /* machine form: one grid of a kernel, over a range of its programs */
+} TileFuncKind;
+
+struct TileFunc {
+    TileModule *module;
+    TileFunc *next, *previous;
+    bool removed;     /* from the module */
+    const char *name; /* interned */
+    TileFunc *kernel; /* phases: the kernel of whose grids it is one, NULL where the module has none */
+    uint32_t phase;   /* phases: the grid's number, from 0 on */
+    TileFuncKind kind;
+    uint8_t form; /* TILE_FORM_TILE or TILE_FORM_MACHINE */
+    TileBlock body;
+    TileParameter *parameters; /* one per body argument */
+    const TileType **result_types;
+    uint32_t result_count;
+    uint64_t scratch_bytes; /* phases: scratch that one thread needs; on a GPU, shared memory of one block */
+    uint32_t threads;       /* phases of a GPU: threads of one block; 0 on a CPU */
+    uint32_t warps, stages; /* of GPUs, as the kernel's author wants them; 0: as the compiler thinks best */
+    bool stream;            /* of GPUs, by the author's wish: what is read once is the first to leave the L2 cache */
+    TileLocation location;
+};
+
+struct TileModule {
+    TileContext *context;
+    TileArena *arena;
+    TileFunc *first, *last;
+    uint64_t created, created_most; /* ops and functions' parameters so far; where creating another one goes to `spent` */
+    jmp_buf *spent;                 /* NULL: any number */
+};
+
+struct TileContext {
+    TileArena *arena;
+    TileTypeTable *types;
+    TileInterner *strings;
+    TILE_LIST(const char *) files; /* files.items[0] is unused */
+};
+
+/* ---- making and unmaking ---- */
+
+/* NULL if out of memory. */
+TileContext *tile_ir_context_create(void);
+void tile_ir_context_destroy(TileContext *context);
+TileModule *tile_module_create(TileContext *context);
+/* In an arena of the caller's: never to be destroyed by itself. */
+TileModule *tile_module_create_in(TileContext *context, TileArena *arena);
+void tile_module_destroy(TileModule *module);
+
+const TileType *tile_type_scalar(TileContext *context, TileScalar scalar);
+/* A scalar type when rank is 0. */
+const TileType *tile_type_tile(TileContext *context, TileScalar scalar, unsigned rank, const int64_t *extent);
+const TileType *tile_type_tensor(TileContext *context, TileScalar scalar, unsigned rank, TileAccess access);
+const TileType *tile_type_pointer(TileContext *context, TileSpace space);
+/* To so many rows and columns in shared memory. */
+const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const int64_t *extent, TileSwizzle swizzle,
+                                 unsigned log_chunks);
+/* A channel of what the pointer says lies there, and such a pointer to one of its slots. */
+const TileType *tile_type_channel(TileContext *context, const TileType *pointer);
+const TileType *tile_type_slot(TileContext *context, const TileType *channel);
+/* lanes == 1 gives a scalar. */
+const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable);
+/* The same shape, and layout, with another element type. */
+const TileType *tile_type_with_scalar(TileContext *context, const TileType *type, TileScalar scalar);
+/* The same tile in another layout (lang/layout/layout.h), or, with NULL, in none. */
+const TileType *tile_type_with_layout(TileContext *context, const TileType *type, const struct TileLayout *layout);
+
+TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind kind, unsigned form);
+TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileType *type);
+TileFunc *tile_func_find(const TileModule *module, const char *name);
+/* The phase that is the kernel's grid of this number; NULL where there is none. */
+TileFunc *tile_func_phase(const TileFunc *kernel, uint32_t number);
+/* `argument` and `axis` are 0 where the role has none. */
+void tile_func_set_role(TileFunc *func, const TileValue *parameter, TileParameterRole role, uint32_t argument,
+                        uint32_t axis);
+void tile_func_remove(TileFunc *func);
+/* Numbers all values in order of definition; returns their count. */
+uint32_t tile_func_number(TileFunc *func);
+
+/* A detached op; result types are given, regions empty. No checking: see build.h for checked construction. */
+TileOp *tile_op_create(TileModule *module, TileOpId id, TileLocation location, TileValue *const *operands,
+                       unsigned operand_count, const TileType *const *result_types, unsigned result_count);
+/* Attributes are copied; replaces one of the same key. */
+void tile_op_set(TileModule *module, TileOp *op, TileAttribute attribute);
+void tile_op_set_integer(TileModule *module, TileOp *op, TileAttributeKey key, int64_t value);
+void tile_op_set_integers(TileModule *module, TileOp *op, TileAttributeKey key, const int64_t *values, unsigned count);
+void tile_op_set_text(TileModule *module, TileOp *op, TileAttributeKey key, const char *text);
+void tile_op_clear(TileOp *op, TileAttributeKey key);
+/* NULL when absent. */
+const TileAttribute *tile_op_get(const TileOp *op, TileAttributeKey key);
+int64_t tile_op_integer(const TileOp *op, TileAttributeKey key, int64_t otherwise);
+/* Is the optional operand among those that `parts` names? */
+bool tile_op_has_part(const TileOp *op, TileName part);
+/* The region of a fold or scan that combines values, NULL in other ops. It is straight and sees nothing outside. */
+TileBlock *tile_op_combiner(const TileOp *op);
+
+void tile_op_insert_before(TileOp *op, TileOp *position);
+void tile_op_insert_after(TileOp *op, TileOp *position);
+void tile_op_append(TileOp *op, TileBlock *block);
+/* Takes the op out of its block, keeping it whole. */
+void tile_op_detach(TileOp *op);
+/* Drops operands, regions' ops included. The results must have no uses. */
+void tile_op_erase(TileOp *op);
+/* Moves all ops of `from` to the end of `to`. */
+void tile_block_splice(TileBlock *to, TileBlock *from);
+
+TileValue *tile_block_add_argument(TileModule *module, TileBlock *block, const TileType *type, const char *name);
+void tile_block_remove_argument(TileBlock *block, unsigned index);
+
+static inline TileValue *tile_op_operand(const TileOp *op, unsigned index) { return op->operands[index].value; }
+static inline TileValue *tile_op_result(const TileOp *op, unsigned index) { return &op->results[index]; }
+static inline bool tile_op_is(const TileOp *op, TileOpId id) { return op && op->id == id; }
+/* The op that defines the value, if it is of this kind; else NULL. */
+static inline TileOp *tile_value_def(const TileValue *value, TileOpId id) {
+    return value->op && value->op->id == id ? value->op : NULL;
+}
+void tile_op_set_operand(TileOp *op, unsigned index, TileValue *value);
+void tile_op_add_operand(TileModule *module, TileOp *op, TileValue *value);
+void tile_op_remove_operand(TileOp *op, unsigned index);
+/* The result must have no uses. Those after it move down: they are other TileValues then. */
+void tile_op_remove_result(TileOp *op, unsigned index);
+void tile_value_replace(TileValue *value, TileValue *with);
+static inline bool tile_value_has_uses(const TileValue *value) { return value->first_use != NULL; }
+bool tile_value_has_one_use(const TileValue *value);
+
+/* The function that holds the op or value. */
+TileFunc *tile_op_func(const TileOp *op);
+TileBlock *tile_value_block(const TileValue *value); /* where it is defined */
+/* Does `block` lie inside `outer`, or is it `outer`? */
+bool tile_block_inside(const TileBlock *block, const TileBlock *outer);
+/* Is the value defined outside of the op's regions? */
+bool tile_value_outside(const TileValue *value, const TileOp *op);
+
+/* A deep copy of `op`, detached. Operands are looked up in `map` (old TileValue* to new), else kept; the results
+ * and region arguments are added to it. `module` may be another module of the same context. */
+TileOp *tile_op_clone(TileModule *module, const TileOp *op, TileMap *map);
+
+/* Calls `visit` on each op of the block and below, in order, parents first. The visitor may erase the op that
+ * it is given, but no other. */
+typedef void (*TileOpVisitor)(TileOp *op, void *state);
+void tile_block_walk(TileBlock *block, TileOpVisitor visit, void *state);
+
+/* The first operand behind the tensor and the values of load_tile, store_tile, atomic_tile and copy_tile: the indices.
+ */
+unsigned tile_access_first(const TileOp *op);
+/* May the op be removed when its results are unused (regions looked into)? May it be moved or merged? */
+bool tile_op_is_pure(const TileOp *op);
+bool tile_op_reads(const TileOp *op);
+bool tile_op_writes(const TileOp *op);
+
+#endif

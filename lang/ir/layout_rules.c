@@ -1,0 +1,202 @@
+#include "lang/ir/layout_rules.h"
+
+#include <string.h>
+
+TileLayoutShape tile_layout_shape(const TileType *tile) {
+    TileLayoutShape shape = {.rank = tile->rank};
+    memcpy(shape.extent, tile->extent, sizeof shape.extent);
+    return shape;
+}
+
+const TileValue *tile_accessed_tile(const TileOp *op) {
+    const TileValue *value = op->id == TILE_OP_LOAD_TILE || op->id == TILE_OP_ATOMIC_TILE ? &op->results[0]
+                             : op->id == TILE_OP_STORE_TILE                               ? tile_op_operand(op, 1)
+                                                                                          : NULL;
+    return value && tile_type_is_tile(value->type) ? value : NULL;
+}
+
+/* ---- shapes ---- */
+
+static bool is_whole(const TileLayout *layout) {
+    for (unsigned a = 0; a < layout->rank; a++)
+        if (layout->pieces[a] != 1) return false;
+    return true;
+}
+
+static TileLayout without_axis(const TileLayout *layout, unsigned axis) {
+    TileLayout slice = tile_layout_slice(layout, axis);
+    return tile_layout_without_copies(&slice);
+}
+
+/* The axes of extent 1 in `from` are gone and those of `to` are there; false where the tiles differ in more, where
+ * there are more axes on the way than a layout has, or where an axis that goes was rounded up: lanes of its padding hold
+ * no copies of the element. */
+static bool change_ones(const TileLayout *layout, const TileType *from, const TileType *to, TileLayout *result) {
+    unsigned a = 0, b = 0, rank = layout->rank;
+    *result = *layout;
+    while (a < from->rank || b < to->rank) {
+        if (a < from->rank && b < to->rank && from->extent[a] == to->extent[b]) {
+            a++, b++;
+        } else if (b < to->rank && to->extent[b] == 1 && rank < TILE_MAX_TILE_RANK) {
+            *result = tile_layout_expand(result, b++);
+            rank++;
+        } else if (a < from->rank && from->extent[a] == 1 && rank > 1 && tile_layout_extent(layout, a) == 1) {
+            *result = tile_layout_slice(result, b);
+            a++, rank--;
+        } else {
+            return false;
+        }
+    }
+    *result = tile_layout_without_copies(result);
+    return true;
+}
+
+static bool reshape(const TileLayout *layout, const TileType *from, const TileType *to, TileLayout *result) {
+    TileLayoutShape shape = tile_layout_shape(to);
+    if (!tile_type_is_tile(from) || !tile_type_is_tile(to)) return false;
+    return change_ones(layout, from, to, result) || tile_layout_reshape(layout, &shape, result);
+}
+
+/* Pieces are numbered in the order of the axes, which changes. */
+static bool permute(const TileLayout *layout, const TileAttribute *axes, bool back, TileLayout *result) {
+    unsigned order[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < axes->count; i++)
+        if (back)
+            order[axes->integers[i]] = i;
+        else
+            order[i] = (unsigned)axes->integers[i];
+    *result = tile_layout_permute(layout, order);
+    return is_whole(layout);
+}
+
+/* ---- rules ---- */
+
+bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayout *result) {
+    switch (op->id) {
+    case TILE_OP_REDUCE:
+    case TILE_OP_ARG_REDUCE:
+    case TILE_OP_FOLD:
+        *result = without_axis(operand, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+        return tile_type_is_tile(op->results[0].type);
+    case TILE_OP_PERMUTE: return permute(operand, tile_op_get(op, TILE_ATTRIBUTE_AXES), false, result);
+    case TILE_OP_RESHAPE: return reshape(operand, tile_op_operand(op, 0)->type, op->results[0].type, result);
+    default: return false;
+    }
+}
+
+/* The layout of the result, less the axes that the operand does not have. */
+static TileLayout before_broadcast(const TileType *from, const TileType *to, TileLayout layout) {
+    for (unsigned a = 0; a < to->rank; a++) {
+        if (from->extent[a] == to->extent[a]) continue;
+        TileLayout without = tile_layout_slice(&layout, a);
+        layout = to->rank == 1 ? without : tile_layout_expand(&without, a);
+    }
+    return tile_layout_without_copies(&layout);
+}
+
+/* The axis of the accessed tile that the operand gives indices along, -1: it is no index of a gather. */
+static int gathered_axis(const TileOp *op, unsigned index) {
+    const TileAttribute *kinds = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = tile_access_first(op);
+    int axis = 0, gathered = -1;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
+        if (gather && gathered < 0) gathered = axis++;
+        if (gather && operand == index) return gathered;
+        axis += range;
+        operand += range ? 4 : 1;
+    }
+    return -1;
+}
+
+bool tile_layout_of_operand(const TileOp *op, unsigned index, const TileLayout *result, TileLayout *operand) {
+    const TileType *from = tile_op_operand(op, index)->type;
+    if (op->id == TILE_OP_BROADCAST) *operand = before_broadcast(from, op->results[0].type, *result);
+    if (op->id == TILE_OP_BROADCAST) return true;
+    if (op->id == TILE_OP_PERMUTE) return permute(result, tile_op_get(op, TILE_ATTRIBUTE_AXES), true, operand);
+    if (op->id == TILE_OP_RESHAPE) return reshape(result, op->results[0].type, from, operand);
+    int axis = tile_accessed_tile(op) ? gathered_axis(op, index) : -1;
+    if (axis < 0) return false;
+    *operand = *result;
+    for (unsigned a = result->rank; a-- > 0;)
+        if ((int)a != axis) *operand = tile_layout_slice(operand, a);
+    *operand = tile_layout_without_copies(operand);
+    return true;
+}
+
+/* ---- checks ---- */
+
+static const char *check_fit(const TileType *type, uint32_t threads) {
+    const TileLayout *layout = type->layout, plain = tile_layout_without_copies(layout);
+    if (layout->rank != type->rank) return "a tile's layout has another rank";
+    for (unsigned a = 0; a < type->rank; a++)
+        if (tile_layout_extent(layout, a) < type->extent[a]) return "a tile's layout is too small for it";
+    if (!tile_layout_is_surjective(layout)) return "a tile's layout leaves out elements";
+    if (!tile_layout_equal(layout, &plain)) return "a tile's layout has an element more than once in a thread";
+    bool fits = layout->bits[TILE_LAYOUT_LANE] == TILE_LANE_BITS && !layout->bits[TILE_LAYOUT_BLOCK] &&
+                layout->bits[TILE_LAYOUT_WARP] <= TILE_LANE_BITS &&
+                (uint32_t)TILE_WARP_THREADS << layout->bits[TILE_LAYOUT_WARP] == threads;
+    return fits ? NULL : "a tile's layout is one for another number of threads";
+}
+
+/* Tiles of one shape and different element types, which no type rule compares. */
+static bool belongs_together(const TileOp *op, unsigned operand) {
+    switch (op->id) {
+    case TILE_OP_SELECT:
+    case TILE_OP_ARG_REDUCE: return true;
+    case TILE_OP_FOLD:
+    case TILE_OP_SCAN: return operand < (unsigned)op->result_count + tile_op_has_part(op, TILE_PARTS_MASK);
+    case TILE_OP_LOAD_TILE:
+    case TILE_OP_STORE_TILE:
+    case TILE_OP_ATOMIC_TILE:
+        return tile_op_has_part(op, TILE_PARTS_MASK) && gathered_axis(op, operand) < 0 && operand > 0;
+    default: return false;
+    }
+}
+
+static const TileLayout *common_layout(const TileOp *op) {
+    const TileValue *accessed = tile_accessed_tile(op);
+    if (accessed) return accessed->type->layout;
+    return op->operand_count ? tile_op_operand(op, op->id == TILE_OP_SELECT ? 1 : 0)->type->layout : NULL;
+}
+
+/* Of another rank, which check_fit complains of, no rule is asked. */
+static bool is_laid_out(const TileType *type) {
+    return tile_type_is_tile(type) && type->layout && type->layout->rank == type->rank;
+}
+
+/* What follows from the operand is not asked of the operand as well. */
+static bool follows_rules(const TileOp *op) {
+    TileLayout wanted;
+    const TileValue *accessed = tile_accessed_tile(op), *result = op->result_count ? &op->results[0] : NULL;
+    const TileType *first = op->operand_count ? tile_op_operand(op, 0)->type : NULL, *type = accessed ? accessed->type
+                                                                                             : result ? result->type
+                                                                                                      : NULL;
+    if (first && is_laid_out(first) && result && tile_layout_of_result(op, first->layout, &wanted)) {
+        for (unsigned i = 0; i < op->result_count; i++)
+            if (is_laid_out(op->results[i].type) && !tile_layout_equal(op->results[i].type->layout, &wanted))
+                return false;
+        return true;
+    }
+    for (unsigned i = 0; i < op->operand_count && type && is_laid_out(type); i++) {
+        const TileType *operand = tile_op_operand(op, i)->type;
+        if (is_laid_out(operand) && tile_layout_of_operand(op, i, type->layout, &wanted) &&
+            !tile_layout_equal(operand->layout, &wanted))
+            return false;
+    }
+    return true;
+}
+
+const char *tile_op_check_layouts(const TileOp *op, uint32_t threads) {
+    const TileLayout *common = common_layout(op);
+    const char *error = NULL;
+    for (unsigned i = 0; i < op->result_count && !error; i++)
+        if (op->results[i].type->layout) error = check_fit(op->results[i].type, threads);
+    for (unsigned i = 0; i < op->operand_count && !error; i++) {
+        const TileType *type = tile_op_operand(op, i)->type;
+        if (common && is_laid_out(type) && belongs_together(op, i) && type->layout != common)
+            error = "tiles that belong together differ in layout";
+    }
+    if (!error && !follows_rules(op)) error = "the layouts of operand and result do not fit together";
+    return error;
+}

@@ -1,0 +1,279 @@
+/* The reader of the text form: functions with their parameters and facts, and whole files. */
+#include <errno.h>
+#include <string.h>
+
+#include "lang/ir/read.h"
+
+static bool read_dimension_fact(Reader *r, const Token *name, const char *prefix, int64_t *values) {
+    size_t length = strlen(prefix);
+    if (name->length != length + 1 || memcmp(name->text, prefix, length) != 0) return false;
+    int dimension = name->text[length] - '0';
+    if (dimension < 0 || dimension >= TILE_MAX_TENSOR_RANK) return false;
+    tile_read_expect(r, "=");
+    values[dimension] = tile_read_integer(r);
+    return true;
+}
+
+static bool read_number_fact(Reader *r, const Token *name, const char *word, uint32_t *value) {
+    if (name->length != strlen(word) || memcmp(name->text, word, name->length) != 0) return false;
+    tile_read_expect(r, "=");
+    *value = tile_read_small(r);
+    return true;
+}
+
+static void read_role(Reader *r, TileParameter *parameter) {
+    tile_read_expect(r, "=");
+    Token word = r->token;
+    TileParameterRole role = tile_role_find(word.text, word.length);
+    if (word.kind != TOKEN_WORD || role == TILE_ROLE_COUNT) tile_read_fail(r, "no parameter has such a role");
+    if (r->failed) return;
+    parameter->role = role;
+    tile_read_advance(r);
+}
+
+static void read_fact(Reader *r, TileParameter *parameter) {
+    Token name = r->token;
+    if (tile_read_accept_word(r, "role")) {
+        read_role(r, parameter);
+    } else if (tile_read_accept_word(r, "narrow")) {
+        parameter->facts.narrow = true;
+    } else if (tile_read_accept_word(r, "used_narrow")) {
+        parameter->used_narrow = true;
+    } else if (tile_read_accept_word(r, "asked_narrow")) {
+        parameter->asked_narrow = true;
+    } else if (tile_read_accept_word(r, "noalias")) {
+        parameter->noalias = true;
+    } else if (tile_read_accept_word(r, "readonly")) {
+        parameter->readonly = true;
+    } else if (name.kind != TOKEN_WORD) {
+        tile_read_fail(r, "expected a fact about the parameter");
+    } else {
+        tile_read_advance(r);
+        if (!read_dimension_fact(r, &name, "stride", parameter->facts.stride) &&
+            !read_dimension_fact(r, &name, "extent", parameter->facts.extent) &&
+            !read_dimension_fact(r, &name, "multiple", parameter->facts.multiple) &&
+            !read_number_fact(r, &name, "argument", &parameter->argument) &&
+            !read_number_fact(r, &name, "axis", &parameter->axis) &&
+            !read_number_fact(r, &name, "align", &parameter->facts.align) &&
+            !read_number_fact(r, &name, "used_align", &parameter->used_align) &&
+            !read_number_fact(r, &name, "used_stride", &parameter->used_stride) &&
+            !read_number_fact(r, &name, "used_extent", &parameter->used_extent) &&
+            !read_number_fact(r, &name, "asked_align", &parameter->asked_align) &&
+            !read_number_fact(r, &name, "asked_stride", &parameter->asked_stride) &&
+            !read_number_fact(r, &name, "used_multiple", &parameter->used_multiple) &&
+            !read_number_fact(r, &name, "asked_multiple", &parameter->asked_multiple) &&
+            !read_number_fact(r, &name, "likely_stride", &parameter->likely_stride) &&
+            !read_number_fact(r, &name, "likely", &parameter->likely))
+            tile_read_fail_at(r, name.line, name.column, "no fact about a parameter is called so");
+    }
+}
+
+static void read_parameter(Reader *r) {
+    Token token = tile_read_value_name(r);
+    tile_read_expect(r, ":");
+    const TileType *type = tile_read_type(r);
+    if (r->failed) return;
+    if (tile_read_is_number(&token)) {
+        tile_read_fail_at(r, token.line, token.column, "a parameter needs a name");
+        return;
+    }
+    TileValue *value = tile_func_add_parameter(r->func, tile_read_intern(r, &token), type);
+    tile_read_define(r, &token, value);
+    if (!tile_read_accept(r, "{")) return;
+    do read_fact(r, &r->func->parameters[value->index]);
+    while (tile_read_accept(r, ","));
+    tile_read_expect(r, "}");
+}
+
+/* `word = number`; 0 where the word does not stand there. */
+static uint32_t read_count(Reader *r, const char *word, int64_t most, const char *limits) {
+    if (!tile_read_accept_word(r, word)) return 0;
+    tile_read_expect(r, "=");
+    int64_t count = tile_read_integer(r);
+    if (count < 1 || count > most) tile_read_fail(r, "%s", limits);
+    return (uint32_t)count;
+}
+
+/* `kernel = @name phase = number`; the kernel may stand anywhere in the text. */
+static void read_kernel(Reader *r) {
+    if (!tile_read_accept_word(r, "kernel")) return;
+    tile_read_expect(r, "=");
+    if (r->token.kind != TOKEN_SYMBOL) tile_read_fail(r, "expected the name of a kernel");
+    if (r->failed) return;
+    tile_list_push(r->scratch, &r->phases, ((PhaseOf){r->func, r->token}));
+    tile_read_advance(r);
+    if (!tile_read_accept_word(r, "phase")) tile_read_fail(r, "expected `phase`");
+    tile_read_expect(r, "=");
+    r->func->phase = tile_read_small(r);
+}
+
+static void find_kernels(Reader *r) {
+    for (size_t i = 0; i < r->phases.count && !r->failed; i++) {
+        const PhaseOf *of = &r->phases.items[i];
+        of->phase->kernel = tile_func_find(r->module, tile_read_intern(r, &of->kernel));
+        if (!of->phase->kernel) tile_read_fail_at(r, of->kernel.line, of->kernel.column, "no function is called so");
+    }
+}
+
+static void read_func_types(Reader *r) {
+    r->types.count = 0;
+    if (tile_read_accept(r, "->")) {
+        do tile_list_push(r->scratch, &r->types, tile_read_type(r));
+        while (tile_read_accept(r, ","));
+    }
+    r->func->result_count = (uint32_t)r->types.count;
+    r->func->result_types = tile_arena_copy(r->module->arena, r->types.items, r->types.count * sizeof *r->types.items);
+    read_kernel(r);
+    r->func->warps = read_count(r, "warps", TILE_MAX_THREADS / TILE_WARP_THREADS, "a block has 1 to 32 warps");
+    r->func->stages = read_count(r, "stages", TILE_MAX_STAGES, "a loop has 1 to 16 stages");
+    r->func->stream = read_count(r, "stream", 1, "`stream` is 1 where it stands") != 0;
+    r->func->threads = read_count(r, "threads", TILE_MAX_THREADS, "a block has 1 to 1024 threads");
+    if (!tile_read_accept_word(r, "scratch_bytes")) return;
+    tile_read_expect(r, "=");
+    int64_t bytes = tile_read_integer(r);
+    if (bytes < 0) tile_read_fail(r, "scratch_bytes is negative");
+    r->func->scratch_bytes = (uint64_t)bytes;
+}
+
+static bool at_layout_text(const Reader *r) {
+    return r->token.kind == TOKEN_NUMBER || tile_read_at_word(r, "register") || tile_read_at_word(r, "lane") ||
+           tile_read_at_word(r, "warp") || tile_read_at_word(r, "block");
+}
+
+/* `layout 0 = [64] register 1 lane 2 ..`, as lang/layout/layout.h writes it. */
+static void read_layout(Reader *r) {
+    uint32_t number = tile_read_small(r);
+    if (number != r->layouts.count) tile_read_fail(r, "layouts are numbered in order, from 0 on");
+    tile_read_expect(r, "=");
+    size_t start = r->token.start;
+    while (r->token.kind != TOKEN_END && !tile_read_at_mark(r, "]")) tile_read_advance(r);
+    tile_read_expect(r, "]");
+    while (at_layout_text(r)) tile_read_advance(r);
+    if (r->failed) return;
+    TileLayout layout;
+    if (tile_layout_read(tile_arena_string(r->scratch, r->text + start, r->token.start - start), &layout))
+        tile_list_push(r->scratch, &r->layouts, tile_layout_intern(r->context->types, &layout));
+    else
+        tile_read_fail(r, "expected a layout before this");
+}
+
+static void read_func(Reader *r) {
+    static const char *const kinds[] = {"kernel", "device", "phase"};
+    static const char *const forms[] = {"tile", "machine"};
+    Token begin = r->token;
+    if (!tile_read_accept_word(r, "func")) {
+        tile_read_fail(r, "expected `func`");
+        return;
+    }
+    unsigned kind = tile_read_choice(r, kinds, 3, "kernel, device or phase");
+    unsigned form = tile_read_choice(r, forms, 2, "tile or machine");
+    if (r->token.kind != TOKEN_SYMBOL) tile_read_fail(r, "expected the name of a function");
+    if (r->failed) return;
+    r->func = tile_func_create(r->module, tile_read_intern(r, &r->token), (TileFuncKind)kind,
+                               form == 0 ? TILE_FORM_TILE : TILE_FORM_MACHINE);
+    tile_map_init(&r->values, r->scratch);
+    r->visible.count = r->layouts.count = 0;
+    tile_read_advance(r);
+    tile_read_expect(r, "(");
+    if (!tile_read_at_mark(r, ")")) {
+        do read_parameter(r);
+        while (tile_read_accept(r, ","));
+    }
+    tile_read_expect(r, ")");
+    read_func_types(r);
+    r->func->location = tile_read_location(r, &begin);
+    tile_read_expect(r, "{");
+    while (tile_read_accept_word(r, "layout")) read_layout(r);
+    while (!r->failed && !tile_read_at_mark(r, "}")) tile_read_op(r, &r->func->body);
+    tile_read_expect(r, "}");
+}
+
+/* `file "name"`: the next number of locations. */
+static void read_file(Reader *r) {
+    if (r->func) tile_read_fail(r, "files stand before functions");
+    tile_read_advance(r);
+    if (r->token.kind != TOKEN_STRING) tile_read_fail(r, "expected the name of a file in quotes");
+    if (r->failed) return;
+    tile_list_push(r->scratch, &r->files, (uint32_t)r->context->files.count);
+    tile_list_push(r->context->arena, &r->context->files, tile_read_intern(r, &r->token));
+    tile_read_advance(r);
+}
+
+tile_status tile_module_read_file(TileContext *context, uint32_t file, const char *text, size_t length,
+                                  TileModule **module, TileText *errors) {
+    *module = NULL;
+    Reader r = {.context = context, .text = text, .length = length, .line = 1, .errors = errors, .file = file};
+    r.module = tile_module_create(context);
+    if (!r.module) return TILE_OUT_OF_MEMORY;
+    r.scratch = tile_arena_create(context->arena);
+    if (!r.scratch) {
+        tile_module_destroy(r.module);
+        return TILE_OUT_OF_MEMORY;
+    }
+    tile_read_advance(&r);
+    while (r.token.kind != TOKEN_END) {
+        if (tile_read_at_word(&r, "file"))
+            read_file(&r);
+        else
+            read_func(&r);
+    }
+    find_kernels(&r);
+    tile_arena_destroy(r.scratch);
+    if (r.failed) {
+        tile_module_destroy(r.module);
+        return TILE_INVALID_SOURCE;
+    }
+    *module = r.module;
+    return TILE_OK;
+}
+
+tile_status tile_module_read(TileContext *context, const char *text, size_t length, TileModule **module,
+                             TileText *errors) {
+    return tile_module_read_file(context, 0, text, length, module, errors);
+}
+
+/* `file`, or `func` before a kind: no text of the language begins so. */
+bool tile_text_is_ir(const char *text, size_t length) {
+    TileArena *scratch = tile_arena_create(NULL);
+    jmp_buf guard;
+    if (!scratch || setjmp(guard)) {
+        tile_arena_destroy(scratch);
+        return false;
+    }
+    tile_arena_set_guard(scratch, &guard);
+    Reader r = {.scratch = scratch, .text = text, .length = length, .line = 1};
+    tile_read_advance(&r);
+    bool func = tile_read_at_word(&r, "func"), file = tile_read_at_word(&r, "file");
+    tile_read_advance(&r);
+    bool is_ir = (file && r.token.kind == TOKEN_STRING) ||
+                 (func && (tile_read_at_word(&r, "kernel") || tile_read_at_word(&r, "device") ||
+                           tile_read_at_word(&r, "phase")));
+    tile_arena_destroy(scratch);
+    return is_ir;
+}
+
+/* ---- pieces of a text ---- */
+
+const TileType *tile_type_read(TileContext *context, const char *text, TileText *errors) {
+    Reader r = {.context = context, .text = text, .length = strlen(text), .line = 1, .errors = errors};
+    r.scratch = tile_arena_create(context->arena);
+    if (!r.scratch) return NULL;
+    tile_read_advance(&r);
+    const TileType *type = tile_read_type(&r);
+    if (r.token.kind != TOKEN_END) tile_read_fail(&r, "expected the end of the type");
+    tile_arena_destroy(r.scratch);
+    return r.failed ? NULL : type;
+}
+
+bool tile_op_read_attributes(TileModule *module, TileOp *op, const char *text, TileText *errors) {
+    Reader r = {.context = module->context, .module = module, .text = text, .length = strlen(text), .line = 1};
+    r.errors = errors;
+    r.scratch = tile_arena_create(module->arena);
+    if (!r.scratch) return false;
+    tile_read_advance(&r);
+    if (r.token.kind != TOKEN_END) tile_read_attributes(&r);
+    if (r.token.kind != TOKEN_END) tile_read_fail(&r, "expected the end of the attributes");
+    if (!r.failed) tile_read_set_attributes(&r, op);
+    tile_arena_destroy(r.scratch);
+    return !r.failed;
+}

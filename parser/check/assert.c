@@ -1,0 +1,163 @@
+/* Assertions. One that a program checks comes with what a failure has to show: the values on both sides of a comparison
+ * that is false, where tiles are compared those of the first element for which it is, and the values that are listed.
+ */
+#include "base/print_line.h"
+#include "parser/check/check.h"
+
+/* ---- the values of one that failed ---- */
+
+typedef struct Failure {
+    const TileStatement *statement;
+    TilePrinted printed;
+    unsigned shown;
+} Failure;
+
+static bool is_written_out(const TileExpr *expr) {
+    if (expr->kind == TILE_EXPR_UNARY) return is_written_out(expr->a);
+    return expr->kind == TILE_EXPR_INTEGER || expr->kind == TILE_EXPR_FLOAT || expr->kind == TILE_EXPR_BOOL ||
+           expr->kind == TILE_EXPR_STRING;
+}
+
+/* ", n = " */
+static void name_value(TileChecker *c, Failure *failure, const TileExpr *expr) {
+    bool loose = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE;
+    if (failure->shown++) tile_print_words(&failure->printed, ", ");
+    tile_print_words(&failure->printed, loose ? tile_span_text(c, expr->span) : tile_bare_text(c, expr->span));
+    tile_print_words(&failure->printed, " = ");
+}
+
+static bool is_full(const Failure *failure) { return failure->shown + 1 >= TILE_MAX_PRINTED; }
+
+/* The first element of a side for which `comparison` is false. */
+static void show_first(TileChecker *c, Failure *failure, const TileExpr *expr, const TileMeaning *side,
+                       const TileMeaning *comparison) {
+    TileValue *yes = tile_build_bool(tile_emitter(c), true);
+    TileValue *holds = tile_emit_filled(c, comparison, comparison->valid, yes);
+    TileMeaning value = *side;
+    value.valid = NULL;
+    if (side->valid) {
+        TileMeaning zero = tile_bits_meaning((TileScalar)side->scalar, 0);
+        value.value = tile_emit_filled(c, side, side->valid, tile_emit_value(c, &zero));
+        value.sum = NULL;
+        value.constant = false;
+    }
+    name_value(c, failure, expr);
+    tile_print_first(c, &failure->printed, &value, tile_emit_unary(c, TILE_OP_NOT, holds));
+}
+
+/* `all` of a comparison, or the comparison of scalars. */
+static void show_comparison(TileChecker *c, Failure *failure, const TileExpr *expr) {
+    const TileExpr *sides[] = {expr->a, expr->b};
+    TileMeaning v[3] = {tile_check_value(c, expr->a), tile_check_value(c, expr->b)};
+    if (!tile_unify_scalars(c, v, sides, 2, expr->span)) return;
+    const TileMeaning alone[] = {v[0], v[1]};
+    v[2] = tile_apply_binary(c, (TileTokenKind)expr->op, v[0], v[1], expr);
+    if (tile_is_error(&v[2]) || !tile_unify_shapes(c, v, 3, expr->span)) return;
+    for (int i = 0; i < 2; i++) {
+        if (is_written_out(sides[i]) || is_full(failure)) continue;
+        if (alone[i].rank) {
+            show_first(c, failure, sides[i], &v[i], &v[2]);
+            continue;
+        }
+        name_value(c, failure, sides[i]);
+        tile_print_value(c, &failure->printed, &alone[i]);
+    }
+}
+
+/* What may be false of a condition: `a && b` by its parts. */
+static void show_condition(TileChecker *c, Failure *failure, const TileExpr *expr) {
+    const TileExpr *comparison = tile_compared(expr);
+    if (comparison) {
+        show_comparison(c, failure, comparison);
+    } else if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_AND) {
+        show_condition(c, failure, expr->a);
+        show_condition(c, failure, expr->b);
+    }
+}
+
+static bool has_text(const TileStatement *statement) {
+    return statement->arguments.count > 1 && statement->arguments.items[1].value->kind == TILE_EXPR_STRING;
+}
+
+static TileMeaning show_values(TileChecker *c, const void *state) {
+    Failure failure = {.statement = state, .printed = {.text = {.arena = c->arena}}};
+    const TileStatement *statement = state;
+    uint32_t line, column;
+    tile_emit_at(c, statement->span);
+    tile_source_position(c->diagnostics, statement->span.file, statement->span.begin, &line, &column);
+    tile_print_assertion(&failure.printed.text, line, column);
+    show_condition(c, &failure, statement->arguments.items[0].value);
+    for (size_t i = has_text(statement) ? 2 : 1; i < statement->arguments.count && !is_full(&failure); i++) {
+        const TileExpr *expr = statement->arguments.items[i].value;
+        TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
+        if (tile_is_error(&m)) return m;
+        name_value(c, &failure, expr);
+        tile_print_value(c, &failure.printed, &m);
+    }
+    tile_emit_at(c, statement->span);
+    if (failure.shown) tile_print_emit(c, &failure.printed);
+    return tile_nothing();
+}
+
+static void emit_values(TileChecker *c, const TileStatement *statement, TileValue *condition) {
+    TileMeaning holds = tile_value_meaning(c, condition, NULL, NULL);
+    TileBranch nothing = {.run = tile_run_nothing}, values = {.run = show_values, .state = statement};
+    tile_join_branches(c, holds, nothing, values, false, statement->span);
+}
+
+/* ---- all ---- */
+
+static const char *assertion_text(TileChecker *c, const TileStatement *statement) {
+    if (has_text(statement)) return statement->arguments.items[1].value->name;
+    return tile_span_text(c, statement->arguments.items[0].value->span);
+}
+
+static void emit_assertion(TileChecker *c, const TileStatement *statement, const TileMeaning *m) {
+    tile_emit_at(c, statement->span);
+    TileValue *condition = tile_emit_one_bool(c, m, TILE_KIND_ALL);
+    emit_values(c, statement, condition);
+    TileAttribute text = {.key = TILE_ATTRIBUTE_TEXT,
+                          .text = tile_intern_string(c->context->strings, assertion_text(c, statement))};
+    tile_emit_at(c, statement->span);
+    tile_build_op(tile_emitter(c), TILE_OP_ASSERT, &condition, 1, &text, 1, NULL, 0);
+}
+
+void tile_check_assert(TileChecker *c, const TileStatement *statement) {
+    bool is_static = statement->kind == TILE_STATEMENT_STATIC_ASSERT;
+    if (!statement->arguments.count) {
+        tile_report_count(c, statement->span, is_static ? "static_assert" : "assert", 1, 8, 0);
+        return;
+    }
+    const TileExpr *expr = statement->arguments.items[0].value;
+    if (is_static && statement->arguments.count > (has_text(statement) ? 2 : 1)) {
+        TileDiagnostic *d =
+            tile_report_count(c, statement->span, "static_assert", 1, 2, (unsigned)statement->arguments.count);
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "it is written `static_assert(condition, \"text\")`");
+        return;
+    }
+    if (c->test && !c->frame->parent && !is_static) {
+        tile_test_assert(c, statement, assertion_text(c, statement));
+        return;
+    }
+    TileMeaning m = tile_check_condition(c, expr);
+    if (is_static) tile_make_constant(c, &m);
+    if (tile_is_error(&m) || (m.constant && m.bits)) return;
+    if (is_static && !m.constant) {
+        tile_about_constant(c, &m);
+        tile_fail(c, NOT_CONSTANT, expr->span, "a static assertion");
+    } else if (c->untaken) {
+        return;
+    } else if (m.constant && (is_static || !c->in_grid)) {
+        if (!tile_is_chosen(c, expr)) return;
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ASSERTION_FAILED, expr->span, assertion_text(c, statement));
+        tile_note_values(c, d, expr);
+        tile_report(c, d);
+    } else if (!c->in_grid) {
+        tile_fail(c, HOST_STATEMENT, statement->span, "`assert`");
+    } else if (c->in_combiner) {
+        tile_fail(c, UNSUPPORTED, statement->span, "an assertion in a function that folds");
+    } else if (tile_may_act(c, statement->span, "`assert`")) {
+        emit_assertion(c, statement, &m);
+    }
+}

@@ -1,0 +1,402 @@
+/* reduce and scan with a function, and the scans that have names.
+ *
+ * The function is checked, and emitted, in the region of the op, on scalars of its own. Nothing from outside is seen
+ * there, and there is no control flow: an `if` computes both sides, as in a function that lifts. */
+#include "parser/check/check.h"
+
+#include <string.h>
+
+typedef struct Fold {
+    const TileExpr *call, *function;
+    const char *name; /* reduce or scan */
+    bool scan, reverse, exclusive;
+    unsigned axes, count;
+    TileMeaning values[TILE_MAX_FOLD], init[TILE_MAX_FOLD];
+    bool has_init;
+    const TileValidity *valid; /* of all values */
+} Fold;
+
+static const char *plural(unsigned count) { return count == 1 ? "" : "s"; }
+
+/* ---- arguments ---- */
+
+static bool read_flag(TileChecker *c, const TileExpr *call, const char *name, bool *flag) {
+    const TileExpr *expr = tile_named_argument(call, name);
+    *flag = false;
+    if (!expr) return true;
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return false;
+    if (!m.constant) tile_about_constant(c, &m);
+    if (!m.constant || m.scalar != TILE_BOOL) return tile_fail(c, NOT_CONSTANT, expr->span, name), false;
+    *flag = m.bits;
+    return true;
+}
+
+/* Argument number `index` of those without a name, NULL where there are fewer. */
+static const TileExpr *argument(const TileExpr *call, unsigned index) {
+    unsigned next = 0;
+    for (size_t i = 0; i < call->arguments.count; i++)
+        if (!call->arguments.items[i].name && next++ == index) return call->arguments.items[i].value;
+    return NULL;
+}
+
+/* One value, or the items of a tuple. */
+static bool read_tuple(TileChecker *c, const TileExpr *expr, TileMeaning *values, unsigned *count) {
+    TileMeaning m = tile_check_expr(c, expr);
+    if (tile_is_error(&m)) return false;
+    if (m.kind != TILE_MEANING_TUPLE) {
+        *count = 1;
+        values[0] = m;
+        return true;
+    }
+    if (m.count == 0 || m.count > TILE_MAX_FOLD)
+        return tile_fail(c, FOLD_COUNT, expr->span, "the tuple", (unsigned)m.count, plural(m.count),
+                         "1 to 8 are folded together"),
+               false;
+    *count = m.count;
+    memcpy(values, m.items, m.count * sizeof *values);
+    return true;
+}
+
+static bool read_values(TileChecker *c, Fold *fold, const TileExpr *expr) {
+    if (!read_tuple(c, expr, fold->values, &fold->count)) return false;
+    for (unsigned i = 0; i < fold->count; i++) {
+        fold->values[i] = tile_as_value(c, fold->values[i], expr->span);
+        if (tile_is_error(&fold->values[i])) return false;
+        if (fold->values[i].kind != TILE_MEANING_VALUE)
+            return tile_fail(c, NOT_VALUE, expr->span, tile_meaning_words(c, &fold->values[i])), false;
+    }
+    tile_emit_at(c, fold->call->span);
+    if (!tile_unify_shapes(c, fold->values, fold->count, expr->span)) return false;
+    if (fold->values[0].rank == 0)
+        return tile_fail(c, BAD_RANK, expr->span, fold->name, "at least 1", tile_meaning_words(c, &fold->values[0])),
+               false;
+    for (unsigned i = 0; i < fold->count; i++) fold->valid = tile_valid_union(c, fold->valid, fold->values[i].valid);
+    return true;
+}
+
+/* The shape of what is left of the values without some axes. */
+static TileMeaning line_shape(const TileMeaning *value, unsigned axes) {
+    TileMeaning shape = *value;
+    shape.rank = 0;
+    shape.value = NULL;
+    shape.sum = NULL;
+    for (unsigned i = 0; i < value->rank; i++)
+        if (!(axes >> i & 1)) shape.extent[shape.rank++] = value->extent[i];
+    return shape;
+}
+
+static bool read_init(TileChecker *c, Fold *fold) {
+    const TileExpr *expr = tile_named_argument(fold->call, "init");
+    unsigned count;
+    fold->has_init = expr != NULL;
+    if (!expr) return true;
+    if (expr->kind == TILE_EXPR_TUPLE && expr->items.count == fold->count) {
+        for (unsigned i = 0; i < fold->count; i++) fold->init[i] = tile_check_value(c, expr->items.items[i]);
+    } else {
+        if (!read_tuple(c, expr, fold->init, &count)) return false;
+        if (count != fold->count)
+            return tile_fail(c, FOLD_COUNT, expr->span, "`init`", count, plural(count),
+                             tile_arena_format(c->arena, "%u %s folded", fold->count, fold->count == 1 ? "is" : "are")),
+                   false;
+    }
+    for (unsigned i = 0; i < fold->count; i++) {
+        TileMeaning *m = &fold->init[i], shape = line_shape(&fold->values[i], fold->axes);
+        if (tile_is_literal(m)) *m = tile_literal_as(c, m, (TileScalar)shape.scalar, expr->span);
+        if (tile_is_error(m)) return false;
+        bool fits = m->kind == TILE_MEANING_VALUE && m->scalar == shape.scalar && (!m->rank || m->rank == shape.rank);
+        for (unsigned k = 0; fits && k < m->rank; k++)
+            fits = m->extent[k] == shape.extent[k] || tile_sum_is_literal(m->extent[k], 1);
+        if (!fits && m->scalar == shape.scalar && m->rank == shape.rank) tile_about_shapes(c, m, &shape);
+        if (!fits)
+            return tile_fail(c, TYPE_MISMATCH, expr->span, tile_meaning_words(c, &shape), tile_meaning_words(c, m)),
+                   false;
+        *m = tile_stretch(c, *m, shape.rank, shape.extent);
+    }
+    return true;
+}
+
+/* ---- lines without elements ---- */
+
+/* What may leave a line along the axes empty, or NULL. */
+static const TileValidEntry *may_be_empty(const TileValidity *skipped) {
+    for (unsigned i = 0; skipped && i < skipped->count; i++)
+        if (skipped->entries[i].atom->kind != TILE_ATOM_INTERVAL || !skipped->entries[i].atom->holds_first)
+            return &skipped->entries[i];
+    return NULL;
+}
+
+static const char *zeros(TileChecker *c, unsigned count) {
+    TileText text = {.arena = c->arena};
+    for (unsigned i = 0; i < count; i++) tile_text_add(&text, i ? ", 0" : count > 1 ? "(0" : "0");
+    if (count > 1) tile_text_add(&text, ")");
+    return tile_text_get(&text);
+}
+
+static bool fail_init(TileChecker *c, const Fold *fold, const TileValidEntry *entry) {
+    const char *why = "an exclusive scan begins with it";
+    if (entry) tile_about_atom(c, entry->atom);
+    if (entry)
+        why = tile_arena_format(c->arena, "a line may have no valid element: %s", tile_atom_words(c, entry->atom));
+    TileSpan span = fold->call->span;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_INIT, span, fold->name, why);
+    if (entry) tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    span.end--;
+    tile_diagnostic_edit(c->diagnostics, d, fold->call->span, "%s, init = %s)", tile_span_text(c, span),
+                         zeros(c, fold->count));
+    tile_report(c, d);
+    return false;
+}
+
+static bool check_init(TileChecker *c, const Fold *fold) {
+    const TileValidEntry *entry = may_be_empty(tile_valid_select(c, fold->valid, fold->axes, false));
+    if (fold->has_init) return true;
+    if (fold->scan) return !fold->exclusive || fail_init(c, fold, NULL);
+    return !entry || fail_init(c, fold, entry);
+}
+
+/* ---- the function ---- */
+
+static const char *type_words(TileChecker *c, const Fold *fold) {
+    TileText text = {.arena = c->arena};
+    for (unsigned i = 0; i < fold->count; i++) {
+        tile_text_add(&text, i ? ", " : fold->count > 1 ? "(" : "");
+        tile_text_add(&text, tile_scalar_name((TileScalar)fold->values[i].scalar));
+    }
+    if (fold->count > 1) tile_text_add(&text, ")");
+    return tile_text_get(&text);
+}
+
+static TileMeaning fail_function(TileChecker *c, const Fold *fold, const char *words, const TileItem *item) {
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_FUNCTION, fold->function->span, fold->name, fold->count,
+                      plural(fold->count), 2 * fold->count, fold->count, fold->count, words);
+    if (item) tile_diagnostic_note(c->diagnostics, d, item->name_span, "`%s` is declared here", item->name);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+/* A built-in function is called as if its name and two more stood in the text. */
+static TileMeaning call_builtin(TileChecker *c, const Fold *fold, const TileMeaning *function, TileMeaning *arguments) {
+    if (fold->count != 1) return fail_function(c, fold, tile_meaning_words(c, function), NULL);
+    static const char *const names[] = {"left", "right"};
+    TileExpr *operands = TILE_NEW_ARRAY(c->arena, TileExpr, 2), *call = TILE_NEW(c->arena, TileExpr);
+    TileExpr *callee = TILE_NEW(c->arena, TileExpr);
+    size_t bounds = c->bounds.count;
+    *callee = (TileExpr){.kind = TILE_EXPR_NAME, .span = fold->function->span, .name = function->builtin->name};
+    *call = (TileExpr){.kind = TILE_EXPR_CALL, .span = fold->function->span, .a = callee};
+    for (unsigned i = 0; i < 2; i++) {
+        operands[i] = (TileExpr){.kind = TILE_EXPR_NAME, .span = fold->function->span};
+        operands[i].name = tile_intern_string(c->names, names[i]);
+        TileArgumentExpr given = {.value = &operands[i]};
+        tile_list_push(c->arena, &call->arguments, given);
+        TileBound bound = {.name = operands[i].name, .meaning = arguments[i], .span = fold->function->span};
+        tile_scope_push(c, bound);
+    }
+    TileMeaning result = function->builtin->check(c, call, function->builtin);
+    tile_scope_cut(c, bounds);
+    return result;
+}
+
+static TileMeaning call_function(TileChecker *c, const Fold *fold, TileMeaning *arguments) {
+    const TileExpr *expr = fold->function;
+    TileMeaning function = tile_check_expr(c, expr);
+    if (tile_is_error(&function)) return function;
+    if (function.kind == TILE_MEANING_BUILTIN) return call_builtin(c, fold, &function, arguments);
+    if (function.kind != TILE_MEANING_FUNCTION || function.item->kind != TILE_ITEM_FN)
+        return tile_fail(c, NOT_FUNCTION, expr->span, tile_meaning_words(c, &function));
+    if (function.item->params.count != 2 * fold->count)
+        return fail_function(c, fold,
+                             tile_arena_format(c->arena, "the function `%s` of %u", function.item->name,
+                                               (unsigned)function.item->params.count),
+                             function.item);
+    return tile_call_function(c, &function, arguments, NULL, 2 * fold->count, expr->span);
+}
+
+static const char *result_words(TileChecker *c, const TileMeaning *m) {
+    if (m->kind != TILE_MEANING_TUPLE) return tile_meaning_words(c, m);
+    TileText text = {.arena = c->arena};
+    for (unsigned i = 0; i < m->count; i++) {
+        tile_text_add(&text, i ? ", " : "(");
+        tile_text_add(&text, tile_meaning_words(c, &m->items[i]));
+    }
+    tile_text_add(&text, ")");
+    return tile_text_get(&text);
+}
+
+static bool fail_result(TileChecker *c, const Fold *fold, const TileMeaning *result) {
+    const TileExpr *name = fold->function->kind == TILE_EXPR_INDEX ? fold->function->a : fold->function;
+    const char *wanted = type_words(c, fold), *function = tile_span_text(c, name->span);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_FOLD_RESULT, fold->function->span, fold->name,
+                                      wanted, function, result_words(c, result));
+    TileMeaning m = tile_check_expr(c, name);
+    if (m.kind == TILE_MEANING_FUNCTION && m.item->type)
+        tile_diagnostic_note(c->diagnostics, d, m.item->type->span, "the result is declared here");
+    tile_report(c, d);
+    return false;
+}
+
+/* The ops of the function in the region, whose end is made here. */
+static bool emit_function(TileChecker *c, const Fold *fold, TileBlock *region) {
+    TileMeaning arguments[2 * TILE_MAX_FOLD];
+    for (unsigned i = 0; i < 2 * fold->count; i++) arguments[i] = tile_scalar_meaning(c, region->arguments[i], NULL);
+    TileMeaning result = call_function(c, fold, arguments);
+    if (tile_is_error(&result)) return false;
+    bool tuple = result.kind == TILE_MEANING_TUPLE;
+    bool fits = (tuple ? result.count : 1) == fold->count;
+    TileValue *values[TILE_MAX_FOLD];
+    for (unsigned i = 0; fits && i < fold->count; i++) {
+        const TileMeaning *m = tuple ? &result.items[i] : &result;
+        fits = m->kind == TILE_MEANING_VALUE && m->rank == 0 && m->scalar == fold->values[i].scalar;
+        if (fits) values[i] = tile_emit_value(c, m);
+    }
+    if (!fits) return fail_result(c, fold, &result);
+    tile_build_end(tile_emitter(c), TILE_OP_YIELD, values, fold->count);
+    return true;
+}
+
+static bool check_ops(TileChecker *c, const Fold *fold, const TileBlock *region) {
+    for (const TileOp *op = region->first; op != region->last; op = op->next) {
+        bool scalar = op->result_count == 1 && tile_type_is_scalar(op->results[0].type);
+        if (scalar && (op->id == TILE_OP_CONST || tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE))
+            continue;
+        return tile_fail(c, UNSUPPORTED, fold->function->span, "a tile in a function that folds"), false;
+    }
+    return true;
+}
+
+/* Values that are known outside are not, inside. */
+static bool check_function(TileChecker *c, const Fold *fold, TileBlock *region) {
+    TileCache outer = c->cache;
+    TileBlock *block = c->builder.block;
+    bool was_inside = c->in_combiner;
+    c->cache = (TileCache){0};
+    c->builder.block = region;
+    c->in_combiner = true;
+    bool ok = emit_function(c, fold, region) && check_ops(c, fold, region);
+    c->in_combiner = was_inside;
+    c->builder.block = block;
+    c->cache = outer;
+    return ok;
+}
+
+/* ---- the op ---- */
+
+/* True where `skipped` holds, as a tile of the shape. */
+static TileValue *emit_mask(TileChecker *c, const TileMeaning *shape, const TileValidity *skipped) {
+    TileMeaning all = tile_stretch(c, tile_bool_meaning(true), shape->rank, shape->extent);
+    return tile_emit_filled(
+        c, &all, skipped,
+        tile_emit_value(c, &(TileMeaning){.kind = TILE_MEANING_VALUE, .scalar = TILE_BOOL, .constant = true}));
+}
+
+/* Folds along one axis; `rest` has elements only where it is true (or NULL: everywhere), and is set for what is left.
+ */
+static bool fold_axis(TileChecker *c, Fold *fold, unsigned axis, bool last, TileValue **rest) {
+    const TileValidity *skipped = tile_valid_select(c, fold->valid, 1u << axis, false);
+    TileValue *values[TILE_MAX_FOLD], *init[TILE_MAX_FOLD];
+    TileFoldParts parts = {.values = values, .count = fold->count, .axis = axis};
+    tile_emit_at(c, fold->call->span);
+    for (unsigned i = 0; i < fold->count; i++) {
+        values[i] = tile_emit_value(c, &fold->values[i]);
+        if (fold->has_init && last) init[i] = tile_emit_value(c, &fold->init[i]);
+    }
+    if (fold->has_init && last) parts.init = init;
+    if (skipped) parts.mask = emit_mask(c, &fold->values[0], skipped);
+    if (*rest) parts.mask = parts.mask ? tile_emit_binary(c, TILE_OP_AND, parts.mask, *rest) : *rest;
+    bool empties = *rest || may_be_empty(skipped);
+    *rest = empties && !last ? tile_build_reduce(tile_emitter(c), parts.mask, TILE_KIND_ANY, axis) : NULL;
+    parts.reverse = fold->reverse;
+    parts.exclusive = fold->exclusive;
+    TileOp *op = tile_build_fold(tile_emitter(c), fold->scan ? TILE_OP_SCAN : TILE_OP_FOLD, &parts);
+    if (!check_function(c, fold, &op->regions[0])) return false;
+    TileMeaning shape = fold->scan ? fold->values[0] : line_shape(&fold->values[0], 1u << axis);
+    for (unsigned i = 0; i < fold->count; i++)
+        fold->values[i] = tile_value_meaning(c, tile_op_result(op, i), shape.extent, NULL);
+    if (fold->scan) return true;
+    int8_t map[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map[i] = i == axis ? -1 : (int8_t)(i - (i > axis));
+    fold->valid = tile_valid_map(c, fold->valid, map);
+    return true;
+}
+
+/* The innermost axis first. */
+static bool fold_axes(TileChecker *c, Fold *fold) {
+    TileValue *rest = NULL;
+    for (unsigned left = fold->axes; left;) {
+        unsigned axis = 31u - (unsigned)__builtin_clz(left);
+        left &= ~(1u << axis);
+        if (!fold_axis(c, fold, axis, !left, &rest)) return false;
+    }
+    return true;
+}
+
+static bool read_fold(TileChecker *c, Fold *fold) {
+    const TileExpr *call = fold->call, *axis = tile_named_argument(call, "axis");
+    fold->function = argument(call, axis ? 1 : 2);
+    if (!axis) axis = argument(call, 1);
+    if (!read_values(c, fold, argument(call, 0))) return false;
+    if (!tile_check_axes_of(c, axis, fold->values[0].rank, &fold->axes)) return false;
+    if (fold->axes == 0 || (fold->scan && (fold->axes & (fold->axes - 1))))
+        return tile_fail(c, ONE_AXIS, axis->span, fold->name), false;
+    if (!read_flag(c, call, "reverse", &fold->reverse) || !read_flag(c, call, "exclusive", &fold->exclusive))
+        return false;
+    return read_init(c, fold) && check_init(c, fold);
+}
+
+TileMeaning tile_check_fold(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    static const char *const fold_names[] = {"axis", "init", NULL};
+    static const char *const scan_names[] = {"axis", "init", "reverse", "exclusive", NULL};
+    Fold fold = {.call = call, .name = builtin->name, .scan = strcmp(builtin->name, "scan") == 0};
+    unsigned places = tile_named_argument(call, "axis") ? 2 : 3;
+    if (!tile_check_arguments(c, call, places, places, fold.scan ? scan_names : fold_names) || !read_fold(c, &fold))
+        return tile_error_meaning();
+    const TileValidity *init_valid = NULL;
+    for (unsigned i = 0; fold.has_init && i < fold.count; i++)
+        init_valid = tile_valid_union(c, init_valid, fold.init[i].valid);
+    if (fold.scan && fold.has_init) {
+        int8_t map[TILE_MAX_TILE_RANK];
+        unsigned axis = (unsigned)__builtin_ctz(fold.axes);
+        for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++) map[i] = (int8_t)(i + (i >= axis));
+        init_valid = tile_valid_map(c, init_valid, map);
+    }
+    if (!fold_axes(c, &fold)) return tile_error_meaning();
+    TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = fold.count};
+    tuple.items = tile_arena_copy(c->arena, fold.values, fold.count * sizeof *fold.values);
+    for (unsigned i = 0; i < fold.count; i++) tuple.items[i].valid = tile_valid_union(c, fold.valid, init_valid);
+    return fold.count == 1 ? tuple.items[0] : tuple;
+}
+
+/* ---- scans that have names ---- */
+
+TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    static const char *const names[] = {"axis", "reverse", "exclusive", NULL};
+    unsigned axes;
+    bool reverse, exclusive;
+    TileMeaning m = tile_check_reduced(c, call, names);
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
+    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
+    if (!read_flag(c, call, "reverse", &reverse) || !read_flag(c, call, "exclusive", &exclusive))
+        return tile_error_meaning();
+    bool product = builtin->kind == TILE_KIND_PROD;
+    TileScalar scalar = (TileScalar)m.scalar, wide = tile_accumulator((TileName)builtin->kind, scalar);
+    m = tile_convert(c, m, wide, call->span);
+    TileMeaning shape = line_shape(&m, axes);
+    TileMeaning identity = tile_bits_meaning(wide, product ? tile_scalar_from_integer(wide, 1) : 0);
+    if (shape.rank) identity = tile_stretch(c, identity, shape.rank, shape.extent);
+    TileValue *x = tile_emit_value(c, &m), *init = tile_emit_value(c, &identity);
+    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
+    TileFoldParts parts = {.values = &x, .init = &init, .count = 1, .axis = __builtin_ctz(axes)};
+    parts.mask = skipped ? emit_mask(c, &m, skipped) : NULL;
+    parts.reverse = reverse;
+    parts.exclusive = exclusive;
+    TileOp *op = tile_build_fold(tile_emitter(c), TILE_OP_SCAN, &parts);
+    TileBuilder inside = tile_builder_at_end(c->module, &op->regions[0]);
+    TileValue **arguments = op->regions[0].arguments;
+    inside.location = c->builder.location;
+    TileValue *next = tile_build_binary(&inside, product ? TILE_OP_MUL : TILE_OP_ADD, arguments[0], arguments[1]);
+    tile_build_end(&inside, TILE_OP_YIELD, &next, 1);
+    TileMeaning result = tile_value_meaning(c, tile_op_result(op, 0), m.extent, m.valid);
+    return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, call->span) : result;
+}

@@ -1,0 +1,217 @@
+/* Grids and temporaries: the part of a kernel that the host sees. */
+#include "parser/check/check.h"
+
+typedef struct Grid {
+    const TileStatement *statement;
+    const TileExpr *entries[TILE_MAX_TENSOR_RANK];
+    TileTiles tiles[TILE_MAX_TENSOR_RANK];
+    bool over_tiles[TILE_MAX_TENSOR_RANK];
+    const TileSum *extents[TILE_MAX_TENSOR_RANK]; /* numbers of programs */
+    unsigned rank;
+} Grid;
+
+/* `a..b` where the extents of a grid stand. */
+static bool fail_bounds(TileChecker *c, const TileExpr *entry) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, entry->span, "an extent of the grid",
+                                      "`a..b`, the bounds of a loop");
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "the integers of a grid count from 0");
+    if (entry->a->kind == TILE_EXPR_INTEGER && entry->a->integer == 0)
+        tile_diagnostic_edit(c->diagnostics, d, entry->span, "%s", tile_span_text(c, entry->b->span));
+    tile_report(c, d);
+    return false;
+}
+
+/* How many indices: none where the limit lies so far below the start that their difference would wrap. */
+static const TileSum *covered_by(TileChecker *c, const TileTiles *tiles) {
+    const TileSum *covered = tile_sum_subtract(&c->sums, tiles->hi, tiles->lo);
+    if (!tile_sum_falls(&c->sums, covered)) return covered;
+    return tile_sum_subtract(&c->sums, tile_sum_max(&c->sums, tiles->hi, tiles->lo), tiles->lo);
+}
+
+/* (hi - lo + size - 1) / size counts the programs as long as that sum is a number of i64; a launch checks it. */
+static void require_countable(TileChecker *c, const TileTiles *tiles, const TileSum *covered) {
+    TileSumTable *t = &c->sums;
+    const TileSum *rounded, *rounding = tile_sum_subtract(t, tiles->size, tile_sum_integer(t, 1));
+    int64_t size = tile_extent_value(c, tiles->size);
+    if (!tile_sum_add_exceeds(t, covered, rounding, &rounded)) return;
+    tile_emit_at(c, tiles->span);
+    TileValue *span = tile_emit_sum(c, tile_sum_subtract(t, tiles->hi, tiles->lo));
+    TileValue *most = tile_emit_sum(c, tile_sum_integer(t, INT64_MAX - (size - 1)));
+    TileValue *ok = tile_emit_binary(c, TILE_OP_LE, span, most);
+    if (!tile_sum_is_literal(tiles->lo, 0)) { /* a difference of more than 64 bits seems to be none or less */
+        TileValue *zero = tile_emit_sum(c, tile_sum_integer(t, 0));
+        TileValue *none = tile_emit_binary(c, TILE_OP_LE, tile_emit_sum(c, tiles->hi), tile_emit_sum(c, tiles->lo));
+        ok = tile_emit_binary(c, TILE_OP_AND, ok, tile_emit_binary(c, TILE_OP_GT, span, zero));
+        ok = tile_emit_binary(c, TILE_OP_OR, ok, none);
+    }
+    const char *text = tile_arena_format(c->arena, "fewer than 2^63 indices in %s", tile_span_text(c, tiles->span));
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+}
+
+static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *grid) {
+    const TileExpr *value = statement->value;
+    bool tuple = value->kind == TILE_EXPR_TUPLE;
+    size_t count = tuple ? value->items.count : 1;
+    if (count != statement->names.count || count > TILE_MAX_TENSOR_RANK || tuple != statement->tuple) {
+        const char *extents = tile_count_words(c, count, "extent", "extents");
+        if (count > TILE_MAX_TENSOR_RANK)
+            extents =
+                tile_arena_format(c->arena, "%s, of which there are at most %d", extents, (int)TILE_MAX_TENSOR_RANK);
+        tile_fail(c, GRID_NAMES, value->span, tile_count_words(c, statement->names.count, "name", "names"), extents);
+        return false;
+    }
+    grid->rank = (unsigned)count;
+    for (unsigned i = 0; i < grid->rank; i++) {
+        const TileExpr *entry = grid->entries[i] = tuple ? value->items.items[i] : value;
+        grid->over_tiles[i] = tile_is_call_of(entry, "tiles");
+        if (entry->kind == TILE_EXPR_BINARY && entry->op == TILE_TOKEN_DOTS) return fail_bounds(c, entry);
+        if (!grid->over_tiles[i]) {
+            grid->extents[i] = tile_check_integer(c, entry, "an extent of the grid");
+            if (!grid->extents[i]) return false;
+            continue;
+        }
+        TileTiles *tiles = &grid->tiles[i];
+        if (!tile_check_tiles(c, entry, tiles)) return false;
+        const TileSum *covered = covered_by(c, tiles);
+        require_countable(c, tiles, covered);
+        grid->extents[i] = tile_sum_divide_up(&c->sums, covered, tiles->size);
+    }
+    return true;
+}
+
+/* A program runs, so that no extent of the grid is 0. */
+static void assume_programs(TileChecker *c, const Grid *grid) {
+    TileSumTable *t = &c->sums;
+    const TileSum *one = tile_sum_integer(t, 1);
+    for (unsigned i = 0; i < grid->rank; i++) {
+        const TileTiles *tiles = &grid->tiles[i];
+        if (!grid->over_tiles[i]) {
+            if (!tile_sum_falls(t, grid->extents[i])) tile_sum_assume(t, one, grid->extents[i]);
+            continue;
+        }
+        const TileSum *covered = tile_sum_subtract(t, tiles->hi, tiles->lo);
+        bool compared = !tile_sum_falls(t, tiles->hi) && !tile_sum_exceeds(t, tiles->lo);
+        if (compared || !tile_sum_falls(t, covered)) tile_sum_assume(t, one, covered);
+    }
+    c->grid_facts = c->sums.facts.count;
+}
+
+static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
+    for (unsigned i = 0; i < grid->rank; i++) {
+        TileNameRef name = grid->statement->names.items[i];
+        TileValue *number = op->regions[0].arguments[i];
+        number->name = tile_intern_string(c->context->strings, name.name);
+        TileSymbol *symbol = tile_symbol_value(&c->sums, name.name, number);
+        const TileSum *zero = tile_sum_integer(&c->sums, 0), *one = tile_sum_integer(&c->sums, 1);
+        const TileSum *last = tile_sum_subtract(&c->sums, grid->extents[i], one);
+        tile_symbol_bound(&c->sums, symbol, zero, tile_sum_falls(&c->sums, grid->extents[i]) ? NULL : last);
+        const TileSum *at = tile_sum_symbol(&c->sums, symbol);
+        TileMeaning m = tile_sum_meaning(at);
+        if (grid->over_tiles[i]) {
+            const TileTiles *tiles = &grid->tiles[i];
+            const TileSum *first = tile_sum_add(&c->sums, tiles->lo, tile_sum_multiply(&c->sums, at, tiles->size));
+            m = tile_range_of(c, tiles, first, name);
+        }
+        tile_scope_bind(c, name, m, false);
+    }
+}
+
+/* What proofs inside the grid relied on and the host can check: needed only where a program runs. */
+static void require_needs(TileChecker *c, const Grid *grid, TileOp *op) {
+    if (!c->needs.count) return;
+    TileBuilder inside = c->builder;
+    c->builder = tile_builder_before(c->module, op);
+    TileValue *zero = tile_emit_sum(c, tile_sum_integer(&c->sums, 0)), *empty = NULL;
+    for (unsigned i = 0; i < grid->rank; i++) {
+        TileValue *none = tile_emit_binary(c, TILE_OP_LE, tile_emit_sum(c, grid->extents[i]), zero);
+        empty = empty ? tile_emit_binary(c, TILE_OP_OR, empty, none) : none;
+    }
+    for (unsigned i = 0; i < c->needs.count; i++) {
+        TileValue *ok = tile_emit_binary(c, TILE_OP_GE, tile_emit_sum(c, c->needs.items[i]), zero);
+        if (empty) ok = tile_emit_binary(c, TILE_OP_OR, ok, empty);
+        const char *text = tile_arena_format(c->arena, "%s >= 0", tile_sum_words(c, c->needs.items[i]));
+        TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+        tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    }
+    inside.location = c->builder.location;
+    c->builder = inside;
+}
+
+void tile_check_grid(TileChecker *c, const TileStatement *statement) {
+    Grid grid = {.statement = statement};
+    if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
+        tile_fail(c, GRID_PLACE, statement->span);
+        return;
+    }
+    c->grid_count++;
+    if (!check_entries(c, statement, &grid)) return;
+    TileValue *extents[TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < grid.rank; i++) extents[i] = tile_emit_sum(c, grid.extents[i]);
+    TileScopeMark before = tile_scope_open(c);
+    tile_emit_at(c, statement->span);
+    TileOp *op = tile_build_grid(tile_emitter(c), extents, grid.rank);
+    TileBlock *outer = c->builder.block;
+    c->builder.block = &op->regions[0];
+    c->in_grid = true;
+    c->grid = op;
+    c->needs.count = 0;
+    TileFrame *frame = c->frame;
+    frame->has_flags = tile_sequence_returns(statement->body);
+    frame->returned = frame->has_flags ? tile_scope_flag(c, NULL, tile_bool_meaning(false)) : NULL;
+    assume_programs(c, &grid);
+    bind_programs(c, &grid, op);
+    tile_check_sequence(c, statement->body);
+    tile_build_end(tile_emitter(c), TILE_OP_YIELD, NULL, 0);
+    frame->returned = NULL;
+    c->in_grid = false;
+    c->grid = NULL;
+    c->builder.block = outer;
+    tile_scope_close(c, before);
+    c->grid_facts = 0;
+    require_needs(c, &grid, op);
+}
+
+void tile_check_temp(TileChecker *c, const TileStatement *statement) {
+    const TileTypeExpr *type = statement->type;
+    TileScalar scalar;
+    TileNameRef name = statement->names.items[0];
+    bool fits =
+        type->kind == TILE_TYPE_EXPR_NAME && type->has_extents && type->access == TILE_WORD_NONE && !type->is_const;
+    if (c->in_grid || c->frame->item->kind != TILE_ITEM_KERNEL) {
+        tile_fail(c, TEMP_PLACE, statement->span);
+        return;
+    }
+    TileMeaning wrong = tile_nothing();
+    if (!fits)
+        wrong = tile_fail(c, TEMP_TYPE, type->span);
+    else if (type->extents.count > TILE_MAX_TENSOR_RANK)
+        wrong = tile_fail(c, RANK_LIMIT, type->span, (int)TILE_MAX_TENSOR_RANK);
+    else if (!tile_find_type(c, type->name, &scalar))
+        wrong = tile_fail_type(c, type->name_span, type->name);
+    if (tile_is_error(&wrong)) {
+        tile_scope_bind(c, name, wrong, true);
+        return;
+    }
+    TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
+    *tensor = (TileTensor){.name = name.name,
+                           .scalar = scalar,
+                           .access = TILE_ACCESS_TEMP,
+                           .rank = (unsigned)type->extents.count,
+                           .span = name.span};
+    TileValue *extents[TILE_MAX_TENSOR_RANK];
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        tensor->dims[i] = tile_check_integer(c, type->extents.items[i], "an extent");
+        if (!tensor->dims[i] || !tile_check_dimension(c, tensor->dims[i], type->extents.items[i])) {
+            tile_scope_bind(c, name, tile_error_meaning(), true);
+            return;
+        }
+        tile_require_exact(c, tensor->dims[i], type->extents.items[i]->span);
+        extents[i] = tile_emit_sum(c, tensor->dims[i]);
+    }
+    const TileType *made = tile_type_tensor(c->context, scalar, tensor->rank, TILE_ACCESS_TEMP);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_TEMP, extents, tensor->rank, NULL, 0, &made, 1);
+    tensor->value = tile_op_result(op, 0);
+    tensor->value->name = tile_intern_string(c->context->strings, name.name);
+    tile_scope_bind(c, name, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor}, true);
+}

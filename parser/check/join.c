@@ -1,0 +1,152 @@
+/* Tiles put together and taken apart: join, split, cat. What an axis that they touch lacks would end up among other
+ * elements, so operands have to be valid along it. */
+#include "parser/check/check.h"
+
+#include <string.h>
+
+enum { MAX_PARTS = 8 };
+
+static bool check_untouched(TileChecker *c, const TileMeaning *m, unsigned axis, const TileExpr *expr,
+                            const char *what) {
+    TileMeaning touched = *m;
+    touched.valid = tile_valid_select(c, m->valid, 1u << axis, false);
+    if (touched.valid) tile_fail_invalid(c, &touched, expr, what);
+    return !touched.valid;
+}
+
+/* ---- join and split ---- */
+
+/* The tile with a last axis of extent 1. */
+static TileValue *with_last_axis(TileChecker *c, const TileMeaning *m) {
+    int64_t extent[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < m->rank; i++) extent[i] = tile_extent_value(c, m->extent[i]);
+    extent[m->rank] = 1;
+    TileValue *value = tile_emit_value(c, m);
+    return tile_build_reshape(tile_emitter(c), value, m->rank + 1u, extent);
+}
+
+/* join(a, b)[.., 0] is a, [.., 1] is b. */
+TileMeaning tile_check_join(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileMeaning v[2];
+    const TileExpr *exprs[2];
+    if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
+    for (unsigned i = 0; i < 2; i++) {
+        exprs[i] = call->arguments.items[i].value;
+        v[i] = tile_check_value(c, exprs[i]);
+        if (tile_is_error(&v[i])) return v[i];
+    }
+    tile_emit_at(c, call->span);
+    if (!tile_unify_scalars(c, v, exprs, 2, call->span) || !tile_unify_shapes(c, v, 2, call->span))
+        return tile_error_meaning();
+    if (v[0].rank == TILE_MAX_TILE_RANK) return tile_fail(c, RANK_LIMIT, call->span, (int)TILE_MAX_TILE_RANK);
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    memcpy(extent, v[0].extent, sizeof extent);
+    extent[v[0].rank] = tile_sum_integer(&c->sums, 2);
+    TileValue *first = with_last_axis(c, &v[0]), *second = with_last_axis(c, &v[1]);
+    tile_emit_at(c, call->span);
+    TileValue *joined = tile_build_cat(tile_emitter(c), first, second, v[0].rank);
+    return tile_value_meaning(c, joined, extent, tile_valid_union(c, v[0].valid, v[1].valid));
+}
+
+static TileMeaning half_of(TileChecker *c, const TileMeaning *m, int64_t offset) {
+    static const int8_t map[] = {0, 1, 2, 3, 4};
+    TileMeaning half = *m;
+    half.extent[m->rank - 1] = tile_sum_integer(&c->sums, 1);
+    half.value = tile_build_slice(tile_emitter(c), tile_emit_value(c, m), m->rank - 1, offset, 1);
+    return tile_reshape_to(c, half, m->rank - 1u, m->extent, map);
+}
+
+/* (x[.., 0], x[.., 1]) of a tile whose last axis has the extent 2. */
+TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
+    const TileExpr *expr = call->arguments.items[0].value;
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return m;
+    bool pairs = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_sum_is_literal(m.extent[m.rank - 1], 2);
+    if (!pairs && m.rank) tile_about_sum(c, m.extent[m.rank - 1]);
+    if (!pairs)
+        return tile_fail(c, BAD_ARGUMENT, expr->span, builtin->name, "a tile whose last axis has the extent 2",
+                         tile_meaning_words(c, &m));
+    if (!check_untouched(c, &m, m.rank - 1u, expr, "the axis that split takes apart")) return tile_error_meaning();
+    tile_emit_at(c, call->span);
+    TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = 2, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 2)};
+    for (unsigned i = 0; i < 2; i++) tuple.items[i] = half_of(c, &m, i);
+    return tuple;
+}
+
+/* ---- cat ---- */
+
+static bool check_parts(TileChecker *c, const TileExpr *call, TileMeaning *parts, unsigned count) {
+    const TileExpr *exprs[MAX_PARTS];
+    unsigned next = 0;
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        if (call->arguments.items[i].name) continue;
+        exprs[next] = call->arguments.items[i].value;
+        parts[next] = tile_check_value(c, exprs[next]);
+        if (tile_is_error(&parts[next])) return false;
+        if (parts[next].kind != TILE_MEANING_VALUE || !parts[next].rank)
+            return tile_fail(c, BAD_RANK, exprs[next]->span, "cat", "at least 1", tile_meaning_words(c, &parts[next])),
+                   false;
+        next++;
+    }
+    return tile_unify_scalars(c, parts, exprs, count, call->span);
+}
+
+/* The other axes agree; nothing stretches. */
+static bool fits_beside(const TileMeaning *a, const TileMeaning *b, unsigned axis) {
+    if (a->rank != b->rank) return false;
+    for (unsigned i = 0; i < a->rank; i++)
+        if (i != axis && a->extent[i] != b->extent[i]) return false;
+    return true;
+}
+
+static bool check_axis(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axis) {
+    const TileExpr *expr = tile_named_argument(call, "axis");
+    int64_t number = 0;
+    const TileSum *sum = expr ? tile_check_constant(c, expr, "an axis", &number) : NULL;
+    if (expr && !sum) return false;
+    if (number < 0 || number >= rank) tile_about_sum(c, sum);
+    if (number < 0 || number >= rank) return tile_fail(c, NO_AXIS, expr->span, (long long)number, rank), false;
+    *axis = (unsigned)number;
+    return true;
+}
+
+/* Appends a part to `m`. */
+static bool append(TileChecker *c, const TileExpr *call, TileMeaning *m, const TileMeaning *part, unsigned axis) {
+    if (!fits_beside(m, part, axis) && m->rank == part->rank) tile_about_shapes(c, m, part);
+    if (!fits_beside(m, part, axis))
+        return tile_fail(c, SHAPE_MISMATCH, call->span, tile_meaning_words(c, m), tile_meaning_words(c, part)), false;
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    memcpy(extent, m->extent, sizeof extent);
+    extent[axis] = tile_sum_add(&c->sums, m->extent[axis], part->extent[axis]);
+    int64_t lanes = tile_extent_value(c, extent[axis]);
+    if (lanes > TILE_MAX_TILE_EXTENT) tile_about_sum(c, extent[axis]);
+    if (lanes > TILE_MAX_TILE_EXTENT)
+        return tile_fail(c, BAD_EXTENT, call->span, (long long)lanes, (int)TILE_MAX_TILE_EXTENT), false;
+    TileValue *first = tile_emit_value(c, m), *second = tile_emit_value(c, part);
+    tile_emit_at(c, call->span);
+    TileValue *value = tile_build_cat(tile_emitter(c), first, second, axis);
+    *m = tile_value_meaning(c, value, extent, tile_valid_union(c, m->valid, part->valid));
+    return true;
+}
+
+TileMeaning tile_check_cat(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    static const char *const names[] = {"axis", NULL};
+    TileMeaning parts[MAX_PARTS];
+    unsigned axis, count = 0;
+    if (!tile_check_arguments(c, call, 2, MAX_PARTS, names)) return tile_error_meaning();
+    for (size_t i = 0; i < call->arguments.count; i++) count += !call->arguments.items[i].name;
+    if (!check_parts(c, call, parts, count) || !check_axis(c, call, parts[0].rank, &axis)) return tile_error_meaning();
+    unsigned next = 0;
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        if (call->arguments.items[i].name) continue;
+        const TileMeaning *part = &parts[next++];
+        if (!check_untouched(c, part, axis, call->arguments.items[i].value, "the axis that cat lengthens"))
+            return tile_error_meaning();
+    }
+    tile_emit_at(c, call->span);
+    TileMeaning m = parts[0];
+    for (unsigned i = 1; i < count; i++)
+        if (!append(c, call, &m, &parts[i], axis)) return tile_error_meaning();
+    return m;
+}

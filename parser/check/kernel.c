@@ -1,0 +1,435 @@
+/* A kernel as a function: parameters, dimensions, clauses, body. */
+#include <string.h>
+
+#include "base/limits.h"
+#include "parser/check/check.h"
+
+/* ---- parameters ---- */
+
+typedef struct Param {
+    const TileParam *param;
+    TileTensor *tensor; /* NULL for scalars */
+} Param;
+
+typedef struct Kernel {
+    const TileItem *item;
+    TILE_LIST(Param) params;
+} Kernel;
+
+static void bind_parameter(TileChecker *c, const TileParam *param, TileMeaning meaning) {
+    TileBound *other = tile_scope_find(c, param->name);
+    if (other) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, param->span, param->name);
+        tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", param->name);
+        tile_report(c, d);
+    }
+    tile_scope_push(c, (TileBound){.name = param->name, .meaning = meaning, .span = param->span, .fixed = true});
+}
+
+static void add_tensor(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
+    static const TileAccess accesses[] = {
+        [TILE_WORD_IN] = TILE_ACCESS_IN, [TILE_WORD_OUT] = TILE_ACCESS_OUT, [TILE_WORD_INOUT] = TILE_ACCESS_INOUT};
+    const TileTypeExpr *type = param->type;
+    if (type->extents.count > TILE_MAX_TENSOR_RANK) {
+        tile_fail(c, RANK_LIMIT, type->span, (int)TILE_MAX_TENSOR_RANK);
+        return;
+    }
+    TileTensor *tensor = TILE_NEW(c->arena, TileTensor);
+    *tensor = (TileTensor){.name = param->name,
+                           .scalar = scalar,
+                           .access = accesses[type->access],
+                           .rank = (unsigned)type->extents.count,
+                           .span = param->span};
+    tensor->value = tile_func_add_parameter(c->func, param->name,
+                                            tile_type_tensor(c->context, scalar, tensor->rank, tensor->access));
+    tile_list_push(c->arena, &kernel->params, (Param){param, tensor});
+    bind_parameter(c, param, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor});
+}
+
+/* A static scalar is compiled in; that it has this value is required at launch. */
+static void require_value(TileChecker *c, const TileParam *param, TileValue *value, const TileMeaning *wanted) {
+    tile_emit_at(c, param->span);
+    TileValue *expected = tile_emit_value(c, wanted);
+    TileValue *ok = tile_emit_binary(c, TILE_OP_EQ, value, expected);
+    const char *text = tile_arena_format(c->arena, "%s as compiled in", param->name);
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+}
+
+static void add_scalar(TileChecker *c, Kernel *kernel, const TileParam *param, TileScalar scalar) {
+    bool is_static = tile_is_static(kernel->item, param->name);
+    TileMeaning m;
+    if (param->type->is_const) {
+        m = tile_bound_constant(c, param->name, scalar, param->span);
+        bind_parameter(c, param, m);
+        return;
+    }
+    TileValue *value = tile_func_add_parameter(c->func, param->name, tile_type_scalar(c->context, scalar));
+    tile_list_push(c->arena, &kernel->params, (Param){param, NULL});
+    m = tile_scalar_meaning(c, value, NULL);
+    if (m.sum) m.sum->products[0].symbols[0]->name = param->name;
+    if (is_static) {
+        m = tile_bound_constant(c, param->name, scalar, param->span);
+        if (!tile_is_error(&m)) require_value(c, param, value, &m);
+    }
+    bind_parameter(c, param, m);
+}
+
+static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param) {
+    const TileTypeExpr *type = param->type;
+    TileScalar scalar;
+    if (type->kind != TILE_TYPE_EXPR_NAME) {
+        tile_fail(c, PARAMETER_TYPE, type->span);
+    } else if (!tile_find_type(c, type->name, &scalar)) {
+        tile_fail_type(c, type->name_span, type->name);
+        bind_parameter(c, param, tile_error_meaning());
+    } else if (type->access != TILE_WORD_NONE && type->has_extents) {
+        add_tensor(c, kernel, param, scalar);
+    } else if (type->access == TILE_WORD_NONE && !type->has_extents) {
+        add_scalar(c, kernel, param, scalar);
+    } else {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_PARAMETER_TYPE, type->span);
+        if (type->has_extents)
+            tile_diagnostic_edit(c->diagnostics, d, type->span, "in %s", tile_span_text(c, type->span));
+        bind_parameter(c, param, tile_error_meaning());
+    }
+}
+
+/* The parameters that the chosen function takes beyond those of the generic's type become the kernel's. */
+static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
+    const TileGeneric *generic = NULL;
+    for (size_t i = 0; i < kernel->item->generics.count; i++)
+        if (kernel->item->generics.items[i].name == param->name) generic = &kernel->item->generics.items[i];
+    if (!generic || generic->kind != TILE_GENERIC_FN || !generic->type->open) {
+        tile_fail(c, SPREAD_PLACE, param->span, param->name);
+        return;
+    }
+    TileMeaning function = tile_scope_meaning(c, param->name, param->span);
+    TileMeaning spread = {.kind = TILE_MEANING_SPREAD};
+    if (function.kind == TILE_MEANING_FUNCTION) {
+        size_t named = generic->type->items.count, count = function.item->params.count;
+        spread.count = (uint32_t)(count > named ? count - named : 0);
+        spread.items = TILE_NEW_ARRAY(c->arena, TileMeaning, spread.count);
+        for (uint32_t i = 0; i < spread.count; i++) {
+            const TileParam *extra = &function.item->params.items[named + i];
+            add_parameter(c, kernel, extra);
+            spread.items[i] = tile_scope_meaning(c, extra->name, extra->span);
+        }
+    }
+    tile_scope_push(
+        c,
+        (TileBound){.name = tile_spread_name(c, param->name), .meaning = spread, .span = param->span, .fixed = true});
+}
+
+/* ---- dimensions ---- */
+
+static bool is_new_name(TileChecker *c, const TileExpr *expr) {
+    return expr->kind == TILE_EXPR_NAME && !tile_scope_find(c, expr->name) &&
+           !tile_is_constant(c, c->frame->ast, expr->name);
+}
+
+/* A plain name is bound by the first dimension that it names. */
+static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *tensor, unsigned d, const TileExpr *expr) {
+    TileMeaning m;
+    bool is_static = tile_is_static(kernel->item, expr->name);
+    if (is_static) {
+        m = tile_bound_constant(c, expr->name, TILE_I64, expr->span);
+        int64_t value;
+        if (m.sum && tile_sum_known(&c->sums, m.sum, &value) && value < 0)
+            m = tile_fail(c, WRONG_BINDING, expr->span, expr->name, "an extent, at least 0");
+    } else {
+        tile_emit_at(c, expr->span);
+        TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
+        extent->name = tile_intern_string(c->context->strings, expr->name);
+        TileSymbol *symbol = tile_symbol_value(&c->sums, expr->name, extent);
+        symbol->host = true;
+        tile_symbol_bound(&c->sums, symbol, tile_sum_integer(&c->sums, 0), tile_sum_integer(&c->sums, TILE_MAX_EXTENT));
+        m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
+    }
+    tensor->dims[d] = m.sum ? m.sum : tile_sum_integer(&c->sums, 1);
+    tile_scope_push(c, (TileBound){.name = expr->name, .meaning = m, .span = expr->span, .fixed = true});
+    return !is_static && m.sum;
+}
+
+/* An extent of several names is a product that may wrap, and be less than indices below it. */
+void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span) {
+    if (!tile_sum_wraps(&c->sums, extent)) return;
+    tile_emit_at(c, span);
+    TileValue *ok =
+        tile_emit_binary(c, TILE_OP_LT, tile_emit_magnitude(c, extent),
+                         tile_build_number(tile_emitter(c), tile_type_scalar(c->context, TILE_F64), 0x1p62));
+    const char *text = tile_arena_format(c->arena, "%s without overflow", tile_span_text(c, span));
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    tile_sum_trust(&c->sums, extent);
+}
+
+bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr *expr) {
+    int64_t known;
+    if (!tile_sum_known(&c->sums, extent, &known) || (known >= 0 && known <= TILE_MAX_EXTENT)) return true;
+    tile_about_sum(c, extent);
+    return tile_fail(c, BAD_DIMENSION, expr->span, (long long)known, (long long)TILE_MAX_EXTENT), false;
+}
+
+/* Names that only stand in parameters of which something else is wrong: what uses them stays silent. */
+static void bind_lost_dimensions(TileChecker *c, const TileItem *item) {
+    for (size_t i = 0; i < item->params.count; i++) {
+        const TileTypeExpr *type = item->params.items[i].type;
+        for (size_t d = 0; type && d < type->extents.count; d++) {
+            const TileExpr *expr = type->extents.items[d];
+            if (is_new_name(c, expr))
+                tile_scope_push(
+                    c, (TileBound){
+                           .name = expr->name, .meaning = tile_error_meaning(), .span = expr->span, .fixed = true});
+        }
+    }
+}
+
+static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, const TileExpr *expr) {
+    tensor->dims[d] = tile_check_integer(c, expr, "a dimension");
+    if (!tensor->dims[d]) {
+        tensor->dims[d] = tile_sum_integer(&c->sums, 1);
+        return;
+    }
+    if (!tile_check_dimension(c, tensor->dims[d], expr)) return;
+    tile_require_exact(c, tensor->dims[d], expr->span);
+    tile_emit_at(c, expr->span);
+    TileValue *operands[] = {tensor->value, tile_emit_sum(c, tensor->dims[d])};
+    const char *text = tile_intern_string(c->context->strings, tile_span_text(c, expr->span));
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_AXIS, .integer = d},
+                                  {.key = TILE_ATTRIBUTE_TEXT, .text = text}};
+    tile_build_op(tile_emitter(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
+}
+
+/* ---- names that stand in expressions only ---- */
+
+/* The only name of the expression that nothing binds; NULL where there is none, *more where there are several. */
+static const TileExpr *free_name(TileChecker *c, const TileExpr *expr, const TileExpr *found, bool *more) {
+    if (!expr) return found;
+    if (is_new_name(c, expr)) {
+        *more = *more || (found && found->name != expr->name);
+        return expr;
+    }
+    if (expr->kind != TILE_EXPR_BINARY && expr->kind != TILE_EXPR_UNARY) return found;
+    return free_name(c, expr->b, free_name(c, expr->a, found, more), more);
+}
+
+/* What is computed otherwise, behind the symbol's back, may come of it. */
+static bool depends_on(const TileSum *sum, const TileSymbol *symbol) {
+    for (uint32_t i = 0; sum && i < sum->count; i++)
+        for (uint32_t k = 0; k < sum->products[i].degree; k++) {
+            const TileSymbol *other = sum->products[i].symbols[k];
+            if (other == symbol || (other->kind == TILE_SYMBOL_VALUE && other->id > symbol->id)) return true;
+            if (depends_on(other->a, symbol) || depends_on(other->b, symbol)) return true;
+        }
+    return false;
+}
+
+/* sum = factor * symbol + rest with a number that is not 0? */
+static bool is_linear(TileChecker *c, const TileSum *sum, const TileSymbol *symbol, int64_t *factor,
+                      const TileSum **rest) {
+    const TileProduct *term = NULL;
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (sum->products[i].degree == 1 && sum->products[i].symbols[0] == symbol) term = &sum->products[i];
+    if (!term) return false;
+    *factor = term->factor;
+    const TileSum *whole = tile_sum_multiply(&c->sums, tile_sum_symbol(&c->sums, (TileSymbol *)symbol),
+                                             tile_sum_integer(&c->sums, *factor));
+    *rest = tile_sum_subtract(&c->sums, sum, whole);
+    return !depends_on(*rest, symbol);
+}
+
+/* The name gets the value for which the expression is the tensor's extent, rounded down; that it is at least 0 and makes
+ * the extent exactly is checked at launch. False where the expression is not linear. */
+static bool solve_dimension(TileChecker *c, const TileTensor *tensor, unsigned d, const TileExpr *expr,
+                            const TileExpr *name) {
+    size_t bounds = c->bounds.count;
+    tile_emit_at(c, name->span);
+    TileValue *extent = tile_build_dim(tile_emitter(c), tensor->value, d);
+    TileSymbol *symbol = tile_symbol_value(&c->sums, name->name, extent);
+    TileMeaning m = tile_sum_meaning(tile_sum_symbol(&c->sums, symbol));
+    TileBound bound = {.name = name->name, .meaning = m, .span = name->span, .fixed = true};
+    int64_t factor;
+    const TileSum *rest, *zero = tile_sum_integer(&c->sums, 0);
+    symbol->host = true;
+    tile_scope_push(c, bound);
+    const TileSum *sum = tile_check_integer(c, expr, "a dimension");
+    tile_scope_cut(c, bounds);
+    if (!sum || !is_linear(c, tile_sum_resolve(&c->sums, sum), symbol, &factor, &rest)) return false;
+    tile_emit_at(c, name->span);
+    TileValue *value = tile_emit_binary(c, TILE_OP_SUB, extent, tile_emit_sum(c, rest));
+    value = tile_emit_binary(c, TILE_OP_DIV, value, tile_build_i64(tile_emitter(c), factor));
+    value->name = tile_intern_string(c->context->strings, name->name);
+    symbol->value = value;
+    const TileSum *most = tile_sum_integer(&c->sums, TILE_MAX_EXTENT);
+    bool limited = factor > 0 && tile_sum_at_most(&c->sums, zero, rest);
+    tile_symbol_bound(&c->sums, symbol, zero, limited ? most : NULL);
+    TileValue *ok = tile_emit_binary(c, TILE_OP_GE, value, tile_emit_sum(c, zero));
+    const char *text = tile_arena_format(c->arena, "%s >= 0", name->name);
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &ok, 1, &attribute, 1, NULL, 0);
+    tile_scope_push(c, bound);
+    return true;
+}
+
+/* What one name solves may leave another expression with one name. */
+static void solve_dimensions(TileChecker *c, const Kernel *kernel) {
+    bool found = true;
+    while (found) {
+        found = false;
+        for (size_t i = 0; i < kernel->params.count; i++) {
+            const Param *param = &kernel->params.items[i];
+            for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++) {
+                const TileExpr *expr = param->param->type->extents.items[d];
+                bool more = false;
+                const TileExpr *name = free_name(c, expr, NULL, &more);
+                if (!name || more || tile_is_static(kernel->item, name->name)) continue;
+                found = solve_dimension(c, param->tensor, d, expr, name) || found;
+            }
+        }
+    }
+}
+
+static void check_dimensions(TileChecker *c, const Kernel *kernel) {
+    uint32_t *bound = TILE_NEW_ARRAY(c->arena, uint32_t, kernel->params.count);
+    for (size_t i = 0; i < kernel->params.count; i++) {
+        const Param *param = &kernel->params.items[i];
+        for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++) {
+            const TileExpr *expr = param->param->type->extents.items[d];
+            if (is_new_name(c, expr) && bind_dimension(c, kernel, param->tensor, d, expr)) bound[i] |= 1u << d;
+        }
+    }
+    solve_dimensions(c, kernel);
+    bind_lost_dimensions(c, kernel->item);
+    for (size_t i = 0; i < kernel->params.count; i++) {
+        const Param *param = &kernel->params.items[i];
+        for (unsigned d = 0; param->tensor && d < param->tensor->rank; d++)
+            if (!(bound[i] >> d & 1u)) check_dimension(c, param->tensor, d, param->param->type->extents.items[d]);
+    }
+}
+
+/* ---- clauses ---- */
+
+static void fail_clause_name(TileChecker *c, TileDiagnosticCode code, const TileNameRef *name) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, code, name->span, name->name);
+    tile_propose_visible(c, d, name->name, name->span);
+    tile_report(c, d);
+}
+
+static void check_statics(TileChecker *c, const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->statics.count; i++) {
+        const TileNameRef *name = &kernel->statics.items[i];
+        TileBound *bound = tile_scope_find(c, name->name);
+        if (!bound || (!bound->meaning.sum && !bound->meaning.constant && !tile_is_error(&bound->meaning)))
+            fail_clause_name(c, TILE_DIAGNOSTIC_STATIC_NAME, name);
+    }
+}
+
+static void check_overlaps(TileChecker *c, const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->overlaps.count; i++) {
+        const TileNameRef *name = &kernel->overlaps.items[i];
+        TileBound *bound = tile_scope_find(c, name->name);
+        if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
+            fail_clause_name(c, TILE_DIAGNOSTIC_OVERLAP_NAME, name);
+    }
+    /* The launcher holds arguments apart unless the kernel allows otherwise. */
+    for (uint32_t i = 0; i < c->func->body.argument_count; i++)
+        c->func->parameters[i].noalias =
+            c->func->body.arguments[i]->type->kind == TILE_TYPE_TENSOR && kernel->overlaps.count == 0;
+}
+
+/* What the code compares is what the whole numbers are, where `a` cannot wrap from above nor `b` from below. */
+static void assume_at_most(TileChecker *c, const TileSum *a, const TileSum *b, bool less) {
+    TileSumTable *t = &c->sums;
+    if (tile_sum_exceeds(t, a) || tile_sum_falls(t, b)) return;
+    tile_sum_wrapped(t);
+    if (less) b = tile_sum_subtract(t, b, tile_sum_integer(t, 1));
+    if (!tile_sum_wrapped(t)) tile_sum_assume(t, a, b);
+}
+
+static const TileSum *compared_sum(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr);
+    if (m.kind == TILE_MEANING_INTEGER) m = tile_as_value(c, m, expr->span);
+    return tile_is_scalar_value(&m) && !m.valid ? m.sum : NULL;
+}
+
+/* No program runs where the condition is false: it is known of dimensions and scalars from here on. */
+static void assume_condition(TileChecker *c, const TileExpr *expr) {
+    if (expr->kind != TILE_EXPR_BINARY) return;
+    TileTokenKind op = (TileTokenKind)expr->op;
+    if (op == TILE_TOKEN_AND) {
+        assume_condition(c, expr->a);
+        assume_condition(c, expr->b);
+        return;
+    }
+    bool up = op == TILE_TOKEN_LESS || op == TILE_TOKEN_LESS_EQUAL;
+    bool down = op == TILE_TOKEN_GREATER || op == TILE_TOKEN_GREATER_EQUAL;
+    bool equal = op == TILE_TOKEN_EQUAL, differ = op == TILE_TOKEN_NOT_EQUAL;
+    if (!up && !down && !equal && !differ) return;
+    const TileSum *a = compared_sum(c, expr->a), *b = compared_sum(c, expr->b);
+    if (!a || !b) return;
+    bool less = op == TILE_TOKEN_LESS || op == TILE_TOKEN_GREATER || differ;
+    if (up || equal || (differ && tile_sum_at_most(&c->sums, a, b))) assume_at_most(c, a, b, less);
+    if (down || equal || (differ && tile_sum_at_most(&c->sums, b, a))) assume_at_most(c, b, a, less);
+}
+
+static void check_require(TileChecker *c, const TileRequire *require, const TileExpr *expr) {
+    TileMeaning m = tile_check_condition(c, expr);
+    if (tile_is_error(&m)) return;
+    tile_make_constant(c, &m);
+    const char *text = tile_span_text(c, expr->span);
+    const char *known = m.constant ? "" : tile_known_values(c, expr);
+    if (*known) text = tile_arena_format(c->arena, "%s where %s", text, known);
+    if (require->text) text = tile_arena_format(c->arena, "%s: %s", text, require->text);
+    if (m.constant) {
+        if (!m.bits && !tile_is_chosen(c, expr)) c->unreal = true;
+        if (m.bits || !tile_is_chosen(c, expr)) return;
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_REQUIRE_FAILED, expr->span, text);
+        tile_note_values(c, d, expr);
+        tile_report(c, d);
+        return;
+    }
+    tile_emit_at(c, expr->span);
+    TileValue *condition = tile_emit_value(c, &m);
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_TEXT, .text = tile_intern_string(c->context->strings, text)};
+    tile_build_op(tile_emitter(c), TILE_OP_REQUIRE, &condition, 1, &attribute, 1, NULL, 0);
+    assume_condition(c, expr);
+}
+
+static void check_requires(TileChecker *c, const TileItem *kernel) {
+    for (size_t i = 0; i < kernel->requires.count; i++)
+        for (size_t k = 0; k < kernel->requires.items[i].conditions.count; k++)
+            check_require(c, &kernel->requires.items[i], kernel->requires.items[i].conditions.items[k]);
+}
+
+/* ---- the kernel ---- */
+
+void tile_check_kernel(TileChecker *c, const TileItem *item) {
+    Kernel kernel = {.item = item};
+    TileFrame frame = {.item = item, .ast = c->ast, .call = item->name_span};
+    c->frame = &frame;
+    c->where = item->name_span;
+    c->func = tile_func_create(c->module, item->name, TILE_FUNC_KERNEL, TILE_FORM_TILE);
+    c->builder = tile_builder_at_end(c->module, &c->func->body);
+    c->func->location = tile_emitter(c)->location;
+    bool ok = tile_check_all_used(c, item);
+    ok = tile_bind_generics(c, item) && ok;
+    if (!ok || !tile_bind_tunes(c, item)) return;
+    for (size_t i = 0; i < item->params.count; i++) {
+        const TileParam *param = &item->params.items[i];
+        if (param->spread)
+            add_spread(c, &kernel, param);
+        else
+            add_parameter(c, &kernel, param);
+    }
+    check_dimensions(c, &kernel);
+    check_statics(c, item);
+    check_overlaps(c, item);
+    check_requires(c, item);
+    c->scope_start = c->bounds.count;
+    uint32_t before = c->diagnostics->error_count;
+    tile_check_sequence(c, item->body);
+    bool errors = c->diagnostics->error_count > before;
+    if (!c->grid_count && !errors) tile_fail(c, NO_GRID, item->name_span, item->name);
+    tile_build_end(tile_emitter(c), TILE_OP_RETURN, NULL, 0);
+}

@@ -1,0 +1,95 @@
+/* Literals: numbers without a type of their own, and choices between them. `where(c, 1, 0)` and `if c { 1 } else { 0 }`
+ * are literals too: the context says what type they have, and only then are they made. */
+#include <math.h>
+
+#include "lang/scalar/scalar.h"
+#include "parser/check/check.h"
+
+/* ---- choices ---- */
+
+TileMeaning tile_choice_meaning(TileChecker *c, TileMeaning condition, TileMeaning a, TileMeaning b) {
+    TileMeaning m = {.kind = TILE_MEANING_CHOICE, .count = 3, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, 3)};
+    m.items[0] = condition;
+    m.items[1] = a;
+    m.items[2] = b;
+    return m;
+}
+
+bool tile_literal_is_integer(const TileMeaning *m) {
+    if (m->kind == TILE_MEANING_CHOICE)
+        return tile_literal_is_integer(&m->items[1]) && tile_literal_is_integer(&m->items[2]);
+    return m->kind == TILE_MEANING_INTEGER;
+}
+
+unsigned tile_literal_count(const TileMeaning *m) {
+    if (m->kind != TILE_MEANING_CHOICE) return 1;
+    return tile_literal_count(&m->items[1]) + tile_literal_count(&m->items[2]);
+}
+
+typedef TileMeaning (*MakeLiteral)(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span);
+
+/* Both values in the type, and a select between them. */
+static TileMeaning make_choice(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span,
+                               MakeLiteral make) {
+    TileMeaning v[3] = {m->items[0], make(c, &m->items[1], scalar, span), make(c, &m->items[2], scalar, span)};
+    if (tile_is_error(&v[1]) || tile_is_error(&v[2])) return tile_error_meaning();
+    return tile_select_meaning(c, v, span);
+}
+
+/* ---- making ---- */
+
+static bool integer_fits(__int128 value, TileScalar scalar) {
+    unsigned bits = tile_scalar_bits(scalar);
+    switch (tile_scalar_class(scalar)) {
+    case TILE_CLASS_BOOL: return false;
+    case TILE_CLASS_FLOAT: return true;
+    case TILE_CLASS_SIGNED: return value >= -((__int128)1 << (bits - 1)) && value < (__int128)1 << (bits - 1);
+    case TILE_CLASS_UNSIGNED: return value >= 0 && value < (__int128)1 << bits;
+    }
+    return false;
+}
+
+static TileMeaning literal_to_float(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
+    uint64_t bits = tile_scalar_from_double(scalar, number);
+    double back = tile_scalar_to_double(scalar, bits);
+    bool fits =
+        isnan(number) || (isinf(number) ? isinf(back) : !isinf(back) && fabs(number - back) <= fabs(number) / 2);
+    if (isfinite(number) && isfinite(back) && fabs(number) < 1) fits = true;
+    if (!fits) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
+    return tile_bits_meaning(scalar, bits);
+}
+
+static TileMeaning literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    if (m->kind == TILE_MEANING_CHOICE) return make_choice(c, m, scalar, span, tile_literal_as);
+    if (tile_scalar_is_float(scalar)) return literal_to_float(c, m, scalar, span);
+    if (scalar == TILE_BOOL) return tile_fail(c, NOT_BOOL, span, tile_meaning_words(c, m));
+    bool whole = m->kind == TILE_MEANING_INTEGER;
+    if (!whole || !integer_fits(m->integer, scalar)) return tile_fail(c, LITERAL_FIT, span, tile_scalar_name(scalar));
+    if (scalar == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)m->integer));
+    return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, (int64_t)m->integer));
+}
+
+TileMeaning tile_literal_as(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span) {
+    c->about = m->open;
+    TileMeaning value = literal_as(c, m, scalar, span);
+    c->about = 0;
+    tile_open_meaning(c, &value, m->open);
+    return value;
+}
+
+TileMeaning tile_as_value(TileChecker *c, TileMeaning m, TileSpan span) {
+    if (!tile_is_literal(&m)) return m;
+    return tile_literal_as(c, &m, tile_literal_is_integer(&m) ? TILE_I64 : TILE_F32, span);
+}
+
+TileMeaning tile_convert_literal(TileChecker *c, const TileMeaning *m, TileScalar to, TileSpan span) {
+    if (m->kind == TILE_MEANING_CHOICE) return make_choice(c, m, to, span, tile_convert_literal);
+    double number = m->kind == TILE_MEANING_INTEGER ? (double)m->integer : m->number;
+    if (tile_scalar_is_float(to)) return tile_bits_meaning(to, tile_scalar_from_double(to, number));
+    if (to == TILE_BOOL) return tile_bool_meaning(m->kind == TILE_MEANING_INTEGER ? m->integer != 0 : m->number != 0);
+    uint64_t bits = m->kind == TILE_MEANING_INTEGER ? tile_scalar_from_integer(to, (int64_t)m->integer)
+                                                    : tile_scalar_from_double(to, m->number);
+    if (to == TILE_I64) return tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)bits));
+    return tile_bits_meaning(to, bits);
+}

@@ -1,0 +1,133 @@
+/* Edits that more than one rule proposes. Each finds the place in the text; where the text is written in a way that
+ * it does not know, it proposes nothing. */
+#include <string.h>
+
+#include "parser/check/check.h"
+
+TileNearest tile_nearest(const char *name) {
+    size_t length = strlen(name);
+    return (TileNearest){.name = name, .distance = length > 3 ? 3 : length > 1 ? 2 : 1};
+}
+
+void tile_nearest_try(TileNearest *nearest, const char *candidate) {
+    if (!candidate || strcmp(candidate, nearest->name) == 0) return;
+    unsigned far = tile_edit_distance(nearest->name, candidate);
+    if (far < nearest->distance) nearest->best = candidate, nearest->distance = far;
+}
+
+void tile_propose_nearest(TileChecker *c, TileDiagnostic *d, TileSpan span, const TileNearest *nearest) {
+    if (nearest->best) tile_diagnostic_edit(c->diagnostics, d, span, "%s", nearest->best);
+}
+
+void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name) {
+    const TileItem *kernel = c->frame->item;
+    if (!kernel || kernel->kind != TILE_ITEM_KERNEL) return;
+    TileBound *bound = tile_scope_find(c, tile_intern_string(c->frame->ast->names, name));
+    if (!bound || !bound->fixed || bound->meaning.kind != TILE_MEANING_VALUE) return;
+    TileSpan end = {kernel->signature.file, kernel->signature.end, kernel->signature.end};
+    tile_diagnostic_edit(c->diagnostics, d, end, " static %s", name);
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+void tile_propose_inout(TileChecker *c, TileDiagnostic *d, TileSpan name, const char *word) {
+    const TileSourceFile *file = &c->diagnostics->files.items[name.file];
+    size_t at = name.end, length = strlen(word);
+    while (at < file->length && is_blank(file->text[at])) at++;
+    if (at >= file->length || file->text[at++] != ':') return;
+    while (at < file->length && is_blank(file->text[at])) at++;
+    bool found = at + length < file->length && memcmp(file->text + at, word, length) == 0;
+    if (!found || is_word(file->text[at + length])) return;
+    TileSpan span = {name.file, (uint32_t)at, (uint32_t)(at + length)};
+    tile_diagnostic_edit(c->diagnostics, d, span, "inout");
+}
+
+static bool names(const TileExpr *expr, const char *name) {
+    if (!expr) return false;
+    if (expr->kind == TILE_EXPR_NAME) return expr->name == name;
+    bool operator= expr->kind == TILE_EXPR_BINARY || expr->kind == TILE_EXPR_UNARY;
+    return operator&&(names(expr->a, name) || names(expr->b, name));
+}
+
+void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
+    for (const TileLoopFrame *loop = c->frame->loop; loop; loop = loop->parent) {
+        const TileStatement *statement = loop->statement;
+        if (statement->kind != TILE_STATEMENT_FOR || statement->is_static) continue;
+        const char *name = statement->names.items[0].name;
+        if (!names(expr, name)) continue;
+        tile_diagnostic_note(c->diagnostics, d, statement->names.items[0].span,
+                             "the loop counts `%s` when it runs; `static for` writes its turns out", name);
+        TileSpan word = {statement->span.file, statement->span.begin, statement->span.begin + 3};
+        tile_diagnostic_edit(c->diagnostics, d, word, "static for");
+        return;
+    }
+    if (expr->kind != TILE_EXPR_NAME) return;
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "a dimension becomes constant by the clause `static %s`",
+                         expr->name);
+    tile_propose_static(c, d, expr->name);
+}
+
+void tile_propose_var(TileChecker *c, TileDiagnostic *d, TileSpan name) {
+    const char *text = c->diagnostics->files.items[name.file].text;
+    uint32_t end = name.begin;
+    while (end > 0 && is_blank(text[end - 1])) end--;
+    if (end < 3 || memcmp(text + end - 3, "let", 3) != 0 || (end > 3 && is_word(text[end - 4]))) return;
+    tile_diagnostic_edit(c->diagnostics, d, (TileSpan){name.file, end - 3, end}, "var");
+}
+
+const char *tile_bare_text(TileChecker *c, TileSpan span) {
+    char *text = tile_arena_string(c->arena, tile_span_text(c, span), span.end - span.begin);
+    size_t length = strlen(text);
+    int open = 0;
+    if (length < 2 || text[0] != '(') return text;
+    for (size_t i = 0; i + 1 < length; i++) {
+        open += (text[i] == '(') - (text[i] == ')');
+        if (open == 0) return text;
+    }
+    text[length - 1] = 0;
+    return text + 1;
+}
+
+/* Binds tighter than any operator that is put behind it. */
+static bool is_postfix(const TileExpr *expr) {
+    return expr->parenthesised || (expr->kind != TILE_EXPR_BINARY && expr->kind != TILE_EXPR_UNARY &&
+                                   expr->kind != TILE_EXPR_IF && expr->kind != TILE_EXPR_RUN);
+}
+
+const char *tile_operand_text(TileChecker *c, const TileExpr *expr) {
+    const char *text = tile_span_text(c, expr->span);
+    return is_postfix(expr) ? text : tile_arena_format(c->arena, "(%s)", text);
+}
+
+void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vector, const TileExpr *expr,
+                       const TileMeaning *matrix) {
+    if (!expr || vector->rank != 1 || matrix->rank != 2) return;
+    bool row = tile_extents_agree(vector->extent[0], matrix->extent[1]);
+    bool column = tile_extents_agree(vector->extent[0], matrix->extent[0]);
+    if (row == column) return;
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s[%s]", tile_operand_text(c, expr), row ? "_, :" : ":, _");
+}
+
+TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name) {
+    if (ast->lost || ast->lost_kernel) return tile_error_meaning();
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_KERNEL, span, name);
+    if (!d) return tile_error_meaning();
+    TileNearest nearest = tile_nearest(name);
+    for (size_t i = 0; i < ast->items.count; i++)
+        if (ast->items.items[i]->kind == TILE_ITEM_KERNEL) tile_nearest_try(&nearest, ast->items.items[i]->name);
+    tile_propose_nearest(c, d, span, &nearest);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_BOOL, expr->span, tile_meaning_words(c, m));
+    bool number = m->kind == TILE_MEANING_VALUE || tile_is_literal(m);
+    if (number) tile_diagnostic_edit(c->diagnostics, d, expr->span, "%s != 0", tile_operand_text(c, expr));
+    tile_report(c, d);
+    return tile_error_meaning();
+}

@@ -1,0 +1,364 @@
+/* Reductions and dot. What is invalid along the reduced axis becomes the identity before the op. */
+#include "parser/check/check.h"
+
+#include <string.h>
+
+#include "lang/ir/eval.h"
+#include "lang/scalar/scalar.h"
+
+static const char *const reduction_names[] = {"axis", "keep", NULL};
+
+/* ---- identities ---- */
+
+/* What changes no element: the identity as combining leaves it, which of an f8 is no infinity. */
+static uint64_t neutral_bits(TileName kind, TileScalar scalar) {
+    uint64_t identity = tile_eval_identity(kind, scalar), operands[] = {identity, identity};
+    tile_eval(tile_eval_combiner(kind), scalar, scalar, operands, &identity);
+    return identity;
+}
+
+static TileValue *emit_bits(TileChecker *c, TileScalar scalar, uint64_t bits) {
+    return tile_build_bits(tile_emitter(c), tile_type_scalar(c->context, scalar), bits);
+}
+
+/* ---- axes ---- */
+
+static bool read_axis(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
+    int64_t axis;
+    const TileSum *sum = tile_check_constant(c, expr, "an axis", &axis);
+    if (!sum) return false;
+    if (axis < 0 || axis >= rank) {
+        tile_about_sum(c, sum);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NO_AXIS, expr->span, (long long)axis, rank);
+        if (axis < 0 && -axis <= rank)
+            tile_diagnostic_edit(c->diagnostics, d, expr->span, "%lld", rank + (long long)axis);
+        tile_report(c, d);
+        return false;
+    }
+    if (*axes >> axis & 1u) tile_about_sum(c, sum);
+    if (*axes >> axis & 1u) return tile_fail(c, AXIS_TWICE, expr->span, (long long)axis), false;
+    *axes |= 1u << axis;
+    return true;
+}
+
+bool tile_check_axes_of(TileChecker *c, const TileExpr *expr, unsigned rank, unsigned *axes) {
+    *axes = 0;
+    if (expr->kind != TILE_EXPR_TUPLE) return read_axis(c, expr, rank, axes);
+    for (size_t i = 0; i < expr->items.count; i++)
+        if (!read_axis(c, expr->items.items[i], rank, axes)) return false;
+    return true;
+}
+
+bool tile_check_axes(TileChecker *c, const TileExpr *call, unsigned rank, unsigned *axes) {
+    const TileExpr *expr = tile_named_argument(call, "axis");
+    *axes = (1u << rank) - 1;
+    return !expr || tile_check_axes_of(c, expr, rank, axes);
+}
+
+static bool reads_keep(TileChecker *c, const TileExpr *call, bool *keep) {
+    const TileExpr *expr = tile_named_argument(call, "keep");
+    *keep = false;
+    if (!expr) return true;
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return false;
+    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL)
+        return tile_fail(c, NOT_BOOL, expr->span, tile_meaning_words(c, &m)), false;
+    if (!m.constant) tile_about_constant(c, &m);
+    if (!m.constant) return tile_fail(c, NOT_CONSTANT, expr->span, "`keep`"), false;
+    *keep = m.bits;
+    return true;
+}
+
+TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char *const *names) {
+    if (!tile_check_arguments(c, call, 1, 1, names)) return tile_error_meaning();
+    const TileExpr *expr = call->arguments.items[0].value;
+    TileMeaning m = tile_as_value(c, tile_check_value(c, expr), expr->span);
+    if (tile_is_error(&m)) return m;
+    if (m.kind != TILE_MEANING_VALUE || m.rank == 0)
+        return tile_fail(c, BAD_RANK, expr->span, call->a->kind == TILE_EXPR_NAME ? call->a->name : "the reduction",
+                         "at least 1", tile_meaning_words(c, &m));
+    if (!tile_check_computes(c, &m, expr)) return tile_error_meaning();
+    tile_emit_at(c, call->span);
+    return m;
+}
+
+/* ---- reductions ---- */
+
+/* What is invalid along the axis becomes the identity, and the axis goes. */
+static TileMeaning reduce_axis(TileChecker *c, TileMeaning m, TileName kind, unsigned axis) {
+    const TileValidity *skipped = tile_valid_select(c, m.valid, 1u << axis, false);
+    TileScalar scalar = (TileScalar)m.scalar;
+    TileValue *x = tile_emit_value(c, &m);
+    if (skipped) x = tile_emit_filled(c, &m, skipped, emit_bits(c, scalar, neutral_bits(kind, scalar)));
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    unsigned rank = 0;
+    for (unsigned i = 0; i < m.rank; i++) {
+        map[i] = i == axis ? -1 : (int8_t)rank;
+        if (i != axis) extent[rank++] = m.extent[i];
+    }
+    x = tile_build_reduce(tile_emitter(c), x, kind, axis);
+    return tile_value_meaning(c, x, extent, tile_valid_map(c, m.valid, map));
+}
+
+/* One op per axis, innermost first, so that invalid elements of the outer axes are left out when their turn comes: the
+ * whole line of an outer axis needs no computing then. With `keep`, the axes stay with extent 1. */
+static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep) {
+    TileMeaning result = m;
+    for (unsigned axis = m.rank; axis-- > 0;)
+        if (axes >> axis & 1) result = reduce_axis(c, result, kind, axis);
+    if (!keep) return result;
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    int64_t numbers[TILE_MAX_TILE_RANK];
+    unsigned left = 0;
+    for (unsigned axis = 0; axis < m.rank; axis++) {
+        bool gone = axes >> axis & 1;
+        if (!gone) map[left++] = (int8_t)axis;
+        extent[axis] = gone ? tile_sum_integer(&c->sums, 1) : m.extent[axis];
+        numbers[axis] = tile_extent_value(c, extent[axis]);
+    }
+    TileValue *x = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &result), m.rank, numbers);
+    return tile_value_meaning(c, x, extent, tile_valid_map(c, result.valid, map));
+}
+
+/* Narrow integers sum in i32; 16-bit floats in f32, rounded once at the end. */
+TileScalar tile_accumulator(TileName kind, TileScalar scalar) {
+    if (kind != TILE_KIND_SUM && kind != TILE_KIND_PROD) return scalar;
+    if (tile_scalar_is_float(scalar)) return tile_scalar_bits(scalar) < 32 ? TILE_F32 : scalar;
+    return tile_scalar_bits(scalar) < 32 ? TILE_I32 : scalar;
+}
+
+static TileMeaning reduce(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep, TileSpan span) {
+    TileScalar scalar = (TileScalar)m.scalar, wide = tile_accumulator(kind, scalar);
+    TileMeaning result = reduce_axes(c, tile_convert(c, m, wide, span), kind, axes, keep);
+    return tile_scalar_is_float(scalar) ? tile_convert(c, result, scalar, span) : result;
+}
+
+TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    bool keep;
+    TileMeaning m = tile_check_reduced(c, call, reduction_names);
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
+        return tile_error_meaning();
+    bool logical = builtin->kind == TILE_KIND_ANY || builtin->kind == TILE_KIND_ALL;
+    if (logical != (m.scalar == TILE_BOOL))
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name,
+                         logical ? "bool" : "numbers", tile_meaning_words(c, &m));
+    return reduce(c, m, (TileName)builtin->kind, axes, keep, call->span);
+}
+
+/* How many elements of each line are valid, as f32 or f64 of the result's shape. */
+static TileMeaning count_valid(TileChecker *c, const TileMeaning *m, unsigned axes, bool keep, TileScalar scalar,
+                               TileSpan span) {
+    const TileValidity *skipped = tile_valid_select(c, m->valid, axes, false);
+    TileMeaning ones = tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, 1));
+    if (skipped) {
+        TileMeaning tile = tile_stretch(c, ones, m->rank, m->extent);
+        tile.valid = skipped;
+        return reduce_axes(c, tile, TILE_KIND_SUM, axes, keep);
+    }
+    int64_t count = 1;
+    for (unsigned axis = 0; axis < m->rank; axis++)
+        if (axes >> axis & 1) count *= tile_extent_value(c, m->extent[axis]);
+    return tile_bits_meaning(scalar, tile_scalar_from_integer(scalar, count));
+}
+
+TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    bool keep;
+    TileMeaning m = tile_check_reduced(c, call, reduction_names);
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes) || !reads_keep(c, call, &keep))
+        return tile_error_meaning();
+    if (!tile_scalar_is_float((TileScalar)m.scalar))
+        return tile_fail(c, BAD_ARGUMENT, call->arguments.items[0].value->span, builtin->name, "floats",
+                         tile_meaning_words(c, &m));
+    TileScalar wide = tile_accumulator(TILE_KIND_SUM, (TileScalar)m.scalar);
+    TileMeaning v[2];
+    v[0] = reduce_axes(c, tile_convert(c, m, wide, call->span), TILE_KIND_SUM, axes, keep);
+    v[1] = count_valid(c, &m, axes, keep, wide, call->span);
+    if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
+    TileValue *quotient = tile_emit_binary(c, TILE_OP_DIV, tile_emit_value(c, &v[0]), tile_emit_value(c, &v[1]));
+    TileMeaning result = tile_value_meaning(c, quotient, v[0].extent, v[0].valid);
+    return tile_convert(c, result, (TileScalar)m.scalar, call->span);
+}
+
+/* Invalid lanes get the identity and an index above all others, so that they win only where nothing is left. */
+TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned axes;
+    TileMeaning m = tile_check_reduced(c, call, (const char *const[]){"axis", NULL});
+    if (tile_is_error(&m) || !tile_check_axes(c, call, m.rank, &axes)) return tile_error_meaning();
+    if ((axes & (axes - 1)) != 0) return tile_fail(c, ONE_AXIS, call->span, builtin->name);
+    if (m.scalar == TILE_BOOL) return tile_fail(c, BAD_ARGUMENT, call->span, builtin->name, "numbers", "bool");
+    int axis = __builtin_ctz(axes);
+    const TileValidity *skipped = tile_valid_select(c, m.valid, axes, false);
+    TileMeaning index = m;
+    index.scalar = TILE_I64;
+    index.value = tile_build_iota(tile_emitter(c), tile_meaning_type(c, &index), axis);
+    TileValue *x = tile_emit_value(c, &m), *lanes = index.value;
+    if (skipped) {
+        x = tile_emit_filled(
+            c, &m, skipped,
+            emit_bits(c, (TileScalar)m.scalar, neutral_bits((TileName)builtin->kind, (TileScalar)m.scalar)));
+        lanes = tile_emit_filled(c, &index, skipped, tile_emit_sum(c, tile_sum_integer(&c->sums, INT64_MAX)));
+    }
+    TileValue *operands[] = {x, lanes};
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_KIND, .integer = builtin->kind},
+                                  {.key = TILE_ATTRIBUTE_AXIS, .integer = axis}};
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_ARG_REDUCE, operands, 2, attributes, 2, NULL, 1);
+    TileValue *found = tile_op_result(op, 0);
+    if (skipped) {
+        TileValue *none = tile_build_integer(tile_emitter(c), found->type, INT64_MAX);
+        TileValue *zero = tile_build_integer(tile_emitter(c), found->type, 0);
+        found = tile_emit_select(c, tile_emit_binary(c, TILE_OP_EQ, found, none), zero, found);
+    }
+    const TileSum *extent[TILE_MAX_TILE_RANK];
+    int8_t map[TILE_MAX_TILE_RANK];
+    unsigned rank = 0;
+    for (int i = 0; i < m.rank; i++) {
+        map[i] = i == axis ? -1 : (int8_t)rank;
+        if (i != axis) extent[rank++] = m.extent[i];
+    }
+    return tile_value_meaning(c, found, extent, tile_valid_map(c, m.valid, map));
+}
+
+/* ---- dot ---- */
+
+static TileScalar dot_accumulator(TileScalar scalar) {
+    if (scalar == TILE_F64) return TILE_F64;
+    return tile_scalar_is_float(scalar) ? TILE_F32 : TILE_I32;
+}
+
+static bool fail_mask(TileChecker *c, const TileValidEntry *entry, unsigned free, unsigned axis, const TileExpr *expr,
+                      const char *side) {
+    tile_about_atom(c, entry->atom);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_DOT_MASK, expr->span, side, free, axis);
+    tile_diagnostic_note(c->diagnostics, d, entry->atom->span,
+                         "the mask begins here; what it leaves out would be 0 in the sum, and 0 times NaN is NaN");
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else 0)", tile_span_text(c, expr->span));
+    tile_report(c, d);
+    return false;
+}
+
+/* What makes steps of the contraction invalid, as seen from an operand whose contracted axis is `axis`. A mask that
+ * spans more than that axis cannot be kept away from the other operand's NaNs. */
+static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid,
+                       const TileExpr *expr, const char *side) {
+    *valid = tile_valid_select(c, m->valid, 1u << axis, false);
+    for (unsigned i = 0; *valid && i < (*valid)->count; i++) {
+        const TileValidEntry *entry = &(*valid)->entries[i];
+        unsigned rank = entry->atom->kind == TILE_ATOM_MASK ? entry->atom->mask->type->rank : 0;
+        for (unsigned k = 0; k < rank; k++)
+            if (entry->axes[k] >= 0 && entry->axes[k] != axis)
+                return fail_mask(c, entry, (unsigned)entry->axes[k], (unsigned)axis, expr, side);
+    }
+    return true;
+}
+
+static const TileValidity *moved_axis(TileChecker *c, const TileValidity *valid, int from, int to) {
+    int8_t map[] = {-1, -1, -1, -1, -1};
+    map[from] = (int8_t)to;
+    return tile_valid_map(c, valid, map);
+}
+
+static const char *dot_shapes(const TileMeaning *a, const TileMeaning *b) {
+    unsigned rank = a->rank;
+    if (rank < 2 || b->rank != rank) return "two tiles of one rank, at least 2";
+    for (unsigned i = 0; i + 2 < rank; i++)
+        if (a->extent[i] != b->extent[i]) return "equal leading axes";
+    return a->extent[rank - 1] == b->extent[rank - 2] ? NULL : "[.., M, K] and [.., K, N]";
+}
+
+static bool multiplies(TileScalar a, TileScalar b) {
+    bool bytes = tile_scalar_is_int(a) && tile_scalar_is_int(b) && tile_scalar_bits(a) == 8 && tile_scalar_bits(b) == 8;
+    return bytes || (a == b && tile_scalar_is_float(a));
+}
+
+/* Both operands become zero where a step is invalid in either: 0 * NaN is NaN. */
+static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, TileValue **x, TileValue **y,
+                             const TileExpr *const *exprs) {
+    int ka = a->rank - 1, kb = a->rank - 2;
+    const TileValidity *va, *vb;
+    if (!contracted(c, a, ka, &va, exprs[0], "left") || !contracted(c, b, kb, &vb, exprs[1], "right")) return false;
+    const TileValidity *left = tile_valid_union(c, va, moved_axis(c, vb, kb, ka));
+    const TileValidity *right = tile_valid_union(c, vb, moved_axis(c, va, ka, kb));
+    /* -0 times 0 added to any number leaves it as it is; 0 times 0 would make 0 of -0. */
+    uint64_t minus_zero = tile_scalar_from_double((TileScalar)a->scalar, -0.0);
+    *x = left ? tile_emit_filled(c, a, left, emit_bits(c, (TileScalar)a->scalar, minus_zero)) : tile_emit_value(c, a);
+    *y = right ? tile_emit_filled(c, b, right, emit_bits(c, (TileScalar)b->scalar, 0)) : tile_emit_value(c, b);
+    return true;
+}
+
+static const TileValidity *dot_validity(TileChecker *c, const TileMeaning *a, const TileMeaning *b) {
+    int8_t left[TILE_MAX_TILE_RANK], right[TILE_MAX_TILE_RANK];
+    for (int i = 0; i < a->rank; i++) left[i] = right[i] = (int8_t)i;
+    left[a->rank - 1] = -1;
+    right[a->rank - 2] = -1;
+    return tile_valid_union(c, tile_valid_map(c, a->valid, left), tile_valid_map(c, b->valid, right));
+}
+
+TileMeaning tile_apply_dot(TileChecker *c, TileMeaning a, TileMeaning b, const TileMeaning *acc, TileName precision,
+                           const TileExpr *const *exprs, TileSpan span) {
+    if (a.kind != TILE_MEANING_VALUE || b.kind != TILE_MEANING_VALUE || dot_shapes(&a, &b)) {
+        const char *wanted =
+            a.kind == TILE_MEANING_VALUE && b.kind == TILE_MEANING_VALUE ? dot_shapes(&a, &b) : "two tiles";
+        if (a.rank == b.rank && a.rank > 1) tile_about_shapes(c, &a, &b);
+        return tile_fail(c, DOT_SHAPE, span, wanted, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+    }
+    if (!multiplies((TileScalar)a.scalar, (TileScalar)b.scalar))
+        return tile_fail(c, DOT_TYPE, span, tile_meaning_words(c, &a), tile_meaning_words(c, &b));
+    TileMeaning shape = a;
+    shape.extent[a.rank - 1] = b.extent[b.rank - 1];
+    shape.scalar = (uint8_t)dot_accumulator((TileScalar)a.scalar);
+    TileMeaning sum = tile_bits_meaning((TileScalar)shape.scalar, 0);
+    if (acc) {
+        sum = *acc;
+        bool fits = sum.kind == TILE_MEANING_VALUE && sum.scalar == shape.scalar && sum.rank == shape.rank;
+        for (unsigned i = 0; fits && i < shape.rank; i++) fits = tile_extents_agree(sum.extent[i], shape.extent[i]);
+        shape.value = NULL;
+        if (!fits && sum.scalar == shape.scalar && sum.rank == shape.rank) tile_about_shapes(c, &sum, &shape);
+        if (!fits)
+            return tile_fail(c, DOT_ACCUMULATOR, span, tile_meaning_words(c, &shape), tile_meaning_words(c, &sum));
+    }
+    TileValue *x, *y;
+    tile_emit_at(c, span);
+    if (!fill_contraction(c, &a, &b, &x, &y, exprs)) return tile_error_meaning();
+    sum = tile_stretch(c, sum, shape.rank, shape.extent);
+    TileValue *operands[] = {x, y, tile_emit_value(c, &sum)};
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_PRECISION, .integer = precision};
+    tile_emit_at(c, span);
+    TileOp *op =
+        tile_build_op(tile_emitter(c), TILE_OP_DOT, operands, 3, &attribute, precision != TILE_PRECISION_IEEE, NULL, 1);
+    return tile_value_meaning(c, tile_op_result(op, 0), shape.extent,
+                              tile_valid_union(c, dot_validity(c, &a, &b), sum.valid));
+}
+
+/* dot[tf32], dot[tf32x3], dot[ordered]. */
+static bool read_dot_word(const TileExpr *call, TileName *precision, bool *ordered) {
+    *precision = TILE_PRECISION_IEEE;
+    *ordered = false;
+    if (call->a->kind != TILE_EXPR_INDEX) return true;
+    const TileExpr *entry = call->a->items.count == 1 ? call->a->items.items[0] : NULL;
+    const char *word = entry && entry->kind == TILE_EXPR_NAME ? entry->name : "";
+    if (strcmp(word, "tf32") == 0) return *precision = TILE_PRECISION_TF32, true;
+    if (strcmp(word, "tf32x3") == 0) return *precision = TILE_PRECISION_TF32X3, true;
+    return *ordered = strcmp(word, "ordered") == 0;
+}
+
+TileMeaning tile_check_dot(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    TileName precision;
+    bool ordered;
+    if (!read_dot_word(call, &precision, &ordered)) return tile_fail(c, DOT_PRECISION, call->a->span);
+    if (!tile_check_arguments(c, call, 2, 3, NULL)) return tile_error_meaning();
+    TileMeaning v[3] = {0};
+    for (size_t i = 0; i < call->arguments.count; i++) {
+        v[i] = tile_check_value(c, call->arguments.items[i].value);
+        if (tile_is_error(&v[i])) return v[i];
+    }
+    if (precision != TILE_PRECISION_IEEE && v[0].scalar != TILE_F32) return tile_fail(c, DOT_PRECISION, call->a->span);
+    const TileExpr *exprs[] = {call->arguments.items[0].value, call->arguments.items[1].value};
+    TileMeaning m =
+        tile_apply_dot(c, v[0], v[1], call->arguments.count == 3 ? &v[2] : NULL, precision, exprs, call->span);
+    if (ordered && !tile_is_error(&m)) tile_op_set_integer(c->module, m.value->op, TILE_ATTRIBUTE_ORDERED, 1);
+    return m;
+}

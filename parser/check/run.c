@@ -1,0 +1,467 @@
+/* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
+#include <string.h>
+
+#include "lang/scalar/scalar.h"
+#include "parser/check/test.h"
+
+typedef struct RunParam {
+    const TileParam *param;
+    const TileExpr *expr; /* what is given; NULL: nothing */
+    uint32_t tensor;      /* its number, TILE_TEST_NONE */
+} RunParam;
+
+typedef struct Run {
+    const TileItem *kernel;
+    const TileAst *ast;
+    const TileExpr *call;
+    TileTestRun plan;
+    TILE_LIST(RunParam) params;
+    bool *used; /* of the arguments */
+} Run;
+
+/* ---- which kernel ---- */
+
+static const TileExport *find_export(const TileAst *ast, const char *name) {
+    for (size_t i = 0; i < ast->items.count; i++)
+        for (size_t k = 0; k < ast->items.items[i]->exports.count; k++) {
+            const TileExport *export = &ast->items.items[i]->exports.items[k];
+            if (export->name == name) return export;
+        }
+    return NULL;
+}
+
+static bool find_kernel(TileChecker *c, Run *run) {
+    const TileExpr *callee = run->call->a;
+    const TileExport *export = callee->kind == TILE_EXPR_NAME ? find_export(c->ast, callee->name) : NULL;
+    const char *name = export ? export->kernel.name : callee->name;
+    const TileItem *item = callee->kind == TILE_EXPR_NAME ? tile_map_get(&c->ast->named, name) : NULL;
+    if (item && item->broken) return false;
+    if (!item || item->kind != TILE_ITEM_KERNEL)
+        return tile_fail_no_kernel(c, c->ast, callee->span, tile_span_text(c, callee->span)), false;
+    run->kernel = item;
+    run->ast = c->ast;
+    run->plan.kernel = item->name;
+    for (size_t i = 0; export && i < export->arguments.count && i < item->generics.count; i++) {
+        const char *text = tile_span_text(c, export->arguments.items[i]->span);
+        TileBinding binding = tile_binding_read(item->generics.items[i].name, tile_intern_string(c->names, text));
+        tile_list_push(c->test->arena, &run->plan.bindings, binding);
+    }
+    for (size_t i = 0; export && i < export->settings.count; i++) {
+        const char *text = tile_span_text(c, export->settings.items[i].value->span);
+        TileBinding binding = tile_binding_read(export->settings.items[i].name, tile_intern_string(c->names, text));
+        tile_list_push(c->test->arena, &run->plan.bindings, binding);
+    }
+    return true;
+}
+
+/* ---- arguments ---- */
+
+static const TileExpr *take_argument(Run *run, const char *name) {
+    for (size_t i = 0; i < run->call->arguments.count; i++) {
+        const TileArgumentExpr *argument = &run->call->arguments.items[i];
+        if (!argument->name || strcmp(argument->name, name) != 0) continue;
+        run->used[i] = true;
+        return argument->value;
+    }
+    return NULL;
+}
+
+static const TileBinding *find_binding(const Run *run, const char *name) {
+    for (size_t i = 0; i < run->plan.bindings.count; i++)
+        if (strcmp(run->plan.bindings.items[i].name, name) == 0) return &run->plan.bindings.items[i];
+    return NULL;
+}
+
+static const char *function_text(TileChecker *c, const TileMeaning *function) {
+    TileText text = {.arena = c->test->arena};
+    return tile_function_print(c, &text, function) ? tile_text_get(&text) : NULL;
+}
+
+/* False where the meaning is none that a setting may have. */
+static bool read_setting(TileChecker *c, const TileMeaning *m, TileBinding *b) {
+    int64_t known;
+    switch ((TileMeaningKind)m->kind) {
+    case TILE_MEANING_TYPE: b->kind = TILE_BINDING_TYPE, b->type = (TileScalar)m->scalar; return true;
+    case TILE_MEANING_FUNCTION:
+    case TILE_MEANING_BUILTIN:
+        b->kind = TILE_BINDING_FUNCTION, b->function = function_text(c, m);
+        return b->function != NULL;
+    case TILE_MEANING_NUMBER: b->kind = TILE_BINDING_FLOAT, b->number = m->number; return true;
+    case TILE_MEANING_VALUE: break;
+    default: return false;
+    }
+    if (m->sum && tile_sum_known(&c->sums, m->sum, &known)) {
+        b->kind = TILE_BINDING_INTEGER, b->integer = known;
+        return true;
+    }
+    if (!m->constant) return false;
+    if (m->scalar == TILE_BOOL)
+        b->kind = TILE_BINDING_BOOL, b->truth = m->bits;
+    else if (tile_scalar_is_float((TileScalar)m->scalar))
+        b->kind = TILE_BINDING_FLOAT, b->number = tile_scalar_to_double((TileScalar)m->scalar, m->bits);
+    else
+        b->kind = TILE_BINDING_INTEGER, b->integer = tile_scalar_to_integer((TileScalar)m->scalar, m->bits);
+    return true;
+}
+
+static const char *binding_text(TileChecker *c, const TileBinding *binding) {
+    TileText text = {.arena = c->arena};
+    tile_binding_print(&text, binding);
+    return tile_text_get(&text);
+}
+
+static bool add_binding(TileChecker *c, Run *run, const char *name, const TileExpr *expr) {
+    TileMeaning m = tile_check_expr(c, expr);
+    TileBinding b = {.name = name};
+    if (tile_is_error(&m)) return false;
+    if (m.kind == TILE_MEANING_INTEGER) m = tile_as_value(c, m, expr->span);
+    if (!read_setting(c, &m, &b)) return tile_fail(c, NOT_CONSTANT, expr->span, "a setting of the kernel"), false;
+    const TileBinding *chosen = find_binding(run, name); /* by the export */
+    if (!chosen) {
+        tile_list_push(c->test->arena, &run->plan.bindings, b);
+        return true;
+    }
+    const char *ours = binding_text(c, chosen), *given = binding_text(c, &b);
+    if (strcmp(ours, given) == 0) return true;
+    return tile_fail(c, RUN_CHOSEN, expr->span, name, ours, tile_span_text(c, run->call->a->span), given), false;
+}
+
+/* Generics, tune names and static dimensions: those of the arguments that name no parameter. */
+static bool bind_settings(TileChecker *c, Run *run) {
+    const TileItem *kernel = run->kernel;
+    bool ok = true;
+    for (size_t i = 0; i < run->call->arguments.count; i++) {
+        const TileArgumentExpr *argument = &run->call->arguments.items[i];
+        bool parameter = false;
+        if (!argument->name) return tile_fail(c, RUN_NAMES, argument->value->span), false;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(run->call->arguments.items[k].name, argument->name) == 0)
+                return tile_fail(c, GIVEN_TWICE, argument->name_span, argument->name, kernel->name), false;
+        for (size_t k = 0; k < kernel->params.count; k++)
+            parameter = parameter || (kernel->params.items[k].type && !kernel->params.items[k].type->is_const &&
+                                      strcmp(kernel->params.items[k].name, argument->name) == 0);
+        if (parameter || !tile_names_setting(kernel, argument->name)) continue;
+        run->used[i] = true;
+        ok = add_binding(c, run, argument->name, argument->value) && ok;
+    }
+    return ok;
+}
+
+/* The kernel's parameters, with those that an epilogue brings. */
+static bool list_params(TileChecker *c, Run *run) {
+    for (size_t i = 0; i < run->kernel->params.count; i++) {
+        const TileParam *param = &run->kernel->params.items[i];
+        if (!param->spread) {
+            if (!param->type->is_const) tile_list_push(c->arena, &run->params, (RunParam){.param = param});
+            continue;
+        }
+        const TileGeneric *generic = NULL;
+        for (size_t k = 0; k < run->kernel->generics.count; k++)
+            if (run->kernel->generics.items[k].name == param->name) generic = &run->kernel->generics.items[k];
+        if (!generic || generic->kind != TILE_GENERIC_FN) continue; /* the kernel itself is wrong */
+        const TileBinding *binding = find_binding(run, generic->name);
+        TileMeaning m = tile_nothing();
+        if (binding && binding->kind == TILE_BINDING_FUNCTION)
+            m = tile_function_from_text(c, generic->name, binding->function, run->call->span);
+        else if (generic->value)
+            m = tile_check_expr(c, generic->value);
+        if (tile_is_error(&m)) return false;
+        size_t named = generic->type->items.count;
+        for (size_t k = named; m.kind == TILE_MEANING_FUNCTION && k < m.item->params.count; k++)
+            tile_list_push(c->arena, &run->params, (RunParam){.param = &m.item->params.items[k]});
+    }
+    return true;
+}
+
+static bool fail_unused(TileChecker *c, const Run *run, const TileArgumentExpr *argument) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_ARGUMENT_NAME, argument->name_span,
+                                      run->kernel->name, argument->name);
+    TileNearest nearest = tile_nearest(argument->name);
+    for (size_t i = 0; i < run->params.count; i++) tile_nearest_try(&nearest, run->params.items[i].param->name);
+    tile_propose_nearest(c, d, argument->name_span, &nearest);
+    tile_report(c, d);
+    return false;
+}
+
+static bool give_arguments(TileChecker *c, Run *run) {
+    bool ok = true;
+    for (size_t i = 0; i < run->params.count; i++) {
+        RunParam *p = &run->params.items[i];
+        p->expr = take_argument(run, p->param->name);
+        p->tensor = TILE_TEST_NONE;
+        if (p->expr || p->param->type->access == TILE_WORD_OUT) continue;
+        ok = (tile_fail(c, RUN_MISSING, run->call->span, run->kernel->name, p->param->name), false);
+    }
+    for (size_t i = 0; i < run->call->arguments.count; i++)
+        if (!run->used[i]) ok = fail_unused(c, run, &run->call->arguments.items[i]);
+    return ok;
+}
+
+/* ---- types ---- */
+
+static const TileGeneric *type_generic(const Run *run, const char *name) {
+    for (size_t i = 0; i < run->kernel->generics.count; i++) {
+        const TileGeneric *generic = &run->kernel->generics.items[i];
+        if (generic->kind == TILE_GENERIC_TYPE && generic->name == name) return generic;
+    }
+    return NULL;
+}
+
+/* The element type of a parameter, if it is known by now. */
+static bool param_scalar(const Run *run, const TileParam *param, TileScalar *scalar) {
+    const char *name = param->type->name;
+    if (!name) return false;
+    if (!type_generic(run, name)) return tile_scalar_find(name, strlen(name), scalar);
+    const TileBinding *binding = find_binding(run, name);
+    if (binding && binding->kind == TILE_BINDING_TYPE) *scalar = binding->type;
+    return binding && binding->kind == TILE_BINDING_TYPE;
+}
+
+static bool fit_scalar(TileChecker *c, Run *run, const RunParam *p, TileScalar given) {
+    TileScalar wanted = given;
+    const TileGeneric *generic = type_generic(run, p->param->type->name);
+    if (param_scalar(run, p->param, &wanted)) {
+        if (wanted == given) return true;
+        tile_fail(c, TYPE_MISMATCH, p->expr->span, tile_scalar_name(wanted), tile_scalar_name(given));
+        return false;
+    }
+    if (!generic) return true;
+    uint32_t types = 0;
+    for (size_t i = 0; i < generic->classes.count; i++) tile_class_types(generic->classes.items[i].name, &types);
+    if (!(types >> given & 1u))
+        return tile_fail(c, CLASS_MISMATCH, p->expr->span, tile_scalar_name(given), generic->name, run->kernel->name),
+               false;
+    TileBinding binding = {.name = generic->name, .kind = TILE_BINDING_TYPE, .type = given};
+    tile_list_push(c->test->arena, &run->plan.bindings, binding);
+    return true;
+}
+
+/* ---- values ---- */
+
+bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits) {
+    int64_t known;
+    if (m->kind != TILE_MEANING_VALUE || m->rank || m->scalar != scalar) return false;
+    *bits = m->bits;
+    if (m->constant) return true;
+    if (!m->sum || !tile_sum_known(&c->sums, m->sum, &known)) return false;
+    *bits = (uint64_t)known;
+    return true;
+}
+
+static bool add_scalar(TileChecker *c, Run *run, const RunParam *p) {
+    TileTestArgument argument = {.scalar = TILE_I64, .tensor = TILE_TEST_NONE, .result = TILE_TEST_NONE};
+    TileMeaning m = tile_check_value(c, p->expr);
+    bool known = param_scalar(run, p->param, &argument.scalar);
+    if (known && tile_is_literal(&m)) m = tile_literal_as(c, &m, argument.scalar, p->expr->span);
+    m = tile_as_value(c, m, p->expr->span);
+    if (tile_is_error(&m) || !fit_scalar(c, run, p, (TileScalar)m.scalar)) return false;
+    argument.scalar = (TileScalar)m.scalar;
+    if (!tile_constant_bits(c, &m, argument.scalar, &argument.bits))
+        return tile_fail(c, NOT_CONSTANT, p->expr->span, "a scalar argument of `run`"), false;
+    tile_list_push(c->test->arena, &run->plan.arguments, argument);
+    return true;
+}
+
+/* A tensor of the plan as it is, or a value that the test computes. */
+static bool add_tensor(TileChecker *c, Run *run, RunParam *p) {
+    TileTestArgument argument = {.tensor = TILE_TEST_NONE, .result = TILE_TEST_NONE};
+    if (p->expr) {
+        TileMeaning m = tile_check_expr(c, p->expr);
+        param_scalar(run, p->param, &argument.scalar);
+        if (tile_is_literal(&m)) m = tile_literal_as(c, &m, argument.scalar, p->expr->span);
+        if (tile_is_error(&m)) return false;
+        bool tensor = m.kind == TILE_MEANING_TENSOR || (m.kind == TILE_MEANING_VALUE && m.tensor);
+        if (!tensor && m.kind != TILE_MEANING_VALUE)
+            return tile_fail(c, NOT_TENSOR, p->expr->span, tile_meaning_words(c, &m)), false;
+        unsigned rank = tensor ? m.tensor->rank : m.rank, wanted = (unsigned)p->param->type->extents.count;
+        if (rank != wanted) return tile_fail(c, ARGUMENT_RANK, p->expr->span, wanted, rank), false;
+        if (!fit_scalar(c, run, p, tensor ? m.tensor->scalar : (TileScalar)m.scalar)) return false;
+        p->tensor = tensor ? m.tensor->number : tile_test_store(c, m, TILE_TEST_COMPUTED, p->expr);
+        argument.tensor = p->tensor;
+        run->plan.computes = run->plan.computes || !tensor;
+    }
+    tile_list_push(c->test->arena, &run->plan.arguments, argument);
+    return true;
+}
+
+/* ---- dimensions ---- */
+
+static void bind_name(TileChecker *c, const char *name, TileSpan span, int64_t value) {
+    TileMeaning m = tile_sum_meaning(tile_sum_integer(&c->sums, value));
+    tile_scope_push(c, (TileBound){.name = name, .meaning = m, .span = span});
+}
+
+static bool is_free(TileChecker *c, const char *name) {
+    return !tile_scope_find(c, name) && !tile_is_constant(c, c->frame->ast, name);
+}
+
+/* The only name of the expression that is not bound; NULL where there is none, and *more where there are several. */
+static const char *free_name(TileChecker *c, const TileExpr *expr, const char *found, bool *more) {
+    if (!expr || expr->kind == TILE_EXPR_INTEGER) return found;
+    if (expr->kind == TILE_EXPR_NAME && is_free(c, expr->name)) {
+        *more = *more || (found && found != expr->name);
+        return expr->name;
+    }
+    if (expr->kind == TILE_EXPR_BINARY || expr->kind == TILE_EXPR_UNARY)
+        return free_name(c, expr->b, free_name(c, expr->a, found, more), more);
+    return found;
+}
+
+static bool value_with(TileChecker *c, const TileExpr *expr, const char *name, int64_t value, int64_t *result) {
+    bind_name(c, name, expr->span, value);
+    bool ok = tile_check_constant(c, expr, "a dimension", result);
+    tile_scope_cut(c, c->bounds.count - 1);
+    return ok;
+}
+
+/* The integer for which a linear expression has the value. */
+static bool solve(TileChecker *c, const TileExpr *expr, const char *name, int64_t value, int64_t *solution) {
+    int64_t at[3], check;
+    for (int i = 0; i < 3; i++)
+        if (!value_with(c, expr, name, i, &at[i])) return false;
+    int64_t slope = at[1] - at[0];
+    if (slope == 0 || at[2] - at[1] != slope || (value - at[0]) % slope) return false;
+    *solution = (value - at[0]) / slope;
+    return *solution >= 0 && value_with(c, expr, name, *solution, &check) && check == value;
+}
+
+typedef bool (*VisitDimension)(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent);
+
+static bool for_dimensions(TileChecker *c, Run *run, VisitDimension visit) {
+    bool ok = true;
+    for (size_t i = 0; i < run->params.count; i++) {
+        const RunParam *p = &run->params.items[i];
+        const TileTestTensor *made = p->tensor == TILE_TEST_NONE ? NULL : &c->test->plan->tensors.items[p->tensor];
+        for (unsigned d = 0; made && d < made->rank; d++)
+            ok = visit(c, run, p, p->param->type->extents.items[d], made->extent[d]) && ok;
+    }
+    return ok;
+}
+
+static bool bind_plain(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
+    if (expr->kind == TILE_EXPR_NAME && is_free(c, expr->name)) bind_name(c, expr->name, p->expr->span, extent);
+    return true;
+}
+
+static bool bind_solved(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
+    bool more = false;
+    const char *name = free_name(c, expr, NULL, &more);
+    int64_t value;
+    if (name && !more && solve(c, expr, name, extent, &value)) bind_name(c, name, p->expr->span, value);
+    return true;
+}
+
+static bool compare_dimension(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
+    bool more = false;
+    int64_t wanted;
+    if (free_name(c, expr, NULL, &more)) return true; /* nothing says what it has to be */
+    if (!tile_check_constant(c, expr, "a dimension", &wanted)) return false;
+    if (wanted == extent) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_SHAPE, p->expr->span, p->param->name,
+                                      tile_span_text(c, expr->span), (long long)wanted, (long long)extent);
+    tile_diagnostic_note(c->diagnostics, d, expr->span, "the dimension is declared here");
+    return false;
+}
+
+static void bind_constants(TileChecker *c, Run *run) {
+    for (size_t i = 0; i < run->plan.bindings.count; i++) {
+        const TileBinding *b = &run->plan.bindings.items[i];
+        if (b->kind == TILE_BINDING_INTEGER)
+            bind_name(c, tile_intern_string(c->names, b->name), run->call->span, b->integer);
+    }
+    for (size_t i = 0; i < run->params.count; i++) {
+        const RunParam *p = &run->params.items[i];
+        const TileTestArgument *argument = &run->plan.arguments.items[i];
+        bool integer = p->param->type->access == TILE_WORD_NONE && argument->scalar == TILE_I64;
+        if (integer && !tile_scope_find(c, p->param->name))
+            bind_name(c, p->param->name, p->expr->span, (int64_t)argument->bits);
+    }
+}
+
+/* ---- results ---- */
+
+static bool shape_result(TileChecker *c, Run *run, const RunParam *p, TileTestTensor *made) {
+    const TileTypeExpr *type = p->param->type;
+    made->rank = (unsigned)type->extents.count;
+    if (made->rank > TILE_MAX_TENSOR_RANK) return false; /* the kernel itself is wrong */
+    if (!param_scalar(run, p->param, &made->scalar))
+        return tile_fail(c, RUN_UNKNOWN, run->call->span, "type", p->param->name, type->name), false;
+    for (unsigned d = 0; d < made->rank; d++) {
+        bool more = false;
+        const TileExpr *expr = type->extents.items[d];
+        const char *name = free_name(c, expr, NULL, &more);
+        if (name) return tile_fail(c, RUN_UNKNOWN, run->call->span, "shape", p->param->name, name), false;
+        if (!tile_check_constant(c, expr, "a dimension", &made->extent[d])) return false;
+        if (made->extent[d] < 0) return tile_fail(c, RUN_UNKNOWN, expr->span, "shape", p->param->name, "it"), false;
+    }
+    return true;
+}
+
+static bool add_results(TileChecker *c, Run *run) {
+    for (size_t i = 0; i < run->params.count; i++) {
+        const RunParam *p = &run->params.items[i];
+        bool written = p->param->type->access == TILE_WORD_OUT || p->param->type->access == TILE_WORD_INOUT;
+        if (!written) continue;
+        TileTestTensor made = {0};
+        if (p->tensor != TILE_TEST_NONE)
+            made = c->test->plan->tensors.items[p->tensor];
+        else if (!shape_result(c, run, p, &made))
+            return false;
+        made.source = TILE_TEST_RESULT;
+        made.run = (uint32_t)c->test->plan->runs.count;
+        run->plan.arguments.items[i].result = tile_test_add(c, &made);
+    }
+    return true;
+}
+
+/* Names of the kernel's dimensions are looked up in a frame of its own. */
+static bool find_shapes(TileChecker *c, Run *run) {
+    TileFrame frame = {.parent = c->frame,
+                       .item = run->kernel,
+                       .ast = run->ast,
+                       .scope_base = c->bounds.count,
+                       .call = run->call->span};
+    TileFrame *caller = c->frame;
+    c->frame = &frame;
+    bind_constants(c, run);
+    bool ok = for_dimensions(c, run, bind_plain) && for_dimensions(c, run, bind_solved) &&
+              for_dimensions(c, run, compare_dimension) && add_results(c, run);
+    tile_scope_cut(c, frame.scope_base);
+    c->frame = caller;
+    return ok;
+}
+
+static TileMeaning results_of(TileChecker *c, const Run *run) {
+    TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .items = TILE_NEW_ARRAY(c->arena, TileMeaning, run->params.count)};
+    for (size_t i = 0; i < run->plan.arguments.count; i++) {
+        uint32_t result = run->plan.arguments.items[i].result;
+        if (result != TILE_TEST_NONE) tuple.items[tuple.count++] = tile_test_meaning(c, result, run->call->span);
+    }
+    return tuple.count == 0 ? tile_nothing() : tuple.count == 1 ? tuple.items[0] : tuple;
+}
+
+/* What a run costs, in operations: a kernel is compiled for it, and a test's own function has to hold its results. */
+enum { RUN_WORK = 256 };
+
+TileMeaning tile_check_run(TileChecker *c, const TileExpr *expr) {
+    if (!c->test || c->frame->parent) return tile_fail(c, RUN_PLACE, expr->span);
+    if (!tile_at_top_of_test(c, expr->span, "`run`")) return tile_error_meaning();
+    tile_spend(c, RUN_WORK);
+    if (expr->a->kind != TILE_EXPR_CALL) return tile_fail(c, RUN_NAMES, expr->span);
+    Run run = {.call = expr->a, .plan = {.span = expr->span}};
+    run.used = TILE_NEW_ARRAY(c->arena, bool, run.call->arguments.count);
+    if (!find_kernel(c, &run) || !bind_settings(c, &run) || !list_params(c, &run) || !give_arguments(c, &run))
+        return tile_error_meaning();
+    for (size_t i = 0; i < run.params.count; i++) {
+        RunParam *p = &run.params.items[i];
+        bool scalar = p->param->type->access == TILE_WORD_NONE;
+        if (scalar ? !add_scalar(c, &run, p) : !add_tensor(c, &run, p)) return tile_error_meaning();
+    }
+    if (c->test->number == c->test->plan->runs.count) {
+        c->test->done = true;
+        return tile_error_meaning();
+    }
+    if (!find_shapes(c, &run)) return tile_error_meaning();
+    tile_list_push(c->test->arena, &c->test->plan->runs, run.plan);
+    return results_of(c, &run);
+}

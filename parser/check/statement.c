@@ -1,0 +1,456 @@
+/* Statements. What may be left early is followed by flags: the rest of a sequence runs where none is set. */
+#include "parser/check/check.h"
+
+/* ---- which statements may leave ---- */
+
+typedef struct Search {
+    bool loops;   /* break and continue count */
+    bool returns; /* return counts */
+} Search;
+
+static bool sequence_has(const TileSequence *sequence, Search search);
+
+static bool expr_has(const TileExpr *expr, Search search) {
+    if (expr->kind != TILE_EXPR_IF) return false;
+    return (expr->then && sequence_has(expr->then, search)) ||
+           (expr->otherwise && sequence_has(expr->otherwise, search));
+}
+
+static bool statement_has(const TileStatement *statement, Search search) {
+    switch (statement->kind) {
+    case TILE_STATEMENT_BREAK:
+    case TILE_STATEMENT_CONTINUE: return search.loops;
+    case TILE_STATEMENT_RETURN: return search.returns;
+    case TILE_STATEMENT_EXPR: return expr_has(statement->value, search);
+    default: break;
+    }
+    search.loops = false;
+    return statement->body && sequence_has(statement->body, search);
+}
+
+static bool sequence_has(const TileSequence *sequence, Search search) {
+    for (size_t i = 0; i < sequence->statements.count; i++)
+        if (statement_has(sequence->statements.items[i], search)) return true;
+    return sequence->value && expr_has(sequence->value, search);
+}
+
+bool tile_statement_returns(const TileStatement *statement) {
+    return statement_has(statement, (Search){.returns = true});
+}
+bool tile_expr_leaves(const TileExpr *expr) { return expr_has(expr, (Search){true, true}); }
+bool tile_expr_returns(const TileExpr *expr) { return expr_has(expr, (Search){.returns = true}); }
+bool tile_sequence_returns(const TileSequence *sequence) { return sequence_has(sequence, (Search){.returns = true}); }
+bool tile_sequence_leaves(const TileSequence *sequence) { return sequence_has(sequence, (Search){true, true}); }
+static bool may_leave(const TileStatement *statement) { return statement_has(statement, (Search){true, true}); }
+
+static bool has_break_below(const TileSequence *sequence);
+
+static bool expr_has_break(const TileExpr *expr) {
+    if (expr->kind != TILE_EXPR_IF) return false;
+    return (expr->then && has_break_below(expr->then)) || (expr->otherwise && has_break_below(expr->otherwise));
+}
+
+static bool has_break_below(const TileSequence *sequence) {
+    for (size_t i = 0; i < sequence->statements.count; i++) {
+        const TileStatement *statement = sequence->statements.items[i];
+        if (statement->kind == TILE_STATEMENT_BREAK) return true;
+        if (statement->kind == TILE_STATEMENT_EXPR && expr_has_break(statement->value)) return true;
+    }
+    return sequence->value && expr_has_break(sequence->value);
+}
+
+bool tile_sequence_breaks(const TileSequence *sequence) { return has_break_below(sequence); }
+
+/* ---- sequences ---- */
+
+typedef struct Rest {
+    const TileSequence *sequence;
+    size_t from;
+} Rest;
+
+static void run_from(TileChecker *c, const TileSequence *sequence, size_t from);
+
+static TileMeaning run_rest(TileChecker *c, const void *state) {
+    const Rest *rest = state;
+    run_from(c, rest->sequence, rest->from);
+    return tile_nothing();
+}
+
+static TileMeaning run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
+
+TileMeaning tile_none_set(TileChecker *c, TileVar *const *flags, unsigned count, TileSpan span) {
+    TileMeaning none = tile_bool_meaning(true);
+    for (unsigned i = 0; i < count; i++) {
+        if (!flags[i]) continue;
+        TileMeaning flag = flags[i]->now;
+        if (flag.constant && !flag.bits) continue;
+        if (flag.constant) return tile_bool_meaning(false);
+        tile_emit_at(c, span);
+        TileMeaning both[] = {none, flag};
+        both[1].value = tile_emit_unary(c, TILE_OP_NOT, tile_emit_value(c, &flag));
+        if (!none.constant && !tile_unify_shapes(c, both, 2, span)) return tile_error_meaning();
+        TileValue *clear =
+            none.constant ? both[1].value : tile_emit_binary(c, TILE_OP_AND, both[0].value, both[1].value);
+        none = tile_value_meaning(c, clear, both[1].extent, tile_valid_union(c, none.valid, flag.valid));
+    }
+    return none;
+}
+
+bool tile_any_undecided(TileVar *const *flags, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (flags[i] && flags[i]->undecided) return true;
+    return false;
+}
+
+/* Is nothing set that leaves the sequence? `decided` where that is known, and of no side that is not taken. */
+static TileMeaning still_here(TileChecker *c, TileSpan span, bool *decided) {
+    TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
+    TileMeaning here = tile_none_set(c, flags, 2, span);
+    *decided = here.constant && !tile_any_undecided(flags, 2);
+    return here;
+}
+
+static void run_value_statement(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
+    if (expr->kind == TILE_EXPR_RUN) return; /* for what it may complain about */
+    bool acts = m.kind == TILE_MEANING_VALUE && m.value && tile_op_is(m.value->op, TILE_OP_ATOMIC_TILE);
+    bool used = acts || tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
+    if (!used && tile_warns(c, TILE_WARN_UNUSED_RESULT))
+        tile_report(
+            c, tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNUSED_RESULT, expr->span, tile_meaning_words(c, &m)));
+}
+
+static void run_from(TileChecker *c, const TileSequence *sequence, size_t from) {
+    for (size_t i = from; i < sequence->statements.count; i++) {
+        const TileStatement *statement = sequence->statements.items[i];
+        if (tile_is_spent(c) || tile_test_is_done(c)) return;
+        tile_check_statement(c, statement);
+        bool last = i + 1 == sequence->statements.count && !sequence->value;
+        if (last || !may_leave(statement)) continue;
+        bool decided;
+        TileMeaning here = still_here(c, statement->span, &decided);
+        if (tile_is_error(&here) || (decided && !here.bits)) return;
+        if (decided) continue;
+        Rest rest = {sequence, i + 1};
+        if (c->rests >= TILE_MAX_DEPTH) {
+            tile_fail(c, TOO_DEEP, statement->span, (unsigned)TILE_MAX_DEPTH);
+            return;
+        }
+        c->rests++;
+        tile_join_branches(c, here, (TileBranch){.run = run_rest, .state = &rest}, (TileBranch){.run = run_nothing},
+                           false, statement->span);
+        c->rests--;
+        return;
+    }
+    if (sequence->value) run_value_statement(c, sequence->value);
+}
+
+void tile_check_sequence(TileChecker *c, const TileSequence *sequence) { run_from(c, sequence, 0); }
+
+TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequence) {
+    for (size_t i = 0; i < sequence->statements.count; i++) tile_check_statement(c, sequence->statements.items[i]);
+    if (!sequence->value) return tile_fail(c, NO_VALUE, sequence->span);
+    return tile_check_part(c, sequence->value);
+}
+
+/* ---- bindings ---- */
+
+/* What a name may stand for; a literal keeps no type under `let`, a variable has one. */
+static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileSpan span) {
+    switch (m.kind) {
+    case TILE_MEANING_ERROR: return m;
+    case TILE_MEANING_INTEGER:
+    case TILE_MEANING_NUMBER:
+    case TILE_MEANING_CHOICE:
+    case TILE_MEANING_VALUE: return tile_as_value(c, m, span);
+    case TILE_MEANING_RANGE:
+        if (!is_var) return m;
+        break;
+    case TILE_MEANING_TENSOR:
+        if (!is_var && c->test) return m;
+        break;
+    default: break;
+    }
+    return tile_fail(c, NOT_VALUE, span, tile_meaning_words(c, &m));
+}
+
+static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef name, TileMeaning m) {
+    bool is_var = statement->kind == TILE_STATEMENT_VAR;
+    m = bound_value(c, m, is_var, statement->value->span);
+    if (m.kind == TILE_MEANING_RANGE) {
+        TileRange *range = tile_arena_copy(c->arena, m.range, sizeof *m.range);
+        if (!range->name) range->name = name.name;
+        m.range = range;
+    }
+    /* Emitted where it is written, so that the host computes what it can and loops do not repeat it. */
+    if (!is_var && m.kind == TILE_MEANING_VALUE && m.sum && m.sum->count) m.value = tile_emit_sum(c, m.sum);
+    if (m.value && !m.value->name && m.value->op) m.value->name = tile_intern_string(c->context->strings, name.name);
+    if (!is_var) {
+        tile_scope_bind(c, name, m, false);
+        return;
+    }
+    if (!c->in_grid) tile_fail(c, HOST_STATEMENT, statement->span, "`var`");
+    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && c->frame->lifted) m = tile_lift(c, m);
+    tile_scope_declare(c, name, m);
+}
+
+static void check_binding(TileChecker *c, const TileStatement *statement) {
+    TileMeaning m = tile_check_expr(c, statement->value);
+    if (!statement->tuple) {
+        if (m.kind == TILE_MEANING_TUPLE) m = tile_fail(c, NOT_VALUE, statement->value->span, "a tuple");
+        bind_one(c, statement, statement->names.items[0], m);
+        return;
+    }
+    bool fits = m.kind == TILE_MEANING_TUPLE && m.count == statement->names.count;
+    if (!fits && !tile_is_error(&m))
+        tile_fail(c, TUPLE_COUNT, statement->value->span, (unsigned)statement->names.count, tile_meaning_words(c, &m));
+    for (size_t i = 0; i < statement->names.count; i++)
+        bind_one(c, statement, statement->names.items[i], fits ? m.items[i] : tile_error_meaning());
+}
+
+/* ---- assignment ---- */
+
+static TileTokenKind plain_operator(TileTokenKind op) {
+    switch (op) {
+    case TILE_TOKEN_PLUS_ASSIGN: return TILE_TOKEN_PLUS;
+    case TILE_TOKEN_MINUS_ASSIGN: return TILE_TOKEN_MINUS;
+    case TILE_TOKEN_STAR_ASSIGN: return TILE_TOKEN_STAR;
+    case TILE_TOKEN_SLASH_ASSIGN: return TILE_TOKEN_SLASH;
+    case TILE_TOKEN_PERCENT_ASSIGN: return TILE_TOKEN_PERCENT;
+    case TILE_TOKEN_AMPERSAND_ASSIGN: return TILE_TOKEN_AMPERSAND;
+    case TILE_TOKEN_BAR_ASSIGN: return TILE_TOKEN_BAR;
+    case TILE_TOKEN_CARET_ASSIGN: return TILE_TOKEN_CARET;
+    case TILE_TOKEN_SHL_ASSIGN: return TILE_TOKEN_SHL;
+    default: return TILE_TOKEN_SHR;
+    }
+}
+
+/* A conversion; for a scalar that a tile is to become, a tile of it. */
+static void propose_fitting(TileChecker *c, TileDiagnostic *d, const TileMeaning *now, const TileMeaning *value,
+                            TileSpan span) {
+    const char *type = tile_scalar_name((TileScalar)now->scalar), *text = tile_bare_text(c, span);
+    TileText extents = {.arena = c->arena};
+    if (value->kind != TILE_MEANING_VALUE) return;
+    if (value->rank == now->rank && value->scalar != now->scalar)
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s(%s)", type, text);
+    if (value->rank || !now->rank) return;
+    for (unsigned i = 0; i < now->rank; i++)
+        tile_text_format(&extents, "%s%s", i ? ", " : "", tile_sum_words(c, now->extent[i]));
+    tile_diagnostic_edit(c->diagnostics, d, span, "full[%s](%s(%s))", tile_text_get(&extents), type, text);
+}
+
+/* The value as the type that the variable was declared with. */
+static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value, TileSpan span) {
+    const TileMeaning *now = &var->now;
+    if (tile_is_error(value) || tile_is_error(now)) return false;
+    if (tile_is_literal(value)) *value = tile_literal_as(c, value, (TileScalar)now->scalar, span);
+    if (tile_is_error(value)) return false;
+    bool fits = value->kind == TILE_MEANING_VALUE && value->scalar == now->scalar && value->rank <= now->rank;
+    if (fits && value->rank == 0 && now->rank > 0) fits = c->frame->lifted;
+    for (unsigned i = 0; fits && i < value->rank; i++) fits = value->extent[i] == now->extent[i];
+    if (!fits) {
+        if (value->kind == TILE_MEANING_VALUE && value->rank == now->rank && value->scalar == now->scalar)
+            tile_about_shapes(c, value, now);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_VAR_TYPE, span, var->name,
+                                          tile_meaning_words(c, now), tile_meaning_words(c, value));
+        tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` is declared here", var->name);
+        propose_fitting(c, d, now, value, span);
+        tile_report(c, d);
+        return false;
+    }
+    *value = tile_stretch(c, *value, now->rank, now->extent);
+    return true;
+}
+
+static void assign_variable(TileChecker *c, TileVar *var, const TileStatement *statement) {
+    TileTokenKind op = (TileTokenKind)statement->op;
+    const char *word = c->fill_word;
+    c->fill_word = tile_fill_word(statement->value);
+    TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
+    TileMeaning value = tile_check_value(c, statement->value);
+    if (op != TILE_TOKEN_ASSIGN) {
+        TileExpr expr = {.kind = TILE_EXPR_BINARY,
+                         .op = (uint8_t)plain_operator(op),
+                         .span = statement->span,
+                         .op_span = statement->span,
+                         .a = statement->target,
+                         .b = statement->value};
+        value = tile_apply_binary(c, plain_operator(op), var->now, value, &expr);
+    }
+    tile_emit_at(c, statement->span);
+    if (fit_variable(c, var, &value, statement->value->span)) {
+        tile_warn_accumulation(c, var, statement, before);
+        tile_var_assign(c, var, value, statement->value->span);
+    }
+    c->fill_word = word;
+}
+
+static void assign_tensor(TileChecker *c, const TileStatement *statement) {
+    TileTokenKind op = (TileTokenKind)statement->op;
+    const TileExpr *expr = statement->value;
+    bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
+    const TileValidity *loaded = NULL;
+    if (skip) expr = expr->a;
+    TileMeaning value = tile_check_value(c, expr);
+    if (op != TILE_TOKEN_ASSIGN && !tile_is_error(&value)) {
+        TileExpr both = {.kind = TILE_EXPR_BINARY,
+                         .op = (uint8_t)plain_operator(op),
+                         .span = statement->span,
+                         .op_span = statement->span,
+                         .a = statement->target,
+                         .b = statement->value};
+        TileMeaning old = tile_check_value(c, statement->target);
+        loaded = old.valid;
+        value = tile_apply_binary(c, plain_operator(op), old, value, &both);
+    }
+    tile_emit_at(c, statement->span);
+    tile_check_store(c, statement->target, value, expr, loaded, skip);
+}
+
+static void check_assignment(TileChecker *c, const TileStatement *statement) {
+    const TileExpr *target = statement->target;
+    if (target->kind == TILE_EXPR_INDEX) {
+        assign_tensor(c, statement);
+        return;
+    }
+    TileBound *bound = target->kind == TILE_EXPR_NAME ? tile_scope_find(c, target->name) : NULL;
+    if (bound && bound->var) {
+        assign_variable(c, bound->var, statement);
+        return;
+    }
+    TileMeaning value = tile_check_expr(c, statement->value);
+    if (!bound && tile_check_undeclared(c, target)) return;
+    if (tile_is_error(&value)) return;
+    if (!bound) {
+        TileMeaning m = tile_check_expr(c, target);
+        if (!tile_is_error(&m)) tile_fail(c, NOT_ASSIGNABLE, target->span, tile_meaning_words(c, &m));
+        return;
+    }
+    if (bound->meaning.kind == TILE_MEANING_TENSOR) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_ASSIGNABLE, target->span,
+                                          tile_meaning_words(c, &bound->meaning));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "an index says where it is stored: `%s[..] = ..`",
+                             target->name);
+        tile_report(c, d);
+        return;
+    }
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_VARIABLE, target->span, target->name);
+    tile_diagnostic_note(c->diagnostics, d, bound->span, "`%s` is bound here; `var` would make it assignable",
+                         target->name);
+    tile_propose_var(c, d, bound->span);
+    tile_report(c, d);
+}
+
+/* ---- leaving ---- */
+
+static void check_leave(TileChecker *c, const TileStatement *statement) {
+    TileLoopFrame *loop = c->frame->loop;
+    bool is_break = statement->kind == TILE_STATEMENT_BREAK;
+    if (!loop) {
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_OUTSIDE_LOOP, statement->span,
+                                          is_break ? "break" : "continue");
+        if (c->frame->item->kind == TILE_ITEM_KERNEL && c->in_grid) {
+            tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`return` ends a program of the grid");
+            tile_diagnostic_edit(c->diagnostics, d, statement->span, "return");
+        }
+        tile_report(c, d);
+        return;
+    }
+    loop->skip->now = tile_bool_meaning(true);
+    if (is_break && loop->broke) loop->broke->now = tile_bool_meaning(true);
+}
+
+const TileTypeExpr *tile_result_type(const TileTypeExpr *type, unsigned part) {
+    if (!type || type->kind != TILE_TYPE_EXPR_TUPLE) return type;
+    return type->items.items[part];
+}
+
+/* What is returned before the end waits in variables. */
+static void keep_result(TileChecker *c, TileFrame *frame, TileMeaning value, TileSpan span) {
+    bool tuple = value.kind == TILE_MEANING_TUPLE;
+    if ((tuple ? value.count : 1) != frame->result_count) {
+        const char *wanted = frame->result_type ? tile_span_text(c, frame->result_type->span) : "nothing";
+        tile_fail(c, RESULT_TYPE, span, frame->item->name, wanted, tile_meaning_words(c, &value));
+        return;
+    }
+    for (unsigned i = 0; i < frame->result_count; i++) {
+        const TileTypeExpr *type = tile_result_type(frame->result_type, i);
+        TileMeaning part = tuple ? value.items[i] : value;
+        TileScalar scalar;
+        if (type && tile_find_type(c, type->name, &scalar) && tile_is_literal(&part))
+            part = tile_literal_as(c, &part, scalar, span);
+        frame->results[i]->now = tile_as_value(c, part, span);
+    }
+}
+
+static void check_return(TileChecker *c, const TileStatement *statement) {
+    TileFrame *frame = c->frame;
+    bool kernel = frame->item->kind == TILE_ITEM_KERNEL;
+    if (kernel && !c->in_grid) {
+        tile_fail(c, HOST_STATEMENT, statement->span, "`return`");
+        return;
+    }
+    if (kernel && statement->value) {
+        TileSpan from = {statement->span.file, statement->span.begin, statement->value->span.end};
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_KERNEL_RESULT, statement->value->span);
+        tile_diagnostic_edit(c->diagnostics, d, from, "return");
+        tile_report(c, d);
+        return;
+    }
+    TileMeaning value = statement->value ? tile_check_expr(c, statement->value) : tile_nothing();
+    if (!frame->has_flags) {
+        frame->value = value;
+        frame->has_value = statement->value != NULL;
+        return;
+    }
+    frame->returned->now = tile_bool_meaning(true);
+    if (statement->value && !tile_is_error(&value)) keep_result(c, frame, value, statement->value->span);
+}
+
+/* ---- all ---- */
+
+static bool host_allows(const TileStatement *statement) {
+    switch (statement->kind) {
+    case TILE_STATEMENT_LET:
+    case TILE_STATEMENT_TEMP:
+    case TILE_STATEMENT_GRID:
+    case TILE_STATEMENT_ASSERT:
+    case TILE_STATEMENT_STATIC_ASSERT: return true;
+    default: return false;
+    }
+}
+
+void tile_check_statement(TileChecker *c, const TileStatement *statement) {
+    static const char *const words[] = {
+        [TILE_STATEMENT_VAR] = "`var`",           [TILE_STATEMENT_ASSIGN] = "an assignment",
+        [TILE_STATEMENT_EXPR] = "this",           [TILE_STATEMENT_FOR] = "`for`",
+        [TILE_STATEMENT_WHILE] = "`while`",       [TILE_STATEMENT_BREAK] = "`break`",
+        [TILE_STATEMENT_CONTINUE] = "`continue`", [TILE_STATEMENT_RETURN] = "`return`",
+        [TILE_STATEMENT_GRID] = "`grid`",         [TILE_STATEMENT_TEMP] = "`temp`"};
+    c->fill_word = "0";
+    tile_emit_at(c, statement->span);
+    tile_spend(c, 1); /* a loop that is unrolled may emit nothing and take long */
+    if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
+        tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
+        return;
+    }
+    if (c->test && !c->frame->parent && !tile_test_allows(statement)) {
+        tile_fail(c, TEST_STATEMENT, statement->span, words[statement->kind]);
+        return;
+    }
+    switch ((TileStatementKind)statement->kind) {
+    case TILE_STATEMENT_LET:
+    case TILE_STATEMENT_VAR: check_binding(c, statement); break;
+    case TILE_STATEMENT_ASSIGN: check_assignment(c, statement); break;
+    case TILE_STATEMENT_EXPR: run_value_statement(c, statement->value); break;
+    case TILE_STATEMENT_FOR: tile_check_for(c, statement); break;
+    case TILE_STATEMENT_WHILE: tile_check_while(c, statement); break;
+    case TILE_STATEMENT_BREAK:
+    case TILE_STATEMENT_CONTINUE: check_leave(c, statement); break;
+    case TILE_STATEMENT_RETURN: check_return(c, statement); break;
+    case TILE_STATEMENT_GRID: tile_check_grid(c, statement); break;
+    case TILE_STATEMENT_TEMP: tile_check_temp(c, statement); break;
+    case TILE_STATEMENT_ASSERT:
+    case TILE_STATEMENT_STATIC_ASSERT: tile_check_assert(c, statement); break;
+    }
+}

@@ -1,0 +1,324 @@
+/* Types, literals, conversions, and the agreement of extents. */
+#include <string.h>
+
+#include "lang/scalar/scalar.h"
+#include "parser/check/check.h"
+
+/* ---- names of types ---- */
+
+bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar) {
+    if (!name) return false;
+    TileBound *bound = tile_scope_find(c, name);
+    if (bound) {
+        *scalar = (TileScalar)bound->meaning.scalar;
+        return bound->meaning.kind == TILE_MEANING_TYPE;
+    }
+    return tile_scalar_find(name, strlen(name), scalar);
+}
+
+bool tile_is_future_type(const char *name) { return name && (strcmp(name, "i4") == 0 || strcmp(name, "u4") == 0); }
+
+bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *expr) {
+    TileScalar scalar = (TileScalar)m->scalar;
+    if (m->kind != TILE_MEANING_VALUE || !tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNSUPPORTED, expr->span,
+                                      tile_arena_format(c->arena, "arithmetic in %s", tile_scalar_name(scalar)));
+    tile_diagnostic_edit(c->diagnostics, d, expr->span, "f32(%s)", tile_bare_text(c, expr->span));
+    tile_report(c, d);
+    return false;
+}
+
+/* float32, bfloat16, int64 and uint8, as other languages write them; double, and what they call without a width. */
+static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span, const char *name) {
+    static const char *const words[][2] = {
+        {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"int", "i64"}, {"long", "i64"}};
+    for (size_t i = 0; name && i < sizeof words / sizeof *words; i++) {
+        if (strcmp(name, words[i][0]) != 0) continue;
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s", words[i][1]);
+        return true;
+    }
+    static const char *const forms[][2] = {{"float", "f"}, {"bfloat", "bf"}, {"int", "i"}, {"uint", "u"}};
+    for (size_t i = 0; name && i < sizeof forms / sizeof *forms; i++) {
+        size_t length = strlen(forms[i][0]);
+        TileScalar scalar;
+        if (strncmp(name, forms[i][0], length) != 0) continue;
+        const char *own = tile_arena_format(c->arena, "%s%s", forms[i][1], name + length);
+        if (!tile_scalar_find(own, strlen(own), &scalar)) continue;
+        tile_diagnostic_edit(c->diagnostics, d, span, "%s", own);
+        return true;
+    }
+    return false;
+}
+
+TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name) {
+    if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_TYPE, span, name ? name : "?");
+    if (propose_short_type(c, d, span, name)) return tile_report(c, d), tile_error_meaning();
+    TileNearest nearest = tile_nearest(name ? name : "");
+    for (int s = 0; s < TILE_SCALAR_COUNT; s++) tile_nearest_try(&nearest, tile_scalar_name((TileScalar)s));
+    for (size_t i = 0; i < c->bounds.count; i++)
+        if (c->bounds.items[i].meaning.kind == TILE_MEANING_TYPE) tile_nearest_try(&nearest, c->bounds.items[i].name);
+    tile_propose_nearest(c, d, span, &nearest);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+static bool is_any(TileScalar scalar) { return scalar < TILE_SCALAR_COUNT; }
+static bool is_number(TileScalar scalar) { return tile_scalar_is_int(scalar) || tile_scalar_is_float(scalar); }
+static bool is_int(TileScalar scalar) { return tile_scalar_is_int(scalar); }
+static bool is_float(TileScalar scalar) { return tile_scalar_is_float(scalar); }
+
+bool tile_class_types(const char *class, uint32_t *types) {
+    static const struct {
+        const char *name;
+        bool (*has)(TileScalar scalar);
+    } classes[] = {{"any", is_any}, {"num", is_number}, {"int", is_int}, {"float", is_float}};
+    TileScalar scalar;
+    if (tile_scalar_find(class, strlen(class), &scalar)) {
+        *types |= 1u << scalar;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (strcmp(class, classes[i].name) != 0) continue;
+        for (int s = 0; s < TILE_SCALAR_COUNT; s++)
+            if (classes[i].has((TileScalar)s)) *types |= 1u << s;
+        return true;
+    }
+    return false;
+}
+
+/* ---- operands of one type ---- */
+
+/* The operand that decides the element type: the first typed one. */
+static const TileMeaning *typed_operand(const TileMeaning *operands, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (operands[i].kind == TILE_MEANING_VALUE) return &operands[i];
+    return NULL;
+}
+
+static void report_mismatch(TileChecker *c, const TileMeaning *operands, const TileExpr *const *exprs, unsigned at,
+                            const TileMeaning *typed, TileSpan span) {
+    TileSpan place = exprs ? exprs[at]->span : span;
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TYPE_MISMATCH, place, tile_scalar_name((TileScalar)typed->scalar),
+                      tile_meaning_words(c, &operands[at]));
+    tile_diagnostic_note(c->diagnostics, d, span, "types are never converted silently");
+    bool convertible = exprs && operands[at].kind == TILE_MEANING_VALUE;
+    if (convertible)
+        tile_diagnostic_edit(c->diagnostics, d, place, "%s(%s)", tile_scalar_name((TileScalar)typed->scalar),
+                             tile_bare_text(c, place));
+    tile_report(c, d);
+}
+
+bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
+                        TileSpan span) {
+    for (unsigned i = 0; i < count; i++)
+        if (tile_is_error(&operands[i])) return false;
+    const TileMeaning *typed = typed_operand(operands, count);
+    bool number = false;
+    for (unsigned i = 0; i < count; i++)
+        number = number || (tile_is_literal(&operands[i]) && !tile_literal_is_integer(&operands[i]));
+    TileScalar scalar = typed ? (TileScalar)typed->scalar : number ? TILE_F32 : TILE_I64;
+    for (unsigned i = 0; i < count; i++) {
+        if (tile_is_literal(&operands[i])) {
+            operands[i] = tile_literal_as(c, &operands[i], scalar, exprs ? exprs[i]->span : span);
+            if (tile_is_error(&operands[i])) return false;
+        } else if (operands[i].kind != TILE_MEANING_VALUE || operands[i].scalar != scalar) {
+            report_mismatch(c, operands, exprs, i, typed ? typed : &operands[i], span);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- shapes ---- */
+
+bool tile_extents_agree(const TileSum *a, const TileSum *b) {
+    return a == b || tile_sum_is_literal(a, 1) || tile_sum_is_literal(b, 1);
+}
+
+TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent) {
+    TileMeaning result = m;
+    if (rank == 0) return m;
+    int64_t numbers[TILE_MAX_TILE_RANK];
+    unsigned stretched = 0;
+    bool same = m.rank == rank;
+    for (unsigned i = 0; i < rank; i++) {
+        result.extent[i] = extent[i];
+        numbers[i] = tile_extent_value(c, extent[i]);
+        if (m.rank == rank && m.extent[i] != extent[i]) stretched |= 1u << i;
+    }
+    if (same && !stretched) return m;
+    result.rank = (uint8_t)rank;
+    const TileType *type = tile_type_tile(c->context, (TileScalar)m.scalar, rank, numbers);
+    int64_t known;
+    if (m.rank == 0 && m.constant)
+        result.value = tile_build_bits(tile_emitter(c), type, m.bits);
+    else if (m.rank == 0 && m.sum && tile_sum_known(&c->sums, m.sum, &known))
+        result.value = tile_build_integer(tile_emitter(c), type, known);
+    else if (m.rank == 0)
+        result.value = tile_build_splat(tile_emitter(c), tile_emit_value(c, &m), type);
+    else if (m.value->type != type)
+        result.value = tile_build_broadcast(tile_emitter(c), m.value, numbers);
+    result.constant = false;
+    result.sum = NULL;
+    if (stretched) result.valid = tile_valid_stretch(c, m.valid, stretched);
+    return result;
+}
+
+static void report_shapes(TileChecker *c, const TileMeaning *a, const TileExpr *a_expr, const TileMeaning *b,
+                          const TileExpr *b_expr, TileSpan span) {
+    if (a->rank == b->rank) tile_about_shapes(c, a, b);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span, tile_meaning_words(c, a),
+                                      tile_meaning_words(c, b));
+    if (a->rank != b->rank)
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "ranks are made equal by hand: `v[_, :]` adds an axis in front, `v[:, _]` behind");
+    tile_propose_axis(c, d, a, a_expr, b);
+    tile_propose_axis(c, d, b, b_expr, a);
+    tile_report(c, d);
+}
+
+bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span) {
+    return tile_unify_shapes_of(c, operands, NULL, count, span);
+}
+
+bool tile_unify_shapes_of(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
+                          TileSpan span) {
+    const TileMeaning *tile = NULL;
+    const TileExpr *tile_expr = NULL;
+    const TileSum *extent[TILE_MAX_TILE_RANK] = {0};
+    for (unsigned i = 0; i < count; i++) {
+        if (operands[i].rank == 0) continue;
+        if (tile && operands[i].rank != tile->rank) {
+            report_shapes(c, tile, tile_expr, &operands[i], exprs ? exprs[i] : NULL, span);
+            return false;
+        }
+        for (unsigned k = 0; k < operands[i].rank; k++) {
+            const TileSum *e = operands[i].extent[k];
+            if (tile && !tile_extents_agree(extent[k], e)) {
+                report_shapes(c, tile, tile_expr, &operands[i], exprs ? exprs[i] : NULL, span);
+                return false;
+            }
+            if (!tile || tile_sum_is_literal(extent[k], 1)) extent[k] = e;
+        }
+        if (tile) continue;
+        tile = &operands[i];
+        tile_expr = exprs ? exprs[i] : NULL;
+    }
+    if (!tile) return true;
+    unsigned rank = tile->rank;
+    for (unsigned i = 0; i < count; i++) operands[i] = tile_stretch(c, operands[i], rank, extent);
+    return true;
+}
+
+/* ---- conversions ---- */
+
+TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span) {
+    if (tile_is_literal(&m)) return tile_convert_literal(c, &m, to, span);
+    if (m.kind != TILE_MEANING_VALUE) return m;
+    if (m.scalar == to) return m;
+    int64_t known;
+    if (m.sum && tile_sum_known(&c->sums, m.sum, &known)) {
+        TileMeaning literal = tile_integer_meaning(known), result = tile_convert_literal(c, &literal, to, span);
+        if (!tile_is_error(&result)) result.valid = m.valid;
+        return result;
+    }
+    TileValue *value = tile_emit_value(c, &m);
+    return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
+}
+
+/* ---- integers ---- */
+
+const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid) {
+    if (tile_is_error(&m)) return NULL;
+    if (tile_is_literal(&m) && tile_literal_is_integer(&m)) m = tile_literal_as(c, &m, TILE_I64, span);
+    if (tile_is_error(&m)) return NULL;
+    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) &&
+        m.scalar != TILE_I64) {
+        if (m.scalar == TILE_U64) {
+            tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+            return NULL;
+        }
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
+        tile_report(c, d);
+        return NULL;
+    }
+    if (!m.sum || m.rank) {
+        tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
+        return NULL;
+    }
+    if (must_be_valid && m.valid) {
+        tile_about_atom(c, tile_settled_entry(m.valid)->atom);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, span, what);
+        tile_diagnostic_edit(c->diagnostics, d, span, "(%s else 0)", tile_span_text(c, span));
+        tile_report(c, d);
+        return NULL;
+    }
+    return m.sum;
+}
+
+const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what) {
+    return tile_integer_of(c, tile_check_expr(c, expr), expr->span, what, true);
+}
+
+/* What is computed from constants alone is one, by whatever operations. */
+static const TileSum *check_known(TileChecker *c, const TileExpr *expr, const char *what) {
+    TileMeaning m = tile_check_expr(c, expr);
+    unsigned open = m.open;
+    int64_t value;
+    if (m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m)) tile_open_meaning(c, &m, open);
+    return tile_integer_of(c, m, expr->span, what, true);
+}
+
+const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value) {
+    const TileSum *sum = check_known(c, expr, what);
+    if (!sum || tile_sum_known(&c->sums, sum, value)) return sum;
+    tile_about_unknown(c, sum);
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, what);
+    tile_propose_constant(c, d, expr);
+    tile_report(c, d);
+    return NULL;
+}
+
+const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
+    const TileSum *sum = check_known(c, expr, "an extent");
+    int64_t value;
+    if (!sum) return NULL;
+    if (!tile_sum_known(&c->sums, sum, &value)) {
+        tile_about_unknown(c, sum);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "an extent");
+        tile_propose_constant(c, d, expr);
+        tile_report(c, d);
+        return NULL;
+    }
+    if (value >= 1 && value <= TILE_MAX_TILE_EXTENT) return sum;
+    tile_about_sum(c, sum);
+    tile_fail(c, BAD_EXTENT, expr->span, (long long)value, (int)TILE_MAX_TILE_EXTENT);
+    return NULL;
+}
+
+TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileSpan span) {
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, span, tile_meaning_words(c, m));
+    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                         "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
+    TileMeaning m = tile_check_value(c, expr);
+    if (tile_is_error(&m)) return m;
+    if (m.kind == TILE_MEANING_VALUE && m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
+    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
+    if (m.valid && m.rank == 0) {
+        tile_about_atom(c, tile_settled_entry(m.valid)->atom);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
+        tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));
+        tile_report(c, d);
+        return tile_error_meaning();
+    }
+    return m;
+}

@@ -1,0 +1,477 @@
+/* Types and items: what stands at the top of a file. */
+#include <string.h>
+
+#include "parser/syntax/parse.h"
+
+/* ---- types ---- */
+
+static void parse_type_list(TileParser *parser, TileTypeExpr *type) {
+    if (!tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN)) return;
+    while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
+        if (type->kind == TILE_TYPE_EXPR_FN && tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)) {
+            type->open = true;
+            break;
+        }
+        TileTypeExpr *item = tile_parse_type(parser);
+        tile_list_push(parser->arena, &type->items, item);
+        if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
+    }
+    tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
+}
+
+static void parse_extents(TileParser *parser, TileTypeExpr *type) {
+    type->has_extents = true;
+    while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACKET) {
+        TileExpr *extent = tile_parse_expression(parser);
+        if (parser->panic) return;
+        tile_list_push(parser->arena, &type->extents, extent);
+        if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
+    }
+    tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
+}
+
+static void parse_named_type(TileParser *parser, TileTypeExpr *type) {
+    TileNameRef ref = tile_parse_name(parser);
+    type->name = ref.name;
+    type->name_span = ref.span;
+    type->kind = strcmp(ref.name, "range") == 0 ? TILE_TYPE_EXPR_RANGE : TILE_TYPE_EXPR_NAME;
+    if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
+        parse_extents(parser, type);
+        if (type->kind == TILE_TYPE_EXPR_RANGE && type->extents.count != 1)
+            tile_parse_fail(parser, "one size of the range");
+    } else if (type->kind == TILE_TYPE_EXPR_RANGE) {
+        tile_parse_fail(parser, "`[` and the size of the range");
+    }
+}
+
+TileTypeExpr *tile_parse_type(TileParser *parser) {
+    TileTypeExpr *type = TILE_NEW(parser->arena, TileTypeExpr);
+    TileSpan begin = tile_parse_span(parser);
+    type->span = begin;
+    if (!tile_parse_enter(parser)) return type;
+    if (tile_parse_accept(parser, TILE_TOKEN_CONST)) type->is_const = true;
+    if (tile_parse_accept(parser, TILE_TOKEN_IN))
+        type->access = TILE_WORD_IN;
+    else if (tile_parse_accept(parser, TILE_TOKEN_OUT))
+        type->access = TILE_WORD_OUT;
+    else if (tile_parse_accept(parser, TILE_TOKEN_INOUT))
+        type->access = TILE_WORD_INOUT;
+    if (tile_parse_peek(parser) == TILE_TOKEN_LEFT_PAREN) {
+        type->kind = TILE_TYPE_EXPR_TUPLE;
+        parse_type_list(parser, type);
+    } else if (tile_parse_accept(parser, TILE_TOKEN_FN)) {
+        type->kind = TILE_TYPE_EXPR_FN;
+        parse_type_list(parser, type);
+        if (tile_parse_accept(parser, TILE_TOKEN_ARROW)) type->result = tile_parse_type(parser);
+    } else if (tile_parse_peek(parser) == TILE_TOKEN_NAME) {
+        parse_named_type(parser, type);
+    } else {
+        tile_parse_fail(parser, "a type");
+    }
+    tile_parse_leave(parser);
+    type->span = tile_parse_span_from(parser, begin);
+    return type;
+}
+
+/* ---- generics and parameters ---- */
+
+static TileGeneric parse_generic(TileParser *parser) {
+    TileGeneric generic = {0};
+    TileNameRef ref = tile_parse_name(parser);
+    generic.name = ref.name;
+    generic.span = ref.span;
+    tile_parse_expect(parser, TILE_TOKEN_COLON);
+    TileTokenKind kind = tile_parse_peek(parser);
+    if (kind == TILE_TOKEN_CONST) {
+        generic.kind = TILE_GENERIC_CONST;
+        tile_parse_advance(parser);
+        if (tile_parse_peek(parser) == TILE_TOKEN_NAME) generic.type = tile_parse_type(parser);
+    } else if (kind == TILE_TOKEN_FN) {
+        generic.kind = TILE_GENERIC_FN;
+        generic.type = tile_parse_type(parser);
+    } else {
+        do {
+            TileNameRef class = tile_parse_name(parser);
+            tile_list_push(parser->arena, &generic.classes, class);
+        } while (tile_parse_accept(parser, TILE_TOKEN_BAR));
+    }
+    if (generic.kind != TILE_GENERIC_TYPE && tile_parse_accept(parser, TILE_TOKEN_ASSIGN))
+        generic.value = tile_parse_expression(parser);
+    return generic;
+}
+
+static void parse_generics(TileParser *parser, TileItem *item) {
+    if (!tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) return;
+    while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACKET) {
+        TileGeneric generic = parse_generic(parser);
+        tile_list_push(parser->arena, &item->generics, generic);
+        if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
+    }
+    tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
+}
+
+static void parse_params(TileParser *parser, TileItem *item) {
+    tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
+    while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
+        TileSpan begin = tile_parse_span(parser);
+        TileParam param = {.spread = tile_parse_accept(parser, TILE_TOKEN_ELLIPSIS)};
+        TileNameRef ref = tile_parse_name(parser);
+        param.name = ref.name;
+        param.span = param.spread ? tile_parse_span_from(parser, begin) : ref.span;
+        if (!param.spread && tile_parse_expect(parser, TILE_TOKEN_COLON)) param.type = tile_parse_type(parser);
+        tile_list_push(parser->arena, &item->params, param);
+        if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
+    }
+    tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
+}
+
+/* ---- clauses ---- */
+
+static void parse_static(TileParser *parser, TileItem *item) {
+    do {
+        TileNameRef ref = tile_parse_name(parser);
+        tile_list_push(parser->arena, &item->statics, ref);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+}
+
+static void parse_require(TileParser *parser, TileItem *item) {
+    TileRequire require = {.span = tile_parse_span(parser)};
+    do {
+        if (tile_parse_peek(parser) == TILE_TOKEN_STRING && require.conditions.count) {
+            require.text = tile_parse_string(parser);
+            break;
+        }
+        if (tile_parse_peek(parser) == TILE_TOKEN_STRING) {
+            tile_parse_fail(parser, "a condition before the text");
+            return;
+        }
+        TileExpr *condition = tile_parse_expression(parser);
+        if (parser->panic) return;
+        tile_list_push(parser->arena, &require.conditions, condition);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+    require.span = tile_parse_span_from(parser, require.span);
+    tile_list_push(parser->arena, &item->requires, require);
+}
+
+const char *const tile_warning_words[TILE_WARN_COUNT] = {
+    [TILE_WARN_ROUNDING] = "rounding",           [TILE_WARN_ELSE] = "else_binds_loosely",
+    [TILE_WARN_UNUSED_RESULT] = "unused_result", [TILE_WARN_UNUSED_NAME] = "unused_name",
+    [TILE_WARN_LANES_MEET] = "lanes_meet",
+};
+
+static bool allow_warning(TileItem *item, const char *word) {
+    for (int i = 0; i < TILE_WARN_COUNT; i++) {
+        if (strcmp(word, tile_warning_words[i]) != 0) continue;
+        item->allows |= 1u << i;
+        return true;
+    }
+    return false;
+}
+
+static void fail_allow(TileParser *parser, TileNameRef word) {
+    const char *best = NULL, *other = "overlap";
+    unsigned least = 3;
+    parser->panic = true;
+    TileDiagnostic *d =
+        tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, word.span, "`overlap` or the name of a warning",
+                      tile_arena_format(parser->arena, "the name `%s`", word.name));
+    tile_diagnostic_note(parser->diagnostics, d, (TileSpan){0}, "the warnings are `%s`, `%s`, `%s`, `%s` and `%s`",
+                         tile_warning_words[0], tile_warning_words[1], tile_warning_words[2], tile_warning_words[3],
+                         tile_warning_words[4]);
+    for (int i = -1; i < TILE_WARN_COUNT; i++) {
+        const char *candidate = i < 0 ? other : tile_warning_words[i];
+        unsigned far = tile_edit_distance(word.name, candidate);
+        if (far < least) least = far, best = candidate;
+    }
+    if (best) tile_diagnostic_edit(parser->diagnostics, d, word.span, "%s", best);
+}
+
+static void parse_overlap(TileParser *parser, TileItem *item) {
+    tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN);
+    do {
+        TileNameRef ref = tile_parse_name(parser);
+        tile_list_push(parser->arena, &item->overlaps, ref);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+    tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
+}
+
+static void parse_allow(TileParser *parser, TileItem *item) {
+    do {
+        TileNameRef word = tile_parse_name(parser);
+        if (parser->panic) return;
+        if (strcmp(word.name, "overlap") == 0)
+            parse_overlap(parser, item);
+        else if (!allow_warning(item, word.name))
+            fail_allow(parser, word);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+}
+
+/* `tune B = 4`: candidates stand in braces, also a single one. */
+static void fail_candidates(TileParser *parser) {
+    size_t position = parser->position;
+    TileSpan equals = tile_parse_span(parser), edited = {parser->file, tile_parse_last_end(parser), equals.end};
+    tile_parse_advance(parser);
+    TileSpan only = tile_parse_span(parser);
+    bool body = memchr(parser->text + equals.end, '\n', only.begin - equals.end) != NULL;
+    bool braces = tile_parse_peek(parser) == TILE_TOKEN_LEFT_BRACE;
+    if (!braces) tile_parse_expression(parser);
+    if (parser->panic) return;
+    only.end = tile_parse_last_end(parser);
+    parser->position = position;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_IN));
+    if (braces && body) return;
+    if (braces) {
+        tile_diagnostic_edit(parser->diagnostics, d, edited, only.begin == equals.end ? " in " : " in");
+        return;
+    }
+    edited.end = only.end;
+    tile_diagnostic_edit(parser->diagnostics, d, edited, " in {%.*s}", (int)(only.end - only.begin),
+                         parser->text + only.begin);
+}
+
+static TileTuneName parse_tune_name(TileParser *parser) {
+    TileTuneName name = {0};
+    TileNameRef ref = tile_parse_name(parser);
+    name.name = ref.name;
+    name.span = ref.span;
+    if (tile_parse_peek(parser) == TILE_TOKEN_ASSIGN && !parser->panic) fail_candidates(parser);
+    tile_parse_expect(parser, TILE_TOKEN_IN);
+    tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE);
+    do {
+        TileExpr *candidate = tile_parse_expression(parser);
+        if (parser->panic) return name;
+        tile_list_push(parser->arena, &name.candidates, candidate);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+    tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACE);
+    return name;
+}
+
+static bool at_word(const TileParser *parser, const char *word) {
+    TileSpan span = tile_parse_span(parser);
+    return tile_parse_peek(parser) == TILE_TOKEN_NAME && strlen(word) == span.end - span.begin &&
+           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+}
+
+static bool at_target(const TileParser *parser) {
+    return (at_word(parser, "cpu") || at_word(parser, "gpu")) && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
+}
+
+/* `tune cpu A in {1}, gpu A in {2}`: the second target begins a clause of its own. */
+static void fail_second_target(TileParser *parser, TileSpan comma) {
+    bool behind = tile_parse_span(parser).begin == comma.end;
+    TileDiagnostic *d = tile_parse_fail(parser, "a `tune` before the candidates of another target");
+    tile_diagnostic_edit(parser->diagnostics, d, comma, behind ? " tune " : " tune");
+}
+
+static void parse_tune(TileParser *parser, TileItem *item) {
+    TileTune tune = {.span = tile_parse_span(parser)};
+    TileSpan comma;
+    if (at_target(parser)) tune.target = tile_parse_name(parser).name;
+    do {
+        TileTuneName name = parse_tune_name(parser);
+        tile_list_push(parser->arena, &tune.names, name);
+        comma = tile_parse_span(parser);
+        if (!tile_parse_accept(parser, TILE_TOKEN_COMMA)) break;
+        if (at_target(parser)) fail_second_target(parser, comma);
+    } while (!parser->panic);
+    if (at_word(parser, "where")) {
+        tile_parse_advance(parser);
+        tune.where = tile_parse_expression(parser);
+    }
+    tune.span = tile_parse_span_from(parser, tune.span);
+    tile_list_push(parser->arena, &item->tunes, tune);
+}
+
+static void parse_clauses(TileParser *parser, TileItem *item) {
+    while (!parser->panic) {
+        if (tile_parse_accept(parser, TILE_TOKEN_STATIC))
+            parse_static(parser, item);
+        else if (tile_parse_accept(parser, TILE_TOKEN_REQUIRE))
+            parse_require(parser, item);
+        else if (tile_parse_accept(parser, TILE_TOKEN_ALLOW))
+            parse_allow(parser, item);
+        else if (tile_parse_accept(parser, TILE_TOKEN_TUNE))
+            parse_tune(parser, item);
+        else
+            return;
+    }
+}
+
+/* ---- items ---- */
+
+/* Neither the body nor what may stand before it. */
+static void fail_header(TileParser *parser, TileItemKind kind) {
+    TileTokenKind found = tile_parse_peek(parser);
+    TileSpan span = tile_parse_span(parser);
+    TileDiagnostic *d = tile_parse_fail(parser, kind == TILE_ITEM_KERNEL ? "a clause or `{`" : "`->` or `{`");
+    if (kind == TILE_ITEM_FN && found == TILE_TOKEN_COLON) tile_diagnostic_edit(parser->diagnostics, d, span, " ->");
+    if (kind != TILE_ITEM_KERNEL || found != TILE_TOKEN_NAME) return;
+    static const char *const clauses[] = {"static", "require", "allow", "tune"};
+    const char *name = tile_arena_string(parser->arena, parser->text + span.begin, span.end - span.begin);
+    for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++)
+        if (tile_edit_distance(name, clauses[i]) < 3)
+            tile_diagnostic_edit(parser->diagnostics, d, span, "%s", clauses[i]);
+}
+
+/* What looks at the names of a header looks at each beside all others. */
+static void check_header(TileParser *parser, const TileItem *item) {
+    size_t count = item->generics.count + item->params.count + item->statics.count + item->overlaps.count;
+    for (size_t i = 0; i < item->requires.count; i++) count += item->requires.items[i].conditions.count;
+    for (size_t i = 0; i < item->generics.count; i++) count += item->generics.items[i].classes.count;
+    for (size_t i = 0; i < item->tunes.count; i++)
+        for (size_t k = 0; k < item->tunes.items[i].names.count; k++)
+            count += 1 + item->tunes.items[i].names.items[k].candidates.count;
+    uint64_t most = parser->diagnostics->limits->most[TILE_LIMIT_HEADER];
+    if (count <= most || parser->panic) return;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_LONG_HEADER, item->name_span, item->name,
+                                      (unsigned long long)count, (unsigned long long)most);
+    tile_diagnostic_note_limit(parser->diagnostics, d, TILE_LIMIT_HEADER);
+    parser->panic = true;
+}
+
+static void parse_function(TileParser *parser, TileItem *item, TileItemKind kind) {
+    item->kind = kind;
+    parser->header = true;
+    tile_parse_advance(parser);
+    TileNameRef ref = tile_parse_name(parser);
+    item->name = ref.name;
+    item->name_span = ref.span;
+    parse_generics(parser, item);
+    parse_params(parser, item);
+    item->signature = tile_parse_span_from(parser, ref.span);
+    if (kind == TILE_ITEM_FN && tile_parse_accept(parser, TILE_TOKEN_ARROW)) item->type = tile_parse_type(parser);
+    if (kind == TILE_ITEM_KERNEL) parse_clauses(parser, item);
+    check_header(parser, item);
+    if (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_LEFT_BRACE) fail_header(parser, kind);
+    item->body = tile_parse_sequence(parser);
+    parser->header = false;
+    if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);
+}
+
+static void parse_import(TileParser *parser, TileItem *item) {
+    item->kind = TILE_ITEM_IMPORT;
+    tile_parse_advance(parser);
+    item->name_span = tile_parse_span(parser);
+    item->is_path = tile_parse_peek(parser) == TILE_TOKEN_STRING;
+    item->name = item->is_path ? tile_parse_string(parser) : tile_parse_name(parser).name;
+}
+
+static void parse_const(TileParser *parser, TileItem *item) {
+    item->kind = TILE_ITEM_CONST;
+    tile_parse_advance(parser);
+    TileNameRef ref = tile_parse_name(parser);
+    item->name = ref.name;
+    item->name_span = ref.span;
+    if (tile_parse_accept(parser, TILE_TOKEN_COLON)) item->type = tile_parse_type(parser);
+    tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
+    item->value = tile_parse_expression(parser);
+}
+
+/* A generic argument in its place, or NAME = value. */
+static void parse_export_argument(TileParser *parser, TileExport *export) {
+    bool named = tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
+    if (named || export->settings.count) {
+        TileNameRef name = tile_parse_name(parser);
+        tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
+        TileArgumentExpr setting = {.name = name.name, .name_span = name.span};
+        setting.value = tile_parse_expression(parser);
+        if (!parser->panic) tile_list_push(parser->arena, &export->settings, setting);
+        return;
+    }
+    TileExpr *argument = tile_parse_expression(parser);
+    if (!parser->panic) tile_list_push(parser->arena, &export->arguments, argument);
+}
+
+static TileExport parse_one_export(TileParser *parser) {
+    TileExport export = {.kernel = tile_parse_name(parser)};
+    if (tile_parse_accept(parser, TILE_TOKEN_LEFT_BRACKET)) {
+        do {
+            parse_export_argument(parser, &export);
+            if (parser->panic) return export;
+        } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+        tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACKET);
+    }
+    if (at_word(parser, "as")) {
+        tile_parse_advance(parser);
+        export.name = tile_parse_name(parser).name;
+    }
+    export.span = tile_parse_span_from(parser, export.kernel.span);
+    return export;
+}
+
+void tile_parse_export_list(TileParser *parser, TileItem *item) {
+    item->kind = TILE_ITEM_EXPORT;
+    do {
+        TileExport export = parse_one_export(parser);
+        tile_list_push(parser->arena, &item->exports, export);
+    } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
+}
+
+static void parse_test(TileParser *parser, TileItem *item) {
+    item->kind = TILE_ITEM_TEST;
+    tile_parse_advance(parser);
+    item->name_span = tile_parse_span(parser);
+    if (tile_parse_peek(parser) == TILE_TOKEN_STRING)
+        item->name = tile_parse_string(parser);
+    else
+        tile_parse_fail(parser, "the text that names the test");
+    item->body = tile_parse_sequence(parser);
+    if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);
+}
+
+/* The text of the `///` lines right before the current token, without the slashes. */
+static const char *take_doc(TileParser *parser) {
+    const TileDocComment *doc = NULL;
+    for (; parser->next_doc < parser->tokens.docs.count; parser->next_doc++) {
+        if (parser->tokens.docs.items[parser->next_doc].token > parser->position) break;
+        doc = &parser->tokens.docs.items[parser->next_doc];
+    }
+    if (!doc || doc->token != parser->position) return NULL;
+    TileText text = {.arena = parser->arena};
+    const char *c = parser->text + doc->begin, *end = parser->text + doc->end;
+    while (c < end) {
+        const char *line_end = memchr(c, '\n', (size_t)(end - c));
+        if (!line_end) line_end = end;
+        const char *slashes = memchr(c, '/', (size_t)(line_end - c));
+        const char *words = slashes ? slashes + 3 : line_end;
+        if (words < line_end && *words == ' ') words++;
+        const char *last = line_end;
+        while (last > words && (last[-1] == '\r' || last[-1] == ' ')) last--;
+        if (text.length) tile_text_add_char(&text, '\n');
+        tile_text_add_bytes(&text, words, (size_t)(last - words));
+        c = line_end + 1;
+    }
+    return tile_text_get(&text);
+}
+
+TileItem *tile_parse_item(TileParser *parser) {
+    TileItem *item = TILE_NEW(parser->arena, TileItem);
+    TileSpan begin = tile_parse_span(parser);
+    item->doc = take_doc(parser);
+    switch (tile_parse_peek(parser)) {
+    case TILE_TOKEN_KERNEL: parse_function(parser, item, TILE_ITEM_KERNEL); break;
+    case TILE_TOKEN_FN: parse_function(parser, item, TILE_ITEM_FN); break;
+    case TILE_TOKEN_IMPORT: parse_import(parser, item); break;
+    case TILE_TOKEN_CONST: parse_const(parser, item); break;
+    case TILE_TOKEN_EXPORT:
+        tile_parse_advance(parser);
+        tile_parse_export_list(parser, item);
+        break;
+    case TILE_TOKEN_TEST: parse_test(parser, item); break;
+    case TILE_TOKEN_STATIC_ASSERT: {
+        item->kind = TILE_ITEM_STATIC_ASSERT;
+        tile_parse_advance(parser);
+        TileExpr call = {.kind = TILE_EXPR_CALL};
+        tile_parse_arguments(parser, &call);
+        item->arguments.items = call.arguments.items;
+        item->arguments.count = call.arguments.count;
+        break;
+    }
+    default: tile_parse_fail_item(parser); return NULL;
+    }
+    item->span = tile_parse_span_from(parser, begin);
+    TileTokenKind next = tile_parse_peek(parser);
+    if (!parser->panic && next != TILE_TOKEN_NEWLINE && next != TILE_TOKEN_SEMICOLON && next != TILE_TOKEN_END)
+        tile_parse_fail(parser, "the end of the line");
+    return item;
+}

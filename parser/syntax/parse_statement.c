@@ -1,0 +1,257 @@
+/* Statements and the sequences that hold them. */
+#include <string.h>
+
+#include "lang/scalar/scalar.h"
+#include "parser/syntax/parse.h"
+
+/* An expression that may stand as a statement: a call, or an `if` whose branches end in such. */
+void tile_parse_check_effect(TileParser *parser, const TileExpr *expr) {
+    if (expr->kind == TILE_EXPR_CALL || expr->kind == TILE_EXPR_RUN) return;
+    if (expr->kind != TILE_EXPR_IF) {
+        TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NO_EFFECT, expr->span);
+        bool operator= expr->kind == TILE_EXPR_UNARY && parser->text[expr->span.begin] == '-';
+        TileSpan sign = {expr->span.file, expr->span.begin, expr->span.begin + 1};
+        if (operator) tile_parse_propose_join(parser, d, sign);
+        if (expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_EQUAL)
+            tile_diagnostic_edit(parser->diagnostics, d, expr->op_span, "=");
+        return;
+    }
+    if (expr->then) tile_parse_check_sequence_effect(parser, expr->then);
+    if (expr->otherwise) tile_parse_check_sequence_effect(parser, expr->otherwise);
+}
+
+void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *sequence) {
+    if (sequence->value) tile_parse_check_effect(parser, sequence->value);
+}
+
+/* One name, or several in parentheses. */
+static void parse_names(TileParser *parser, TileStatement *statement) {
+    statement->tuple = tile_parse_accept(parser, TILE_TOKEN_LEFT_PAREN);
+    do {
+        TileNameRef ref = tile_parse_name(parser);
+        tile_list_push(parser->arena, &statement->names, ref);
+    } while (statement->tuple && tile_parse_accept(parser, TILE_TOKEN_COMMA));
+    if (statement->tuple) tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
+}
+
+/* `let a: f32 = 1`: the type belongs to the value, as `f32(1)`; where it is no scalar's, the value has its own. */
+static void fail_typed(TileParser *parser) {
+    size_t position = parser->position;
+    TileSpan edited = {parser->file, tile_parse_last_end(parser), 0};
+    tile_parse_advance(parser);
+    TileSpan type = tile_parse_span(parser);
+    bool named = tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_expression(parser);
+    type.end = edited.end = tile_parse_last_end(parser);
+    bool given = named && tile_parse_accept(parser, TILE_TOKEN_ASSIGN);
+    TileSpan value = tile_parse_span(parser);
+    if (given) tile_parse_expression(parser);
+    if (parser->panic) return;
+    value.end = tile_parse_last_end(parser);
+    parser->position = position;
+    TileDiagnostic *d = tile_parse_fail(parser, tile_token_words(TILE_TOKEN_ASSIGN));
+    const char *text = parser->text;
+    int type_length = (int)(type.end - type.begin);
+    TileScalar scalar;
+    if (!given) return;
+    if (!tile_scalar_find(text + type.begin, (size_t)type_length, &scalar)) {
+        tile_diagnostic_edit(parser->diagnostics, d, edited, "%s", "");
+        return;
+    }
+    edited.end = value.end;
+    tile_diagnostic_edit(parser->diagnostics, d, edited, " = %.*s(%.*s)", type_length, text + type.begin,
+                         (int)(value.end - value.begin), text + value.begin);
+}
+
+static void parse_binding(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
+    statement->kind = kind;
+    tile_parse_advance(parser);
+    parse_names(parser, statement);
+    if (tile_parse_peek(parser) == TILE_TOKEN_COLON && !parser->panic) fail_typed(parser);
+    tile_parse_expect(parser, TILE_TOKEN_ASSIGN);
+    statement->value = tile_parse_expression(parser);
+}
+
+/* A name that has a meaning of its own here. */
+static bool at_word(TileParser *parser, const char *word) {
+    TileSpan span = tile_parse_span(parser);
+    return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
+           memcmp(parser->text + span.begin, word, span.end - span.begin) == 0;
+}
+
+static void parse_for(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_FOR;
+    statement->is_static = tile_parse_accept(parser, TILE_TOKEN_STATIC);
+    statement->is_ordered = !statement->is_static && at_word(parser, "ordered");
+    if (statement->is_ordered) tile_parse_advance(parser);
+    tile_parse_expect(parser, TILE_TOKEN_FOR);
+    parse_names(parser, statement);
+    tile_parse_expect(parser, TILE_TOKEN_IN);
+    statement->value = tile_parse_expression(parser);
+    if (at_word(parser, "step")) {
+        tile_parse_advance(parser);
+        statement->step = tile_parse_expression(parser);
+    }
+    statement->body = tile_parse_sequence(parser);
+}
+
+static void parse_grid(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_GRID;
+    tile_parse_advance(parser);
+    parse_names(parser, statement);
+    tile_parse_expect(parser, TILE_TOKEN_IN);
+    statement->value = tile_parse_expression(parser);
+    statement->body = tile_parse_sequence(parser);
+}
+
+static void parse_return(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_RETURN;
+    tile_parse_advance(parser);
+    TileTokenKind kind = tile_parse_peek(parser);
+    bool bare = kind == TILE_TOKEN_NEWLINE || kind == TILE_TOKEN_SEMICOLON || kind == TILE_TOKEN_RIGHT_BRACE ||
+                kind == TILE_TOKEN_END;
+    if (!bare) statement->value = tile_parse_expression(parser);
+}
+
+static void parse_temp(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_TEMP;
+    tile_parse_advance(parser);
+    TileNameRef ref = tile_parse_name(parser);
+    tile_list_push(parser->arena, &statement->names, ref);
+    tile_parse_expect(parser, TILE_TOKEN_COLON);
+    statement->type = tile_parse_type(parser);
+}
+
+static void parse_assertion(TileParser *parser, TileStatement *statement, TileStatementKind kind) {
+    statement->kind = kind;
+    tile_parse_advance(parser);
+    TileExpr call = {.kind = TILE_EXPR_CALL};
+    tile_parse_arguments(parser, &call);
+    statement->arguments.items = call.arguments.items;
+    statement->arguments.count = call.arguments.count;
+}
+
+static bool is_assignment(TileTokenKind kind) { return kind >= TILE_TOKEN_ASSIGN && kind <= TILE_TOKEN_SHR_ASSIGN; }
+
+static void parse_expression_statement(TileParser *parser, TileStatement *statement) {
+    statement->kind = TILE_STATEMENT_EXPR;
+    statement->value = tile_parse_expression(parser);
+    TileTokenKind op = tile_parse_peek(parser);
+    if (parser->panic || !is_assignment(op)) return;
+    tile_parse_advance(parser);
+    statement->kind = TILE_STATEMENT_ASSIGN;
+    statement->op = (uint8_t)op;
+    statement->target = statement->value;
+    statement->value = tile_parse_expression(parser);
+}
+
+static TileStatement *parse_statement(TileParser *parser) {
+    TileStatement *statement = TILE_NEW(parser->arena, TileStatement);
+    TileSpan begin = tile_parse_span(parser);
+    switch (tile_parse_peek(parser)) {
+    case TILE_TOKEN_LET: parse_binding(parser, statement, TILE_STATEMENT_LET); break;
+    case TILE_TOKEN_VAR: parse_binding(parser, statement, TILE_STATEMENT_VAR); break;
+    case TILE_TOKEN_FOR:
+    case TILE_TOKEN_STATIC: parse_for(parser, statement); break;
+    case TILE_TOKEN_WHILE:
+        statement->kind = TILE_STATEMENT_WHILE;
+        tile_parse_advance(parser);
+        statement->value = tile_parse_expression(parser);
+        statement->body = tile_parse_sequence(parser);
+        break;
+    case TILE_TOKEN_BREAK:
+        statement->kind = TILE_STATEMENT_BREAK;
+        tile_parse_advance(parser);
+        break;
+    case TILE_TOKEN_CONTINUE:
+        statement->kind = TILE_STATEMENT_CONTINUE;
+        tile_parse_advance(parser);
+        break;
+    case TILE_TOKEN_RETURN: parse_return(parser, statement); break;
+    case TILE_TOKEN_GRID: parse_grid(parser, statement); break;
+    case TILE_TOKEN_TEMP: parse_temp(parser, statement); break;
+    case TILE_TOKEN_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_ASSERT); break;
+    case TILE_TOKEN_STATIC_ASSERT: parse_assertion(parser, statement, TILE_STATEMENT_STATIC_ASSERT); break;
+    default:
+        if (at_word(parser, "ordered") && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_FOR)
+            parse_for(parser, statement);
+        else
+            parse_expression_statement(parser, statement);
+    }
+    statement->span = tile_parse_span_from(parser, begin);
+    return statement;
+}
+
+/* Adds a statement that was read whole. An expression that ends the sequence becomes its value; whether it may be
+ * one is for the parent to say. */
+static void add_statement(TileParser *parser, TileSequence *sequence, TileStatement *statement) {
+    if (statement->kind == TILE_STATEMENT_EXPR) {
+        if (tile_parse_peek(parser) == TILE_TOKEN_RIGHT_BRACE) {
+            sequence->value = statement->value;
+            return;
+        }
+        tile_parse_check_effect(parser, statement->value);
+    } else if (statement->body) {
+        tile_parse_check_sequence_effect(parser, statement->body);
+    }
+    tile_list_push(parser->arena, &sequence->statements, statement);
+}
+
+static bool at_separator(TileParser *parser) {
+    TileTokenKind kind = tile_parse_peek(parser);
+    return kind == TILE_TOKEN_NEWLINE || kind == TILE_TOKEN_SEMICOLON;
+}
+
+static void parse_statements(TileParser *parser, TileSequence *sequence) {
+    for (;;) {
+        while (at_separator(parser)) tile_parse_advance(parser);
+        TileTokenKind kind = tile_parse_peek(parser);
+        if (kind == TILE_TOKEN_RIGHT_BRACE || kind == TILE_TOKEN_END || tile_parse_at_item(parser)) return;
+        size_t before = parser->position;
+        TileStatement *statement = parse_statement(parser);
+        /* A newline behind a last expression leaves it the value: look past the separators. */
+        bool ended = at_separator(parser);
+        if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
+            tile_parse_fail(parser, "the end of the statement");
+        if (parser->panic) {
+            tile_parse_resume_statement(parser);
+            if (parser->position == before && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
+                tile_parse_advance(parser);
+            continue;
+        }
+        while (at_separator(parser)) tile_parse_advance(parser);
+        add_statement(parser, sequence, statement);
+    }
+}
+
+/* A brace on a line of its own ends the statement that it should belong to. What it opens is read all the same. */
+static void join_brace(TileParser *parser) {
+    bool alone =
+        tile_parse_peek(parser) == TILE_TOKEN_NEWLINE && tile_parse_peek_ahead(parser, 0) == TILE_TOKEN_LEFT_BRACE;
+    if (parser->panic || !alone) return;
+    TileSpan brace = tile_parse_span(parser);
+    uint32_t end = tile_parse_last_end(parser), at = end;
+    TileDiagnostic *d = tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, (TileSpan){parser->file, end, end},
+                                      tile_token_words(TILE_TOKEN_LEFT_BRACE), "the end of the line");
+    tile_diagnostic_note(parser->diagnostics, d, brace, "a block begins on the line of its statement");
+    while (at < brace.begin && strchr(" \t\r\n", parser->text[at])) at++;
+    if (at == brace.begin) tile_diagnostic_edit(parser->diagnostics, d, (TileSpan){parser->file, end, brace.end}, " {");
+    tile_parse_advance(parser);
+}
+
+TileSequence *tile_parse_sequence(TileParser *parser) {
+    TileSequence *sequence = TILE_NEW(parser->arena, TileSequence);
+    join_brace(parser);
+    TileSpan begin = tile_parse_span(parser);
+    sequence->span = begin;
+    if (parser->panic || !tile_parse_expect(parser, TILE_TOKEN_LEFT_BRACE)) return sequence;
+    bool header = parser->header;
+    parser->header = false;
+    if (tile_parse_enter(parser)) {
+        parse_statements(parser, sequence);
+        tile_parse_leave(parser);
+    }
+    if (!parser->panic) tile_parse_expect(parser, TILE_TOKEN_RIGHT_BRACE);
+    if (!parser->panic) parser->header = header;
+    sequence->span = tile_parse_span_from(parser, begin);
+    return sequence;
+}

@@ -1,0 +1,38 @@
+/* The table of the GPU passes and the order in which they run. */
+#include "ptx/passes.h"
+
+#include "ptx/target/target.h"
+
+enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
+
+static const TilePassInfo passes[] = {
+#define PASS(id, name, stage, input, output, doc) {name, doc, TILE_STAGE_##stage, input, output, tile_pass_##id},
+#include "ptx/passes.def"
+#undef PASS
+};
+
+static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
+
+static const char *pipeline(const TileTarget *target) {
+    return "inline,contract,canonicalise,cse,facts,exact-loops,licm,canonicalise,cse,dce,"
+           "programs,gpu-blocks,gpu-once,gpu-threads,gpu-order,canonicalise,cse,dce,"
+           "gpu-channels,gpu-stages,gpu-expand,gpu-dot-operands,gpu-copy-groups,gpu-whole,gpu-cache,expand-programs,canonicalise,cse,dce,"
+           "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
+           "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,gpu-spread,gpu-lanes,dce,"
+           "atomics,gpu-math,math,cse,licm,dce,"
+           "legalise,dce";
+}
+
+static const TileTarget *target_at(unsigned index) {
+    unsigned count;
+    const TilePtxTarget *targets = tile_ptx_targets(&count);
+    return index < count ? &targets[index].target : NULL;
+}
+
+const TileFamily tile_ptx_family = {.kind = TILE_TARGET_GPU,
+                                    .name = "gpu",
+                                    .title = "GPU",
+                                    .folder = "ptx",
+                                    .passes = &table,
+                                    .target_at = target_at,
+                                    .pipeline = pipeline};

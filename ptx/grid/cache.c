@@ -1,0 +1,74 @@
+/* Purpose: say of loads and stores of tiles how the L2 cache shall treat them: `cache = l2` where the program reads the
+ * elements again, `cache = stream` where nobody does.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias, readonly}, %y: tensor<f32, 1, out> {noalias}, %begin: i64,
+ *       %end: i64) stream = 1 threads = 32 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %0 = block : i64
+ *       %1 = add %begin, %0 : i64
+ *       %2 = block_count : i64
+ *       for %1, %end, %2 (%program: i64) {
+ *         %v = load_tile %x, %program, %zero, %one, %zero, %n {access = [index, range]} : f32[64]
+ *         %s = reduce %v {axis = 0, kind = sum} : f32
+ *         store_tile %y, %s, %program {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias, readonly}, %y: tensor<f32, 1, out> {noalias}, %begin: i64,
+ *       %end: i64) stream = 1 threads = 32 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %0 = block : i64
+ *       %1 = add %begin, %0 : i64
+ *       %2 = block_count : i64
+ *       for %1, %end, %2 (%program: i64) {
+ *         %v = load_tile %x, %program, %zero, %one, %zero, %n {access = [index, range], cache = stream} : f32[64]
+ *         %s = reduce %v {axis = 0, kind = sum} : f32
+ *         store_tile %y, %s, %program {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: gpu-blocks; program_id not expanded. Keeps: tile form. It is a hint: nothing but speed depends on it.
+ * Cost: each load of a tensor is compared with its other uses, 64 at most. */
+#include "ptx/passes.h"
+#include "ptx/grid/reuse.h"
+
+typedef struct Caches {
+    TilePassContext *context;
+    const TileFunc *func;
+    bool again, changed;
+} Caches;
+
+static void set_cache(Caches *caches, TileOp *op, TileName cache) {
+    if (cache == TILE_CACHE_DEFAULT) return;
+    tile_op_set_integer(caches->context->module, op, TILE_ATTRIBUTE_CACHE, cache);
+    caches->changed = true;
+}
+
+/* Nobody else writes there meanwhile. */
+static bool is_constant(const Caches *caches, const TileOp *load) {
+    const TileParameter *parameter = &caches->func->parameters[tile_op_operand(load, 0)->index];
+    return parameter->readonly && parameter->noalias;
+}
+
+static void decide(TileOp *op, void *state) {
+    Caches *caches = state;
+    if (op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && is_constant(caches, op))
+        set_cache(caches, op, gpu_load_reuse(caches->func, op));
+    if (op->id == TILE_OP_STORE_TILE && tile_type_is_tile(tile_op_operand(op, 1)->type))
+        set_cache(caches, op, gpu_store_reuse(op, caches->again));
+}
+
+TileResult tile_pass_gpu_cache(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    Caches caches = {.context = context, .func = func, .again = gpu_reads_again(func)};
+    tile_block_walk(&func->body, decide, &caches);
+    return caches.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,103 @@
+/* Purpose: make a choice of a loop that runs once or not at all, such as that over the one tile that a program has of a
+ * sequence. A loop has to keep what a next trip would need, and what is the same in all trips is computed ahead of it
+ * and kept as well: registers that a loop of products inside wants for itself.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
+ *       %size = const {value = 8} : i64
+ *       %above = add %begin, %size : i64
+ *       %last = min %end, %above : i64
+ *       for %begin, %last, %size (%i: i64) {
+ *         %v = load_tile %x, %i {access = [index]} : f32
+ *         %w = neg %v : f32
+ *         store_tile %x, %w, %i {access = [index]}
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
+ *       %size = const {value = 8} : i64
+ *       %above = add %begin, %size : i64
+ *       %last = min %end, %above : i64
+ *       %0 = lt %begin, %last : bool
+ *       if %0 {
+ *         %v = load_tile %x, %begin {access = [index]} : f32
+ *         %w = neg %v : f32
+ *         store_tile %x, %w, %begin {access = [index]}
+ *         yield
+ *       } {
+ *         yield
+ *       }
+ *       return
+ *     }
+ * Needs: canonicalise, cse, so that bounds are recognised. Keeps: tile form, every value.
+ * Cost: linear. */
+#include "lang/ir/build.h"
+#include "ptx/passes.h"
+
+enum { MOST_DEPTH = 8, FIRST_CARRIED = 3 };
+
+typedef struct Once {
+    TilePassContext *context;
+    bool changed;
+} Once;
+
+/* Is the value at most `from` + `step`? Where that sum wraps, it is below `from`, and the loop does not run. */
+static bool is_within(const TileValue *value, const TileValue *from, int64_t step, unsigned depth) {
+    const TileOp *min = tile_value_def(value, TILE_OP_MIN), *add = tile_value_def(value, TILE_OP_ADD);
+    if (min && depth)
+        return is_within(tile_op_operand(min, 0), from, step, depth - 1) ||
+               is_within(tile_op_operand(min, 1), from, step, depth - 1);
+    int64_t more;
+    return add && tile_op_operand(add, 0) == from && tile_value_integer(tile_op_operand(add, 1), &more) && more > 0 &&
+           more <= step;
+}
+
+static bool runs_once(const TileOp *loop) {
+    int64_t step;
+    return tile_value_integer(tile_op_operand(loop, 2), &step) &&
+           is_within(tile_op_operand(loop, 1), tile_op_operand(loop, 0), step, MOST_DEPTH);
+}
+
+/* Without a trip the results are the values that the loop began with. */
+static TileOp *build_choice(Once *once, TileOp *loop) {
+    TileArena *arena = once->context->scratch;
+    TileBuilder b = tile_builder_before(once->context->module, loop);
+    b.location = loop->location;
+    TileValue *runs = tile_build_binary(&b, TILE_OP_LT, tile_op_operand(loop, 0), tile_op_operand(loop, 1));
+    const TileType **types = TILE_NEW_ARRAY(arena, const TileType *, loop->result_count);
+    TileValue **initial = TILE_NEW_ARRAY(arena, TileValue *, loop->result_count);
+    for (unsigned i = 0; i < loop->result_count; i++) {
+        types[i] = loop->results[i].type;
+        initial[i] = tile_op_operand(loop, FIRST_CARRIED + i);
+    }
+    TileOp *choice = tile_build_if(&b, runs, types, loop->result_count);
+    TileBuilder otherwise = tile_builder_at_end(once->context->module, &choice->regions[1]);
+    otherwise.location = loop->location;
+    tile_build_end(&otherwise, TILE_OP_YIELD, initial, loop->result_count);
+    return choice;
+}
+
+static void visit(TileOp *op, void *state) {
+    Once *once = state;
+    if (op->id != TILE_OP_FOR || !runs_once(op)) return;
+    TileOp *choice = build_choice(once, op);
+    TileBlock *body = &op->regions[0];
+    tile_value_replace(body->arguments[0], tile_op_operand(op, 0));
+    for (unsigned i = 0; i < op->result_count; i++) {
+        tile_value_replace(body->arguments[1 + i], tile_op_operand(op, FIRST_CARRIED + i));
+        choice->results[i].name = op->results[i].name;
+        tile_value_replace(&op->results[i], &choice->results[i]);
+    }
+    tile_block_splice(&choice->regions[0], body);
+    tile_op_erase(op);
+    once->changed = true;
+    tile_block_walk(&choice->regions[0], visit, once);
+}
+
+TileResult tile_pass_gpu_once(TilePassContext *context, TileFunc *func) {
+    Once once = {context, false};
+    if (func->kind == TILE_FUNC_PHASE) tile_block_walk(&func->body, visit, &once);
+    return once.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

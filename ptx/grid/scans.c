@@ -1,0 +1,77 @@
+#include "ptx/grid/scans.h"
+
+#include "lang/scalar/scalar.h"
+
+TileOpId gpu_scan_op(const TileOp *fold, uint64_t *nothing) {
+    const TileBlock *body = &fold->regions[0];
+    const TileOp *op = body->first;
+    if (fold->result_count != 1 || !op || op->operand_count != 2 || !op->next || op->next->id != TILE_OP_YIELD)
+        return TILE_OP_COUNT;
+    const TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
+    if (x == y || x->block != body || y->block != body || tile_op_operand(op->next, 0) != &op->results[0])
+        return TILE_OP_COUNT;
+    TileScalar scalar = x->type->scalar;
+    if (op->id == TILE_OP_ADD)
+        *nothing = tile_scalar_is_float(scalar) ? UINT64_C(1) << (tile_scalar_bits(scalar) - 1) : 0;
+    else if (op->id == TILE_OP_MUL)
+        *nothing = tile_scalar_from_integer(scalar, 1);
+    else if (op->id == TILE_OP_MAX || op->id == TILE_OP_MIN)
+        *nothing = op->id == TILE_OP_MAX ? tile_scalar_least(scalar) : tile_scalar_greatest(scalar);
+    else
+        return TILE_OP_COUNT;
+    return (TileOpId)op->id;
+}
+
+/* A tile whose elements outside of lo .. hi, where there are such, are filled. */
+typedef struct Filled {
+    const TileValue *tile;
+    const TileOp *fill; /* NULL: none is */
+} Filled;
+
+/* The fill that makes the value, also where gpu-whole has let whole tiles skip it. */
+static const TileOp *find_fill(const TileValue *value) {
+    const TileOp *op = value->op;
+    if (!op || op->id != TILE_OP_IF || op->result_count != 1) return tile_value_def(value, TILE_OP_FILL);
+    const TileValue *kept = tile_op_operand(op->regions[0].last, 0);
+    const TileOp *fill = tile_value_def(tile_op_operand(op->regions[1].last, 0), TILE_OP_FILL);
+    return fill && tile_op_operand(fill, 0) == kept ? fill : NULL;
+}
+
+/* Does the fill put something there that changes no result, zeros of either sign in a sum? */
+static bool fills_nothing(const TileOp *fill, TileOpId id, uint64_t nothing) {
+    const TileOp *with = tile_value_def(tile_op_operand(fill, 1), TILE_OP_CONST);
+    if (!with) return false;
+    uint64_t bits = tile_op_get(with, TILE_ATTRIBUTE_VALUE)->bits;
+    return bits == nothing || (id == TILE_OP_ADD && bits == 0);
+}
+
+/* Do two fills leave the same elements? */
+static bool leave_same(const TileOp *fill, const TileOp *other) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES), *its = tile_op_get(other, TILE_ATTRIBUTE_AXES);
+    if (axes->count != its->count) return false;
+    for (unsigned i = 0; i < axes->count; i++)
+        if (axes->integers[i] != its->integers[i]) return false;
+    for (unsigned i = 2; i < fill->operand_count; i++)
+        if (!tile_value_is_same(tile_op_operand(fill, i), tile_op_operand(other, i))) return false;
+    return true;
+}
+
+/* Through all fills of the same elements. */
+static Filled without_fills(const TileValue *value, TileOpId id, uint64_t nothing) {
+    Filled result = {value, NULL};
+    for (const TileOp *fill = find_fill(value); fill; fill = find_fill(result.tile)) {
+        if (!fills_nothing(fill, id, nothing) || (result.fill && !leave_same(fill, result.fill))) break;
+        result = (Filled){tile_op_operand(fill, 0), fill};
+    }
+    return result;
+}
+
+bool gpu_scans_lines(const TileOp *scan, const TileOp *reduce, TileOpId id) {
+    uint64_t nothing;
+    if (gpu_scan_op(scan, &nothing) != id || scan->block != reduce->block) return false;
+    if (tile_op_integer(scan, TILE_ATTRIBUTE_AXIS, 0) != tile_op_integer(reduce, TILE_ATTRIBUTE_AXIS, 0)) return false;
+    Filled mine = without_fills(tile_op_operand(scan, 0), id, nothing),
+           other = without_fills(tile_op_operand(reduce, 0), id, nothing);
+    if (mine.tile != other.tile || !mine.fill != !other.fill) return false;
+    return !mine.fill || leave_same(mine.fill, other.fill);
+}

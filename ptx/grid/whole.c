@@ -1,0 +1,404 @@
+/* Purpose: ask once for a whole block whether a mask changes anything. Lanes past a range's end, or keys that a query
+ * must not see, are met by few blocks; the others skip the fill or select, and what only it needed.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 32} : i64
+ *       %f = const {value = 0.0} : f32
+ *       %v = const {value = 1.0} : f32[32, 32]
+ *       %w = fill %v, %f, %zero, %end {axes = [1]} : f32[32, 32]
+ *       store_tile %x, %w, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64) {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 32} : i64
+ *       %f = const {value = 0.0} : f32
+ *       %v = const {value = 1.0} : f32[32, 32]
+ *       %0 = const {value = 32} : i64
+ *       %1 = ge %end, %0 : bool
+ *       %w = if %1 : f32[32, 32] {
+ *         yield %v
+ *       } {
+ *         %w.1 = fill %v, %f, %zero, %end {axes = [1]} : f32[32, 32]
+ *         yield %w.1
+ *       }
+ *       store_tile %x, %w, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * A select is skipped where comparisons of indices hold for all lanes: of numbers that differ from lane to lane by less
+ * than the tile's extents, the greatest is compared with the least. What is computed from a tile behind its fill takes
+ * it filled where that makes no difference.
+ *
+ * A scan or fold by one op such as a sum, of which a mask leaves out what lies past a range's end, takes instead a fill
+ * of its elements by what changes no result; that fill is then skipped like the others.
+ *
+ * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
+#include "lang/ir/build.h"
+#include "ptx/passes.h"
+#include "ptx/grid/scans.h"
+
+enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16, MOST_USES = 64 };
+
+/* What the lanes of an index tile hold: the sum of terms, some of them taken away, and a number of each lane's own
+ * between least and most; modulo 2^64. */
+typedef struct Span {
+    TileValue *terms[MOST_TERMS];
+    bool minus[MOST_TERMS];
+    unsigned count;
+    int64_t least, most;
+} Span;
+
+typedef struct Whole {
+    TilePassContext *context;
+    TileBuilder b;
+} Whole;
+
+/* ---- what lanes hold ---- */
+
+static bool add_term(Span *span, TileValue *scalar, bool minus) {
+    int64_t constant;
+    if (scalar->type->scalar != TILE_I64 || span->count == MOST_TERMS) return false;
+    if (tile_value_integer(scalar, &constant) && constant > -INT32_MAX && constant < INT32_MAX) {
+        span->least += minus ? -constant : constant;
+        span->most += minus ? -constant : constant;
+        return true;
+    }
+    span->minus[span->count] = minus;
+    span->terms[span->count++] = scalar;
+    return true;
+}
+
+static bool find_span(TileValue *value, bool minus, unsigned depth, Span *span) {
+    TileOp *op = value->op;
+    if (!tile_type_is_tile(value->type)) return add_term(span, value, minus);
+    if (!op || !depth || value->type->scalar != TILE_I64) return false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_IOTA: {
+        int64_t last = value->type->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)] - 1;
+        span->least -= minus ? last : 0;
+        span->most += minus ? 0 : last;
+        return true;
+    }
+    case TILE_OP_SPLAT:
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE:
+    case TILE_OP_PERMUTE: return find_span(tile_op_operand(op, 0), minus, depth - 1, span);
+    case TILE_OP_ADD:
+    case TILE_OP_SUB:
+        return find_span(tile_op_operand(op, 0), minus, depth - 1, span) &&
+               find_span(tile_op_operand(op, 1), minus != (op->id == TILE_OP_SUB), depth - 1, span);
+    default: return false;
+    }
+}
+
+static TileValue *binary(Whole *whole, TileOpId id, TileValue *x, TileValue *y) {
+    return tile_build_binary(&whole->b, id, x, y);
+}
+
+static TileValue *both(Whole *whole, TileValue *x, TileValue *y) {
+    if (!x || !y) return x ? x : y;
+    return binary(whole, TILE_OP_AND, x, y);
+}
+
+/* The least and the greatest number; sums that wrap have no order, so it has to hold that one is below the other. */
+static TileValue *build_ends(Whole *whole, const Span *span, TileValue **least, TileValue **most) {
+    TileValue *base = NULL;
+    for (unsigned i = 0; i < span->count; i++) {
+        if (base)
+            base = binary(whole, span->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, base, span->terms[i]);
+        else
+            base = span->minus[i] ? tile_build_unary(&whole->b, TILE_OP_NEG, span->terms[i]) : span->terms[i];
+    }
+    *least = tile_build_i64(&whole->b, span->least);
+    *most = tile_build_i64(&whole->b, span->most);
+    if (!base) return NULL;
+    *least = binary(whole, TILE_OP_ADD, base, *least);
+    *most = binary(whole, TILE_OP_ADD, base, *most);
+    return binary(whole, TILE_OP_LE, *least, *most);
+}
+
+/* ---- does a condition hold for all lanes? ---- */
+
+static bool has_answer(const TileValue *condition, unsigned depth) {
+    const TileOp *op = condition->op;
+    Span left = {0}, right = {0};
+    if (!op || !depth) return false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE: return has_answer(tile_op_operand(op, 0), depth - 1);
+    case TILE_OP_AND:
+        return has_answer(tile_op_operand(op, 0), depth - 1) && has_answer(tile_op_operand(op, 1), depth - 1);
+    case TILE_OP_LT:
+    case TILE_OP_LE:
+    case TILE_OP_GT:
+    case TILE_OP_GE:
+        return find_span(tile_op_operand(op, 0), false, MOST_DEPTH, &left) &&
+               find_span(tile_op_operand(op, 1), false, MOST_DEPTH, &right);
+    default: return false;
+    }
+}
+
+/* Only for what has_answer agrees to. */
+static TileValue *build_answer(Whole *whole, const TileValue *condition) {
+    const TileOp *op = condition->op;
+    if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) return build_answer(whole, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_AND) {
+        TileValue *first = build_answer(whole, tile_op_operand(op, 0));
+        return both(whole, first, build_answer(whole, tile_op_operand(op, 1)));
+    }
+    Span left = {0}, right = {0};
+    find_span(tile_op_operand(op, 0), false, MOST_DEPTH, &left);
+    find_span(tile_op_operand(op, 1), false, MOST_DEPTH, &right);
+    TileValue *low[2], *high[2];
+    TileValue *ordered = build_ends(whole, &left, &low[0], &high[0]);
+    ordered = both(whole, ordered, build_ends(whole, &right, &low[1], &high[1]));
+    bool less = op->id == TILE_OP_LT || op->id == TILE_OP_LE;
+    return both(whole, ordered, binary(whole, (TileOpId)op->id, less ? high[0] : low[0], less ? low[1] : high[1]));
+}
+
+/* NULL: all lanes are inside by constants alone, or nothing can be said. */
+static TileValue *fill_is_idle(Whole *whole, const TileOp *fill) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    TileValue *idle = NULL;
+    for (unsigned i = 0; i < axes->count; i++) {
+        int64_t extent = fill->results[0].type->extent[axes->integers[i]], constant;
+        TileValue *lo = tile_op_operand(fill, 2 + 2 * i), *hi = tile_op_operand(fill, 3 + 2 * i);
+        if (!tile_value_integer(lo, &constant) || constant > 0)
+            idle = both(whole, idle, binary(whole, TILE_OP_LE, lo, tile_build_i64(&whole->b, 0)));
+        if (!tile_value_integer(hi, &constant) || constant < extent)
+            idle = both(whole, idle, binary(whole, TILE_OP_GE, hi, tile_build_i64(&whole->b, extent)));
+    }
+    return idle;
+}
+
+/* ---- the choice ---- */
+
+/* Ops that only serve this one go with it. */
+static void take_along(TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileValue *value = tile_op_operand(op, i);
+        TileOp *source = value->op;
+        bool own = source && source->block && !source->region_count && source->result_count == 1 &&
+                   tile_value_has_one_use(value) && tile_op_is_pure(source) && tile_type_is_tile(value->type);
+        if (!own || i == (op->id == TILE_OP_SELECT ? 1u : 0u)) continue;
+        tile_op_detach(source);
+        tile_op_insert_before(source, op);
+        take_along(source);
+    }
+}
+
+/* Does the op run after `first`, which is an op of a block that it stands in? */
+static bool runs_after(const TileOp *op, const TileOp *first) {
+    while (op && op->block != first->block) op = op->block->op;
+    for (const TileOp *next = first->next; op && next; next = next->next)
+        if (next == op) return true;
+    return false;
+}
+
+/* ---- what a tile holds ---- */
+
+/* Lanes lo .. hi along an axis of a tile. */
+typedef struct Bounds {
+    unsigned axis;
+    const TileValue *lo, *hi;
+} Bounds;
+
+/* A load leaves the lanes outside of its range undefined: is its range along the axis the bounds? */
+static bool load_is_bounded(const TileOp *load, const Bounds *bounds) {
+    const TileAttribute *kinds = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = tile_access_first(load), axis = 0;
+    bool gathered = false;
+    if (tile_op_has_part(load, TILE_PARTS_FILL)) return false;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
+        if (range && axis == bounds->axis)
+            return tile_op_operand(load, operand + 2) == bounds->lo && tile_op_operand(load, operand + 3) == bounds->hi;
+        axis += range || (gather && !gathered);
+        gathered |= gather;
+        operand += range ? 4 : 1;
+    }
+    return false;
+}
+
+/* Is every lane outside of the bounds undefined? Only a load makes such lanes, and an elementwise op passes them on;
+ * of a select the one that is taken has to be known. */
+static bool is_bounded(const TileValue *value, const Bounds *bounds, unsigned depth) {
+    const TileOp *op = value->op;
+    if (!op || !depth) return false;
+    if (op->id == TILE_OP_LOAD_TILE) return load_is_bounded(op, bounds);
+    if (tile_op_info(op->id)->class != TILE_CLASS_ELEMENTWISE) return false;
+    bool both_arms = op->id == TILE_OP_SELECT;
+    for (unsigned i = both_arms; i < op->operand_count; i++) {
+        bool bounded = is_bounded(tile_op_operand(op, i), bounds, depth - 1);
+        if (bounded != both_arms) return bounded;
+    }
+    return both_arms;
+}
+
+static bool fills_along(const TileOp *fill, const Bounds *bounds) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    for (unsigned i = 0; i < axes->count; i++)
+        if (axes->integers[i] == bounds->axis && tile_op_operand(fill, 2 + 2 * i) == bounds->lo &&
+            tile_op_operand(fill, 3 + 2 * i) == bounds->hi)
+            return true;
+    return false;
+}
+
+/* Does nothing depend on the lanes outside of the bounds that the use takes? A fill along the same bounds puts others in
+ * their place. `budget` is how many uses are still looked at. */
+static bool ignores_outside(const TileUse *use, const Bounds *bounds, unsigned *budget) {
+    const TileOp *user = use->user;
+    if (!*budget) return false;
+    --*budget;
+    if (user->id == TILE_OP_FILL) return use->index == 0 && fills_along(user, bounds);
+    if (tile_op_info(user->id)->class != TILE_CLASS_ELEMENTWISE) return false;
+    for (const TileUse *next = user->results[0].first_use; next; next = next->next)
+        if (!ignores_outside(next, bounds, budget)) return false;
+    return true;
+}
+
+/* Where a use does not tell the lanes that a fill changes, whoever takes the tile later takes it filled, so that no
+ * thread keeps both: they are undefined in the tile, or another fill replaces what is made of them. */
+static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    bool undefined = true;
+    Bounds bounds[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < axes->count; i++) {
+        bounds[i] = (Bounds){(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i),
+                             tile_op_operand(fill, 3 + 2 * i)};
+        undefined &= is_bounded(value, &bounds[i], MOST_DEPTH);
+    }
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        unsigned budget = MOST_USES, ignored = 0;
+        next = use->next;
+        if (!runs_after(use->user, filled->op)) continue;
+        while (ignored < axes->count && ignores_outside(use, &bounds[ignored], &budget)) ignored++;
+        if (undefined || ignored == axes->count) tile_op_set_operand(use->user, use->index, filled);
+    }
+}
+
+static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
+    const TileType *type = op->results[0].type;
+    TileOp *choice = tile_build_if(&whole->b, idle, &type, 1);
+    choice->results[0].name = op->results[0].name;
+    tile_value_replace(&op->results[0], &choice->results[0]);
+    TileValue *value = tile_op_operand(op, kept);
+    TileBuilder b = tile_builder_at_end(whole->context->module, &choice->regions[0]);
+    b.location = op->location;
+    tile_build_end(&b, TILE_OP_YIELD, &value, 1);
+    tile_op_detach(op);
+    tile_op_append(op, &choice->regions[1]);
+    b.block = &choice->regions[1];
+    value = &op->results[0];
+    tile_build_end(&b, TILE_OP_YIELD, &value, 1);
+    take_along(op);
+    if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), op, &choice->results[0]);
+}
+
+/* The fill that leaves out elements of a scan or fold by an op which has a number that changes nothing; NULL: none. */
+static TileOp *find_mask(const TileOp *op, uint64_t *nothing) {
+    if ((op->id != TILE_OP_SCAN && op->id != TILE_OP_FOLD) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
+    uint64_t kept, filled;
+    TileOp *mask = tile_value_def(tile_op_operand(op, op->result_count), TILE_OP_FILL);
+    bool plain = mask && tile_value_bits(tile_op_operand(mask, 0), &kept) && kept &&
+                 tile_value_bits(tile_op_operand(mask, 1), &filled) && !filled;
+    return plain && gpu_scan_op(op, nothing) != TILE_OP_COUNT ? mask : NULL;
+}
+
+static bool fill_elements(TilePassContext *context, TileOp *op) {
+    uint64_t nothing;
+    TileOp *mask = find_mask(op, &nothing);
+    if (!mask) return false;
+    TileBuilder b = tile_builder_before(context->module, op);
+    const TileAttribute *axes = tile_op_get(mask, TILE_ATTRIBUTE_AXES);
+    TileValue *elements = tile_op_operand(op, 0), *bounds[2 * TILE_MAX_TILE_RANK];
+    const TileType *scalar = tile_type_scalar(context->module->context, elements->type->scalar);
+    for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_operand(mask, 2 + i);
+    TileValue *with = tile_build_bits(&b, scalar, nothing);
+    tile_op_set_operand(op, 0, tile_build_fill(&b, elements, with, axes->integers, bounds, axes->count));
+    tile_op_remove_operand(op, 1);
+    if (tile_op_has_part(op, TILE_PARTS_INIT)) {
+        const int64_t init = TILE_PARTS_INIT;
+        tile_op_set_integers(context->module, op, TILE_ATTRIBUTE_PARTS, &init, 1);
+    } else {
+        tile_op_clear(op, TILE_ATTRIBUTE_PARTS);
+    }
+    if (!mask->results[0].first_use) tile_op_erase(mask);
+    return true;
+}
+
+static bool fill_scans(TilePassContext *context, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) changed |= fill_scans(context, &op->regions[i]);
+        changed |= fill_elements(context, op);
+    }
+    return changed;
+}
+
+/* Does it compare indices? Other selects are no masks. */
+static bool compares_indices(const TileValue *condition, unsigned depth) {
+    const TileOp *op = condition->op;
+    if (!op || !depth || !tile_type_is_tile(condition->type)) return false;
+    switch ((TileOpId)op->id) {
+    case TILE_OP_LT:
+    case TILE_OP_LE:
+    case TILE_OP_GT:
+    case TILE_OP_GE:
+    case TILE_OP_EQ:
+    case TILE_OP_NE: return tile_op_operand(op, 0)->type->scalar == TILE_I64;
+    case TILE_OP_AND:
+    case TILE_OP_OR:
+        return compares_indices(tile_op_operand(op, 0), depth - 1) ||
+               compares_indices(tile_op_operand(op, 1), depth - 1);
+    case TILE_OP_NOT:
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE: return compares_indices(tile_op_operand(op, 0), depth - 1);
+    default: return false;
+    }
+}
+
+static void remark_select(TilePassContext *context, const TileOp *select) {
+    if (compares_indices(tile_op_operand(select, 0), MOST_DEPTH))
+        tile_pass_remark(context, select, TILE_DECISION_MASK_BY_ELEMENT, "the mask", "%s",
+                         "it is more than the `and` of `<`, `<=`, `>` and `>=` between sums of indices");
+}
+
+static bool try_op(TilePassContext *context, TileOp *op, const char **error) {
+    Whole whole = {context, tile_builder_before(context->module, op)};
+    if (!op->result_count || !tile_type_is_tile(op->results[0].type)) return false;
+    if (tile_type_lanes(op->results[0].type) < LEAST_LANES) return false;
+    TileValue *idle = NULL;
+    if (op->id == TILE_OP_FILL) idle = fill_is_idle(&whole, op);
+    if (op->id == TILE_OP_SELECT && has_answer(tile_op_operand(op, 0), MOST_DEPTH))
+        idle = build_answer(&whole, tile_op_operand(op, 0));
+    else if (op->id == TILE_OP_SELECT)
+        remark_select(context, op);
+    if (idle) choose(&whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
+    if (whole.b.error) *error = whole.b.error;
+    return idle != NULL;
+}
+
+static bool walk(TilePassContext *context, TileBlock *block, const char **error) {
+    bool changed = false;
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, &op->regions[i], error);
+        changed |= try_op(context, op, error);
+    }
+    return changed;
+}
+
+TileResult tile_pass_gpu_whole(TilePassContext *context, TileFunc *func) {
+    const char *error = NULL;
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    bool changed = fill_scans(context, &func->body);
+    changed |= walk(context, &func->body, &error);
+    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-whole: %s", error);
+    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

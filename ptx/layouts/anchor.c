@@ -1,0 +1,274 @@
+/* Purpose: give a layout to what demands one. A tile's layout is part of its type from here on; what has none is not
+ * decided. Loads, stores and updates get vectors of up to 16 bytes a thread with neighbouring lanes along the last
+ * axis, sums of products for tensor cores the fragments of mma, others what the largest tile of the function has. How
+ * warps share such a product stands on it (`warps`, `pairs`), which gpu-machine carries out.
+ * Towards all other ops stand conversions from and to layouts that gpu-propagate decides on.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) threads = 64 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 1024} : i64
+ *       %v = load_tile %x, %begin, %one, %zero, %n {access = [range]} : f32[1024]
+ *       %w = neg %v : f32[1024]
+ *       store_tile %x, %w, %begin, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) threads = 64 {
+ *       layout 0 = [1024] register 1 2 256 512 lane 4 8 16 32 64 warp 128 block
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 1024} : i64
+ *       %v = load_tile %x, %begin, %one, %zero, %n {access = [range]} : f32[1024] layout 0
+ *       %0 = convert_layout %v : f32[1024]
+ *       %w = neg %0 : f32[1024]
+ *       %1 = convert_layout %w : f32[1024] layout 0
+ *       store_tile %x, %1, %begin, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * The layouts of smaller tiles follow from that of the largest: a tile that has its extents less an axis gets the
+ * slice, so that a row's statistics lie where the row does. A vector is a column of some product's rows before it is a
+ * row of its columns.
+ *
+ * Needs: gpu-threads. Keeps: tile form. Cost: linear. */
+#include "lang/ir/build.h"
+#include "lowering/memory.h"
+#include "ptx/layouts/blocked.h"
+#include "ptx/target/dot.h"
+#include "ptx/passes.h"
+
+/* A shape of tiles and its layout. */
+typedef struct Family {
+    TileLayoutShape shape;
+    TileLayout layout;
+} Family;
+
+typedef struct Anchor {
+    TilePassContext *context;
+    TileModule *module;
+    const TilePtxTarget *target;
+    GpuDots dots;
+    Family family[GPU_MOST_DOTS]; /* those that others are derived from, that of the largest tile first */
+    unsigned family_count;
+    unsigned log_warps, log_vector, log_rows; /* of the elements that a thread moves at once, and of how many rows */
+    bool changed;
+    const char *error;
+} Anchor;
+
+/* ---- which layout ---- */
+
+/* Of a tile that is turned round a thread has a block, so that both ways it is vectors that pass through shared memory.
+ */
+static unsigned choose_log_rows(const Anchor *anchor, const GpuSurvey *survey) {
+    unsigned log = gpu_floor_log2(tile_type_lanes(survey->largest)),
+             others = anchor->log_vector + TILE_LANE_BITS + anchor->log_warps;
+    return survey->turns && log > others ? gpu_least(log - others, anchor->log_vector) : 0;
+}
+
+static void choose_families(Anchor *anchor, const TileFunc *func) {
+    anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
+    anchor->dots = gpu_find_dots(func, &func->body);
+    for (unsigned i = 0; i < anchor->dots.count; i++) {
+        const TileType *type = anchor->dots.types[i];
+        anchor->family[anchor->family_count++] = (Family){tile_layout_shape(type), gpu_sum_layout(&anchor->dots, type)};
+    }
+    GpuSurvey survey = gpu_survey(&func->body);
+    if (anchor->dots.count || !survey.largest) return;
+    TileLayoutShape shape = tile_layout_shape(survey.largest);
+    anchor->log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / survey.least_bytes);
+    anchor->log_rows = choose_log_rows(anchor, &survey);
+    anchor->family_count = 1;
+    anchor->family[0] = (Family){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};
+}
+
+/* Axes of extent 1 take the place of axes of the main tile. */
+static bool fits(const TileLayoutShape *shape, const TileType *tile, unsigned without) {
+    unsigned axis = 0;
+    for (unsigned a = 0; a < shape->rank; a++) {
+        if (a == without) continue;
+        if (tile->extent[axis] != shape->extent[a] && tile->extent[axis] != 1) return false;
+        axis++;
+    }
+    return true;
+}
+
+static TileLayout flatten_ones(TileLayout layout, const TileType *tile) {
+    for (unsigned a = 0; a < tile->rank; a++) {
+        if (tile->extent[a] != 1 || tile_layout_extent(&layout, a) == 1) continue;
+        TileLayout without = tile_layout_slice(&layout, a);
+        layout = tile->rank == 1 ? without : tile_layout_expand(&without, a);
+    }
+    return tile_layout_without_copies(&layout);
+}
+
+static TileLayout choose_layout(const Anchor *anchor, const TileType *tile) {
+    for (unsigned i = 0; i < anchor->dots.count; i++)
+        if (tile_type_same_shape(tile, anchor->dots.types[i])) return anchor->family[i].layout;
+    for (unsigned i = 0; i < anchor->family_count; i++) {
+        const TileLayoutShape *shape = &anchor->family[i].shape;
+        if (tile->rank == shape->rank && fits(shape, tile, shape->rank))
+            return flatten_ones(anchor->family[i].layout, tile);
+    }
+    for (unsigned back = 1; back <= TILE_MAX_TILE_RANK; back++)
+        for (unsigned i = 0; i < anchor->family_count; i++) {
+            const TileLayoutShape *shape = &anchor->family[i].shape;
+            if (tile->rank + 1 == shape->rank && back <= shape->rank && fits(shape, tile, shape->rank - back))
+                return flatten_ones(tile_layout_slice(&anchor->family[i].layout, shape->rank - back), tile);
+        }
+    if (anchor->dots.count && tile->rank == 2) return gpu_sum_layout(&anchor->dots, tile);
+    TileLayoutShape own = tile_layout_shape(tile);
+    unsigned threads = TILE_LANE_BITS + anchor->log_warps, log = gpu_floor_log2(tile_type_lanes(tile));
+    return gpu_spread(&own, log > threads ? gpu_least(log - threads, anchor->log_vector) : 0, anchor->log_rows,
+                      anchor->log_warps);
+}
+
+/* ---- what demands one ---- */
+
+static TileValue *convert(Anchor *anchor, TileBuilder *b, TileValue *value, const TileType *type) {
+    TileValue *converted = tile_op_result(tile_build_op(b, TILE_OP_CONVERT_LAYOUT, &value, 1, NULL, 0, &type, 1), 0);
+    if (b->error) anchor->error = b->error;
+    return converted;
+}
+
+static void anchor_operand(Anchor *anchor, TileOp *op, unsigned index, const TileLayout *layout) {
+    TileValue *value = tile_op_operand(op, index);
+    if (!tile_type_is_tile(value->type)) return;
+    anchor->changed = true;
+    TileBuilder b = tile_builder_before(anchor->module, op);
+    const TileType *type = tile_type_with_layout(anchor->module->context, value->type, layout);
+    tile_op_set_operand(op, index, convert(anchor, &b, value, type));
+}
+
+static void anchor_result(Anchor *anchor, TileOp *op, const TileLayout *layout) {
+    TileValue *value = &op->results[0];
+    const TileType *undecided = value->type;
+    value->type = tile_type_with_layout(anchor->module->context, undecided, layout);
+    anchor->changed = true;
+    if (!tile_value_has_uses(value)) return;
+    TileBuilder b = tile_builder_before(anchor->module, op->next);
+    TileValue *converted = convert(anchor, &b, value, undecided);
+    tile_value_replace(value, converted);
+    tile_op_set_operand(converted->op, 0, value);
+    converted->name = NULL;
+}
+
+/* Shared memory that a block may take without there being fewer blocks on a multiprocessor: its registers, of which the
+ * sums are the least part, let no more be there. */
+static int64_t free_bytes(const Anchor *anchor) {
+    enum { OTHER_REGISTERS = 32 };
+    const TilePtxTarget *target = anchor->target;
+    uint32_t threads = TILE_WARP_THREADS << anchor->log_warps;
+    uint32_t sums = (uint32_t)(tile_type_lanes(anchor->dots.types[0]) / threads) + OTHER_REGISTERS;
+    uint32_t blocks =
+        target->registers / (threads * (sums < target->registers_thread ? sums : target->registers_thread));
+    if (blocks > target->threads_core / threads) blocks = target->threads_core / threads;
+    uint32_t bytes = target->shared_core_bytes / (blocks ? blocks : 1) - target->shared_reserved_bytes;
+    return bytes < target->shared_block_bytes ? bytes : target->shared_block_bytes;
+}
+
+/* Is something in shared memory for all of a loop that the op stands in? */
+static bool stands_beside_buffers(const TileOp *op) {
+    for (const TileOp *parent = op->block->op; parent; parent = parent->block->op)
+        for (const TileOp *other = parent->block->first; other != parent; other = other->next)
+            if (other->id == TILE_OP_BUFFER) return true;
+    return false;
+}
+
+/* Of fragments of sums four lanes have eight elements side by side. Where those are less than a sector of memory,
+ * results are stored by rows instead, and what is added to them is loaded so: they pass through shared memory where the
+ * operands are not, or are no more. */
+static bool sums_pass_by_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+    enum { NEIGHBOURS = 8, SECTOR_BYTES = 32 };
+    int64_t bytes = tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
+    if (NEIGHBOURS * tile_scalar_bytes(tile->scalar) >= SECTOR_BYTES) return false;
+    for (unsigned a = 0; a < tile->rank; a++)
+        if (layout->pieces[a] != 1 || tile_layout_extent(layout, a) != tile->extent[a]) return false;
+    if (bytes < (int64_t)GPU_ACCESS_BYTES << (TILE_LANE_BITS + anchor->log_warps)) return false;
+    return bytes <= free_bytes(anchor) && !stands_beside_buffers(op);
+}
+
+/* Beside products; operands that are not copied are computed with on their way to shared memory, in any layout. */
+static bool moves_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+    bool is_sum = op->id == TILE_OP_STORE_TILE;
+    for (unsigned i = 0; i < anchor->dots.count; i++) is_sum |= tile_type_same_shape(tile, anchor->dots.types[i]);
+    if (!anchor->dots.count || tile->rank != 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
+    return !is_sum || sums_pass_by_rows(anchor, op, tile, layout);
+}
+
+static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, const TileType *tile) {
+    TileLayout layout = choose_layout(anchor, tile);
+    if (!moves_rows(anchor, op, tile, &layout)) return layout;
+    TileLayoutShape shape = tile_layout_shape(tile);
+    unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + anchor->log_warps,
+             widest = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(tile->scalar));
+    return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
+}
+
+/* An access that a thread has enough elements for, but not side by side. */
+static void remark_access(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+    unsigned bytes = tile_scalar_bytes(tile->scalar), last = tile->rank - 1u;
+    unsigned side = tile_layout_vector(layout, last, GPU_ACCESS_BYTES / bytes);
+    int64_t own = tile_type_lanes(tile) >> (TILE_LANE_BITS + anchor->log_warps);
+    if (side * bytes >= GPU_ACCESS_BYTES || own * bytes < GPU_ACCESS_BYTES || op->id == TILE_OP_ATOMIC_TILE) return;
+    const char *name = tile_op_operand(op, 0)->name;
+    const char *why = tile->extent[last] * bytes < GPU_ACCESS_BYTES ? "the last axis of the block is shorter"
+                      : anchor->dots.count                          ? "it lies as the sums of a product do"
+                                                                    : "it lies as the largest tile of the grid does";
+    tile_pass_remark(anchor->context, op, TILE_DECISION_NARROW_ACCESS, name ? name : "an access",
+                     "%u elements of %u bytes side by side: %s", side, bytes, why);
+}
+
+/* The values and the mask of an access stand beside indices, which may have any layout. */
+static void anchor_access(Anchor *anchor, TileOp *op) {
+    const TileValue *tile = tile_accessed_tile(op);
+    if (!tile) return;
+    TileLayout layout = choose_access_layout(anchor, op, tile->type);
+    remark_access(anchor, op, tile->type, &layout);
+    unsigned first = tile_access_first(op), end = tile_access_end(op);
+    for (unsigned i = 1; i < op->operand_count; i++)
+        if (i < first || i >= end) anchor_operand(anchor, op, i, &layout);
+    if (op->result_count) anchor_result(anchor, op, &layout);
+}
+
+static void anchor_dot(Anchor *anchor, TileOp *op) {
+    TileLayout layout = choose_layout(anchor, op->results[0].type);
+    anchor_operand(anchor, op, 2, &layout);
+    anchor_result(anchor, op, &layout);
+}
+
+static void anchor_own(Anchor *anchor, TileOp *op) {
+    TileLayout layout = choose_layout(anchor, op->results[0].type);
+    anchor_result(anchor, op, &layout);
+}
+
+static void anchor_block(Anchor *anchor, TileBlock *block) {
+    for (TileOp *op = block->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned i = 0; i < op->region_count; i++) anchor_block(anchor, &op->regions[i]);
+        switch (op->id) {
+        case TILE_OP_LOAD_TILE:
+        case TILE_OP_STORE_TILE:
+        case TILE_OP_ATOMIC_TILE: anchor_access(anchor, op); break;
+        case TILE_OP_DOT: anchor_dot(anchor, op); break;
+        case TILE_OP_SHARED_TILE:
+            if (!gpu_stays_shared(op)) anchor_own(anchor, op);
+            break;
+        case TILE_OP_SLICE:
+        case TILE_OP_CAT: anchor_own(anchor, op); break;
+        default: break;
+        }
+    }
+}
+
+TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    if (!func->threads) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: gpu-threads comes before");
+    Anchor anchor = {.context = context, .module = context->module, .target = tile_ptx_target_of(context->target)};
+    choose_families(&anchor, func);
+    gpu_set_plan(context->module, &func->body, &anchor.dots.plan);
+    anchor.changed |= anchor.dots.count != 0;
+    anchor_block(&anchor, &func->body);
+    if (anchor.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: %s", anchor.error);
+    return anchor.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,74 @@
+#include "ptx/layouts/blocked.h"
+
+#include "ptx/target/dot.h"
+
+TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, unsigned log_warps) {
+    TileLayoutBlocked blocked = {0};
+    unsigned left[TILE_MAX_TILE_RANK] = {0}, lanes = TILE_LANE_BITS, warps = log_warps,
+             last = (shape->rank - 1u) % TILE_MAX_TILE_RANK;
+    for (unsigned a = 0; a < shape->rank; a++) {
+        left[a] = gpu_floor_log2(shape->extent[a]);
+        blocked.order[a] = (uint8_t)(last - a);
+    }
+    blocked.elements[last] = (uint8_t)gpu_least(log_vector, left[last]);
+    left[last] -= blocked.elements[last];
+    if (last) {
+        blocked.elements[last - 1] = (uint8_t)gpu_least(log_rows, left[last - 1]);
+        left[last - 1] -= blocked.elements[last - 1];
+    }
+    for (unsigned a = shape->rank; a-- > 0;) {
+        blocked.lanes[a] = (uint8_t)gpu_least(lanes, left[a]);
+        lanes -= blocked.lanes[a];
+        left[a] -= blocked.lanes[a];
+    }
+    blocked.lanes[0] = (uint8_t)(blocked.lanes[0] + lanes);
+    for (unsigned a = 0; a < shape->rank; a++) {
+        blocked.warps[a] = (uint8_t)gpu_least(warps, left[a]);
+        warps -= blocked.warps[a];
+    }
+    blocked.warps[last] = (uint8_t)(blocked.warps[last] + warps);
+    return tile_layout_blocked(shape, &blocked);
+}
+
+static void look_at(GpuSurvey *survey, const TileType *type) {
+    if (!tile_type_is_tile(type)) return;
+    const TileType *best = survey->largest;
+    int64_t lanes = tile_type_lanes(type), most = best ? tile_type_lanes(best) : 0;
+    if (lanes > most || (lanes == most && type->rank > best->rank)) survey->largest = type;
+}
+
+static int64_t multiplied_elements(const TileOp *dot) {
+    int64_t elements = tile_type_lanes(dot->results[0].type);
+    for (unsigned i = 0; i < 2; i++) elements += tile_type_lanes(tile_op_operand(dot, i)->type);
+    return elements;
+}
+
+/* Along the last axis, and not tile after tile in a loop. */
+static bool reduces_whole_rows(const TileOp *op) {
+    const TileOp *loop = op->block->op;
+    return op->id == TILE_OP_REDUCE && loop && loop->id == TILE_OP_FOR &&
+           tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT) &&
+           tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0) + 1 == tile_op_operand(op, 0)->type->rank;
+}
+
+static void survey_block(GpuSurvey *survey, const TileBlock *block) {
+    for (uint32_t i = 0; i < block->argument_count; i++) look_at(survey, block->arguments[i]->type);
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->result_count; i++) look_at(survey, op->results[i].type);
+        const TileType *moved = op->id == TILE_OP_LOAD_TILE    ? op->results[0].type
+                                : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
+                                                               : NULL;
+        survey->turns |= op->id == TILE_OP_PERMUTE;
+        survey->reduces_rows |= reduces_whole_rows(op);
+        if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) survey->multiplied += multiplied_elements(op);
+        if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)
+            survey->least_bytes = tile_scalar_bytes(moved->scalar);
+        for (unsigned i = 0; i < op->region_count; i++) survey_block(survey, &op->regions[i]);
+    }
+}
+
+GpuSurvey gpu_survey(const TileBlock *body) {
+    GpuSurvey survey = {.least_bytes = 8};
+    survey_block(&survey, body);
+    return survey;
+}

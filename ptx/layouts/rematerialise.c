@@ -1,0 +1,122 @@
+/* Purpose: compute again in the wanted layout what is cheaper than its conversion: constants, indices, scalars in every
+ * lane, and what elementwise ops and changes of shape make of these. What the conversion took is left to dce.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<i64, 1, inout>, %begin: i64, %end: i64) threads = 32 {
+ *       layout 0 = [64] register 32 lane 1 2 4 8 16 warp block
+ *       layout 1 = [64] register 1 lane 2 4 8 16 32 warp block
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %i = iota : i64[64] layout 0
+ *       %first = splat %begin : i64[64] layout 0
+ *       %sum = add %i, %first : i64[64] layout 0
+ *       %0 = convert_layout %sum : i64[64] layout 1
+ *       store_tile %x, %0, %begin, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%x: tensor<i64, 1, inout>, %begin: i64, %end: i64) threads = 32 {
+ *       layout 0 = [64] register 32 lane 1 2 4 8 16 warp block
+ *       layout 1 = [64] register 1 lane 2 4 8 16 32 warp block
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 64} : i64
+ *       %i = iota : i64[64] layout 0
+ *       %first = splat %begin : i64[64] layout 0
+ *       %sum = add %i, %first : i64[64] layout 0
+ *       %i.1 = iota : i64[64] layout 1
+ *       %first.1 = splat %begin : i64[64] layout 1
+ *       %sum.1 = add %i.1, %first.1 : i64[64] layout 1
+ *       store_tile %x, %sum.1, %begin, %one, %zero, %n {access = [range]}
+ *       return
+ *     }
+ * Needs: gpu-propagate. Keeps: tile form. Cost: linear in the conversions. */
+#include "lang/ir/build.h"
+#include "lang/ir/layout_rules.h"
+#include "lowering/each.h"
+#include "ptx/passes.h"
+
+enum { MOST_OPS = 12 };
+
+typedef struct Remake {
+    TilePassContext *context;
+    TileBuilder b;
+    TileMap made; /* values to what they are in the wanted layouts */
+    unsigned ops;
+} Remake;
+
+static bool is_simple(const TileOp *op) {
+    switch (op->id) {
+    case TILE_OP_CONST:
+    case TILE_OP_SPLAT:
+    case TILE_OP_IOTA:
+    case TILE_OP_BROADCAST:
+    case TILE_OP_RESHAPE:
+    case TILE_OP_PERMUTE: return true;
+    default: break;
+    }
+    const TileOpInfo *info = tile_op_info(op->id);
+    return info->class == TILE_CLASS_ELEMENTWISE && !(info->traits & TILE_TRAIT_COSTLY);
+}
+
+/* The layout that an operand has to have so that the result has this one. */
+static bool operand_layout(const TileOp *op, unsigned index, const TileLayout *layout, TileLayout *wanted) {
+    TileLayout given;
+    *wanted = *layout;
+    if (!tile_layout_of_operand(op, index, layout, wanted))
+        return op->id != TILE_OP_RESHAPE && op->id != TILE_OP_PERMUTE; /* an elementwise op */
+    return op->id == TILE_OP_BROADCAST ||
+           (tile_layout_of_result(op, wanted, &given) && tile_layout_equal(&given, layout));
+}
+
+/* Counts the ops that it would take. */
+static bool can_remake(Remake *r, const TileValue *value, const TileLayout *layout) {
+    if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return true;
+    if (!value->op || !is_simple(value->op) || ++r->ops > MOST_OPS) return false;
+    for (unsigned i = 0; i < value->op->operand_count; i++) {
+        TileLayout wanted;
+        const TileValue *operand = tile_op_operand(value->op, i);
+        if (!tile_type_is_tile(operand->type)) continue;
+        if (!operand_layout(value->op, i, layout, &wanted) || !can_remake(r, operand, &wanted)) return false;
+    }
+    return true;
+}
+
+/* Only for what can_remake agrees to. */
+static TileValue *remake(Remake *r, TileValue *value, const TileLayout *layout) {
+    if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return value;
+    const TileType *type = tile_type_with_layout(r->context->module->context, value->type, layout);
+    TileValue *made = tile_map_get(&r->made, value);
+    if (made && made->type == type) return made;
+    TileValue *operands[3];
+    for (unsigned i = 0; i < value->op->operand_count; i++) {
+        TileLayout wanted = *layout;
+        operands[i] = tile_op_operand(value->op, i);
+        if (tile_type_is_tile(operands[i]->type)) operand_layout(value->op, i, layout, &wanted);
+        operands[i] = remake(r, operands[i], &wanted);
+    }
+    r->b.location = value->op->location;
+    TileOp *op = tile_build_op(&r->b, (TileOpId)value->op->id, operands, value->op->operand_count,
+                               value->op->attributes, value->op->attribute_count, &type, 1);
+    op->results[0].name = value->name;
+    tile_map_set(&r->made, value, &op->results[0]);
+    return &op->results[0];
+}
+
+static bool try_conversion(TilePassContext *context, TileOp *op, const char **error) {
+    Remake r = {.context = context, .b = tile_builder_before(context->module, op)};
+    tile_map_init(&r.made, context->scratch);
+    TileValue *value = tile_op_operand(op, 0);
+    const TileLayout *layout = op->results[0].type->layout;
+    if (!layout || !value->type->layout || !can_remake(&r, value, layout)) return false;
+    tile_value_replace(&op->results[0], remake(&r, value, layout));
+    tile_op_erase(op);
+    if (r.b.error) *error = r.b.error;
+    return true;
+}
+
+TileResult tile_pass_gpu_rematerialise(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    return tile_try_each(context, func, TILE_OP_CONVERT_LAYOUT, try_conversion, "gpu-rematerialise");
+}

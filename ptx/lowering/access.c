@@ -1,0 +1,453 @@
+/* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist and lie in vectors, which the whole block
+ * finds out at once, a thread moves up to 16 bytes without asking; elsewhere each element is asked for by itself. */
+#include "ptx/lowering/access.h"
+#include "ptx/grid/reuse.h"
+
+enum { ACCESS_BYTES = 16 };
+
+/* ---- reading the op ---- */
+
+static TileValue *part(Gpu *gpu, const TileOp *op, TileName name) {
+    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    for (unsigned i = 0; parts && i < parts->count; i++)
+        if (parts->integers[i] == (int64_t)name)
+            return gpu_value(gpu, tile_op_operand(op, op->operand_count - parts->count + i));
+    return NULL;
+}
+
+/* The index tile, which has the slice of the tile's layout along the shared axis, in the registers of the tile. */
+static TileValue *spread_gather(Gpu *gpu, const GpuAccess *access, const TileValue *index, unsigned axis) {
+    const TileLayout *slice = index->type->layout;
+    TileValue *value = gpu_value(gpu, index);
+    uint32_t count = tile_layout_registers(&access->layout), distinct = tile_layout_registers(slice);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t source = 0;
+        for (uint32_t s = 0; s < distinct; s++)
+            if (gpu_register_index(slice, 0, s) == gpu_register_index(&access->layout, axis, r)) source = s;
+        registers[r] = gpu_register(gpu, value, source);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, unsigned operand) {
+    dimension->first = gpu_value(gpu, tile_op_operand(access->op, operand));
+    dimension->step = gpu_value(gpu, tile_op_operand(access->op, operand + 1));
+    dimension->lo = gpu_value(gpu, tile_op_operand(access->op, operand + 2));
+    dimension->hi = gpu_value(gpu, tile_op_operand(access->op, operand + 3));
+    dimension->per_lane = gpu_binary(gpu, TILE_OP_MUL, dimension->step, dimension->stride);
+    TileValue *index = gpu_thread_index(gpu, &access->layout, (unsigned)dimension->axis);
+    dimension->thread = gpu_binary(gpu, TILE_OP_MUL, index, dimension->per_lane);
+}
+
+/* Indices and gathers of lanes that are valid lie inside: tile form says so, and nothing is asked again. */
+static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, unsigned *operand, int *axis, int *gathered) {
+    GpuDimension *dimension = &access->dimensions[d];
+    const TileAttribute *kinds = tile_op_get(access->op, TILE_ATTRIBUTE_ACCESS);
+    *dimension = (GpuDimension){.kind = (TileName)kinds->integers[d], .axis = -1, .stride = access->tensor->stride[d]};
+    TileValue *index = tile_op_operand(access->op, *operand);
+    if (dimension->kind == TILE_ACCESS_RANGE) {
+        dimension->axis = (*axis)++;
+        read_range(gpu, access, dimension, *operand);
+        *operand += 4;
+        return;
+    }
+    (*operand)++;
+    if (dimension->kind == TILE_ACCESS_GATHER) {
+        if (*gathered < 0) *gathered = (*axis)++;
+        dimension->axis = *gathered;
+        dimension->gather = spread_gather(gpu, access, index, (unsigned)*gathered);
+        access->gathers = true;
+        return;
+    }
+    dimension->first = gpu_value(gpu, index);
+}
+
+void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, const TileLayout *layout,
+                     GpuAccess *access) {
+    *access = (GpuAccess){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
+    const TileType *tensor = tile_op_operand(op, 0)->type;
+    if (tile_type_is_tile(type)) access->layout = layout ? *layout : *type->layout;
+    access->rank = tensor->rank;
+    int axis = 0, gathered = -1;
+    for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &first, &axis, &gathered);
+    access->mask = part(gpu, op, TILE_PARTS_MASK);
+    access->fill = part(gpu, op, TILE_PARTS_FILL);
+    TileValue *offset = NULL;
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (!dimension->first) continue;
+        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->first, dimension->stride);
+        offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, bytes) : bytes;
+    }
+    access->origin = offset ? tile_build_ptr_add(&gpu->b, access->tensor->pointer, offset) : access->tensor->pointer;
+    access->base = access->origin;
+    for (unsigned d = 0; d < tensor->rank; d++)
+        if (access->dimensions[d].thread)
+            access->base = tile_build_ptr_add(&gpu->b, access->base, access->dimensions[d].thread);
+}
+
+/* ---- one register ---- */
+
+TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
+    TileValue *address = access->base;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        TileValue *bytes = NULL;
+        if (dimension->kind == TILE_ACCESS_RANGE) {
+            int64_t lane = gpu_register_index(&access->layout, (unsigned)dimension->axis, reg);
+            if (lane) bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->per_lane, gpu_i64(gpu, lane));
+        } else if (dimension->kind == TILE_ACCESS_GATHER) {
+            TileValue *index = gpu_register(gpu, dimension->gather, reg);
+            if (gpu_is_narrow(access->tensor)) index = gpu_narrow(gpu, index);
+            bytes = gpu_binary(gpu, TILE_OP_MUL, index, dimension->stride);
+        }
+        if (bytes) address = tile_build_ptr_add(&gpu->b, address, bytes);
+    }
+    return address;
+}
+
+/* Are the distances of elements known numbers, or what a gather says? */
+static bool has_known_distances(const GpuAccess *access) {
+    bool known = access->gathers;
+    for (unsigned d = 0; d < access->rank; d++)
+        known |= access->dimensions[d].kind == TILE_ACCESS_RANGE &&
+                 tile_value_def(access->dimensions[d].per_lane, TILE_OP_CONST) != NULL;
+    return known;
+}
+
+/* For elements that are asked for one by one: addresses are made where they are used. Else the back end would carry
+ * each of them through the loops around. */
+static GpuAccess with_distances_here(Gpu *gpu, const GpuAccess *access) {
+    GpuAccess here = *access;
+    if (has_known_distances(access)) return here;
+    for (unsigned d = 0; d < access->rank; d++) {
+        TileValue **per_lane = &here.dimensions[d].per_lane;
+        if (access->dimensions[d].kind != TILE_ACCESS_RANGE) continue;
+        *per_lane = tile_op_result(tile_build_op(&gpu->b, TILE_OP_HERE, per_lane, 1, NULL, 0, NULL, 1), 0);
+    }
+    return here;
+}
+
+/* Of a later register, from that of the one before it. */
+static TileValue *next_address(Gpu *gpu, const GpuAccess *access, uint32_t reg, TileValue *address) {
+    if (has_known_distances(access)) return gpu_access_address(gpu, access, reg);
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        int64_t lanes = gpu_register_index(&access->layout, (unsigned)dimension->axis, reg) -
+                        gpu_register_index(&access->layout, (unsigned)dimension->axis, reg - 1);
+        TileValue *bytes = lanes == 1 ? dimension->per_lane : NULL;
+        if (lanes && !bytes) bytes = gpu_binary(gpu, TILE_OP_MUL, dimension->per_lane, gpu_i64(gpu, lanes));
+        if (bytes) address = tile_build_ptr_add(&gpu->b, address, bytes);
+    }
+    return address;
+}
+
+/* Lanes of a range are inside of the tensor where lo <= lane < hi; lanes past the tile are past hi. */
+static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
+    TileValue *mask = NULL;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        mask = gpu_and(
+            gpu, mask,
+            gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo, dimension->hi));
+    }
+    /* A gathered axis that was rounded up has lanes that no limit speaks of. */
+    for (unsigned a = 0; access->gathers && a < access->type->rank; a++) {
+        mask = gpu_and(
+            gpu, mask,
+            gpu_lies_between(gpu, &access->layout, a, reg, gpu_i64(gpu, 0), gpu_i64(gpu, access->type->extent[a])));
+    }
+    if (access->mask) mask = gpu_both(gpu, mask, gpu_register(gpu, access->mask, reg));
+    return mask;
+}
+
+/* ---- whole vectors ---- */
+
+const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
+    const GpuDimension *last = &access->dimensions[access->rank - 1];
+    bool along = last->kind == TILE_ACCESS_RANGE && (unsigned)last->axis + 1 == access->type->rank;
+    return along ? last : NULL;
+}
+
+/* Elements that are certainly not neighbours: they are moved one by one, without asking where all exist. */
+static bool is_scattered(const GpuAccess *access) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t step;
+    return !unit || (tile_value_integer(unit->step, &step) && step != 1);
+}
+
+static unsigned vector_width(const GpuAccess *access) {
+    if (access->gathers || access->mask || is_scattered(access)) return 1;
+    unsigned limit = ACCESS_BYTES / tile_scalar_bytes(access->type->scalar);
+    return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
+}
+
+/* Does every lane exist? One answer for the whole block; NULL: certainly. */
+static TileValue *is_inside(Gpu *gpu, const GpuAccess *access) {
+    TileValue *inside = NULL;
+    for (unsigned d = 0; d < access->rank; d++) {
+        const GpuDimension *dimension = &access->dimensions[d];
+        if (dimension->kind != TILE_ACCESS_RANGE) continue;
+        int64_t extent = tile_layout_extent(&access->layout, (unsigned)dimension->axis), lo, hi;
+        if (!tile_value_integer(dimension->lo, &lo) || lo > 0)
+            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LE, dimension->lo, gpu_i64(gpu, 0)));
+        if (!tile_value_integer(dimension->hi, &hi) || hi < extent)
+            inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_GE, dimension->hi, gpu_i64(gpu, extent)));
+    }
+    return inside;
+}
+
+unsigned gpu_aligned_width(GpuAccess *access, unsigned width) {
+    TileParameter *parameter = access->tensor->parameter;
+    unsigned size = tile_scalar_bytes(access->type->scalar), align = parameter->facts.align;
+    if (width == 1) return 1;
+    if (parameter->asked_align < width * size) parameter->asked_align = width * size;
+    if (!align) return width;
+    while (width > 1 && width * size > align) width /= 2;
+    if (width > 1 && parameter->used_align < width * size) parameter->used_align = width * size;
+    return width;
+}
+
+TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width) {
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    int64_t bytes = (int64_t)width * tile_scalar_bytes(access->type->scalar);
+    TileValue *dense = gpu_binary(gpu, TILE_OP_EQ, unit->per_lane, gpu_i64(gpu, bytes / width));
+    if (width == 1) return dense;
+    TileValue *odd = gpu_binary(gpu, TILE_OP_MUL, unit->first, unit->stride);
+    for (unsigned d = 0; d < access->rank; d++)
+        if (&access->dimensions[d] != unit) odd = gpu_binary(gpu, TILE_OP_OR, odd, access->dimensions[d].stride);
+    odd = gpu_binary(gpu, TILE_OP_AND, odd, gpu_i64(gpu, bytes - 1));
+    TileValue *even = gpu_and(gpu, dense, gpu_binary(gpu, TILE_OP_EQ, odd, gpu_i64(gpu, 0)));
+    if (access->tensor->parameter->facts.align >= bytes) return even;
+    return gpu_and(gpu, even, tile_build_is_aligned(&gpu->b, access->tensor->pointer, bytes));
+}
+
+static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked) {
+    const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
+    uint32_t count = tile_layout_registers(&access->layout);
+    const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count), *zero = tile_build_bits(&gpu->b, type, 0);
+    TileValue *address = gpu_access_address(gpu, access, 0);
+    for (uint32_t r = 0; r < count; r++) {
+        if (r) address = next_address(gpu, access, r, address);
+        TileValue *mask = masked ? register_mask(gpu, access, r) : NULL,
+                  *fill = access->fill ? gpu_register(gpu, access->fill, r) : zero;
+        registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? fill : NULL, 0);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* How vectors treat the L2 cache, as gpu-cache says. */
+static TileName cache_of(Gpu *gpu, const GpuAccess *access) {
+    TileName cache = (TileName)tile_op_integer(access->op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
+    gpu_remark_access(gpu, access->op, access->tensor->parameter, cache);
+    return cache;
+}
+
+/* Where is_whole holds, the distance of neighbours is known. */
+static GpuAccess as_dense(Gpu *gpu, const GpuAccess *access) {
+    GpuAccess dense = *access;
+    dense.dimensions[dense.rank - 1].per_lane = gpu_i64(gpu, tile_scalar_bytes(access->type->scalar));
+    return dense;
+}
+
+static TileValue *load_vectors(Gpu *gpu, const GpuAccess *whole, unsigned width) {
+    const GpuAccess dense = as_dense(gpu, whole), *access = &dense;
+    uint32_t count = tile_layout_registers(&access->layout);
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = cache_of(gpu, access)};
+    const TileType *type = tile_type_vector(gpu->module->context, access->type->scalar, width, false);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r += width) {
+        int64_t align = (int64_t)width * tile_scalar_bytes(access->type->scalar);
+        TileValue *loaded = tile_build_load(&gpu->b, type, gpu_access_address(gpu, access, r), NULL, NULL, align);
+        if (cache.integer != TILE_CACHE_DEFAULT) tile_op_set(gpu->module, loaded->op, cache);
+        if (count == width) return loaded;
+        for (uint32_t i = 0; i < width; i++) registers[r + i] = gpu_register(gpu, loaded, i);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+static void enter(Gpu *gpu, TileBlock *block) {
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+}
+
+static void end_region(Gpu *gpu, TileValue *value) { tile_build_end(&gpu->b, TILE_OP_YIELD, &value, value ? 1 : 0); }
+
+static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
+    unsigned width = gpu_aligned_width(access, vector_width(access));
+    if (access->gathers || access->mask) return load_elements(gpu, access, true);
+    bool scattered = is_scattered(access);
+    TileValue *whole = is_inside(gpu, access);
+    if (!scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
+    if (!whole) return load_elements(gpu, access, false);
+    TileBuilder outer = gpu->b;
+    const TileType *type = gpu_type(gpu, &access->layout, access->type->scalar);
+    TileOp *choice = tile_build_if(&outer, whole, &type, 1);
+    enter(gpu, &choice->regions[0]);
+    end_region(gpu, scattered ? load_elements(gpu, access, false) : load_vectors(gpu, access, width));
+    enter(gpu, &choice->regions[1]);
+    end_region(gpu, load_elements(gpu, access, true));
+    gpu->b = outer;
+    return tile_op_result(choice, 0);
+}
+
+void gpu_lower_load(Gpu *gpu, TileOp *op) {
+    GpuAccess access;
+    gpu_read_access(gpu, op, 1, op->results[0].type, NULL, &access);
+    TileValue *value;
+    if (tile_type_is_tile(access.type)) {
+        value = lower_tile_load(gpu, &access);
+    } else {
+        TileValue *mask = access.mask, *fill = access.fill;
+        if (mask && !fill) fill = tile_build_bits(&gpu->b, access.type, 0);
+        value = tile_build_load(&gpu->b, access.type, access.base, mask, mask ? fill : NULL, 0);
+    }
+    tile_map_set(&gpu->values, &op->results[0], value);
+}
+
+/* ---- stores ---- */
+
+/* Can two lanes stand at one element? Gathers and strides of 0 decide at run time. */
+static bool lanes_may_meet(const GpuAccess *access) {
+    bool meet = access->gathers;
+    for (unsigned d = 0; d < access->rank; d++) {
+        int64_t step;
+        const GpuDimension *dimension = &access->dimensions[d];
+        bool range = dimension->kind == TILE_ACCESS_RANGE;
+        meet |= range && (!tile_value_integer(dimension->step, &step) || !step);
+    }
+    return meet;
+}
+
+static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value, TileValue *first, bool masked) {
+    const GpuAccess here = with_distances_here(gpu, elements), *access = &here;
+    TileValue *address = gpu_access_address(gpu, access, 0);
+    for (uint32_t r = 0; r < tile_layout_registers(&access->layout); r++) {
+        if (r) address = next_address(gpu, access, r, address);
+        TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
+        TileOp *store = tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
+        if (lanes_may_meet(access)) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->meeting);
+    }
+}
+
+static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *value, TileValue *first, unsigned width) {
+    const GpuAccess dense = as_dense(gpu, whole_access), *access = &dense;
+    uint32_t count = tile_layout_registers(&access->layout);
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = cache_of(gpu, access)};
+    TileOp *choice = NULL;
+    TileBuilder outer = gpu->b;
+    if (first) {
+        choice = tile_build_if(&outer, first, NULL, 0);
+        tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+        enter(gpu, &choice->regions[0]);
+    }
+    for (uint32_t r = 0; r < count; r += width) {
+        TileValue *registers[ACCESS_BYTES], *whole = value;
+        for (uint32_t i = 0; i < width && count != width; i++) registers[i] = gpu_register(gpu, value, r + i);
+        if (count != width) whole = gpu_join(gpu, registers, width);
+        TileOp *store = tile_build_store(&gpu->b, whole, gpu_access_address(gpu, access, r), NULL,
+                                         (int64_t)width * tile_scalar_bytes(access->type->scalar));
+        if (cache.integer != TILE_CACHE_DEFAULT) tile_op_set(gpu->module, store, cache);
+    }
+    if (!choice) return;
+    end_region(gpu, NULL);
+    enter(gpu, &choice->regions[1]);
+    end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
+static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
+    TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
+    bool scattered = is_scattered(access), asks = access->gathers || access->mask;
+    unsigned width = asks ? 1 : gpu_aligned_width(access, vector_width(access));
+    TileValue *whole = asks ? NULL : is_inside(gpu, access);
+    if (!asks && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
+    if (!whole) {
+        store_elements(gpu, access, value, first, asks);
+        return;
+    }
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, whole, NULL, 0);
+    enter(gpu, &choice->regions[0]);
+    if (scattered)
+        store_elements(gpu, access, value, first, false);
+    else
+        store_vectors(gpu, access, value, first, width);
+    end_region(gpu, NULL);
+    enter(gpu, &choice->regions[1]);
+    store_elements(gpu, access, value, first, true);
+    end_region(gpu, NULL);
+    gpu->b = outer;
+}
+
+/* A scalar is stored by one thread. Later loads of the block see it: the barrier orders them. */
+void gpu_lower_store(Gpu *gpu, TileOp *op) {
+    GpuAccess access;
+    gpu_read_access(gpu, op, 2, tile_op_operand(op, 1)->type, NULL, &access);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
+    gpu->meeting++;
+    if (tile_type_is_tile(access.type)) {
+        lower_tile_store(gpu, &access, value);
+        return;
+    }
+    TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
+    TileValue *mask = gpu_and(gpu, first, access.mask);
+    tile_build_store(&gpu->b, value, access.base, mask, 0);
+}
+
+/* ---- atomics ---- */
+
+static TileValue *update_element(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count,
+                                 TileValue *address, TileValue *mask) {
+    int64_t part = TILE_PARTS_MASK;
+    TileAttribute attributes[] = {*tile_op_get(access->op, TILE_ATTRIBUTE_UPDATE),
+                                  {.key = TILE_ATTRIBUTE_PARTS, .count = 1, .integers = &part}};
+    TileValue *operands[4] = {address};
+    unsigned operand_count = 1;
+    for (unsigned i = 0; i < count; i++) operands[operand_count++] = parts[i];
+    if (mask) operands[operand_count++] = mask;
+    const TileType *type = tile_type_scalar(gpu->module->context, access->type->scalar);
+    return tile_op_result(
+        tile_build_op(&gpu->b, TILE_OP_ATOMIC, operands, operand_count, attributes, mask ? 2 : 1, &type, 1), 0);
+}
+
+/* Of the threads that hold an element one updates it, and lets the others know what was there. */
+static TileValue *update_tile(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count) {
+    const TileLayout *layout = &access->layout;
+    TileValue *first = gpu_holds_first_copy(gpu, layout);
+    uint32_t registers = tile_layout_registers(layout);
+    TileValue **old = TILE_NEW_ARRAY(gpu->arena, TileValue *, registers);
+    for (uint32_t r = 0; r < registers; r++) {
+        TileValue *own[2];
+        for (unsigned i = 0; i < count; i++) own[i] = gpu_register(gpu, parts[i], r);
+        TileValue *mask = gpu_and(gpu, first, register_mask(gpu, access, r));
+        old[r] = update_element(gpu, access, own, count, gpu_access_address(gpu, access, r), mask);
+    }
+    TileValue *value = gpu_join(gpu, old, registers);
+    if (!first || !access->op->results[0].first_use) return value;
+    TileLayoutShape shape = tile_layout_shape(access->type);
+    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(access->type->scalar));
+    return gpu_move_through_shared(gpu, value, access->type->scalar, layout, &strides, layout, &strides,
+                                   tile_type_lanes(access->type));
+}
+
+void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
+    GpuAccess access;
+    unsigned count = tile_access_first(op) - 1;
+    gpu_read_access(gpu, op, count + 1, op->results[0].type, NULL, &access);
+    TileValue *parts[2], *value;
+    for (unsigned i = 0; i < count; i++) parts[i] = gpu_value(gpu, tile_op_operand(op, i + 1));
+    if (tile_type_is_tile(access.type)) {
+        value = update_tile(gpu, &access, parts, count);
+    } else {
+        TileValue *first = gpu_binary(gpu, TILE_OP_EQ, gpu->thread, gpu_i64(gpu, 0));
+        TileValue *mask = gpu_and(gpu, first, access.mask);
+        value = update_element(gpu, &access, parts, count, access.base, mask);
+        if (op->results[0].first_use) value = gpu_share_scalar(gpu, value, first);
+    }
+    tile_map_set(&gpu->values, &op->results[0], value);
+}

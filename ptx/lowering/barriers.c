@@ -1,0 +1,229 @@
+/* Purpose: put a barrier wherever threads of a block could meet in shared memory: where one reads what another may have
+ * written, or writes where another may still read, since they last waited for one another. A barrier stands as late as
+ * it may, and outside of a loop whose first turn alone would need it. Then buffers become addresses: nobody behind this
+ * pass asks which is which.
+ *
+ * Before:
+ *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 64 {
+ *       %0 = thread : i32
+ *       %1 = convert %0 : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %bytes = const {value = 4} : i64
+ *       %last = const {value = 63} : i64
+ *       %from = mul %1, %bytes : i64
+ *       %turned = sub %last, %1 : i64
+ *       %to = mul %turned, %bytes : i64
+ *       for %zero, %n, %one (%i: i64) {
+ *         %place = buffer {offset = 0, bytes = 256, align = 16} : ptr<shared>
+ *         %2 = ptr_add %x, %from : ptr<global>
+ *         %v = load %2 : f32
+ *         %3 = ptr_add %place, %from : ptr<shared>
+ *         store %v, %3
+ *         %4 = ptr_add %place, %to : ptr<shared>
+ *         %w = load %4 : f32
+ *         %5 = ptr_add %y, %from : ptr<global>
+ *         store %w, %5
+ *         yield
+ *       }
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 64 {
+ *       %0 = thread : i32
+ *       %1 = convert %0 : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %bytes = const {value = 4} : i64
+ *       %last = const {value = 63} : i64
+ *       %from = mul %1, %bytes : i64
+ *       %turned = sub %last, %1 : i64
+ *       %to = mul %turned, %bytes : i64
+ *       for %zero, %n, %one (%i: i64) {
+ *         %2 = ptr_add %x, %from : ptr<global>
+ *         %v = load %2 : f32
+ *         %3 = ptr_add %shared, %from : ptr<shared>
+ *         barrier
+ *         store %v, %3
+ *         %4 = ptr_add %shared, %to : ptr<shared>
+ *         barrier
+ *         %w = load %4 : f32
+ *         %5 = ptr_add %y, %from : ptr<global>
+ *         store %w, %5
+ *         yield
+ *       }
+ *       return
+ *     }
+ * A buffer with `slots` is a ring: what is read there lies in another slot than what is written, and barriers that are
+ * there already order the two; writing waits for earlier reads as anywhere.
+ *
+ * Needs: gpu-shared; nothing in between may move loads or stores, which without barriers have no order among threads.
+ * Buffers without `offset` share no bytes, and stay. Between two barriers no two threads write the same byte of one. An
+ * op that is `divergent` reads nothing that it writes. Keeps: machine form, barriers that are there. Cost: linear in
+ * the ops, times the depth of loops. */
+#include "lang/ir/build.h"
+#include "ptx/lowering/buffers.h"
+#include "ptx/passes.h"
+
+typedef struct Barriers {
+    TilePassContext *context;
+    GpuBuffers buffers;
+    bool changed;
+    const TileOp *divergent; /* the op being looked into in which threads go different ways, NULL: none */
+    const TileOp *parted;    /* one in which they would have to meet */
+    const char *error;
+} Barriers;
+
+/* ---- what is pending ---- */
+
+/* Ops that order others. */
+static bool orders(const Barriers *p, const TileOp *op, GpuPending *pending) {
+    if (op->id == TILE_OP_BARRIER) {
+        gpu_pending_meet(&p->buffers, pending);
+        return true;
+    }
+    if (op->id != TILE_OP_COPY_WAIT || tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0) != 0) return false;
+    gpu_set_join(&p->buffers, pending->written, pending->copied);
+    gpu_set_clear(&p->buffers, pending->copied);
+    return true;
+}
+
+/* Does any op of the block need a barrier because of what was pending before it? What the block itself does is not
+ * looked at. */
+static bool meets(const Barriers *p, const TileBlock *block, GpuPending *pending) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (orders(p, op, pending)) continue;
+        for (unsigned i = 0; i < op->region_count; i++) {
+            GpuPending inner = gpu_pending_copy(&p->buffers, pending);
+            if (meets(p, &op->regions[i], &inner)) return true;
+            gpu_pending_join(&p->buffers, pending, &inner);
+        }
+        if (gpu_waits(&p->buffers, op, pending)) return true;
+    }
+    return false;
+}
+
+/* ---- placing ---- */
+
+static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending);
+
+static void build_barrier(Barriers *p, TileOp *before, GpuPending *pending) {
+    if (p->divergent) p->parted = p->divergent;
+    if (p->parted) return;
+    TileBuilder b = tile_builder_before(p->context->module, before);
+    b.location = before->location;
+    tile_build_op(&b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0);
+    if (b.error) p->error = b.error;
+    p->changed = true;
+    gpu_pending_meet(&p->buffers, pending);
+}
+
+/* Threads go different ways in it: they meet before it or not at all. */
+static void place_before(Barriers *p, TileOp *op, GpuPending *pending) {
+    bool needs = false;
+    for (unsigned i = 0; i < op->region_count; i++) {
+        GpuPending entry = gpu_pending_copy(&p->buffers, pending);
+        needs |= meets(p, &op->regions[i], &entry);
+    }
+    if (needs) build_barrier(p, op, pending);
+    const TileOp *outer = p->divergent;
+    p->divergent = op;
+    for (unsigned i = 0; i < op->region_count; i++) {
+        GpuPending own = gpu_pending_create(&p->buffers);
+        place_in_block(p, &op->regions[i], &own);
+        gpu_pending_join(&p->buffers, pending, &own);
+    }
+    p->divergent = outer;
+}
+
+/* Where all branches would begin with a barrier, one before them does. */
+static void place_in_branches(Barriers *p, TileOp *op, GpuPending *pending) {
+    unsigned needing = 0;
+    for (unsigned i = 0; i < op->region_count; i++) {
+        GpuPending entry = gpu_pending_copy(&p->buffers, pending);
+        needing += meets(p, &op->regions[i], &entry);
+    }
+    if (needing == op->region_count) build_barrier(p, op, pending);
+    GpuPending end = gpu_pending_create(&p->buffers);
+    for (unsigned i = 0; i < op->region_count; i++) {
+        GpuPending own = gpu_pending_copy(&p->buffers, pending);
+        place_in_block(p, &op->regions[i], &own);
+        gpu_pending_join(&p->buffers, &end, &own);
+    }
+    *pending = end;
+}
+
+/* First what turns of the loop need of one another; what still needs a barrier because of what was before the loop has
+ * it in front. It may run no turn. */
+static void place_in_loop(Barriers *p, TileOp *op, GpuPending *pending) {
+    GpuPending turns = gpu_pending_create(&p->buffers);
+    for (bool grown = true; grown;) {
+        GpuPending turn = gpu_pending_copy(&p->buffers, &turns);
+        grown = false;
+        for (unsigned i = 0; i < op->region_count; i++) {
+            place_in_block(p, &op->regions[i], &turn);
+            grown |= gpu_pending_join(&p->buffers, &turns, &turn);
+        }
+    }
+    bool needs = false;
+    GpuPending entry = gpu_pending_copy(&p->buffers, pending);
+    for (unsigned i = 0; i < op->region_count; i++) needs |= meets(p, &op->regions[i], &entry);
+    if (needs) build_barrier(p, op, pending);
+    gpu_pending_join(&p->buffers, pending, &turns);
+}
+
+static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending) {
+    for (TileOp *op = block->first; op; op = op->next) {
+        if (orders(p, op, pending)) continue;
+        if (op->region_count) {
+            if (tile_op_integer(op, TILE_ATTRIBUTE_DIVERGENT, 0))
+                place_before(p, op, pending);
+            else if (op->id == TILE_OP_IF)
+                place_in_branches(p, op, pending);
+            else
+                place_in_loop(p, op, pending);
+            continue;
+        }
+        if (gpu_waits(&p->buffers, op, pending)) build_barrier(p, op, pending);
+        gpu_pending_add(&p->buffers, op, pending);
+    }
+}
+
+/* ---- addresses ---- */
+
+/* Places are made where the function begins, each once. */
+static void place_buffers(Barriers *p, TileFunc *func) {
+    TileValue *shared = func->body.arguments[func->body.argument_count - 1];
+    TileBuilder b = tile_builder_before(p->context->module, func->body.first);
+    size_t count = p->buffers.ops.count;
+    TileValue **places = TILE_NEW_ARRAY(p->context->scratch, TileValue *, count);
+    int64_t *offsets = TILE_NEW_ARRAY(p->context->scratch, int64_t, count);
+    for (size_t i = 0; i < count; i++) {
+        TileOp *op = p->buffers.ops.items[i];
+        offsets[i] = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, -1);
+        if (offsets[i] < 0) continue;
+        places[i] = offsets[i] ? NULL : shared;
+        for (size_t k = 0; k < i && !places[i]; k++)
+            if (offsets[k] == offsets[i]) places[i] = places[k];
+        if (!places[i]) places[i] = tile_build_ptr_add(&b, shared, tile_build_i64(&b, offsets[i]));
+        tile_value_replace(&op->results[0], places[i]);
+        p->changed = true;
+    }
+    for (size_t i = 0; i < count; i++) /* not before: places may stand in front of the first of them */
+        if (places[i]) tile_op_erase(p->buffers.ops.items[i]);
+    if (b.error) p->error = b.error;
+}
+
+TileResult tile_pass_gpu_barriers(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    Barriers p = {.context = context, .buffers = gpu_find_buffers(func, context->scratch)};
+    if (!p.buffers.ops.count) return TILE_RESULT_UNCHANGED;
+    if (p.buffers.carried)
+        return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-barriers: a place in shared memory is carried");
+    GpuPending pending = gpu_pending_create(&p.buffers);
+    place_in_block(&p, &func->body, &pending);
+    place_buffers(&p, func);
+    if (p.parted) return tile_pass_fail(context, TILE_INTERNAL, p.parted, "gpu-barriers: threads would part in it");
+    if (p.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-barriers: %s", p.error);
+    return p.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

@@ -1,0 +1,403 @@
+/* Folds and scans by a combiner, which is associative and not commutative: the order of the elements is kept. Along the
+ * axis each thread has neighbours, the lanes and then the warps follow one another, and so do whole segments of such: a
+ * tile whose layout is not like that is moved to one that is, of one segment. Each thread folds its own elements in
+ * turn. Lanes exchange the folds of ever larger groups: of two groups that meet, the later one learns what was before
+ * it. Warps do so through shared memory, in turn, for all segments at once, and segments in registers. A scan then goes
+ * once more over the thread's own elements, with what was before them. The order is fixed by the layout.
+ * A combiner that is one op such as a sum or a maximum commutes, and there is a number that changes no other: then
+ * lanes need not ask who is the left one, and where nothing stands before an element it is that number. */
+#include "ptx/lowering/machine.h"
+#include "ptx/grid/scans.h"
+
+enum { MOST_LOG_SEGMENTS = 4 };
+
+/* What is folded, or nothing: no element has come yet. */
+typedef struct Cell {
+    TileValue *values[TILE_MAX_FOLD];
+    TileValue *full; /* NULL: certainly; else false where no element has come */
+    bool empty;      /* certainly */
+} Cell;
+
+typedef struct Fold {
+    Gpu *gpu;
+    const TileOp *op;
+    unsigned count, axis;
+    bool scan, reverse, exclusive;
+    bool simple;        /* the combiner commutes, and has: */
+    TileValue *nothing; /* what changes no number that it is combined with */
+    bool kept;          /* the tile's own layout serves */
+    GpuLines lines;
+    uint32_t registers, line_count; /* of the tile; of the result of a fold */
+    uint32_t segments;              /* of a line */
+    uint32_t group_count;           /* a group is a segment of a line: number segment * line_count + line */
+    uint32_t *order;                /* of each group, the registers in the order of the fold */
+    uint32_t length;                /* how many each group has */
+    Cell *elements, *totals, *before;
+} Fold;
+
+/* ---- combining ---- */
+
+static TileValue *choose(Gpu *gpu, TileValue *condition, TileValue *x, TileValue *y) {
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, condition, x, y);
+}
+
+/* Left combined with right; where one of them is empty, the other. */
+static Cell combine(const Fold *f, const Cell *left, const Cell *right) {
+    if (left->empty) return *right;
+    if (right->empty) return *left;
+    Gpu *gpu = f->gpu;
+    Cell result = {0};
+    tile_build_combined(&gpu->b, &f->op->regions[0], left->values, right->values, result.values);
+    for (unsigned k = 0; k < f->count; k++) {
+        if (right->full) result.values[k] = choose(gpu, right->full, result.values[k], left->values[k]);
+        if (left->full) result.values[k] = choose(gpu, left->full, result.values[k], right->values[k]);
+    }
+    if (left->full && right->full) result.full = gpu_binary(gpu, TILE_OP_OR, left->full, right->full);
+    return result;
+}
+
+/* The cell where the condition holds, else nothing. */
+static Cell only_where(const Fold *f, const Cell *cell, TileValue *condition) {
+    Cell result = *cell;
+    if (f->simple)
+        result.values[0] = choose(f->gpu, condition, cell->values[0], f->nothing);
+    else
+        result.full = gpu_and(f->gpu, cell->full, condition);
+    return result;
+}
+
+/* ---- the layout ---- */
+
+static uint8_t take(unsigned *left, unsigned at_most) {
+    unsigned taken = *left < at_most ? *left : at_most;
+    *left -= taken;
+    return (uint8_t)taken;
+}
+
+/* As many bits as there are, from the last axis on; what is too much holds copies. */
+static void take_all(uint8_t *taken, unsigned *left, unsigned rank, unsigned bits) {
+    for (unsigned a = rank; a-- > 0;) {
+        taken[a] = take(&left[a], bits);
+        bits -= taken[a];
+    }
+    unsigned last = (rank - 1) % TILE_MAX_TILE_RANK;
+    taken[last] = (uint8_t)(taken[last] + bits);
+}
+
+/* Each thread has so many elements along the axis that lanes and warps suffice for the rest: no register bit of the
+ * axis stands above a lane's. */
+static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned axis) {
+    TileLayoutShape shape = tile_layout_shape(tile);
+    while (shape.extent[axis] & (shape.extent[axis] - 1))
+        shape.extent[axis] += shape.extent[axis] & -shape.extent[axis];
+    TileLayoutBlocked blocked = {0};
+    for (unsigned a = 0; a < tile->rank; a++) blocked.order[a] = (uint8_t)(tile->rank - 1u - a);
+    TileLayout plain = tile_layout_blocked(&shape, &blocked);
+    unsigned left[TILE_MAX_TILE_RANK], sum = 0, threads = TILE_LANE_BITS + gpu->log_warps;
+    for (unsigned a = 0; a < tile->rank; a++) sum += left[a] = plain.log_extent[a];
+    blocked.elements[axis] = take(&left[axis], sum > threads ? sum - threads : 0);
+    take_all(blocked.lanes, left, tile->rank, TILE_LANE_BITS);
+    take_all(blocked.warps, left, tile->rank, gpu->log_warps);
+    return tile_layout_blocked(&shape, &blocked);
+}
+
+/* Do bits of the axis, from the lowest on, belong to registers, lanes, warps and registers again, lanes and warps in
+ * ascending order? How many the last registers have. */
+static bool follows_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments) {
+    unsigned low = tile_layout_axis_bit(layout, axis), expected = 0, bits = layout->log_extent[axis];
+    TileLayoutDim phase = TILE_LAYOUT_REGISTER;
+    *log_segments = 0;
+    for (unsigned a = 0; a < layout->rank; a++)
+        if (layout->pieces[a] != 1) return false;
+    for (unsigned bit = 0; bit < bits; bit++) {
+        unsigned input = 0, found = 0;
+        for (unsigned i = 0; i < layout->map.inputs; i++)
+            if (layout->map.column[i] >> (low + bit) & 1) input = i, found++;
+        if (found != 1 || layout->map.column[input] != UINT32_C(1) << (low + bit)) return false;
+        TileLayoutDim dim = TILE_LAYOUT_REGISTER;
+        while (dim < TILE_LAYOUT_WARP && input >= tile_layout_first_bit(layout, dim + 1)) dim++;
+        if (dim == TILE_LAYOUT_REGISTER) {
+            if (phase != TILE_LAYOUT_REGISTER) ++*log_segments;
+            continue;
+        }
+        if (*log_segments || dim < phase || (dim == phase && input < expected)) return false;
+        phase = dim;
+        expected = input + 1;
+    }
+    return true;
+}
+
+static TileLayout choose_layout(Fold *f, const TileType *tile) {
+    TileLayout own = *tile->layout;
+    unsigned log_segments;
+    f->kept = follows_in_order(&own, f->axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
+    f->segments = f->kept ? 1u << log_segments : 1;
+    return f->kept ? own : layout_in_order(f->gpu, tile, f->axis);
+}
+
+/* The registers of the line that register `line` of the result stands for, in the order of the fold, to its groups. */
+static void order_line(Fold *f, uint32_t line) {
+    const TileLayout *layout = &f->lines.layout, *result = &f->lines.result;
+    uint32_t length = f->length * f->segments, found = 0, *order = TILE_NEW_ARRAY(f->gpu->arena, uint32_t, length);
+    for (uint32_t r = 0; r < f->registers && found < length; r++) {
+        bool same = true;
+        for (unsigned a = 0, left = 0; a < layout->rank; a++)
+            if (a != f->axis) same &= gpu_register_index(layout, a, r) == gpu_register_index(result, left++, line);
+        if (!same) continue;
+        uint32_t at = found++;
+        for (; at && gpu_register_index(layout, f->axis, order[at - 1]) > gpu_register_index(layout, f->axis, r); at--)
+            order[at] = order[at - 1];
+        order[at] = r;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        uint32_t group = i / f->length * f->line_count + line;
+        f->order[(size_t)group * f->length + i % f->length] = order[f->reverse ? length - 1 - i : i];
+    }
+}
+
+/* ---- operands ---- */
+
+static TileValue *operand_in_order(const Fold *f, unsigned number) {
+    TileValue *old = tile_op_operand(f->op, number);
+    TileLayout have = *old->type->layout;
+    return gpu_move(f->gpu, gpu_value(f->gpu, old), old->type, &have, &f->lines.layout);
+}
+
+/* Is the register's element one of the tile's, and not left out by the mask? NULL: certainly. */
+static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
+    Gpu *gpu = f->gpu;
+    int64_t extent = tile_op_operand(f->op, 0)->type->extent[f->axis];
+    TileValue *full = mask ? gpu_register(gpu, mask, reg) : NULL;
+    if (tile_layout_extent(&f->lines.layout, f->axis) == extent) return full;
+    TileValue *index = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, &f->lines.layout, f->axis),
+                                  gpu_i64(gpu, gpu_register_index(&f->lines.layout, f->axis, reg)));
+    return gpu_both(gpu, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)), full);
+}
+
+static void take_elements(Fold *f) {
+    TileValue *values[TILE_MAX_FOLD], *mask = NULL;
+    for (unsigned k = 0; k < f->count; k++) values[k] = operand_in_order(f, k);
+    if (tile_op_has_part(f->op, TILE_PARTS_MASK)) mask = operand_in_order(f, f->count);
+    for (uint32_t r = 0; r < f->registers; r++) {
+        Cell *element = &f->elements[r];
+        for (unsigned k = 0; k < f->count; k++) element->values[k] = gpu_register(f->gpu, values[k], r);
+        element->full = counts(f, mask, r);
+        if (!element->full || !f->simple) continue;
+        *element = only_where(f, element, element->full);
+        element->full = NULL;
+    }
+}
+
+/* What stands before the first element of each line. */
+static void take_init(const Fold *f, Cell *init) {
+    Gpu *gpu = f->gpu;
+    bool has_init = tile_op_has_part(f->op, TILE_PARTS_INIT);
+    for (uint32_t line = 0; line < f->line_count; line++) init[line] = (Cell){.empty = !has_init};
+    unsigned first = f->count + tile_op_has_part(f->op, TILE_PARTS_MASK);
+    for (unsigned k = 0; has_init && k < f->count; k++) {
+        const TileValue *old = tile_op_operand(f->op, first + k);
+        TileValue *value = gpu_value(gpu, old);
+        if (tile_type_is_tile(old->type)) {
+            TileLayout have = *old->type->layout;
+            value = gpu_move(gpu, value, old->type, &have, &f->lines.result);
+        }
+        for (uint32_t line = 0; line < f->line_count; line++) init[line].values[k] = gpu_register(gpu, value, line);
+    }
+}
+
+/* ---- from threads to blocks ---- */
+
+static void fold_registers(Fold *f) {
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        const uint32_t *order = f->order + (size_t)group * f->length;
+        f->totals[group] = f->elements[order[0]];
+        for (uint32_t i = 1; i < f->length; i++)
+            f->totals[group] = combine(f, &f->totals[group], &f->elements[order[i]]);
+    }
+}
+
+/* Groups of lanes that differ in one bit of their number: `later` holds in the one that comes later. */
+static void meet_lanes(Fold *f, uint32_t lanes, TileValue *later) {
+    Gpu *gpu = f->gpu;
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        Cell mine = f->totals[group], other = mine;
+        for (unsigned k = 0; k < f->count; k++) other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
+        Cell left = mine, right = other;
+        for (unsigned k = 0; k < f->count && !f->simple; k++) {
+            left.values[k] = choose(gpu, later, other.values[k], mine.values[k]);
+            right.values[k] = choose(gpu, later, mine.values[k], other.values[k]);
+        }
+        if (mine.full) {
+            other.full = gpu_exchange(gpu, mine.full, lanes);
+            left.full = choose(gpu, later, other.full, mine.full);
+            right.full = choose(gpu, later, mine.full, other.full);
+        }
+        f->totals[group] = combine(f, &left, &right);
+        Cell learnt = only_where(f, &other, later);
+        if (f->scan) f->before[group] = combine(f, &learnt, &f->before[group]);
+    }
+}
+
+static void fold_lanes(Fold *f) {
+    Gpu *gpu = f->gpu;
+    uint32_t bits = gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_LANE, f->axis);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
+        if (!(bits >> i & 1)) continue;
+        TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << i));
+        meet_lanes(f, 1u << i, gpu_binary(gpu, f->reverse ? TILE_OP_EQ : TILE_OP_NE, bit, gpu_i64(gpu, 0)));
+    }
+}
+
+/* The lines of the tile with an axis of segments before them. */
+static GpuLines lines_of_groups(const Fold *f) {
+    GpuLines lines = f->lines;
+    if (f->segments == 1) return lines;
+    lines.result = tile_layout_expand(&lines.result, 0);
+    lines.result.pieces[0] = (uint8_t)f->segments;
+    return lines;
+}
+
+/* Totals of all warps that share a line: number w * group_count + group. */
+static Cell *gather_totals(const Fold *f, uint32_t warps) {
+    TileArena *arena = f->gpu->arena;
+    Cell *gathered = TILE_NEW_ARRAY(arena, Cell, (size_t)warps * f->group_count);
+    TileValue **own = TILE_NEW_ARRAY(arena, TileValue *, f->group_count);
+    GpuLines lines = lines_of_groups(f);
+    bool has_full = f->totals[0].full != NULL;
+    for (unsigned k = 0; k < f->count + has_full; k++) {
+        for (uint32_t group = 0; group < f->group_count; group++)
+            own[group] = k < f->count ? f->totals[group].values[k] : f->totals[group].full;
+        TileValue **all = gpu_gather_lines(&lines, own);
+        for (uint32_t i = 0; i < warps * f->group_count; i++)
+            *(k < f->count ? &gathered[i].values[k] : &gathered[i].full) = all[i];
+    }
+    return gathered;
+}
+
+static void fold_warps(Fold *f) {
+    Gpu *gpu = f->gpu;
+    uint32_t warps = gpu_line_warps(&f->lines);
+    if (warps == 1) return;
+    TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&f->lines.layout, TILE_LAYOUT_WARP, f->axis));
+    TileOpId earlier = f->reverse ? TILE_OP_GT : TILE_OP_LT;
+    const Cell *gathered = gather_totals(f, warps);
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        Cell whole = {.empty = true}, before = {.empty = true};
+        for (uint32_t i = 0; i < warps; i++) {
+            uint32_t w = f->reverse ? warps - 1 - i : i;
+            const Cell *next = &gathered[w * f->group_count + group];
+            whole = combine(f, &whole, next);
+            if (!f->scan || i + 1 == warps) continue; /* nobody comes after the last one */
+            Cell counted = only_where(f, next, gpu_binary(gpu, earlier, gpu_i64(gpu, w), rank));
+            before = combine(f, &before, &counted);
+        }
+        f->totals[group] = whole;
+        if (f->scan) f->before[group] = combine(f, &before, &f->before[group]);
+    }
+}
+
+/* What stands before each segment of a line; the total of a line goes to its first group. */
+static void fold_segments(Fold *f, const Cell *init) {
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell sum = init[line];
+        for (uint32_t segment = 0; segment < f->segments; segment++) {
+            uint32_t group = segment * f->line_count + line;
+            f->before[group] = combine(f, &sum, &f->before[group]);
+            if (f->scan && segment + 1 == f->segments) break;
+            sum = combine(f, &sum, &f->totals[group]);
+        }
+        f->totals[line] = sum;
+    }
+}
+
+/* Of whole lines, without what stood before them: a reduction by the same op takes them. */
+static void remember_totals(const Fold *f) {
+    Gpu *gpu = f->gpu;
+    if (!f->simple || !f->kept || tile_op_has_part(f->op, TILE_PARTS_MASK)) return;
+    TileValue **totals = TILE_NEW_ARRAY(gpu->arena, TileValue *, f->line_count);
+    for (uint32_t line = 0; line < f->line_count; line++) {
+        Cell sum = f->totals[line];
+        for (uint32_t segment = 1; segment < f->segments; segment++)
+            sum = combine(f, &sum, &f->totals[segment * f->line_count + line]);
+        totals[line] = sum.values[0];
+    }
+    gpu->scanned = (GpuScanned){f->op, totals};
+}
+
+TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
+    const TileOp *scan = gpu->scanned.scan;
+    return scan && gpu_scans_lines(scan, reduce, id) ? gpu->scanned.totals : NULL;
+}
+
+/* ---- results ---- */
+
+/* Each element becomes the fold of all up to it. What has nothing before it is no number that counts. */
+static void scan_registers(Fold *f) {
+    for (uint32_t group = 0; group < f->group_count; group++) {
+        Cell sum = f->before[group];
+        for (uint32_t i = 0; i < f->length; i++) {
+            Cell *element = &f->elements[f->order[(size_t)group * f->length + i]];
+            Cell next = combine(f, &sum, element);
+            if (!f->exclusive)
+                *element = next;
+            else if (!sum.empty)
+                *element = sum;
+            sum = next;
+        }
+    }
+}
+
+static void give_results(const Fold *f) {
+    Gpu *gpu = f->gpu;
+    uint32_t count = f->scan ? f->registers : f->line_count;
+    const Cell *cells = f->scan ? f->elements : f->totals;
+    const TileLayout *have = f->scan ? &f->lines.layout : &f->lines.result;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (unsigned k = 0; k < f->count; k++) {
+        const TileType *type = f->op->results[k].type;
+        for (uint32_t i = 0; i < count; i++) registers[i] = cells[i].values[k];
+        TileValue *value = gpu_join(gpu, registers, count);
+        if (tile_type_is_tile(type)) {
+            TileLayout want = *type->layout;
+            value = gpu_move(gpu, value, type, have, &want);
+        }
+        tile_map_set(&gpu->values, &f->op->results[k], value);
+    }
+}
+
+void gpu_lower_fold(Gpu *gpu, TileOp *op) {
+    const TileType *tile = tile_op_operand(op, 0)->type;
+    Fold f = {.gpu = gpu,
+              .op = op,
+              .count = op->result_count,
+              .axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
+              .scan = op->id == TILE_OP_SCAN,
+              .reverse = tile_op_integer(op, TILE_ATTRIBUTE_REVERSE, 0) != 0,
+              .exclusive = tile_op_integer(op, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0};
+    uint64_t bits;
+    f.simple = gpu_scan_op(op, &bits) != TILE_OP_COUNT;
+    if (f.simple) f.nothing = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, tile->scalar), bits);
+    TileLayout layout = choose_layout(&f, tile), slice = tile_layout_slice(&layout, f.axis);
+    f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
+    gpu_remark_reduction(gpu, op, &layout, f.axis);
+    f.registers = tile_layout_registers(&layout);
+    f.line_count = tile_layout_registers(&f.lines.result);
+    f.group_count = f.line_count * f.segments;
+    f.length = f.registers / f.group_count;
+    f.order = TILE_NEW_ARRAY(gpu->arena, uint32_t, f.registers);
+    f.elements = TILE_NEW_ARRAY(gpu->arena, Cell, f.registers);
+    f.totals = TILE_NEW_ARRAY(gpu->arena, Cell, f.group_count);
+    f.before = TILE_NEW_ARRAY(gpu->arena, Cell, f.group_count);
+    Cell *init = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
+    for (uint32_t line = 0; line < f.line_count; line++) order_line(&f, line);
+    for (uint32_t group = 0; group < f.group_count; group++) f.before[group] = (Cell){.empty = true};
+    take_elements(&f);
+    take_init(&f, init);
+    fold_registers(&f);
+    fold_lanes(&f);
+    fold_warps(&f);
+    if (f.scan) remember_totals(&f);
+    fold_segments(&f, init);
+    if (f.scan) scan_registers(&f);
+    give_results(&f);
+}

@@ -1,0 +1,458 @@
+/* Purpose: spread the tiles of a phase over the threads of a block. A tensor parameter becomes a pointer, extents and
+ * strides in bytes; `shared`, the block's shared memory, is the last parameter. Tiles become vectors of registers, laid
+ * out as their types say; scalars are computed by every thread alike, so control flow is the same for all.
+ *
+ * Before:
+ *     func phase tile @k.0(%x: tensor<f32, 1, inout> {role = data, argument = 0}, %begin: i64 {role = begin},
+ *       %end: i64 {role = end}) threads = 32 {
+ *       %v = load_tile %x, %begin {access = [index]} : f32
+ *       %two = const {value = 2.0} : f32
+ *       %w = mul %v, %two : f32
+ *       store_tile %x, %w, %begin {access = [index]}
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global> {role = data, argument = 0, asked_stride = 1, asked_narrow},
+ *       %x.dim0: i64 {role = extent, argument = 0, axis = 0}, %x.stride0: i64 {role = stride, argument = 0, axis = 0},
+ *       %begin: i64 {role = begin}, %end: i64 {role = end}, %shared: ptr<shared> {role = scratch}) threads = 32 {
+ *       %0 = thread : i32
+ *       %1 = convert %0 : i64
+ *       %2 = mul %begin, %x.stride0 : i64
+ *       %3 = ptr_add %x, %2 : ptr<global>
+ *       %4 = load %3 : f32
+ *       %two = const {value = 2.0} : f32
+ *       %w = mul %4, %two : f32
+ *       barrier
+ *       %5 = mul %begin, %x.stride0 : i64
+ *       %6 = ptr_add %x, %5 : ptr<global>
+ *       %7 = const {value = 0} : i64
+ *       %8 = eq %1, %7 : bool
+ *       store %w, %6, %8 {parts = [mask]}
+ *       barrier
+ *       return
+ *     }
+ * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as the threads of a block
+ * see it. Cost: linear in the registers of all tiles. */
+#include "ptx/lowering/machine.h"
+#include "ptx/grid/reuse.h"
+
+#include <string.h>
+
+TileValue *gpu_value(Gpu *gpu, const TileValue *old) {
+    TileValue *value = tile_map_get(&gpu->values, old);
+    return value ? value : tile_build_bool(&gpu->b, false); /* after a refusal only */
+}
+
+void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why) {
+    if (gpu->refused) return;
+    gpu->refused = op;
+    gpu->why = why;
+}
+
+/* ---- parameters ---- */
+
+static TileValue *add_parameter(Gpu *gpu, const char *name, const TileType *type) {
+    tile_func_add_parameter(gpu->func, name, type);
+    return gpu->func->body.arguments[gpu->func->body.argument_count - 1];
+}
+
+/* An extent or stride of the tensor. */
+static TileValue *add_part(Gpu *gpu, const TileParameter *tensor, TileParameterRole role, unsigned axis) {
+    const char *part = role == TILE_ROLE_EXTENT ? "dim" : "stride";
+    const char *name = tile_arena_format(gpu->arena, "%s.%s%u", tensor->name, part, axis);
+    TileValue *value = add_parameter(gpu, name, tile_type_scalar(gpu->module->context, TILE_I64));
+    tile_func_set_role(gpu->func, value, role, tensor->argument, axis);
+    return value;
+}
+
+static TileValue *add_number(Gpu *gpu, const TileParameter *number, const TileType *type) {
+    TileValue *value = add_parameter(gpu, number->name, type);
+    tile_func_set_role(gpu->func, value, number->role, number->argument, 0);
+    return value;
+}
+
+static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter) {
+    GpuTensor *tensor = TILE_NEW(gpu->arena, GpuTensor);
+    tensor->pointer = add_parameter(gpu, parameter->name, tile_type_pointer(gpu->module->context, TILE_SPACE_GLOBAL));
+    tile_func_set_role(gpu->func, tensor->pointer, parameter->role, parameter->argument, 0);
+    TileParameter *added = &gpu->func->parameters[tensor->pointer->index];
+    added->facts = parameter->facts;
+    added->noalias = parameter->noalias;
+    added->readonly = parameter->readonly;
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->extent[d] = add_part(gpu, parameter, TILE_ROLE_EXTENT, d);
+    for (unsigned d = 0; d < old->type->rank; d++) tensor->stride[d] = add_part(gpu, parameter, TILE_ROLE_STRIDE, d);
+    tile_map_set(&gpu->tensors, old, tensor);
+}
+
+/* Products of two such numbers take one instruction. */
+TileValue *gpu_narrow(Gpu *gpu, TileValue *value) {
+    return tile_build_convert(&gpu->b, tile_build_convert(&gpu->b, value, TILE_U32), TILE_I64);
+}
+
+bool gpu_is_narrow(const GpuTensor *tensor) {
+    TileParameter *parameter = tensor->parameter;
+    parameter->asked_narrow = true;
+    parameter->used_narrow |= parameter->facts.narrow;
+    return parameter->facts.narrow;
+}
+
+/* Strides that a variant may assume are constants from here on. Where offsets are known to be narrow so are strides:
+ * that of a dimension of one element, which may be any number, is multiplied by what comes to 0. */
+static void use_facts(Gpu *gpu, const TileBlock *old) {
+    for (uint32_t i = 0; i < old->argument_count; i++) {
+        GpuTensor *tensor = tile_map_get(&gpu->tensors, old->arguments[i]);
+        if (!tensor) continue;
+        tensor->parameter = &gpu->func->parameters[tensor->pointer->index];
+        for (unsigned d = 0; d < old->arguments[i]->type->rank; d++) {
+            int64_t stride = tensor->parameter->facts.stride[d];
+            tensor->parameter->asked_stride |= 1u << d;
+            if (stride == TILE_UNKNOWN) {
+                if (gpu_is_narrow(tensor)) tensor->stride[d] = gpu_narrow(gpu, tensor->stride[d]);
+                continue;
+            }
+            tensor->stride[d] = gpu_i64(gpu, stride);
+            tensor->parameter->used_stride |= 1u << d;
+        }
+    }
+}
+
+/* The old body moves to `old`. */
+static void replace_signature(Gpu *gpu, TileBlock *old) {
+    TileFunc *func = gpu->func;
+    TileParameter *parameters = func->parameters;
+    *old = (TileBlock){.func = func, .arguments = func->body.arguments, .argument_count = func->body.argument_count};
+    tile_block_splice(old, &func->body);
+    func->body.arguments = NULL;
+    func->body.argument_count = func->body.argument_capacity = 0;
+    func->parameters = NULL;
+    for (uint32_t i = 0; i < old->argument_count; i++) {
+        if (old->arguments[i]->type->kind == TILE_TYPE_TENSOR)
+            add_tensor(gpu, old->arguments[i], &parameters[i]);
+        else
+            tile_map_set(&gpu->values, old->arguments[i],
+                         add_number(gpu, &parameters[i], old->arguments[i]->type));
+    }
+    TileValue *shared = add_parameter(gpu, "shared", tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED));
+    tile_func_set_role(func, shared, TILE_ROLE_SCRATCH, 0, 0);
+}
+
+/* The kernel's parameters learn what was relied on. */
+static void report_uses(const Gpu *gpu) {
+    TileFunc *kernel = gpu->func->kernel;
+    for (uint32_t i = 0; kernel && i < gpu->func->body.argument_count; i++) {
+        const TileParameter *own = &gpu->func->parameters[i];
+        if (own->role != TILE_ROLE_DATA || own->argument >= kernel->body.argument_count) continue; /* a temp */
+        TileParameter *parameter = &kernel->parameters[own->argument];
+        parameter->used_stride |= own->used_stride;
+        parameter->asked_stride |= own->asked_stride;
+        parameter->used_narrow |= own->used_narrow;
+        parameter->asked_narrow |= own->asked_narrow;
+        if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
+        if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
+    }
+}
+
+/* ---- control ---- */
+
+static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block);
+
+const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) {
+    return tile_type_vector(gpu->module->context, scalar, tile_layout_registers(layout), false);
+}
+
+/* What lies at a pointer is known to the ops that have been lowered with it. */
+static const TileType *new_type(Gpu *gpu, const TileType *old) {
+    if (old->kind == TILE_TYPE_POINTER) return tile_type_pointer(gpu->module->context, (TileSpace)old->space);
+    return tile_type_is_tile(old) ? gpu_type(gpu, old->layout, old->scalar) : old;
+}
+
+/* Choices between tiles in a loop of products, as gpu-whole makes them: masks are rarely asked for, and registers are
+ * few. */
+static bool is_rare(const Gpu *gpu, const TileOp *op) {
+    bool in_loop = false;
+    for (const TileOp *outer = op->block->op; outer; outer = outer->block->op) in_loop |= outer->id == TILE_OP_FOR;
+    return gpu->products && in_loop && op->id == TILE_OP_IF && op->result_count;
+}
+
+static bool is_index_code(const TileOp *op) {
+    if (op->result_count != 1 || !tile_type_is_tile(op->results[0].type) || op->results[0].type->scalar != TILE_I64)
+        return false;
+    return op->id == TILE_OP_IOTA || op->id == TILE_OP_SPLAT || op->id == TILE_OP_RESHAPE ||
+           op->id == TILE_OP_BROADCAST || op->id == TILE_OP_ADD || op->id == TILE_OP_SUB;
+}
+
+static void lower_op(Gpu *gpu, TileOp *op);
+
+/* What a region takes of indices from outside is computed in it again. */
+typedef struct Again {
+    Gpu *gpu;
+    const TileBlock *region;
+    TileMap outside; /* their values there */
+} Again;
+
+static void lower_again(Again *again, TileValue *value) {
+    Gpu *gpu = again->gpu;
+    if (!value->op || !is_index_code(value->op) || tile_block_inside(value->op->block, again->region) ||
+        tile_map_get(&again->outside, value))
+        return;
+    tile_map_set(&again->outside, value, gpu_value(gpu, value));
+    for (unsigned i = 0; i < value->op->operand_count; i++) lower_again(again, tile_op_operand(value->op, i));
+    lower_op(gpu, value->op);
+}
+
+static void lower_operands_again(TileOp *op, void *state) {
+    for (unsigned i = 0; i < op->operand_count; i++) lower_again(state, tile_op_operand(op, i));
+}
+
+/* Indices are computed there, and not kept from before the loop. */
+static void lower_rare_block(Gpu *gpu, TileBlock *old, TileBlock *block) {
+    TileValue *thread = gpu->thread;
+    Again again = {.gpu = gpu, .region = old};
+    tile_map_init(&again.outside, gpu->arena);
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    TileOp *here = tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1);
+    gpu->thread = tile_op_result(here, 0);
+    tile_block_walk(old, lower_operands_again, &again);
+    lower_block(gpu, old, block);
+    gpu->thread = thread;
+    for (size_t i = 0; i < again.outside.count; i++)
+        tile_map_set(&gpu->values, again.outside.entries[i].key, again.outside.entries[i].value);
+    if (!tile_value_has_uses(tile_op_result(here, 0))) tile_op_erase(here);
+}
+
+static void lower_region(Gpu *gpu, TileBlock *old, TileBlock *block, bool rare) {
+    TileBuilder outer = gpu->b;
+    if (!block->argument_count) /* tile_build_op leaves regions empty */
+        for (uint32_t i = 0; i < old->argument_count; i++)
+            tile_block_add_argument(gpu->module, block, new_type(gpu, old->arguments[i]->type),
+                                    old->arguments[i]->name);
+    for (uint32_t i = 0; i < old->argument_count; i++)
+        tile_map_set(&gpu->values, old->arguments[i], block->arguments[i]);
+    if (rare)
+        lower_rare_block(gpu, old, block);
+    else
+        lower_block(gpu, old, block);
+    gpu->b = outer;
+}
+
+static void lower_control(Gpu *gpu, const TileOp *op) {
+    TileValue **operands = TILE_NEW_ARRAY(gpu->arena, TileValue *, op->operand_count + 1);
+    const TileType **types = TILE_NEW_ARRAY(gpu->arena, const TileType *, op->result_count + 1);
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
+    for (unsigned i = 0; i < op->result_count; i++) types[i] = new_type(gpu, op->results[i].type);
+    TileOp *made = tile_op_create(gpu->module, (TileOpId)op->id, op->location, operands, op->operand_count, types,
+                                  op->result_count);
+    for (unsigned i = 0; i < op->attribute_count; i++) tile_op_set(gpu->module, made, op->attributes[i]);
+    tile_builder_insert(&gpu->b, made);
+    for (unsigned i = 0; i < op->region_count; i++)
+        lower_region(gpu, &op->regions[i], &made->regions[i], is_rare(gpu, op));
+    for (unsigned i = 0; i < op->result_count; i++) {
+        made->results[i].name = op->results[i].name;
+        tile_map_set(&gpu->values, &op->results[i], &made->results[i]);
+    }
+}
+
+/* ---- ops ---- */
+
+/* A scalar is stored by one thread, whichever op does. */
+static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_operand(store, 1)->type); }
+
+/* The loop over a block's programs, which gpu-blocks has made. They are in no order: whichever stores last wins. */
+static bool is_over_programs(const TileOp *loop) {
+    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT);
+}
+
+/* Does each turn of the loop store elsewhere: at an index that is the loop's, or in ranges that follow each other? */
+static bool moves_on(const TileOp *store, const TileOp *loop) {
+    int64_t turn, step;
+    if (is_over_programs(loop)) return true;
+    if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_operand(loop, 2), &turn)) return false;
+    const TileAttribute *kinds = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
+    unsigned operand = tile_access_first(store), axis = 0;
+    bool gathered = false;
+    for (unsigned d = 0; d < kinds->count; d++) {
+        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
+        if (!gather && tile_op_operand(store, operand) == loop->regions[0].arguments[0]) {
+            if (!range) return true;
+            bool dense = tile_value_integer(tile_op_operand(store, operand + 1), &step) && step == 1;
+            if (dense && tile_op_operand(store, 1)->type->extent[axis] <= turn) return true;
+        }
+        axis += range || (gather && !gathered);
+        gathered |= gather;
+        operand += range ? 4 : 1;
+    }
+    return false;
+}
+
+/* Threads of a block see one another's stores behind a barrier, which also says whose is the last one: a store that may
+ * meet a load, an update or another store of the tensor, one of its own in another turn of a loop too, stands between
+ * two. */
+static bool is_met(const TileOp *store) {
+    bool tile = stores_tile(store);
+    for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        if (user->id == TILE_OP_LOAD_TILE || user->id == TILE_OP_ATOMIC_TILE) return true;
+        if (user->id == TILE_OP_STORE_TILE && user != store && (tile || stores_tile(user))) return true;
+    }
+    for (const TileOp *op = store->block->op; tile && op; op = op->block->op)
+        if ((op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !moves_on(store, op)) return true;
+    return false;
+}
+
+static void build_barrier(Gpu *gpu) { tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0); }
+
+static void lower_store(Gpu *gpu, TileOp *op) {
+    bool ordered = is_met(op);
+    if (ordered) build_barrier(gpu);
+    if (op->id == TILE_OP_ATOMIC_TILE)
+        gpu_lower_atomic(gpu, op);
+    else
+        gpu_lower_store(gpu, op);
+    if (ordered) build_barrier(gpu);
+}
+
+static void lower_dim(Gpu *gpu, const TileOp *op) {
+    const GpuTensor *tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0));
+    tile_map_set(&gpu->values, &op->results[0], tensor->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)]);
+}
+
+static void lower_dot(Gpu *gpu, TileOp *op) {
+    if (gpu_dot_is_mma(op))
+        gpu_lower_mma(gpu, op);
+    else
+        gpu_lower_dot(gpu, op);
+}
+
+/* What a thread holds beyond the elements of a tile is undefined, whatever the op has left there. */
+static void mark_padding(Gpu *gpu, const TileValue *old) {
+    const TileLayout *layout = old->type->layout;
+    TileValue *value = layout ? tile_map_get(&gpu->values, old) : NULL;
+    if (!value) return;
+    uint32_t count = tile_layout_registers(layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    bool any = false;
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *own = gpu_is_element(gpu, old->type, r);
+        registers[r] = gpu_register(gpu, value, r);
+        any |= own != NULL;
+        if (!own) continue;
+        TileValue *operands[] = {registers[r], own};
+        registers[r] =
+            tile_op_result(tile_build_op(&gpu->b, TILE_OP_DEFINED_WHERE, operands, 2, NULL, 0, NULL, 1), 0);
+    }
+    if (any) tile_map_set(&gpu->values, old, gpu_join(gpu, registers, count));
+}
+
+static void lower_any_op(Gpu *gpu, TileOp *op) {
+    switch ((TileOpId)op->id) {
+    case TILE_OP_LOAD_TILE: gpu_lower_load(gpu, op); return;
+    case TILE_OP_STORE_TILE:
+    case TILE_OP_ATOMIC_TILE: lower_store(gpu, op); return;
+    case TILE_OP_REDUCE: gpu_lower_reduce(gpu, op); return;
+    case TILE_OP_ARG_REDUCE: gpu_lower_arg_reduce(gpu, op); return;
+    case TILE_OP_FOLD:
+    case TILE_OP_SCAN: gpu_lower_fold(gpu, op); return;
+    case TILE_OP_DOT: lower_dot(gpu, op); return;
+    case TILE_OP_SHARED_TILE:
+        if (!gpu_stays_shared(op)) gpu_lower_shared_tile(gpu, op);
+        return;
+    case TILE_OP_PERMUTE:
+        if (!gpu_stays_shared(op)) gpu_lower_value(gpu, op);
+        return;
+    case TILE_OP_COPY_TILE: gpu_lower_copy(gpu, op); return;
+    case TILE_OP_DIM: lower_dim(gpu, op); return;
+    case TILE_OP_PRINT: gpu_lower_print(gpu, op); return;
+    case TILE_OP_CONST:
+    case TILE_OP_FOR:
+    case TILE_OP_WHILE:
+    case TILE_OP_IF:
+    case TILE_OP_YIELD:
+    case TILE_OP_CONDITION:
+    case TILE_OP_RETURN:
+    case TILE_OP_ASSERT:
+    case TILE_OP_BLOCK:
+    case TILE_OP_BLOCK_COUNT:
+    case TILE_OP_PTR_ADD:
+    case TILE_OP_BUFFER:
+    case TILE_OP_BARRIER:
+    case TILE_OP_COPY_COMMIT:
+    case TILE_OP_COPY_WAIT:
+        if (!gpu_lower_value(gpu, op)) lower_control(gpu, op);
+        return;
+    default:
+        if (!gpu_lower_value(gpu, op)) gpu_refuse(gpu, op, "is not supported on GPUs yet");
+    }
+}
+
+static void lower_op(Gpu *gpu, TileOp *op) {
+    gpu->b.location = op->location;
+    lower_any_op(gpu, op);
+    for (unsigned i = 0; i < op->result_count && gpu->context->settings.mark_padding; i++)
+        mark_padding(gpu, &op->results[i]);
+}
+
+static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    for (TileOp *op = old->first; op && !gpu->refused; op = op->next) {
+        gpu_remark_tiles(gpu, op);
+        gpu_remark_order(gpu, op);
+        lower_op(gpu, op);
+    }
+}
+
+/* ---- the pass ---- */
+
+static void number_threads(Gpu *gpu) {
+    TileOp *thread = tile_build_op(&gpu->b, TILE_OP_THREAD, NULL, 0, NULL, 0, NULL, 1);
+    gpu->thread = tile_build_convert(&gpu->b, tile_op_result(thread, 0), TILE_I64);
+}
+
+static void drop_block(TileBlock *block) {
+    while (block->last) tile_op_erase(block->last);
+}
+
+static bool is_undecided(const TileType *type) { return tile_type_is_tile(type) && !type->layout; }
+
+/* An op with a tile that has no layout. */
+static const TileOp *find_undecided(const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->result_count; i++)
+            if (is_undecided(op->results[i].type) && !gpu_stays_shared(op)) return op;
+        for (unsigned i = 0; i < op->region_count; i++) {
+            for (unsigned k = 0; k < op->regions[i].argument_count; k++)
+                if (is_undecided(op->regions[i].arguments[k]->type)) return op;
+            const TileOp *found = find_undecided(&op->regions[i]);
+            if (found) return found;
+        }
+    }
+    return NULL;
+}
+
+TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    const TileOp *undecided = find_undecided(&func->body);
+    if (undecided || !func->threads)
+        return tile_pass_fail(context, TILE_INTERNAL, undecided,
+                              "gpu-machine: gpu-threads and gpu-propagate come before");
+    Gpu gpu = {.context = context, .module = context->module, .arena = context->scratch, .func = func};
+    tile_map_init(&gpu.values, gpu.arena);
+    tile_map_init(&gpu.tensors, gpu.arena);
+    TileBlock old;
+    replace_signature(&gpu, &old);
+    gpu.products = gpu_find_dots(func, &old).count;
+    gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
+    gpu.b = tile_builder_at_end(gpu.module, &func->body);
+    number_threads(&gpu);
+    use_facts(&gpu, &old);
+    lower_block(&gpu, &old, &func->body);
+    func->form = TILE_FORM_MACHINE;
+    report_uses(&gpu);
+    if (gpu.refused)
+        return tile_pass_fail(context, TILE_UNSUPPORTED, gpu.refused, "`%s` %s",
+                              tile_op_info(gpu.refused->id)->mnemonic, gpu.why);
+    drop_block(&old);
+    if (gpu.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-machine: %s", gpu.b.error);
+    return TILE_RESULT_CHANGED;
+}

@@ -1,0 +1,92 @@
+/* Purpose: use the instructions that GPUs have for the least and greatest of f32, for 2^x and for 1 / x. What is left
+ * of the transcendental ops are programs, as on CPUs.
+ *
+ * Before:
+ *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>) {
+ *       %a = load %x : f32
+ *       %b = exp %a {approx = 1} : f32
+ *       %c = max %a, %b : f32
+ *       store %c, %y
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>) {
+ *       %a = load %x : f32
+ *       %0 = const {value = 1.442695} : f32
+ *       %1 = mul %a, %0 : f32
+ *       %b = ex2_approx %1 : f32
+ *       %c = maximum %a, %b : f32
+ *       store %c, %y
+ *       return
+ *     }
+ * Approximate exp2, exp and sigmoid of f32 are ex2_approx and rcp_approx: their error grows with the argument
+ * (docs/gpu.md). min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
+ * counts as less than +0, where the language takes the first of them.
+ *
+ * Needs: atomics, whose loops have min and max in them; comes before math and legalise, which would expand
+ * what it takes. Keeps: machine form. Cost: linear. */
+#include "lang/ir/build.h"
+#include "lang/scalar/scalar.h"
+#include "ptx/passes.h"
+
+typedef struct Math {
+    TileModule *module;
+    bool changed;
+    const char *error;
+} Math;
+
+static TileValue *constant(TileBuilder *b, const TileType *type, double value) {
+    return tile_build_bits(b, type, tile_scalar_from_double(type->scalar, value));
+}
+
+static void replace(Math *math, const TileBuilder *b, TileOp *op, TileValue *with) {
+    TileValue *result = tile_op_result(op, 0);
+    if (b->error) math->error = b->error;
+    if (!with->name) with->name = result->name;
+    tile_value_replace(result, with);
+    tile_op_erase(op);
+    math->changed = true;
+}
+
+/* 2^x; e^x = 2^(x / ln 2); 1 / (1 + e^-x). */
+static void expand_exponential(Math *math, TileOp *op) {
+    static const double log2_of_e = 1.4426950408889634;
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileValue *x = tile_op_operand(op, 0);
+    const TileType *type = x->type;
+    bool sigmoid = op->id == TILE_OP_SIGMOID;
+    if (op->id != TILE_OP_EXP2)
+        x = tile_build_binary(&b, TILE_OP_MUL, x, constant(&b, type, sigmoid ? -log2_of_e : log2_of_e));
+    x = tile_build_unary(&b, TILE_OP_EX2_APPROX, x);
+    if (sigmoid) {
+        x = tile_build_binary(&b, TILE_OP_ADD, x, constant(&b, type, 1));
+        x = tile_build_unary(&b, TILE_OP_RCP_APPROX, x);
+    }
+    replace(math, &b, op, x);
+}
+
+static void expand_extreme(Math *math, TileOp *op) {
+    TileBuilder b = tile_builder_before(math->module, op);
+    TileScalar scalar = op->results[0].type->scalar;
+    TileOpId id = op->id == TILE_OP_MIN ? TILE_OP_MINIMUM : TILE_OP_MAXIMUM;
+    TileValue *x = tile_build_convert(&b, tile_op_operand(op, 0), TILE_F32);
+    TileValue *y = tile_build_convert(&b, tile_op_operand(op, 1), TILE_F32);
+    replace(math, &b, op, tile_build_convert(&b, tile_build_binary(&b, id, x, y), scalar));
+}
+
+static void visit(TileOp *op, void *state) {
+    if (op->result_count != 1) return;
+    TileScalar scalar = op->results[0].type->scalar;
+    if (op->id == TILE_OP_EXP2 || op->id == TILE_OP_EXP || op->id == TILE_OP_SIGMOID) {
+        if (scalar == TILE_F32 && tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0)) expand_exponential(state, op);
+    } else if (op->id == TILE_OP_MIN || op->id == TILE_OP_MAX) {
+        if (tile_scalar_is_float(scalar) && scalar != TILE_F64) expand_extreme(state, op);
+    }
+}
+
+TileResult tile_pass_gpu_math(TilePassContext *context, TileFunc *func) {
+    Math math = {.module = context->module};
+    tile_block_walk(&func->body, visit, &math);
+    if (math.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-math: %s", math.error);
+    return math.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

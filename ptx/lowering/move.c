@@ -1,0 +1,402 @@
+/* Tiles from one layout to another: other registers, other lanes, or through shared memory. */
+#include <string.h>
+
+#include "ptx/lowering/machine.h"
+#include "ptx/lowering/swizzle.h"
+
+/* ---- lanes ---- */
+
+static TileValue *exchange_word(Gpu *gpu, TileValue *word, uint32_t lanes) {
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *operands[] = {word, tile_build_integer(&gpu->b, i32, lanes)};
+    return tile_op_result(tile_build_op(&gpu->b, TILE_OP_EXCHANGE, operands, 2, NULL, 0, NULL, 1), 0);
+}
+
+static TileScalar bits_type(unsigned bits) { return bits <= 8 ? TILE_U8 : bits == 16 ? TILE_U16 : TILE_U64; }
+
+/* Words of 32 bits travel; what is smaller is widened, what is larger goes in halves. */
+TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
+    TileScalar scalar = value->type->scalar;
+    unsigned bits = tile_scalar_bits(scalar);
+    TileBuilder *b = &gpu->b;
+    if (bits == 32) return exchange_word(gpu, value, lanes);
+    if (scalar == TILE_BOOL) {
+        TileValue *word = exchange_word(gpu, tile_build_convert(b, value, TILE_U32), lanes);
+        return tile_build_convert(b, word, TILE_BOOL);
+    }
+    TileScalar plain = bits_type(bits);
+    TileValue *raw = scalar == plain ? value : tile_build_bitcast(b, value, plain);
+    if (bits < 32) {
+        raw = tile_build_convert(b, exchange_word(gpu, tile_build_convert(b, raw, TILE_U32), lanes), plain);
+    } else {
+        TileValue *half = tile_build_integer(b, raw->type, 32);
+        TileValue *low = exchange_word(gpu, tile_build_convert(b, raw, TILE_U32), lanes),
+                  *high = exchange_word(
+                      gpu, tile_build_convert(b, tile_build_binary(b, TILE_OP_SHR, raw, half), TILE_U32), lanes);
+        low = tile_build_convert(b, low, TILE_U64);
+        high = tile_build_binary(b, TILE_OP_SHL, tile_build_convert(b, high, TILE_U64), half);
+        raw = tile_build_binary(b, TILE_OP_OR, low, high);
+    }
+    return scalar == plain ? raw : tile_build_bitcast(b, raw, scalar);
+}
+
+/* ---- shared memory ---- */
+
+GpuStrides gpu_row_major(const TileLayoutShape *shape, unsigned scalar_bytes) {
+    GpuStrides strides = {{0}, {0}, 0};
+    int64_t bytes = scalar_bytes;
+    for (unsigned a = shape->rank; a-- > 0;) {
+        strides.bytes[a] = bytes;
+        strides.extent[a] = shape->extent[a];
+        bytes *= shape->extent[a];
+    }
+    return strides;
+}
+
+TileValue *gpu_shared_address(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides) {
+    TileValue *offset = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        if (!strides->bytes[a] || tile_layout_extent(layout, a) == 1) continue;
+        TileValue *part =
+            gpu_binary(gpu, TILE_OP_MUL, gpu_thread_index(gpu, layout, a), gpu_i64(gpu, strides->bytes[a]));
+        offset = offset ? gpu_binary(gpu, TILE_OP_ADD, offset, part) : part;
+    }
+    return offset ? tile_build_ptr_add(&gpu->b, gpu->shared, offset) : gpu->shared;
+}
+
+int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
+    int64_t offset = strides->offset;
+    for (unsigned a = 0; a < layout->rank; a++) offset += gpu_register_index(layout, a, reg) * strides->bytes[a];
+    return offset;
+}
+
+static TileValue *register_address(Gpu *gpu, TileValue *base, int64_t offset) {
+    return offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base;
+}
+
+/* Elements past the tile, where an extent was rounded up, have no place: they are not stored, and read from a place
+ * that exists. Extents are checked register by register only where some element can be outside. */
+static TileValue *is_inside(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
+    TileValue *inside = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        if (tile_layout_extent(layout, a) <= strides->extent[a]) continue;
+        TileValue *index = gpu_binary(gpu, TILE_OP_ADD, gpu_thread_index(gpu, layout, a),
+                                      gpu_i64(gpu, gpu_register_index(layout, a, reg)));
+        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, strides->extent[a])));
+    }
+    return inside;
+}
+
+void gpu_write_shared(Gpu *gpu, TileValue *value, const TileLayout *layout, const GpuStrides *strides) {
+    TileValue *base = gpu_shared_address(gpu, layout, strides), *first = gpu_holds_first_copy(gpu, layout);
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r++) {
+        TileValue *mask = gpu_and(gpu, first, is_inside(gpu, layout, strides, r));
+        TileValue *address = register_address(gpu, base, gpu_shared_register_offset(layout, strides, r));
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
+    }
+}
+
+TileValue *gpu_read_shared(Gpu *gpu, TileScalar scalar, const TileLayout *layout, const GpuStrides *strides) {
+    uint32_t count = tile_layout_registers(layout);
+    const TileType *type = tile_type_scalar(gpu->module->context, scalar);
+    TileValue *base = gpu_shared_address(gpu, layout, strides), *zero = tile_build_bits(&gpu->b, type, 0);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        TileValue *mask = is_inside(gpu, layout, strides, r);
+        TileValue *address = register_address(gpu, base, gpu_shared_register_offset(layout, strides, r));
+        registers[r] = tile_build_load(&gpu->b, type, address, mask, mask ? zero : NULL, 0);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+TileValue *gpu_move_through_shared(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                                   const GpuStrides *write, const TileLayout *to, const GpuStrides *read,
+                                   int64_t elements) {
+    gpu_open_shared(gpu, (uint64_t)elements * tile_scalar_bytes(scalar), GPU_VECTOR_ALIGN);
+    gpu_write_shared(gpu, value, from, write);
+    return gpu_read_shared(gpu, scalar, to, read);
+}
+
+TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has) {
+    gpu_open_shared(gpu, tile_scalar_bytes(scalar->type->scalar), GPU_VECTOR_ALIGN);
+    tile_build_store(&gpu->b, scalar, gpu->shared, has, 0);
+    return tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
+}
+
+/* ---- through shared memory in vectors, on as many banks as there are ---- */
+
+/* One side of such a move. Addresses are the thread's offset, exclusive or what the register stands for: what of that
+ * is in bits that no thread's offset has is added instead. */
+typedef struct Swizzled {
+    Gpu *gpu;
+    const TileLayout *layout;
+    TileLinear offsets, registers; /* bits of a place to those of its offset; element of a vector to its register */
+    unsigned vector, log_bytes;    /* elements; of one element */
+    uint32_t own_bits;             /* of the bytes that a thread's offset may have */
+    TileValue *own;                /* NULL: 0 */
+    struct {
+        uint32_t turn;
+        TileValue *address;
+    } found[TILE_LANES]; /* addresses so far */
+    unsigned found_count;
+} Swizzled;
+
+/* Bits that go the same way go together. */
+static TileValue *thread_offset(const Swizzled *side) {
+    Gpu *gpu = side->gpu;
+    uint32_t moved[2 * TILE_LINEAR_BITS] = {0};
+    unsigned first = tile_layout_first_bit(side->layout, TILE_LAYOUT_LANE);
+    for (unsigned i = first; i < side->offsets.inputs; i++)
+        for (unsigned bit = 0; bit < side->offsets.outputs; bit++)
+            if (side->offsets.column[i] >> bit & 1)
+                moved[TILE_LINEAR_BITS + bit + side->log_bytes - (i - first)] |= UINT32_C(1) << (i - first);
+    TileValue *offset = NULL;
+    for (unsigned way = 0; way < 2 * TILE_LINEAR_BITS; way++) {
+        if (!moved[way]) continue;
+        TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, moved[way]));
+        if (way > TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, way - TILE_LINEAR_BITS));
+        if (way < TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, TILE_LINEAR_BITS - way));
+        offset = offset ? gpu_binary(gpu, TILE_OP_XOR, offset, bits) : bits;
+    }
+    return offset;
+}
+
+static Swizzled swizzled_side(Gpu *gpu, const TileSharedLayout *shared, const TileLayout *layout, bool vectors) {
+    Swizzled side = {.gpu = gpu, .layout = layout, .offsets = tile_shared_offsets(shared, layout), .vector = 1};
+    if (vectors) side.vector = tile_shared_vector(shared, layout, &side.registers);
+    side.log_bytes = (unsigned)__builtin_ctz(shared->scalar_bytes);
+    for (unsigned i = tile_layout_first_bit(layout, TILE_LAYOUT_LANE); i < side.offsets.inputs; i++)
+        side.own_bits |= side.offsets.column[i] << side.log_bytes;
+    /* A vector begins where no thread's offset reaches into it. */
+    while (side.vector > 1 && side.own_bits & ((side.vector << side.log_bytes) - 1)) side.vector /= 2;
+    side.own = thread_offset(&side);
+    return side;
+}
+
+static TileValue *swizzled_address(Swizzled *side, uint32_t offset) {
+    Gpu *gpu = side->gpu;
+    uint32_t bytes = offset << side->log_bytes, turn = bytes & side->own_bits, more = bytes ^ turn;
+    TileValue *address = NULL;
+    for (unsigned i = 0; i < side->found_count; i++)
+        if (side->found[i].turn == turn) address = side->found[i].address;
+    if (!address) {
+        TileValue *own = side->own;
+        if (turn) own = gpu_binary(gpu, TILE_OP_XOR, own, gpu_i64(gpu, turn));
+        address = own ? tile_build_ptr_add(&gpu->b, gpu->shared, own) : gpu->shared;
+        if (side->found_count < TILE_LANES) {
+            side->found[side->found_count].turn = turn;
+            side->found[side->found_count++].address = address;
+        }
+    }
+    return more ? tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, more)) : address;
+}
+
+/* Of each vector the register whose element comes first; the others are this one, exclusive or what `registers` says.
+ */
+static bool begins_vector(const Swizzled *side, uint32_t reg, uint32_t *offset) {
+    *offset = tile_linear_apply(&side->offsets, reg);
+    return (*offset & (side->vector - 1)) == 0;
+}
+
+static void put_vectors(Swizzled *side, TileValue *value) {
+    Gpu *gpu = side->gpu;
+    TileValue *elements[TILE_LANES];
+    uint32_t count = tile_layout_registers(side->layout), offset;
+    for (uint32_t r = 0; r < count; r++) {
+        if (!begins_vector(side, r, &offset)) continue;
+        for (uint32_t e = 0; e < side->vector; e++)
+            elements[e] = gpu_register(gpu, value, r ^ tile_linear_apply(&side->registers, e));
+        tile_build_store(&gpu->b, gpu_join(gpu, elements, side->vector), swizzled_address(side, offset), NULL,
+                         (int64_t)side->vector << side->log_bytes);
+    }
+}
+
+/* Of the threads that hold an element one puts it there. */
+static void put_swizzled(Swizzled *side, TileValue *value) {
+    Gpu *gpu = side->gpu;
+    TileValue *first = gpu_holds_first_copy(gpu, side->layout);
+    if (!first) {
+        put_vectors(side, value);
+        return;
+    }
+    TileBuilder outer = gpu->b;
+    TileOp *choice = tile_build_if(&outer, first, NULL, 0);
+    tile_op_set_integer(gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        gpu->b.block = &choice->regions[i];
+        gpu->b.before = NULL;
+        if (i == 0) put_vectors(side, value);
+        tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    }
+    gpu->b = outer;
+}
+
+static TileValue *get_swizzled(Swizzled *side, TileScalar scalar) {
+    Gpu *gpu = side->gpu;
+    uint32_t count = tile_layout_registers(side->layout), offset;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    const TileType *type = side->vector > 1 ? tile_type_vector(gpu->module->context, scalar, side->vector, false)
+                                            : tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t r = 0; r < count; r++) {
+        if (!begins_vector(side, r, &offset)) continue;
+        TileValue *loaded = tile_build_load(&gpu->b, type, swizzled_address(side, offset), NULL, NULL,
+                                            (int64_t)side->vector << side->log_bytes);
+        for (uint32_t e = 0; e < side->vector; e++)
+            registers[r ^ tile_linear_apply(&side->registers, e)] = gpu_register(gpu, loaded, e);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* ---- by matrices ---- */
+
+/* Of an access by matrices: its lanes' addresses. */
+static TileValue *matrix_address(Swizzled *side, const TileSharedMatrices *matrices, uint32_t access) {
+    unsigned columns = matrices->shared.log_vector;
+    return swizzled_address(side, tile_linear_apply(&side->offsets, access << columns));
+}
+
+static uint32_t count_accesses(const TileSharedMatrices *matrices) {
+    return 1u << (matrices->rows.bits[TILE_LAYOUT_REGISTER] - matrices->shared.log_vector);
+}
+
+static void put_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileValue *value) {
+    Swizzled side = swizzled_side(gpu, &matrices->shared, &matrices->rows, true);
+    TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
+    TileValue *elements[TILE_LANES];
+    uint32_t count = (uint32_t)matrices->packed << matrices->log_count;
+    for (uint32_t access = 0; access < count_accesses(matrices); access++) {
+        for (uint32_t i = 0; i < count; i++)
+            elements[i] = gpu_register(gpu, value, tile_shared_matrices_register(matrices, access, i));
+        TileValue *operands[] = {gpu_join(gpu, elements, count), matrix_address(&side, matrices, access)};
+        tile_build_op(&gpu->b, TILE_OP_STORE_MATRIX, operands, 2, &transposed, matrices->transposed, NULL, 0);
+    }
+}
+
+static TileValue *get_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileScalar scalar,
+                               const TileLayout *layout) {
+    Swizzled side = swizzled_side(gpu, &matrices->shared, &matrices->rows, true);
+    TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(layout));
+    uint32_t count = (uint32_t)matrices->packed << matrices->log_count;
+    const TileType *type = count > 1 ? tile_type_vector(gpu->module->context, scalar, count, false)
+                                     : tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t access = 0; access < count_accesses(matrices); access++) {
+        TileValue *address = matrix_address(&side, matrices, access);
+        TileValue *loaded = tile_op_result(
+            tile_build_op(&gpu->b, TILE_OP_LOAD_MATRIX, &address, 1, &transposed, matrices->transposed, &type, 1), 0);
+        for (uint32_t i = 0; i < count; i++)
+            registers[tile_shared_matrices_register(matrices, access, i)] = gpu_register(gpu, loaded, i);
+    }
+    return gpu_join(gpu, registers, tile_layout_registers(layout));
+}
+
+/* ---- moving ---- */
+
+static bool is_whole_power(const TileLayout *from, const TileLayout *to) {
+    bool same = true;
+    for (unsigned a = 0; a < from->rank; a++)
+        same &= from->pieces[a] == 1 && to->pieces[a] == 1 && from->log_extent[a] == to->log_extent[a];
+    return same;
+}
+
+/* How a tile passes through shared memory. */
+typedef struct Passage {
+    TileSharedLayout shared;
+    TileSharedMatrices matrices;
+    bool stores_matrices, loads_matrices; /* one of them at most */
+} Passage;
+
+/* By matrices where they fit: as few instructions as vectors of 16 bytes on both sides, whatever the registers of the
+ * two layouts have in common. */
+static Passage choose_passage(const Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
+    unsigned bytes = tile_scalar_bytes(scalar);
+    Passage passage = {.shared = tile_shared_swizzle(from, to, bytes)};
+    if (scalar == TILE_BOOL) return passage;
+    bool has_copies = from->map.inputs != from->map.outputs;
+    if (gpu->context->target && gpu->context->target->has_stmatrix && !has_copies)
+        passage.stores_matrices = tile_shared_matrices(from, to, bytes, &passage.matrices);
+    if (!passage.stores_matrices) passage.loads_matrices = tile_shared_matrices(to, from, bytes, &passage.matrices);
+    if (passage.stores_matrices || passage.loads_matrices) passage.shared = passage.matrices.shared;
+    return passage;
+}
+
+static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
+                                const TileLayout *to) {
+    Passage passage = choose_passage(gpu, scalar, from, to);
+    const TileSharedLayout *shared = &passage.shared;
+    const TileSharedMatrices *matrices = &passage.matrices;
+    uint64_t bytes = (UINT64_C(1) << from->map.outputs) * tile_scalar_bytes(scalar);
+    GpuMove move = {.scalar = scalar, .from = from, .to = to, .way = "shared memory", .bytes = bytes};
+    if (passage.stores_matrices) move.way = "shared memory, stored by stmatrix";
+    if (passage.loads_matrices) move.way = "shared memory, loaded by ldmatrix";
+    move.store_conflicts = tile_shared_conflicts(shared, passage.stores_matrices ? &matrices->rows : from);
+    move.load_conflicts = tile_shared_conflicts(shared, passage.loads_matrices ? &matrices->rows : to);
+    gpu_remark_move(gpu, &move);
+    gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
+    if (passage.stores_matrices) {
+        put_matrices(gpu, matrices, value);
+    } else {
+        Swizzled write = swizzled_side(gpu, shared, from, scalar != TILE_BOOL);
+        put_swizzled(&write, value);
+    }
+    if (passage.loads_matrices) return get_matrices(gpu, matrices, scalar, to);
+    Swizzled read = swizzled_side(gpu, shared, to, scalar != TILE_BOOL);
+    return get_swizzled(&read, scalar);
+}
+
+/* Registers of the same thread, or lanes of the same warp that differ by one and the same pattern for all of them:
+ * those that `source` maps to an exclusive or of the lane's own number. */
+static bool is_exchange(const TileLayout *from, const TileLayout *to, const TileLinear *source) {
+    unsigned a = tile_layout_first_bit(from, TILE_LAYOUT_LANE), b = tile_layout_first_bit(to, TILE_LAYOUT_LANE);
+    for (unsigned i = b; i < to->map.inputs; i++)
+        if (source->column[i] != UINT32_C(1) << (i - b + a)) return false;
+    return true;
+}
+
+static uint32_t piece_registers(const TileLayout *layout) { return 1u << layout->bits[TILE_LAYOUT_REGISTER]; }
+
+static TileValue *pick_registers(Gpu *gpu, TileValue *value, const TileLayout *from, const TileLayout *to,
+                                 const TileLinear *source) {
+    uint32_t count = tile_layout_registers(to), mask = piece_registers(from) - 1;
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t piece = r / piece_registers(to), at = tile_linear_apply(source, r % piece_registers(to));
+        registers[r] = gpu_register(gpu, value, piece * piece_registers(from) + (at & mask));
+        uint32_t lanes = at >> from->bits[TILE_LAYOUT_REGISTER];
+        if (lanes) registers[r] = gpu_exchange(gpu, registers[r], lanes);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+bool gpu_stays_in_warp(const TileLayout *from, const TileLayout *to, TileLinear *source) {
+    switch (tile_layout_conversion(from, to, source)) {
+    case TILE_CONVERSION_NONE: return true;
+    case TILE_CONVERSION_REGISTERS:
+    case TILE_CONVERSION_SHUFFLES: return is_exchange(from, to, source);
+    case TILE_CONVERSION_SHARED: break;
+    }
+    return false;
+}
+
+TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to) {
+    TileScalar scalar = type->scalar;
+    TileLinear source;
+    if (tile_layout_equal(from, to)) return value;
+    if (gpu_stays_in_warp(from, to, &source)) {
+        bool lanes = tile_layout_conversion(from, to, &source) == TILE_CONVERSION_SHUFFLES;
+        const char *way = lanes ? "exchanges between lanes" : "other registers";
+        gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = way});
+        return pick_registers(gpu, value, from, to, &source);
+    }
+    if (is_whole_power(from, to)) return move_swizzled(gpu, value, scalar, from, to);
+    /* Only the tile's own elements pass: what stands in the padding of one layout means nothing in another. */
+    TileLayoutShape shape = tile_layout_shape(type);
+    GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
+    TileSharedLayout row_major = tile_shared_linear(from, tile_scalar_bytes(scalar));
+    GpuMove move = {.scalar = scalar, .from = from, .to = to, .way = "shared memory"};
+    move.bytes = (uint64_t)tile_type_lanes(type) * tile_scalar_bytes(scalar);
+    move.store_conflicts = tile_shared_conflicts(&row_major, from);
+    move.load_conflicts = tile_shared_conflicts(&row_major, to);
+    gpu_remark_move(gpu, &move);
+    return gpu_move_through_shared(gpu, value, scalar, from, &strides, to, &strides, tile_type_lanes(type));
+}

@@ -1,0 +1,267 @@
+/* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared memory.
+ * The order is fixed by the layout, so results are the same from run to run. */
+#include "lang/ir/eval.h"
+#include "ptx/lowering/machine.h"
+
+enum { VECTOR_BYTES = 16 };
+
+/* One or two values that are reduced together: a value, or a value and its index. */
+typedef struct Pair {
+    TileValue *value, *index; /* index NULL: a plain reduction */
+} Pair;
+
+typedef struct Reduction {
+    Gpu *gpu;
+    const TileOp *op;
+    TileName kind;
+    unsigned axis;
+    TileLayout layout, result; /* of the operand; of what is left, without copies in registers */
+    uint32_t registers;        /* of the result */
+    Pair *parts;               /* one for each of them */
+} Reduction;
+
+/* ---- combining ---- */
+
+/* A NaN before all, then the greater (or lesser) value, then the lower index. */
+static TileValue *is_better(Gpu *gpu, TileName kind, Pair a, Pair b) {
+    TileOpId compare = kind == TILE_KIND_MAX ? TILE_OP_GT : TILE_OP_LT;
+    TileValue *better = gpu_binary(gpu, compare, b.value, a.value),
+              *equal = gpu_binary(gpu, TILE_OP_EQ, b.value, a.value);
+    if (tile_scalar_is_float(a.value->type->scalar)) {
+        TileValue *nan_a = tile_build_unary(&gpu->b, TILE_OP_ISNAN, a.value),
+                  *nan_b = tile_build_unary(&gpu->b, TILE_OP_ISNAN, b.value);
+        TileValue *only_b = gpu_and(gpu, nan_b, tile_build_unary(&gpu->b, TILE_OP_NOT, nan_a));
+        better = gpu_binary(gpu, TILE_OP_OR, better, only_b);
+        equal = gpu_binary(gpu, TILE_OP_OR, equal, gpu_and(gpu, nan_a, nan_b));
+    }
+    TileValue *lower = gpu_binary(gpu, TILE_OP_LT, b.index, a.index);
+    return gpu_binary(gpu, TILE_OP_OR, better, gpu_and(gpu, equal, lower));
+}
+
+static Pair combine(const Reduction *r, Pair a, Pair b) {
+    Gpu *gpu = r->gpu;
+    if (!a.index) return (Pair){gpu_binary(gpu, tile_eval_combiner(r->kind), a.value, b.value), NULL};
+    TileValue *better = is_better(gpu, r->kind, a, b);
+    return (Pair){tile_build_ternary(&gpu->b, TILE_OP_SELECT, better, b.value, a.value),
+                  tile_build_ternary(&gpu->b, TILE_OP_SELECT, better, b.index, a.index)};
+}
+
+/* ---- registers ---- */
+
+/* Lanes past the tile, where its extent was rounded up, count for nothing. */
+static Pair without_padding(const Reduction *r, Pair pair) {
+    Gpu *gpu = r->gpu;
+    int64_t extent = tile_op_operand(r->op, 0)->type->extent[r->axis];
+    if (tile_layout_extent(&r->layout, r->axis) == extent) return pair;
+    TileValue *index = gpu_indices(gpu, &r->layout, r->axis);
+    TileValue *inside = gpu_binary(gpu, TILE_OP_LT, index, tile_build_integer(&gpu->b, index->type, extent));
+    const TileType *type = pair.value->type;
+    TileValue *nothing = tile_build_bits(&gpu->b, type, tile_eval_identity(r->kind, type->scalar));
+    pair.value = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.value, nothing);
+    if (pair.index) {
+        TileValue *last = tile_build_integer(&gpu->b, pair.index->type, INT64_MAX);
+        pair.index = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.index, last);
+    }
+    return pair;
+}
+
+/* Registers of the operand and of the result that have the same index on every other axis. */
+static bool belongs(const Reduction *r, uint32_t from, uint32_t to) {
+    for (unsigned a = 0, left = 0; a < r->layout.rank; a++) {
+        if (a == r->axis) continue;
+        if (gpu_register_index(&r->layout, a, from) != gpu_register_index(&r->result, left, to)) return false;
+        left++;
+    }
+    return true;
+}
+
+/* A tree, so that chains stay short. */
+static void reduce_registers(Reduction *r, Pair whole) {
+    Gpu *gpu = r->gpu;
+    uint32_t count = tile_layout_registers(&r->layout), found;
+    Pair *mine = TILE_NEW_ARRAY(gpu->arena, Pair, count);
+    for (uint32_t to = 0; to < r->registers; to++) {
+        found = 0;
+        for (uint32_t from = 0; from < count; from++)
+            if (belongs(r, from, to))
+                mine[found++] = (Pair){gpu_register(gpu, whole.value, from),
+                                       whole.index ? gpu_register(gpu, whole.index, from) : NULL};
+        for (uint32_t width = found; width > 1; width = (width + 1) / 2)
+            for (uint32_t i = 0; i + (width + 1) / 2 < width; i++)
+                mine[i] = combine(r, mine[i], mine[i + (width + 1) / 2]);
+        r->parts[to] = mine[0];
+    }
+}
+
+/* ---- lanes and warps ---- */
+
+uint32_t gpu_axis_bits(const TileLayout *layout, TileLayoutDim dim, unsigned axis) {
+    unsigned first = tile_layout_first_bit(layout, dim), low = tile_layout_axis_bit(layout, axis);
+    uint32_t mask = ((UINT32_C(1) << layout->log_extent[axis]) - 1) << low, bits = 0;
+    for (unsigned i = 0; i < layout->bits[dim]; i++)
+        if (layout->map.column[first + i] & mask) bits |= UINT32_C(1) << i;
+    return bits;
+}
+
+static void reduce_lanes(Reduction *r) {
+    uint32_t bits = gpu_axis_bits(&r->layout, TILE_LAYOUT_LANE, r->axis);
+    for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
+        if (!(bits >> i & 1)) continue;
+        for (uint32_t to = 0; to < r->registers; to++) {
+            Pair mine = r->parts[to], other = {gpu_exchange(r->gpu, mine.value, 1u << i), NULL};
+            if (mine.index) other.index = gpu_exchange(r->gpu, mine.index, 1u << i);
+            r->parts[to] = combine(r, mine, other);
+        }
+    }
+}
+
+TileValue *gpu_warp_rank(Gpu *gpu, uint32_t bits) {
+    TileValue *rank = NULL;
+    for (unsigned i = 0, at = 0; bits >> i; i++) {
+        if (!(bits >> i & 1)) continue;
+        TileValue *bit = gpu_binary(gpu, TILE_OP_SHR, gpu->thread, gpu_i64(gpu, TILE_LANE_BITS + i));
+        bit = gpu_binary(gpu, TILE_OP_AND, bit, gpu_i64(gpu, 1));
+        if (at) bit = gpu_binary(gpu, TILE_OP_SHL, bit, gpu_i64(gpu, at));
+        rank = rank ? gpu_binary(gpu, TILE_OP_OR, rank, bit) : bit;
+        at++;
+    }
+    return rank;
+}
+
+static int64_t elements_of(const TileLayout *layout) {
+    int64_t count = 1;
+    for (unsigned a = 0; a < layout->rank; a++) count *= tile_layout_extent(layout, a);
+    return count;
+}
+
+/* One lane of those that share a line writes for its warp, and of the warps that hold the same lines the first. */
+static TileValue *writes_line(const GpuLines *lines) {
+    Gpu *gpu = lines->gpu;
+    const TileLayout *layout = &lines->layout;
+    uint32_t lanes =
+        tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | gpu_axis_bits(layout, TILE_LAYOUT_LANE, lines->axis);
+    uint32_t warps =
+        tile_layout_free_bits(layout, TILE_LAYOUT_WARP) & ~gpu_axis_bits(layout, TILE_LAYOUT_WARP, lines->axis);
+    uint32_t bits = lanes | warps << TILE_LANE_BITS;
+    if (!bits) return NULL;
+    TileValue *low = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, bits));
+    return gpu_binary(gpu, TILE_OP_EQ, low, gpu_i64(gpu, 0));
+}
+
+uint32_t gpu_line_warps(const GpuLines *lines) {
+    return 1u << __builtin_popcount(gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
+}
+
+/* Lines that share their lanes lie with the values of all warps side by side, which every thread reads in vectors; more
+ * lines than lanes one array for each warp, so that lanes meet no bank twice. */
+static bool lie_side_by_side(const TileLayout *result, TileScalar scalar) {
+    return elements_of(result) < 1 << TILE_LANE_BITS && scalar != TILE_BOOL;
+}
+
+/* Of one line the values of `warps` warps, `distance` bytes apart. */
+static void read_line(Gpu *gpu, TileValue *address, TileScalar scalar, uint32_t warps, int64_t distance,
+                      TileValue **values, uint32_t step) {
+    uint32_t size = tile_scalar_bytes(scalar), width = distance > size ? 1 : VECTOR_BYTES / size;
+    if (width > warps) width = warps;
+    const TileType *type = width > 1 ? tile_type_vector(gpu->module->context, scalar, width, false)
+                                     : tile_type_scalar(gpu->module->context, scalar);
+    for (uint32_t w = 0; w < warps; w += width) {
+        TileValue *from = tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, w * distance));
+        TileValue *loaded = tile_build_load(&gpu->b, type, from, NULL, NULL, width * size);
+        for (uint32_t i = 0; i < width; i++) values[(w + i) * step] = width > 1 ? gpu_register(gpu, loaded, i) : loaded;
+    }
+}
+
+TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
+    Gpu *gpu = lines->gpu;
+    const TileLayout *result = &lines->result;
+    TileScalar scalar = values[0]->type->scalar;
+    uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(result), size = tile_scalar_bytes(scalar);
+    bool beside = lie_side_by_side(result, scalar);
+    TileLayoutShape shape = {.rank = result->rank};
+    for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
+    GpuStrides strides = gpu_row_major(&shape, beside ? size * warps : size);
+    int64_t distance = beside ? size : elements_of(result) * size; /* of warps */
+    gpu_open_shared(gpu, (uint64_t)elements_of(result) * size * warps, GPU_VECTOR_ALIGN);
+    TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
+    TileValue *writes = writes_line(lines), *base = gpu_shared_address(gpu, result, &strides);
+    TileValue *own = tile_build_ptr_add(&gpu->b, base, gpu_binary(gpu, TILE_OP_MUL, rank, gpu_i64(gpu, distance)));
+    for (uint32_t to = 0; to < count; to++) {
+        int64_t offset = gpu_shared_register_offset(result, &strides, to);
+        tile_build_store(&gpu->b, values[to], tile_build_ptr_add(&gpu->b, own, gpu_i64(gpu, offset)), writes, 0);
+    }
+    TileValue **gathered = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)warps * count);
+    for (uint32_t to = 0; to < count; to++) {
+        int64_t offset = gpu_shared_register_offset(result, &strides, to);
+        read_line(gpu, tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)), scalar, warps, distance, gathered + to,
+                  count);
+    }
+    return gathered;
+}
+
+static TileValue **gather_parts(const Reduction *r, bool indices) {
+    GpuLines lines = {r->gpu, r->layout, r->result, r->axis};
+    TileValue **own = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
+    for (uint32_t i = 0; i < r->registers; i++) own[i] = indices ? r->parts[i].index : r->parts[i].value;
+    return gpu_gather_lines(&lines, own);
+}
+
+/* Each thread combines those of its own lines, in the order of the warps. */
+static void reduce_warps(Reduction *r) {
+    uint32_t warps = 1u << __builtin_popcount(gpu_axis_bits(&r->layout, TILE_LAYOUT_WARP, r->axis));
+    if (warps == 1) return;
+    TileValue **values = gather_parts(r, false), **indices = r->parts[0].index ? gather_parts(r, true) : NULL;
+    for (uint32_t to = 0; to < r->registers; to++) {
+        r->parts[to] = (Pair){values[to], indices ? indices[to] : NULL};
+        for (uint32_t w = 1; w < warps; w++) {
+            uint32_t at = w * r->registers + to;
+            r->parts[to] = combine(r, r->parts[to], (Pair){values[at], indices ? indices[at] : NULL});
+        }
+    }
+}
+
+/* ---- the op ---- */
+
+static TileValue **reduce_all(Reduction *r, Pair whole, bool wants_index) {
+    r->parts = TILE_NEW_ARRAY(r->gpu->arena, Pair, r->registers);
+    reduce_registers(r, without_padding(r, whole));
+    reduce_lanes(r);
+    reduce_warps(r);
+    TileValue **registers = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
+    for (uint32_t i = 0; i < r->registers; i++) registers[i] = wants_index ? r->parts[i].index : r->parts[i].value;
+    return registers;
+}
+
+/* A sum begins with +0, so that it is never -0: a tree of elements alone may be. */
+static void add_zero(const Reduction *r, TileValue **sums) {
+    if (r->kind != TILE_KIND_SUM || !tile_scalar_is_float(sums[0]->type->scalar)) return;
+    TileValue *zero = tile_build_bits(&r->gpu->b, sums[0]->type, 0);
+    for (uint32_t i = 0; i < r->registers; i++) sums[i] = gpu_binary(r->gpu, TILE_OP_ADD, sums[i], zero);
+}
+
+static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
+    const TileType *from = tile_op_operand(op, 0)->type;
+    Reduction r = {.gpu = gpu,
+                   .op = op,
+                   .kind = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_KIND, TILE_KIND_SUM),
+                   .axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),
+                   .layout = *from->layout};
+    TileLayout slice = tile_layout_slice(&r.layout, r.axis);
+    r.result = tile_layout_without_copies(&slice);
+    r.registers = tile_layout_registers(&r.result);
+    TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, tile_eval_combiner(r.kind));
+    if (!registers) gpu_remark_reduction(gpu, op, &r.layout, r.axis);
+    if (!registers) registers = reduce_all(&r, whole, wants_index);
+    if (!wants_index) add_zero(&r, registers);
+    TileValue *value = gpu_join(gpu, registers, r.registers);
+    tile_map_set(&gpu->values, &op->results[0], value);
+}
+
+void gpu_lower_reduce(Gpu *gpu, TileOp *op) {
+    reduce(gpu, op, (Pair){gpu_value(gpu, tile_op_operand(op, 0)), NULL}, false);
+}
+
+void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op) {
+    Pair whole = {gpu_value(gpu, tile_op_operand(op, 0)), gpu_value(gpu, tile_op_operand(op, 1))};
+    reduce(gpu, op, whole, true);
+}

@@ -1,0 +1,256 @@
+/* Purpose: give each buffer of shared memory its place. A buffer is in use from its op to its last use in the block of
+ * ops where it stands; those in use at one time lie apart. Buffers that follow one another lie apart as well, as far as
+ * there is room, since a thread that writes the one while others still read the other would have to wait for them:
+ * there is room where no block more would fit on a multiprocessor if they shared. The largest come first, each to the
+ * lowest bytes that are free for it.
+ *
+ * Before:
+ *     func phase machine @k.0(%x: ptr<global>, %shared: ptr<shared>) threads = 64 {
+ *       %a = buffer {bytes = 512, align = 16} : ptr<shared>
+ *       %0 = const {value = 1.0} : f32
+ *       store %0, %a
+ *       %1 = load %a : f32
+ *       %b = buffer {bytes = 256, align = 16} : ptr<shared>
+ *       store %1, %b
+ *       %2 = load %b : f32
+ *       %c = buffer {bytes = 1024, align = 1024} : ptr<shared>
+ *       store %2, %c
+ *       %3 = load %c : f32
+ *       store %3, %x
+ *       return
+ *     }
+ * After:
+ *     func phase machine @k.0(%x: ptr<global>, %shared: ptr<shared>) threads = 64 scratch_bytes = 1280 {
+ *       %a = buffer {offset = 0, bytes = 512, align = 16} : ptr<shared>
+ *       %0 = const {value = 1.0} : f32
+ *       store %0, %a
+ *       %1 = load %a : f32
+ *       %b = buffer {offset = 1024, bytes = 256, align = 16} : ptr<shared>
+ *       store %1, %b
+ *       %2 = load %b : f32
+ *       %c = buffer {offset = 0, bytes = 1024, align = 1024} : ptr<shared>
+ *       store %2, %c
+ *       %3 = load %c : f32
+ *       store %3, %x
+ *       return
+ *     }
+ * Needs: gpu-machine. Copies into a buffer have arrived by its last use. What scratch_bytes holds already stays where
+ * it is. Keeps: machine form. Cost: linear in the ops, times the depth of loops, and in the pairs of buffers that lie apart;
+ * for each buffer and each write the words of a set of buffers. */
+#include <stdlib.h>
+
+#include "ptx/lowering/buffers.h"
+#include "ptx/passes.h"
+#include "ptx/target/target.h"
+
+enum { PLACE_ALIGN = 16 };
+
+typedef struct Shared {
+    GpuBuffers buffers;
+    const TileOp **last; /* of each buffer: the op of its block in or behind which nothing uses it */
+    TileMap ending;      /* of such an op: the first of its buffers, from 1 on; 0: none */
+    size_t *next_ending; /* of each buffer: the next with the same op */
+    GpuSet live;
+    GpuSet *together, *following; /* of each buffer: those in use at the same time, and those with no barrier between */
+    uint64_t *offset, *size, *align;
+    uint64_t bytes; /* of all */
+    bool passing;   /* a turn of a loop before which more may be pending than is known yet */
+} Shared;
+
+/* ---- who meets whom ---- */
+
+/* The op itself, or the one that it stands in, among the ops of the block. */
+static const TileOp *op_of_block(const TileOp *op, const TileBlock *block) {
+    while (op->block != block) op = op->block->op;
+    return op;
+}
+
+/* Called in order, so that the last use stays. */
+static void note_uses(TileOp *op, void *state) {
+    Shared *s = state;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        int64_t number = gpu_buffer_of(&s->buffers, tile_op_operand(op, i));
+        if (number >= 0) s->last[number] = op_of_block(op, s->buffers.ops.items[number]->block);
+    }
+}
+
+static void note_ends(Shared *s) {
+    for (size_t i = 0; i < s->buffers.ops.count; i++) {
+        s->next_ending[i] = (size_t)(uintptr_t)tile_map_get(&s->ending, s->last[i]);
+        tile_map_set(&s->ending, s->last[i], (void *)(uintptr_t)(i + 1));
+    }
+}
+
+/* Pairs the buffer with each of 64 others, of which the lowest is `first`. */
+static void pair(GpuSet *sets, size_t number, size_t first, uint64_t others) {
+    for (; others; others &= others - 1) {
+        size_t other = first + (size_t)__builtin_ctzll(others);
+        if (other == number) continue;
+        gpu_set_add(sets[other], number);
+        gpu_set_add(sets[number], other);
+    }
+}
+
+static void write_buffer(Shared *s, size_t number, const GpuPending *pending) {
+    for (size_t i = 0; i < s->buffers.words && !s->passing; i++) {
+        pair(s->together, number, i * 64, s->live[i]);
+        pair(s->following, number, i * 64, pending->read[i] | pending->written[i] | pending->copied[i]);
+    }
+}
+
+static void end_uses(Shared *s, const TileOp *op) {
+    for (size_t i = (size_t)(uintptr_t)tile_map_get(&s->ending, op); i; i = s->next_ending[i - 1])
+        gpu_set_remove(s->live, i - 1);
+}
+
+static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending);
+
+/* True where another turn of the loop would begin with more. */
+static bool visit_regions(Shared *s, const TileOp *op, GpuPending *pending) {
+    GpuPending entry = gpu_pending_copy(&s->buffers, pending);
+    bool grown = false;
+    for (unsigned i = 0; i < op->region_count; i++) {
+        GpuPending own = gpu_pending_copy(&s->buffers, op->id == TILE_OP_IF ? &entry : pending);
+        visit_block(s, &op->regions[i], &own);
+        grown |= gpu_pending_join(&s->buffers, pending, &own);
+    }
+    return grown && op->id != TILE_OP_IF;
+}
+
+static void visit_control(Shared *s, const TileOp *op, GpuPending *pending) {
+    bool outer = s->passing;
+    s->passing = op->id != TILE_OP_IF || outer;
+    while (op->id != TILE_OP_IF && visit_regions(s, op, pending)) {
+    }
+    s->passing = outer;
+    visit_regions(s, op, pending);
+}
+
+/* Where an access waits for others of the same buffer a barrier will stand. */
+static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        size_t number;
+        if (op->region_count) visit_control(s, op, pending);
+        if (op->id == TILE_OP_BARRIER || gpu_waits(&s->buffers, op, pending)) gpu_pending_meet(&s->buffers, pending);
+        if (op->result_count && tile_map_get(&s->buffers.numbers, op))
+            gpu_set_add(s->live, (size_t)gpu_buffer_of(&s->buffers, &op->results[0]));
+        GpuReach reach = gpu_reach(&s->buffers, op, &number);
+        if (reach == GPU_REACH_WRITE || reach == GPU_REACH_COPY) write_buffer(s, number, pending);
+        gpu_pending_add(&s->buffers, op, pending);
+        end_uses(s, op);
+    }
+}
+
+/* ---- places ---- */
+
+static uint64_t round_up(uint64_t bytes, uint64_t align) { return (bytes + align - 1) / align * align; }
+
+/* Where the first of the set ends that has any of the buffer's bytes if that lies at `at`; 0: none has. */
+static uint64_t end_of_other(const Shared *s, size_t number, const uint64_t *set, uint64_t at) {
+    for (size_t i = 0; i < s->buffers.words; i++)
+        for (uint64_t others = set[i]; others; others &= others - 1) {
+            size_t other = i * 64 + (size_t)__builtin_ctzll(others);
+            uint64_t end = s->offset[other] + s->size[other];
+            if (at < end && s->offset[other] < at + s->size[number]) return end;
+        }
+    return 0;
+}
+
+/* The lowest bytes from `from` on that none of the set has. */
+static uint64_t find_bytes(const Shared *s, size_t number, const uint64_t *set, uint64_t from) {
+    uint64_t at = round_up(from, s->align[number]);
+    for (uint64_t end; (end = end_of_other(s, number, set, at));) at = round_up(end, s->align[number]);
+    return at;
+}
+
+typedef struct Sized {
+    size_t number;
+    uint64_t size;
+} Sized;
+
+static int compare_sizes(const void *a, const void *b) {
+    const Sized *x = a, *y = b;
+    if (x->size != y->size) return x->size > y->size ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Those that follow one another lie apart as far as `room` lasts. */
+static void place_buffers(Shared *s, const Sized *order, uint64_t from, uint64_t room) {
+    GpuSet placed = gpu_set_create(&s->buffers), together = gpu_set_create(&s->buffers),
+           apart = gpu_set_create(&s->buffers);
+    s->bytes = from;
+    for (size_t i = 0; i < s->buffers.ops.count; i++) {
+        size_t next = order[i].number;
+        for (size_t k = 0; k < s->buffers.words; k++) {
+            together[k] = placed[k] & s->together[next][k];
+            apart[k] = together[k] | (placed[k] & s->following[next][k]);
+        }
+        uint64_t at = find_bytes(s, next, apart, from);
+        if (at + s->size[next] > room) at = find_bytes(s, next, together, from);
+        s->offset[next] = at;
+        if (at + s->size[next] > s->bytes) s->bytes = at + s->size[next];
+        gpu_set_add(placed, next);
+    }
+}
+
+/* The most with which as many blocks fit on a multiprocessor as with so many bytes, and as have threads there. */
+static uint64_t room_beside(const TilePassContext *context, const TileFunc *func, uint64_t bytes) {
+    const TilePtxTarget *target = tile_ptx_target_of(context->target);
+    uint64_t blocks = target->shared_core_bytes / (bytes + target->shared_reserved_bytes);
+    if (blocks > target->blocks_core) blocks = target->blocks_core;
+    if (blocks > target->threads_core / func->threads) blocks = target->threads_core / func->threads;
+    uint64_t room = blocks ? target->shared_core_bytes / blocks - target->shared_reserved_bytes : bytes;
+    return room < target->shared_block_bytes ? room : target->shared_block_bytes;
+}
+
+static void choose_places(Shared *s, const TilePassContext *context, const TileFunc *func) {
+    size_t count = s->buffers.ops.count;
+    Sized *order = TILE_NEW_ARRAY(context->scratch, Sized, count);
+    for (size_t i = 0; i < count; i++) order[i] = (Sized){i, s->size[i]};
+    qsort(order, count, sizeof *order, compare_sizes);
+    place_buffers(s, order, func->scratch_bytes, 0);
+    uint64_t least = s->bytes, room = room_beside(context, func, least);
+    if (room <= least) return;
+    place_buffers(s, order, func->scratch_bytes, room);
+    if (s->bytes > room) place_buffers(s, order, func->scratch_bytes, 0);
+}
+
+static void create_tables(Shared *s, TileArena *arena) {
+    size_t count = s->buffers.ops.count;
+    s->last = TILE_NEW_ARRAY(arena, const TileOp *, count);
+    s->next_ending = TILE_NEW_ARRAY(arena, size_t, count);
+    s->together = TILE_NEW_ARRAY(arena, GpuSet, count);
+    s->following = TILE_NEW_ARRAY(arena, GpuSet, count);
+    s->offset = TILE_NEW_ARRAY(arena, uint64_t, count);
+    s->size = TILE_NEW_ARRAY(arena, uint64_t, count);
+    s->align = TILE_NEW_ARRAY(arena, uint64_t, count);
+    s->live = gpu_set_create(&s->buffers);
+    tile_map_init(&s->ending, arena);
+    for (size_t i = 0; i < count; i++) {
+        const TileOp *op = s->last[i] = s->buffers.ops.items[i];
+        uint64_t align = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, PLACE_ALIGN);
+        s->together[i] = gpu_set_create(&s->buffers);
+        s->following[i] = gpu_set_create(&s->buffers);
+        s->size[i] = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
+        s->align[i] = align < PLACE_ALIGN ? PLACE_ALIGN : align;
+    }
+}
+
+TileResult tile_pass_gpu_shared(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE || !func->threads) return TILE_RESULT_UNCHANGED;
+    Shared s = {.buffers = gpu_find_buffers(func, context->scratch)};
+    size_t count = s.buffers.ops.count;
+    if (!count) return TILE_RESULT_UNCHANGED;
+    if (s.buffers.carried)
+        return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-shared: a place in shared memory is carried");
+    create_tables(&s, context->scratch);
+    tile_block_walk(&func->body, note_uses, &s);
+    note_ends(&s);
+    GpuPending pending = gpu_pending_create(&s.buffers);
+    visit_block(&s, &func->body, &pending);
+    choose_places(&s, context, func);
+    for (size_t i = 0; i < count; i++)
+        tile_op_set_integer(context->module, s.buffers.ops.items[i], TILE_ATTRIBUTE_OFFSET, (int64_t)s.offset[i]);
+    func->scratch_bytes = round_up(s.bytes, PLACE_ALIGN);
+    return TILE_RESULT_CHANGED;
+}

@@ -1,0 +1,292 @@
+/* Tiles in shared memory: their places, the copies that bring them there, and reading them. */
+#include "ptx/lowering/access.h"
+#include "ptx/pipeline/copies.h"
+
+void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
+    gpu->shared =
+        gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), (int64_t)bytes, align, 1);
+}
+
+/* ---- places ---- */
+
+static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {
+    return bits ? gpu_binary(gpu, TILE_OP_SHR, value, gpu_i64(gpu, bits)) : value;
+}
+
+/* Bytes of a column in its row, turned as the row says. */
+static TileValue *turned_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
+    TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
+    if (tile->swizzle == TILE_SWIZZLE_NONE) return bytes;
+    if (tile->swizzle == TILE_SWIZZLE_BYTES) {
+        TileValue *eights = gpu_binary(gpu, TILE_OP_AND, shift_right(gpu, row, 2), gpu_i64(gpu, 2));
+        row = gpu_binary(gpu, TILE_OP_XOR, row, eights);
+    }
+    TileValue *turn = shift_right(gpu, row, TILE_MAX_LOG_CHUNKS - tile->log_chunks);
+    TileValue *mask = gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1);
+    turn = gpu_binary(gpu, TILE_OP_AND, turn, mask);
+    if (tile->swizzle == TILE_SWIZZLE_WORDS) {
+        TileValue *twice = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, 2));
+        twice = gpu_binary(gpu, TILE_OP_OR, twice, shift_right(gpu, turn, tile->log_chunks - 1));
+        turn = gpu_binary(gpu, TILE_OP_AND, twice, mask);
+    }
+    turn = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, TILE_CHUNK_BYTES));
+    return gpu_binary(gpu, TILE_OP_XOR, bytes, turn);
+}
+
+static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row) {
+    return tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
+}
+
+/* Takes the bytes that were added to a pointer off again. */
+static TileValue *split_pointer(Gpu *gpu, TileValue *pointer, TileValue **bytes) {
+    *bytes = NULL;
+    for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD)); pointer = tile_op_operand(add, 0)) {
+        TileValue *more = tile_op_operand(add, 1);
+        *bytes = *bytes ? gpu_binary(gpu, TILE_OP_ADD, *bytes, more) : more;
+    }
+    return pointer;
+}
+
+/* What is added to the base is a multiple of the bytes of the chunks that change places, so that turning a row's chunks
+ * is an exclusive or with the whole sum. */
+GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
+                     bool transposed) {
+    GpuPlaces places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
+    TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
+              *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
+    TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
+    own = gpu_binary(gpu, TILE_OP_ADD, own, turned_column(gpu, tile, row, column));
+    places.base = split_pointer(gpu, pointer, &bytes);
+    places.offset = bytes ? gpu_binary(gpu, TILE_OP_ADD, bytes, own) : own;
+    return places;
+}
+
+/* Thread and register have no bit of an index in common, and pieces are whole rounds of the turn. */
+TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
+    Gpu *gpu = places->gpu;
+    const GpuSharedTile *tile = &places->tile;
+    int64_t row = gpu_register_index(&places->layout, places->axis[0], reg),
+            bytes = gpu_register_index(&places->layout, places->axis[1], reg) * tile_scalar_bytes(tile->scalar),
+            turning = (INT64_C(1) << tile->log_chunks) - 1;
+    int64_t chunk = (bytes / TILE_CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
+    TileValue **at = &places->at[chunk];
+    if (!*at) {
+        TileValue *offset = places->offset;
+        if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * TILE_CHUNK_BYTES));
+        *at = tile_build_ptr_add(&gpu->b, places->base, offset);
+    }
+    int64_t more = row * tile->row_bytes + (bytes & ~(turning * TILE_CHUNK_BYTES));
+    return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
+}
+
+/* ---- whole tiles ---- */
+
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *place, TileValue *pointer) {
+    TileLayout layout = *type->layout;
+    GpuSharedTile tile = gpu_shared_tile(place);
+    GpuPlaces places = gpu_places(gpu, pointer, &tile, &layout, false);
+    TileValue *first = gpu_holds_first_copy(gpu, &layout);
+    for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_place(&places, r), first, 0);
+}
+
+void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
+    const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
+    TileLayout layout = *type->layout;
+    GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
+    GpuPlaces places = gpu_places(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
+    uint32_t count = tile_layout_registers(&layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++)
+        registers[r] = tile_build_load(&gpu->b, scalar, gpu_place(&places, r), NULL, NULL, 0);
+    tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
+}
+
+/* ---- copies ---- */
+
+typedef struct Copy {
+    Gpu *gpu;
+    GpuAccess access;
+    GpuSharedTile tile;
+    TileValue *to;
+    const GpuDimension *dimension[2]; /* of the tile's rows and columns */
+} Copy;
+
+/* Can chunks be copied as they are? One answer for the whole block. NULL: never. */
+static TileValue *lies_in_chunks(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    GpuAccess *access = &copy->access;
+    const GpuDimension *unit = gpu_unit_dimension(access);
+    unsigned size = tile_scalar_bytes(copy->tile.scalar);
+    if (!unit || gpu_aligned_width(access, TILE_CHUNK_BYTES / size) * size != TILE_CHUNK_BYTES) return NULL;
+    return gpu_and(gpu, gpu_is_in_vectors(gpu, access, TILE_CHUNK_BYTES / size),
+                   gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
+}
+
+/* Is every lane of the tile valid? One answer for the whole block. */
+static TileValue *is_whole(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    TileValue *whole = NULL;
+    for (unsigned a = 0; a < 2; a++) {
+        TileValue *extent = gpu_i64(gpu, copy->tile.shape.extent[a]), *zero = gpu_i64(gpu, 0);
+        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_LE, copy->dimension[a]->lo, zero));
+        whole = gpu_and(gpu, whole, gpu_binary(gpu, TILE_OP_GE, copy->dimension[a]->hi, extent));
+    }
+    return whole;
+}
+
+/* Of a register, from that of the one before: what lies between them is the same for all threads, so that no thread has
+ * to keep the place of each of its chunks. */
+static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uint32_t before) {
+    Gpu *gpu = copy->gpu;
+    const TileLayout *layout = &copy->access.layout;
+    for (unsigned a = 0; a < 2; a++) {
+        int64_t lanes = gpu_register_index(layout, a, reg) - gpu_register_index(layout, a, before);
+        if (!lanes) continue;
+        TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, copy->dimension[a]->per_lane, gpu_i64(gpu, lanes));
+        address = tile_build_ptr_add(&gpu->b, address, bytes);
+    }
+    return address;
+}
+
+static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *bytes) {
+    const TileAttribute size = {.key = TILE_ATTRIBUTE_BYTES, .integer = TILE_CHUNK_BYTES};
+    TileValue *operands[] = {to, from, bytes};
+    tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &size, 1, NULL, 0);
+}
+
+/* All chunks of a whole tile. */
+static void copy_chunks(Copy *copy) {
+    Gpu *gpu = copy->gpu;
+    const TileLayout *layout = &copy->access.layout;
+    GpuPlaces places = gpu_places(gpu, copy->to, &copy->tile, layout, false);
+    uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
+    TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), TILE_CHUNK_BYTES);
+    TileValue *from = copy->access.base;
+    for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
+        if (r) from = next_address(copy, from, r, r - elements);
+        build_copy(gpu, gpu_place(&places, r), from, all);
+    }
+}
+
+static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *lane) {
+    return gpu_and(gpu, gpu_binary(gpu, TILE_OP_GE, lane, dimension->lo),
+                   gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
+}
+
+/* Lanes of a row and column, and their addresses. */
+typedef struct Place {
+    TileValue *row, *column, *from, *to;
+} Place;
+
+/* A chunk of which some lanes are not valid: those of its row that are come first. */
+static void copy_part(Copy *copy, const Place *place) {
+    Gpu *gpu = copy->gpu;
+    TileValue *row = is_valid(gpu, copy->dimension[0], place->row);
+    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, place->column);
+    left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
+    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, TILE_CHUNK_BYTES)),
+                      gpu_i64(gpu, 0));
+    left = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, left, gpu_i64(gpu, 0));
+    build_copy(gpu, place->to, place->from, tile_build_convert(&gpu->b, left, TILE_I32));
+}
+
+static void copy_element(Copy *copy, const Place *place) {
+    Gpu *gpu = copy->gpu;
+    TileValue *mask = is_valid(gpu, copy->dimension[0], place->row);
+    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], place->column));
+    const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
+    TileValue *zero = tile_build_bits(&gpu->b, type, 0);
+    TileValue *value = tile_build_load(&gpu->b, type, place->from, mask, zero, 0);
+    tile_build_store(&gpu->b, value, place->to, NULL, 0);
+}
+
+/* `width` lanes at a time, in a loop: threads that follow one another take neighbours of a row. This path is taken
+ * rarely: nothing is to be kept for it in registers meanwhile. */
+static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, const Place *place)) {
+    Gpu *gpu = copy->gpu;
+    int64_t columns = copy->tile.shape.extent[1] / width, threads = TILE_WARP_THREADS << gpu->log_warps;
+    TileBuilder outer = gpu->b;
+    TileValue *thread = tile_op_result(tile_build_op(&outer, TILE_OP_HERE, &gpu->thread, 1, NULL, 0, NULL, 1), 0);
+    TileOp *loop = tile_build_for(&outer, thread, gpu_i64(gpu, columns * copy->tile.shape.extent[0]),
+                                  gpu_i64(gpu, threads), NULL, 0);
+    tile_op_set_integer(gpu->module, loop, TILE_ATTRIBUTE_DIVERGENT, 1);
+    outer.before = gpu->b.before;
+    gpu->b.block = &loop->regions[0];
+    gpu->b.before = NULL;
+    TileBuilder *b = &gpu->b;
+    TileValue *number = tile_build_bitcast(b, loop->regions[0].arguments[0], TILE_U64);
+    TileValue *row = gpu_binary(gpu, TILE_OP_DIV, number, tile_build_integer(b, number->type, columns));
+    row = tile_build_bitcast(b, row, TILE_I64);
+    TileValue *column = gpu_binary(gpu, TILE_OP_SUB, loop->regions[0].arguments[0],
+                                   gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
+    if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
+    Place place = {.row = row, .column = column, .from = copy->access.origin};
+    place.from = tile_build_ptr_add(b, place.from, gpu_binary(gpu, TILE_OP_MUL, row, copy->dimension[0]->per_lane));
+    place.from = tile_build_ptr_add(b, place.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
+    place.to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
+                                  turned_column(gpu, &copy->tile, row, column));
+    body(copy, &place);
+    tile_build_end(b, TILE_OP_YIELD, NULL, 0);
+    gpu->b = outer;
+}
+
+static void copy_parts(Copy *copy) {
+    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_part);
+}
+
+static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, copy_element); }
+
+static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
+    Gpu *gpu = copy->gpu;
+    TileBuilder outer = gpu->b;
+    gpu->b.block = block;
+    gpu->b.before = NULL;
+    if (body) body(copy);
+    tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
+    outer.error = gpu->b.error ? gpu->b.error : outer.error;
+    gpu->b = outer;
+}
+
+static TileOp *choose(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
+    TileOp *choice = tile_build_if(&copy->gpu->b, condition, NULL, 0);
+    in_region(copy, &choice->regions[0], then);
+    in_region(copy, &choice->regions[1], otherwise);
+    return choice;
+}
+
+static void copy_chunks_once(Copy *copy) {
+    TileValue *first = gpu_holds_first_copy(copy->gpu, &copy->access.layout);
+    if (!first) {
+        copy_chunks(copy);
+        return;
+    }
+    TileOp *choice = choose(copy, first, copy_chunks, NULL);
+    tile_op_set_integer(copy->gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+}
+
+/* In chunks, the distance of neighbours is known. */
+static void copy_whole_or_parts(Copy *copy) {
+    TileValue **per_lane = &copy->access.dimensions[copy->access.rank - 1].per_lane, *any = *per_lane;
+    *per_lane = gpu_i64(copy->gpu, tile_scalar_bytes(copy->tile.scalar));
+    choose(copy, is_whole(copy), copy_chunks_once, copy_parts);
+    *per_lane = any;
+}
+
+void gpu_lower_copy(Gpu *gpu, TileOp *op) {
+    const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
+    const TileValue *place = tile_op_operand(op, 1);
+    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(place->type), .to = gpu_value(gpu, place)};
+    TileLayout layout = gpu_spread(&copy.tile.shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)),
+                                   0, gpu->log_warps);
+    gpu_read_access(gpu, op, 2, type, &layout, &copy.access);
+    for (unsigned d = 0; d < copy.access.rank; d++)
+        if (copy.access.dimensions[d].axis >= 0)
+            copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];
+    TileValue *chunks = lies_in_chunks(&copy);
+    if (!chunks) {
+        copy_elements(&copy);
+        return;
+    }
+    choose(&copy, chunks, copy_whole_or_parts, copy_elements);
+}

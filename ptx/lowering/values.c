@@ -1,0 +1,338 @@
+/* Elementwise ops, constants, indices and shapes. */
+#include <string.h>
+
+#include "ptx/lowering/machine.h"
+
+/* ---- registers ---- */
+
+TileValue *gpu_and(Gpu *gpu, TileValue *x, TileValue *y) {
+    if (!x || !y) return x ? x : y;
+    return gpu_binary(gpu, TILE_OP_AND, x, y);
+}
+
+TileValue *gpu_both(Gpu *gpu, TileValue *x, TileValue *y) {
+    if (!x || !y) return x ? x : y;
+    return tile_build_ternary(&gpu->b, TILE_OP_SELECT, x, y, tile_build_bool(&gpu->b, false));
+}
+
+TileValue *gpu_register(Gpu *gpu, TileValue *value, uint32_t reg) {
+    return value->type->kind == TILE_TYPE_VECTOR ? tile_build_extract(&gpu->b, value, reg) : value;
+}
+
+TileValue *gpu_join(Gpu *gpu, TileValue *const *registers, uint32_t count) {
+    if (count == 1) return registers[0];
+    const TileType *type = tile_type_vector(gpu->module->context, registers[0]->type->scalar, count, false);
+    TileValue *value = tile_build_splat(&gpu->b, registers[0], type);
+    for (uint32_t i = 1; i < count; i++)
+        if (registers[i] != registers[0]) value = tile_build_insert(&gpu->b, value, registers[i], i);
+    return value;
+}
+
+static TileValue *spread_scalar(Gpu *gpu, TileValue *scalar, const TileType *type) {
+    return type->kind == TILE_TYPE_VECTOR ? tile_build_splat(&gpu->b, scalar, type) : scalar;
+}
+
+/* ---- indices ---- */
+
+/* Bits of the thread's number that follow one another, as do the bits of the index that they are. */
+typedef struct Run {
+    unsigned from, to, count;
+} Run;
+
+/* The next run of thread bits from bit `at` on that lie on the axis; false when there is none. */
+static bool next_run(const TileLayout *layout, unsigned axis, unsigned *at, Run *run) {
+    unsigned first = layout->bits[TILE_LAYOUT_REGISTER], low = tile_layout_axis_bit(layout, axis);
+    unsigned threads = (unsigned)layout->bits[TILE_LAYOUT_LANE] + layout->bits[TILE_LAYOUT_WARP];
+    uint32_t mask = ((UINT32_C(1) << layout->log_extent[axis]) - 1) << low;
+    for (; *at < threads; (*at)++) {
+        uint32_t column = layout->map.column[first + *at] & mask;
+        if (!column) continue;
+        *run = (Run){*at, (unsigned)__builtin_ctz(column) - low, 0};
+        while (*at < threads && (layout->map.column[first + *at] & mask) == column) {
+            run->count++;
+            (*at)++;
+            column <<= 1;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Each bit of a thread's number is one bit of one axis in the layouts that this pass chooses, and of another one than
+ * any register's; so parts are added where they would be exclusive-ored in general. */
+TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis) {
+    TileValue *index = NULL;
+    Run run;
+    for (unsigned at = 0; next_run(layout, axis, &at, &run);) {
+        TileValue *bits = gpu->thread;
+        if (run.from) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, run.from));
+        bits = gpu_binary(gpu, TILE_OP_AND, bits, gpu_i64(gpu, (INT64_C(1) << run.count) - 1));
+        if (run.to) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, run.to));
+        index = index ? gpu_binary(gpu, TILE_OP_ADD, index, bits) : bits;
+    }
+    return index ? index : gpu_i64(gpu, 0);
+}
+
+int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg) {
+    int64_t index[TILE_MAX_TILE_RANK];
+    tile_layout_apply(layout, (TileLayoutPlace){.reg = reg}, index);
+    return index[axis];
+}
+
+TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
+    uint32_t count = tile_layout_registers(layout);
+    TileValue *own = gpu_thread_index(gpu, layout, axis);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        int64_t more = gpu_register_index(layout, axis, r);
+        registers[r] = more ? gpu_binary(gpu, TILE_OP_ADD, own, gpu_i64(gpu, more)) : own;
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* A bound of lanes along an axis, less the thread's own index, as i32: outside of the tile one is as good as another.
+ */
+static TileValue *bound_of_thread(Gpu *gpu, const TileLayout *layout, unsigned axis, TileValue *bound) {
+    bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, tile_layout_extent(layout, axis)));
+    bound = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
+    TileValue *own = tile_build_convert(&gpu->b, gpu_thread_index(gpu, layout, axis), TILE_I32);
+    return gpu_binary(gpu, TILE_OP_SUB, bound, own);
+}
+
+/* What a register adds is compared with what is left for the thread: one value for all registers. */
+TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
+                            TileValue *hi) {
+    int64_t least, end;
+    bool above = tile_value_integer(lo, &least) && least <= 0,
+         below = tile_value_integer(hi, &end) && end >= tile_layout_extent(layout, axis);
+    TileValue *inside = NULL;
+    const TileType *i32 = tile_type_scalar(gpu->module->context, TILE_I32);
+    TileValue *more = tile_build_integer(&gpu->b, i32, gpu_register_index(layout, axis, reg));
+    if (!above) inside = gpu_binary(gpu, TILE_OP_GE, more, bound_of_thread(gpu, layout, axis, lo));
+    if (!below)
+        inside = gpu_and(gpu, inside, gpu_binary(gpu, TILE_OP_LT, more, bound_of_thread(gpu, layout, axis, hi)));
+    return inside;
+}
+
+TileValue *gpu_is_element(Gpu *gpu, const TileType *tile, uint32_t reg) {
+    TileValue *inside = NULL, *zero = gpu_i64(gpu, 0);
+    for (unsigned a = 0; a < tile->rank; a++) {
+        if (tile_layout_extent(tile->layout, a) == tile->extent[a]) continue;
+        TileValue *end = gpu_i64(gpu, tile->extent[a]);
+        inside = gpu_and(gpu, inside, gpu_lies_between(gpu, tile->layout, a, reg, zero, end));
+    }
+    return inside;
+}
+
+TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout) {
+    uint32_t free = tile_layout_free_bits(layout, TILE_LAYOUT_LANE) | tile_layout_free_bits(layout, TILE_LAYOUT_WARP)
+                                                                          << layout->bits[TILE_LAYOUT_LANE];
+    if (!free) return NULL;
+    TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, free));
+    return gpu_binary(gpu, TILE_OP_EQ, bits, gpu_i64(gpu, 0));
+}
+
+/* ---- ops ---- */
+
+static TileValue *like(Gpu *gpu, const TileOp *op, TileOpId id, TileValue *const *operands, unsigned count,
+                       const TileType *type) {
+    return tile_op_result(tile_build_op(&gpu->b, id, operands, count, op->attributes, op->attribute_count, &type, 1),
+                          0);
+}
+
+/* The condition of a select may be a scalar beside tiles; all else has one shape. */
+static TileValue *lower_elementwise(Gpu *gpu, const TileOp *op) {
+    TileValue *operands[3];
+    const TileType *old = op->results[0].type, *type = old;
+    if (tile_type_is_tile(old)) type = gpu_type(gpu, old->layout, old->scalar);
+    for (unsigned i = 0; i < op->operand_count; i++) operands[i] = gpu_value(gpu, tile_op_operand(op, i));
+    return like(gpu, op, (TileOpId)op->id, operands, op->operand_count, type);
+}
+
+/* Is it a quotient of 64 bits by what is not known, the same in all threads? */
+static bool is_long_division(const TileOp *op) {
+    return op->id == TILE_OP_DIV && op->results[0].type->scalar == TILE_U64 &&
+           !tile_type_is_tile(op->results[0].type) && !tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
+}
+
+/* It takes a hundred cycles and more, behind which all of a program's addresses wait. The programs of a grid's first
+ * row, which is often the only one, are told by a comparison. */
+static TileValue *lower_long_division(Gpu *gpu, const TileOp *op) {
+    TileValue *x = gpu_value(gpu, tile_op_operand(op, 0)), *y = gpu_value(gpu, tile_op_operand(op, 1));
+    const TileType *type = op->results[0].type;
+    TileOp *choice = tile_build_if(&gpu->b, gpu_binary(gpu, TILE_OP_LT, x, y), &type, 1);
+    TileBuilder below = tile_builder_at_end(gpu->module, &choice->regions[0]),
+                otherwise = tile_builder_at_end(gpu->module, &choice->regions[1]);
+    below.location = otherwise.location = op->location;
+    TileValue *none = tile_build_bits(&below, type, 0), *quotient = tile_build_binary(&otherwise, TILE_OP_DIV, x, y);
+    tile_build_end(&below, TILE_OP_YIELD, &none, 1);
+    tile_build_end(&otherwise, TILE_OP_YIELD, &quotient, 1);
+    return tile_op_result(choice, 0);
+}
+
+static TileValue *lower_const(Gpu *gpu, const TileOp *op) {
+    const TileType *type = gpu_type(gpu, op->results[0].type->layout, op->results[0].type->scalar);
+    return tile_build_bits(&gpu->b, type, tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits);
+}
+
+static TileValue *lower_splat(Gpu *gpu, const TileOp *op) {
+    const TileType *type = gpu_type(gpu, op->results[0].type->layout, op->results[0].type->scalar);
+    return spread_scalar(gpu, gpu_value(gpu, tile_op_operand(op, 0)), type);
+}
+
+static TileValue *lower_iota(Gpu *gpu, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    TileValue *index = gpu_indices(gpu, type->layout, (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0));
+    return type->scalar == TILE_I64 ? index : tile_build_convert(&gpu->b, index, type->scalar);
+}
+
+/* The operand has the layout of the result, less the axes that it stretches along: each register is already there. */
+static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    uint32_t count = tile_layout_registers(to->layout), distinct = tile_layout_registers(from->layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        uint32_t source = 0;
+        for (uint32_t s = 0; s < distinct; s++) {
+            bool same = true;
+            for (unsigned a = 0; a < to->rank; a++)
+                same &= gpu_register_index(from->layout, a, s) ==
+                        (from->extent[a] == to->extent[a] ? gpu_register_index(to->layout, a, r) : 0);
+            if (same) source = s;
+        }
+        registers[r] = gpu_register(gpu, value, source);
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+/* Of a tile of one element. Every thread has it, unless the layout has padding. */
+static TileValue *only_element(Gpu *gpu, TileValue *value, const TileLayout *layout) {
+    TileValue *element = gpu_register(gpu, value, 0), *holds = NULL;
+    for (unsigned a = 0; a < layout->rank; a++) {
+        if (tile_layout_extent(layout, a) == 1) continue;
+        TileValue *index = gpu_thread_index(gpu, layout, a);
+        holds = gpu_and(gpu, holds, gpu_binary(gpu, TILE_OP_EQ, index, gpu_i64(gpu, 0)));
+    }
+    if (!holds) return element;
+    return gpu_share_scalar(gpu, element, gpu_and(gpu, holds, gpu_holds_first_copy(gpu, layout)));
+}
+
+/* Where the result's layout follows from the operand's its registers are the same; else the tile passes through shared
+ * memory in row-major order. */
+static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    TileLayout same;
+    if (!tile_type_is_tile(from))
+        return tile_type_is_tile(to) ? spread_scalar(gpu, value, gpu_type(gpu, to->layout, to->scalar)) : value;
+    if (!tile_type_is_tile(to)) return only_element(gpu, value, from->layout);
+    if (tile_layout_of_result(op, from->layout, &same)) return value;
+    TileLayoutShape shape = tile_layout_shape(to), old = tile_layout_shape(from);
+    GpuStrides write = gpu_row_major(&old, tile_scalar_bytes(to->scalar)),
+               read = gpu_row_major(&shape, tile_scalar_bytes(to->scalar));
+    return gpu_move_through_shared(gpu, value, to->scalar, from->layout, &write, to->layout, &read,
+                                   tile_type_lanes(to));
+}
+
+static TileValue *lower_permute(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
+    TileLayout same;
+    if (tile_layout_of_result(op, from->layout, &same)) return value;
+    TileLayoutShape shape = tile_layout_shape(from);
+    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = {{0}, {0}, 0};
+    for (unsigned i = 0; i < axes->count; i++) {
+        read.bytes[i] = write.bytes[axes->integers[i]];
+        read.extent[i] = write.extent[axes->integers[i]];
+    }
+    return gpu_move_through_shared(gpu, value, to->scalar, from->layout, &write, to->layout, &read,
+                                   tile_type_lanes(to));
+}
+
+static TileValue *lower_convert_layout(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to, from->layout, to->layout);
+}
+
+/* The whole goes to shared memory, the part comes back. */
+static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
+    const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
+    TileLayoutShape shape = tile_layout_shape(from);
+    GpuStrides write = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), read = write;
+    for (unsigned a = 0; a < to->rank; a++) read.extent[a] = to->extent[a];
+    read.offset =
+        tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, 0) * read.bytes[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)];
+    return gpu_move_through_shared(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to->scalar, from->layout, &write,
+                                   to->layout, &read, tile_type_lanes(from));
+}
+
+static TileValue *lower_cat(Gpu *gpu, const TileOp *op) {
+    const TileType *to = op->results[0].type;
+    TileLayoutShape shape = tile_layout_shape(to);
+    GpuStrides whole = gpu_row_major(&shape, tile_scalar_bytes(to->scalar)), part = whole;
+    unsigned axis = (unsigned)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);
+    gpu_open_shared(gpu, (uint64_t)tile_type_lanes(to) * tile_scalar_bytes(to->scalar), GPU_VECTOR_ALIGN);
+    for (unsigned i = 0; i < 2; i++) {
+        TileValue *old = tile_op_operand(op, i);
+        part.extent[axis] = old->type->extent[axis];
+        gpu_write_shared(gpu, gpu_value(gpu, old), old->type->layout, &part);
+        part.offset = part.extent[axis] * part.bytes[axis];
+    }
+    return gpu_read_shared(gpu, to->scalar, to->layout, &whole);
+}
+
+static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
+    const TileType *type = op->results[0].type;
+    const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
+    const TileLayout *layout = type->layout;
+    TileValue *value = gpu_value(gpu, tile_op_operand(op, 0)), *with = gpu_value(gpu, tile_op_operand(op, 1));
+    uint32_t count = tile_layout_registers(layout);
+    TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
+    for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(gpu, value, r);
+    for (unsigned i = 0; i < axes->count; i++) {
+        unsigned axis = (unsigned)axes->integers[i];
+        TileValue *lo = gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)),
+                  *hi = gpu_value(gpu, tile_op_operand(op, 3 + 2 * i));
+        for (uint32_t r = 0; r < count; r++) {
+            TileValue *inside = gpu_lies_between(gpu, layout, axis, r, lo, hi);
+            if (inside) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, registers[r], with);
+        }
+    }
+    return gpu_join(gpu, registers, count);
+}
+
+bool gpu_lower_value(Gpu *gpu, TileOp *op) {
+    TileValue *value = NULL;
+    bool tile = op->result_count == 1 && tile_type_is_tile(op->results[0].type);
+    if (is_long_division(op))
+        value = lower_long_division(gpu, op);
+    else if (tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE)
+        value = lower_elementwise(gpu, op);
+    else if (tile && op->id == TILE_OP_CONST)
+        value = lower_const(gpu, op);
+    else if (tile && op->id == TILE_OP_SPLAT)
+        value = lower_splat(gpu, op);
+    else if (tile && op->id == TILE_OP_IOTA)
+        value = lower_iota(gpu, op);
+    else if (op->id == TILE_OP_BROADCAST)
+        value = lower_broadcast(gpu, op);
+    else if (op->id == TILE_OP_RESHAPE)
+        value = lower_reshape(gpu, op);
+    else if (op->id == TILE_OP_PERMUTE)
+        value = lower_permute(gpu, op);
+    else if (op->id == TILE_OP_CONVERT_LAYOUT)
+        value = lower_convert_layout(gpu, op);
+    else if (op->id == TILE_OP_SLICE)
+        value = lower_slice(gpu, op);
+    else if (op->id == TILE_OP_CAT)
+        value = lower_cat(gpu, op);
+    else if (op->id == TILE_OP_FILL)
+        value = lower_fill(gpu, op);
+    else
+        return false;
+    if (!value->name) value->name = op->results[0].name;
+    tile_map_set(&gpu->values, &op->results[0], value);
+    return true;
+}

@@ -1,0 +1,154 @@
+#include "ptx/pipeline/copies.h"
+
+#include "lang/scalar/scalar.h"
+#include "lowering/memory.h"
+
+/* ---- which loads ---- */
+
+bool gpu_is_zero(const TileValue *value) {
+    uint64_t bits;
+    const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
+    if (splat) value = tile_op_operand(splat, 0);
+    const TileOp *constant = tile_value_def(value, TILE_OP_CONST);
+    if (!constant) return false;
+    bits = tile_op_get(constant, TILE_ATTRIBUTE_VALUE)->bits;
+    uint64_t sign =
+        tile_scalar_is_float(value->type->scalar) ? UINT64_C(1) << (tile_scalar_bits(value->type->scalar) - 1) : 0;
+    return (bits & tile_scalar_mask(value->type->scalar) & ~sign) == 0;
+}
+
+/* Does the fill say of lanes that the load does not reach that they are 0? `turned`: axes have been exchanged. */
+static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
+    const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
+    if (!gpu_is_zero(tile_op_operand(fill, 1))) return false;
+    for (unsigned i = 0; i < axes->count; i++) {
+        TileValue *lo, *hi;
+        unsigned axis = (unsigned)axes->integers[i];
+        if (!tile_access_bounds(load, turned ? 1 - axis : axis, &lo, &hi)) return false;
+        if (!tile_value_is_same(lo, tile_op_operand(fill, 2 + 2 * i)) ||
+            !tile_value_is_same(hi, tile_op_operand(fill, 3 + 2 * i)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_turned(const TileOp *permute) { return tile_op_get(permute, TILE_ATTRIBUTE_AXES)->integers[0] != 0; }
+
+static bool only_multiplied(const TileValue *value, const TileOp *load, bool turned) {
+    for (const TileUse *use = value->first_use; use; use = use->next) {
+        const TileOp *user = use->user;
+        bool passes = false;
+        if (user->id == TILE_OP_DOT)
+            passes = use->index < 2 && gpu_dot_is_mma(user);
+        else if (user->id == TILE_OP_PERMUTE)
+            passes = only_multiplied(&user->results[0], load, turned != is_turned(user));
+        else if (user->id == TILE_OP_FILL)
+            passes =
+                use->index == 0 && repeats_load(user, load, turned) && only_multiplied(&user->results[0], load, turned);
+        if (!passes) return false;
+    }
+    return true;
+}
+
+bool gpu_load_is_copied(const TileOp *load) {
+    if (load->id != TILE_OP_LOAD_TILE || load->results[0].type->rank != 2 || !load->results[0].first_use) return false;
+    const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
+    for (unsigned i = 0; i < access->count; i++)
+        if (access->integers[i] == TILE_ACCESS_GATHER) return false;
+    if (tile_op_has_part(load, TILE_PARTS_MASK)) return false;
+    if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_operand(load, load->operand_count - 1)))
+        return false;
+    return only_multiplied(&load->results[0], load, false);
+}
+
+static const TileOp *find_load(const TileValue *value, const TileBlock *block, unsigned *left) {
+    const TileOp *op = value->op;
+    if (!op || op->block != block || !*left) return NULL;
+    if (op->id == TILE_OP_LOAD_TILE) return op;
+    for (unsigned i = 0; i < op->operand_count && tile_op_is_pure(op) && --*left; i++) {
+        const TileOp *found = find_load(tile_op_operand(op, i), block, left);
+        if (found) return found;
+    }
+    return NULL;
+}
+
+const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between) {
+    enum { MOST_STEPS = 64 };
+    unsigned left = MOST_STEPS;
+    const TileOp *load = find_load(tile_op_operand(dot, operand), dot->block, &left);
+    const TileOp *last = tile_op_operand(dot, operand)->op;
+    while (load && (last->id == TILE_OP_FILL || last->id == TILE_OP_PERMUTE)) last = tile_op_operand(last, 0)->op;
+    *between = last == load ? NULL : last;
+    return load;
+}
+
+int64_t gpu_place_bytes(const TileType *pointer) {
+    GpuSharedTile tile = gpu_shared_tile(pointer);
+    return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
+}
+
+/* ---- building ---- */
+
+void gpu_build_plain(TileBuilder *b, TileOpId id) { tile_build_op(b, id, NULL, 0, NULL, 0, NULL, 0); }
+
+void gpu_build_wait(TileBuilder *b, int64_t pending) {
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_PENDING, .integer = pending};
+    tile_build_op(b, TILE_OP_COPY_WAIT, NULL, 0, &attribute, 1, NULL, 0);
+}
+
+TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes, int64_t align, int64_t slots) {
+    TileAttribute attributes[] = {{.key = TILE_ATTRIBUTE_BYTES, .integer = bytes * slots},
+                                  {.key = TILE_ATTRIBUTE_ALIGN, .integer = align},
+                                  {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots}};
+    return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
+}
+
+TileValue *gpu_build_channel(TileBuilder *b, const TileType *tile, int64_t slots) {
+    TileContext *context = b->module->context;
+    const TileType *type = tile_type_channel(context, gpu_shared_type(context, tile));
+    TileAttribute attribute = {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots};
+    return tile_op_result(tile_build_op(b, TILE_OP_CHANNEL, NULL, 0, &attribute, 1, &type, 1), 0);
+}
+
+static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
+    unsigned end = tile_access_end(load);
+    TileValue **operands = TILE_NEW_ARRAY(b->module->arena, TileValue *, end + 1);
+    operands[0] = tile_op_operand(load, 0);
+    operands[1] = place;
+    for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
+    const TileType *type = load->results[0].type;
+    TileAttribute attributes[] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
+                                  {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
+    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, 2, NULL, 0);
+}
+
+static void drop_fills(TileValue *value) {
+    for (TileUse *use = value->first_use, *next; use; use = next) {
+        next = use->next;
+        TileOp *user = use->user;
+        if (user->id == TILE_OP_PERMUTE) drop_fills(&user->results[0]);
+        if (user->id != TILE_OP_FILL) continue;
+        drop_fills(&user->results[0]);
+        tile_value_replace(&user->results[0], value);
+        tile_op_erase(user);
+        next = value->first_use; /* the list has changed: what has been seen has no fills left */
+    }
+}
+
+/* The slot is released where the block ends, behind all who read the tile. */
+void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel) {
+    TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
+    const TileType *type = load->results[0].type;
+    last.location = load->location;
+    TileValue *place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_ACQUIRE, &channel, 1, NULL, 0, NULL, 1), 0);
+    build_copy(&b, load, place);
+    tile_build_op(&b, TILE_OP_CHANNEL_COMMIT, &place, 1, NULL, 0, NULL, 0);
+    place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_WAIT, &channel, 1, NULL, 0, NULL, 1), 0);
+    TileValue *tile = tile_op_result(tile_build_op(&b, TILE_OP_SHARED_TILE, &place, 1, NULL, 0, &type, 1), 0);
+    tile_build_op(&last, TILE_OP_CHANNEL_RELEASE, &place, 1, NULL, 0, NULL, 0);
+    tile->name = load->results[0].name;
+    tile_value_replace(&load->results[0], tile);
+    tile_op_erase(load);
+    drop_fills(tile);
+    if (b.error || last.error) at->error = b.error ? b.error : last.error;
+}

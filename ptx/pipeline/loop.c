@@ -1,0 +1,79 @@
+#include "ptx/pipeline/loop.h"
+
+TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const *first, unsigned more) {
+    unsigned count = loop->operand_count - 3;
+    TileValue **carried = TILE_NEW_ARRAY(context->scratch, TileValue *, count + more);
+    for (unsigned i = 0; i < count; i++) carried[i] = tile_op_operand(loop, 3 + i);
+    for (unsigned i = 0; i < more; i++) carried[count + i] = first[i];
+    TileBuilder b = tile_builder_before(context->module, loop);
+    TileOp *wider = tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_op_operand(loop, 2),
+                                   carried, count + more);
+    for (unsigned i = 0; i < loop->attribute_count; i++) tile_op_set(context->module, wider, loop->attributes[i]);
+    tile_block_splice(&wider->regions[0], &loop->regions[0]);
+    for (unsigned i = 0; i <= count; i++) {
+        wider->regions[0].arguments[i]->name = loop->regions[0].arguments[i]->name;
+        tile_value_replace(loop->regions[0].arguments[i], wider->regions[0].arguments[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        wider->results[i].name = loop->results[i].name;
+        tile_value_replace(&loop->results[i], &wider->results[i]);
+    }
+    tile_op_erase(loop);
+    return wider;
+}
+
+/* ---- ops made again ---- */
+
+TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value) {
+    TileValue *made = tile_map_get(copies->map, value);
+    if (made) return made;
+    if (tile_value_outside(value, copies->outer)) return value;
+    if (!value->op || !tile_op_is_pure(value->op) || value->op->region_count) {
+        copies->failed = true;
+        return value;
+    }
+    for (unsigned i = 0; i < value->op->operand_count; i++) gpu_follow(copies, b, tile_op_operand(value->op, i));
+    TileOp *op = tile_op_clone(copies->context->module, value->op, copies->map);
+    tile_builder_insert(b, op);
+    return tile_op_result(op, value->index);
+}
+
+/* An op of a region that is made again, and what it takes from outside of the region. */
+typedef struct Inner {
+    GpuCopies *copies;
+    TileBuilder *b;
+    const TileBlock *region;
+} Inner;
+
+static void follow_operands(TileOp *op, void *state) {
+    Inner *inner = state;
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileValue *value = tile_op_operand(op, i);
+        if (!tile_block_inside(tile_value_block(value), inner->region)) gpu_follow(inner->copies, inner->b, value);
+    }
+}
+
+void gpu_follow_region(GpuCopies *copies, TileBuilder *b, TileBlock *region) {
+    tile_block_walk(region, follow_operands, &(Inner){copies, b, region});
+}
+
+TileMap gpu_copy_map(TileArena *arena, const TileMap *map) {
+    TileMap copy;
+    tile_map_init(&copy, arena);
+    for (size_t i = 0; i < map->count; i++) tile_map_set(&copy, map->entries[i].key, map->entries[i].value);
+    return copy;
+}
+
+void gpu_copy_region(GpuCopies *copies, TileBlock *region, TileBlock *to) {
+    TileModule *module = copies->context->module;
+    TileMap map = gpu_copy_map(copies->context->scratch, copies->map);
+    GpuCopies own = {copies->context, copies->outer, &map, false};
+    TileBuilder b = tile_builder_at_end(module, to);
+    Inner inner = {&own, &b, region};
+    for (TileOp *op = region->first; op; op = op->next) {
+        follow_operands(op, &inner);
+        for (unsigned i = 0; i < op->region_count; i++) tile_block_walk(&op->regions[i], follow_operands, &inner);
+        tile_builder_insert(&b, tile_op_clone(module, op, &map));
+    }
+    copies->failed |= own.failed;
+}

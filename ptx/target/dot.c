@@ -1,0 +1,223 @@
+#include "ptx/target/dot.h"
+
+#include <string.h>
+
+
+enum { M = 16, N = 8, STEP_BYTES = 32 };
+enum { LEAST_LOG_SUMS = 5, MOST_LOG_SUMS = 7, USUAL_LOG_WARPS = 2, MOST_LOG_WARPS = 4 };
+
+static bool is_byte(TileScalar scalar) { return tile_scalar_is_int(scalar) && tile_scalar_bits(scalar) == 8; }
+
+bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot) {
+    const TileType *a = tile_op_operand(dot, 0)->type, *b = tile_op_operand(dot, 1)->type;
+    if (a->rank != 2 || tile_op_integer(dot, TILE_ATTRIBUTE_ORDERED, 0)) return false;
+    if (is_byte(a->scalar)) return is_byte(b->scalar);
+    bool tf32 = tile_op_integer(dot, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
+    if (tile_scalar_bits(a->scalar) == 8) return target->has_fp8_mma;
+    return a->scalar == TILE_F16 || a->scalar == TILE_BF16 || (a->scalar == TILE_F32 && tf32);
+}
+
+/* ---- shapes ---- */
+
+static int64_t at_least(int64_t extent, int64_t least) { return extent < least ? least : extent; }
+
+/* Rows and columns are as many as an instruction takes along either, whatever the role of the tile. */
+TileLayoutShape gpu_dot_shape(const TileType *tile) {
+    int64_t step = STEP_BYTES / (int64_t)tile_scalar_bytes(tile->scalar);
+    TileLayoutShape shape = {.rank = 2};
+    for (unsigned a = 0; a < 2; a++) shape.extent[a] = at_least(at_least(tile->extent[a], M), step);
+    TileLayout plain = tile_layout_blocked(&shape, &(TileLayoutBlocked){.order = {1, 0}});
+    for (unsigned a = 0; a < 2; a++) {
+        int64_t power = M;
+        while (power < shape.extent[a] || power < step) power *= 2;
+        int64_t pieces = INT64_C(1) << plain.log_extent[a];
+        /* Pieces that are smaller than a step of an instruction would divide it. */
+        shape.extent[a] = pieces < at_least(M, step) ? power : tile_layout_extent(&plain, a);
+    }
+    return shape;
+}
+
+static TileSwizzle choose_swizzle(TileScalar scalar, unsigned log_chunks) {
+    if (!log_chunks) return TILE_SWIZZLE_NONE;
+    unsigned bytes = tile_scalar_bytes(scalar);
+    if (log_chunks == 1 || bytes == 2) return TILE_SWIZZLE_ROWS;
+    return bytes == 1 ? TILE_SWIZZLE_BYTES : TILE_SWIZZLE_WORDS;
+}
+
+const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    int64_t row_bytes = shape.extent[1] * tile_scalar_bytes(tile->scalar);
+    unsigned log_chunks = 0;
+    while (log_chunks < TILE_MAX_LOG_CHUNKS && row_bytes % ((int64_t)TILE_CHUNK_BYTES << (log_chunks + 1)) == 0)
+        log_chunks++;
+    return tile_type_shared(context, tile->scalar, shape.extent, choose_swizzle(tile->scalar, log_chunks), log_chunks);
+}
+
+GpuSharedTile gpu_shared_tile(const TileType *pointer) {
+    return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[0], pointer->extent[1]}},
+                           .scalar = pointer->scalar,
+                           .swizzle = (TileSwizzle)pointer->swizzle,
+                           .row_bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+                           .log_chunks = pointer->log_chunks};
+}
+
+/* ---- shared memory ---- */
+
+const TileOp *gpu_find_shared(const TileValue *value, bool *transposed) {
+    bool turned = false;
+    const TileOp *op = value->op;
+    for (; op && op->id == TILE_OP_PERMUTE; op = tile_op_operand(op, 0)->op)
+        turned ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+    bool found = op && op->id == TILE_OP_SHARED_TILE;
+    *transposed = found && turned;
+    return found ? op : NULL;
+}
+
+bool gpu_lies_along_k(const TileOp *dot, unsigned operand) {
+    bool transposed;
+    gpu_find_shared(tile_op_operand(dot, operand), &transposed);
+    return transposed != (operand == 0);
+}
+
+bool gpu_stays_shared(const TileOp *op) {
+    bool transposed;
+    if (!op->result_count || !gpu_find_shared(&op->results[0], &transposed)) return false;
+    for (const TileUse *use = op->results[0].first_use; use; use = use->next) {
+        bool multiplied = use->user->id == TILE_OP_DOT && use->index < 2 && gpu_dot_is_mma(use->user);
+        if (!multiplied && (use->user->id != TILE_OP_PERMUTE || !gpu_stays_shared(use->user))) return false;
+    }
+    return true;
+}
+
+/* ---- the products of a function ---- */
+
+bool gpu_dot_is_mma(const TileOp *dot) {
+    return tile_op_integer(dot, TILE_ATTRIBUTE_INSTRUCTION, TILE_INSTRUCTION_FMA) == TILE_INSTRUCTION_MMA;
+}
+
+typedef struct Search {
+    GpuDots dots;
+    int64_t sums; /* of all products, without those that go on with another's */
+    bool rows;    /* a row is reduced, or is the operand of a further product: one warp should have it */
+    bool bytes_along[2], wider_along[2]; /* elements that lie along m and along n */
+} Search;
+
+/* One more than there are places for has no other consequence than that it is not among them. */
+static void add_type(Search *search, const TileType *type) {
+    GpuDots *dots = &search->dots;
+    for (unsigned i = 0; i < dots->count; i++)
+        if (tile_type_same_shape(dots->types[i], type)) return;
+    unsigned at = dots->count < GPU_MOST_DOTS ? dots->count++ : GPU_MOST_DOTS - 1;
+    for (; at && tile_type_lanes(dots->types[at - 1]) < tile_type_lanes(type); at--)
+        dots->types[at] = dots->types[at - 1];
+    dots->types[at] = type;
+}
+
+static void add_dot(Search *search, const TileOp *dot) {
+    add_type(search, dot->results[0].type);
+    const TileOp *before = tile_op_operand(dot, 2)->op;
+    TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
+    if (!before || before->id != TILE_OP_DOT) search->sums += shape.extent[0] * shape.extent[1];
+    for (unsigned i = 0; i < 2; i++) {
+        bool byte = tile_scalar_bits(tile_op_operand(dot, i)->type->scalar) == 8;
+        if (!gpu_lies_along_k(dot, i)) *(byte ? &search->bytes_along[i] : &search->wider_along[i]) = true;
+    }
+}
+
+static void search_block(Search *search, const TileBlock *block) {
+    for (const TileOp *op = block->first; op; op = op->next) {
+        if (op->id == TILE_OP_DOT && gpu_dot_is_mma(op)) add_dot(search, op);
+        if (op->id == TILE_OP_REDUCE && tile_op_operand(op, 0)->type->rank == 2) search->rows = true;
+        for (unsigned i = 0; i < op->region_count; i++) search_block(search, &op->regions[i]);
+    }
+}
+
+/* log2 of how many times 32 threads have so many elements each. */
+static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
+    unsigned log = gpu_floor_log2(elements), of_a_warp = log_of_a_thread + TILE_LANE_BITS;
+    return log > of_a_warp ? log - of_a_warp : 0;
+}
+
+/* So many that the sums of the largest product fit into registers, and up to four while each thread has 32 sums: with
+ * fewer, warps load more than they multiply and wait for each other. Where rows are reduced, a third warp pays only if
+ * it has rows of its own. Measured: docs/adr/0025-warps-of-small-products.md. */
+static unsigned choose_log_warps(const Search *search, const TileLayoutShape *shape, unsigned log_row_blocks) {
+    unsigned most = log_warps_of(shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
+             wanted = gpu_least(log_warps_of(search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
+    if (search->rows) wanted = gpu_least(wanted, log_row_blocks ? log_row_blocks : 1);
+    return gpu_least(wanted > most ? wanted : most, MOST_LOG_WARPS);
+}
+
+/* No more warps than there are blocks of an instruction. They stand so that the block of a warp is near a square, which
+ * reads its operands least, or along the rows. */
+static void place_warps(Search *search, unsigned asked) {
+    TileFragmentPlan *plan = &search->dots.plan;
+    TileLayoutShape shape = gpu_dot_shape(search->dots.types[0]);
+    unsigned m = gpu_floor_log2(shape.extent[0] & -shape.extent[0]),
+             n = gpu_floor_log2(shape.extent[1] & -shape.extent[1]);
+    unsigned rows = m - gpu_floor_log2(M), columns = n - gpu_floor_log2(N);
+    unsigned warps = asked ? gpu_floor_log2(asked) : choose_log_warps(search, &shape, rows);
+    while (plan->log_warps_m + plan->log_warps_n < warps) {
+        bool more_rows = plan->log_warps_m < rows, more_columns = plan->log_warps_n < columns;
+        if (!more_rows && !more_columns) break;
+        bool taller = m - plan->log_warps_m >= n - plan->log_warps_n;
+        if (more_rows && (search->rows || taller || !more_columns))
+            plan->log_warps_m++;
+        else
+            plan->log_warps_n++;
+    }
+}
+
+/* One answer for all products: they may have sums in common. Columns in pairs are those of two instructions. */
+static void choose_pairs(Search *search) {
+    TileFragmentPlan *plan = &search->dots.plan;
+    int64_t columns = gpu_dot_shape(search->dots.types[0]).extent[1];
+    plan->pairs_m = search->bytes_along[0] && !search->wider_along[0];
+    plan->pairs_n =
+        search->bytes_along[1] && !search->wider_along[1] && (columns & -columns) >> plan->log_warps_n >= 2 * N;
+}
+
+GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
+    Search search = {0};
+    search_block(&search, body);
+    if (!search.dots.count) return search.dots;
+    search.rows |= search.dots.count > 1;
+    place_warps(&search, func->threads ? func->threads / TILE_WARP_THREADS : func->warps);
+    TileFragmentPlan *plan = &search.dots.plan;
+    while ((uint32_t)TILE_WARP_THREADS << (plan->log_warps_m + plan->log_warps_n) < func->threads)
+        plan->log_warps_m++; /* copies */
+    choose_pairs(&search);
+    return search.dots;
+}
+
+typedef struct Plan {
+    TileModule *module;
+    int64_t warps[2], pairs[2];
+} Plan;
+
+static void set_plan(TileOp *op, void *state) {
+    Plan *plan = state;
+    if (op->id != TILE_OP_DOT || !gpu_dot_is_mma(op)) return;
+    tile_op_set_integers(plan->module, op, TILE_ATTRIBUTE_WARPS, plan->warps, 2);
+    if (plan->pairs[0] || plan->pairs[1]) tile_op_set_integers(plan->module, op, TILE_ATTRIBUTE_PAIRS, plan->pairs, 2);
+}
+
+void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan) {
+    Plan numbers = {
+        module, {INT64_C(1) << plan->log_warps_m, INT64_C(1) << plan->log_warps_n}, {plan->pairs_m, plan->pairs_n}};
+    tile_block_walk(body, set_plan, &numbers);
+}
+
+bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan) {
+    const TileAttribute *warps = tile_op_get(dot, TILE_ATTRIBUTE_WARPS),
+                        *pairs = tile_op_get(dot, TILE_ATTRIBUTE_PAIRS);
+    if (!warps) return false;
+    *plan = (TileFragmentPlan){(uint8_t)gpu_floor_log2(warps->integers[0]), (uint8_t)gpu_floor_log2(warps->integers[1]),
+                               pairs && pairs->integers[0], pairs && pairs->integers[1]};
+    return true;
+}
+
+TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile) {
+    TileLayoutShape shape = gpu_dot_shape(tile);
+    return tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 32, dots->plan);
+}

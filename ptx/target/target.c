@@ -1,0 +1,50 @@
+/* Target facts of the GPUs. */
+#include "ptx/target/target.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
+
+#define GPU(name_, words, capability, features)                                                                        \
+    .target = {.name = name_,                                                                                          \
+               .description = words,                                                                                   \
+               .kind = TILE_TARGET_GPU,                                                                                \
+               .triple = "nvptx64-nvidia-cuda",                                                                        \
+               .llvm_cpu = name_,                                                                                      \
+               .llvm_features = features,                                                                              \
+               .compute_capability = capability,                                                                       \
+               .vector_bytes = WARP_BYTES,                                                                             \
+               .vector_registers = 255,                                                                                \
+               .has_bf16_rounding = true,                                                                              \
+               .has_masks = true},                                                                                     \
+    .registers = 64 * KIB, .registers_thread = 255, .shared_reserved_bytes = KIB
+
+static const TilePtxTarget targets[] = {
+    {GPU("sm_80", "NVIDIA Ampere (A100): compute capability 8.0", 80, "+ptx80"), .shared_block_bytes = 163 * KIB,
+     .shared_core_bytes = 164 * KIB, .threads_core = 2048, .blocks_core = 32},
+    {GPU("sm_86", "NVIDIA Ampere (RTX 30): compute capability 8.6", 86, "+ptx80"), .shared_block_bytes = 99 * KIB,
+     .shared_core_bytes = 100 * KIB, .threads_core = 1536, .blocks_core = 16},
+    {GPU("sm_89", "NVIDIA Ada: compute capability 8.9", 89, "+ptx84"), .shared_block_bytes = 99 * KIB,
+     .shared_core_bytes = 100 * KIB, .threads_core = 1536, .blocks_core = 24, .target.has_f8 = true,
+     .has_fp8_mma = true},
+    {GPU("sm_90a", "NVIDIA Hopper (H100, H200): compute capability 9.0", 90, "+ptx87"), .shared_block_bytes = 227 * KIB,
+     .shared_core_bytes = 228 * KIB, .threads_core = 2048, .blocks_core = 32, .target.exact_capability = true,
+     .target.has_tma = true, .target.has_f8 = true, .has_fp8_mma = true, .fp8_mma_is_f16 = true,
+     .target.has_stmatrix = true, .has_clusters = true, .has_wgmma = true, .has_setmaxnreg = true},
+};
+
+const TilePtxTarget *tile_ptx_targets(unsigned *count) {
+    *count = sizeof targets / sizeof *targets;
+    return targets;
+}
+
+const TilePtxTarget *tile_ptx_target_of(const TileTarget *target) {
+    return target && target->kind == TILE_TARGET_GPU ? (const TilePtxTarget *)target : &targets[0];
+}
+
+const TilePtxTarget *tile_ptx_target_find(const char *name) {
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (strcmp(targets[i].target.name, name) == 0) return &targets[i];
+    return NULL;
+}

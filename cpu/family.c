@@ -5,7 +5,8 @@
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
 static const TilePassInfo passes[] = {
-#define PASS(id, name, stage, input, output, doc) {name, doc, TILE_STAGE_##stage, input, output, tile_pass_##id},
+#define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
+    {name, doc, TILE_STAGE_##stage, input, output, TILE_ANALYSIS_##needs, TILE_ANALYSIS_##keeps, tile_pass_##id},
 #include "cpu/passes.def"
 #undef PASS
 };

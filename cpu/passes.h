@@ -4,7 +4,8 @@
 
 #include "lowering/family.h"
 
-#define PASS(id, name, stage, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
+#define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
+    TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
 #include "cpu/passes.def"
 #undef PASS
 

@@ -23,7 +23,7 @@ static TileValue *scalar_of(TileLanes *lanes, TileValue *value) {
 }
 
 /* step, times factor, of every lane: 0, s, 2 s, .. */
-static TileValue *lane_offsets(TileLanes *lanes, TileStride stride) {
+static TileValue *lane_offsets(TileLanes *lanes, TileSlope stride) {
     TileBuilder *b = &lanes->builder;
     const TileType *type = vector_type(lanes, TILE_I64);
     TileValue *step = tile_build_i64(b, stride.step);
@@ -34,10 +34,10 @@ static TileValue *lane_offsets(TileLanes *lanes, TileStride stride) {
 TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value) {
     TileValue *found = tile_map_get(&lanes->vectors, value);
     if (found) return found;
-    TileStride stride = tile_stride_of(lanes->strides, value);
+    TileSlope stride = tile_stride_of(lanes->strides, value);
     const TileType *type = vector_type(lanes, value->type->scalar);
     found = tile_build_splat(&lanes->builder, scalar_of(lanes, value), type);
-    if (stride.kind == TILE_STRIDE_AFFINE)
+    if (stride.kind == TILE_SLOPE_AFFINE)
         found = tile_build_binary(&lanes->builder, TILE_OP_ADD, found, lane_offsets(lanes, stride));
     tile_map_set(&lanes->vectors, value, found);
     return found;
@@ -56,29 +56,29 @@ static TileValue *access_mask(TileLanes *lanes, const TileOp *op, unsigned index
 
 typedef struct Address {
     TileValue *pointer; /* of lane 0 */
-    TileStride stride;
+    TileSlope stride;
     TileValue *offsets; /* vector of bytes, or NULL where the address grows evenly */
 } Address;
 
 /* An address that varies is a chain of additions to one that does not. */
 static Address address_of(TileLanes *lanes, TileValue *pointer) {
     Address address = {.stride = tile_stride_of(lanes->strides, pointer)};
-    while (tile_stride_of(lanes->strides, pointer).kind == TILE_STRIDE_VARYING) {
+    while (tile_stride_of(lanes->strides, pointer).kind == TILE_SLOPE_VARYING) {
         TileOp *add = pointer->op;
         TileValue *offset = tile_lanes_vector(lanes, tile_op_operand(add, 1));
         address.offsets =
             address.offsets ? tile_build_binary(&lanes->builder, TILE_OP_ADD, address.offsets, offset) : offset;
         pointer = tile_op_operand(add, 0);
     }
-    TileStride base = tile_stride_of(lanes->strides, pointer);
-    if (address.offsets && base.kind == TILE_STRIDE_AFFINE)
+    TileSlope base = tile_stride_of(lanes->strides, pointer);
+    if (address.offsets && base.kind == TILE_SLOPE_AFFINE)
         address.offsets = tile_build_binary(&lanes->builder, TILE_OP_ADD, address.offsets, lane_offsets(lanes, base));
     address.pointer = scalar_of(lanes, pointer);
     return address;
 }
 
 static bool is_contiguous(const Address *address, TileScalar scalar) {
-    return !address->offsets && address->stride.kind == TILE_STRIDE_AFFINE && !address->stride.factor &&
+    return !address->offsets && address->stride.kind == TILE_SLOPE_AFFINE && !address->stride.factor &&
            address->stride.step == (int64_t)tile_scalar_bytes(scalar);
 }
 
@@ -284,7 +284,7 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block) {
     for (TileOp *op = block->first; op != block->last; op = op->next) {
         lanes->builder.location = op->location;
         bool uniform =
-            op->result_count == 1 && tile_stride_of(lanes->strides, &op->results[0]).kind != TILE_STRIDE_VARYING;
+            op->result_count == 1 && tile_stride_of(lanes->strides, &op->results[0]).kind != TILE_SLOPE_VARYING;
         if (uniform)
             emit_scalar(lanes, op);
         else if (op->id == TILE_OP_LOAD)
@@ -300,7 +300,7 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block) {
 
 static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
     for (unsigned i = 0; i < 2; i++)
-        if (tile_stride_of(strides, tile_op_operand(op, i)).kind != TILE_STRIDE_UNIFORM) return false;
+        if (tile_stride_of(strides, tile_op_operand(op, i)).kind != TILE_SLOPE_UNIFORM) return false;
     bool reduce = tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, 0) == TILE_LOOP_KIND_REDUCE;
     if (reduce && tile_op_integer(op, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES) return false;
     return tile_lanes_can(strides, &op->regions[0]);
@@ -312,7 +312,7 @@ static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
 static bool is_shared_place(TileStrides *strides, const TileOp *op) {
     if (op->id != TILE_OP_STORE) return false;
     TileValue *place = tile_op_operand(op, 1), *root;
-    if (tile_stride_of(strides, place).kind != TILE_STRIDE_UNIFORM) return false;
+    if (tile_stride_of(strides, place).kind != TILE_SLOPE_UNIFORM) return false;
     bool stripes = tile_op_integer(strides->loop, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
     return !stripes || !parameter_of(place, &root);
 }

@@ -87,11 +87,11 @@ int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far
         for (unsigned i = 0; i < op->region_count; i++) cost += tile_access_cost(strides, &op->regions[i], far);
         bool load = op->id == TILE_OP_LOAD;
         if (!load && op->id != TILE_OP_STORE) continue;
-        TileStride stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
+        TileSlope stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
         TileScalar scalar = load ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
         bool near =
-            stride.kind == TILE_STRIDE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);
-        if (near || (load && stride.kind == TILE_STRIDE_UNIFORM)) {
+            stride.kind == TILE_SLOPE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);
+        if (near || (load && stride.kind == TILE_SLOPE_UNIFORM)) {
             cost += 1;
         } else {
             cost += load ? GATHER_COST : SCATTER_COST;
@@ -105,7 +105,7 @@ static bool can_vectorise(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
     bool reduce_in_turn = tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop);
     if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL || reduce_in_turn) return false;
-    tile_strides_init(&strides, loop, v->context->scratch);
+    tile_strides_init(&strides, v->context, loop);
     strides.assumes = true;
     return tile_lanes_can(&strides, &loop->regions[0]);
 }
@@ -113,7 +113,7 @@ static bool can_vectorise(Vectoriser *v, TileOp *loop) {
 /* Accesses for each point, in 64ths: a loop of few iterations leaves lanes idle. */
 static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
-    tile_strides_init(&strides, loop, v->context->scratch);
+    tile_strides_init(&strides, v->context, loop);
     strides.assumes = true;
     int64_t lanes = tile_loop_extent(loop) < 16 ? tile_loop_extent(loop) : 16;
     bool far = false;

@@ -1,5 +1,5 @@
 /* Internals of cpu-vectorise, shared by its files:
- *   stride.c        how a value of a loop's body changes from one iteration to the next
+ *   stride.c        numbers that strides are likely to be
  *   versions.c      loops for the strides that are likely, and for all others
  *   vector_body.c   a body for many iterations at once
  *   vectorise_fold.c  folds and scans in blocks
@@ -12,29 +12,17 @@
 #include "cpu/passes.h"
 #include "lang/ir/build.h"
 
-typedef enum TileStrideKind {
-    TILE_STRIDE_UNIFORM, /* the same in all iterations */
-    TILE_STRIDE_AFFINE,  /* grows by `step`, times `factor` where there is one, with each iteration */
-    TILE_STRIDE_VARYING
-} TileStrideKind;
-
-typedef struct TileStride {
-    TileStrideKind kind;
-    int64_t step;
-    TileValue *factor; /* uniform i64, or NULL */
-} TileStride;
-
-/* The strides of values inside one loop, with respect to its induction variable. */
+/* The slopes of values inside one loop (lang/index/index.h), with respect to its induction variable. */
 typedef struct TileStrides {
     TileOp *loop;
-    TileArena *arena;
-    TileMap known;                  /* value to TileStride */
+    TileSlopes slopes;
     bool assumes;                   /* parameters are what they are likely to be (TileParameter); false at first */
     TILE_LIST(TileValue *) assumed; /* those parameters on which some stride rests */
+    TileArena *arena;
 } TileStrides;
 
-void tile_strides_init(TileStrides *strides, TileOp *loop, TileArena *arena);
-TileStride tile_stride_of(TileStrides *strides, TileValue *value);
+void tile_strides_init(TileStrides *strides, TilePassContext *context, TileOp *loop);
+TileSlope tile_stride_of(TileStrides *strides, TileValue *value);
 
 int64_t tile_likely_number(const TileValue *parameter);
 

@@ -1,7 +1,7 @@
 /* A loop as vectors: how many lanes, whole chunks and what is left of them, and reductions in stripes. Part of
  * cpu-vectorise, which decides on the loops. */
 #include "cpu/vectorise.h"
-#include "lowering/facts.h"
+#include "lang/index/index.h"
 
 enum {
     VECTORS_AT_A_TIME = 4,
@@ -25,7 +25,7 @@ static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *by
         if (op->id == TILE_OP_STORE) take_wider(tile_op_operand(op, 0), bytes);
         for (unsigned i = 0; i < op->result_count; i++) {
             TileValue *value = &op->results[i];
-            if (value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_STRIDE_VARYING)
+            if (value->type->kind == TILE_TYPE_SCALAR && tile_stride_of(strides, value).kind == TILE_SLOPE_VARYING)
                 take_wider(value, bytes);
         }
     }
@@ -257,11 +257,10 @@ static TileValue *whole_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *
 /* Do the iterations from lo to hi come in whole vectors of so many lanes, as far as is known of extents? */
 static bool come_in_whole(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes) {
     if (c->scale || lanes > MOST_KNOWN_MULTIPLE) return false;
-    TileFacts *facts = tile_facts_create(c->context->scratch, c->loop->block->func);
-    tile_facts_suppose(facts, lanes);
-    TileFact first = tile_facts_get(facts, lo), last = tile_facts_get(facts, hi);
+    TileIndices *indices = tile_indices_suppose(c->context->scratch, c->loop->block->func, lanes);
+    TileIndexRange first = tile_index_range(indices, lo), last = tile_index_range(indices, hi);
     return first.multiple % lanes == 0 && last.multiple % lanes == 0 &&
-           tile_facts_ask(facts, first.because | last.because);
+           tile_index_ask(indices, first.because | last.because);
 }
 
 /* What is left behind the main part: a loop over single registers, a quarter of the code, where the code is long

@@ -33,7 +33,7 @@ void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *em
     TileStrides strides;
     TileBuilder b = tile_builder_before(context->module, loop);
     TileValue **results = TILE_NEW_ARRAY(context->scratch, TileValue *, loop->result_count + 1);
-    tile_strides_init(&strides, loop, context->scratch);
+    tile_strides_init(&strides, context, loop);
     strides.assumes = true;
     for (unsigned i = 0; i < loop->region_count; i++) look_at_accesses(&strides, &loop->regions[i]);
     strides.assumes = false;
@@ -42,7 +42,7 @@ void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *em
         for (unsigned i = 0; i < loop->result_count; i++) types[i] = loop->results[i].type;
         TileOp *choice = tile_build_if(&b, are_as_assumed(&b, &strides), types, loop->result_count);
         emit_version(&strides, choice, 0, &b, emit, state, results);
-        tile_strides_init(&strides, loop, context->scratch);
+        tile_strides_init(&strides, context, loop);
         emit_version(&strides, choice, 1, &b, emit, state, results);
         for (unsigned i = 0; i < loop->result_count; i++) results[i] = &choice->results[i];
     } else {

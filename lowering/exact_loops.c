@@ -45,7 +45,7 @@
  * Needs: nothing. Keeps: the trips and their order. Cost: linear; a loop that counts pays for a division in front of it
  * and a product in each trip. Bounds that are dimensions, literals or sums of few of these leave a loop as it is. */
 #include "lang/ir/build.h"
-#include "lowering/facts.h"
+#include "lang/index/index.h"
 #include "lowering/pass.h"
 
 typedef struct Exact {
@@ -57,26 +57,26 @@ typedef struct Exact {
 
 typedef struct Search {
     TilePassContext *context;
-    TileFacts *facts;
+    TileIndices *facts;
     TILE_LIST(Exact) found;
 } Search;
 
 /* Later passes look some trips ahead. */
 enum { TRIPS_AHEAD = 64 };
 
-static bool may_overflow(TileFacts *facts, const Exact *exact) {
+static bool may_overflow(TileIndices *facts, const Exact *exact) {
     if (tile_value_is_integer(exact->step, 1)) return false;
-    TileFact hi = tile_facts_get(facts, exact->hi), step = tile_facts_get(facts, exact->step);
+    TileIndexRange hi = tile_index_range(facts, exact->hi), step = tile_index_range(facts, exact->step);
     if ((__int128)hi.hi + (__int128)step.hi * TRIPS_AHEAD > INT64_MAX) return true;
-    tile_facts_use(facts, hi.because | step.because);
+    tile_index_use(facts, hi.because | step.because);
     return false;
 }
 
 /* Are there certainly no more trips than i64 has numbers from -1 on? */
-static bool is_countable(TileFacts *facts, const Exact *exact) {
-    TileFact step = tile_facts_get(facts, exact->step), span = tile_facts_difference(facts, exact->hi, exact->lo);
+static bool is_countable(TileIndices *facts, const Exact *exact) {
+    TileIndexRange step = tile_index_range(facts, exact->step), span = tile_index_difference(facts, exact->hi, exact->lo);
     if (step.lo < 2 && span.hi == INT64_MAX) return false; /* which says that nothing is known */
-    tile_facts_use(facts, step.lo < 2 ? span.because : step.because);
+    tile_index_use(facts, step.lo < 2 ? span.because : step.because);
     return true;
 }
 
@@ -159,7 +159,7 @@ static void consider(TileOp *op, void *state) {
 }
 
 TileResult tile_pass_exact_loops(TilePassContext *context, TileFunc *func) {
-    Search search = {.context = context, .facts = tile_facts_create(context->scratch, func)};
+    Search search = {.context = context, .facts = tile_pass_indices(context, func)};
     tile_block_walk(&func->body, consider, &search);
     for (size_t i = 0; i < search.found.count; i++) {
         Exact *exact = &search.found.items[i];

@@ -6,13 +6,15 @@
 
 #include "lang/ir/text.h"
 #include "lang/ir/verify.h"
+#include "lowering/analyses.h"
 #include "lowering/excess.h"
 #include "lowering/rename.h"
 
 enum { TILE = TILE_FORM_TILE, MACHINE = TILE_FORM_MACHINE, BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
 
 static const TilePassInfo passes[] = {
-#define PASS(id, name, stage, input, output, doc) {name, doc, TILE_STAGE_##stage, input, output, tile_pass_##id},
+#define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
+    {name, doc, TILE_STAGE_##stage, input, output, TILE_ANALYSIS_##needs, TILE_ANALYSIS_##keeps, tile_pass_##id},
 #include "lowering/passes.def"
 #undef PASS
 };
@@ -59,11 +61,13 @@ void tile_pipeline_interleave(TilePipeline *pipeline, TileArena *arena, const Ti
 }
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target) {
-    return (TilePassContext){.module = module,
-                             .scratch = scratch,
-                             .target = target,
-                             .limits = &tile_usual_limits,
-                             .message = {.arena = scratch}};
+    TilePassContext context = {.module = module,
+                               .scratch = scratch,
+                               .target = target,
+                               .limits = &tile_usual_limits,
+                               .message = {.arena = scratch}};
+    tile_map_init(&context.indices, scratch);
+    return context;
 }
 
 TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...) {
@@ -153,7 +157,8 @@ static tile_status check_result(Run *run, const TilePassInfo *info, TileResult r
     if (result == TILE_RESULT_FAILED) return context->failure;
     if (!run->options->verify) return TILE_OK;
     if (!tile_module_verify(context->module, &context->message)) return TILE_INTERNAL;
-    return check_honesty(run, info, result);
+    TILE_TRY(check_honesty(run, info, result));
+    return tile_analyses_check(context, info);
 }
 
 static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *func) {
@@ -164,6 +169,7 @@ static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *fun
     TileResult result = tile_excess_look(context, tile_excess_run(context, func, info->run));
     TilePassTime time = {info, func->name, now() - start, result, 0};
     tile_list_push(run->report->arena, &run->report->times, time);
+    tile_analyses_expire(context, info, result);
     tile_status status = check_result(run, info, result);
     if (status != TILE_OK && run->options->verify) write_reproducer(run, info);
     context->failure = status;

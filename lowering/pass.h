@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "base/limits.h"
+#include "lang/index/index.h"
 #include "lang/ir/ir.h"
 #include "lang/ir/target.h"
 #include "tile/status.h"
@@ -87,9 +88,14 @@ typedef struct TilePassContext {
     tile_status failure;      /* set by tile_pass_fail */
     TileText message;         /* why a pass failed */
     TilePassExcess excess;    /* set by tile_pass_exceed */
+    TileMap indices;          /* TileFunc to TileIndices: those that hold */
+    bool undeclared;          /* a pass asked for an analysis that its row does not say that it needs */
     uint64_t counted;         /* ops of the module when module->created was `counted_at`; see lowering/excess.h */
     uint64_t counted_at;
 } TilePassContext;
+
+/* The index analysis of the function; the row of the running pass says that it needs it. */
+TileIndices *tile_pass_indices(TilePassContext *context, TileFunc *func);
 
 TilePassContext tile_pass_context(TileModule *module, TileArena *scratch, const TileTarget *target);
 /* remarks.c: what the running pass has decided, or declined, about the op. Nothing where nobody asks. */
@@ -125,10 +131,17 @@ typedef enum TilePassStage {
     TILE_STAGE_OWN      /* of another project */
 } TilePassStage;
 
+/* What is computed of a function and kept for the passes that follow. */
+typedef enum TilePassAnalysis {
+    TILE_ANALYSIS_NONE,
+    TILE_ANALYSIS_INDICES /* lang/index/index.h */
+} TilePassAnalysis;
+
 struct TilePassInfo {
     const char *name, *doc;
     TilePassStage stage;
     uint8_t input, output; /* forms (TILE_FORM_*) of the functions that it takes and leaves */
+    uint8_t needs, keeps;  /* TilePassAnalysis: that it may ask for; that hold as before when it has changed something */
     TilePassFunction run;
 };
 
@@ -139,13 +152,14 @@ typedef struct TilePassTable {
 } TilePassTable;
 
 typedef enum TileLoweringPass {
-#define PASS(id, name, stage, input, output, doc) TILE_PASS_##id,
+#define PASS(id, name, stage, input, output, needs, keeps, doc) TILE_PASS_##id,
 #include "lowering/passes.def"
 #undef PASS
     TILE_LOWERING_PASS_COUNT
 } TileLoweringPass;
 
-#define PASS(id, name, stage, input, output, doc) TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
+#define PASS(id, name, stage, input, output, needs, keeps, doc)                                                            \
+    TileResult tile_pass_##id(TilePassContext *context, TileFunc *func);
 #include "lowering/passes.def"
 #undef PASS
 

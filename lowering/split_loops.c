@@ -59,7 +59,7 @@
 #include "lowering/memory.h"
 #include "lowering/pass.h"
 
-enum { MAX_BODY = 128, MAX_BOUNDS = 16, MAX_DEPTH = 8 };
+enum { MAX_BODY = 128, MAX_BOUNDS = 16 };
 
 /* A bound of a range in the body that depends on the loop's number i: `value` is `full` as long as rest - i is at
  * least that (upper bounds), or once rest - i is at most that (lower ones). */
@@ -75,7 +75,8 @@ typedef struct Split {
     TileOp *loop;
     TileValue *index;
     int64_t step;
-    TileBuilder builder; /* in front of the loop */
+    TileBuilder builder;  /* in front of the loop */
+    TileIndexView inside; /* of the loop */
     unsigned ops, upper_count, lower_count;
     Bound upper[MAX_BOUNDS], lower[MAX_BOUNDS];
     bool unfit, outer; /* a loop in it, or on CPUs a dot; a loop in it */
@@ -83,31 +84,45 @@ typedef struct Split {
 } Split;
 
 /* Is the value rest - i, rest being made of what is known in front of the loop? */
-static bool falls_with_index(const Split *split, const TileValue *value, int sign, unsigned depth, int *slope) {
-    if (value == split->index) {
-        *slope += sign;
-        return true;
+static bool falls(Split *split, const TileValue *value) {
+    const TileSum *sum = tile_index_sum(&split->inside, value);
+    bool found = false;
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        for (uint32_t k = 0; k < product->degree; k++) {
+            const TileValue *symbol = product->symbols[k]->value;
+            if (symbol == split->index) {
+                if (found || product->degree != 1 || product->factor != -1) return false;
+                found = true;
+            } else if (!symbol || !tile_value_outside(symbol, split->loop)) {
+                return false;
+            }
+        }
     }
-    if (tile_value_outside(value, split->loop)) return true;
-    const TileOp *op = value->op;
-    if (!op || depth == 0) return false;
-    if (op->id == TILE_OP_CONST) return true;
-    if (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB) return false;
-    return falls_with_index(split, tile_op_operand(op, 0), sign, depth - 1, slope) &&
-           falls_with_index(split, tile_op_operand(op, 1), op->id == TILE_OP_SUB ? -sign : sign, depth - 1, slope);
+    return found;
 }
 
-/* The same without the loop's number, in front of the loop. It is never the number alone. */
-static TileValue *build_rest(Split *split, TileValue *value) {
-    int64_t constant;
-    if (tile_value_outside(value, split->loop)) return value;
-    if (tile_value_integer(value, &constant)) return tile_build_i64(&split->builder, constant);
-    TileValue *x = tile_op_operand(value->op, 0), *y = tile_op_operand(value->op, 1);
-    if (y == split->index) return build_rest(split, x);
-    TileValue *right = build_rest(split, y);
-    if (x != split->index)
-        return tile_build_binary(&split->builder, (TileOpId)value->op->id, build_rest(split, x), right);
-    return value->op->id == TILE_OP_ADD ? right : tile_build_unary(&split->builder, TILE_OP_NEG, right);
+/* The same without the induction variable, in front of the loop. */
+static TileValue *build_rest(Split *split, const TileValue *value) {
+    const TileSum *sum = tile_index_sum(&split->inside, value);
+    TileBuilder *b = &split->builder;
+    TileValue *rest = NULL;
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        if (product->symbols[0]->value == split->index) continue;
+        TileValue *term = product->symbols[0]->value;
+        for (uint32_t k = 1; k < product->degree; k++)
+            term = tile_build_binary(b, TILE_OP_MUL, term, product->symbols[k]->value);
+        bool minus = product->factor == -1;
+        if (!minus && product->factor != 1)
+            term = tile_build_binary(b, TILE_OP_MUL, term, tile_build_i64(b, product->factor));
+        if (rest)
+            rest = tile_build_binary(b, minus ? TILE_OP_SUB : TILE_OP_ADD, rest, term);
+        else
+            rest = minus ? tile_build_unary(b, TILE_OP_NEG, term) : term;
+    }
+    if (!rest) return tile_build_i64(b, sum->constant);
+    return sum->constant ? tile_build_binary(b, TILE_OP_ADD, rest, tile_build_i64(b, sum->constant)) : rest;
 }
 
 static bool is_seen(const Bound *bounds, unsigned count, const TileValue *value) {
@@ -120,11 +135,6 @@ static bool is_seen(const Bound *bounds, unsigned count, const TileValue *value)
 static TileValue *peel(TileValue *value, TileOpId id, int64_t *constant) {
     TileOp *op = tile_value_def(value, id);
     return op && tile_value_integer(tile_op_operand(op, 1), constant) ? tile_op_operand(op, 0) : NULL;
-}
-
-static bool falls(const Split *split, const TileValue *value) {
-    int slope = 0;
-    return falls_with_index(split, value, 1, MAX_DEPTH, &slope) && slope == -1;
 }
 
 /* min(e, lanes) or min(max(e, 0), lanes): `lanes` once e >= lanes. */
@@ -324,6 +334,7 @@ static bool consider(TilePassContext *context, TileOp *loop) {
                    .index = loop->regions[0].arguments[0],
                    .builder = tile_builder_before(context->module, loop)};
     if (!tile_value_integer(tile_op_operand(loop, 2), &split.step) || split.step < 1) return false;
+    tile_index_view_init(&split.inside, tile_pass_indices(context, loop->block->func), loop, false);
     tile_block_walk(&loop->regions[0], examine, &split);
     if (split.unfit || !split.wanted || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0) {
         say_why_not(&split);

@@ -44,16 +44,17 @@ report=$(
     allow lang/affine base lang/scalar
     allow lang/layout base
     allow lang/ir base lang/scalar lang/layout
+    allow lang/index base lang/scalar lang/affine lang/ir
     allow lang/execute base lang/scalar lang/layout lang/ir
     allow launch base lang/scalar
     allow parser/syntax base lang/scalar
     allow parser/check base lang/scalar lang/affine lang/ir parser/syntax
-    allow lowering base lang/scalar lang/affine lang/ir
-    allow cpu base lang/scalar lang/ir lowering
+    allow lowering base lang/scalar lang/ir lang/index
+    allow cpu base lang/scalar lang/ir lang/index lowering
     allow ptx/target base lang/layout lang/ir lowering
     allow ptx lowering ptx/target
     allow ptx/layouts base lang/layout lang/ir lowering ptx/target ptx
-    allow ptx/grid base lang/scalar lang/ir lowering ptx/target ptx/layouts ptx
+    allow ptx/grid base lang/scalar lang/ir lang/index lowering ptx/target ptx/layouts ptx
     allow ptx/pipeline base lang/scalar lang/ir lowering ptx/target ptx
     allow ptx/lowering base lang/scalar lang/layout lang/ir lowering ptx/target ptx/layouts ptx/grid ptx/pipeline ptx
     allow mlir_bridge base lang/scalar lang/ir mlir-c mlir llvm-c llvm

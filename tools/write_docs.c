@@ -70,11 +70,14 @@ static void print_ops(void) {
     }
 }
 
+static const char *analysis_text(unsigned analyses) { return analyses & TILE_ANALYSIS_INDICES ? "indices" : ""; }
+
 static void print_passes_of(const TilePassTable *table, const char *folder) {
-    printf("\n## %s/\n\n| pass | takes | leaves | does |\n|---|---|---|---|\n", folder);
+    printf("\n## %s/\n\n| pass | takes | leaves | needs | keeps | does |\n|---|---|---|---|---|---|\n", folder);
     for (size_t i = 0; i < table->count; i++) {
         const TilePassInfo *pass = &table->passes[i];
-        printf("| `%s` | %s | %s | ", pass->name, form_text(pass->input), form_text(pass->output));
+        printf("| `%s` | %s | %s | %s | %s | ", pass->name, form_text(pass->input), form_text(pass->output),
+               analysis_text(pass->needs), analysis_text(pass->keeps));
         print_cell(pass->doc);
         printf(" |\n");
     }
@@ -95,7 +98,8 @@ static int print_passes(void) {
     printf("# Passes\n\nMade from `lowering/passes.def`, `cpu/passes.def` and `ptx/passes.def` by `tile-write-docs passes`; a test keeps "
            "it up to date. The opening comment of a pass's file shows a function before and after it, and a test holds "
            "it to that. `tile-opt FILE --passes=a,b` runs passes on IR text, `--pipeline=cpu` or `gpu` all "
-           "of a family's.\n");
+           "of a family's. Needs: the analyses that a pass asks for; keeps: those that hold as before when it has changed "
+           "something (`lang/index/index.h`).\n");
     print_passes_of(tile_lowering_passes(), "lowering");
     for (int i = 0; i < 2; i++) print_passes_of(families[i]->passes, families[i]->folder);
     for (int i = 0; i < 2 && status == TILE_OK; i++) {

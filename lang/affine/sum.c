@@ -131,6 +131,10 @@ const TileSum *tile_sum_product(TileSumTable *table, const TileProduct *product)
     return tile_sum_intern(table, 0, &positive, 1);
 }
 
+const TileSum *tile_sum_term(TileSumTable *table, const TileProduct *product) {
+    return tile_sum_intern(table, 0, product, 1);
+}
+
 /* ---- arithmetic ---- */
 
 static int compare_products(const TileProduct *a, const TileProduct *b) {

@@ -125,8 +125,9 @@ void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *l
 
 const TileSum *tile_sum_integer(TileSumTable *table, int64_t value);
 const TileSum *tile_sum_symbol(TileSumTable *table, TileSymbol *symbol);
-/* One product without the sign of its factor. */
+/* One product without the sign of its factor; with it. */
 const TileSum *tile_sum_product(TileSumTable *table, const TileProduct *product);
+const TileSum *tile_sum_term(TileSumTable *table, const TileProduct *product);
 const TileSum *tile_sum_add(TileSumTable *table, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_subtract(TileSumTable *table, const TileSum *a, const TileSum *b);
 const TileSum *tile_sum_multiply(TileSumTable *table, const TileSum *a, const TileSum *b);

@@ -43,6 +43,7 @@
 typedef struct Caches {
     TilePassContext *context;
     const TileFunc *func;
+    TileIndices *indices;
     bool again, changed;
 } Caches;
 
@@ -61,14 +62,15 @@ static bool is_constant(const Caches *caches, const TileOp *load) {
 static void decide(TileOp *op, void *state) {
     Caches *caches = state;
     if (op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && is_constant(caches, op))
-        set_cache(caches, op, gpu_load_reuse(caches->func, op));
+        set_cache(caches, op, gpu_load_reuse(caches->indices, caches->func, op));
     if (op->id == TILE_OP_STORE_TILE && tile_type_is_tile(tile_op_operand(op, 1)->type))
         set_cache(caches, op, gpu_store_reuse(op, caches->again));
 }
 
 TileResult tile_pass_gpu_cache(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    Caches caches = {.context = context, .func = func, .again = gpu_reads_again(func)};
+    Caches caches = {.context = context, .func = func, .indices = tile_pass_indices(context, func)};
+    caches.again = gpu_reads_again(caches.indices, func);
     tile_block_walk(&func->body, decide, &caches);
     return caches.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

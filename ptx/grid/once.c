@@ -36,7 +36,7 @@
 #include "lang/ir/build.h"
 #include "ptx/passes.h"
 
-enum { MOST_DEPTH = 8, FIRST_CARRIED = 3 };
+enum { FIRST_CARRIED = 3 };
 
 typedef struct Once {
     TilePassContext *context;
@@ -44,20 +44,20 @@ typedef struct Once {
 } Once;
 
 /* Is the value at most `from` + `step`? Where that sum wraps, it is below `from`, and the loop does not run. */
-static bool is_within(const TileValue *value, const TileValue *from, int64_t step, unsigned depth) {
-    const TileOp *min = tile_value_def(value, TILE_OP_MIN), *add = tile_value_def(value, TILE_OP_ADD);
-    if (min && depth)
-        return is_within(tile_op_operand(min, 0), from, step, depth - 1) ||
-               is_within(tile_op_operand(min, 1), from, step, depth - 1);
+static bool is_within(TileIndices *indices, const TileValue *value, const TileValue *from, int64_t step) {
+    const TileOp *min = tile_value_def(value, TILE_OP_MIN);
+    if (min)
+        return is_within(indices, tile_op_operand(min, 0), from, step) ||
+               is_within(indices, tile_op_operand(min, 1), from, step);
     int64_t more;
-    return add && tile_op_operand(add, 0) == from && tile_value_integer(tile_op_operand(add, 1), &more) && more > 0 &&
-           more <= step;
+    return tile_index_offset(indices, value, from, &more) && more > 0 && more <= step;
 }
 
-static bool runs_once(const TileOp *loop) {
+static bool runs_once(const Once *once, const TileOp *loop) {
     int64_t step;
     return tile_value_integer(tile_op_operand(loop, 2), &step) &&
-           is_within(tile_op_operand(loop, 1), tile_op_operand(loop, 0), step, MOST_DEPTH);
+           is_within(tile_pass_indices(once->context, loop->block->func), tile_op_operand(loop, 1),
+                     tile_op_operand(loop, 0), step);
 }
 
 /* Without a trip the results are the values that the loop began with. */
@@ -81,7 +81,7 @@ static TileOp *build_choice(Once *once, TileOp *loop) {
 
 static void visit(TileOp *op, void *state) {
     Once *once = state;
-    if (op->id != TILE_OP_FOR || !runs_once(op)) return;
+    if (op->id != TILE_OP_FOR || !runs_once(once, op)) return;
     TileOp *choice = build_choice(once, op);
     TileBlock *body = &op->regions[0];
     tile_value_replace(body->arguments[0], tile_op_operand(op, 0));

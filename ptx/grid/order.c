@@ -52,42 +52,20 @@
 #include "lang/ir/build.h"
 #include "ptx/target/dot.h"
 #include "ptx/passes.h"
-#include "ptx/grid/reuse.h"
-
-enum { MOST_DEPTH = 12 };
 
 typedef struct Order {
     const TileOp *place; /* the program_id */
     const TileBlock *program;
+    TileIndices *indices;
     const TileValue *row, *column;
 } Order;
 
 /* ---- long programs ---- */
 
-/* Is the value greater, or no less, for a greater `number`? `grows` is set where it depends on it at all. */
-static bool follows(const TileValue *value, const TileValue *number, unsigned depth, bool *grows) {
-    int64_t constant;
-    if (value == number) return *grows = true;
-    if (!value->op || !depth) return !value->op;
-    const TileOp *op = value->op;
-    if (op->id == TILE_OP_CONST || op->id == TILE_OP_DIM) return true;
-    if (op->operand_count != 2) return false;
-    const TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
-    bool of_y = false;
-    switch ((TileOpId)op->id) {
-    case TILE_OP_ADD:
-    case TILE_OP_MIN:
-    case TILE_OP_MAX: return follows(x, number, depth - 1, grows) && follows(y, number, depth - 1, grows);
-    case TILE_OP_SUB: return follows(x, number, depth - 1, grows) && follows(y, number, depth - 1, &of_y) && !of_y;
-    case TILE_OP_MUL: return tile_value_integer(y, &constant) && constant > 0 && follows(x, number, depth - 1, grows);
-    default: return false;
-    }
-}
-
 static bool is_longer_later(const Order *order) {
     for (const TileOp *op = order->program->first; op; op = op->next) {
-        bool grows = false;
-        if (op->id == TILE_OP_FOR && follows(tile_op_operand(op, 1), order->column, MOST_DEPTH, &grows) && grows)
+        if (op->id == TILE_OP_FOR &&
+            tile_index_growth(order->indices, tile_op_operand(op, 1), order->column) == TILE_GROWTH_RISES)
             return true;
     }
     return false;
@@ -111,7 +89,9 @@ static bool stores_along_rows(const Order *order, const TileBlock *block, unsign
         if (op->id == TILE_OP_ATOMIC_TILE) return false;
         if (op->id == TILE_OP_STORE_TILE) {
             const TileValue *index = last_index(op);
-            if (!index || !gpu_depends(index, order->row) || gpu_depends(index, order->column)) return false;
+            if (!index || !tile_index_depends(order->indices, index, order->row) ||
+                tile_index_depends(order->indices, index, order->column))
+                return false;
             ++*stores;
         }
         for (unsigned i = 0; i < op->region_count; i++)
@@ -148,6 +128,7 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
         return TILE_RESULT_UNCHANGED;
     Order order = {.place = place,
                    .program = place->block,
+                   .indices = tile_pass_indices(context, func),
                    .row = tile_op_result(place, place->result_count - 2u),
                    .column = tile_op_result(place, place->result_count - 1u)};
     bool multiplies = gpu_find_dots(func, &func->body).count != 0;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* Of a tensor with more uses than that nothing is said: each load is compared with all others. */
-enum { MOST_COORDINATES = 8, MOST_DEPTH = 24, MOST_USES = 64 };
+enum { MOST_COORDINATES = 8, MOST_USES = 64 };
 
 /* The numbers that stand for a program's place in its grid. */
 typedef struct Coordinates {
@@ -13,21 +13,10 @@ typedef struct Coordinates {
 
 /* ---- what an index depends on ---- */
 
-static bool depends_within(const TileValue *value, const TileValue *on, unsigned depth) {
-    if (value == on) return true;
-    const TileOp *op = value->op;
-    if (!op || !depth || op->region_count) return false;
-    for (unsigned i = 0; i < op->operand_count; i++)
-        if (depends_within(tile_op_operand(op, i), on, depth - 1)) return true;
-    return false;
-}
-
-bool gpu_depends(const TileValue *value, const TileValue *on) { return depends_within(value, on, MOST_DEPTH); }
-
 /* Does one of the load's indices? */
-static bool index_depends(const TileOp *load, const TileValue *on) {
+static bool index_depends(TileIndices *indices, const TileOp *load, const TileValue *on) {
     for (unsigned i = tile_access_first(load); i < load->operand_count; i++)
-        if (gpu_depends(tile_op_operand(load, i), on)) return true;
+        if (tile_index_depends(indices, tile_op_operand(load, i), on)) return true;
     return false;
 }
 
@@ -44,7 +33,7 @@ static void find_coordinates(Coordinates *found, const TileValue *program) {
 }
 
 /* Does each program, and each turn of a loop, read elsewhere? */
-static bool reads_own(const TileOp *load) {
+static bool reads_own(TileIndices *indices, const TileOp *load) {
     for (const TileOp *op = load->block->op; op; op = op->block->op) {
         if (op->id == TILE_OP_IF) continue;
         if (op->id != TILE_OP_FOR) return false;
@@ -55,7 +44,7 @@ static bool reads_own(const TileOp *load) {
         else
             coordinates = (Coordinates){{turn}, 1};
         for (unsigned i = 0; i < coordinates.count; i++)
-            if (!index_depends(load, coordinates.values[i])) return false;
+            if (!index_depends(indices, load, coordinates.values[i])) return false;
     }
     return true;
 }
@@ -71,27 +60,17 @@ static bool runs_later(const TileOp *later, const TileOp *op) {
     return false;
 }
 
-/* A start of a range as a value and a constant that is added. */
-static const TileValue *without_constant(const TileValue *start, int64_t *constant) {
-    *constant = 0;
-    const TileOp *op = tile_value_def(start, TILE_OP_ADD);
-    for (unsigned i = 0; op && i < 2; i++)
-        if (tile_value_integer(tile_op_operand(op, i), constant)) return tile_op_operand(op, 1 - i);
-    return start;
-}
-
 /* Do ranges of one axis begin further apart than they are long? */
-static bool lie_apart(const TileOp *load, const TileOp *other, unsigned operand, unsigned axis) {
-    int64_t mine, its, step, distance;
-    const TileValue *base = without_constant(tile_op_operand(load, operand), &mine);
-    if (without_constant(tile_op_operand(other, operand), &its) != base) return false;
+static bool lie_apart(TileIndices *indices, const TileOp *load, const TileOp *other, unsigned operand, unsigned axis) {
+    int64_t step, distance;
+    if (!tile_index_offset(indices, tile_op_operand(load, operand), tile_op_operand(other, operand), &distance))
+        return false;
     if (!tile_value_integer(tile_op_operand(load, operand + 1), &step) || step != 1) return false;
-    if (__builtin_sub_overflow(mine, its, &distance) || distance == INT64_MIN) return false;
-    return llabs(distance) >= load->results[0].type->extent[axis];
+    return distance != INT64_MIN && llabs(distance) >= load->results[0].type->extent[axis];
 }
 
 /* Do two loads of a tensor certainly read different elements: by ranges of one dimension that lie apart? */
-static bool read_apart(const TileOp *load, const TileOp *other) {
+static bool read_apart(TileIndices *indices, const TileOp *load, const TileOp *other) {
     const TileAttribute *kinds = tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
                         *its = tile_op_get(other, TILE_ATTRIBUTE_ACCESS);
     unsigned operand = tile_access_first(load), axis = 0;
@@ -99,7 +78,8 @@ static bool read_apart(const TileOp *load, const TileOp *other) {
         if (kinds->integers[d] != its->integers[d] || kinds->integers[d] == TILE_ACCESS_GATHER) return false;
         bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
         if (range && tile_type_same_shape(load->results[0].type, other->results[0].type) &&
-            tile_value_is_integer(tile_op_operand(other, operand + 1), 1) && lie_apart(load, other, operand, axis))
+            tile_value_is_integer(tile_op_operand(other, operand + 1), 1) &&
+            lie_apart(indices, load, other, operand, axis))
             return true;
         axis += range;
         operand += range ? 4 : 1;
@@ -113,34 +93,35 @@ static bool has_many_uses(const TileValue *tensor) {
     return count > MOST_USES;
 }
 
-TileName gpu_load_reuse(const TileFunc *func, const TileOp *load) {
+TileName gpu_load_reuse(TileIndices *indices, const TileFunc *func, const TileOp *load) {
     bool again = false, before = false;
-    if (has_many_uses(tile_op_operand(load, 0)) || !reads_own(load)) return TILE_CACHE_DEFAULT;
+    if (has_many_uses(tile_op_operand(load, 0)) || !reads_own(indices, load)) return TILE_CACHE_DEFAULT;
     for (const TileUse *use = tile_op_operand(load, 0)->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         if (user == load || user->id == TILE_OP_DIM) continue;
         if (user->id != TILE_OP_LOAD_TILE) return TILE_CACHE_DEFAULT;
         if (!tile_type_is_tile(user->results[0].type)) continue; /* a single element */
         bool later = runs_later(user, load), earlier = runs_later(load, user);
-        if (!later && !earlier && !read_apart(load, user)) return TILE_CACHE_DEFAULT; /* they may read the same */
+        if (!later && !earlier && !read_apart(indices, load, user))
+            return TILE_CACHE_DEFAULT; /* they may read the same */
         again |= later;
         before |= earlier;
     }
     return again ? TILE_CACHE_L2 : before || func->stream ? TILE_CACHE_STREAM : TILE_CACHE_DEFAULT;
 }
 
-static bool keeps(const TileFunc *func, const TileBlock *block) {
+static bool keeps(TileIndices *indices, const TileFunc *func, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) &&
-            gpu_load_reuse(func, op) == TILE_CACHE_L2)
+            gpu_load_reuse(indices, func, op) == TILE_CACHE_L2)
             return true;
         for (unsigned i = 0; i < op->region_count; i++)
-            if (keeps(func, &op->regions[i])) return true;
+            if (keeps(indices, func, &op->regions[i])) return true;
     }
     return false;
 }
 
-bool gpu_reads_again(const TileFunc *func) { return keeps(func, &func->body); }
+bool gpu_reads_again(TileIndices *indices, const TileFunc *func) { return keeps(indices, func, &func->body); }
 
 TileName gpu_store_reuse(const TileOp *store, bool reads_again) {
     if (!reads_again || has_many_uses(tile_op_operand(store, 0))) return TILE_CACHE_DEFAULT;

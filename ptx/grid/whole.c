@@ -44,6 +44,8 @@
 
 enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16, MOST_USES = 64 };
 
+#define MOST_NUMBER (INT64_C(1) << 40) /* of what lanes hold besides terms: far from where sums wrap */
+
 /* What the lanes of an index tile hold: the sum of terms, some of them taken away, and a number of each lane's own
  * between least and most; modulo 2^64. */
 typedef struct Span {
@@ -55,45 +57,35 @@ typedef struct Span {
 
 typedef struct Whole {
     TilePassContext *context;
+    TileIndexView view; /* of tiles */
     TileBuilder b;
 } Whole;
 
 /* ---- what lanes hold ---- */
 
-static bool add_term(Span *span, TileValue *scalar, bool minus) {
-    int64_t constant;
-    if (scalar->type->scalar != TILE_I64 || span->count == MOST_TERMS) return false;
-    if (tile_value_integer(scalar, &constant) && constant > -INT32_MAX && constant < INT32_MAX) {
-        span->least += minus ? -constant : constant;
-        span->most += minus ? -constant : constant;
-        return true;
-    }
-    span->minus[span->count] = minus;
-    span->terms[span->count++] = scalar;
-    return true;
+static bool is_shared(const TileProduct *product) {
+    return product->degree == 1 && product->symbols[0]->value && !tile_type_is_tile(product->symbols[0]->value->type);
 }
 
-static bool find_span(TileValue *value, bool minus, unsigned depth, Span *span) {
-    TileOp *op = value->op;
-    if (!tile_type_is_tile(value->type)) return add_term(span, value, minus);
-    if (!op || !depth || value->type->scalar != TILE_I64) return false;
-    switch ((TileOpId)op->id) {
-    case TILE_OP_IOTA: {
-        int64_t last = value->type->extent[tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0)] - 1;
-        span->least -= minus ? last : 0;
-        span->most += minus ? 0 : last;
-        return true;
+/* False where a term is no scalar that is added or taken away once, or the lanes differ by numbers without bounds. */
+static bool find_span(Whole *whole, const TileValue *value, Span *span) {
+    TileSumTable *table = tile_index_table(whole->view.indices);
+    if (value->type->scalar != TILE_I64) return false;
+    const TileSum *sum = tile_index_sum(&whole->view, value), *own = tile_sum_integer(table, sum->constant);
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const TileProduct *product = &sum->products[i];
+        if (!is_shared(product)) {
+            own = tile_sum_add(table, own, tile_sum_term(table, product));
+            continue;
+        }
+        if (span->count == MOST_TERMS || (product->factor != 1 && product->factor != -1)) return false;
+        span->minus[span->count] = product->factor < 0;
+        span->terms[span->count++] = product->symbols[0]->value;
     }
-    case TILE_OP_SPLAT:
-    case TILE_OP_BROADCAST:
-    case TILE_OP_RESHAPE:
-    case TILE_OP_PERMUTE: return find_span(tile_op_operand(op, 0), minus, depth - 1, span);
-    case TILE_OP_ADD:
-    case TILE_OP_SUB:
-        return find_span(tile_op_operand(op, 0), minus, depth - 1, span) &&
-               find_span(tile_op_operand(op, 1), minus != (op->id == TILE_OP_SUB), depth - 1, span);
-    default: return false;
-    }
+    TileInterval interval = tile_sum_interval(table, own);
+    span->least = interval.least;
+    span->most = interval.most;
+    return interval.least > -MOST_NUMBER && interval.most < MOST_NUMBER;
 }
 
 static TileValue *binary(Whole *whole, TileOpId id, TileValue *x, TileValue *y) {
@@ -124,21 +116,21 @@ static TileValue *build_ends(Whole *whole, const Span *span, TileValue **least, 
 
 /* ---- does a condition hold for all lanes? ---- */
 
-static bool has_answer(const TileValue *condition, unsigned depth) {
+static bool has_answer(Whole *whole, const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
     Span left = {0}, right = {0};
     if (!op || !depth) return false;
     switch ((TileOpId)op->id) {
     case TILE_OP_BROADCAST:
-    case TILE_OP_RESHAPE: return has_answer(tile_op_operand(op, 0), depth - 1);
+    case TILE_OP_RESHAPE: return has_answer(whole, tile_op_operand(op, 0), depth - 1);
     case TILE_OP_AND:
-        return has_answer(tile_op_operand(op, 0), depth - 1) && has_answer(tile_op_operand(op, 1), depth - 1);
+        return has_answer(whole, tile_op_operand(op, 0), depth - 1) &&
+               has_answer(whole, tile_op_operand(op, 1), depth - 1);
     case TILE_OP_LT:
     case TILE_OP_LE:
     case TILE_OP_GT:
     case TILE_OP_GE:
-        return find_span(tile_op_operand(op, 0), false, MOST_DEPTH, &left) &&
-               find_span(tile_op_operand(op, 1), false, MOST_DEPTH, &right);
+        return find_span(whole, tile_op_operand(op, 0), &left) && find_span(whole, tile_op_operand(op, 1), &right);
     default: return false;
     }
 }
@@ -152,8 +144,8 @@ static TileValue *build_answer(Whole *whole, const TileValue *condition) {
         return both(whole, first, build_answer(whole, tile_op_operand(op, 1)));
     }
     Span left = {0}, right = {0};
-    find_span(tile_op_operand(op, 0), false, MOST_DEPTH, &left);
-    find_span(tile_op_operand(op, 1), false, MOST_DEPTH, &right);
+    find_span(whole, tile_op_operand(op, 0), &left);
+    find_span(whole, tile_op_operand(op, 1), &right);
     TileValue *low[2], *high[2];
     TileValue *ordered = build_ends(whole, &left, &low[0], &high[0]);
     ordered = both(whole, ordered, build_ends(whole, &right, &low[1], &high[1]));
@@ -249,8 +241,8 @@ static bool fills_along(const TileOp *fill, const Bounds *bounds) {
     return false;
 }
 
-/* Does nothing depend on the lanes outside of the bounds that the use takes? A fill along the same bounds puts others in
- * their place. `budget` is how many uses are still looked at. */
+/* Does nothing depend on the lanes outside of the bounds that the use takes? A fill along the same bounds puts others
+ * in their place. `budget` is how many uses are still looked at. */
 static bool ignores_outside(const TileUse *use, const Bounds *bounds, unsigned *budget) {
     const TileOp *user = use->user;
     if (!*budget) return false;
@@ -269,8 +261,8 @@ static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) 
     bool undefined = true;
     Bounds bounds[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < axes->count; i++) {
-        bounds[i] = (Bounds){(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i),
-                             tile_op_operand(fill, 3 + 2 * i)};
+        bounds[i] =
+            (Bounds){(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i), tile_op_operand(fill, 3 + 2 * i)};
         undefined &= is_bounded(value, &bounds[i], MOST_DEPTH);
     }
     for (TileUse *use = value->first_use, *next; use; use = next) {
@@ -369,36 +361,38 @@ static void remark_select(TilePassContext *context, const TileOp *select) {
                          "it is more than the `and` of `<`, `<=`, `>` and `>=` between sums of indices");
 }
 
-static bool try_op(TilePassContext *context, TileOp *op, const char **error) {
-    Whole whole = {context, tile_builder_before(context->module, op)};
+static bool try_op(Whole *whole, TileOp *op) {
     if (!op->result_count || !tile_type_is_tile(op->results[0].type)) return false;
     if (tile_type_lanes(op->results[0].type) < LEAST_LANES) return false;
+    const char *error = whole->b.error;
+    whole->b = tile_builder_before(whole->context->module, op);
+    whole->b.error = error;
     TileValue *idle = NULL;
-    if (op->id == TILE_OP_FILL) idle = fill_is_idle(&whole, op);
-    if (op->id == TILE_OP_SELECT && has_answer(tile_op_operand(op, 0), MOST_DEPTH))
-        idle = build_answer(&whole, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_FILL) idle = fill_is_idle(whole, op);
+    if (op->id == TILE_OP_SELECT && has_answer(whole, tile_op_operand(op, 0), MOST_DEPTH))
+        idle = build_answer(whole, tile_op_operand(op, 0));
     else if (op->id == TILE_OP_SELECT)
-        remark_select(context, op);
-    if (idle) choose(&whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
-    if (whole.b.error) *error = whole.b.error;
+        remark_select(whole->context, op);
+    if (idle) choose(whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
     return idle != NULL;
 }
 
-static bool walk(TilePassContext *context, TileBlock *block, const char **error) {
+static bool walk(Whole *whole, TileBlock *block) {
     bool changed = false;
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, &op->regions[i], error);
-        changed |= try_op(context, op, error);
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(whole, &op->regions[i]);
+        changed |= try_op(whole, op);
     }
     return changed;
 }
 
 TileResult tile_pass_gpu_whole(TilePassContext *context, TileFunc *func) {
-    const char *error = NULL;
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     bool changed = fill_scans(context, &func->body);
-    changed |= walk(context, &func->body, &error);
-    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-whole: %s", error);
+    Whole whole = {.context = context};
+    tile_index_view_init(&whole.view, tile_pass_indices(context, func), NULL, true);
+    changed |= walk(&whole, &func->body);
+    if (whole.b.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-whole: %s", whole.b.error);
     return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

@@ -1,7 +1,6 @@
 /* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist and lie in vectors, which the whole block
  * finds out at once, a thread moves up to 16 bytes without asking; elsewhere each element is asked for by itself. */
 #include "ptx/lowering/access.h"
-#include "ptx/grid/reuse.h"
 
 enum { ACCESS_BYTES = 16 };
 

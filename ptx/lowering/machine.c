@@ -34,7 +34,6 @@
  * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as the threads of a block
  * see it. Cost: linear in the registers of all tiles. */
 #include "ptx/lowering/machine.h"
-#include "ptx/grid/reuse.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 cc=${CC:-cc}
 
 # `tilec help passes` has each row of each folder's passes.def, and no other.
-cat "$source_directory"/*/passes.def | sed -n 's/^PASS([a-z_0-9]*, "\([^"]*\)", [A-Z]*, [A-Z]*, [A-Z]*, "\(.*\)")$/\1 \2/p' |
+cat "$source_directory"/*/passes.def | sed -n 's/^PASS([a-z_0-9]*, "\([^"]*\)", [A-Z]*, [A-Z]*, [A-Z]*, [A-Z]*, [A-Z]*, "\(.*\)")$/\1 \2/p' |
     sort >"$work/rows"
 expect 0 'Passes of GPU targets:' "$tilec" help passes
 "$tilec" help passes | sed -n 's/^  \([^ ]*\)  *\(.*\)$/\1 \2/p' | sort >"$work/listed"

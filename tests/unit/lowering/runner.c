@@ -47,16 +47,41 @@ static TileResult remove_others(TilePassContext *context, TileFunc *func) {
     return TILE_RESULT_CHANGED;
 }
 
-enum { BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE };
-static const TilePassInfo negate_pass = {"negate", "", TILE_STAGE_SHARED, BOTH, BOTH, negate};
-static const TilePassInfo rest_pass = {"rest", "", TILE_STAGE_SHARED, BOTH, BOTH, rest};
-static const TilePassInfo boast_pass = {"boast", "", TILE_STAGE_SHARED, BOTH, BOTH, boast};
-static const TilePassInfo hide_pass = {"hide", "", TILE_STAGE_SHARED, BOTH, BOTH, hide};
-static const TilePassInfo break_pass = {"break-rule", "", TILE_STAGE_SHARED, BOTH, BOTH, break_rule};
-static const TilePassInfo give_up_pass = {"give-up", "", TILE_STAGE_SHARED, BOTH, BOTH, give_up};
-static const TilePassInfo add_pass = {"add", "", TILE_STAGE_SHARED, BOTH, BOTH, add_function};
-static const TilePassInfo remove_pass = {"remove", "", TILE_STAGE_SHARED, BOTH, BOTH, remove_others};
-static const TilePassInfo machine_pass = {"machine", "", TILE_STAGE_SHARED, TILE_FORM_MACHINE, BOTH, negate};
+enum { BOTH = TILE_FORM_TILE | TILE_FORM_MACHINE, NONE = TILE_ANALYSIS_NONE, INDICES = TILE_ANALYSIS_INDICES };
+static const TilePassInfo negate_pass = {"negate", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, negate};
+static const TilePassInfo rest_pass = {"rest", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, rest};
+static const TilePassInfo boast_pass = {"boast", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, boast};
+static const TilePassInfo hide_pass = {"hide", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, hide};
+static const TilePassInfo break_pass = {"break-rule", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, break_rule};
+static const TilePassInfo give_up_pass = {"give-up", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, give_up};
+static const TilePassInfo add_pass = {"add", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, add_function};
+static const TilePassInfo remove_pass = {"remove", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, remove_others};
+static const TilePassInfo machine_pass = {"machine", "", TILE_STAGE_SHARED, TILE_FORM_MACHINE, BOTH, NONE, NONE, negate};
+
+/* Asks for the range and the sum of each integer of the function, and adds a further one. */
+static TileResult ask(TilePassContext *context, TileFunc *func) {
+    TileIndices *indices = tile_pass_indices(context, func);
+    for (TileOp *op = func->body.first; op; op = op->next)
+        for (unsigned i = 0; i < op->result_count; i++) tile_index_range(indices, &op->results[i]);
+    TileBuilder builder = tile_builder_before(context->module, func->body.last);
+    tile_build_unary(&builder, TILE_OP_NEG, tile_build_i64(&builder, 3));
+    return TILE_RESULT_CHANGED;
+}
+
+/* Makes -4 of -3. */
+static TileResult alter(TilePassContext *context, TileFunc *func) {
+    for (TileOp *op = func->body.first; op; op = op->next) {
+        if (op->id != TILE_OP_NEG) continue;
+        TileBuilder builder = tile_builder_before(context->module, op);
+        tile_op_set_operand(op, 0, tile_build_i64(&builder, 4));
+    }
+    return TILE_RESULT_CHANGED;
+}
+
+static const TilePassInfo ask_pass = {"ask", "", TILE_STAGE_SHARED, BOTH, BOTH, INDICES, INDICES, ask};
+static const TilePassInfo undeclared_pass = {"undeclared", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, ask};
+static const TilePassInfo alter_pass = {"alter", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, alter};
+static const TilePassInfo keep_pass = {"keep", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, INDICES, alter};
 
 typedef struct World {
     TileContext *context;
@@ -213,5 +238,24 @@ Test(runner, reads_lists_of_passes) {
     cr_expect_eq(pipeline.items[1], &negate_pass);
     cr_expect_eq(tile_pipeline_read(&pipeline, world.scratch, tables, 2, "dc", &message), TILE_NOT_FOUND);
     cr_expect_str_eq(tile_text_get(&message), "there is no pass `dc`");
+    stop(&world);
+}
+
+/* ---- analyses ---- */
+
+Test(runner, holds_a_pass_to_the_analyses_of_its_row) {
+    World world = start();
+    const TilePassInfo *right[] = {&ask_pass, &ask_pass, &alter_pass, &ask_pass};
+    cr_expect_eq(run(&world, right, 4), TILE_OK, "%s", tile_text_get(&world.pass.message));
+    stop(&world);
+    world = start();
+    const TilePassInfo *undeclared[] = {&undeclared_pass};
+    cr_expect_eq(run(&world, undeclared, 1), TILE_INTERNAL);
+    cr_expect(contains(&world.pass.message, "asks for an analysis"));
+    stop(&world);
+    world = start();
+    const TilePassInfo *kept[] = {&ask_pass, &ask_pass, &keep_pass};
+    cr_expect_eq(run(&world, kept, 3), TILE_INTERNAL);
+    cr_expect(contains(&world.pass.message, "keeps the index analysis"));
     stop(&world);
 }

@@ -65,41 +65,7 @@ typedef struct Vectoriser {
     bool failed;
 } Vectoriser;
 
-enum { UNKNOWN_EXTENT = 1 << 20, GATHER_COST = 8, SCATTER_COST = 10 };
-
-TileName tile_loop_kind(const TileOp *loop) { return (TileName)tile_op_integer(loop, TILE_ATTRIBUTE_LOOP_KIND, 0); }
-
-int64_t tile_loop_extent(const TileOp *loop) {
-    int64_t extent = tile_op_integer(loop, TILE_ATTRIBUTE_EXTENT, 0);
-    return extent > 0 ? extent : UNKNOWN_EXTENT;
-}
-
-bool tile_loop_in_stripes(const TileOp *loop) {
-    return tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE &&
-           tile_op_integer(loop, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
-}
-
 /* ---- choosing the loop ---- */
-
-int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far) {
-    int64_t cost = 0;
-    for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->region_count; i++) cost += tile_access_cost(strides, &op->regions[i], far);
-        bool load = op->id == TILE_OP_LOAD;
-        if (!load && op->id != TILE_OP_STORE) continue;
-        TileSlope stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
-        TileScalar scalar = load ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
-        bool near =
-            stride.kind == TILE_SLOPE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);
-        if (near || (load && stride.kind == TILE_SLOPE_UNIFORM)) {
-            cost += 1;
-        } else {
-            cost += load ? GATHER_COST : SCATTER_COST;
-            *far = true;
-        }
-    }
-    return cost;
-}
 
 static bool can_vectorise(Vectoriser *v, TileOp *loop) {
     TileStrides strides;

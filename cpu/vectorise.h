@@ -5,6 +5,7 @@
  *   vectorise_fold.c  folds and scans in blocks
  *   vectorise_masks.c  masks that are true for all iterations of a loop
  *   vectorise_chunks.c  a loop as vectors: lanes, main and tail parts, reductions in stripes
+ *   vectorise_cost.c  what a loop is, and what its accesses cost
  *   vectorise.c     which loops become vector loops */
 #ifndef TILE_CPU_VECTORISE_H
 #define TILE_CPU_VECTORISE_H
@@ -54,7 +55,7 @@ TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value);
 /* Can these ops be emitted by tile_lanes_block? Inner loops have uniform bounds and no stripes. */
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block);
 
-/* vectorise.c: of a `loop`. An extent that is not known is a great one. */
+/* vectorise_cost.c: of a `loop`. An extent that is not known is a great one. */
 TileName tile_loop_kind(const TileOp *loop);
 int64_t tile_loop_extent(const TileOp *loop);
 bool tile_loop_in_stripes(const TileOp *loop);

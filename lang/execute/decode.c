@@ -283,28 +283,3 @@ ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func) {
     decode_block(&d, &func->body, &program->body);
     return program;
 }
-
-static void set_iota(const TileOp *op, ExecValue value) {
-    const TileType *type = op->results[0].type;
-    int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), stride = 1, extent = type->extent[axis];
-    if (type->kind == TILE_TYPE_VECTOR) extent = value.count;
-    for (unsigned i = (unsigned)axis + 1; i < type->rank; i++) stride *= type->extent[i];
-    for (uint32_t i = 0; i < value.count; i++)
-        value.lanes[i] = tile_scalar_from_signed(type->scalar, i / stride % extent);
-}
-
-void tile_exec_set_constants(ExecActivation *activation) {
-    const ExecProgram *program = activation->program;
-    for (size_t c = 0; c < program->constants.count; c++) {
-        const TileOp *op = program->constants.items[c];
-        ExecValue value = tile_exec_register(activation, op->results[0].number);
-        if (op->id == TILE_OP_IOTA) {
-            set_iota(op, value);
-            continue;
-        }
-        uint64_t bits = activation->program->vector_scale;
-        if (op->id == TILE_OP_CONST)
-            bits = tile_op_get(op, TILE_ATTRIBUTE_VALUE)->bits & tile_scalar_mask(op->results[0].type->scalar);
-        for (uint32_t i = 0; i < value.count; i++) value.lanes[i] = bits;
-    }
-}

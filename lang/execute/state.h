@@ -1,18 +1,20 @@
 /* The executor's state, shared by its files:
- *   execute.c          public interface, frames of functions, faults
- *   execute_decode.c   functions to instructions
- *   execute_values.c   elementwise ops, shapes, vectors
- *   execute_reduce.c   reductions, dot
- *   execute_fold.c     folds and scans by combiners, of tiles and of points
- *   execute_memory.c   objects, tensors, accesses of both forms
- *   execute_control.c  regions, loops, calls
- *   execute_phases.c   grids run by phase functions
- *   execute_block.c    phases of GPUs: blocks of threads, and their scheduler
- *   execute_warp.c     what the lanes of a warp do together: exchanges, matrices
- *   execute_copy.c     copies to shared memory that go on beside the threads
- *   execute_mbarrier.c mbarriers, and bulk copies that they count
- *   execute_race.c     accesses of several threads to the same memory
- *   execute_records.c  what blocks of threads print, and their assertions
+ *   frame.c       frames of functions, faults
+ *   activation.c  registers of a function that runs
+ *   execute.c     public interface
+ *   decode.c      functions to instructions
+ *   values.c      elementwise ops, shapes, vectors
+ *   reduce.c      reductions, dot
+ *   fold.c        folds and scans by combiners, of tiles and of points
+ *   memory.c      objects, tensors, accesses of both forms
+ *   control.c     regions, loops, calls
+ *   phases.c      grids run by phase functions
+ *   block.c       phases of GPUs: blocks of threads, and their scheduler
+ *   warp.c        what the lanes of a warp do together: exchanges, matrices
+ *   copy.c        copies to shared memory that go on beside the threads
+ *   mbarrier.c    mbarriers, and bulk copies that they count
+ *   race.c        accesses of several threads to the same memory
+ *   records.c     what blocks of threads print, and their assertions
  *
  * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
  * the number of a memory object and the offset in it; a tensor one, the number of its descriptor. */
@@ -98,7 +100,7 @@ typedef struct ExecActivation {
     uint64_t *lanes;
     uint8_t *poison; /* one for each lane: bits of ExecPoison */
     uint8_t *any;    /* one for each register: some lane may be poison. Lanes' poison is valid only where it is set. */
-    double *slack;   /* one for each lane, where it is asked for (execute_slack.c); else NULL */
+    double *slack;   /* one for each lane, where it is asked for (slack.c); else NULL */
     size_t first_object;
 } ExecActivation;
 
@@ -209,7 +211,7 @@ void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane, uint8
 void tile_exec_set_scalar(ExecValue value, uint64_t bits);
 void tile_exec_copy(ExecValue from, ExecValue to);
 
-/* ---- execute.c ---- */
+/* ---- frame.c, activation.c ---- */
 
 bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...)
     TILE_PRINTF(4, 5);
@@ -235,12 +237,11 @@ void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation);
 /* The operand's only lane, which must not be poison; `what` says what it is for. */
 bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value);
 
-/* ---- execute_decode.c ---- */
+/* ---- decode.c ---- */
 
 ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func);
-void tile_exec_set_constants(ExecActivation *activation);
 
-/* ---- execute_memory.c ---- */
+/* ---- memory.c ---- */
 
 /* The items, or a larger copy of them, with room for one more; NULL where there is no memory. */
 void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size);
@@ -268,32 +269,32 @@ uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const 
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first);
 
-/* ---- execute_phases.c ---- */
+/* ---- phases.c ---- */
 
 /* Runs the instructions of the innermost frame and what they enter, up to `limit` steps in all. */
 TileExecution tile_exec_run(TileExecutor *e, uint64_t limit);
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs);
 bool tile_exec_next_phase(TileExecutor *e);
 
-/* ---- execute_block.c ---- */
+/* ---- block.c ---- */
 
 /* Runs a phase whose activation has its parameters, but for the shared memory that is its last: `block_count` blocks of
  * func->threads threads. */
 bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count);
 
-/* ---- execute_warp.c ---- */
+/* ---- warp.c ---- */
 
 /* The threads of a warp have all come to the same op, which then is done for all. Otherwise one of them has failed. */
 bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
 
-/* ---- execute_copy.c ---- */
+/* ---- copy.c ---- */
 
 /* Copies of the thread's may arrive now, as it happens. */
 void tile_exec_land_some(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
 
-/* ---- execute_mbarrier.c ---- */
+/* ---- mbarrier.c ---- */
 
 enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2048 };
 
@@ -313,7 +314,7 @@ TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecIn
 /* One of the copies lands, if there is any. False: its thread has failed. */
 bool tile_exec_land_bulk(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
 
-/* ---- execute_race.c ---- */
+/* ---- race.c ---- */
 
 /* What somebody knows of all threads and mbarriers in an era: up to which of its own times. */
 typedef struct ExecClock {
@@ -355,7 +356,7 @@ uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
 bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                              uint32_t begun);
 
-/* ---- execute_records.c ---- */
+/* ---- records.c ---- */
 
 /* What the phase's threads say from now on is kept, as on a GPU: their programs go on behind an assertion that fails.
  */
@@ -365,7 +366,7 @@ bool tile_exec_open_records(TileExecutor *e, TileFunc *func);
 bool tile_exec_close_records(TileExecutor *e, bool going);
 void tile_exec_note_assertion(TileExecutor *e, const ExecInstruction *in);
 
-/* ---- execute_slack.c: where values have slack ---- */
+/* ---- slack.c: where values have slack ---- */
 
 /* The value decides what runs, or where it is stored. */
 void tile_exec_slack_unknown(TileExecutor *e, ExecValue value);

@@ -2,7 +2,22 @@
  * that is false, where tiles are compared those of the first element for which it is, and the values that are listed.
  */
 #include "base/print_line.h"
-#include "parser/check/check.h"
+#include "parser/check/assert.h"
+#include "parser/check/branch.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/literal.h"
+#include "parser/check/loop.h"
+#include "parser/check/operand.h"
+#include "parser/check/print.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/test.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
+#include "parser/check/values.h"
 
 /* ---- the values of one that failed ---- */
 

@@ -1,5 +1,16 @@
 /* The choices that make an instance of a kernel: types, constants, functions, static values, tune names. */
-#include "parser/check/check.h"
+#include "parser/check/bindings.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/function.h"
+#include "parser/check/literal.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
 
 #include <string.h>
 

@@ -1,5 +1,21 @@
-/* Built-in functions: one table, and the elementwise and shaping ones. Reductions: check_reduce.c. */
-#include "parser/check/check.h"
+/* Built-in functions: one table, and the elementwise and shaping ones. Reductions: reduce.c. */
+#include "parser/check/builtin.h"
+#include "parser/check/candidates.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/fold.h"
+#include "parser/check/join.h"
+#include "parser/check/literal.h"
+#include "parser/check/operand.h"
+#include "parser/check/print.h"
+#include "parser/check/propose.h"
+#include "parser/check/range.h"
+#include "parser/check/reduce.h"
+#include "parser/check/report.h"
+#include "parser/check/scatter.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

@@ -1,6 +1,23 @@
 /* Calls: of functions, types and built-ins. A function is checked and emitted where it is called, in a frame of its
  * own that sees its parameters, its generics and its file. */
-#include "parser/check/check.h"
+#include "parser/check/bindings.h"
+#include "parser/check/builtin.h"
+#include "parser/check/call.h"
+#include "parser/check/candidates.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/function.h"
+#include "parser/check/literal.h"
+#include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/statement.h"
+#include "parser/check/test.h"
+#include "parser/check/type.h"
 
 #include <string.h>
 

@@ -2,7 +2,14 @@
  * bring. Each is listed with the reason why it does not fit. */
 #include <string.h>
 
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/call.h"
+#include "parser/check/candidates.h"
+#include "parser/check/expression.h"
+#include "parser/check/names.h"
+#include "parser/check/print.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
 
 /* ---- forms of built-in functions ---- */
 

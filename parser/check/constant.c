@@ -1,6 +1,7 @@
 /* Compile-time evaluation: what was emitted for an expression of constants, by the one definition of its meaning. */
 #include "lang/ir/eval.h"
-#include "parser/check/check.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
 
 typedef struct Evaluation {
     TileArena *arena;
@@ -72,5 +73,15 @@ bool tile_make_constant(TileChecker *c, TileMeaning *m) {
     if (!evaluate(&evaluation, tile_emit_value(c, m), &bits)) return false;
     *m = m->sum ? tile_sum_meaning(tile_sum_integer(&c->sums, (int64_t)bits))
                 : tile_bits_meaning((TileScalar)m->scalar, bits);
+    return true;
+}
+
+bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits) {
+    int64_t known;
+    if (m->kind != TILE_MEANING_VALUE || m->rank || m->scalar != scalar) return false;
+    *bits = m->bits;
+    if (m->constant) return true;
+    if (!m->sum || !tile_sum_known(&c->sums, m->sum, &known)) return false;
+    *bits = (uint64_t)known;
     return true;
 }

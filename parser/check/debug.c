@@ -1,7 +1,10 @@
 /* What debug builds stop at beside the assertions of the text: integer division by zero and shifts past the width. Both
  * become assertions here, where it is known which elements are valid; what follows sees nothing but those. */
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/debug.h"
+#include "parser/check/emit.h"
+#include "parser/check/report.h"
+#include "parser/check/validity.h"
 
 /* Is the right operand known to be harmless? */
 static bool is_harmless(TileChecker *c, const TileMeaning *y, bool divides, int64_t width) {

@@ -1,5 +1,6 @@
 /* Sums and values as ops, each emitted once per block that sees it. */
-#include "parser/check/check.h"
+#include "parser/check/emit.h"
+#include "parser/check/report.h"
 
 #include "lang/scalar/scalar.h"
 

@@ -1,5 +1,23 @@
 /* Expressions: what each kind means. */
-#include "parser/check/check.h"
+#include "parser/check/branch.h"
+#include "parser/check/builtin.h"
+#include "parser/check/call.h"
+#include "parser/check/debug.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/index.h"
+#include "parser/check/literal.h"
+#include "parser/check/names.h"
+#include "parser/check/propose.h"
+#include "parser/check/range.h"
+#include "parser/check/reduce.h"
+#include "parser/check/report.h"
+#include "parser/check/run.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/untaken.h"
+#include "parser/check/validity.h"
+#include "parser/check/warn.h"
 
 #include <math.h>
 #include <string.h>

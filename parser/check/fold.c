@@ -2,7 +2,18 @@
  *
  * The function is checked, and emitted, in the region of the op, on scalars of its own. Nothing from outside is seen
  * there, and there is no control flow: an `if` computes both sides, as in a function that lifts. */
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/call.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/fold.h"
+#include "parser/check/literal.h"
+#include "parser/check/reduce.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

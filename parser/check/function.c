@@ -1,6 +1,13 @@
 /* Functions as values: with generics filled in, from text, as text, and whether they are of the type that a generic
  * declares. */
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/constant.h"
+#include "parser/check/expression.h"
+#include "parser/check/function.h"
+#include "parser/check/literal.h"
+#include "parser/check/names.h"
+#include "parser/check/report.h"
+#include "parser/check/type.h"
 
 #include <string.h>
 

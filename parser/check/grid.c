@@ -1,5 +1,13 @@
 /* Grids and temporaries: the part of a kernel that the host sees. */
-#include "parser/check/check.h"
+#include "parser/check/emit.h"
+#include "parser/check/grid.h"
+#include "parser/check/kernel.h"
+#include "parser/check/operand.h"
+#include "parser/check/range.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/statement.h"
+#include "parser/check/type.h"
 
 typedef struct Grid {
     const TileStatement *statement;

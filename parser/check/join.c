@@ -1,6 +1,14 @@
 /* Tiles put together and taken apart: join, split, cat. What an axis that they touch lacks would end up among other
  * elements, so operands have to be valid along it. */
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/join.h"
+#include "parser/check/operand.h"
+#include "parser/check/report.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

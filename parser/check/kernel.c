@@ -2,7 +2,21 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "parser/check/check.h"
+#include "parser/check/bindings.h"
+#include "parser/check/call.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/kernel.h"
+#include "parser/check/literal.h"
+#include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/statement.h"
+#include "parser/check/type.h"
+#include "parser/check/values.h"
 
 /* ---- parameters ---- */
 

@@ -3,7 +3,13 @@
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/bindings.h"
+#include "parser/check/module.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/type.h"
 #include "parser/syntax/syntax.h"
 
 /* ---- bindings from text ---- */

@@ -3,7 +3,11 @@
 #include <math.h>
 
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/emit.h"
+#include "parser/check/literal.h"
+#include "parser/check/report.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
 
 /* ---- choices ---- */
 

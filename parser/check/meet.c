@@ -1,6 +1,6 @@
 /* Which lanes of a tile are certainly equal: for the warning that they meet at one element. */
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/meet.h"
 
 enum { MOST_VALUES = 64 };
 

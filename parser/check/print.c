@@ -1,6 +1,12 @@
 /* print(..): texts and values, one line for each program that gets there. */
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/literal.h"
+#include "parser/check/print.h"
+#include "parser/check/report.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

@@ -2,7 +2,10 @@
  * it does not know, it proposes nothing. */
 #include <string.h>
 
-#include "parser/check/check.h"
+#include "parser/check/literal.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
 
 TileNearest tile_nearest(const char *name) {
     size_t length = strlen(name);

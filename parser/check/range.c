@@ -1,5 +1,12 @@
 /* Ranges: tiles, spans, shifts, fields. A range is no value of the IR: what is emitted is its arithmetic. */
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/emit.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/range.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

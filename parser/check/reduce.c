@@ -1,5 +1,14 @@
 /* Reductions and dot. What is invalid along the reduced axis becomes the identity before the op. */
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/literal.h"
+#include "parser/check/operand.h"
+#include "parser/check/reduce.h"
+#include "parser/check/report.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

@@ -1,8 +1,21 @@
 /* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
+#include "parser/check/bindings.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/function.h"
+#include "parser/check/literal.h"
+#include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/run.h"
+#include "parser/check/scope.h"
+#include "parser/check/test.h"
+#include "parser/check/type.h"
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
-#include "parser/check/test.h"
 
 typedef struct RunParam {
     const TileParam *param;
@@ -237,16 +250,6 @@ static bool fit_scalar(TileChecker *c, Run *run, const RunParam *p, TileScalar g
 }
 
 /* ---- values ---- */
-
-bool tile_constant_bits(TileChecker *c, const TileMeaning *m, TileScalar scalar, uint64_t *bits) {
-    int64_t known;
-    if (m->kind != TILE_MEANING_VALUE || m->rank || m->scalar != scalar) return false;
-    *bits = m->bits;
-    if (m->constant) return true;
-    if (!m->sum || !tile_sum_known(&c->sums, m->sum, &known)) return false;
-    *bits = (uint64_t)known;
-    return true;
-}
 
 static bool add_scalar(TileChecker *c, Run *run, const RunParam *p) {
     TileTestArgument argument = {.scalar = TILE_I64, .tensor = TILE_TEST_NONE, .result = TILE_TEST_NONE};

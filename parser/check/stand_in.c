@@ -7,7 +7,9 @@
  *
  * An error about something open is taken back: there may be none for what will be chosen, and if there is one, the check
  * of that instance reports it. What has no such part is wrong whatever is chosen. */
-#include "parser/check/check.h"
+#include "parser/check/literal.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
 
 /* ---- values ---- */
 

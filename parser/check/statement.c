@@ -1,5 +1,23 @@
 /* Statements. What may be left early is followed by flags: the rest of a sequence runs where none is set. */
-#include "parser/check/check.h"
+#include "parser/check/assert.h"
+#include "parser/check/branch.h"
+#include "parser/check/call.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/grid.h"
+#include "parser/check/index.h"
+#include "parser/check/literal.h"
+#include "parser/check/loop.h"
+#include "parser/check/names.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/statement.h"
+#include "parser/check/test.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
+#include "parser/check/warn.h"
 
 /* ---- which statements may leave ---- */
 

@@ -1,9 +1,24 @@
 /* Tests. A test becomes a plan (parser.h): tensors that are made, runs of kernels, assertions. What stands between is
  * checked and emitted as anywhere else, over whole tensors as tiles, into a function of one program that reads tensors
  * and writes others; shapes are known, so all of it is checked without running anything. */
+#include "parser/check/builtin.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/index.h"
+#include "parser/check/literal.h"
+#include "parser/check/module.h"
+#include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/range.h"
+#include "parser/check/report.h"
+#include "parser/check/scatter.h"
+#include "parser/check/statement.h"
+#include "parser/check/test.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 #include <string.h>
 
-#include "parser/check/test.h"
 
 /* ---- tensors ---- */
 

@@ -2,7 +2,14 @@
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/emit.h"
+#include "parser/check/literal.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
 
 /* ---- names of types ---- */
 
@@ -133,10 +140,6 @@ bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *c
 
 /* ---- shapes ---- */
 
-bool tile_extents_agree(const TileSum *a, const TileSum *b) {
-    return a == b || tile_sum_is_literal(a, 1) || tile_sum_is_literal(b, 1);
-}
-
 TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent) {
     TileMeaning result = m;
     if (rank == 0) return m;
@@ -228,97 +231,9 @@ TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan 
     return tile_value_meaning(c, tile_build_convert(tile_emitter(c), value, to), m.extent, m.valid);
 }
 
-/* ---- integers ---- */
-
-const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid) {
-    if (tile_is_error(&m)) return NULL;
-    if (tile_is_literal(&m) && tile_literal_is_integer(&m)) m = tile_literal_as(c, &m, TILE_I64, span);
-    if (tile_is_error(&m)) return NULL;
-    if (m.kind == TILE_MEANING_VALUE && m.rank == 0 && tile_scalar_is_int((TileScalar)m.scalar) &&
-        m.scalar != TILE_I64) {
-        if (m.scalar == TILE_U64) {
-            tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
-            return NULL;
-        }
-        TileDiagnostic *d =
-            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, span, what, tile_meaning_words(c, &m));
-        tile_diagnostic_edit(c->diagnostics, d, span, "i64(%s)", tile_span_text(c, span));
-        tile_report(c, d);
-        return NULL;
-    }
-    if (!m.sum || m.rank) {
-        tile_fail(c, NOT_INTEGER, span, what, tile_meaning_words(c, &m));
-        return NULL;
-    }
-    if (must_be_valid && m.valid) {
-        tile_about_atom(c, tile_settled_entry(m.valid)->atom);
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, span, what);
-        tile_diagnostic_edit(c->diagnostics, d, span, "(%s else 0)", tile_span_text(c, span));
-        tile_report(c, d);
-        return NULL;
-    }
-    return m.sum;
-}
-
-const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what) {
-    return tile_integer_of(c, tile_check_expr(c, expr), expr->span, what, true);
-}
-
-/* What is computed from constants alone is one, by whatever operations. */
-static const TileSum *check_known(TileChecker *c, const TileExpr *expr, const char *what) {
-    TileMeaning m = tile_check_expr(c, expr);
-    unsigned open = m.open;
-    int64_t value;
-    if (m.sum && !tile_sum_known(&c->sums, m.sum, &value) && tile_make_constant(c, &m)) tile_open_meaning(c, &m, open);
-    return tile_integer_of(c, m, expr->span, what, true);
-}
-
-const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value) {
-    const TileSum *sum = check_known(c, expr, what);
-    if (!sum || tile_sum_known(&c->sums, sum, value)) return sum;
-    tile_about_unknown(c, sum);
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, what);
-    tile_propose_constant(c, d, expr);
-    tile_report(c, d);
-    return NULL;
-}
-
-const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr) {
-    const TileSum *sum = check_known(c, expr, "an extent");
-    int64_t value;
-    if (!sum) return NULL;
-    if (!tile_sum_known(&c->sums, sum, &value)) {
-        tile_about_unknown(c, sum);
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_CONSTANT, expr->span, "an extent");
-        tile_propose_constant(c, d, expr);
-        tile_report(c, d);
-        return NULL;
-    }
-    if (value >= 1 && value <= TILE_MAX_TILE_EXTENT) return sum;
-    tile_about_sum(c, sum);
-    tile_fail(c, BAD_EXTENT, expr->span, (long long)value, (int)TILE_MAX_TILE_EXTENT);
-    return NULL;
-}
-
-TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileSpan span) {
-    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_TILE_CONDITION, span, tile_meaning_words(c, m));
-    tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                         "`where(c, a, b)` chooses for each element; `any(c)` and `all(c)` make one bool");
-    tile_report(c, d);
-    return tile_error_meaning();
-}
-
-TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr) {
-    TileMeaning m = tile_check_value(c, expr);
-    if (tile_is_error(&m)) return m;
-    if (m.kind == TILE_MEANING_VALUE && m.rank && !c->frame->lifted) return tile_fail_tile_condition(c, &m, expr->span);
-    if (m.kind != TILE_MEANING_VALUE || m.scalar != TILE_BOOL) return tile_fail_not_bool(c, expr, &m);
-    if (m.valid && m.rank == 0) {
-        tile_about_atom(c, tile_settled_entry(m.valid)->atom);
-        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_SCALAR, expr->span, "a condition");
-        tile_diagnostic_edit(c->diagnostics, d, expr->span, "(%s else false)", tile_span_text(c, expr->span));
-        tile_report(c, d);
-        return tile_error_meaning();
-    }
-    return m;
+TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span) {
+    if (!tile_unify_shapes(c, v, 3, span)) return tile_error_meaning();
+    TileValue *mask = tile_emit_value(c, &v[0]), *x = tile_emit_value(c, &v[1]), *y = tile_emit_value(c, &v[2]);
+    const TileValidity *valid = tile_valid_union(c, tile_valid_union(c, v[0].valid, v[1].valid), v[2].valid);
+    return tile_value_meaning(c, tile_emit_select(c, mask, x, y), v[1].extent, valid);
 }

@@ -3,7 +3,14 @@
  * What may be invalid must not depend on what is known of a condition. So the side of an `if` that is not taken, in a
  * function that lifts, and the right side of `&&` and `||` count as if the condition were one of run time. Their ops
  * are emitted and have no use; what would act (a store, an assertion, a loop's trips) is left out. */
-#include "parser/check/check.h"
+#include "parser/check/branch.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/type.h"
+#include "parser/check/untaken.h"
+#include "parser/check/validity.h"
 
 typedef struct Untaken {
     TileSumNeeds needs;

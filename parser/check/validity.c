@@ -1,5 +1,9 @@
 /* Atoms of validity: where a value may not be used, and how ops are told. */
-#include "parser/check/check.h"
+#include "parser/check/emit.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/validity.h"
 
 #include <string.h>
 

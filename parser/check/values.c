@@ -1,7 +1,10 @@
 /* What is known at compile time, for messages: the values of the names in a condition, and the choices that made the
  * instance of a kernel. */
 #include "lang/scalar/scalar.h"
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/constant.h"
+#include "parser/check/scope.h"
+#include "parser/check/values.h"
 
 typedef struct Listing {
     TileText text;

@@ -1,5 +1,12 @@
 /* Warnings: texts that are legal and suspect. */
-#include "parser/check/check.h"
+#include "parser/check/builtin.h"
+#include "parser/check/names.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/type.h"
+#include "parser/check/values.h"
+#include "parser/check/warn.h"
 
 bool tile_warns(const TileChecker *c, TileWarning warning) {
     const TileFrame *root = c->frame;

@@ -1,15 +1,15 @@
 /* Internals of gpu-machine, shared by its files:
- *   lower.c          the pass: parameters, blocks, control
- *   lower_values.c   elementwise ops, constants, indices, shapes
- *   lower_access.c   load_tile, store_tile and atomic_tile
- *   lower_move.c     a tile from one layout to another
- *   lower_reduce.c   reductions
- *   lower_fold.c     folds and scans by a combiner
- *   lower_dot.c      products by fused multiply-adds
- *   lower_mma.c      products by tensor cores
- *   lower_print.c    what programs print
- *   lower_shared.c   tiles in shared memory, and the copies that bring them there
- *   lower_remark.c   what was decided, for `tilec explain`
+ *   machine.c        the pass: parameters, blocks, control
+ *   values.c         elementwise ops, constants, indices, shapes
+ *   access.c         load_tile, store_tile and atomic_tile
+ *   move.c           a tile from one layout to another
+ *   reduce.c         reductions
+ *   fold.c           folds and scans by a combiner
+ *   dot.c            products by fused multiply-adds
+ *   mma.c            products by tensor cores
+ *   print.c          what programs print
+ *   shared_tiles.c   tiles in shared memory, and the copies that bring them there
+ *   remark.c         what was decided, for `tilec explain`
  *
  * A tile becomes a vector of the registers that each thread has of it, a scalar where it has one. Scalars are computed
  * by every thread. Private to ptx/. */
@@ -65,7 +65,7 @@ TileValue *gpu_narrow(Gpu *gpu, TileValue *value);
 /* The type of a tile's registers. */
 const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar);
 
-/* ---- lower_values.c ---- */
+/* ---- values.c ---- */
 static inline TileValue *gpu_i64(Gpu *gpu, int64_t number) { return tile_build_i64(&gpu->b, number); }
 static inline TileValue *gpu_binary(Gpu *gpu, TileOpId id, TileValue *x, TileValue *y) {
     return tile_build_binary(&gpu->b, id, x, y);
@@ -90,12 +90,12 @@ TileValue *gpu_is_element(Gpu *gpu, const TileType *tile, uint32_t reg);
 TileValue *gpu_holds_first_copy(Gpu *gpu, const TileLayout *layout);
 bool gpu_lower_value(Gpu *gpu, TileOp *op);
 
-/* ---- lower_access.c ---- */
+/* ---- access.c ---- */
 void gpu_lower_load(Gpu *gpu, TileOp *op);
 void gpu_lower_store(Gpu *gpu, TileOp *op);
 void gpu_lower_atomic(Gpu *gpu, TileOp *op);
 
-/* ---- lower_move.c ---- */
+/* ---- move.c ---- */
 /* A tile of this type, whose own layout does not matter, from one layout to another. */
 TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const TileLayout *from, const TileLayout *to);
 /* Does that take no shared memory? `source` is as of tile_layout_conversion. */
@@ -121,7 +121,7 @@ int64_t gpu_shared_register_offset(const TileLayout *layout, const GpuStrides *s
 /* exchange for a value of any scalar type. */
 TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes);
 
-/* ---- lower_reduce.c ---- */
+/* ---- reduce.c ---- */
 void gpu_lower_reduce(Gpu *gpu, TileOp *op);
 void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op);
 /* Which bits of a thread's lane or warp number lie on the axis. */
@@ -139,13 +139,13 @@ uint32_t gpu_line_warps(const GpuLines *lines);
 /* The values of all warps that share the thread's lines: number w * registers + r is warp w's for register r. */
 TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values);
 
-/* ---- lower_fold.c ---- */
+/* ---- fold.c ---- */
 /* A fold or a scan. */
 void gpu_lower_fold(Gpu *gpu, TileOp *op);
 /* What the last scan has found of the lines that a reduction by `id` is about; NULL where it is about others. */
 TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id);
 
-/* ---- lower_remark.c: nothing where nobody asks ---- */
+/* ---- remark.c: nothing where nobody asks ---- */
 /* The layouts of the op's tiles. */
 void gpu_remark_tiles(Gpu *gpu, const TileOp *op);
 /* A tile that goes from one layout to another. */
@@ -164,16 +164,16 @@ void gpu_remark_order(Gpu *gpu, const TileOp *op);
 void gpu_remark_reduction(Gpu *gpu, const TileOp *op, const TileLayout *layout, unsigned axis);
 void gpu_remark_access(Gpu *gpu, const TileOp *op, const TileParameter *tensor, TileName cache);
 
-/* ---- lower_dot.c ---- */
+/* ---- dot.c ---- */
 void gpu_lower_dot(Gpu *gpu, TileOp *op);
 
-/* ---- lower_print.c ---- */
+/* ---- print.c ---- */
 void gpu_lower_print(Gpu *gpu, const TileOp *op);
 
-/* ---- lower_mma.c ---- */
+/* ---- mma.c ---- */
 void gpu_lower_mma(Gpu *gpu, TileOp *op);
 
-/* ---- lower_shared.c ---- */
+/* ---- shared.c ---- */
 /* A buffer of its own for what lives for one op; it becomes gpu->shared. Barriers between those who write there and
  * those who read are gpu-barriers' business. */
 enum { GPU_VECTOR_ALIGN = 16 };

@@ -56,7 +56,7 @@ enum { GPU_TILE_ALIGN = 128 };
 
 /* The decision, for a tile that mma shall read: its extents as instructions take them, and as many chunks changing
  * places as divide a row. Of bytes also rows 0, 1, 4, 5, 8, 9, 12 and 13 lie in different banks, which bytes along m or
- * n are read by (lower_mma.c). */
+ * n are read by (lowering/mma.c). */
 const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
 /* What such a type says. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);

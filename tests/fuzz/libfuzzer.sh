@@ -23,23 +23,24 @@ mkdir -p "$work/objects" "$work/found"
 make_programs() {
     compiler=$(command -v clang-22) || { echo "clang-22 is not installed (scripts/install_packages.sh test)"; exit 1; }
     launcher=$(command -v ccache || true)
-    [ -f "$build/parser/lex.c" ] || { echo "$build holds no build"; exit 1; }
+    [ -f "$build/parser/syntax/lex.c" ] || { echo "$build holds no build"; exit 1; }
     flags="-std=gnu17 -g -O1 -I. -Iinclude -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
         -fno-omit-frame-pointer -ffp-contract=off -DTILE_LIBFUZZER"
     # Objects that are newer than their source and all headers stay.
     newest=$(find base lang parser include/tile -name "*.h" -o -name "*.def" | xargs ls -t | head -n 1)
-    for source in base/*.c lang/*/*.c parser/*/*.c "$build/parser/lex.c" tests/fuzz/fuzz_lexer.c tests/fuzz/fuzz_parser.c tests/fuzz/fuzz_ir.c; do
+    for source in base/*.c lang/*/*.c parser/*/*.c "$build/parser/syntax/lex.c" tests/fuzz/fuzz_lexer.c tests/fuzz/fuzz_parser.c tests/fuzz/fuzz_ir.c; do
         object=$work/objects/$(echo "${source#"$build"/}" | tr '/' '_' | sed 's/\.c$/.o/')
+        echo "$object" >&3
         [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ] || echo "$source $object"
-    done >"$work/stale"
+    done >"$work/stale" 3>"$work/all"
     # shellcheck disable=SC2086
     flags=$(echo $flags)
     while read -r source object; do printf '%s\n' "$launcher $compiler $flags -c $source -o $object"; done <"$work/stale" |
         tr '\n' '\0' | xargs -r -0 -n 1 -P "$jobs" sh -c 'eval "$0"'
     others=""
-    for object in "$work"/objects/*.o; do
+    while read -r object; do
         case $object in */tests_fuzz_*) ;; *) others="$others $object" ;; esac
-    done
+    done <"$work/all"
     for target in lexer parser ir; do
         # shellcheck disable=SC2086
         "$compiler" -fsanitize=fuzzer,address,undefined -o "$work/$target" "$work/objects/tests_fuzz_fuzz_$target.o" $others -lm

@@ -1,0 +1,91 @@
+/* Building of the code of products: arithmetic on offsets, loops and branches. */
+#include "cpu/dot.h"
+
+TileValue *dot_i64(Dot *dot, int64_t value) { return tile_emit_i64(dot->emitter, value); }
+
+TileValue *dot_add(Dot *dot, TileValue *x, TileValue *y) {
+    if (tile_value_is_integer(y, 0)) return x;
+    if (tile_value_is_integer(x, 0)) return y;
+    return tile_emit_binary(dot->emitter, TILE_OP_ADD, x, y);
+}
+
+TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y) {
+    if (tile_value_is_integer(x, 0) || tile_value_is_integer(y, 1)) return x;
+    if (tile_value_is_integer(y, 0) || tile_value_is_integer(x, 1)) return y;
+    int64_t first, second;
+    if (tile_value_integer(x, &first) && tile_value_integer(y, &second)) return dot_i64(dot, first * second);
+    return tile_emit_binary(dot->emitter, TILE_OP_MUL, x, y);
+}
+
+TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor) { return dot_multiply(dot, x, dot_i64(dot, factor)); }
+
+TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y) {
+    return tile_emit_binary(dot->emitter, TILE_OP_MIN, x, y);
+}
+
+TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes) {
+    return tile_value_is_integer(bytes, 0) ? pointer : tile_build_ptr_add(dot->builder, pointer, bytes);
+}
+
+TileValue *dot_lanes(Dot *dot, int64_t vectors) {
+    TileValue *lanes = dot_i64(dot, vectors * dot->lanes);
+    return dot->scale && vectors ? dot_multiply(dot, dot->scale, lanes) : lanes;
+}
+
+TileValue *dot_vector_bytes(Dot *dot, int64_t vectors) {
+    TileValue *bytes = dot_i64(dot, vectors * dot->lanes * dot->bytes);
+    return dot->scale && vectors ? dot_multiply(dot, dot->scale, bytes) : bytes;
+}
+
+const TileType *dot_vector(Dot *dot, TileScalar scalar) {
+    return tile_type_vector(dot->builder->module->context, scalar, dot->lanes, dot->scale != NULL);
+}
+
+TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit) {
+    TileValue *operands[] = {first, limit};
+    const TileType *type = dot_vector(dot, TILE_BOOL);
+    return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
+}
+
+TileValue *dot_tf32(Dot *dot, TileValue *x) {
+    TileEmitter *e = dot->emitter;
+    TileValue *bits = tile_build_bitcast(dot->builder, x, TILE_U32);
+    TileValue *odd = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_SHR, bits, 13), 1);
+    TileValue *up = tile_emit_binary(e, TILE_OP_ADD, tile_emit_with_bits(e, TILE_OP_ADD, bits, 0xfff), odd);
+    TileValue *rounded = tile_emit_with_bits(e, TILE_OP_AND, up, 0xffffe000);
+    TileValue *number = tile_build_bitcast(dot->builder, rounded, TILE_F32);
+    return tile_emit_select(e, tile_emit_unary(e, TILE_OP_ISNAN, x), x, number);
+}
+
+void dot_prefetch(Dot *dot, TileValue *pointer) {
+    const TileAttribute cache = {.key = TILE_ATTRIBUTE_CACHE, .integer = TILE_CACHE_L1};
+    tile_build_op(dot->builder, TILE_OP_PREFETCH, &pointer, 1, &cache, 1, NULL, 0);
+}
+
+static void enter(Dot *dot, TileBlock *block) {
+    dot->builder->block = block;
+    dot->builder->before = NULL;
+}
+
+TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, TileValue *step) {
+    TileOp *loop = tile_build_for(dot->builder, lo, hi, step, NULL, 0);
+    enter(dot, &loop->regions[0]);
+    return loop->regions[0].arguments[0];
+}
+
+void dot_if(Dot *dot, TileValue *condition) {
+    enter(dot, &tile_build_if(dot->builder, condition, NULL, 0)->regions[0]);
+}
+
+void dot_else(Dot *dot) {
+    tile_build_end(dot->builder, TILE_OP_YIELD, NULL, 0);
+    enter(dot, &dot->builder->block->op->regions[1]);
+}
+
+void dot_end(Dot *dot) {
+    TileOp *op = dot->builder->block->op;
+    if (op->id == TILE_OP_IF && dot->builder->block == &op->regions[0]) dot_else(dot);
+    tile_build_end(dot->builder, TILE_OP_YIELD, NULL, 0);
+    dot->builder->block = op->block;
+    dot->builder->before = op->next;
+}

@@ -1,0 +1,335 @@
+/* The entries of an index expression.
+ *
+ * An access keeps, beside the operands of its op, the atoms of its validity: lanes of ranges past their limit, and
+ * indices that are not proven to lie inside their dimension. */
+#include "parser/check/access.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/meet.h"
+#include "parser/check/names.h"
+#include "parser/check/operand.h"
+#include "parser/check/propose.h"
+#include "parser/check/range.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
+
+#include <string.h>
+
+/* What a launch must check for a proof is kept for the grid; only what the host can compute may be asked. */
+static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
+    TileSumNeeds needs = {0};
+    if (!lowest || !highest) return false;
+    const TileSum *last = tile_sum_subtract(&c->sums, dim, tile_sum_integer(&c->sums, 1));
+    TileSumNeeds *asked = c->in_grid ? &needs : NULL;
+    if (!tile_sum_proves(&c->sums, tile_sum_integer(&c->sums, 0), lowest, asked)) return false;
+    if (!tile_sum_proves(&c->sums, highest, last, asked)) return false;
+    for (unsigned i = 0; i < needs.count; i++) {
+        bool there = false;
+        for (unsigned k = 0; k < c->needs.count; k++) there = there || c->needs.items[k] == needs.items[i];
+        if (there) continue;
+        if (c->needs.count == sizeof c->needs.items / sizeof *c->needs.items) return false;
+        c->needs.items[c->needs.count++] = needs.items[i];
+    }
+    return true;
+}
+
+/* ---- entries ---- */
+
+/* Steps that dimensions and distances from them can be added to. */
+static bool is_ordinary(int64_t step) { return step != 0 && step > -((int64_t)1 << 48) && step < (int64_t)1 << 48; }
+
+/* Lanes of first + l * step inside 0 .. dim, where the step is an ordinary number. */
+static void inside_known(TileChecker *c, const TileRange *range, const TileSum *dim, int64_t step, TileAtom *atom) {
+    TileSumTable *t = &c->sums;
+    const TileSum *zero = tile_sum_integer(t, 0), *one = tile_sum_integer(t, 1);
+    const TileSum *stride = tile_sum_integer(t, step > 0 ? step : -step), *lo, *hi;
+    if (step > 0) {
+        lo = tile_sum_divide_up(t, tile_sum_subtract(t, zero, range->first), stride);
+        hi = tile_sum_divide_up(t, tile_sum_subtract(t, dim, range->first), stride);
+    } else {
+        lo = tile_sum_add(t, tile_sum_divide(t, tile_sum_subtract(t, range->first, dim), stride), one);
+        hi = tile_sum_add(t, tile_sum_divide(t, range->first, stride), one);
+    }
+    lo = tile_sum_max(t, zero, lo);
+    hi = tile_sum_min(t, range->size, hi);
+    atom->lo = tile_sum_is_literal(lo, 0) ? NULL : lo;
+    atom->hi = hi == range->size ? NULL : hi;
+}
+
+/* The same of any step: whichever of two lanes comes first, and all lanes or none where it is 0. Modulo 2^64 this is
+ * right as well: where the bounds wrap no lane is inside, or those are whose index wraps to one that is. */
+static void inside_any(TileChecker *c, const TileRange *range, const TileSum *dim, TileAtom *atom) {
+    TileValue *first = tile_emit_sum(c, range->first), *step = tile_emit_sum(c, range->step),
+              *size = tile_emit_sum(c, range->size), *limit = tile_emit_sum(c, dim);
+    TileValue *zero = tile_emit_sum(c, tile_sum_integer(&c->sums, 0)),
+              *one = tile_emit_sum(c, tile_sum_integer(&c->sums, 1));
+    TileValue *up = tile_emit_binary(c, TILE_OP_GT, step, zero), *flat = tile_emit_binary(c, TILE_OP_EQ, step, zero);
+    TileValue *short_of = tile_emit_select(c, up, one, zero); /* the lane before, upwards */
+    TileValue *lanes[2], *ends[] = {zero, limit};
+    for (unsigned i = 0; i < 2; i++) {
+        TileValue *distance = tile_emit_binary(c, TILE_OP_SUB, ends[i], first);
+        TileValue *before = tile_emit_binary(c, TILE_OP_SUB, distance, short_of);
+        lanes[i] = tile_emit_binary(c, TILE_OP_ADD, tile_emit_binary(c, TILE_OP_DIV, before, step), one);
+    }
+    TileValue *inside = tile_emit_binary(c, TILE_OP_AND, tile_emit_binary(c, TILE_OP_GE, first, zero),
+                                         tile_emit_binary(c, TILE_OP_LT, first, limit));
+    TileValue *lo = tile_emit_select(c, flat, zero, tile_emit_select(c, up, lanes[0], lanes[1]));
+    TileValue *hi =
+        tile_emit_select(c, flat, tile_emit_select(c, inside, size, zero), tile_emit_select(c, up, lanes[1], lanes[0]));
+    atom->lo = tile_scalar_meaning(c, tile_emit_binary(c, TILE_OP_MAX, zero, lo), NULL).sum;
+    atom->hi = tile_scalar_meaning(c, tile_emit_binary(c, TILE_OP_MIN, size, hi), NULL).sum;
+}
+
+static void find_inside(TileChecker *c, const TileRange *range, const TileSum *dim, TileAtom *atom) {
+    int64_t step;
+    if (tile_sum_known(&c->sums, range->step, &step) && is_ordinary(step))
+        inside_known(c, range, dim, step, atom);
+    else
+        inside_any(c, range, dim, atom);
+}
+
+static void add_interval(TileChecker *c, TileAccessed *access, unsigned d, const TileRange *range, TileSpan span) {
+    const TileSum *dim = access->tensor->dims[d];
+    int8_t axis[] = {(int8_t)access->rank};
+    access->kinds[d] = TILE_ACCESS_RANGE;
+    access->ranges[d] = range;
+    access->axis_of[d] = (int)access->rank;
+    access->extent[access->rank++] = range->size;
+    if (range->lanes) access->valid = tile_valid_add(c, access->valid, range->lanes, axis, access->span);
+    if (proven_inside(c, range->lowest, range->highest, dim)) return;
+    TileAtom atom = {
+        .root = range->root, .first = range->first, .step = range->step, .dim = dim, .size = range->size, .span = span};
+    if (!tile_atom_same(c, &atom)) {
+        find_inside(c, range, dim, &atom);
+        if (!atom.lo && !atom.hi) return;
+    }
+    bool unshifted = range->first == range->root->first && range->step == range->root->step;
+    atom.birth = unshifted ? range->root->birth : range->birth;
+    access->valid = tile_valid_add(c, access->valid, tile_atom_interval(c, atom), axis, access->span);
+}
+
+static void add_range(TileChecker *c, TileAccessed *access, unsigned d, const TileRange *range, TileSpan span) {
+    size_t hidden = tile_facts_hide(c);
+    add_interval(c, access, d, range, span);
+    tile_facts_restore(c, hidden);
+}
+
+/* Literals and constants of the file, so that the number stands there, whatever the instance and the turn of a loop. */
+static bool is_written(TileChecker *c, const TileExpr *expr) {
+    switch ((TileExprKind)expr->kind) {
+    case TILE_EXPR_INTEGER: return true;
+    case TILE_EXPR_UNARY: return is_written(c, expr->a);
+    case TILE_EXPR_BINARY: return is_written(c, expr->a) && is_written(c, expr->b);
+    case TILE_EXPR_NAME: return !tile_scope_find(c, expr->name) && tile_is_constant(c, c->frame->ast, expr->name);
+    default: return false;
+    }
+}
+
+/* An element that cannot exist: the access would do nothing wherever the kernel runs. */
+static bool check_inside(TileChecker *c, const TileAccessed *access, unsigned d, const TileSum *index,
+                         const TileExpr *entry) {
+    const TileSum *dim = access->tensor->dims[d];
+    bool below = index->constant < 0, above = dim->count == 0 && index->constant >= dim->constant;
+    if (index->count || (!below && !above) || c->frame->parent || !is_written(c, entry)) return true;
+    TileDiagnostic *diagnostic =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INDEX_OUTSIDE, entry->span, (long long)index->constant,
+                      tile_sum_words(c, dim), access->tensor->name);
+    if (below) tile_diagnostic_note(c->diagnostics, diagnostic, (TileSpan){0}, "an index does not count from the end");
+    const TileSum *meant = tile_sum_add(&c->sums, dim, below ? index : tile_sum_integer(&c->sums, -1));
+    if (meant->count || meant->constant >= 0)
+        tile_diagnostic_edit(c->diagnostics, diagnostic, entry->span, "%s", tile_sum_words(c, meant));
+    tile_report(c, diagnostic);
+    return false;
+}
+
+static void add_integer(TileChecker *c, TileAccessed *access, unsigned d, const TileMeaning *m, TileSpan span) {
+    const TileSum *dim = access->tensor->dims[d];
+    access->kinds[d] = TILE_ACCESS_INDEX;
+    access->indices[d] = m->sum;
+    access->poisoned[d] = m->valid != NULL;
+    access->valid = tile_valid_union(c, access->valid, m->valid);
+    if (proven_inside(c, m->sum, m->sum, dim)) return;
+    access->poisoned[d] = true;
+    access->valid =
+        tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, m->valid, span), NULL, access->span);
+}
+
+/* Inside of the dimension? */
+TileValue *tile_access_index_mask(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
+    TileValue *value = index->value;
+    TileValue *zero = tile_build_integer(tile_emitter(c), value->type, 0);
+    TileValue *limit = tile_emit_sum(c, dim);
+    limit = tile_build_splat(tile_emitter(c), limit, value->type);
+    TileValue *ok = tile_emit_binary(c, TILE_OP_AND, tile_emit_binary(c, TILE_OP_GE, value, zero),
+                                     tile_emit_binary(c, TILE_OP_LT, value, limit));
+    return ok;
+}
+
+/* Where an index is itself invalid it becomes -1, which lies outside of every dimension. */
+TileMeaning tile_access_sound_index(TileChecker *c, TileMeaning m) {
+    if (!m.valid) return m;
+    TileValue *sound = tile_emit_filled(c, &m, m.valid, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
+    return m.rank ? tile_value_meaning(c, sound, m.extent, m.valid) : tile_scalar_meaning(c, sound, m.valid);
+}
+
+static bool add_gather(TileChecker *c, TileAccessed *access, unsigned d, TileMeaning m, TileSpan span) {
+    const TileSum *dim = access->tensor->dims[d];
+    TileValue *key = m.value;
+    access->agree[d] = tile_lanes_agree(&m, 0);
+    m = tile_access_sound_index(c, tile_convert(c, m, TILE_I64, span));
+    if (access->gather_axis < 0) {
+        access->gather_axis = (int)access->rank;
+        access->extent[access->rank++] = m.extent[0];
+    } else if (access->extent[access->gather_axis] != m.extent[0]) {
+        TileMeaning first = m;
+        first.extent[0] = access->extent[access->gather_axis];
+        tile_about_shapes(c, &first, &m);
+        TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_SHAPE_MISMATCH, span,
+                                          tile_meaning_words(c, &first), tile_meaning_words(c, &m));
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
+                             "index tiles of one access share an axis; `gather(%s, ..)` takes any that broadcast",
+                             access->tensor->name);
+        tile_report(c, d);
+        return false;
+    }
+    access->kinds[d] = TILE_ACCESS_GATHER;
+    access->gathers[d] = m.value;
+    access->axis_of[d] = access->gather_axis;
+    const int8_t map[] = {(int8_t)access->gather_axis};
+    TileAtom *atom = tile_atom_mask(c, tile_access_index_mask(c, &m, dim), key, dim, m.valid, span, NULL);
+    access->implied = tile_valid_union(c, access->implied, tile_valid_map(c, m.valid, map));
+    access->valid = tile_valid_add(c, access->valid, atom, map, access->span);
+    return true;
+}
+
+static bool add_entry(TileChecker *c, TileAccessed *access, unsigned d, const TileExpr *entry) {
+    const TileSum *dim = access->tensor->dims[d];
+    bool full = access->rank == TILE_MAX_TILE_RANK;
+    if (entry->kind == TILE_EXPR_COLON) {
+        int64_t extent;
+        if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
+        if (!tile_sum_known(&c->sums, dim, &extent)) {
+            tile_about_unknown(c, dim);
+            TileDiagnostic *diagnostic =
+                tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_STATIC, entry->span, tile_sum_words(c, dim));
+            tile_diagnostic_note(c->diagnostics, diagnostic, access->tensor->span,
+                                 "add the clause `static %s` to the kernel, or index with a range of tiles",
+                                 tile_sum_words(c, dim));
+            tile_propose_static(c, diagnostic, tile_sum_words(c, dim));
+            tile_report(c, diagnostic);
+            return false;
+        }
+        TileMeaning whole = tile_whole_range(c, dim, entry->span);
+        add_range(c, access, d, whole.range, entry->span);
+        return true;
+    }
+    if (entry->kind == TILE_EXPR_NEWAXIS) return tile_fail(c, NEWAXIS_TENSOR, entry->span), false;
+    TileMeaning m = tile_check_expr(c, entry);
+    if (tile_is_error(&m)) return false;
+    if (m.kind == TILE_MEANING_RANGE) {
+        if (full) return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
+        add_range(c, access, d, m.range, entry->span);
+        return true;
+    }
+    bool tile = m.kind == TILE_MEANING_VALUE && m.rank > 0 && tile_scalar_is_int((TileScalar)m.scalar);
+    if (tile && m.rank == 1 && full && access->gather_axis < 0)
+        return tile_fail(c, RANK_LIMIT, entry->span, (int)TILE_MAX_TILE_RANK), false;
+    if (tile && m.rank == 1) return add_gather(c, access, d, m, entry->span);
+    if (tile)
+        return tile_fail(c, BAD_RANK, entry->span, tile_span_text(c, entry->span), "1 as an index (`gather` takes any)",
+                         tile_meaning_words(c, &m)),
+               false;
+    TileMeaning index = m;
+    index.valid = NULL;
+    const TileSum *sum = tile_integer_of(c, index, entry->span, "an index", false);
+    if (!sum || !check_inside(c, access, d, sum, entry)) return false;
+    index = tile_sum_meaning(sum);
+    index.valid = m.valid;
+    add_integer(c, access, d, &index, entry->span);
+    return true;
+}
+
+bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccessed *access) {
+    const TileTensor *tensor = access->tensor;
+    if (expr->items.count != tensor->rank) {
+        tile_fail(c, ENTRY_COUNT, expr->span, tensor->name,
+                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, expr->items.count, "entry", "entries"));
+        return false;
+    }
+    bool ok = true;
+    access->gather_axis = -1;
+    for (unsigned d = 0; d < tensor->rank; d++) ok = add_entry(c, access, d, expr->items.items[d]) && ok;
+    return ok;
+}
+
+/* ---- operands ---- */
+
+void tile_access_push(TileAccessOperands *operands, TileValue *value) { operands->items[operands->count++] = value; }
+
+/* All lanes of a range that does not move store to one place, and the last one wins: it is the only one that stores. */
+static TileValue *last_of_one_place(TileChecker *c, const TileRange *range, TileValue *low, TileValue *high) {
+    int64_t step;
+    if (tile_sum_known(&c->sums, range->step, &step) && step != 0) return low;
+    const TileSum *zero = tile_sum_integer(&c->sums, 0), *one = tile_sum_integer(&c->sums, 1);
+    TileValue *flat = tile_emit_binary(c, TILE_OP_EQ, tile_emit_sum(c, range->step), tile_emit_sum(c, zero));
+    TileValue *last = tile_emit_binary(c, TILE_OP_SUB, high, tile_emit_sum(c, one));
+    return tile_emit_select(c, flat, tile_emit_binary(c, TILE_OP_MAX, low, last), low);
+}
+
+/* Conditions empty the range of axis 0, as in a fill; where there is none they join the mask. `valid` may hold more
+ * atoms than the access brought: a store that skips. */
+void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const TileValidity *valid, TileAccessOperands *operands) {
+    const TileSum *zero = tile_sum_integer(&c->sums, 0);
+    TileValue *conditions = tile_emit_conditions(c, valid);
+    TileValue *pending = conditions;
+    for (unsigned d = 0; d < access->tensor->rank; d++) {
+        if (access->kinds[d] == TILE_ACCESS_INDEX) {
+            TileValue *index = tile_emit_sum(c, access->indices[d]);
+            if (access->poisoned[d] && conditions)
+                index = tile_emit_select(c, conditions, index, tile_emit_sum(c, zero));
+            tile_access_push(operands, index);
+        } else if (access->kinds[d] == TILE_ACCESS_GATHER) {
+            tile_access_push(operands, access->gathers[d]);
+        } else {
+            const TileRange *range = access->ranges[d];
+            const TileSum *lo, *hi;
+            tile_valid_bounds(c, valid, access->axis_of[d], &lo, &hi);
+            tile_access_push(operands, tile_emit_sum(c, range->first));
+            tile_access_push(operands, tile_emit_sum(c, range->step));
+            TileValue *low = tile_emit_sum(c, lo ? lo : zero), *high = tile_emit_sum(c, hi ? hi : range->size);
+            tile_access_push(operands, access->stores ? last_of_one_place(c, range, low, high) : low);
+            if (pending && access->axis_of[d] == 0) {
+                high = tile_emit_select(c, pending, high, tile_emit_sum(c, zero));
+                pending = NULL;
+            }
+            tile_access_push(operands, high);
+        }
+    }
+    TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = TILE_BOOL, .rank = (uint8_t)access->rank};
+    memcpy(shape.extent, access->extent, sizeof access->extent);
+    /* Intervals of a gathered axis have no range to carry them. */
+    unsigned gathered = access->gather_axis >= 0 ? 1u << access->gather_axis : 0;
+    const TileValidity *masked =
+        tile_valid_union(c, tile_valid_masks(c, valid), tile_valid_select(c, valid, gathered, false));
+    TileValue *mask = tile_emit_valid(c, masked, &shape);
+    if (pending) {
+        TileValue *all =
+            access->rank ? tile_build_splat(tile_emitter(c), pending, tile_meaning_type(c, &shape)) : pending;
+        mask = mask ? tile_emit_binary(c, TILE_OP_AND, all, mask) : all;
+    }
+    if (!mask) return;
+    tile_access_push(operands, mask);
+    operands->parts[operands->part_count++] = TILE_PARTS_MASK;
+}
+
+unsigned tile_access_attributes(const TileAccessed *access, const TileAccessOperands *operands, TileAttribute *attributes) {
+    attributes[0] =
+        (TileAttribute){.key = TILE_ATTRIBUTE_ACCESS, .count = access->tensor->rank, .integers = access->kinds};
+    attributes[1] =
+        (TileAttribute){.key = TILE_ATTRIBUTE_PARTS, .count = operands->part_count, .integers = operands->parts};
+    return operands->part_count ? 2 : 1;
+}

@@ -1,0 +1,340 @@
+/* Branches: both sides are emitted, and variables in which they differ become results of the branch. */
+#include "parser/check/branch.h"
+#include "parser/check/emit.h"
+#include "parser/check/literal.h"
+#include "parser/check/operand.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/statement.h"
+#include "parser/check/test.h"
+#include "parser/check/type.h"
+#include "parser/check/untaken.h"
+#include "parser/check/validity.h"
+
+#include <string.h>
+
+/* ---- branches ---- */
+
+/* One side of a branch: its ops, its value, and what it left in the variables. */
+typedef struct Side {
+    TileBlock *block;
+    TileMeaning value;
+    const TileExpr *expr; /* of the value, where the text has one that can be edited */
+    TileMeaning *vars;
+} Side;
+
+TileMeaning *tile_vars_snapshot(TileChecker *c) {
+    tile_spend(c, c->vars.count / 8); /* many variables times many branches are work */
+    TileMeaning *now = TILE_NEW_ARRAY(c->arena, TileMeaning, c->vars.count);
+    for (size_t i = 0; i < c->vars.count; i++) now[i] = c->vars.items[i]->now;
+    return now;
+}
+
+/* Values go back to what they were; what a variable may lack stays known. */
+void tile_vars_restore(TileChecker *c, const TileMeaning *before, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const TileValidity *valid = c->vars.items[i]->now.valid;
+        c->vars.items[i]->now = before[i];
+        if (before[i].kind == TILE_MEANING_VALUE) c->vars.items[i]->now.valid = valid;
+    }
+}
+
+/* A branch or loop of the IR within others. */
+bool tile_enter_region(TileChecker *c, TileSpan span) {
+    if (c->regions >= TILE_MAX_REGIONS) {
+        tile_fail(c, TOO_DEEP, span, (unsigned)TILE_MAX_REGIONS);
+        return false;
+    }
+    c->regions++;
+    return true;
+}
+
+static Side run_side(TileChecker *c, TileBranch branch, bool own_block) {
+    Side side = {.expr = branch.value};
+    TileBlock *outer = c->builder.block;
+    if (own_block) {
+        side.block = TILE_NEW(c->module->arena, TileBlock);
+        side.block->func = c->func;
+        c->builder.block = side.block;
+    }
+    TileScopeMark mark = tile_scope_open(c);
+    side.value = branch.run(c, branch.state);
+    tile_scope_close(c, mark);
+    side.vars = tile_vars_snapshot(c);
+    c->builder.block = outer;
+    return side;
+}
+
+static bool same_value(const TileMeaning *a, const TileMeaning *b) {
+    return a->kind == b->kind && a->value == b->value && a->sum == b->sum && a->constant == b->constant &&
+           a->bits == b->bits && a->rank == b->rank;
+}
+
+/* Both sides as values of one type; a result that one side lacks is zero there. `sides` where these are the values of
+ * the sides themselves. */
+static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, const Side *const *sides, TileSpan span) {
+    if (a->kind == TILE_MEANING_NOTHING && b->kind == TILE_MEANING_VALUE)
+        *a = tile_bits_meaning((TileScalar)b->scalar, 0);
+    if (b->kind == TILE_MEANING_NOTHING && a->kind == TILE_MEANING_VALUE)
+        *b = tile_bits_meaning((TileScalar)a->scalar, 0);
+    TileMeaning both[] = {*a, *b};
+    const TileExpr *exprs[] = {sides ? sides[0]->expr : NULL, sides ? sides[1]->expr : NULL};
+    if (!tile_unify_scalars(c, both, exprs[0] && exprs[1] ? exprs : NULL, 2, span)) return false;
+    *a = both[0];
+    *b = both[1];
+    return true;
+}
+
+/* The shape of both; each side is then stretched in its own block. */
+static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *b, TileMeaning *shape, TileSpan span) {
+    *shape = a->rank ? *a : *b;
+    bool fits = !a->rank || !b->rank || a->rank == b->rank;
+    for (unsigned i = 0; fits && a->rank && i < b->rank; i++) {
+        fits = tile_extents_agree(a->extent[i], b->extent[i]);
+        if (tile_sum_is_literal(a->extent[i], 1)) shape->extent[i] = b->extent[i];
+    }
+    if (!fits) tile_about_shapes(c, a, b);
+    if (!fits) tile_fail(c, SHAPE_MISMATCH, span, tile_meaning_words(c, a), tile_meaning_words(c, b));
+    return fits;
+}
+
+typedef struct Join {
+    const Side *sides[2];
+    TileSpan span;
+    uint32_t start; /* when the branches began */
+    TILE_LIST(TileValue *) values[2];
+    TILE_LIST(const TileType *) types;
+    TILE_LIST(TileMeaning *) targets; /* what becomes a result; shape and validity are known before */
+} Join;
+
+/* Work that belongs to a side is emitted there. */
+typedef struct Excursion {
+    TileBlock *outer;
+    TileScopeMark mark;
+} Excursion;
+
+static Excursion enter_side(TileChecker *c, const Side *side) {
+    Excursion excursion = {c->builder.block, tile_scope_open(c)};
+    c->builder.block = side->block;
+    return excursion;
+}
+
+static void leave_side(TileChecker *c, Excursion excursion) {
+    c->builder.block = excursion.outer;
+    tile_scope_close(c, excursion.mark);
+}
+
+static TileValue *value_in(TileChecker *c, const Side *side, const TileMeaning *m, const TileMeaning *shape) {
+    Excursion excursion = enter_side(c, side);
+    TileMeaning wide = tile_stretch(c, *m, shape->rank, shape->extent);
+    TileValue *value = tile_emit_value(c, &wide);
+    leave_side(c, excursion);
+    return value;
+}
+
+/* A choice of one side takes the type of the other where its condition stands. */
+static void settle_choice(TileChecker *c, const Join *join, TileMeaning *both) {
+    for (int i = 0; i < 2; i++) {
+        if (both[i].kind != TILE_MEANING_CHOICE || both[!i].kind != TILE_MEANING_VALUE) continue;
+        Excursion excursion = enter_side(c, join->sides[i]);
+        both[i] = tile_literal_as(c, &both[i], (TileScalar)both[!i].scalar, join->span);
+        leave_side(c, excursion);
+    }
+}
+
+/* A source of invalidity that was born inside of a branch does not leave it: its ops stand there. */
+static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
+    for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
+        const TileValidEntry *entry = &m->valid->entries[i];
+        if (entry->atom->birth <= join->start) continue;
+        tile_about_atom(c, entry->atom);
+        TileDiagnostic *d =
+            tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_BRANCH, join->span, tile_atom_words(c, entry->atom));
+        tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+        if (entry->where.file)
+            tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else 0)", tile_span_text(c, entry->where));
+        tile_report(c, d);
+        return false;
+    }
+    return true;
+}
+
+/* What the sides leave, `both`, becomes a result of the branch; false when reported. */
+static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b, const Side *const *sides,
+                       TileMeaning *joined) {
+    TileMeaning shape, both[] = {a, b};
+    settle_choice(c, join, both);
+    if (!unify_sides(c, &both[0], &both[1], sides, join->span) ||
+        !join_shape(c, &both[0], &both[1], &shape, join->span))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!outlives(c, join, &both[i])) return false;
+    for (int i = 0; i < 2; i++) {
+        TileValue *value = value_in(c, join->sides[i], &both[i], &shape);
+        tile_list_push(c->arena, &join->values[i], value);
+        if (i == 0) tile_list_push(c->arena, &join->types, value->type);
+    }
+    *joined = shape;
+    joined->valid = tile_valid_union(c, both[0].valid, both[1].valid);
+    tile_list_push(c->arena, &join->targets, joined);
+    return true;
+}
+
+/* The conditions of a side's choice leave it, so that the literals can be chosen outside. */
+static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) {
+    if (m->kind != TILE_MEANING_CHOICE) return true;
+    TileMeaning no = tile_bool_meaning(false), condition = m->items[0];
+    *m = tile_choice_meaning(c, condition, m->items[1], m->items[2]);
+    bool ok = add_joined(c, join, side ? no : condition, side ? condition : no, NULL, &m->items[0]);
+    return ok && export_choice(c, join, side, &m->items[1]) && export_choice(c, join, side, &m->items[2]);
+}
+
+/* The value of the branch: literals stay literals, and what a type needs is decided where it is used. */
+static bool join_value(TileChecker *c, Join *join, TileValue *condition, TileMeaning *value) {
+    TileMeaning a = join->sides[0]->value, b = join->sides[1]->value;
+    if (tile_is_error(&a) || tile_is_error(&b)) return false;
+    if (!tile_is_literal(&a) || !tile_is_literal(&b)) return add_joined(c, join, a, b, join->sides, value);
+    *value = tile_choice_meaning(c, tile_value_meaning(c, condition, NULL, NULL), a, b);
+    return export_choice(c, join, 0, &value->items[1]) && export_choice(c, join, 1, &value->items[2]);
+}
+
+static void finish_side(TileChecker *c, TileBlock *block, TileValue *const *values, size_t count) {
+    TileBlock *outer = c->builder.block;
+    c->builder.block = block;
+    tile_build_end(tile_emitter(c), TILE_OP_YIELD, values, (unsigned)count);
+    c->builder.block = outer;
+}
+
+static void discard_sides(const Side *then, const Side *otherwise) {
+    tile_discard_block(then->block);
+    tile_discard_block(otherwise->block);
+}
+
+/* The branch as an op, once it is known what leaves its sides. */
+static void build_if(TileChecker *c, Join *join, TileValue *condition) {
+    tile_emit_at(c, join->span);
+    for (int i = 0; i < 2; i++) finish_side(c, join->sides[i]->block, join->values[i].items, join->values[i].count);
+    TileOp *op = tile_build_if(tile_emitter(c), condition, join->types.items, (unsigned)join->types.count);
+    for (int i = 0; i < 2; i++) tile_block_splice(&op->regions[i], join->sides[i]->block);
+    for (size_t i = 0; i < join->targets.count; i++) {
+        TileMeaning *target = join->targets.items[i];
+        *target = tile_value_meaning(c, tile_op_result(op, (unsigned)i), target->extent, target->valid);
+    }
+}
+
+static TileMeaning join_with_if(TileChecker *c, TileValue *condition, TileBranch then_branch, TileBranch else_branch,
+                                bool want_value, TileSpan span) {
+    TileMeaning *before = tile_vars_snapshot(c);
+    size_t count = c->vars.count;
+    Join join = {.start = c->clock, .span = span};
+    Side then = run_side(c, then_branch, true);
+    tile_vars_restore(c, before, count);
+    Side otherwise = run_side(c, else_branch, true);
+    tile_vars_restore(c, before, count);
+    join.sides[0] = &then;
+    join.sides[1] = &otherwise;
+
+    TileMeaning value = tile_nothing(), *joined = TILE_NEW_ARRAY(c->arena, TileMeaning, count);
+    bool failed = want_value && !join_value(c, &join, condition, &value);
+    for (size_t i = 0; i < count && !failed; i++) {
+        if (same_value(&then.vars[i], &otherwise.vars[i])) continue;
+        bool broken = tile_is_error(&then.vars[i]) || tile_is_error(&otherwise.vars[i]);
+        failed = broken || !add_joined(c, &join, then.vars[i], otherwise.vars[i], NULL, &joined[i]);
+    }
+    if (failed) {
+        discard_sides(&then, &otherwise);
+        return tile_error_meaning();
+    }
+    build_if(c, &join, condition);
+    for (size_t i = 0; i < count; i++) {
+        TileVar *var = c->vars.items[i];
+        var->now = same_value(&then.vars[i], &otherwise.vars[i]) ? then.vars[i] : joined[i];
+        var->now.valid = tile_valid_union(c, then.vars[i].valid, otherwise.vars[i].valid);
+    }
+    return value;
+}
+
+static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, TileMeaning a, TileMeaning b,
+                              const Side *const *sides, TileSpan span) {
+    TileMeaning v[3] = {*condition, a, b};
+    return unify_sides(c, &v[1], &v[2], sides, span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
+}
+
+/* In a function lifted over tiles a condition is a tile, in one that is folded with it will be: both sides run, and
+ * each element chooses. */
+static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition, TileBranch then_branch,
+                                    TileBranch else_branch, bool want_value, TileSpan span) {
+    TileMeaning *before = tile_vars_snapshot(c);
+    size_t count = c->vars.count;
+    c->masked++;
+    Side then = run_side(c, then_branch, false);
+    tile_vars_restore(c, before, count);
+    Side otherwise = run_side(c, else_branch, false);
+    tile_vars_restore(c, before, count);
+    c->masked--;
+    tile_emit_at(c, span);
+    for (size_t i = 0; i < count; i++) {
+        TileMeaning a = then.vars[i], b = otherwise.vars[i], *now = &c->vars.items[i]->now;
+        bool chosen = !same_value(&a, &b) || (condition->valid && !same_value(&a, &before[i]));
+        *now = chosen ? select_one(c, condition, a, b, NULL, span) : a;
+        if (!chosen && a.kind == TILE_MEANING_VALUE) now->valid = tile_valid_union(c, a.valid, b.valid);
+    }
+    if (!want_value) return tile_nothing();
+    if (tile_is_error(&then.value) || tile_is_error(&otherwise.value)) return tile_error_meaning();
+    if (tile_is_literal(&then.value) && tile_is_literal(&otherwise.value))
+        return tile_choice_meaning(c, *condition, then.value, otherwise.value);
+    return select_one(c, condition, then.value, otherwise.value, (const Side *[]){&then, &otherwise}, span);
+}
+
+TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
+                               bool want_value, TileSpan span) {
+    if (tile_is_error(&condition)) return condition;
+    if (condition.constant && condition.rank == 0) {
+        TileBranch chosen = condition.bits ? then : otherwise;
+        if (c->frame->lifted) return tile_join_untaken(c, chosen, condition.bits ? otherwise : then, span);
+        TileScopeMark mark = tile_scope_open(c);
+        uint8_t doubt = c->doubt;
+        c->doubt |= condition.open;
+        TileMeaning value = chosen.run(c, chosen.state);
+        c->doubt = doubt;
+        tile_scope_close_names(c, mark);
+        return value;
+    }
+    if (condition.rank || c->in_combiner) return join_with_select(c, &condition, then, otherwise, want_value, span);
+    if (!tile_enter_region(c, span)) return tile_error_meaning();
+    TileValue *value = tile_emit_value(c, &condition);
+    TileMeaning joined = join_with_if(c, value, then, otherwise, want_value, span);
+    c->regions--;
+    return joined;
+}
+
+/* ---- if ---- */
+
+static TileMeaning run_value(TileChecker *c, const void *state) { return tile_check_sequence_value(c, state); }
+
+TileMeaning tile_run_nothing(TileChecker *c, const void *state) { return tile_nothing(); }
+
+static TileMeaning run_statements(TileChecker *c, const void *state) {
+    if (state) tile_check_sequence(c, state);
+    return tile_nothing();
+}
+
+/* A value that an edit can change: not an `if` behind `else`. */
+static const TileExpr *edited_value(const TileSequence *sequence) {
+    return sequence && sequence->value && sequence->value->kind != TILE_EXPR_IF ? sequence->value : NULL;
+}
+
+TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value) {
+    TileMeaning condition = tile_check_condition(c, expr->a);
+    if (want_value && !expr->otherwise) return tile_fail(c, NO_ELSE, expr->span);
+    tile_emit_at(c, expr->span);
+    TileMeaning (*run)(TileChecker *, const void *) = want_value ? run_value : run_statements;
+    TileBranch then = {run, expr->then, edited_value(expr->then)};
+    TileBranch otherwise = {run, expr->otherwise, edited_value(expr->otherwise)};
+    tile_test_enter_branch(c);
+    TileMeaning value = tile_join_branches(c, condition, then, otherwise, want_value, expr->span);
+    tile_test_leave_branch(c);
+    if (condition.constant && tile_expr_leaves(expr)) c->frame->left |= condition.open;
+    return value;
+}

@@ -1,0 +1,22 @@
+/* Branches: both sides are emitted, and variables in which they differ become results of the branch. */
+#ifndef TILE_PARSER_CHECK_BRANCH_H
+#define TILE_PARSER_CHECK_BRANCH_H
+
+#include "parser/check/check.h"
+
+TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value);
+/* Runs one of two branches, joining variables and values. */
+typedef struct TileBranch {
+    TileMeaning (*run)(TileChecker *c, const void *state);
+    const void *state;
+    const TileExpr *value; /* what the text says that its value is; may be NULL */
+} TileBranch;
+/* A branch that does nothing. */
+TileMeaning tile_run_nothing(TileChecker *c, const void *state);
+TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
+                               bool want_value, TileSpan span);
+TileMeaning *tile_vars_snapshot(TileChecker *c);
+void tile_vars_restore(TileChecker *c, const TileMeaning *before, size_t count);
+bool tile_enter_region(TileChecker *c, TileSpan span);
+
+#endif

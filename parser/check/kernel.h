@@ -1,0 +1,14 @@
+/* A kernel as a function: parameters, dimensions, clauses, body. */
+#ifndef TILE_PARSER_CHECK_KERNEL_H
+#define TILE_PARSER_CHECK_KERNEL_H
+
+#include "parser/check/check.h"
+
+/* Emits the kernel as a function of a new module; the caller looks at the diagnostics. */
+void tile_check_kernel(TileChecker *c, const TileItem *kernel);
+/* Is the extent, where it is known, one that a tensor may have? False when reported. */
+bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr *expr);
+/* The launch checks that the extent, which a tensor has, does not wrap. */
+void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span);
+
+#endif

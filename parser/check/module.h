@@ -1,0 +1,13 @@
+/* One kernel of a file becomes tile form, in a module of its own. */
+#ifndef TILE_PARSER_CHECK_MODULE_H
+#define TILE_PARSER_CHECK_MODULE_H
+
+#include "parser/check/check.h"
+
+/* Verifies the module that was made; what is wrong then is ours. */
+tile_status tile_checker_verify(TileChecker *c, const TileItem *item, bool whole);
+void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
+                       const TileAst *ast, const TileLowerOptions *options);
+const TileItem *tile_check_find_kernel(const TileAst *ast, const char *name);
+
+#endif

@@ -1,0 +1,251 @@
+/* What a name means: a bound one, an item of the file or of an import, a constant. And what variables take on. */
+#include "parser/check/bindings.h"
+#include "parser/check/builtin.h"
+#include "parser/check/candidates.h"
+#include "parser/check/constant.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/literal.h"
+#include "parser/check/names.h"
+#include "parser/check/propose.h"
+#include "parser/check/report.h"
+#include "parser/check/scope.h"
+#include "parser/check/stand_in.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
+
+const TileItem *tile_find_item(const TileAst *ast, const char *name, bool imports, const TileAst **where) {
+    const TileItem *found = tile_map_get(&ast->named, name);
+    if (found) {
+        *where = ast;
+        return found;
+    }
+    for (size_t i = 0; imports && i < ast->imports.count; i++) {
+        const TileItem *item = ast->imports.items[i] ? tile_find_item(ast->imports.items[i], name, false, where) : NULL;
+        if (item) return item;
+    }
+    return NULL;
+}
+
+/* What looking at a constant costs, in operations. */
+enum { CONSTANT_WORK = 4 };
+
+static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
+    for (const TileFrame *frame = c->frame; frame; frame = frame->parent)
+        if (frame->item == item) return tile_fail(c, RECURSIVE, span, item->name);
+    if (c->depth >= TILE_MAX_CALL_DEPTH) return tile_fail(c, TOO_DEEP, span, (unsigned)TILE_MAX_CALL_DEPTH);
+    tile_spend(c, CONSTANT_WORK);
+    TileFrame frame = {.parent = c->frame, .item = item, .ast = ast, .scope_base = c->bounds.count, .call = span};
+    TileFrame *caller = c->frame;
+    uint32_t errors = c->diagnostics->error_count;
+    c->frame = &frame;
+    c->depth++;
+    TileMeaning value = tile_check_value(c, item->value);
+    if (c->diagnostics->error_count != errors) value = tile_error_meaning();
+    TileScalar scalar;
+    if (item->type && !tile_is_error(&value)) {
+        if (!tile_find_type(c, item->type->name, &scalar))
+            value = tile_fail_type(c, item->type->name_span, item->type->name);
+        else if (tile_is_literal(&value))
+            value = tile_literal_as(c, &value, scalar, item->value->span);
+        else if (value.scalar != scalar)
+            value =
+                tile_fail(c, TYPE_MISMATCH, item->value->span, tile_scalar_name(scalar), tile_meaning_words(c, &value));
+    }
+    if (value.kind == TILE_MEANING_VALUE) tile_make_constant(c, &value);
+    bool known = (tile_is_literal(&value) && value.kind != TILE_MEANING_CHOICE) || value.constant;
+    int64_t number = 0;
+    if (value.kind == TILE_MEANING_VALUE && value.sum) known = tile_sum_known(&c->sums, value.sum, &number);
+    if (!known && !tile_is_error(&value))
+        value = tile_fail(c, NOT_CONSTANT, item->value->span, "the value of a `const`");
+    if (value.kind == TILE_MEANING_VALUE && value.sum) value = tile_sum_meaning(tile_sum_integer(&c->sums, number));
+    c->depth--;
+    c->frame = caller;
+    return value;
+}
+
+/* Each constant is evaluated once: one that uses another twice would double the work with each step. */
+static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
+    for (size_t i = 0; i < c->constants.count; i++)
+        if (c->constants.items[i].item == item) return c->constants.items[i].value;
+    TileMeaning value = evaluate_constant(c, item, ast, span);
+    value.value = NULL; /* which stands where it was evaluated */
+    tile_list_push(c->arena, &c->constants, (TileConstant){item, value});
+    return value;
+}
+
+bool tile_is_constant(TileChecker *c, const TileAst *ast, const char *name) {
+    const TileAst *where;
+    const TileItem *item = tile_find_item(ast, name, true, &where);
+    if (!item || item->kind != TILE_ITEM_CONST || where == ast) return item && item->kind == TILE_ITEM_CONST;
+    TileMeaning value = constant_meaning(c, item, where, item->name_span);
+    return value.kind == TILE_MEANING_INTEGER || value.sum || tile_is_error(&value);
+}
+
+static const TileAst *find_module(const TileAst *ast, const char *name) {
+    size_t next = 0;
+    for (size_t i = 0; i < ast->items.count; i++) {
+        const TileItem *item = ast->items.items[i];
+        if (item->kind != TILE_ITEM_IMPORT) continue;
+        if (!item->is_path && item->name == name && next < ast->imports.count) return ast->imports.items[next];
+        next++;
+    }
+    return NULL;
+}
+
+void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
+    if (!d) return; /* one of many: nobody reads it */
+    TileNearest nearest = tile_nearest(name);
+    for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i].name);
+    for (size_t i = 0; i < c->frame->ast->items.count; i++)
+        tile_nearest_try(&nearest, c->frame->ast->items.items[i]->name);
+    tile_nearest_builtin(&nearest);
+    tile_propose_nearest(c, d, span, &nearest);
+}
+
+static bool mentions(const TileExpr *expr, const char *name) {
+    if (!expr) return false;
+    return (expr->kind == TILE_EXPR_NAME && expr->name == name) || mentions(expr->a, name) || mentions(expr->b, name);
+}
+
+/* A name that stands in expressions of dimensions only is bound nowhere. What is said of it once holds everywhere. */
+static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) {
+    const TileItem *item = c->frame->item;
+    for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->params.count; i++) {
+        const TileTypeExpr *type = item->params.items[i].type;
+        for (size_t k = 0; type && k < type->extents.count; k++) {
+            if (!mentions(type->extents.items[k], name)) continue;
+            bool solved = !tile_is_static(item, name);
+            tile_diagnostic_note(c->diagnostics, d, type->extents.items[k]->span,
+                                 solved ? "a dimension gets its name where that stands alone, as in `[%s]`, or is the "
+                                          "only one that is not known yet, as in `[2 * %s + 1]`"
+                                        : "a static dimension gets its value where its name stands alone, as in `[%s]`",
+                                 name, name);
+            tile_scope_push(c, (TileBound){.name = name, .meaning = tile_error_meaning(), .fixed = true});
+            return;
+        }
+    }
+}
+
+/* A name that only the `tune` of another target binds. */
+static void note_other_target(TileChecker *c, TileDiagnostic *d, const char *name) {
+    const TileItem *item = c->frame->item;
+    for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->tunes.count; i++) {
+        const TileTune *tune = &item->tunes.items[i];
+        for (size_t k = 0; k < tune->names.count; k++) {
+            if (tune->names.items[k].name != name || !tune->target) continue;
+            const char *other = strcmp(tune->target, "gpu") == 0 ? "cpu" : "gpu";
+            tile_diagnostic_note(c->diagnostics, d, tune->names.items[k].span,
+                                 "it has candidates for one target only; `tune %s %s in {..}` gives them for the other",
+                                 other, name);
+            return;
+        }
+    }
+}
+
+static TileMeaning unknown_name(TileChecker *c, const char *name, TileSpan span) {
+    if (tile_is_future_type(name)) return tile_fail(c, UNSUPPORTED, span, name);
+    if (c->frame->ast->lost) return tile_error_meaning();
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, span, name);
+    note_dimension(c, d, name);
+    note_other_target(c, d, name);
+    tile_propose_visible(c, d, name, span);
+    tile_report(c, d);
+    return tile_error_meaning();
+}
+
+bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
+    const TileAst *where;
+    TileScalar scalar;
+    if (target->kind != TILE_EXPR_NAME || c->frame->ast->lost || tile_scope_find(c, target->name)) return false;
+    bool known = tile_find_item(c->frame->ast, target->name, true, &where) || tile_find_builtin(target->name) ||
+                 tile_scalar_find(target->name, strlen(target->name), &scalar) ||
+                 find_module(c->frame->ast, target->name);
+    if (known || tile_is_future_type(target->name)) return false;
+    TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNKNOWN_NAME, target->span, target->name);
+    tile_propose_visible(c, d, target->name, target->span);
+    if (d && !d->has_edit) {
+        tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "`let` binds a name, `var` one that is assigned again");
+        tile_diagnostic_edit(c->diagnostics, d, target->span, "var %s", target->name);
+    }
+    tile_report(c, d);
+    tile_scope_push(c, (TileBound){.name = target->name, .meaning = tile_error_meaning(), .span = target->span});
+    return true;
+}
+
+/* What the name may mean in an expression. No expression can use a kernel: functions, types and built-ins that are
+ * named like one of the file are meant. */
+static const TileItem *find_used(const TileChecker *c, const char *name, const TileAst **where) {
+    const TileItem *item = tile_find_item(c->frame->ast, name, true, where);
+    if (!item || item->kind != TILE_ITEM_KERNEL || item->broken) return item;
+    for (size_t i = 0; i < c->frame->ast->imports.count; i++) {
+        const TileAst *module = c->frame->ast->imports.items[i];
+        const TileItem *other = module ? tile_find_item(module, name, false, where) : NULL;
+        if (other && other->kind != TILE_ITEM_KERNEL) return other;
+    }
+    return NULL;
+}
+
+TileMeaning tile_scope_meaning(TileChecker *c, const char *name, TileSpan span) {
+    TileBound *bound = tile_scope_find(c, name);
+    if (bound) {
+        const TileMeaning *m = bound->var ? &bound->var->now : &bound->meaning;
+        c->met |= (uint8_t)tile_meaning_open(m);
+        return *m;
+    }
+    const TileAst *ast = NULL;
+    const TileItem *item = find_used(c, name, &ast);
+    if (item && item->broken) return tile_error_meaning();
+    if (item && ast != c->frame->ast && tile_is_ambiguous(c, name)) {
+        tile_fail_ambiguous(c, name, span, NULL, NULL);
+        return tile_error_meaning();
+    }
+    if (item && item->kind == TILE_ITEM_CONST) return constant_meaning(c, item, ast, span);
+    if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
+    TileScalar scalar;
+    if (tile_scalar_find(name, __builtin_strlen(name), &scalar))
+        return (TileMeaning){.kind = TILE_MEANING_TYPE, .scalar = scalar};
+    const TileBuiltin *builtin = tile_find_builtin(name);
+    if (builtin) return (TileMeaning){.kind = TILE_MEANING_BUILTIN, .builtin = builtin};
+    const TileAst *module = find_module(c->frame->ast, name);
+    if (module) return (TileMeaning){.kind = TILE_MEANING_MODULE, .ast = module};
+    item = tile_find_item(c->frame->ast, name, true, &ast);
+    if (item) return (TileMeaning){.kind = TILE_MEANING_FUNCTION, .item = item, .ast = ast};
+    return unknown_name(c, name, span);
+}
+
+/* ---- variables ---- */
+
+static bool report_short_lived(TileChecker *c, TileVar *var, const TileValidEntry *entry, TileSpan span) {
+    uint32_t errors = c->diagnostics->error_count;
+    tile_about_atom(c, entry->atom);
+    TileDiagnostic *d =
+        tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_INVALID_VAR, span, var->name, tile_atom_words(c, entry->atom));
+    tile_diagnostic_note(c->diagnostics, d, var->span, "`%s` lives longer: it is declared here", var->name);
+    tile_diagnostic_note(c->diagnostics, d, entry->atom->span, "what may be invalid begins here");
+    if (entry->where.file)
+        tile_diagnostic_edit(c->diagnostics, d, entry->where, "(%s else %s)", tile_span_text(c, entry->where),
+                             c->fill_word);
+    tile_report(c, d);
+    return c->diagnostics->error_count != errors;
+}
+
+void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan span) {
+    const TileValidity *had = var->now.valid;
+    const TileValidity *joined = had;
+    for (unsigned i = 0; value.valid && i < value.valid->count; i++) {
+        const TileValidEntry *entry = &value.valid->entries[i];
+        TileValidity *one = tile_arena_alloc(c->arena, sizeof(TileValidity) + sizeof(TileValidEntry));
+        one->count = 1;
+        one->entries[0] = *entry;
+        if (!tile_valid_missing(one, joined)) continue;
+        if (entry->atom->birth > var->birth) {
+            if (report_short_lived(c, var, entry, span)) break;
+            continue;
+        }
+        joined = tile_valid_union(c, joined, one);
+    }
+    var->now = value;
+    var->now.valid = joined;
+    tile_open_meaning(c, &var->now, tile_doubt(c) | (c->open_turns ? TILE_OPEN_NUMBER : 0));
+}

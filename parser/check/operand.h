@@ -1,0 +1,18 @@
+/* Expressions of which a kind is asked: an integer, a constant, an extent, a condition. */
+#ifndef TILE_PARSER_CHECK_OPERAND_H
+#define TILE_PARSER_CHECK_OPERAND_H
+
+#include "parser/check/check.h"
+
+/* An i64 scalar expression as a sum, NULL when reported. `what` names it in messages. */
+const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what);
+const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid);
+/* The same, and known at compile time. */
+const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value);
+/* A positive compile-time extent. */
+const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr);
+/* A scalar condition: bool, proven valid. */
+TileMeaning tile_check_condition(TileChecker *c, const TileExpr *expr);
+TileMeaning tile_fail_tile_condition(TileChecker *c, const TileMeaning *m, TileSpan span);
+
+#endif

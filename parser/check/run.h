@@ -1,0 +1,9 @@
+/* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
+#ifndef TILE_PARSER_CHECK_RUN_H
+#define TILE_PARSER_CHECK_RUN_H
+
+#include "parser/check/check.h"
+
+TileMeaning tile_check_run(TileChecker *c, const TileExpr *expr);
+
+#endif

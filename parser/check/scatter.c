@@ -1,0 +1,185 @@
+/* Gathers and scatters by flat index tiles, and atomics. */
+#include "parser/check/access.h"
+#include "parser/check/builtin.h"
+#include "parser/check/emit.h"
+#include "parser/check/expression.h"
+#include "parser/check/literal.h"
+#include "parser/check/meet.h"
+#include "parser/check/report.h"
+#include "parser/check/scatter.h"
+#include "parser/check/type.h"
+#include "parser/check/validity.h"
+
+#include <string.h>
+
+/* ---- gather and scatter ---- */
+
+/* The indices, broadcast together and laid out as one axis; *meeting is the set of axes along which they are equal. */
+static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access, TileMeaning *shape,
+                               unsigned *meeting) {
+    const TileTensor *tensor = access->tensor;
+    TileMeaning indices[TILE_MAX_TENSOR_RANK], given[TILE_MAX_TENSOR_RANK];
+    if (call->arguments.count != first + tensor->rank) {
+        tile_fail(c, ENTRY_COUNT, call->span, tensor->name,
+                  tile_count_words(c, tensor->rank, "dimension", "dimensions"),
+                  tile_count_words(c, call->arguments.count - first, "entry", "entries"));
+        return false;
+    }
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        const TileExpr *expr = call->arguments.items[first + d].value;
+        TileMeaning m = tile_check_value(c, expr);
+        if (tile_is_error(&m)) return false;
+        m = tile_as_value(c, m, expr->span);
+        if (!tile_scalar_is_int((TileScalar)m.scalar))
+            return tile_fail(c, NOT_INTEGER, expr->span, "an index", tile_meaning_words(c, &m)), false;
+        given[d] = tile_convert(c, m, TILE_I64, expr->span);
+        indices[d] = tile_access_sound_index(c, given[d]);
+    }
+    tile_emit_at(c, call->span);
+    if (!tile_unify_shapes(c, indices, tensor->rank, call->span)) return false;
+    *shape = indices[0];
+    if (shape->rank == 0)
+        return tile_fail(c, BAD_RANK, call->span, "the indices of a gather", "at least 1", "integers"), false;
+    int64_t lanes = tile_type_lanes(tile_meaning_type(c, shape));
+    for (unsigned axis = 0; axis < shape->rank; axis++) {
+        bool agree = !tile_sum_is_literal(shape->extent[axis], 1);
+        for (unsigned d = 0; d < tensor->rank; d++) agree = agree && tile_lanes_agree(&given[d], axis);
+        if (agree) *meeting |= 1u << axis;
+    }
+    TileValue *mask = NULL;
+    for (unsigned d = 0; d < tensor->rank; d++) {
+        TileValue *ok = tile_access_index_mask(c, &indices[d], tensor->dims[d]);
+        mask = mask ? tile_emit_binary(c, TILE_OP_AND, mask, ok) : ok;
+        access->implied = tile_valid_union(c, access->implied, indices[d].valid);
+        access->kinds[d] = TILE_ACCESS_GATHER;
+        access->gathers[d] = tile_build_reshape(tile_emitter(c), indices[d].value, 1, &lanes);
+    }
+    access->rank = 1;
+    access->extent[0] = tile_sum_integer(&c->sums, lanes);
+    access->gather_axis = 0;
+    const char *words = tile_arena_format(c->arena, "the indices outside `%s`", tensor->name);
+    static const int8_t axes[] = {0, 1, 2, 3, 4};
+    TileAtom *atom = tile_atom_mask(c, mask, mask, NULL, NULL, call->span, words);
+    shape->valid = tile_valid_add(c, NULL, atom, axes, call->span);
+    TileValue *flat = tile_build_reshape(tile_emitter(c), mask, 1, &lanes);
+    access->valid =
+        tile_valid_add(c, NULL, tile_atom_mask(c, flat, flat, NULL, NULL, call->span, words), axes, call->span);
+    return true;
+}
+
+static bool tensor_argument(TileChecker *c, const TileExpr *call, TileAccessed *access) {
+    if (!call->arguments.count) return tile_report_count(c, call->span, "gather", 2, 9, 0), false;
+    TileMeaning m = tile_check_expr(c, call->arguments.items[0].value);
+    if (tile_is_error(&m)) return false;
+    if (m.kind != TILE_MEANING_TENSOR) {
+        tile_fail(c, NOT_TENSOR, call->arguments.items[0].value->span, tile_meaning_words(c, &m));
+        return false;
+    }
+    *access = (TileAccessed){.tensor = m.tensor, .span = call->span};
+    return true;
+}
+
+TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call) {
+    TileAccessed access;
+    TileMeaning shape;
+    if (!tensor_argument(c, call, &access) || !tile_access_may_read(c, access.tensor, call->span)) return tile_error_meaning();
+    unsigned meeting = 0;
+    if (!check_flat_indices(c, call, 1, &access, &shape, &meeting)) return tile_error_meaning();
+    TileMeaning flat = tile_access_emit_load(c, &access);
+    int64_t extent[TILE_MAX_TILE_RANK];
+    for (unsigned i = 0; i < shape.rank; i++) extent[i] = tile_extent_value(c, shape.extent[i]);
+    TileValue *value = tile_build_reshape(tile_emitter(c), flat.value, shape.rank, extent);
+    return tile_value_meaning(c, value, shape.extent, shape.valid);
+}
+
+void tile_check_scatter(TileChecker *c, const TileExpr *call) {
+    TileAccessed access;
+    TileMeaning shape;
+    if (!tensor_argument(c, call, &access) || !tile_access_may_write(c, access.tensor, call->span)) return;
+    if (call->arguments.count < 2) {
+        tile_report_count(c, call->span, "scatter", 3, 10, (unsigned)call->arguments.count);
+        return;
+    }
+    const TileExpr *value_expr = call->arguments.items[1].value;
+    TileMeaning value = tile_check_value(c, value_expr);
+    unsigned meeting = 0;
+    if (tile_is_error(&value) || !check_flat_indices(c, call, 2, &access, &shape, &meeting)) return;
+    TileMeaning given = value;
+    TileAccessed wide = access;
+    wide.rank = shape.rank;
+    memcpy(wide.extent, shape.extent, sizeof wide.extent);
+    if (!tile_access_fit_value(c, &wide, &value, value_expr)) return;
+    if (tile_valid_missing(value.valid, tile_valid_union(c, shape.valid, access.implied))) {
+        tile_fail_invalid(c, &value, value_expr, "the value of a scatter");
+        return;
+    }
+    bool differ = false;
+    for (unsigned axis = 0; axis < shape.rank; axis++)
+        differ = differ || (meeting >> axis & 1u && !tile_lanes_agree(&given, axis));
+    if (differ) tile_access_report_meeting(c, call->span);
+    int64_t lanes = tile_extent_value(c, access.extent[0]);
+    TileValue *flat = tile_build_reshape(tile_emitter(c), tile_emit_value(c, &value), 1, &lanes);
+    TileMeaning stored = tile_value_meaning(c, flat, access.extent, NULL);
+    tile_access_emit_store(c, &access, &stored, access.valid);
+}
+
+void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr) {
+    TileAccessed access = {.tensor = tensor, .span = expr->span};
+    if (tile_access_check_entries(c, tile_access_whole_index(c, tensor->rank, expr->span), &access)) tile_access_store(c, &access, value, expr, false);
+}
+
+/* ---- atomics ---- */
+
+/* f8 is not computed with, and a bool is no number. */
+static bool takes_atomics(TileScalar scalar) {
+    return scalar != TILE_BOOL && !(tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) < 16);
+}
+
+/* A value of an atomic op: as a store's, `else skip` included. */
+static bool check_update(TileChecker *c, const TileAccessed *access, const TileExpr *expr, TileMeaning *value,
+                         const TileValidity **valid) {
+    bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
+    if (skip) expr = expr->a;
+    *value = tile_check_value(c, expr);
+    if (tile_is_error(value) || !tile_access_fit_value(c, access, value, expr)) return false;
+    return tile_access_check_covers(c, access, value, expr, skip, valid);
+}
+
+/* What the access of the target may lack, the old values lack: there it is the call that `else` stands behind. */
+static const TileValidity *brought_by(TileChecker *c, const TileValidity *valid, TileSpan target, TileSpan call) {
+    if (!valid) return NULL;
+    size_t size = sizeof *valid + valid->count * sizeof *valid->entries;
+    TileValidity *moved = tile_arena_copy(c->arena, valid, size);
+    for (unsigned i = 0; i < moved->count; i++)
+        if (memcmp(&moved->entries[i].where, &target, sizeof target) == 0) moved->entries[i].where = call;
+    return moved;
+}
+
+TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
+    unsigned count = builtin->kind == TILE_UPDATE_CAS ? 3 : 2;
+    if (!tile_check_arguments(c, call, count, count, NULL)) return tile_error_meaning();
+    const TileExpr *target = call->arguments.items[0].value;
+    TileAccessed access;
+    if (!tile_access_target(c, target, &access) || !tile_access_may_read(c, access.tensor, target->span)) return tile_error_meaning();
+    if (!takes_atomics(access.tensor->scalar))
+        return tile_fail(c, BAD_ARGUMENT, target->span, builtin->name,
+                         "elements that are integers or floats of 16 bits and more",
+                         tile_scalar_name(access.tensor->scalar));
+    const TileValidity *valid = access.valid;
+    TileMeaning values[2]; /* the new one last in the text, first in the op */
+    for (unsigned i = 0; i + 1 < count; i++)
+        if (!check_update(c, &access, call->arguments.items[1 + i].value, &values[i], &valid))
+            return tile_error_meaning();
+    TileAccessOperands operands = {0};
+    TileAttribute attributes[3];
+    tile_emit_at(c, call->span);
+    tile_access_push(&operands, access.tensor->value);
+    for (unsigned i = count - 1; i-- > 0;) tile_access_push(&operands, tile_emit_value(c, &values[i]));
+    tile_access_add_operands(c, &access, valid, &operands);
+    unsigned attribute_count = tile_access_attributes(&access, &operands, attributes);
+    attributes[attribute_count++] = (TileAttribute){.key = TILE_ATTRIBUTE_UPDATE, .integer = builtin->kind};
+    tile_emit_at(c, call->span);
+    TileOp *op = tile_build_op(tile_emitter(c), TILE_OP_ATOMIC_TILE, operands.items, operands.count, attributes,
+                               attribute_count, NULL, 1);
+    return tile_value_meaning(c, tile_op_result(op, 0), access.extent, brought_by(c, valid, target->span, call->span));
+}

@@ -1,0 +1,12 @@
+/* Gathers and scatters by flat index tiles, and atomics. */
+#ifndef TILE_PARSER_CHECK_SCATTER_H
+#define TILE_PARSER_CHECK_SCATTER_H
+
+#include "parser/check/check.h"
+
+TileMeaning tile_check_gather(TileChecker *c, const TileExpr *call);
+void tile_check_scatter(TileChecker *c, const TileExpr *call);
+void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, const TileExpr *expr);
+TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
+
+#endif

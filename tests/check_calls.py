@@ -1,0 +1,91 @@
+"""Holds the files of a folder to its order.txt; see check_calls.sh."""
+import os
+import subprocess
+import sys
+
+
+def read_order(path):
+    """The groups of a file, lowest first."""
+    with open(path, encoding="utf-8") as lines:
+        return [line.split("#")[0].split() for line in lines if line.split("#")[0].split()]
+
+
+def find_objects(build, folder):
+    """Name of a file without its ending, to its object."""
+    top, _, below = folder.partition("/")
+    found = {}
+    for root, _, files in os.walk(os.path.join(build, *([top] if below else [folder]))):
+        if "CMakeFiles" not in root:
+            continue
+        inside = root.split(".dir", 1)[-1].strip("/")
+        here = os.path.join(os.path.relpath(root.split("/CMakeFiles")[0], build), inside).rstrip("/")
+        for name in files:
+            if name.endswith(".o") and os.path.normpath(here) == folder:
+                found[name.split(".")[0]] = os.path.join(root, name)
+    return found
+
+
+def read_symbols(path):
+    """What an object defines for others, and what it takes from them."""
+    defined, used = set(), set()
+    for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+        words = line.split()
+        if words[-2] == "U":
+            used.add(words[-1])
+        elif words[-2].isupper():
+            defined.add(words[-1])
+    return defined, used
+
+
+def find_calls(objects):
+    """For each file those that it calls, with one of the functions."""
+    symbols = {name: read_symbols(path) for name, path in objects.items()}
+    owner = {symbol: name for name, (defined, _) in symbols.items() for symbol in defined}
+    return {name: {owner[s]: s for s in sorted(used, reverse=True) if owner.get(s, name) != name}
+            for name, (_, used) in symbols.items()}
+
+
+def reaches(calls, start, goal):
+    seen, left = set(), [start]
+    while left:
+        for name in calls[left.pop()]:
+            if name == goal:
+                return True
+            if name not in seen:
+                seen.add(name)
+                left.append(name)
+    return False
+
+
+def check(source, build, folder):
+    groups = read_order(os.path.join(source, folder, "order.txt"))
+    listed = [name for group in groups for name in group]
+    files = {name.split(".")[0] for name in os.listdir(os.path.join(source, folder)) if name.endswith((".c", ".cc", ".re"))}
+    problems = [f"{folder}/order.txt: {name} is no file of the folder" for name in listed if name not in files]
+    problems += [f"{folder}/order.txt: {name} is listed twice" for name in set(listed) if listed.count(name) > 1]
+    problems += [f"{folder}/order.txt: {name} is missing" for name in sorted(files - set(listed))]
+    objects = find_objects(build, folder)
+    problems += [f"{folder}: no object of {name} in {build}" for name in sorted(files - set(objects))]
+    if problems:
+        return problems
+    calls = find_calls({name: objects[name] for name in files})
+    place = {name: i for i, group in enumerate(groups) for name in group}
+    for name in listed:
+        problems += [f"{folder}/{name} calls {function} of {other}, which stands below it in order.txt"
+                     for other, function in calls[name].items() if place[other] > place[name]]
+    for group in groups:
+        problems += [f"{folder}/order.txt: {name} and {group[0]} do not call one another: each has its own line"
+                     for name in group[1:] if not (reaches(calls, name, group[0]) and reaches(calls, group[0], name))]
+    return problems
+
+
+def main():
+    source, build = sys.argv[1:]
+    listing = subprocess.run(["git", "-C", source, "ls-files", "*order.txt"], capture_output=True, text=True, check=True)
+    folders = [os.path.dirname(path) for path in listing.stdout.split()]
+    problems = [problem for folder in folders for problem in check(source, build, folder)]
+    print("\n".join(problems) if problems else f"{len(folders)} folders call in their order")
+    sys.exit(bool(problems) or not folders)
+
+
+main()

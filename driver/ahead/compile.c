@@ -292,7 +292,6 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
     TileImageBinary *binary = TILE_NEW(arena, TileImageBinary);
     const TileTarget *target = unit->input->target;
     uint32_t count = job->made.code.phase_count;
-    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
     const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
     TileImageEntry *entries = TILE_NEW_ARRAY(arena, TileImageEntry, count);
     for (uint32_t i = 0; i < count; i++)
@@ -324,12 +323,17 @@ static tile_status compile_body(TileUnit *unit, void *state) {
     TileBinding statics[TILE_MAX_STATICS];
     TILE_TRY(bind_statics(unit, job, statics));
     TILE_TRY(tile_ahead_grant(unit, job->variant, job->signature, &request));
-    TILE_TRY(tile_unit_lower(unit, kernel, statics, job->signature->static_count));
-    TileFunc *func = tile_unit_kernel(unit, kernel);
-    TILE_TRY(tile_image_lower(unit, func, job->signature, &request, job->build->arena, &job->made.code));
-    TILE_TRY(tile_image_describe_phases(unit, func, job->build->arena, &job->made.code));
-    if (!tile_ahead_is_linked(unit->input->target)) return keep_binary(unit, job, func);
-    TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
+    TileImageJob image = {.unit = unit,
+                          .kernel = kernel,
+                          .signature = job->signature,
+                          .request = &request,
+                          .bindings = statics,
+                          .binding_count = job->signature->static_count,
+                          .kind = tile_unit_backend(unit)->code,
+                          .code = &job->made.code,
+                          .arena = job->build->arena};
+    TILE_TRY(tile_image_run(&image, TILE_IMAGE_EMIT));
+    if (!tile_ahead_is_linked(unit->input->target)) return keep_binary(unit, job, image.func);
     job->object = unit->code;
     unit->code = (TileCode){0};
     return TILE_OK;

@@ -53,8 +53,13 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     for (uint32_t i = 0; i < signature->static_count; i++)
         bindings[count++] = tile_static_binding(signature, i, demand->request->statics[i]);
     TILE_TRY(add_tuned(unit, row, kernel->name, bindings, &count));
-    TILE_TRY(tile_unit_lower(unit, kernel, bindings, count));
-    return tile_image_build(unit, tile_unit_kernel(unit, kernel), signature, demand->request, &demand->code);
+    TileImageJob job = {.unit = unit,
+                        .kernel = kernel,
+                        .signature = signature,
+                        .request = demand->request,
+                        .bindings = bindings,
+                        .binding_count = count};
+    return tile_image_build(&job, &demand->code);
 }
 
 static tile_status compile_on_demand(void *state, uint32_t kernel, const TileImageRequest *request,

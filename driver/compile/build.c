@@ -42,6 +42,11 @@ static bool is_foreign(const TileUnit *unit) {
     return unit->input->foreign && backend && backend->emulated && backend->obstacle(unit->input->target);
 }
 
+/* By the executor: the interpreter's tile form, or a target's machine form. */
+static bool is_executed(const TileUnit *unit) {
+    return !unit->input->target || (unit->input->flags & TILE_COMPILE_EMULATE);
+}
+
 /* ---- code of the target ---- */
 
 static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t number) {
@@ -118,14 +123,13 @@ static tile_status load(TileUnit *unit, const TileBackendCode *code, BuiltCode *
     return tile_unit_backend(unit)->load(code, &built->loaded, &unit->message);
 }
 
-static tile_status build_loaded(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
-                                const TileImageRequest *request, BuiltCode *built) {
+tile_status tile_image_load(TileImageJob *job) {
+    TileUnit *unit = job->unit;
+    BuiltCode *built = (BuiltCode *)job->code;
     uint32_t count = built->code.phase_count;
-    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
-    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
-    if (is_foreign(unit)) return link_foreign(unit, kernel, signature, request, built);
+    if (is_foreign(unit)) return link_foreign(unit, job->func, job->signature, job->request, built);
     TileBackendCode code = {unit->code.data, unit->code.size,
-                            tile_image_list_phases(unit, kernel, unit->arena, count), count};
+                            tile_image_list_phases(unit, job->func, unit->arena, count), count};
     tile_status status = load(unit, &code, built);
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
     for (uint32_t i = 0; i < count && status == TILE_OK; i++) phases[i].entry = built->loaded.entries[i];
@@ -304,20 +308,6 @@ static BuiltCode *create_code(TileUnit *unit) {
     return built;
 }
 
-tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                             const TileImageRequest *request, TileArena *arena, TileImageCode *code) {
-    TilePipeline pipeline = {0};
-    tile_image_assume(kernel, signature, request);
-    TILE_TRY(tile_unit_pipeline(unit, &pipeline));
-    /* The target's passes take the grids out of the kernel, and then temporaries look unused. */
-    size_t shared = tile_unit_shared_passes(&pipeline);
-    TILE_TRY(tile_unit_passes(unit, pipeline.items, shared));
-    TILE_TRY(tile_image_describe(unit, kernel, signature, arena, code));
-    TILE_TRY(tile_unit_passes(unit, pipeline.items + shared, pipeline.count - shared));
-    tile_image_collect(unit->module, kernel, signature, code);
-    return TILE_OK;
-}
-
 static tile_status build_executed(TileUnit *unit, TileFunc *kernel, BuiltCode *built) {
     built->unit = unit;
     built->kernel = kernel;
@@ -328,32 +318,37 @@ static tile_status build_executed(TileUnit *unit, TileFunc *kernel, BuiltCode *b
     return TILE_OK;
 }
 
-static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                         const TileImageRequest *request, BuiltCode *built) {
-    const TileInput *input = unit->input;
-    const TileCompiler *compiler = input->compiler;
-    bool executed = !input->target || (input->flags & TILE_COMPILE_EMULATE);
-    TileCodeKey key;
-    /* The cache knows nothing of what passes of other projects do, nor of what tests ask for. */
+/* May the disk cache have the code? It knows nothing of what passes of other projects do, nor of what tests ask for. */
+static bool is_cacheable(const TileUnit *unit) {
+    const TileCompiler *compiler = unit->input->compiler;
     bool plain = !compiler->passes.count && !compiler->between_count && !compiler->behind_count && !compiler->names;
-    bool kept = compiler->cache && plain && !executed && !is_foreign(unit) && !unit->verify &&
-                tile_cached_key(unit, kernel, signature, request, &key);
-    if (kept && restore(unit, signature, request, &key, built)) return TILE_OK;
-    TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
-    TileExplanation *explanation = compiler->explanation;
-    if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
-    if (executed) return build_executed(unit, kernel, built);
-    TILE_TRY(build_loaded(unit, kernel, signature, request, built));
-    if (kept) keep(unit, kernel, signature, request, &key, built);
+    return compiler->cache && plain && !is_executed(unit) && !is_foreign(unit) && !unit->verify;
+}
+
+static tile_status build(TileImageJob *job, BuiltCode *built) {
+    TileUnit *unit = job->unit;
+    TileCodeKey key;
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_CHECK));
+    bool kept = is_cacheable(unit) && tile_cached_key(unit, job->func, job->signature, job->request, &key);
+    if (kept && restore(unit, job->signature, job->request, &key, built)) return TILE_OK;
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_COLLECT));
+    TileExplanation *explanation = unit->input->compiler->explanation;
+    if (explanation) TILE_TRY(tile_unit_explain(unit, job->func, job->signature, job->request, job->code, explanation));
+    if (is_executed(unit)) return build_executed(unit, job->func, built);
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_LOAD));
+    if (kept) keep(unit, job->func, job->signature, job->request, &key, built);
     return TILE_OK;
 }
 
-tile_status tile_image_build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                             const TileImageRequest *request, TileImageCode **code) {
-    BuiltCode *built = create_code(unit);
+tile_status tile_image_build(TileImageJob *job, TileImageCode **code) {
+    const TileBackend *backend = tile_unit_backend(job->unit);
+    BuiltCode *built = create_code(job->unit);
     if (!built) return TILE_OUT_OF_MEMORY;
     *code = &built->code; /* known to the caller from now on: memory that runs out does not come back here */
-    tile_status status = build(unit, kernel, signature, request, built);
+    job->code = &built->code;
+    job->arena = built->arena;
+    if (backend) job->kind = backend->code;
+    tile_status status = build(job, built);
     tile_arena_set_guard(built->arena, NULL);
     return status;
 }

@@ -6,16 +6,10 @@
 #include "launch/image.h"
 #include "tile/tile.h"
 
-/* The steps of a compilation, in order. */
+/* The steps of a compilation, in order, as times are told: one or more stages each. */
 typedef enum TileStep {
-    TILE_STEP_PARSE,  /* text to syntax tree, imports included */
-    TILE_STEP_CHECK,  /* syntax tree to tile form */
-    TILE_STEP_LOWER,  /* shared passes */
-    TILE_STEP_TARGET, /* the target's passes */
-    TILE_STEP_MLIR,   /* machine form to the LLVM dialect */
-    TILE_STEP_LLVM,   /* to LLVM IR, optimised */
-    TILE_STEP_CODE,   /* to machine instructions */
-    TILE_STEP_LOAD,
+#define STEP(id, name) TILE_STEP_##id,
+#include "driver/compile/stages.def"
     TILE_STEP_COUNT
 } TileStep;
 

@@ -224,12 +224,6 @@ void tile_input_step(TileInput *input, TileStep step, uint64_t *clock) {
     *clock = now;
 }
 
-const char *tile_step_name(TileStep step) {
-    static const char *const names[TILE_STEP_COUNT] = {"parse", "check", "lower", "target",
-                                                       "mlir",  "llvm",  "code",  "load"};
-    return names[step];
-}
-
 void tile_input_bind(TileInput *input, const TileBinding *bindings, size_t count) {
     TileBinding *all = TILE_NEW_ARRAY(input->arena, TileBinding, input->binding_count + count);
     memcpy(all, input->bindings, input->binding_count * sizeof *all);

@@ -2,7 +2,7 @@
 #ifndef TILE_DRIVER_COMPILE_IMAGE_H
 #define TILE_DRIVER_COMPILE_IMAGE_H
 
-#include "driver/compile/unit.h"
+#include "driver/compile/stages.h"
 #include "launch/cuda.h"
 
 /* What locations and messages call the place where the conditions of a variant were written: requirements from there
@@ -33,9 +33,6 @@ bool tile_image_tells_nothing(uint64_t facts);
 void tile_image_collect(const TileModule *module, const TileFunc *kernel, const TileImageSignature *signature,
                         TileImageCode *code);
 
-/* Takes unit->module, which is in tile form, through the target's passes, and describes the kernel in `code`. */
-tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                             const TileImageRequest *request, TileArena *arena, TileImageCode *code);
 /* Scratch and assertions of the phases, now that they are in machine form. Phase N is the function `kernel.N`. */
 tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, TileImageCode *code);
 
@@ -46,9 +43,8 @@ TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, Ti
 tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
                               const TileImageRequest *request, const TileImageCode *code, TileExplanation *explanation);
 
-/* Compiles unit->module, which is in tile form, for a request: code that runs, native or on the executor (then it
- * takes the unit). */
-tile_status tile_image_build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                             const TileImageRequest *request, TileImageCode **code);
+/* Compiles the kernel for the job's request: code that runs, native or on the executor (then it takes the unit). The
+ * job's code, its arena and its kind are set here. */
+tile_status tile_image_build(TileImageJob *job, TileImageCode **code);
 
 #endif

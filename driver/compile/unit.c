@@ -8,6 +8,7 @@
 #include "driver/compile/backend.h"
 #include "driver/compile/ir_text.h"
 #include "driver/compile/own_pass.h"
+#include "driver/compile/stages.h"
 #include "launch/clock.h"
 #include "parser/syntax/syntax.h"
 
@@ -25,7 +26,7 @@ static tile_status parse_text(TileUnit *unit) {
     return status == TILE_OK || rest == TILE_OK ? status : rest;
 }
 
-static tile_status parse(TileUnit *unit) {
+tile_status tile_unit_parse(TileUnit *unit) {
     unit->diagnostics = tile_diagnostics_create(unit->arena);
     unit->diagnostics->limits = &unit->input->compiler->limits;
     TILE_TRY(unit->input->is_ir ? tile_ir_text_parse(unit) : parse_text(unit));
@@ -45,7 +46,7 @@ static tile_status run_guarded(TileUnit *unit, tile_status (*body)(TileUnit *uni
     if (!unit->context) return TILE_OUT_OF_MEMORY;
     tile_arena_set_guard(unit->context->arena, &unit->guard);
     unit->message.arena = unit->arena;
-    tile_status status = parse(unit);
+    tile_status status = tile_image_run(&(TileImageJob){.unit = unit}, TILE_IMAGE_PARSE);
     if (status == TILE_OK) status = body(unit, state);
     *report = tile_report_from_unit(unit);
     return status;

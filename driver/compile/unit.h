@@ -22,6 +22,7 @@ typedef struct TileUnit {
     TileBridge *bridge;        /* once code was emitted */
     void *cached;              /* of the disk cache; to be freed */
     TileCode code;             /* emitted last */
+    unsigned stages;           /* how many are done (stages.h) */
     uint64_t clock;            /* end of the last step */
     TileRemarks remarks;       /* of the passes, where they are asked for */
     bool verify;               /* after every pass */
@@ -35,6 +36,9 @@ typedef struct TileUnit {
 tile_status tile_unit_run(TileInput *input, tile_status (*body)(TileUnit *unit, void *state), void *state,
                           TileReport **report);
 void tile_unit_destroy(TileUnit *unit);
+
+/* PARSE: the input's text becomes unit->ast or, where it is text of the IR, unit->module. */
+tile_status tile_unit_parse(TileUnit *unit);
 
 /* Has a kernel of the file a setting of this name? */
 bool tile_unit_names_setting(const TileProgramInfo *program, const char *name);

@@ -35,7 +35,7 @@ static tile_status add_target(TileBuild *build, const char *name) {
     for (size_t i = 0; i < build->targets.count; i++) {
         const TileTarget *other = build->targets.items[i];
         if (other == target) return TILE_OK;
-        if (!backend->linked || !tile_ahead_is_linked(other) || strcmp(other->triple, target->triple) == 0) continue;
+        if (!backend->linked || !tile_ahead_is_linked(other) || other->architecture == target->architecture) continue;
         tile_text_format(&build->message, "'%s' and '%s' are for different kinds of CPU; an object holds code for one",
                          other->name, name);
         return TILE_INVALID_ARGUMENT;

@@ -1,7 +1,7 @@
 /* Two views share a byte where
  *     base_a + sum stride_a[i] * x[i] + p  =  base_b + sum stride_b[j] * y[j] + q
- * has a solution within the extents and 0 <= p, q < size of an element. With signs and variables turned round so
- * that all coefficients are positive this is: does  sum c[k] * z[k] = target,  0 <= z[k] <= limit[k],  have a solution?
+ * has a solution within the extents and 0 <= p, q < size of an element. With variables replaced by
+ * limit - variable where a coefficient is negative, all are positive, and this is: does  sum c[k] * z[k] = target,  0 <= z[k] <= limit[k],  have a solution?
  * It is decided by a depth-first search over the coefficients, largest first. What the remaining terms can reach
  * bounds each variable to a few values, and their greatest common divisor leaves only every n-th of those. */
 #include "launch/overlap.h"

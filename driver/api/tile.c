@@ -1,4 +1,4 @@
-/* The public API: text to library, files, and the library's way to more code. */
+/* The public API: text to library, files, and code that a library compiles on demand. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct Demand {
     TileImageCode *code;
 } Demand;
 
-/* Constants of a search that nobody pinned are others when it is done anew. */
+/* A repeated search may find other constants, unless they are pinned. */
 static tile_status add_tuned(TileUnit *unit, const TileTunedRow *row, const char *kernel, TileBinding *bindings,
                              size_t *count) {
     if (!row) return TILE_OK;

@@ -21,7 +21,7 @@ static tile_status finish(Emission *emission, const char *text) {
     return emission->output ? TILE_OK : TILE_OUT_OF_MEMORY;
 }
 
-/* ---- which kernel, and with what ---- */
+/* ---- the kernel and its arguments ---- */
 
 static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, const char *name,
                                const TileKernelInfo **kernel) {
@@ -41,7 +41,7 @@ static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, c
     return TILE_INVALID_ARGUMENT;
 }
 
-/* What launches of contiguous tensors on 64-byte boundaries would be offered. */
+/* The facts of a launch with contiguous tensors on 64-byte boundaries. */
 static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *signature, TileImageRequest *request) {
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
@@ -72,7 +72,7 @@ static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, 
     return TILE_INVALID_ARGUMENT;
 }
 
-/* `--after` may name a pass of the target with `emit tile`, too. */
+/* With `--after`, `emit tile` too may run passes of the target. */
 static tile_status emit_ir(TileImageJob *job, Emission *emission) {
     const TileEmitOptions *options = &emission->options;
     static const TileCodeKind kinds[TILE_STAGE_COUNT] = {[TILE_STAGE_MLIR] = TILE_CODE_MLIR,
@@ -91,7 +91,7 @@ static tile_status emit_ir(TileImageJob *job, Emission *emission) {
 
 /* ---- all stages ---- */
 
-/* The interpreter has no machine form, and each kind of machine its own assembly. */
+/* The interpreter has no machine form; each family has an assembly of its own. */
 static tile_status check_stage(TileUnit *unit, TileStage stage) {
     const TileTarget *target = unit->input->target;
     const TileBackend *backend = tile_backend_of(target);

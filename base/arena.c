@@ -15,7 +15,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)0)
 #endif
 
-/* The largest block is a huge page of most machines. */
+/* The largest block has the size of a huge page on most machines. */
 enum { FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 2 * 1024 * 1024, ALIGNMENT = TILE_ARENA_ALIGNMENT };
 
 typedef struct TileArenaBlock Block;
@@ -24,8 +24,8 @@ struct TileArenaBlock {
     size_t size;
 };
 
-/* Whoever takes blocks of this size takes many: the system is asked for huge pages, since each page's first use costs
- * it about as much as the compiler needs to fill the page. It may have none; the memory is the same. */
+/* An arena with a block of this size will need more: the system is asked for huge pages, since the first use of each
+ * page costs about as much as the compiler needs to fill it. The system may refuse; the memory is the same. */
 static void *take_largest(void) {
     void *memory = aligned_alloc(LARGEST_BLOCK, LARGEST_BLOCK);
 #ifdef MADV_HUGEPAGE
@@ -74,14 +74,14 @@ void tile_arena_set_guard(TileArena *arena, jmp_buf *guard) { arena->guard = gua
 void tile_arena_set_limit(TileArena *arena, size_t limit) { arena->limit = limit; }
 size_t tile_arena_bytes(const TileArena *arena) { return arena->total; }
 
-/* Only a program that set no guard, a test or a tool, ends here: the library's entry points all set one. */
+/* Reached only without a guard, in tests and tools: the library's entry points all set one. */
 static void out_of_memory(TileArena *arena) {
     if (arena->guard) longjmp(*arena->guard, 1);
     fputs("tile: out of memory\n", stderr);
     exit(2);
 }
 
-/* The first block kept that is large enough; NULL where there is none. */
+/* The first kept block that is large enough, or NULL. */
 static Block *take_spare(TileArena *arena, size_t wanted) {
     Block **place = &arena->spare;
     while (*place && (*place)->size < wanted) place = &(*place)->next;

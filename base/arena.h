@@ -15,10 +15,10 @@
 
 #include "tile/status.h"
 
-/* Public only so that what follows can be inlined. */
+/* Public only for the inline functions below. */
 typedef struct TileArena {
     struct TileArenaBlock *blocks; /* in use, the newest first */
-    struct TileArenaBlock *spare;  /* kept by a reset, in the order of their first use */
+    struct TileArenaBlock *spare;  /* kept by a reset, in order of first use */
     char *position, *end;
     size_t next_size, total, limit;
     jmp_buf *guard;
@@ -27,19 +27,19 @@ typedef struct TileArena {
 /* NULL if out of memory. `parent` may be NULL; otherwise the new arena uses the parent's guard. */
 TileArena *tile_arena_create(TileArena *parent);
 void tile_arena_destroy(TileArena *arena);
-/* Releases all that was taken and keeps the memory for what is taken next. */
+/* Releases all allocations and keeps the memory for the next ones. */
 void tile_arena_reset(TileArena *arena);
 
-/* Where tile_arena_alloc goes when memory runs out, or past `limit` bytes (0: none). */
+/* The longjmp target when memory runs out, or more than `limit` bytes (0: any) are allocated. */
 void tile_arena_set_guard(TileArena *arena, jmp_buf *guard);
 void tile_arena_set_limit(TileArena *arena, size_t limit);
 size_t tile_arena_bytes(const TileArena *arena);
 
 enum { TILE_ARENA_ALIGNMENT = 16 };
-/* `size` bytes of a new block, as they are; size is rounded already. */
+/* `size` uninitialised bytes of a new block; size is already rounded. */
 void *tile_arena_begin_block(TileArena *arena, size_t size);
 
-/* Memory as it is, aligned to 16 bytes, for what is filled at once; never NULL. A size of 0 gives a valid pointer. */
+/* Uninitialised memory, aligned to 16 bytes; never NULL. A size of 0 gives a valid pointer. */
 static inline void *tile_arena_take(TileArena *arena, size_t size) {
     size_t mask = TILE_ARENA_ALIGNMENT - 1;
     size_t rounded = size == 0                ? TILE_ARENA_ALIGNMENT
@@ -51,7 +51,7 @@ static inline void *tile_arena_take(TileArena *arena, size_t size) {
     return result;
 }
 
-/* Zeroed memory. More than there can be does not come back, and is not cleared. */
+/* Zeroed memory. An impossible size jumps to the guard before anything is cleared. */
 static inline void *tile_arena_alloc(TileArena *arena, size_t size) {
     void *result = tile_arena_take(arena, size);
     return size <= PTRDIFF_MAX ? memset(result, 0, size) : result;
@@ -59,8 +59,8 @@ static inline void *tile_arena_alloc(TileArena *arena, size_t size) {
 
 /* A larger copy of `old` (which may be NULL), the rest zeroed. The old block is not reused. */
 void *tile_arena_grow(TileArena *arena, const void *old, size_t old_size, size_t new_size);
-/* `old`, of `old_size` bytes, with room for `new_size`: where it lies if nothing was taken since, else copied as far as
- * `used`. The rest is as it is. */
+/* Grows `old` from `old_size` to `new_size` bytes: in place if it was the last allocation, else as a copy of its first
+ * `used` bytes. The rest is uninitialised. */
 void *tile_arena_extend(TileArena *arena, void *old, size_t old_size, size_t used, size_t new_size);
 void *tile_arena_copy(TileArena *arena, const void *data, size_t size);
 char *tile_arena_string(TileArena *arena, const char *text, size_t length);

@@ -7,10 +7,10 @@
 #include <sys/auxv.h>
 #endif
 
-/* The feature groups that targets are made of. */
+/* The feature groups that targets require. */
 enum { X86_64_V3 = 1, X86_64_V4 = 2, AVX512_BF16 = 4, AVX512_VNNI = 8, ARM_SVE = 16 };
 
-/* Targets of one kind of CPU stand together, better ones later. */
+/* Targets of one architecture are adjacent, better ones later. */
 static const struct {
     const char *name;
     unsigned needs;

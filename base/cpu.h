@@ -1,13 +1,13 @@
-/* What the CPU that this process runs on can do, by the names of the CPU targets. */
+/* Which CPU targets can run on this machine. */
 #ifndef TILE_BASE_CPU_H
 #define TILE_BASE_CPU_H
 
 #include <stddef.h>
 
-/* NULL where code for the target of this name can run here, else why it cannot (static text). TILE_CPU_CAPABILITY,
- * the name of a target, forbids all better ones. */
+/* NULL if code for the target of this name can run here, else the reason (static text). TILE_CPU_CAPABILITY, the name
+ * of a target, forbids all better ones. */
 const char *tile_cpu_why_not(const char *target);
-/* The same for a limit that is not the environment's: the name of a target, or NULL for none. */
+/* The same for a limit other than the environment's: the name of a target, or NULL for none. */
 const char *tile_cpu_limit_why_not(const char *target, const char *most);
 /* The names of the CPU targets; NULL past the last. */
 const char *tile_cpu_name_at(size_t index);

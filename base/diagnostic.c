@@ -36,7 +36,7 @@ static bool already_there(const TileDiagnostics *list, TileDiagnosticCode code, 
     return false;
 }
 
-/* The bytes of the UTF-8 character at the start; 0 where there is none, or one that a terminal would obey. */
+/* Length of the UTF-8 character at the start; 0 if it is malformed, or a control character. */
 static unsigned visible_bytes(const char *text, size_t length) {
     const unsigned char *byte = (const unsigned char *)text;
     if (byte[0] < 0x80) return byte[0] >= 0x20 && byte[0] != 0x7f;
@@ -50,7 +50,7 @@ static unsigned visible_bytes(const char *text, size_t length) {
     return control || overlong || surrogate || range ? 0 : count;
 }
 
-/* What the text of a program brings into a message may be anything: what nobody can see is written as \x1b. */
+/* Text of a program in a message may contain any bytes: those that are not printable are written as \x1b. */
 static const char *escape_message(TileArena *arena, const char *message) {
     TileText text = {.arena = arena};
     size_t length = strlen(message), at = 0;
@@ -66,7 +66,7 @@ static const char *escape_message(TileArena *arena, const char *message) {
     return tile_text_get(&text);
 }
 
-/* A name in a message may be as long as the file; nobody reads that. */
+/* Names in messages are truncated: one may be as long as the file. */
 enum { LONGEST_MESSAGE = 1000 };
 
 static const char *format_message(TileArena *arena, const char *format, va_list arguments) {
@@ -165,8 +165,8 @@ static void find_lines(TileDiagnostics *list, TileSourceFile *file) {
     file->line_count = (uint32_t)lines.count;
 }
 
-/* The index of the line that holds the offset. Looks first where the last question was answered, since the
- * compiler asks in order of the text. */
+/* The index of the line that contains the offset. Tries the last result first, since queries mostly go forward in the
+ * text. */
 static uint32_t line_index(TileDiagnostics *list, TileSourceFile *file, uint32_t offset) {
     if (!file->lines) find_lines(list, file);
     uint32_t low = 0, high = file->line_count;
@@ -183,7 +183,7 @@ static uint32_t line_index(TileDiagnostics *list, TileSourceFile *file, uint32_t
     return file->last_line = low;
 }
 
-/* Bytes that do not begin a character are 10xxxxxx; eight are looked at together. */
+/* Continuation bytes are 10xxxxxx; eight bytes are counted at a time. */
 static uint32_t characters(const char *text, uint32_t length) {
     const uint64_t ones = 0x0101010101010101u;
     uint32_t count = length, i = 0;
@@ -228,8 +228,8 @@ static uint32_t line_end(const TileSourceFile *file, uint32_t index) {
     return end;
 }
 
-/* Bytes that a terminal would obey rather than show become '?'. Of a broken character the first does, since columns
- * count bytes that begin one. */
+/* Control characters become '?'. So does the first byte of a malformed character, since columns count bytes that begin
+ * one. */
 static void add_visible(TileText *text, const char *bytes, uint32_t length) {
     for (uint32_t i = 0; i < length;) {
         unsigned count = bytes[i] == '\t' ? 1 : visible_bytes(bytes + i, length - i);
@@ -241,7 +241,7 @@ static void add_visible(TileText *text, const char *bytes, uint32_t length) {
     }
 }
 
-/* Line breaks as they are written in a text. */
+/* Line breaks as in the text. */
 static void add_one_line(TileText *text, const char *bytes, uint32_t length) {
     while (length) {
         const char *end = memchr(bytes, '\n', length);

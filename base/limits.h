@@ -1,5 +1,4 @@
-/* Limits: those that the compiler and the launcher have to agree on, and those on the compiler's work, which a user may
- * raise. */
+/* Limits: those on which compiler and launcher must agree, and those on the compiler's work, which a user may raise. */
 #ifndef TILE_BASE_LIMITS_H
 #define TILE_BASE_LIMITS_H
 
@@ -7,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No dimension of a tensor is longer; the launcher refuses those that are. So sums and differences of a few
- * dimensions and tile extents stay far from overflow, which passes rely on. */
+/* The greatest extent of a tensor's dimension; the launcher refuses greater ones. So sums and differences of a few
+ * extents are far from overflow, which passes rely on. */
 #define TILE_MAX_EXTENT (INT64_C(1) << 47)
 
 enum { TILE_MAX_TILE_RANK = 5, TILE_MAX_TENSOR_RANK = 8 };
 
-/* No byte offset has more bits: processors address no more than so many bytes. */
+/* The greatest number of bits of a byte offset: processors address no more memory. */
 enum { TILE_ADDRESS_BITS = 57 };
 
 typedef enum TileLimitId {
@@ -23,7 +22,7 @@ typedef enum TileLimitId {
     TILE_LIMIT_COUNT
 } TileLimitId;
 
-/* What one compilation may use up. */
+/* The resources that one compilation may use. */
 typedef struct TileLimits {
     uint64_t most[TILE_LIMIT_COUNT];
 } TileLimits;
@@ -31,9 +30,9 @@ typedef struct TileLimits {
 extern const TileLimits tile_usual_limits;
 
 const char *tile_limit_name(TileLimitId id);
-/* What it counts, in words that go on from "at most N". */
+/* What it counts, to continue "at most N". */
 const char *tile_limit_words(TileLimitId id);
-/* False where no limit has this name. */
+/* False if no limit has this name. */
 bool tile_limit_find(const char *name, size_t length, TileLimitId *id);
 
 #endif

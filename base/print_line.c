@@ -30,7 +30,7 @@ bool tile_print_is_assertion(const char *template, unsigned *line, unsigned *col
     return sscanf(template, "{!%u:%u}", line ? line : &ignored, column ? column : &ignored) == 2;
 }
 
-/* What stands behind the beginning of an assertion's. */
+/* The rest of the template after the prefix of an assertion's. */
 static const char *body_of(const char *template) {
     return tile_print_is_assertion(template, NULL, NULL) ? strchr(template, '}') + 1 : template;
 }
@@ -103,7 +103,7 @@ static void add(Line *line, const char *text, size_t length) {
 
 static void add_text(Line *line, const char *text) { add(line, text, strlen(text)); }
 
-/* The fewest digits that read back to the same number; a point, whatever the locale has. */
+/* The shortest decimal that round-trips; with a point in any locale. */
 static void add_float(Line *line, double number, bool single) {
     char digits[40], *from = digits, *to = digits;
     if (isnan(number)) {
@@ -140,7 +140,7 @@ static void add_number(Line *line, char kind, uint64_t bits) {
     add_text(line, digits);
 }
 
-/* Of the elements from `first` on, `lanes` that stand together. */
+/* `lanes` consecutive elements from `first` on. */
 static void add_elements(Line *line, const TilePrintPlace *place, const uint64_t *items, const uint64_t *mask,
                          unsigned axis, size_t first, size_t lanes) {
     if (axis == place->rank) {
@@ -179,7 +179,7 @@ static void add_first(Line *line, const TilePrintPlace *place, const uint64_t *i
     if (place->rank) add_text(line, "]");
 }
 
-/* Up to the next place, {{ being one brace. */
+/* Up to the next field; {{ is one brace. */
 static void add_words(Line *line, const char *from) {
     for (; *from; from++) {
         if (*from == '{' && *++from != '{') return;
@@ -187,7 +187,7 @@ static void add_words(Line *line, const char *from) {
     }
 }
 
-/* Of the place's items each has `lanes` words. */
+/* Each item of the field has `lanes` words. */
 static void add_place(Line *line, const TilePrintPlace *place, const uint64_t *items, const uint64_t *mask,
                       size_t lanes) {
     if (place->first)

@@ -1,13 +1,13 @@
-/* What `print` writes: a template with a place for each value, and the values as words of 64 bits. Shared by the
+/* The format of `print`: a template with a field for each value, and the values as 64-bit words. Shared by the
  * launcher, which machine code calls, and the executor.
  *
- * A place is {kind}, {kind:4x64} for a tile of these extents, and has a ? before the } where a second item says by a
- * word for each element whether it is valid. Kinds: i a signed and u an unsigned integer, b a bool, d an f64, f an f64
- * that holds an f32. {{ is a brace. A ! instead of the ? shows only the first element whose word in the second item is
- * not 0, and its place.
+ * A field is {kind}, or {kind:4x64} for a tile of these extents. A ? before the } means that a second item has a
+ * word for each element that says whether it is valid. A ! instead of the ? shows only the first element whose word in
+ * the second item is not 0, and its index. Kinds: i a signed and u an unsigned integer, b a bool, d an f64, f an f64
+ * that holds an f32. {{ is a brace.
  *
- * A template that begins with {!12:9} is no line of its own: it has the values of the assertion in line 12, column 9,
- * which is about to fail, for its message. */
+ * A template that begins with {!12:9} is no line of its own: it has the values for the message of the assertion in line
+ * 12, column 9, which is about to fail. */
 #ifndef TILE_BASE_PRINT_LINE_H
 #define TILE_BASE_PRINT_LINE_H
 
@@ -17,7 +17,7 @@
 
 #include "base/string.h"
 
-/* Takes one whole line, its newline included. */
+/* Receives one whole line, including its newline. */
 typedef void (*TilePrintLine)(void *host, const char *line, size_t length);
 
 enum { TILE_PRINT_RANK = 5 };
@@ -30,24 +30,24 @@ typedef struct TilePrintPlace {
     size_t lanes;
 } TilePrintPlace;
 
-/* The next place of a template, which is moved behind it; false where there is none. */
+/* The next field of a template, and moves past it; false if there is none. */
 bool tile_print_next(const char **template, TilePrintPlace *place);
 /* Begins a template of an assertion's values. */
 void tile_print_assertion(TileText *template, unsigned line, unsigned column);
-/* Is this one? Of which assertion, if it is (line and column may be NULL). */
+/* Is this a template of an assertion's values, and of which one (line and column may be NULL)? */
 bool tile_print_is_assertion(const char *template, unsigned *line, unsigned *column);
-/* How many items the places take. */
+/* Number of items that the fields take. */
 unsigned tile_print_count(const char *template);
-/* Where memory runs out the line is cut. */
+/* If memory runs out the line is truncated. */
 void tile_print_line(const char *template, const uint64_t *const *items, TilePrintLine print, void *host);
 
-/* Items are packed where they stand one behind the other, each with the elements that the line shows and no others: of
- * a large tile the first and last few of each axis, but all where the first one of some is looked for. How many there
- * are along an axis; `message`: in the message of an assertion, which shows fewer. */
+/* Packed items follow one another, each with only the elements that the line shows: of a large tile the first and last
+ * few of each axis, but all of them if the first one with some property is searched. The number of elements along an
+ * axis; `message`: in the message of an assertion, which shows fewer. */
 int64_t tile_print_packed_extent(const TilePrintPlace *place, bool message, unsigned axis);
 size_t tile_print_packed_words(const char *template);
 void tile_print_packed_line(const char *template, const uint64_t *words, TilePrintLine print, void *host);
-/* Where the element with index i is among those of a packed axis; it is one of them. */
+/* The position of element i among those of a packed axis, which includes it. */
 static inline int64_t tile_print_packed_index(int64_t i, int64_t extent, int64_t packed) {
     return i < packed / 2 ? i : i - (extent - packed);
 }

@@ -67,7 +67,7 @@ void tile_records_lines(const TileRecords *records, const void *memory, const ch
     uint64_t at = records->lines, end = tile_records_written(records, memory);
     while (at + WORD <= end) {
         uint64_t number = word_at(memory, at);
-        if (!number || number > count) break; /* the first one that found no room */
+        if (!number || number > count) break; /* the first one without room */
         const char *template = templates[number - 1];
         if (at + tile_record_bytes(template) > end) break;
         tile_print_packed_line(template, items_at(memory, at), print, host);

@@ -1,4 +1,4 @@
-/* SHA-256 (FIPS 180-4), for names of things that have the same contents. */
+/* SHA-256 (FIPS 180-4), for content-addressed names. */
 #ifndef TILE_BASE_SHA256_H
 #define TILE_BASE_SHA256_H
 

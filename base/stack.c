@@ -25,8 +25,8 @@ int tile_thread_create(pthread_t *thread, void *(*body)(void *state), void *stat
     return create(thread, TILE_STACK_ENOUGH, body, state);
 }
 
-/* The first thread's stack grows up to the limit, and little of it is used so far. Fibres have stacks that the system
- * does not know: none that is enough. */
+/* The first thread's stack grows up to the limit, and little of it is used so far. The stacks of fibres are unknown to
+ * the system: they count as too small. */
 static bool has_enough(void) {
     if (gettid() == getpid()) {
         struct rlimit limit;

@@ -1,5 +1,5 @@
-/* Stacks that are deep enough. Programs limit those of their threads as they like (`ulimit -s`, threads of other
- * languages), and parsing, checking and code generation go as deep as the text does. */
+/* Stacks that are large enough. Programs limit the stacks of their threads (`ulimit -s`, threads of other languages),
+ * while parsing, checking and code generation recurse as deeply as the text is nested. */
 #ifndef TILE_BASE_STACK_H
 #define TILE_BASE_STACK_H
 
@@ -11,11 +11,11 @@ enum {
     TILE_STACK_OWN = 16 << 20
 };
 
-/* Runs the body here where enough of the stack is left, else on a thread with a stack of its own, while this one waits.
- * False where there is no memory for that: nothing has run. */
+/* Runs the body here if enough stack is left, else on a thread with a stack of its own, while this one waits. False if
+ * there is no memory for that: the body has not run. */
 bool tile_stack_run(void (*body)(void *state), void *state);
 
-/* pthread_create of a thread that takes no signals of the process, with a stack that is enough. */
+/* pthread_create with all signals blocked, and a stack that is large enough. */
 int tile_thread_create(pthread_t *thread, void *(*body)(void *state), void *state);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 
-/* A growing text in an arena; `text` is always terminated by a zero byte once something was added. */
+/* A growing text in an arena; `text` is zero-terminated once something was added. */
 typedef struct TileText {
     TileArena *arena;
     char *text;
@@ -16,9 +16,9 @@ typedef struct TileText {
 void tile_text_add(TileText *text, const char *string);
 void tile_text_add_bytes(TileText *text, const char *bytes, size_t length);
 void tile_text_add_char(TileText *text, char character);
-/* The string in quotes, as JSON wants it. */
+/* Adds the string as a JSON string, in quotes. */
 void tile_text_add_json(TileText *text, const char *string);
-/* The string between the tags of an XML text. */
+/* Adds the string, escaped for XML. */
 void tile_text_add_xml(TileText *text, const char *string);
 void tile_text_format(TileText *text, const char *format, ...) TILE_PRINTF(2, 3);
 /* The text so far, "" when empty. */
@@ -30,7 +30,7 @@ TileInterner *tile_interner_create(TileArena *arena);
 const char *tile_intern(TileInterner *interner, const char *text, size_t length);
 const char *tile_intern_string(TileInterner *interner, const char *text);
 
-/* How many characters to insert, delete or replace, up to 3: for proposals of what was meant. */
+/* Edit distance in characters (insert, delete, replace), at most 3: for proposals. */
 unsigned tile_edit_distance(const char *a, const char *b);
 
 /* FNV-1a, for hash tables of the compiler. */

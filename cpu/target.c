@@ -6,7 +6,9 @@
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
-#define X86_COMMON .kind = TILE_TARGET_CPU, .triple = "x86_64-unknown-linux-gnu", .l1_bytes = 32 * KIB
+#define X86_COMMON                                                                                                     \
+    .kind = TILE_TARGET_CPU, .architecture = TILE_ARCHITECTURE_X86_64, .triple = "x86_64-unknown-linux-gnu",           \
+    .l1_bytes = 32 * KIB
 
 static const TileTarget targets[] = {
     {X86_COMMON, .name = "avx2", .description = "x86-64 with AVX2 and FMA (x86-64-v3)", .llvm_cpu = "x86-64-v3",
@@ -20,6 +22,7 @@ static const TileTarget targets[] = {
     {.name = "sve",
      .description = "AArch64 with SVE, vectors of any length",
      .kind = TILE_TARGET_CPU,
+     .architecture = TILE_ARCHITECTURE_AARCH64,
      .triple = "aarch64-unknown-linux-gnu",
      .llvm_cpu = "generic",
      .llvm_features = "+v8.2a,+sve",

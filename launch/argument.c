@@ -40,11 +40,11 @@ typedef struct Reader {
     const TileImageSignature *signature;
     const TileImageParameter *parameter;
     TileError *error;
-    tile_status *found; /* what was wrong with the arguments before */
-    bool partial;       /* nothing runs: shapes and types are asked for */
+    tile_status *found; /* status of the arguments before this one */
+    bool partial;       /* nothing runs: only shapes and types are inferred */
 } Reader;
 
-/* "kernel: parameter: " and the rest. */
+/* Adds an error: "kernel: parameter: " and the message. */
 static tile_status TILE_PRINTF(2, 3) refuse(const Reader *reader, const char *format, ...) {
     char text[768];
     va_list arguments;
@@ -124,9 +124,9 @@ static const char *device_name(DLDeviceType type) {
 
 static const char *expected_device(const Reader *reader) { return reader->signature->gpu ? "cuda" : "cpu"; }
 
-/* Memory that both sides reach will do for either. */
+/* Memory that host and device can access serves both. */
 static tile_status check_device(const Reader *reader, const DLTensor *tensor) {
-    bool gpu = reader->signature->gpu, partial = reader->partial; /* what is asked for may lie elsewhere */
+    bool gpu = reader->signature->gpu, partial = reader->partial; /* a tensor to be inferred may be elsewhere */
     switch ((int)tensor->device.device_type) {
     case kDLCUDAManaged: return TILE_OK;
     case kDLCPU:
@@ -178,7 +178,7 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
         wide |= __builtin_add_overflow(above, reach - down, &above);
         view->extent[i] = extent;
         view->stride[i] = stride;
-        overflow |= wide && extent > 1; /* a stride that is never taken may be anything */
+        overflow |= wide && extent > 1; /* the stride of a dimension with fewer than two elements is arbitrary */
         empty |= extent == 0;
     }
     view->low = view->high = (uint64_t)base;
@@ -191,15 +191,15 @@ static tile_status read_layout(const Reader *reader, const DLTensor *tensor, uns
     return TILE_OK;
 }
 
-/* The layout of a tensor with elements whose numbers are so small that no sum or product of them overflows: nearly all.
- * False for others. A caller with a constant rank gets straight-line code. */
+/* The view of a non-empty tensor whose extents and strides are so small that no sum or product of them overflows, as
+ * nearly all are. False for others. With a constant rank, this is straight-line code. */
 static inline __attribute__((always_inline)) bool read_usual_layout(const int64_t *shape, const int64_t *strides,
                                                                     unsigned rank, unsigned log_bytes, TileView *view) {
     int64_t low = (int64_t)(uintptr_t)view->data, high = low + (INT64_C(1) << log_bytes);
     uint64_t large = (uint64_t)low >> 62 << 32, word = 0, offer = 0;
     for (unsigned i = 0; i < rank; i++) {
         int64_t extent = shape[i], limit = (int64_t)((uint64_t)extent - 1), elements = strides[i];
-        large |= (uint64_t)limit | (uint64_t)(elements ^ elements >> 63); /* without elements: all bits */
+        large |= (uint64_t)limit | (uint64_t)(elements ^ elements >> 63); /* empty: all bits */
         int64_t stride = (int64_t)((uint64_t)elements << log_bytes);
         int64_t reach = (int64_t)((uint64_t)stride * (uint64_t)limit), down = reach & reach >> 63;
         low = (int64_t)((uint64_t)low + (uint64_t)down);
@@ -225,7 +225,7 @@ static bool read_usual_rank(const int64_t *shape, const int64_t *strides, unsign
     }
 }
 
-/* What read_tensor does for such tensors. False, with nothing said, for others and for those that are wrong. */
+/* read_tensor for such tensors. False, without a message, for others and for invalid ones. */
 static inline bool read_usual(const Reader *reader, const TileArg *argument, TileHostType type, TileView *view) {
     static const DLDataType dtypes[] = {
 #define USUAL_DTYPE(id, name, code, bits, class) {code, bits, 1},
@@ -266,7 +266,7 @@ static tile_status read_tensor(const Reader *reader, const TileArg *argument, Ti
     if (tensor->ndim != parameter->rank)
         return refuse(reader, "rank is %d, expected %d", (int)tensor->ndim, parameter->rank);
     if (tensor->ndim && !tensor->shape) return refuse(reader, "shape is NULL, expected the extents");
-    if (parameter->generic < 0) TILE_TRY(check_type(reader, tensor, type)); /* else decide_generic has looked */
+    if (parameter->generic < 0) TILE_TRY(check_type(reader, tensor, type)); /* else decide_generic has checked it */
     TILE_TRY(check_device(reader, tensor));
     if (tensor->byte_offset >> TILE_ADDRESS_BITS)
         return refuse(reader, "byte_offset is %" PRIu64 ", which leaves the address space", tensor->byte_offset);

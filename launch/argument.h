@@ -1,4 +1,4 @@
-/* Arguments of a launch, read once into one plain form, with every check that concerns one argument alone. */
+/* Arguments of a launch, read once into views, with all checks that concern a single argument. */
 #ifndef TILE_LAUNCH_ARGUMENT_H
 #define TILE_LAUNCH_ARGUMENT_H
 
@@ -8,23 +8,23 @@
 typedef struct TileView {
     char *data; /* element 0 */
     int64_t extent[TILE_MAX_RANK];
-    int64_t stride[TILE_MAX_RANK]; /* bytes; those of dimensions of fewer than two elements are any number */
-    uint64_t low, high;            /* addresses of the first byte and past the last one; equal without elements */
+    int64_t stride[TILE_MAX_RANK]; /* bytes; arbitrary for dimensions with fewer than two elements */
+    uint64_t low, high;            /* addresses of the first byte and past the last one; equal if it is empty */
     uint64_t scalar;               /* scalars: value for the host program (see TileHostOp) */
     uint64_t word, offer;          /* tensors: facts (guard.h) */
     uint8_t type;                  /* TileHostType */
     uint8_t rank;
     bool known; /* false: TILE_ARG_NONE, allowed by tile_kernel_infer only */
     bool tensor;
-    int device; /* of a tensor on a GPU: its number */
+    int device; /* of a tensor on a GPU: the GPU's number */
 } TileView;
 
 /* Fills views (one per parameter) and request->generics. `partial` allows TILE_ARG_NONE; type parameters that no
- * argument decides are then TILE_HOST_TYPE_COUNT. */
+ * argument binds are then TILE_HOST_TYPE_COUNT. */
 tile_status tile_arguments_read(const TileImageSignature *signature, const TileArg *arguments, size_t count,
                                 bool partial, TileView *views, TileImageRequest *request, TileError *error);
 
-/* The number of the GPU that the tensors lie on; 0 for a kernel of CPUs, and where there are none. */
+/* The number of the GPU that the tensors are on; 0 for CPU kernels, and without tensors. */
 int tile_views_device(const TileImageSignature *signature, const TileView *views);
 
 /* A scalar's bits in its own type, low bytes first. */

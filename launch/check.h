@@ -4,7 +4,7 @@
 
 #include "launch/host.h"
 
-/* Each says all that is wrong, a line for each mistake. values: of the code's host program. */
+/* Each reports all errors, one per line. values: of the code's host program. */
 tile_status tile_check_dimensions(const TileImageSignature *signature, const TileImageCode *code, const TileView *views,
                                   const uint64_t *values, TileError *error);
 tile_status tile_check_requires(const TileImageSignature *signature, const TileImageCode *code,

@@ -1,4 +1,4 @@
-/* A clock that only goes forward. */
+/* A monotonic clock. */
 #ifndef TILE_LAUNCH_CLOCK_H
 #define TILE_LAUNCH_CLOCK_H
 

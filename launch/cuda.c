@@ -18,17 +18,18 @@ typedef struct Phase {
     void *kernel;
 } Phase;
 
-enum { KNOWN_ADDRESSES = 64, DEVICE_SHIFT = 57 /* no address has that many bits */ };
+enum { KNOWN_ADDRESSES = 64, DEVICE_SHIFT = 57 /* addresses have fewer bits */ };
 
 struct TileCudaModule {
     const char *ptx;
-    char *own;         /* the same, where it is not borrowed */
+    char *own;         /* the same, if it is owned */
     const void *cubin; /* borrowed; NULL: there is none */
     uint32_t capability;
     pthread_mutex_t mutex;
     void *library;             /* NULL: not loaded yet */
-    _Atomic uint64_t prepared; /* set of devices for which the code is loaded and its shared memory allowed */
-    /* Addresses that the driver has called memory of a device, whose number less 1 is in the bits above. */
+    _Atomic uint64_t prepared; /* set of devices where the code is loaded and its shared memory size is set */
+    /* Cache of addresses that the driver said are memory of a device; the device's number less 1 is in the upper
+     * bits. */
     _Atomic uint64_t known[KNOWN_ADDRESSES];
     TileCudaCaptured *captured; /* by graphs */
     uint32_t count;
@@ -75,7 +76,7 @@ TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const Til
     return module;
 }
 
-/* Streams may be capturing: what is unloaded is no part of that. */
+/* Unloading is allowed while streams are capturing. */
 static void unload(void *library) {
     if (!library) return;
     int mode = tile_cuda_relax_capture();
@@ -102,13 +103,13 @@ void tile_cuda_module_keep(TileCudaModule *module, TileCudaCaptured *captured, T
 
 /* ---- loading ---- */
 
-/* What is assembled needs no assembler in the driver, but serves one generation of GPUs. */
+/* A cubin needs no assembler in the driver, but serves one generation of GPUs. */
 static bool load_cubin(const TileCudaModule *module, void **library) {
     return module->cubin && tile_cuda_all_run(module->capability) &&
            tile_cuda_driver()->library_load(library, module->cubin, NULL, NULL, 0, NULL, NULL, 0) == TILE_CUDA_SUCCESS;
 }
 
-/* The assembler in the driver says more than its error's name. */
+/* The driver's assembler has a log, which says more than the error's name. */
 static tile_status load_library(const TileCudaModule *module, void **library, const char *kernel, TileError *error) {
     if (load_cubin(module, library)) return TILE_OK;
     enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6, LINE_INFO = 13, OPTIONS = 3 };
@@ -135,13 +136,13 @@ static tile_status load(TileCudaModule *module, const char *kernel, TileError *e
         return status;
     }
     module->library = library;
-    free(module->own); /* it serves all devices from now on */
+    free(module->own); /* it is used for all devices from now on */
     module->ptx = module->own = NULL;
     return TILE_OK;
 }
 
-/* More than 48 KiB of shared memory have to be asked for. The code is brought to the device now: the driver would
- * otherwise do so at the first launch, which might be one that a stream captures. */
+/* More than 48 KiB of shared memory must be requested. The code is copied to the device now: otherwise the driver would
+ * do it at the first launch, which a stream might be capturing. */
 static tile_status prepare_phase(const Phase *phase, int device, const char *kernel, TileError *error) {
     enum { SHARED_OPT_IN = 97, DYNAMIC_SHARED_LIMIT = 8 };
     const TileCudaDriver *driver = tile_cuda_driver();
@@ -180,9 +181,9 @@ static tile_status prepare(TileCudaModule *module, int device, const char *kerne
     return status;
 }
 
-/* ---- where tensors lie ---- */
+/* ---- devices of tensors ---- */
 
-/* An address in the wrong place would fail in the kernel, and with it the whole context. */
+/* A wrong address would fault in the kernel and destroy the whole context. */
 static tile_status check_address(uint64_t address, int device, const char *kernel, const char *name, TileError *error) {
     enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, ON_HOST = 1, ON_DEVICE = 2, ATTRIBUTES = 3 };
     int attributes[ATTRIBUTES] = {MEMORY_TYPE, IS_MANAGED, DEVICE_ORDINAL};
@@ -202,7 +203,7 @@ static tile_status check_address(uint64_t address, int device, const char *kerne
                           ordinal, device);
 }
 
-/* Of an address that was right once the driver is not asked again. */
+/* The driver is not asked again about an address that it has confirmed. */
 static tile_status check_tensors(TileCudaModule *module, int device, const TileImageSignature *signature,
                                  const uint64_t *lows, TileError *error) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
@@ -229,7 +230,7 @@ tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const Ti
 
 void tile_cuda_end(TileCudaStream *on) { tile_cuda_leave(&on->scope); }
 
-/* The default stream, by either name, is never captured. */
+/* The default stream, under either handle, is never captured. */
 tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error) {
     enum { NOT_CAPTURING = 0, LEGACY_STREAM = 1 };
     int state = NOT_CAPTURING;
@@ -240,7 +241,7 @@ tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, boo
     return TILE_OK;
 }
 
-/* The blocks of a grid that waits by itself may come to the device before the grid before it has ended. */
+/* Blocks of a grid that waits by itself may start before the previous grid has ended. */
 static int queue_grid(const Phase *phase, const TileCudaStream *on, unsigned blocks, void **parameters) {
     const TileCudaDriver *driver = tile_cuda_driver();
     unsigned shared_bytes = (unsigned)phase->shared_bytes;

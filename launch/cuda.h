@@ -1,5 +1,5 @@
-/* NVIDIA GPUs through the CUDA driver, which is opened when it is first asked for: nothing of CUDA is needed to build,
- * nor on a machine without a GPU. All functions may be called from any thread. */
+/* NVIDIA GPUs through the CUDA driver, which is opened on first use: neither building nor running without a GPU needs
+ * anything of CUDA. All functions may be called from any thread. */
 #ifndef TILE_LAUNCH_CUDA_H
 #define TILE_LAUNCH_CUDA_H
 
@@ -11,69 +11,68 @@ typedef struct TileCudaPhase {
     const char *symbol;    /* of the entry; copied */
     uint32_t threads;      /* of a block */
     uint64_t shared_bytes; /* of a block */
-    bool waits;            /* the code waits by itself for the end of the grid before it */
+    bool waits;            /* the code itself waits for the end of the previous grid */
 } TileCudaPhase;
 
 /* ptx: text, copied. NULL if out of memory. */
 TileCudaModule *tile_cuda_module_create(const char *ptx, size_t length, const TileCudaPhase *phases, uint32_t count);
-/* Of an object's binary, which is borrowed. */
+/* From an object's binary, which is borrowed. */
 TileCudaModule *tile_cuda_module_borrow(const TileImageBinary *binary, const TileCudaPhase *phases, uint32_t count);
-/* The driver lets grids of the module end before it unloads the code. No graph may hold it. */
+/* The driver waits for the module's grids before it unloads the code. No graph may contain it. */
 void tile_cuda_module_destroy(TileCudaModule *module);
 
-/* What a launch runs on, from its arguments and options. */
+/* The device and stream of a launch, from its arguments and options. */
 typedef struct TileCudaStream {
     int device;
     void *stream; /* CUstream; NULL: the default stream */
     TileCudaScope scope;
-    bool grid_before; /* what was queued last is a grid of the same launch */
+    bool grid_before; /* the last work queued is a grid of the same launch */
 } TileCudaStream;
 
-/* Between begin and end a context of the device is current, and the module's code is there: loaded, its shared memory
- * allowed, and the tensors' memory that of the device. lows: of each parameter the lowest address, 0 where it has none.
- * Nothing has to be ended where begin fails. */
+/* Between begin and end a context of the device is current and the module's code is ready: loaded, with its shared
+ * memory size set, and the tensors checked to be in the device's memory. lows: the lowest address of each parameter, 0
+ * for scalars. If begin fails, end is not called. */
 tile_status tile_cuda_begin(TileCudaModule *module, TileCudaStream *on, const TileImageSignature *signature,
                             const uint64_t *lows, TileError *error);
 void tile_cuda_end(TileCudaStream *on);
-/* Is what is queued now captured by a graph? The driver takes 20 ns to say. */
+/* Does a graph capture what is queued now? The query takes 20 ns. */
 tile_status tile_cuda_captures(const TileCudaStream *on, const char *kernel, bool *captures, TileError *error);
 
 /* Queues `programs` programs of a phase, a block each. slots: `slot_count` words, the kernel's parameters before begin
- * and end. records: the address that comes last, of a phase that has anything to say (launch/cuda_records.h); else
- * NULL. A phase that waits by itself for a grid before it begins while that one ends. Returns without waiting. */
+ * and end. records: the last parameter, an address, of a phase with assertions or prints (launch/cuda_records.h); else
+ * NULL. A phase that waits by itself starts while the previous grid ends. Returns without waiting. */
 tile_status tile_cuda_launch(TileCudaModule *module, uint32_t phase, const TileCudaStream *on, const uint64_t *slots,
                              uint32_t slot_count, int64_t programs, const uint64_t *records, const char *kernel,
                              TileError *error);
-/* From now on the module destroys it; *next is what it had to destroy before. */
+/* Hands ownership to the module; *next is what it owned before. */
 typedef struct TileCudaCaptured TileCudaCaptured;
 void tile_cuda_module_keep(TileCudaModule *module, TileCudaCaptured *captured, TileCudaCaptured **next);
 
-/* Memory that lives from here on in the order of the stream. */
+/* Memory that is allocated and freed in the order of the stream. */
 tile_status tile_cuda_allocate(const TileCudaStream *on, size_t bytes, const char *kernel, void **memory,
                                TileError *error);
 void tile_cuda_free(const TileCudaStream *on, void *memory);
 
-/* Two points in the order of a stream, of the device whose context is current, and the time between them by the
- * device's own clock. */
+/* Two events in a stream of the device whose context is current, and the time between them by the device's clock. */
 typedef struct TileCudaTimer {
     void *begin, *end;
 } TileCudaTimer;
 tile_status tile_cuda_timer_create(TileCudaTimer *timer, TileError *error);
 void tile_cuda_timer_destroy(TileCudaTimer *timer);
 tile_status tile_cuda_timer_start(const TileCudaTimer *timer, void *stream, TileError *error);
-/* Waits for all that was queued since. */
+/* Waits for everything queued since. */
 tile_status tile_cuda_timer_stop(const TileCudaTimer *timer, void *stream, double *seconds, TileError *error);
 
 /* Compute capability of a device as 10 * major + minor; 0 where there is none. */
 int tile_cuda_capability(int device);
-/* Can code for the capability, or for it `alone`, run on the device? */
+/* Can code for the capability, or only for it (`alone`), run on the device? */
 bool tile_cuda_runs(int device, uint32_t capability, bool alone);
-/* Can what is assembled for the capability run on every device that there is? */
+/* Can a cubin for the capability run on every device of this machine? */
 bool tile_cuda_all_run(uint32_t capability);
-enum { TILE_CUDA_MOST_DEVICES = 64 }; /* those with higher numbers are not used */
-/* "NVIDIA H200"; false where there is none. */
+enum { TILE_CUDA_MOST_DEVICES = 64 }; /* devices with higher numbers are not used */
+/* "NVIDIA H200"; false if there is no such device. */
 bool tile_cuda_device_name(int device, char *name, size_t size);
-/* NULL: the driver is there and has a device. Else why not; static. */
+/* NULL: the driver is usable and has a device. Else the reason; static. */
 const char *tile_cuda_why_not(void);
 
 #endif

@@ -61,8 +61,8 @@ static const struct {
 
 enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76, LEAST_VERSION = 12000 };
 
-/* Set once and never changed, but for the primary contexts and the pools, each of which is retained or made when it is
- * first needed, and then for good: a process has one driver. */
+/* Set once and never changed, except that primary contexts and pools are created on first use. They are never released:
+ * a process has one driver. */
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static TileCudaDriver driver;
 static int device_count, driver_version, handles[TILE_CUDA_MOST_DEVICES];
@@ -77,7 +77,7 @@ static void find_symbol(void *library, size_t index) {
     memcpy((char *)&driver + symbols[index].offset, &address, sizeof address);
 }
 
-/* The name of a function that the library lacks, or NULL. */
+/* The name of a function that the driver library lacks, or NULL. */
 static const char *find_symbols(void *library) {
     void *address;
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
@@ -140,7 +140,7 @@ int tile_cuda_capability(int device) {
     return known ? 10 * major + minor : 0;
 }
 
-/* Asked for once each: what is known is kept. */
+/* Queried once each, and cached. */
 static int known_capability(int device) {
     static _Atomic int known[TILE_CUDA_MOST_DEVICES];
     if (device < 0 || device >= TILE_CUDA_MOST_DEVICES) return 0;
@@ -207,7 +207,7 @@ static tile_status status_of(int result) {
     }
 }
 
-/* What the driver's own words leave open. */
+/* Hints in addition to the driver's messages. */
 static const char *hint(int result) {
     if (result == UNSUPPORTED_PTX || result == NO_JIT) return "; a newer driver is needed for this code";
     bool sticky =
@@ -251,7 +251,7 @@ static tile_status find_primary(int device, void **context, TileError *error) {
     return status;
 }
 
-/* From the driver's reference: CUmemPoolProps of device memory that is shared with nobody. */
+/* From the driver's reference: CUmemPoolProps of device memory that is not shared between processes. */
 typedef struct PoolProperties {
     int allocation_type, handle_types, location_type, location;
     void *security;
@@ -287,7 +287,8 @@ tile_status tile_cuda_pool(int device, void **pool, TileError *error) {
     return status;
 }
 
-/* A stream that the caller made; the default ones have numbers for names, and are those of the current context. */
+/* Is it a stream that the caller created? The handles of the default streams are small integers, and belong to the
+ * current context. */
 static bool is_made(void *stream) { return (uintptr_t)stream > 2; }
 
 static tile_status push(int device, void *stream, TileError *error) {
@@ -311,7 +312,7 @@ tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, Tile
     int handle, current;
     scope->pushed = false;
     TILE_TRY(tile_cuda_device(device, &handle, error));
-    /* Where there is no context its device must not be asked for: tools report each call that fails. */
+    /* Without a context its device must not be queried: tools report each failing call. */
     if (driver.context_current(&context) == TILE_CUDA_SUCCESS && context &&
         driver.context_device(&current) == TILE_CUDA_SUCCESS && current == handle)
         return TILE_OK;

@@ -1,5 +1,5 @@
-/* The CUDA driver: its functions, found by name when they are first asked for, its errors as statuses, and its
- * contexts. For the files of launch/ that deal with GPUs. */
+/* The CUDA driver: its functions, looked up by name on first use, its errors as statuses, and its contexts. For the
+ * files of launch/ that deal with GPUs. */
 #ifndef TILE_LAUNCH_CUDA_DRIVER_H
 #define TILE_LAUNCH_CUDA_DRIVER_H
 
@@ -18,7 +18,7 @@ typedef struct TileCudaLaunchAttribute {
     } value;
 } TileCudaLaunchAttribute;
 
-/* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: 1 lets a grid begin before the one before it has ended. */
+/* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: 1 lets a grid start before the previous one has ended. */
 enum { TILE_CUDA_PROGRAMMATIC_SERIALIZATION = 6 };
 
 typedef struct TileCudaLaunchConfig {
@@ -79,14 +79,14 @@ typedef struct TileCudaDriver {
 
 enum { TILE_CUDA_SUCCESS = 0 };
 
-/* The driver, to be asked only where tile_cuda_why_not() has said NULL. */
+/* The driver, to be used only if tile_cuda_why_not() returned NULL. */
 const TileCudaDriver *tile_cuda_driver(void);
-/* The driver's handle of a device; TILE_UNAVAILABLE, TILE_INVALID_ARGUMENT where there is none. */
+/* The driver's handle of a device; TILE_UNAVAILABLE or TILE_INVALID_ARGUMENT if there is none. */
 tile_status tile_cuda_device(int device, int *handle, TileError *error);
 /* The pool for temporaries on a device that has been entered: it keeps up to 64 MiB through synchronisations, after
  * which the driver's own pool would have to map memory anew. */
 tile_status tile_cuda_pool(int device, void **pool, TileError *error);
-/* What the driver says of a call for `what`, with its own name for the error. */
+/* The status of a driver call for `what`; the message has the driver's name of the error. */
 tile_status tile_cuda_check(int result, const char *what, TileError *error);
 
 /* A context of the device is current from enter to leave: the caller's where it is of that device; else the stream's,
@@ -97,8 +97,8 @@ typedef struct TileCudaScope {
 tile_status tile_cuda_enter(int device, void *stream, TileCudaScope *scope, TileError *error);
 void tile_cuda_leave(TileCudaScope *scope);
 
-/* From relax to restore, calls are allowed that stream captures of this thread would forbid because they might wait:
- * those that load code are no part of what is captured. */
+/* Between relax and restore, calls are allowed that a stream capture of this thread would forbid because they might
+ * wait: loading code is not part of what is captured. */
 int tile_cuda_relax_capture(void);
 void tile_cuda_restore_capture(int mode);
 

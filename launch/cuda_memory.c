@@ -1,4 +1,4 @@
-/* Memory of a GPU for programs that have no other source of it. */
+/* Memory of a GPU, for programs without another allocator. */
 #include "launch/cuda_records.h"
 #include "launch/image.h"
 
@@ -24,7 +24,7 @@ void tile_device_release(int device, void *memory) {
     tile_cuda_leave(&scope);
 }
 
-/* The driver returns when it has read the host's memory; other streams may find the device's unwritten. */
+/* The driver returns when it has read the host's memory; other streams may not see the copy yet. */
 tile_status tile_device_write(int device, void *memory, const void *host, size_t bytes, TileError *error) {
     TileCudaScope scope;
     if (bytes && (!memory || !host)) return refuse(memory ? "host" : "memory", error);

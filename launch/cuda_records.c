@@ -28,14 +28,14 @@ static tile_status hand_over(const TileCudaListener *listener, const TileRecords
 static tile_status read_records(const TileCudaStream *on, uint64_t memory, void *host, uint64_t bytes,
                                 const char *kernel, TileError *error) {
     const TileCudaDriver *driver = tile_cuda_driver();
-    int mode = tile_cuda_relax_capture(); /* of another stream, by this thread or by all */
+    int mode = tile_cuda_relax_capture(); /* of another stream, for this thread or for all */
     int result = driver->copy_from_async(host, memory, bytes, on->stream);
     if (result == TILE_CUDA_SUCCESS) result = driver->synchronize(on->stream);
     tile_cuda_restore_capture(mode);
     return tile_cuda_check(result, kernel, error);
 }
 
-/* The header alone says whether there is more to be read, and how much. */
+/* Only the header is read at first: it says how much more there is. */
 static tile_status listen_now(const TileCudaListener *listener, const TileRecords *records, const TileCudaStream *on,
                               uint64_t memory, TileError *error) {
     unsigned char header[TILE_RECORDS_CLEARED];
@@ -50,9 +50,9 @@ static tile_status listen_now(const TileCudaListener *listener, const TileRecord
     return status;
 }
 
-/* ---- whenever a graph runs ---- */
+/* ---- records of graphs ---- */
 
-/* The first failure since it was asked for, of each device. */
+/* The first failure of each device since the last query. */
 static pthread_mutex_t failures_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *failures[TILE_CUDA_MOST_DEVICES];
 
@@ -78,7 +78,7 @@ struct TileCudaCaptured {
     TileCudaListener listener;
     TileRecords records;
     int device;
-    void *memory; /* pinned: what the programs have said is copied there */
+    void *memory; /* pinned: records are copied here */
 };
 
 void tile_cuda_captured_destroy(TileCudaCaptured *captured) {
@@ -96,7 +96,7 @@ void tile_cuda_captured_destroy(TileCudaCaptured *captured) {
     }
 }
 
-/* Called by the driver, which must not be called from here. */
+/* Called by the driver; must not call the driver. */
 static void hear_graph(void *state) {
     const TileCudaCaptured *captured = state;
     const TileCudaListener *listener = &captured->listener;

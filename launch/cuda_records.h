@@ -1,10 +1,11 @@
-/* What programs on a GPU say: memory for it goes along with the launch (base/records.h), and comes back. */
+/* Assertions and prints of programs on a GPU: a launch passes memory for their records (base/records.h) and reads it
+ * afterwards. */
 #ifndef TILE_LAUNCH_CUDA_RECORDS_H
 #define TILE_LAUNCH_CUDA_RECORDS_H
 
 #include "launch/cuda.h"
 
-/* Of which phase, and to whom its lines go. */
+/* The phase, and the callback for its lines. */
 typedef struct TileCudaListener {
     const TileImagePhase *phase;
     const char *kernel;
@@ -16,17 +17,17 @@ static inline bool tile_cuda_listens(const TileImagePhase *phase) {
     return phase->assertion_count || phase->print_count;
 }
 
-/* As tile_cuda_launch, but it waits for the programs to end, and hands over what they printed; TILE_INVALID_ARGUMENT
- * where an assertion failed. On a stream that captures it waits for nothing: whenever the graph has run so far, its
- * lines are handed over by a thread of the driver, a failed assertion's message too, which the next
- * tile_device_synchronize returns. */
+/* Like tile_cuda_launch, but waits for the programs to end and hands over the lines that they printed;
+ * TILE_INVALID_ARGUMENT if an assertion failed. On a stream that is capturing it does not wait: each time the graph has
+ * run, a thread of the driver hands over its lines and the message of a failed assertion, which the next
+ * tile_device_synchronize returns as well. */
 tile_status tile_cuda_launch_listening(TileCudaModule *module, uint32_t phase, const TileCudaStream *on,
                                        const uint64_t *slots, uint32_t slot_count, int64_t programs,
                                        const TileCudaListener *listener, TileError *error);
 
-/* TileCudaCaptured: what a graph that captured a launch needs for what is said, and those kept before it. */
+/* TileCudaCaptured: the records of a launch that a graph captured; a list. */
 void tile_cuda_captured_destroy(TileCudaCaptured *captured);
-/* The failure of a graph's launch on the device, which is then forgotten; TILE_OK: there was none. */
+/* Returns and clears the failure of a graph's launch on the device; TILE_OK: there was none. */
 tile_status tile_cuda_take_failure(int device, TileError *error);
 
 #endif

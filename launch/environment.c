@@ -21,7 +21,7 @@ static const char *const names[] = {[TILE_VARIABLE_CPU_CAPABILITY] = "TILE_CPU_C
                                     [TILE_VARIABLE_CACHE_BYTES] = "TILE_CACHE_BYTES",
                                     [TILE_VARIABLE_PTXAS] = "TILE_PTXAS"};
 
-/* The variables that were warned of: each is said once, however many libraries read it. */
+/* The variables that were warned of: once each, however many libraries read them. */
 static _Atomic uint32_t warned;
 
 const char *tile_variable_name(TileVariable variable) { return names[variable]; }
@@ -41,7 +41,7 @@ void tile_variable_warn(TileVariable variable, const TileSettings *settings, con
 static bool read_number(const char *text, uint64_t *number) {
     char *end;
     int saved = errno;
-    if (*text < '0' || *text > '9') return false; /* strtoull takes signs and blanks */
+    if (*text < '0' || *text > '9') return false; /* strtoull accepts signs and blanks */
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     *number = errno == ERANGE ? UINT64_MAX : value;

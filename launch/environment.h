@@ -1,5 +1,5 @@
-/* What the environment says: the variables that library and tools read as words or numbers. A value that is none is
- * warned of once in a process for each variable, and something else is used instead. */
+/* Environment variables that library and tools read as words or numbers. For each variable, an invalid value is warned
+ * of once in a process, and a default is used instead. */
 #ifndef TILE_LAUNCH_ENVIRONMENT_H
 #define TILE_LAUNCH_ENVIRONMENT_H
 
@@ -23,15 +23,15 @@ const char *tile_variable_name(TileVariable variable);
 /* NULL where it is not set, or empty. */
 const char *tile_variable_text(TileVariable variable);
 
-/* "tile: warning: NAME is 'value': expected ..; it is taken as ..", where lines of the log go; `settings` may be NULL.
- * Only the first warning of a variable in this process. */
+/* Logs "tile: warning: NAME is 'value': expected ..; it is taken as .."; `settings` may be NULL. Only the first warning
+ * of a variable in this process. */
 void tile_variable_warn(TileVariable variable, const TileSettings *settings, const char *expected, const char *taken);
-/* The value where it is a number in decimal digits from `least` to `most`; `usual` where it is not set. One that is
- * none is warned of, and `usual` again; of one too large `most`. `usual_words` tells people of `usual`, NULL: its
+/* The value if it is a decimal integer from `least` to `most`; `usual` if it is not set. An invalid value is warned of
+ * and gives `usual`, one that is too large gives `most`. `usual_words` describes `usual` in the warning; NULL: its
  * digits. */
 uint64_t tile_variable_number(TileVariable variable, const TileSettings *settings, uint64_t least, uint64_t most,
                               uint64_t usual, const char *usual_words);
-/* 0 or 1; false where it is not set, and with a warning for all else. */
+/* 0 or 1; false if it is not set; all else is warned of and false. */
 bool tile_variable_switch(TileVariable variable, const TileSettings *settings);
 
 #endif

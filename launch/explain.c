@@ -48,7 +48,7 @@ void tile_explain_instance(TileExplanation *text, const TileImageSignature *sign
     }
 }
 
-/* The greatest that the bits say of an extent, or 0. */
+/* The greatest divisor of an extent that the bits state, or 0. */
 static unsigned multiple_in(const TileImageParameter *parameter, unsigned axis, uint64_t bits) {
     unsigned multiple = TILE_GUARD_MOST_MULTIPLE;
     while (multiple > 1 && !(bits & tile_guard_multiple(parameter->rank, axis, multiple))) multiple /= 2;
@@ -233,7 +233,7 @@ tile_status tile_explain(TileKernel *kernel, const TileArg *arguments, size_t ar
         tile_arguments_read(kernel->signature, arguments, argument_count, false, views, &request, call.options.error);
     if (status == TILE_OK) {
         tile_variant_request(kernel, views, &request);
-        pthread_mutex_lock(&kernel->mutex); /* records keep what they stand for */
+        pthread_mutex_lock(&kernel->mutex); /* meanwhile records keep their variants */
         print_kernel(kernel, &request, views, print, print_host);
         pthread_mutex_unlock(&kernel->mutex);
     }

@@ -1,4 +1,4 @@
-/* What variants rely on and why one does not serve arguments, in words. */
+/* Texts about variants: what they rely on, and why one does not serve arguments. */
 #ifndef TILE_LAUNCH_EXPLAIN_H
 #define TILE_LAUNCH_EXPLAIN_H
 
@@ -16,7 +16,7 @@ void tile_explain_facts(TileExplanation *text, const TileImageSignature *signatu
 /* Why a ready variant does not serve: "x: dimension 1 has a stride of 12 bytes, and the code relies on one element". */
 void tile_explain_difference(TileExplanation *text, const TileImageSignature *signature, const TileVariant *variant,
                              const TileImageRequest *request, const TileView *views);
-/* With the kernel's mutex held: the guard that missed, of the variant that comes nearest. */
+/* With the kernel's mutex held: the guard that failed, of the variant that nearly serves the arguments. */
 void tile_explain_miss(TileExplanation *text, const TileKernel *kernel, const TileImageRequest *request,
                        const TileView *views);
 

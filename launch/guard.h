@@ -34,15 +34,15 @@ static inline uint64_t tile_guard_multiple(unsigned rank, unsigned axis, unsigne
     return place < 64 && divisor > 1 && divisor <= TILE_GUARD_MOST_MULTIPLE ? (uint64_t)(divisor / 2) << place : 0;
 }
 
-/* All that an extent says, at its place. */
+/* All divisors of an extent, in the dimension's bits. */
 static inline uint64_t tile_guard_extent(unsigned rank, unsigned axis, int64_t extent) {
     uint64_t most = (uint64_t)extent | TILE_GUARD_MOST_MULTIPLE;
     unsigned place = TILE_GUARD_EXTENTS + 4 * (rank - 1 - axis);
     return place < 64 ? (((most & -most) - 1) & 15) << place : 0;
 }
 
-/* Adds the facts about a dimension; `elements` is its stride in elements, or any other number than 0 and 1 where it is
- * no number of them. */
+/* Adds the facts about a dimension; `elements` is its stride in elements, or any number but 0 and 1 if it is no
+ * multiple of the element's size. */
 static inline void tile_guard_add(uint64_t *word, uint64_t *offer, unsigned rank, unsigned axis, int64_t extent,
                                   int64_t elements) {
     _Static_assert(TILE_GUARD_STRIDE_ZERO == 0 + 1 && TILE_GUARD_STRIDE_UNIT == 1 + 1, "a bit is the stride and one");

@@ -19,7 +19,7 @@ const char *tile_host_type_name(TileHostType type) { return types[type].name; }
 TileHostClass tile_host_type_class(TileHostType type) { return (TileHostClass)types[type].class; }
 DLDataType tile_host_type_dtype(TileHostType type) { return (DLDataType){types[type].code, types[type].bits, 1}; }
 
-/* A number for the size of a type: 8, 16, 32 or 64 bits give 0 to 3. */
+/* Index of a type's size: 8, 16, 32 or 64 bits give 0 to 3. */
 #define SIZE_INDEX(bits) ((bits) == 8 ? 0 : (bits) == 16 ? 1 : (bits) == 32 ? 2 : 3)
 
 TileHostType tile_host_type_find(DLDataType dtype) {
@@ -107,7 +107,7 @@ static bool takes(const TileHostInstruction *program, uint32_t number, uint32_t 
     return value < number && program[value].type == type;
 }
 
-/* Extents and scalars are read without another look. */
+/* Extents and scalars are read without further checks. */
 static bool is_argument_sound(const TileHostInstruction *at, const TileImageSignature *signature) {
     if (at->a >= signature->parameter_count) return false;
     const TileImageParameter *parameter = &signature->parameters[at->a];
@@ -148,7 +148,7 @@ void tile_host_print(char *buffer, size_t size, TileHostType type, uint64_t bits
     if (type == TILE_HOST_BOOL) {
         snprintf(buffer, size, "%s", bits ? "true" : "false");
     } else if (types[type].class == TILE_HOST_CLASS_FLOAT) {
-        /* The shortest digits that read back the same; a locale's decimal comma becomes a point. */
+        /* The shortest decimal that round-trips; a locale's decimal comma becomes a point. */
         double number = tile_scalar_to_double((TileScalar)type, bits);
         for (int digits = 1; digits <= 17; digits++) {
             snprintf(buffer, size, "%.*g", digits, number);

@@ -36,7 +36,7 @@ static uint64_t pass_number(Stream *s, uint64_t value, unsigned width) {
         if (!(s)->out) (member) = number_;                                                                             \
     } while (0)
 
-/* The length of a list: no more than the limit, and than there are bytes. */
+/* The length of a list, bounded by the limit and by the number of bytes left. */
 static uint32_t pass_count(Stream *s, uint32_t count, uint32_t limit) {
     count = (uint32_t)pass_number(s, count, sizeof count);
     if (s->out) return count;
@@ -44,7 +44,7 @@ static uint32_t pass_count(Stream *s, uint32_t count, uint32_t limit) {
     return s->damaged ? 0 : count;
 }
 
-/* A list that begins with its count; the visit of its items follows. */
+/* A list: its count, followed by its items, which the caller visits. */
 #define LIST(s, items, count, limit)                                                                                   \
     do {                                                                                                               \
         uint32_t count_ = pass_count(s, count, limit);                                                                 \
@@ -250,7 +250,7 @@ static void pass_code(Stream *s, TileImageCode *code, const TileImageSignature *
     if (!s->out) s->damaged = s->damaged || !is_code_sound(code, signature);
 }
 
-/* What is read stays where it is. */
+/* Binaries are not copied. */
 static void pass_bytes(Stream *s, const void **data, uint32_t *size) {
     uint32_t passed = pass_count(s, *size, ANY_COUNT);
     if (s->out) {

@@ -1,4 +1,4 @@
-/* What the arguments that are there say about one that is not. */
+/* Infers types and shapes of missing arguments from the others. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { MAX_VALUES = 4096 };
 
-/* A dimension is known where it is written like one of a known argument. */
+/* A dimension is known if a known argument has one of the same name. */
 static bool find_by_text(const TileImageSignature *signature, const TileView *views, const char *text,
                          int64_t *extent) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
@@ -22,8 +22,8 @@ static bool find_by_text(const TileImageSignature *signature, const TileView *vi
     return false;
 }
 
-/* Fills the extents of unknown tensors as far as texts go; bit k of known[i]: dimension k is known. Unknown extents
- * become 2: more than one element, whose strides matter. */
+/* Fills the extents of unknown tensors by names; bit k of known[i]: dimension k is known. Unknown extents become 2:
+ * more than one element, so that strides matter. */
 static void fill_extents(const TileImageSignature *signature, TileView *views, uint32_t *known) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         TileView *view = &views[i];
@@ -60,7 +60,7 @@ static bool statics_known(const TileImageSignature *signature, const TileView *v
     return true;
 }
 
-/* Which values of the host program rest on known arguments alone? */
+/* Which values of the host program depend on known arguments only? */
 static void mark_known(const TileImageCode *code, const TileView *views, const uint32_t *known, bool *value_known) {
     for (uint32_t i = 0; i < code->host_count; i++) {
         const TileHostInstruction *at = &code->host[i];
@@ -73,7 +73,7 @@ static void mark_known(const TileImageCode *code, const TileView *views, const u
     }
 }
 
-/* What an argument's dimension is expected to be, as a function of one that is not known. */
+/* The expected value of an argument's dimension, as a function of an unknown dimension. */
 typedef struct Unknown {
     const TileImageCode *code;
     TileView *views;
@@ -88,7 +88,7 @@ static int64_t expected_at(const Unknown *unknown, int64_t extent) {
     return (int64_t)values[unknown->check->expected];
 }
 
-/* Linear expressions, such as 2 * N, have one solution or none; it is tried. */
+/* Linear expressions, such as 2 * N, have at most one solution, which is then verified. */
 static bool solve(const Unknown *unknown, int64_t wanted) {
     int64_t at[3], slope, distance;
     for (int i = 0; i < 3; i++) at[i] = expected_at(unknown, i);
@@ -97,7 +97,7 @@ static bool solve(const Unknown *unknown, int64_t wanted) {
     return linear && expected_at(unknown, distance / slope) == wanted;
 }
 
-/* A dimension that a known argument's depends on, and on nothing else that is unknown. */
+/* The only unknown dimension that a known argument's dimension depends on. */
 static bool solve_dimension(const TileImageCode *code, TileView *views, size_t parameter, unsigned axis,
                             uint32_t *known) {
     bool before[MAX_VALUES], after[MAX_VALUES];
@@ -111,7 +111,7 @@ static bool solve_dimension(const TileImageCode *code, TileView *views, size_t p
         if (says && solve(&unknown, views[check->parameter].extent[check->axis])) return true;
     }
     known[parameter] &= ~(1u << axis);
-    views[parameter].extent[axis] = 2; /* as fill_extents leaves what is unknown */
+    views[parameter].extent[axis] = 2; /* what fill_extents sets for unknown extents */
     return false;
 }
 
@@ -130,7 +130,7 @@ static void use_expectations(const TileImageCode *code, TileView *views, size_t 
     }
 }
 
-/* The dimensions that are written as expressions, from the expectations of the kernel's code. */
+/* Infers the dimensions that are expressions, from the checks of the kernel's code. */
 static tile_status infer_from_code(TileKernel *kernel, TileView *views, TileImageRequest *request, size_t parameter,
                                    uint32_t *known, const TileLaunchOptions *options) {
     TileVariant *variant;

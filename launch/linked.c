@@ -102,7 +102,7 @@ tile_status tile_linked_choose(TileKernel *kernel, const TileView *views, const 
 
 /* ---- from image to library ---- */
 
-/* The rest of the code is the image's. */
+/* All other members are the image's. */
 static void unload_code(TileImageCode *code) { tile_cuda_module_destroy(code->gpu); }
 static void destroy_arena(void *arena) { tile_arena_destroy(arena); }
 
@@ -142,15 +142,15 @@ static bool add_variants(TileKernel *kernel, const TileImageKernel *image, uint3
     return true;
 }
 
-/* A GPU has its variants by what it can do, better targets first; which of them, is known when tensors lie on one. */
+/* Variants for GPUs are sorted by capability, better targets first; one is chosen when the tensors' device is known. */
 static bool add_all_variants(TileKernel *kernel, const TileImage *image, const TileImageKernel *made) {
     bool good = true;
     for (uint32_t target = 0; target < image->target_count && good; target++) good = add_variants(kernel, made, target);
     return good;
 }
 
-/* A launch that is remembered must not have come to less specialised code than it would come to now: each variant has
- * asked for whatever any of them relies on. */
+/* A replayed launch must not use less specialised code than a new one would: each variant counts as having asked for
+ * all facts that any of them relies on. */
 static void note_questions(TileKernel *kernel) {
     uint64_t asked[TILE_MAX_PARAMETERS] = {0};
     uint32_t count = kernel->signature->parameter_count;
@@ -172,7 +172,7 @@ static bool has_gpu_code(const TileImage *image) {
     return image->kernel_count && image->kernels[image->kernel_count - 1].signature.gpu;
 }
 
-/* The best CPU target that can run; image->target_count where none can. */
+/* The best CPU target that runs here; image->target_count if none does. */
 static uint32_t choose_target(const TileImage *image) {
     for (uint32_t i = image->target_count; i-- > 0;)
         if (!tile_cpu_why_not(image->targets[i])) return i;
@@ -203,7 +203,7 @@ static tile_status read_image(TileArena *arena, const TileLinked *object, TileIm
     return TILE_OK;
 }
 
-/* Takes the arena once the image can be used: *arena is then NULL. */
+/* Takes ownership of the arena on success: *arena is then NULL. */
 static tile_status fill_library(TileArena **arena, const TileLinked *object, TileLibrary **library, TileError *error) {
     TileImage image;
     TileImageSignature *signatures;
@@ -243,7 +243,7 @@ static tile_status create_library(const TileLinked *object, TileLibrary **librar
     return tile_error_set(error, status, "%s", own.status ? own.message : tile_status_text(status));
 }
 
-/* The first that is done publishes its library; others that were at it at the same time drop theirs. */
+/* The first thread to finish publishes its library; others drop theirs. */
 static tile_status open_library(const TileLinked *object, TileLibrary **library, TileError *error) {
     _Atomic(void *) *state = (_Atomic(void *) *)object->state;
     *library = atomic_load_explicit(state, memory_order_acquire);
@@ -256,7 +256,7 @@ static tile_status open_library(const TileLinked *object, TileLibrary **library,
     return TILE_OK;
 }
 
-/* The glue that tilec writes is whole; others may have written this one. */
+/* The glue may have been written by another program than tilec, so it is checked. */
 static bool is_object(const TileLinked *object) {
     return object && object->state && object->image && (object->entries || !object->entry_count);
 }

@@ -1,4 +1,4 @@
-/* The way to code that is not there yet: one thread compiles, and others wait for it. */
+/* Finding code that does not exist yet: one thread compiles it, and others wait. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static uint32_t count_instance(const TileKernel *kernel, const TileImageRequest 
     return count;
 }
 
-/* Too many, those aside that stay: the one that was looked up longest ago goes. */
+/* If there are too many variants, not counting pinned ones, evicts the least recently used one. */
 static void evict_oldest(TileKernel *kernel) {
     TileVariant *oldest = NULL;
     uint32_t kept = 0, most = kernel->signature->gpu ? TILE_KEPT_GPU_VARIANTS : TILE_KEPT_VARIANTS;
@@ -59,7 +59,7 @@ static void evict_oldest(TileKernel *kernel) {
         atomic_store(&oldest->state, TILE_VARIANT_FREE);
 }
 
-/* A record whose variant is gone and that nobody holds on to any more, else a new one. */
+/* Reuses the record of an evicted variant without users, else allocates one. */
 static TileVariant *take_record(TileKernel *kernel) {
     for (TileVariant *v = first_of(kernel); v; v = v->next) {
         if (atomic_load(&v->state) != TILE_VARIANT_FREE) continue;
@@ -140,11 +140,11 @@ static void compile(TileKernel *kernel, TileVariant *variant) {
     variant->costs = costs;
     int state = status == TILE_OK ? TILE_VARIANT_READY : lasting(status) ? TILE_VARIANT_FAILED : TILE_VARIANT_IDLE;
     atomic_store_explicit(&variant->state, state, memory_order_release);
-    atomic_fetch_add(&kernel->compiled, status == TILE_OK); /* who reads the number finds the variant */
+    atomic_fetch_add(&kernel->compiled, status == TILE_OK); /* readers of the number find the variant */
     pthread_cond_broadcast(&kernel->changed);
 }
 
-/* The error has as much of the report as fits. */
+/* Copies as much of the report into the error as fits. */
 static tile_status fail(const TileKernel *kernel, const TileVariant *variant, TileError *error, TileReport **report) {
     static const char unplaced[] = "error: ";
     const char *text = variant->report ? tile_report_text(variant->report, false) : tile_status_text(variant->status);
@@ -173,7 +173,7 @@ static void *compile_in_background(void *state) {
     return NULL;
 }
 
-/* With the mutex held and the state IDLE. False where there is no thread to be had. */
+/* With the mutex held and the state IDLE. False if no thread can be started. */
 static bool begin_background(TileKernel *kernel, TileVariant *variant) {
     Background *job = malloc(sizeof *job);
     pthread_t thread;
@@ -214,7 +214,7 @@ static void say_limit(TileKernel *kernel) {
     kernel->limited = true;
 }
 
-/* The variant's record, made if need be; after so many special ones the general one serves. */
+/* The variant's record, created on demand; beyond the limit, that of the general variant. */
 static TileVariant *find_or_add(TileKernel *kernel, TileImageRequest *request, const TileView *views) {
     TileVariant *found = find(kernel, request, views);
     bool beyond = !found && !is_general(kernel, request) &&
@@ -229,7 +229,7 @@ static TileVariant *find_or_add(TileKernel *kernel, TileImageRequest *request, c
     return found;
 }
 
-/* May general code serve while this variant is made? Then it is being made when this returns true. */
+/* May general code serve while this variant is compiled? If so, its compilation has been started. */
 static bool made_by_others(TileKernel *kernel, TileVariant *variant, const TileImageRequest *request) {
     TileOnMiss on_miss = kernel->library->settings.on_miss;
     int state = atomic_load(&variant->state);
@@ -238,8 +238,8 @@ static bool made_by_others(TileKernel *kernel, TileVariant *variant, const TileI
     return on_miss == TILE_ON_MISS_BACKGROUND && state == TILE_VARIANT_IDLE && begin_background(kernel, variant);
 }
 
-/* With the mutex held. While it is let go the record may come to stand for something else, so each round looks for it
- * again. One that the parent was compiling when it forked is begun anew in the child. */
+/* With the mutex held. While it is released the record may be reused for another variant, so it is looked up again each
+ * time. A compilation that the parent had begun before fork is begun again in the child. */
 static tile_status settle(TileKernel *kernel, TileImageRequest *request, const TileView *views, TileVariant **variant,
                           TileError *error, TileReport **report) {
     for (bool tried = false;;) {

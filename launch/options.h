@@ -6,16 +6,16 @@
 #include <string.h>
 
 enum {
-    TILE_MOST_OPTION_BYTES = 4096, /* of a struct of any version, ours or a later one */
-    TILE_MOST_LISTED = 1 << 16     /* settings, paths, exports .. of one call: more is a number that is none */
+    TILE_MOST_OPTION_BYTES = 4096, /* limit on the size of a struct of any version, ours or a later one */
+    TILE_MOST_LISTED = 1 << 16     /* limit on settings, paths, exports .. of one call; more is garbage */
 };
 
-/* Copies the members that the caller knows over zeros. `given` begins with its own size; NULL is all zeros. False
- * where the size is that of no version. */
+/* Copies the members that the caller's version has, and zeros the others. `given` begins with its own size; NULL is all
+ * zeros. False if the size is that of no version. */
 static inline bool tile_options_read(void *options, size_t size, const void *given) {
     size_t given_size = size;
     if (given) memcpy(&given_size, given, sizeof given_size);
-    if (given && given_size == size) { /* mostly; of a size that the compiler knows */
+    if (given && given_size == size) { /* the common case, of a size known at compile time */
         memcpy(options, given, size);
         return true;
     }
@@ -26,8 +26,8 @@ static inline bool tile_options_read(void *options, size_t size, const void *giv
     return true;
 }
 
-/* Copies as many members as the caller knows to `given`, whose size stays what it is. False where it is NULL, or its
- * size that of no version. */
+/* Copies the members that the caller's version has to `given`, whose size member is kept. False if it is NULL, or its
+ * size is that of no version. */
 static inline bool tile_options_write(void *given, const void *options, size_t size) {
     size_t given_size = 0;
     if (given) memcpy(&given_size, given, sizeof given_size);
@@ -37,7 +37,7 @@ static inline bool tile_options_write(void *given, const void *options, size_t s
     return true;
 }
 
-/* A list of pointers or structs that a caller gives: is it one? */
+/* Is a caller's list valid: not NULL unless empty, and not too long? */
 static inline bool tile_is_list(const void *items, size_t count) {
     return count <= TILE_MOST_LISTED && (items || !count);
 }

@@ -1,9 +1,10 @@
 /* Two views share a byte where
  *     base_a + sum stride_a[i] * x[i] + p  =  base_b + sum stride_b[j] * y[j] + q
- * has a solution within the extents and 0 <= p, q < size of an element. With signs and variables turned round so
- * that all coefficients are positive this is: does  sum c[k] * z[k] = target,  0 <= z[k] <= limit[k],  have a solution?
- * It is decided by a depth-first search over the coefficients, largest first. What the remaining terms can reach
- * bounds each variable to a few values, and their greatest common divisor leaves only every n-th of those. */
+ * has a solution within the extents and 0 <= p, q < size of an element. Replacing a variable by limit - variable where
+ * its coefficient is negative makes all coefficients positive, and the question is: does
+ *     sum c[k] * z[k] = target,  0 <= z[k] <= limit[k]
+ * have a solution? It is decided by a depth-first search over the coefficients, largest first. The range of the
+ * remaining terms bounds each variable to a few values, and their gcd leaves every n-th of those. */
 #include "launch/overlap.h"
 
 #include <stdlib.h>
@@ -19,8 +20,8 @@ typedef struct Term {
 typedef struct Equation {
     Term terms[MAX_TERMS];
     unsigned count;
-    wide reach[MAX_TERMS + 1];       /* the greatest sum of the terms from here on */
-    uint64_t divisor[MAX_TERMS + 1]; /* greatest common divisor of the coefficients from here on; 0 past the end */
+    wide reach[MAX_TERMS + 1];       /* greatest sum of this and the following terms */
+    uint64_t divisor[MAX_TERMS + 1]; /* gcd of this and the following coefficients; 0 past the end */
     unsigned steps;
 } Equation;
 
@@ -44,7 +45,7 @@ static int larger_first(const void *a, const void *b) {
 
 static void prepare(Equation *equation) {
     qsort(equation->terms, equation->count, sizeof(Term), larger_first);
-    unsigned kept = 0; /* terms of one coefficient become one */
+    unsigned kept = 0; /* merge terms with equal coefficients */
     for (unsigned i = 0; i < equation->count; i++) {
         if (kept && equation->terms[kept - 1].coefficient == equation->terms[i].coefficient)
             equation->terms[kept - 1].limit += equation->terms[i].limit;
@@ -61,7 +62,7 @@ static void prepare(Equation *equation) {
     }
 }
 
-/* Least z >= from with z * coefficient = target modulo divisor; false when there is none below from + divisor. */
+/* The least z >= from with z * coefficient = target modulo divisor; false if there is none below from + divisor. */
 static bool first_fitting(uint64_t coefficient, wide target, uint64_t divisor, uint64_t from, uint64_t *z,
                           Equation *equation) {
     uint64_t wanted = (uint64_t)(target % divisor), step = coefficient % divisor;
@@ -109,7 +110,7 @@ static void add_view(Equation *equation, const TileView *view) {
     for (int i = 0; i < view->rank; i++) add_term(equation, magnitude(view->stride[i]), (uint64_t)view->extent[i] - 1);
 }
 
-/* Everything happens in steps of this many bytes: strides, distances and sizes of elements are multiples of it. */
+/* The granularity in bytes: strides, distances and sizes of elements are multiples of it. */
 static uint64_t common_step(const TileView *view, uint64_t step) {
     step = common_divisor(tile_host_type_bytes(view->type), step);
     for (int i = 0; i < view->rank; i++)
@@ -120,7 +121,7 @@ static uint64_t common_step(const TileView *view, uint64_t step) {
 TileOverlap tile_views_overlap(const TileView *a, const TileView *b) {
     if (a->low == a->high || b->low == b->high) return TILE_OVERLAP_NONE;
     if (a->low >= b->high || b->low >= a->high) return TILE_OVERLAP_NONE;
-    /* From a's lowest address upwards and from b's highest downwards: both sides add up to the distance. */
+    /* From a's lowest address upwards and from b's highest downwards: the terms must sum up to the distance. */
     uint64_t step = common_step(a, common_step(b, 0));
     wide distance = (wide)b->high - a->low;
     step = common_divisor((uint64_t)distance, step);
@@ -131,11 +132,11 @@ TileOverlap tile_views_overlap(const TileView *a, const TileView *b) {
     return solve(&equation, distance - step);
 }
 
-/* Does each stride step over all that the smaller ones reach? Then no two elements meet. */
+/* Does each stride exceed the range of the smaller ones? Then no two elements overlap. */
 static bool nested(const TileView *view) {
     wide reach = tile_host_type_bytes(view->type);
     int axis = view->rank;
-    while (axis > 0) { /* mostly the strides grow from the last dimension to the first */
+    while (axis > 0) { /* usually the strides increase from the last dimension to the first */
         uint64_t stride = magnitude(view->stride[axis - 1]), limit = (uint64_t)view->extent[axis - 1] - 1;
         if (limit && stride < reach) break;
         reach += (wide)stride * limit;
@@ -155,8 +156,8 @@ static bool nested(const TileView *view) {
     return true;
 }
 
-/* Two elements that are equal in the dimensions before `first`, in which the second lies 1 + z further on. The
- * differences in the others, -limit .. limit, and between their bytes are shifted to begin at 0. */
+/* Searches two overlapping elements that agree in the dimensions before `first` and differ in `first` by 1 + z. The
+ * differences in the other dimensions, -limit .. limit, and between their bytes are shifted to begin at 0. */
 static TileOverlap differ_from(const TileView *view, int first) {
     Equation equation = {.count = 0};
     uint64_t size = tile_host_type_bytes(view->type), step = common_step(view, 0);

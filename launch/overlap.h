@@ -7,7 +7,7 @@
 typedef enum TileOverlap {
     TILE_OVERLAP_NONE,
     TILE_OVERLAP_SHARED,
-    TILE_OVERLAP_UNDECIDED /* not settled within the search's limit */
+    TILE_OVERLAP_UNDECIDED /* not decided within the search's limit */
 } TileOverlap;
 
 TileOverlap tile_views_overlap(const TileView *a, const TileView *b);

@@ -1,6 +1,6 @@
-/* A kernel remembers a few launches, each as a record of words: the variant, what is compared with the arguments, what
- * came of them. A record is written under a sequence number that is odd meanwhile; a reader that sees the number change
- * has read two launches in one and forgets it. Words are atomic, so that this is no race. */
+/* A kernel remembers a few launches, each as a record of words: the variant, what is compared with the arguments, and
+ * the results. A record is a seqlock: its sequence number is odd while it is written, and a reader that sees the number
+ * change discards what it read. Words are atomic, so this is no data race. */
 #include "launch/replay.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void tile_replay_prepare(TileKernel *kernel) {
     if (made && !atomic_compare_exchange_strong(&kernel->replays, &none, made)) free(made);
 }
 
-/* Where launches are remembered whose first tensor has this shape. */
+/* The record for launches whose first tensor has this shape. */
 static TileReplay *record_of(TileKernel *kernel, const TileArg *arguments) {
     TileReplay *replays = atomic_load_explicit(&kernel->replays, memory_order_acquire);
     const TileImageSignature *signature = kernel->signature;
@@ -41,7 +41,7 @@ static TileReplay *record_of(TileKernel *kernel, const TileArg *arguments) {
     return &replays[(hash ^ hash >> 3 ^ hash >> 6) & (RECORDS - 1)];
 }
 
-/* Rank and type, as they lie one after the other in a DLTensor. */
+/* Rank and type, which are adjacent in a DLTensor. */
 static inline uint64_t rank_and_type(const DLTensor *tensor) {
     uint64_t word;
     _Static_assert(offsetof(DLTensor, dtype) == offsetof(DLTensor, ndim) + 4 && sizeof tensor->dtype == 4, "adjacent");
@@ -71,7 +71,7 @@ static inline uint64_t differ_in(const int64_t *numbers, unsigned count, const _
     return differ;
 }
 
-/* Not 0 where the argument is another, or not aligned as the first was. */
+/* Not 0 if the argument differs, or is not aligned like the first. */
 static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, const _Atomic uint64_t **word,
                                      Range *range) {
     if (argument->kind != TILE_ARG_TENSOR || argument->flags || !argument->value.tensor) return 1;
@@ -87,7 +87,8 @@ static inline uint64_t differ_tensor(const TileArg *argument, unsigned rank, con
     range->address = address;
     range->low = address + load((*word)++);
     range->high = address + load((*word)++);
-    return differ | (answers & ~align & TILE_GUARD_ALIGN) | (answers >> 8 & align); /* relied on; asked for in vain */
+    /* What the code relies on, and what it asked for and was not granted. */
+    return differ | (answers & ~align & TILE_GUARD_ALIGN) | (answers >> 8 & align);
 }
 
 static bool share_memory(const TileImageSignature *signature, const Range *ranges) {
@@ -126,7 +127,7 @@ static void fill_slots(const TileKernel *kernel, const TileImageCode *code, cons
     }
 }
 
-/* The record as it was written at one time, and its variant if that still is what it was. */
+/* A consistent copy of the record, and its variant if that is still the same. */
 static bool read_record(TileReplay *replay, const TileKernel *kernel, const TileArg *arguments, uint64_t *slots,
                         Range *ranges, TileReplayed *replayed) {
     uint64_t sequence = atomic_load_explicit(&replay->sequence, memory_order_acquire);
@@ -151,7 +152,7 @@ static bool read_record(TileReplay *replay, const TileKernel *kernel, const Tile
     return true;
 }
 
-/* What a GPU has to know beside the slots. */
+/* What a GPU needs in addition to the slots. */
 static void fill_places(const TileImageSignature *signature, const TileArg *arguments, const Range *ranges,
                         TileReplayed *replayed) {
     replayed->device = 0;
@@ -206,7 +207,7 @@ static void write_record(TileReplay *replay, const Writer *writer) {
     uint64_t sequence = atomic_load_explicit(&replay->sequence, memory_order_relaxed);
     if ((sequence & 1) || !atomic_compare_exchange_strong_explicit(&replay->sequence, &sequence, sequence + 1,
                                                                    memory_order_acquire, memory_order_relaxed))
-        return; /* another thread writes its own */
+        return; /* another thread is writing */
     atomic_thread_fence(memory_order_release);
     for (uint32_t i = 0; i < writer->count; i++)
         atomic_store_explicit(&replay->words[i], writer->words[i], memory_order_relaxed);
@@ -220,7 +221,7 @@ void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const Tile
     const TileImageCode *code = variant->code;
     Writer writer = {.count = 0};
     TileReplay *replay = record_of(kernel, arguments);
-    for (uint32_t i = 0; i < signature->parameter_count; i++) /* those of launches that share nothing are wanted */
+    for (uint32_t i = 0; i < signature->parameter_count; i++) /* launches with overlapping memory are not remembered */
         if (code->asked[i] & ~variant->request.facts[i] & TILE_GUARD_DISJOINT) return;
     if (!replay || code->temp_count || code->interpret || code->phase_count > TILE_REPLAY_PHASES ||
         replayed->slot_count > TILE_REPLAY_SLOTS)

@@ -1,6 +1,5 @@
-/* Launches like an earlier one: tensors of the same types, shapes and strides, and the same scalars. All that was then
- * checked holds again but for what depends on addresses, and the words that the code takes are the same but for them.
- */
+/* Launches like an earlier one: tensors of the same types, shapes and strides, and the same scalars. All earlier checks
+ * still hold, except those of addresses, and the slots are the same but for addresses. */
 #ifndef TILE_LAUNCH_REPLAY_H
 #define TILE_LAUNCH_REPLAY_H
 
@@ -17,14 +16,14 @@ typedef struct TileReplayed {
     uint64_t lows[TILE_MAX_PARAMETERS]; /* GPUs: the tensors' lowest addresses, 0 for scalars */
 } TileReplayed;
 
-/* True where the kernel has seen such a launch, and addresses are aligned as they were and of disjoint memory. `slots`
- * has room for TILE_REPLAY_SLOTS words; NULL: they are not asked for. */
+/* True if the kernel remembers such a launch, and addresses are aligned as before and memory is disjoint. `slots` has
+ * room for TILE_REPLAY_SLOTS words; NULL: they are not needed. */
 bool tile_replay_find(TileKernel *kernel, const TileArg *arguments, size_t count, uint64_t *slots,
                       TileReplayed *replayed);
-/* Remembers a launch whose arguments were found to be right. */
+/* Remembers a launch whose arguments were valid. */
 void tile_replay_record(TileKernel *kernel, const TileArg *arguments, const TileView *views, const uint64_t *slots,
                         const TileReplayed *replayed);
-/* Makes room for what the kernel remembers, once; without memory it remembers nothing. */
+/* Allocates the kernel's records, once; if memory runs out it remembers nothing. */
 void tile_replay_prepare(TileKernel *kernel);
 
 #endif

@@ -26,7 +26,7 @@ TileReport *tile_report_create(size_t error_count, const char *plain, const char
     return report;
 }
 
-/* An error, with a place or without (file NULL). */
+/* An error, with a location or without (file NULL). */
 typedef struct Error {
     const char *message, *file;
     size_t file_length;

@@ -17,7 +17,7 @@ static void free_memory(TileScratch *scratch) {
     scratch->bytes = 0;
 }
 
-/* Mapped on a huge page's boundary: one page more than asked for, the ends given back. */
+/* Mapped at a huge page's boundary: one more page is mapped, and the ends are unmapped. */
 static void *map_huge(size_t bytes) {
     char *mapped = mmap(NULL, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return NULL;

@@ -1,18 +1,18 @@
-/* Scratch memory that launches take and give back: kept between launches, so that a launch allocates nothing once
- * its sizes have been seen. */
+/* Scratch memory that launches take and give back. It is kept, so that a launch allocates nothing once its sizes have
+ * occurred. */
 #ifndef TILE_LAUNCH_SCRATCH_H
 #define TILE_LAUNCH_SCRATCH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* One block of memory, aligned to 64 bytes; from 2 MiB on, to huge pages, which the system is asked for. */
+/* A block of memory, aligned to 64 bytes; from 2 MiB on, to huge pages, which are requested from the system. */
 typedef struct TileScratch {
     void *memory;
     size_t bytes;
 } TileScratch;
 
-/* Blocks at rest, one for each core number (modulo the count), so that a thread mostly finds the block that its core
+/* Unused blocks, one for each core number (modulo the count), so that a thread usually gets the block that its core
  * used last. Zero-initialised; thread safe. */
 enum { TILE_SCRATCH_SLOTS = 64 };
 typedef struct TileScratchCache {

@@ -36,7 +36,7 @@ static uint32_t find_log(const char *word, size_t length) {
     return 0;
 }
 
-/* Words between commas; `all` is all of them. */
+/* Words separated by commas; `all` stands for all of them. */
 static uint32_t read_log(const TileSettings *settings) {
     static const char *const taken[] = {[0] = "nothing",
                                         [TILE_LOG_GUARDS] = "guards",
@@ -56,7 +56,7 @@ static uint32_t read_log(const TileSettings *settings) {
     return log;
 }
 
-/* Code for CPUs is refused where the limit is no name, so that no better code runs than was meant. */
+/* If the limit is no known name, code for CPUs is refused, so that no better code than intended runs. */
 static const char *read_capability(const TileSettings *settings) {
     const char *text = tile_variable_text(TILE_VARIABLE_CPU_CAPABILITY), *name;
     char expected[160] = "the name of a CPU target:";
@@ -69,7 +69,7 @@ static const char *read_capability(const TileSettings *settings) {
     return text;
 }
 
-/* Values of a caller that mean nothing are refused; those of the environment are warned of. */
+/* Invalid values of a caller are refused; those of the environment are warned of. */
 static bool are_settings(const TileSettings *given) {
     const uint32_t kinds = TILE_LOG_GUARDS | TILE_LOG_COMPILE;
     return (unsigned)given->on_miss <= TILE_ON_MISS_BACKGROUND && given->variant_limit >= 0 && given->threads >= 0 &&
@@ -90,7 +90,7 @@ bool tile_settings_merge(TileSettings *settings, const TileSettings *given) {
     if (!settings->log) settings->log = read_log(settings);
     if (!settings->deterministic) settings->deterministic = tile_variable_switch(TILE_VARIABLE_DETERMINISTIC, settings);
     if (!settings->allow_tf32) settings->allow_tf32 = tile_variable_switch(TILE_VARIABLE_ALLOW_TF32, settings);
-    tile_default_threads(settings); /* the pool is made later, and knows no settings */
+    tile_default_threads(settings); /* the pool is created later, without settings */
     return true;
 }
 

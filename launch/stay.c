@@ -8,7 +8,7 @@
 
 static _Atomic bool stays, noted, ending;
 
-/* The handlers of atexit run before the destructors of shared objects. */
+/* atexit handlers run before the destructors of shared objects. */
 static void note_end(void) { atomic_store(&ending, true); }
 
 /* Threads that come here at the same time all do it, and none waits for another: one may hold the loader's lock, in a

@@ -1,4 +1,4 @@
-/* Libraries that are unloaded while something of theirs lives on, and processes that end. */
+/* Unloading of the library while its threads are alive, and the end of the process. */
 #ifndef TILE_LAUNCH_STAY_H
 #define TILE_LAUNCH_STAY_H
 
@@ -9,7 +9,7 @@
  * found again when the object is opened once more. */
 void tile_stay_loaded(void);
 
-/* Is the process at its end, running exit handlers and destructors? Other threads may still launch then. */
+/* Is the process ending, running exit handlers and destructors? Other threads may still launch then. */
 bool tile_process_ends(void);
 
 #endif

@@ -16,11 +16,11 @@
 
 enum {
     MAX_THREADS = 1024,
-    PARTS_PER_THREAD = 64, /* ranges are counted in parts of this many a thread */
-    SPINS = 2000,          /* some 20 to 50 microseconds of pausing before a thread sleeps */
+    PARTS_PER_THREAD = 64, /* number of parts for each thread */
+    SPINS = 2000,          /* about 20 to 50 microseconds of spinning before a thread sleeps */
 };
 
-/* Parts begin .. end-1 that a thread has left, in one word: begin in the high half. */
+/* The parts begin .. end-1 that a thread has left, in one word: begin in the high half. */
 typedef struct Share {
     _Alignas(64) _Atomic uint64_t range;
 } Share;
@@ -31,7 +31,7 @@ enum { GATE_OPEN = 1 << 16, GATE_INSIDE = GATE_OPEN - 1, GATE_JOB_SHIFT = 17 };
 
 typedef struct Workers {
     pid_t process; /* the threads exist in this process only, not in children that it forked */
-    int count;     /* threads started; the caller is one more */
+    int count;     /* threads started, the caller not included */
     _Atomic bool busy;
     _Atomic bool stop;
     _Atomic uint64_t gate; /* job number, open flag, workers inside */
@@ -41,7 +41,7 @@ typedef struct Workers {
     TileParallelBody body;
     void *state;
     int64_t items, items_per_part;
-    Share *shares; /* one for each thread, the caller's first */
+    Share *shares; /* one per thread, the caller's first */
     pthread_t *threads;
 } Workers;
 
@@ -173,7 +173,7 @@ static Workers *allocate_workers(int threads) {
     return workers;
 }
 
-/* As many threads as the system grants; the caller works in any case. */
+/* Starts as many threads as the system allows; the caller works in any case. */
 static Workers *create_workers(int threads) {
     Workers *workers = allocate_workers(threads);
     if (!workers) return NULL;
@@ -192,7 +192,7 @@ static Workers *create_workers(int threads) {
     return workers;
 }
 
-/* The threads of this process. Those of a parent are gone after fork(), and what they held is left alone. */
+/* The threads of this process. After fork() the parent's threads do not exist, and what they held is not touched. */
 static Workers *get_workers(TileThreadPool *pool) {
     Workers *workers = atomic_load(&pool->workers);
     if (workers && workers->process == getpid()) return workers;

@@ -1,4 +1,4 @@
-/* Finding the code for arguments: the hit. */
+/* Finding existing code for arguments. */
 #include "launch/variants.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* ---- holding on ---- */
 
-/* A launch that was captured meanwhile has made it one that stays. */
+/* A launch captured in the meantime may have pinned it. */
 static void drop_code(TileVariant *variant) {
     int evicted = TILE_VARIANT_EVICTED;
     bool stays = atomic_load(&variant->captured);
@@ -27,8 +27,8 @@ static void give(TileVariant *variant, uint64_t launches) {
     if ((before & TILE_VARIANT_USERS) == 1 && atomic_load(&variant->state) == TILE_VARIANT_EVICTED) drop_code(variant);
 }
 
-/* Whoever evicts sets the state and then looks for users; this counts itself and then looks at the state. One of both
- * sees the other. */
+/* An evicting thread sets the state and then looks for users; this function counts itself as a user and then looks at
+ * the state. So one of the two sees the other. */
 bool tile_variant_take(TileVariant *variant) {
     atomic_fetch_add(&variant->uses, 1);
     if (atomic_load(&variant->state) == TILE_VARIANT_READY) return true;
@@ -75,7 +75,7 @@ static bool take_serving(const TileKernel *kernel, TileVariant *variant, const T
     return false;
 }
 
-/* Beyond the limit, for arguments that only general code serves: it relies on nothing. */
+/* Beyond the limit, for arguments that no other code serves: general code relies on no facts. */
 static bool take_rest(const TileKernel *kernel, TileVariant *variant, const TileImageRequest *request) {
     if (!variant || !tile_variant_take(variant)) return false;
     bool rest = atomic_load_explicit(&variant->rest, memory_order_relaxed);
@@ -84,7 +84,7 @@ static bool take_rest(const TileKernel *kernel, TileVariant *variant, const Tile
     return false;
 }
 
-/* Where variants for arguments like these stand, if they do: what no variant asked for makes no difference. */
+/* The slot for such arguments, by a hash of their facts without those that no variant asked for. */
 static _Atomic(TileVariant *) *find_slot(TileKernel *kernel, const TileImageRequest *request, const TileView *views) {
     const TileImageSignature *signature = kernel->signature;
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
@@ -107,7 +107,7 @@ static void read_statics(const TileImageSignature *signature, const TileView *vi
     }
 }
 
-/* Where arguments may share memory: does this one? By the ranges of addresses. */
+/* If arguments may share memory: is this one disjoint from all others, by its range of addresses? */
 static bool is_apart(const TileImageSignature *signature, const TileView *views, uint32_t number) {
     bool written = signature->parameters[number].access != TILE_PARAMETER_IN;
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
@@ -154,7 +154,7 @@ tile_status tile_variant_get(TileKernel *kernel, TileView *views, TileImageReque
     found = atomic_load_explicit(find_slot(kernel, request, views), memory_order_acquire);
     if (!take_serving(kernel, found, request, views) && !take_rest(kernel, found, request)) {
         TILE_TRY(tile_variant_miss(kernel, request, views, &found, error, report));
-        /* What was asked may have grown, and with it the hash. */
+        /* The set of facts asked for may have grown, which changes the hash. */
         atomic_store_explicit(find_slot(kernel, request, views), found, memory_order_release);
     }
     tile_variant_touch(kernel, found);

@@ -144,7 +144,7 @@ static void forget_results(Counter *c, const TileOp *op) {
     for (unsigned i = 0; i < op->result_count; i++) set(c, &op->results[i], false, 0);
 }
 
-/* What the region hands out is what the next trip takes; all is read before any is set. */
+/* What the region hands out is what the next iteration takes; all is read before any is set. */
 static void carry(Counter *c, const TileBlock *body, unsigned carried) {
     const TileOp *yield = body->last;
     for (unsigned i = 0; i < carried; i++) {

@@ -1,4 +1,4 @@
-/* Timing by turns: every candidate once in each round, so that a slow spell of the machine meets all of them. */
+/* Interleaved timing: every candidate once in each round, so that a slow spell of the machine affects all of them. */
 #ifndef TILE_TOOLS_MEASURE_H
 #define TILE_TOOLS_MEASURE_H
 

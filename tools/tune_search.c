@@ -1,5 +1,5 @@
-/* tilec tune: the search. Points are compiled several at once and then measured one by one, each by turns with the best
- * so far; what is known is written as it grows, so that a search that ends early goes on where it was. */
+/* tilec tune: the search. Points are compiled several at once and then measured one by one, each alternately with the
+ * best so far. Results are written as they come, so that a search that was interrupted can be resumed. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

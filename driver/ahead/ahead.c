@@ -1,4 +1,4 @@
-/* The public way to code made ahead of time: texts to one object, a header and a description. */
+/* The public API for code made ahead of time: texts to one object, a header and a description. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ bool tile_ahead_has_data(const TileBuild *build) {
 
 bool tile_ahead_has_linked(const TileBuild *build) { return tile_ahead_is_linked(build->targets.items[0]); }
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static tile_status add_target(TileBuild *build, const char *name) {
     const TileTarget *target;
@@ -35,12 +35,12 @@ static tile_status add_target(TileBuild *build, const char *name) {
     for (size_t i = 0; i < build->targets.count; i++) {
         const TileTarget *other = build->targets.items[i];
         if (other == target) return TILE_OK;
-        if (!backend->linked || !tile_ahead_is_linked(other) || strcmp(other->triple, target->triple) == 0) continue;
+        if (!backend->linked || !tile_ahead_is_linked(other) || other->architecture == target->architecture) continue;
         tile_text_format(&build->message, "'%s' and '%s' are for different kinds of CPU; an object holds code for one",
                          other->name, name);
         return TILE_INVALID_ARGUMENT;
     }
-    /* Those that are linked first; each family in the order of its table, better ones later. */
+    /* Linked targets first; each family in the order of its table, better ones later. */
     size_t at = build->targets.count;
     tile_list_push(build->arena, &build->targets, target);
     for (; at > 0; at--) {
@@ -52,7 +52,7 @@ static tile_status add_target(TileBuild *build, const char *name) {
     return TILE_OK;
 }
 
-/* Where the functions of the object run. */
+/* The target of the object's own functions. */
 static const TileTarget *host_target(const TileBuild *build) {
     const TileTarget *first = build->targets.items[0];
     return tile_ahead_is_linked(first) ? first : tile_backend_cpu.family->target_at(0);
@@ -88,7 +88,7 @@ static tile_status check_found(TileBuild *build) {
 
 /* ---- symbols ---- */
 
-/* The label as part of a name. */
+/* The label, usable in a symbol. */
 static const char *variant_word(TileBuild *build, const TileImageVariant *variant) {
     size_t number = 0;
     if (strcmp(variant->label, "general") == 0 || strcmp(variant->label, "contiguous") == 0) return variant->label;
@@ -96,7 +96,7 @@ static const char *variant_word(TileBuild *build, const TileImageVariant *varian
     return tile_arena_format(build->arena, "v%zu", number);
 }
 
-/* softmax_f32_avx2_general_0, which is global when bare, and a hint to debuggers otherwise. */
+/* softmax_f32_avx2_general_0: a global symbol when bare, a local one for debuggers otherwise. */
 static void name_phases(TileBuild *build, const TileAheadExport *export, TileAheadCode *code) {
     const char *target = build->targets.items[code->variant.target]->name;
     code->symbols = TILE_NEW_ARRAY(build->arena, const char *, code->variant.code.phase_count);
@@ -120,7 +120,7 @@ static TileMergeInput merge_input(TileBuild *build, const TileAheadExport *expor
 
 /* ---- the image and its glue ---- */
 
-/* The export's code that is linked, or that which is data: then the kernel is one of a device. */
+/* The export's linked code, or with `data` its code for devices. */
 static TileImageKernel make_kernel(TileBuild *build, const TileAheadExport *export, bool data) {
     TileImageKernel kernel = {.symbol = export->symbol, .signature = export->signature};
     TileImageVariant *variants = TILE_NEW_ARRAY(build->arena, TileImageVariant, export->made.count);

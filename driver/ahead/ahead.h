@@ -9,7 +9,7 @@
 /* One item of a variant's text. */
 typedef struct TileAheadDemand {
     enum { TILE_AHEAD_CONTIGUOUS, TILE_AHEAD_ALIGN, TILE_AHEAD_VALUE, TILE_AHEAD_CONDITION } kind;
-    const char *name;  /* of a tensor (NULL: all of them), or of what has the value */
+    const char *name;  /* of a tensor (NULL: all of them), or of the static that has the value */
     unsigned align;    /* ALIGN */
     const char *value; /* VALUE; CONDITION: its text */
 } TileAheadDemand;
@@ -24,7 +24,7 @@ typedef struct TileAheadCode {
     TileImageVariant variant;
     TileCode object;
     size_t asked;         /* demands of the variant's text */
-    const char **symbols; /* of the phases, in the result; of GPUs, in the PTX */
+    const char **symbols; /* of the phases, in the object; for GPUs, in the PTX */
 } TileAheadCode;
 
 typedef struct TileAheadExport {
@@ -37,11 +37,11 @@ typedef struct TileAheadExport {
 
 struct TileBuild {
     TileArena *arena;
-    jmp_buf *guard; /* the arena's, outside of units */
+    jmp_buf *guard; /* guards the arena outside of units */
     TileCompiler *compiler;
     TileBuildOptions options;
     size_t source_count;
-    bool *setting_used, *export_found;     /* for each of the options' settings and exports: some text has it */
+    bool *setting_used, *export_found;     /* for each of the options' settings and exports: a text uses it */
     TILE_LIST(const TileTarget *) targets; /* better ones later */
     TILE_LIST(TileAheadVariant) variants;
     TILE_LIST(TileAheadExport *) exports;
@@ -49,38 +49,39 @@ struct TileBuild {
     TILE_LIST(TileInput *) inputs; /* own the signatures */
     TileCode object;
     const char *header, *json;
-    TileText message; /* a failure that no diagnostic tells */
+    TileText message; /* a failure without a diagnostic */
 };
 
 /* Is the target's code linked into the object, or data in its image? */
 bool tile_ahead_is_linked(const TileTarget *target);
-/* Is there a target of either kind? Once targets are chosen. */
+/* Is there a target of this kind? After targets were chosen. */
 bool tile_ahead_has_data(const TileBuild *build);
 bool tile_ahead_has_linked(const TileBuild *build);
 
-/* What messages call the place where an export was asked for. */
+/* The file name in messages about exports that were requested by options. */
 #define TILE_EXPORT_PLACE "--export"
 
-/* ahead_variant.c: reads the texts of the variants; the build's message says what is wrong. */
+/* variant.c: reads the texts of the variants; errors go into the build's message. */
 tile_status tile_ahead_variants(TileBuild *build);
 /* The value that the variant gives to the name, or NULL. */
 const char *tile_ahead_value(const TileAheadVariant *variant, const char *name);
 /* The binding of a static as the launcher compares it. TILE_INVALID_ARGUMENT where it is of another type. */
 tile_status tile_ahead_static(TileUnit *unit, const TileImageSignature *signature, uint32_t index,
                               const TileBinding *binding, int64_t *value);
-/* What the variant grants to code for these parameters. TILE_INVALID_ARGUMENT where it names something else. */
+/* The facts that the variant grants to code for these parameters. TILE_INVALID_ARGUMENT where it names anything
+ * else. */
 tile_status tile_ahead_grant(TileUnit *unit, const TileAheadVariant *variant, const TileImageSignature *signature,
                              TileImageRequest *request);
 
-/* ahead_compile.c: adds the exports of a text; compiles one for all variants and targets. */
+/* compile.c: adds the exports of a text; compiles one for all variants and targets. */
 tile_status tile_ahead_list(TileBuild *build, const TileBuildSource *source, TileReport **report);
 tile_status tile_ahead_compile(TileBuild *build, TileAheadExport *made, TileReport **report);
 
-/* ahead_header.c, ahead_json.c: fill in build->header and build->json. */
+/* header.c, json.c: fill in build->header and build->json. */
 void tile_ahead_write_header(TileBuild *build);
 void tile_ahead_write_json(TileBuild *build);
 
-/* A scalar parameter's type in C; types that C has not travel as float. */
+/* A scalar parameter's type in C; types that C lacks are passed as float. */
 const char *tile_ahead_scalar_type(TileHostType type);
 
 #endif

@@ -8,7 +8,7 @@
 #include "launch/guard.h"
 #include "parser/syntax/syntax.h"
 
-/* The build's own memory may run out inside of a unit, whose guard then serves both. */
+/* The build's arena may run out of memory inside of a unit: it then has the unit's guard. */
 static tile_status run_unit(TileBuild *build, TileInput *input, tile_status (*body)(TileUnit *unit, void *state),
                             void *state, TileReport **report) {
     TileReport *said = NULL;
@@ -41,7 +41,7 @@ typedef struct Listing {
     TileBuild *build;
     const TileBuildSource *source;
     size_t export_count, dependency_count; /* before this text */
-    bool *taken;                           /* for each export asked for: the text has its kernel */
+    bool *taken;                           /* for each requested export: the text has its kernel */
 } Listing;
 
 static const char *keep(TileBuild *build, const char *text) {
@@ -54,7 +54,7 @@ static const TileKernelInfo *find_kernel(const TileProgramInfo *program, const c
     return NULL;
 }
 
-/* Among several texts an export goes to the one that has its kernel; a single text says itself what is wrong. */
+/* With several texts, an export belongs to the one that has its kernel; with one text, its checker reports errors. */
 static bool concerns(const Listing *listing, const TileUnit *unit, const char *text) {
     size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     const TileItem *item = tile_map_get(&unit->ast->named, tile_intern(unit->ast->names, text, length));
@@ -71,8 +71,7 @@ static tile_status graft_exports(Listing *listing, TileUnit *unit) {
     return TILE_OK;
 }
 
-/* Does the export, a setting or every variant give the name a value? The general variant of a kernel that cannot be
- * general is left out. */
+/* Does the export, a setting or any variant bind the name? (The general variant is left out where it does not.) */
 static bool has_value(const Listing *listing, const TileExportInfo *export, const char *name) {
     const TileBuild *build = listing->build;
     for (size_t i = 0; i < export->bindings.count; i++)
@@ -121,7 +120,7 @@ static void check_values(const Listing *listing, TileUnit *unit, const TileKerne
     }
 }
 
-/* The parser has looked at the names of one text. */
+/* The parser checks names within one text only. */
 static void check_name(const TileBuild *build, TileUnit *unit, const TileExportInfo *export) {
     for (size_t i = 0; i < build->exports.count; i++)
         if (strcmp(build->exports.items[i]->symbol, export->name) == 0)
@@ -225,7 +224,7 @@ static tile_status find_signature(TileUnit *unit, const TileProgramInfo *program
     return TILE_INVALID_ARGUMENT;
 }
 
-/* Values that the variant gives to what is static in the signature. */
+/* Binds the signature's statics to the variant's values. */
 static tile_status bind_statics(TileUnit *unit, Job *job, TileBinding *bindings) {
     const TileImageSignature *signature = job->signature;
     int64_t *values = TILE_NEW_ARRAY(job->build->arena, int64_t, signature->static_count);
@@ -244,7 +243,7 @@ static tile_status bind_statics(TileUnit *unit, Job *job, TileBinding *bindings)
     return TILE_OK;
 }
 
-/* NAME = value must name something that is compiled in. */
+/* NAME = value must name a static. */
 static tile_status check_demands(TileUnit *unit, const Job *job, const TileKernelInfo *kernel) {
     for (size_t i = 0; i < job->variant->demands.count; i++) {
         const TileAheadDemand *demand = &job->variant->demands.items[i];
@@ -292,7 +291,6 @@ static tile_status keep_binary(TileUnit *unit, Job *job, const TileFunc *func) {
     TileImageBinary *binary = TILE_NEW(arena, TileImageBinary);
     const TileTarget *target = unit->input->target;
     uint32_t count = job->made.code.phase_count;
-    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
     const TileCudaPhase *phases = tile_image_list_phases(unit, func, arena, count);
     TileImageEntry *entries = TILE_NEW_ARRAY(arena, TileImageEntry, count);
     for (uint32_t i = 0; i < count; i++)
@@ -324,18 +322,23 @@ static tile_status compile_body(TileUnit *unit, void *state) {
     TileBinding statics[TILE_MAX_STATICS];
     TILE_TRY(bind_statics(unit, job, statics));
     TILE_TRY(tile_ahead_grant(unit, job->variant, job->signature, &request));
-    TILE_TRY(tile_unit_lower(unit, kernel, statics, job->signature->static_count));
-    TileFunc *func = tile_unit_kernel(unit, kernel);
-    TILE_TRY(tile_image_lower(unit, func, job->signature, &request, job->build->arena, &job->made.code));
-    TILE_TRY(tile_image_describe_phases(unit, func, job->build->arena, &job->made.code));
-    if (!tile_ahead_is_linked(unit->input->target)) return keep_binary(unit, job, func);
-    TILE_TRY(tile_unit_emit(unit, TILE_CODE_OBJECT));
+    TileImageJob image = {.unit = unit,
+                          .kernel = kernel,
+                          .signature = job->signature,
+                          .request = &request,
+                          .bindings = statics,
+                          .binding_count = job->signature->static_count,
+                          .kind = tile_unit_backend(unit)->code,
+                          .code = &job->made.code,
+                          .arena = job->build->arena};
+    TILE_TRY(tile_image_run(&image, TILE_IMAGE_EMIT));
+    if (!tile_ahead_is_linked(unit->input->target)) return keep_binary(unit, job, image.func);
     job->object = unit->code;
     unit->code = (TileCode){0};
     return TILE_OK;
 }
 
-/* How much the code demands of its arguments. */
+/* Number of demands that the code makes of its arguments. */
 static unsigned count_demands(const TileImageVariant *variant, const TileImageSignature *signature) {
     unsigned count = signature->static_count;
     for (uint32_t i = 0; i < signature->parameter_count; i++)
@@ -344,7 +347,7 @@ static unsigned count_demands(const TileImageVariant *variant, const TileImageSi
     return count;
 }
 
-/* Does one serve exactly the arguments that the other serves, and is for the same target? */
+/* Do both serve exactly the same arguments, on the same target? */
 static bool same_demands(const TileImageVariant *a, const TileImageVariant *b, const TileImageSignature *signature) {
     for (uint32_t i = 0; i < a->code.require_count; i++)
         if (a->code.requires[i].chooses) return false;
@@ -361,7 +364,7 @@ static void name_entries(TileArena *arena, TileAheadCode *code) {
     for (uint32_t i = 0; i < binary->entry_count; i++) code->symbols[i] = binary->entries[i].symbol;
 }
 
-/* Keeps the list sorted, most specialised first; code whose demands are all in the list already is dropped. */
+/* Keeps the list sorted, most specialised first. Code with the same demands as other code in the list is dropped. */
 static void add_variant(Job *job) {
     TileAheadExport *export = job->export;
     TileArena *arena = job->build->arena;
@@ -372,7 +375,7 @@ static void add_variant(Job *job) {
     for (size_t i = 0; i < export->made.count; i++) {
         TileAheadCode *same = &export->made.items[i];
         if (!same_demands(&same->variant, &code.variant, job->signature)) continue;
-        if (code.asked < same->asked) { /* what was asked in addition made no difference */
+        if (code.asked < same->asked) { /* the additional demands made no difference */
             same->variant.label = code.variant.label;
             same->asked = code.asked;
         }
@@ -386,7 +389,7 @@ static void add_variant(Job *job) {
     export->made.items[at] = code;
 }
 
-/* The general variant that nobody asked for is left out where the kernel cannot be general. */
+/* The default general variant is left out where a static of the kernel has no value. */
 static bool is_impossible(const TileBuild *build, const TileAheadVariant *variant,
                           const TileImageSignature *signature) {
     bool asked = false;
@@ -415,7 +418,7 @@ static tile_status compile_for(TileBuild *build, TileAheadExport *export, uint32
             *report = tile_report_join(*report, said);
             return status;
         }
-        tile_report_destroy(said); /* warnings: those of the listing once more */
+        tile_report_destroy(said); /* warnings were already reported by the listing */
         job.made.target = target;
         export->signature = *job.signature;
         add_variant(&job);

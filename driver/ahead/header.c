@@ -14,7 +14,7 @@ const char *tile_ahead_scalar_type(TileHostType type) {
     return names[type];
 }
 
-/* Text for inside of a comment, each line behind " * ". */
+/* Text inside a comment, each line prefixed with " * ". */
 static void add_comment(TileText *text, const char *words) {
     for (const char *at = words; *at; at++) {
         if (*at == '\n')

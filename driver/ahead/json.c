@@ -65,7 +65,7 @@ static void add_strings(TileText *text, const char *const *strings, uint32_t cou
     tile_text_add_char(text, ']');
 }
 
-/* What begins the next entry of a list, on its own line. */
+/* Begins the next entry of a list, on its own line. */
 static void next_entry(TileText *text, bool first, const char *indent) {
     tile_text_format(text, "%s\n%s", first ? "" : ",", indent);
 }
@@ -122,7 +122,7 @@ static void add_need(TileText *text, const TileImageParameter *parameter, uint32
     tile_text_add(text, "]}");
 }
 
-/* Whatever must hold for the variant to be chosen. */
+/* The conditions under which the variant is chosen. */
 static void add_guards(TileText *text, const TileImageVariant *variant, const TileImageSignature *signature) {
     bool any = false;
     tile_text_add(text, "\"need\": [");

@@ -11,7 +11,7 @@ static bool is_word_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* A piece of text without the blanks around it. */
+/* Copies the text, trimmed. */
 static const char *take_trimmed(TileArena *arena, const char *begin, const char *end) {
     while (begin < end && is_blank(*begin)) begin++;
     while (end > begin && is_blank(end[-1])) end--;
@@ -74,7 +74,7 @@ static tile_status read_item(TileBuild *build, TileAheadVariant *variant, const 
     return TILE_OK;
 }
 
-/* Commas in brackets belong to the item. */
+/* Commas inside brackets do not separate items. */
 static const char *find_end(const char *text) {
     int depth = 0;
     for (; *text; text++) {
@@ -102,14 +102,14 @@ static tile_status read_variant(TileBuild *build, const char *text) {
 tile_status tile_ahead_variants(TileBuild *build) {
     const TileBuildOptions *options = &build->options;
     bool given = options->variant_count != 0, general = !(options->flags & TILE_BUILD_NO_GENERAL);
-    /* A GPU's code asks for nothing where addresses are known to be aligned, as those of allocations are. */
+    /* Code for GPUs needs no other facts where addresses are aligned, as those of allocations are. */
     if (!given && tile_ahead_has_data(build)) TILE_TRY(read_variant(build, "contiguous, align 16"));
     if (!given) TILE_TRY(read_variant(build, "contiguous"));
     for (size_t i = 0; i < options->variant_count; i++) TILE_TRY(read_variant(build, options->variants[i]));
     return general ? read_variant(build, "general") : TILE_OK;
 }
 
-/* ---- what a variant means ---- */
+/* ---- variants of a kernel ---- */
 
 const char *tile_ahead_value(const TileAheadVariant *variant, const char *name) {
     for (size_t i = 0; i < variant->demands.count; i++)

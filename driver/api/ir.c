@@ -75,7 +75,7 @@ void tile_ir_fail(TileIr *ir, const char *format, ...) {
     ir->message = ir->func ? tile_arena_format(ir->arena, "%s: %s", ir->func->name, words) : words;
 }
 
-/* Equal types of one context are one. */
+/* Types are interned: equal types of a context are one object. */
 bool tile_ir_owns_type(TileIr *ir, const TileType *type) { return tile_type_intern(ir->context->types, type) == type; }
 
 bool tile_ir_owns_value(const TileIr *ir, const TileValue *value) {
@@ -234,7 +234,7 @@ void tile_ir_kernel_end(TileIr *ir) {
 
 /* ---- parameters ---- */
 
-/* NULL where none can be added. */
+/* NULL where no parameter can be added. */
 static TileValue *add_parameter(TileIr *ir, const char *name, const TileType *type) {
     if (!ir->func || ir->open.count) {
         tile_ir_fail(ir, "a parameter stands at the top of a kernel");
@@ -260,11 +260,11 @@ static void check_extent(TileIr *ir, TileValue *tensor, unsigned dimension, Tile
     ir->op_count++;
 }
 
-/* A name that is new is the name of this extent; one that is known, and a number, is what the extent has to be. */
+/* A new name names this extent; a known name, or a number, is the value that the extent must have. */
 static void bind_dimension(TileIr *ir, TileValue *tensor, unsigned dimension, const char *text) {
     const char *name = tile_intern_string(ir->context->strings, text);
     char *end;
-    long long number = strtoll(text, &end, 10); /* at the ends of its range where the text is beyond */
+    long long number = strtoll(text, &end, 10); /* clamped to its range */
     bool is_number = end != text && !*end;
     if (!*text || (is_number && (number < 0 || number > TILE_MAX_EXTENT))) {
         tile_ir_fail(ir, "'%s' is no dimension: a name, or a number from 0 to 2**47", text);
@@ -369,7 +369,7 @@ static const char *print_module(TileIr *ir) {
     return tile_text_get(&text);
 }
 
-/* NULL after a mistake. In the arena of the builder. */
+/* In the builder's arena; NULL after an error. */
 static const char *text_of(TileIr *ir) {
     jmp_buf guard;
     if (!tile_ir_enter(ir, &guard)) return NULL;

@@ -7,7 +7,7 @@
 
 enum { MOST_OPERANDS = 4096 };
 
-/* An operation that is asked for. */
+/* A requested operation. */
 typedef struct Request {
     const char *name;
     TileIrValue *const *operands;
@@ -20,12 +20,12 @@ typedef struct Request {
     uint64_t bits; /* of the constant */
 } Request;
 
-/* A mistake in the operation at hand. */
+/* An error in the current operation. */
 static void refuse(TileIr *ir, const Request *request, const char *why) {
     tile_ir_fail(ir, "op %u (%s): %s", ir->op_count + 1, request->name, why);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static void refuse_name(TileIr *ir, const Request *request) {
     unsigned best = 4;
@@ -91,7 +91,7 @@ static bool check_request(TileIr *ir, const Request *request, TileOpId id) {
 
 /* ---- making ---- */
 
-/* Of folds and scans as many as there are tiles in front; of loops as many as are carried. */
+/* Folds and scans: one for each tile operand; loops: one for each loop-carried value. */
 static unsigned count_results(const TileOp *op, const Request *request) {
     const TileOpInfo *info = tile_op_info((TileOpId)op->id);
     unsigned count = op->operand_count;
@@ -133,7 +133,7 @@ static void open_regions(TileIr *ir, TileOp *op) {
     ir->at.before = NULL;
 }
 
-/* The op as it is asked for, detached, its result types not yet known; NULL where the attributes are none. */
+/* The requested op, detached, result types not yet inferred; NULL where the attributes are invalid. */
 static TileOp *create_op(TileIr *ir, const Request *request, TileOpId id) {
     TileText errors = {.arena = ir->arena};
     const char *attributes = request->attributes ? request->attributes : "";
@@ -248,7 +248,7 @@ static TileIrRegion *innermost(TileIr *ir, const char *call) {
     return NULL;
 }
 
-/* Ends the region where it yields nothing. */
+/* Terminates the region if it yields nothing. */
 static void end_region(TileIr *ir, const TileIrRegion *region) {
     const TileOp *last = ir->at.block->last, *op = region->op;
     bool ended = last && (tile_op_info((TileOpId)last->id)->traits & TILE_TRAIT_TERMINATOR);
@@ -262,7 +262,7 @@ static void end_region(TileIr *ir, const TileIrRegion *region) {
     ir->op_count++;
 }
 
-/* Goes to the next region, or, past the last, behind the operation. */
+/* Continues in the next region, or after the operation if that was the last. */
 static void leave_region(TileIr *ir, bool last) {
     TileIrRegion *region = innermost(ir, last ? "tile_ir_end" : "tile_ir_next");
     if (!region) return;

@@ -1,5 +1,5 @@
-/* Building kernels for include/tile/ir.h: calls that stand for several operations. All go through the others, which
- * pass over what is NULL after a mistake. */
+/* Building kernels for include/tile/ir.h: calls that build several operations. All of them use the others, which ignore
+ * NULL operands after an error. */
 #include <stdio.h>
 
 #include "base/limits.h"
@@ -56,7 +56,7 @@ void tile_ir_require(TileIr *ir, TileIrValue *condition, const char *text) {
 
 /* ---- tensors ---- */
 
-/* Never negative, as its operations show: counts and sizes, and sums and products of such. */
+/* Provably not negative: counts and sizes, and sums and products of such. */
 static bool is_natural(const TileValue *value, unsigned depth) {
     int64_t constant;
     if (!value || depth > 8) return false;
@@ -71,7 +71,7 @@ static bool is_natural(const TileValue *value, unsigned depth) {
     return is_natural(tile_op_operand(value->op, 0), depth + 1) && is_natural(tile_op_operand(value->op, 1), depth + 1);
 }
 
-/* The operands of an access, and what its attribute says. */
+/* The operands of an access, and its attribute. */
 typedef struct Access {
     TileIrValue *operands[2 + 4 * TILE_MAX_RANK];
     TileIrValue *bounds[2 * TILE_MAX_RANK]; /* lo, hi for each axis */
@@ -80,7 +80,7 @@ typedef struct Access {
     char text[16 * TILE_MAX_RANK];
 } Access;
 
-/* What a dimension has to be equal to, so that equal dimensions are one value; else what it is. */
+/* The value that a dimension is checked to equal, so that equal dimensions are one value; else its own extent. */
 static TileIrValue *extent_of(TileIr *ir, TileIrValue *tensor, unsigned dimension) {
     TileIrValue *known = NULL;
     char axis[32];
@@ -95,7 +95,7 @@ static TileIrValue *extent_of(TileIr *ir, TileIrValue *tensor, unsigned dimensio
     return known ? known : tile_ir_op(ir, "dim", &tensor, 1, axis, NULL);
 }
 
-/* The lanes lo .. hi of a range that lie in the dimension. */
+/* The part of a range's lanes lo .. hi that is inside the dimension. */
 static void add_range(TileIr *ir, Access *access, TileIrValue *tensor, unsigned dimension, const TileIrIndex *index) {
     TileIrValue *zero = tile_ir_integer(ir, "i64", 0), *lanes = tile_ir_integer(ir, "i64", index->lanes), *lo = zero;
     TileIrValue *extent = extent_of(ir, tensor, dimension);

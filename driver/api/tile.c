@@ -1,4 +1,4 @@
-/* The public API: text to library, files, and the library's way to more code. */
+/* The public API: text to library, files, and code that a library compiles on demand. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct Demand {
     TileImageCode *code;
 } Demand;
 
-/* Constants of a search that nobody pinned are others when it is done anew. */
+/* A repeated search may find other constants, unless they are pinned. */
 static tile_status add_tuned(TileUnit *unit, const TileTunedRow *row, const char *kernel, TileBinding *bindings,
                              size_t *count) {
     if (!row) return TILE_OK;
@@ -53,8 +53,13 @@ static tile_status build_demand(TileUnit *unit, void *state) {
     for (uint32_t i = 0; i < signature->static_count; i++)
         bindings[count++] = tile_static_binding(signature, i, demand->request->statics[i]);
     TILE_TRY(add_tuned(unit, row, kernel->name, bindings, &count));
-    TILE_TRY(tile_unit_lower(unit, kernel, bindings, count));
-    return tile_image_build(unit, tile_unit_kernel(unit, kernel), signature, demand->request, &demand->code);
+    TileImageJob job = {.unit = unit,
+                        .kernel = kernel,
+                        .signature = signature,
+                        .request = demand->request,
+                        .bindings = bindings,
+                        .binding_count = count};
+    return tile_image_build(&job, &demand->code);
 }
 
 static tile_status compile_on_demand(void *state, uint32_t kernel, const TileImageRequest *request,

@@ -16,7 +16,7 @@
 enum { LARGEST_FILE = 1 << 28, STALE_SECONDS = 3600, NAME_DIGITS = 2 * TILE_SHA256_BYTES, MAGIC_BYTES = 8 };
 static const char magic[] = "TILECOD1";
 static const char suffix[] = ".tilecode", temporary[] = ".writing-";
-/* A pipe in the place of a file is not waited for. */
+/* Do not wait where the path names a pipe. */
 static const int reading = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 static const uint64_t usual_limit = UINT64_C(1) << 30;
 
@@ -50,7 +50,7 @@ static char *choose_folder(const char *given) {
     return home && *home == '/' ? join(home, ".cache/tile") : NULL;
 }
 
-/* With the folders that it lies in. */
+/* Makes its parent folders, too. */
 static void make_folders(char *path) {
     for (char *at = path + 1; *at; at++) {
         if (*at != '/') continue;
@@ -61,7 +61,7 @@ static void make_folders(char *path) {
     mkdir(path, 0700);
 }
 
-/* Code is run from it: nobody else may put any there. */
+/* Code in it is executed: other users must not be able to write there. */
 static bool is_private(int descriptor) {
     struct stat state;
     return fstat(descriptor, &state) == 0 && (state.st_uid == geteuid() || state.st_uid == 0) &&
@@ -230,7 +230,7 @@ static bool add_listed(Listing *listing, const char *name, const struct stat *st
     return true;
 }
 
-/* Also removes what writers left that were killed. */
+/* Also removes temporary files of writers that were killed. */
 static Listing list(const TileCodeCache *cache) {
     Listing listing = {NULL, 0, 0, 0};
     DIR *folder = open_listing(cache);

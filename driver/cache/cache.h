@@ -1,9 +1,9 @@
 /* Compiled code on disk: one file for each key, shared by threads, processes and hosts.
  *
- * A file is written under another name, synchronised and renamed, so that it is there whole or not at all. It has its
- * key and a checksum in it: what is damaged, cut off or under another's name is removed and made anew. When the files
- * are more than the limit, those that were used longest ago go. Nothing here fails: without a cache code is compiled.
- */
+ * A file is written under a temporary name, synchronised and renamed, so readers see either the whole file or none. It
+ * holds its key and a checksum: a file that is damaged, truncated or named wrongly is removed and made again. If the
+ * files exceed the limit, the least recently used are removed. Nothing here fails: without a cache, code is
+ * compiled. */
 #ifndef TILE_DRIVER_CACHE_CACHE_H
 #define TILE_DRIVER_CACHE_CACHE_H
 
@@ -21,20 +21,19 @@ typedef struct TileCodeKey {
 
 enum { TILE_CODE_LABEL_BYTES = 128 };
 
-/* `folder` NULL: $TILE_CACHE_DIR, $XDG_CACHE_HOME/tile or ~/.cache/tile; an empty one is no cache. limit 0:
- * $TILE_CACHE_BYTES, else 1 GiB. NULL where there is none: the folder cannot be made, belongs to another user, or
- * others may write to it. What the environment says in vain is warned of as the settings, which may be NULL, want it.
- */
+/* `folder` NULL: $TILE_CACHE_DIR, $XDG_CACHE_HOME/tile or ~/.cache/tile; an empty one: no cache. limit 0:
+ * $TILE_CACHE_BYTES, else 1 GiB. NULL where there is no cache: the folder cannot be made, belongs to another user, or
+ * others may write to it. Values of the environment that are not valid are warned of as the settings, which may be
+ * NULL, say. */
 TileCodeCache *tile_code_cache_open(const TileSettings *settings, const char *folder, uint64_t limit);
-/* Called with true before a file is written and with false when it is there, for programs that have signals end them.
- */
+/* `hold` is called with true before a file is written and with false afterwards, for programs that signals may end. */
 void tile_code_cache_hold(TileCodeCache *cache, void (*hold)(bool held));
 void tile_code_cache_close(TileCodeCache *cache);
 const char *tile_code_cache_folder(const TileCodeCache *cache);
 
-/* The bytes that were put under the key, in memory to be freed; NULL where there are none. */
+/* The bytes stored under the key, allocated; NULL where there are none. */
 void *tile_code_cache_get(TileCodeCache *cache, const TileCodeKey *key, size_t *size);
-/* `label` says what it is to people. */
+/* `label`: a description for people. */
 void tile_code_cache_put(TileCodeCache *cache, const TileCodeKey *key, const char *label, const void *data,
                          size_t size);
 
@@ -46,10 +45,10 @@ typedef struct TileCodeEntry {
     bool good;
 } TileCodeEntry;
 
-/* Calls `visit` for each file; `verify` reads them whole, else `good` says only that they begin well. */
+/* Calls `visit` for each file. With `verify` whole files are checked; without, `good` concerns their headers only. */
 void tile_code_cache_list(TileCodeCache *cache, bool verify, void (*visit)(void *state, const TileCodeEntry *entry),
                           void *state);
-/* Removes those that are damaged, or all. How many. */
+/* Removes damaged files, or all; returns how many. */
 unsigned tile_code_cache_remove(TileCodeCache *cache, bool all);
 
 #endif

@@ -1,8 +1,8 @@
-/* Tuning files: the constants that `tilec tune` found best, for a kernel, an instance of it, sizes and a device.
+/* Tuning files: the constants that `tilec tune` found best for a kernel, an instance of it, sizes and a device.
  *
- * Plain text. The first line names the format and its version, then each line is a row of fields with tabs between, in
- * the order of TileTuningRow; lines that begin with `#` are for people. A line that does not end, or is no row, counts
- * for nothing, and is kept when the file is written. */
+ * Plain text. The first line names the format and its version; each other line is a row of fields separated by tabs, in
+ * the order of TileTuningRow; lines that begin with `#` are for people. A line that is incomplete or no valid row is
+ * ignored, and kept when the file is written. */
 #ifndef TILE_DRIVER_CACHE_TUNING_H
 #define TILE_DRIVER_CACHE_TUNING_H
 
@@ -12,15 +12,15 @@
 #include "base/string.h"
 
 typedef struct TileTuningRow {
-    /* What it is for: the five are the key. */
+    /* The key: these five fields. */
     const char *kernel;
-    const char *space;        /* names the tune clauses: with others the row is for another kernel */
+    const char *space;        /* names the tune clauses: a row with other clauses is for another kernel */
     const char *instance;     /* "T=f32 D=64": what arguments and settings decide; "-" for nothing */
     const char *shape;        /* "M<=1024 N<=64": each dimension that is not static, up to the next power of two; "-" */
     const char *device;       /* "avx512, Intel(R) Xeon(R), 2 threads"; or "avx512, *" for all that run such code */
     const char *constants;    /* "BM=64 BN=128" */
-    double seconds;           /* of a launch with them, the median */
-    double usual_seconds;     /* of a launch with the default, in the same run */
+    double seconds;           /* median of a launch with these constants */
+    double usual_seconds;     /* median of a launch with the default, in the same run */
     unsigned measured, total; /* points of the search, as "12/36" */
     bool pinned;              /* "pinned" or "-": no search replaces it */
 } TileTuningRow;
@@ -29,25 +29,25 @@ typedef struct TileTuning {
     TileArena *arena;
     TILE_LIST(TileTuningRow) rows;
     TILE_LIST(const char *) others; /* lines that are no rows */
-    unsigned bad_line;              /* the first of them that should be one; 0: there is none */
+    unsigned bad_line;              /* number of the first of them that was meant as a row; 0: none */
 } TileTuning;
 
-/* What is written with tabs, so has none. */
+/* Without tabs, which separate fields. */
 const char *tile_tuning_clean(TileArena *arena, const char *text);
 
-/* Adds the file's rows; one that is not there has none. Otherwise the message says why: TILE_IO; TILE_INVALID_ARGUMENT
- * where it is no tuning file, or one of a version that is not known here. */
+/* Adds the file's rows; a file that does not exist has none. On failure the message has the reason: TILE_IO;
+ * TILE_INVALID_ARGUMENT where it is no tuning file, or one of an unknown version. */
 tile_status tile_tuning_read(TileTuning *tuning, const char *path, TileText *message);
-/* The same for a text that is in memory; `path` is for the message. */
+/* The same for a text in memory; `path` is for the message. */
 tile_status tile_tuning_parse(TileTuning *tuning, const char *path, const char *text, size_t length, TileText *message);
 /* The whole file. */
 void tile_tuning_print(const TileTuning *tuning, TileText *text);
 
 bool tile_tuning_same(const TileTuningRow *a, const TileTuningRow *b);
-/* The row with the key of another, or NULL. */
+/* The row with this key, or NULL. */
 TileTuningRow *tile_tuning_find(const TileTuning *tuning, const TileTuningRow *key);
-/* Adds a row, or puts it in the place of the one with its key: unless that is pinned and this is not, or more of the
- * same search was measured for it. False where it is left out. */
+/* Adds a row, or replaces the row with its key, unless that row is pinned and this one is not, or has measured more of
+ * the same search. False where it is left out. */
 bool tile_tuning_put(TileTuning *tuning, const TileTuningRow *row);
 
 #endif

@@ -1,7 +1,7 @@
-/* A target family's struct of behaviour: beside what its passes do (lowering/family.h), how code is emitted, loaded and
- * described, and what keeps it from running here. Only the driver joins the folders that know each part, so the structs
- * are here: backend_cpu.c, backend_ptx.c. A question about a target that is none of its facts (lang/ir/target.h) is a
- * member, and not a comparison with a kind. */
+/* A target family's struct of behaviour: in addition to its passes (lowering/family.h), how code is emitted, loaded and
+ * described, and what prevents it from running here. The structs are in backend_cpu.c and backend_ptx.c, because only
+ * the driver may include all folders involved. A question about a target that is no fact of it (lang/ir/target.h) is a
+ * member here, not a comparison of kinds. */
 #ifndef TILE_DRIVER_COMPILE_BACKEND_H
 #define TILE_DRIVER_COMPILE_BACKEND_H
 
@@ -9,7 +9,7 @@
 #include "lowering/family.h"
 #include "mlir_bridge/load.h"
 
-/* Code as it was emitted, or as the disk cache has it. */
+/* Code as emitted, or as read from the disk cache. */
 typedef struct TileBackendCode {
     const char *data;
     size_t size;
@@ -17,7 +17,7 @@ typedef struct TileBackendCode {
     uint32_t phase_count;
 } TileBackendCode;
 
-/* What it is once it can be launched: one of both. */
+/* Loaded code: either member is set. */
 typedef struct TileBackendLoaded {
     TileLoaded *native; /* with the entries of the phases */
     TilePhaseEntry *entries;
@@ -28,34 +28,34 @@ typedef struct TileBackend {
     const TileFamily *family;
 
     /* What this machine runs. Texts are static. */
-    const char *best, *best_description;               /* the name that stands for the best target that runs here */
+    const char *best, *best_description;               /* alias of the best target that runs here */
     const char *(*obstacle)(const TileTarget *target); /* why its code cannot run here; NULL: it can */
     const char *(*limit)(const TileTarget *target,
                          const char *most); /* why not, if `most` is the best that may be used */
     const char *(*none)(const char *most);  /* why no target of the family runs here */
-    unsigned most_devices;                  /* that code can run on, by their numbers */
+    unsigned most_devices;                  /* number of devices that code can run on */
     const char *(*device)(TileArena *arena,
-                          int number); /* in tuning files, behind the target's name; NULL: no such one */
+                          int number); /* its name in tuning files; NULL: there is no such device */
 
     /* Code. */
     TileStage listing; /* the stage of `tilec emit` that shows machine instructions */
     TileCodeKind code; /* what is loaded and kept on disk */
-    bool linked;       /* objects have it as functions; else as data, for `assemble` and the device's driver */
-    bool own_memory;   /* its tensors are in a device's memory, so that its kernels are other ones for a launch */
-    bool emulated;     /* what cannot run here may run under an emulator (TileForeign) */
-    bool places;       /* code for launches has lines, for profilers: where text stands is part of what it is */
-    bool own_order;    /* its code adds in orders of its own, and not in that of the interpreter */
-    bool has_tf32;     /* products of f32 can be those of operands that are rounded to tf32 */
+    bool linked;       /* code is functions of an object; else data, for `assemble` and the device's driver */
+    bool own_memory;   /* its tensors are in a device's memory: launches choose kernels by that */
+    bool emulated;     /* code that cannot run here may run under an emulator (TileForeign) */
+    bool places;       /* code for launches has line information, for profilers: it depends on source locations */
+    bool own_order;    /* its code does not add in the interpreter's order */
+    bool has_tf32;     /* products of f32 may round their operands to tf32 */
     const char *(*symbol)(const TileFunc *phase, TileArena *arena);
-    bool (*waits)(const TileFunc *phase, const TileTarget *target); /* for the end of the grid before it, by itself */
+    bool (*waits)(const TileFunc *phase, const TileTarget *target); /* does its code wait for the previous grid? */
     tile_status (*load)(const TileBackendCode *code, TileBackendLoaded *loaded, TileText *message);
-    /* What the code shows beyond decisions of passes; NULL: nothing. */
+    /* Adds to the explanation what only the emitted code shows; NULL: nothing. */
     tile_status (*explain)(TileUnit *unit, TileExplanation *explanation);
 } TileBackend;
 
 extern const TileBackend tile_backend_cpu, tile_backend_ptx;
 
-/* Those of CPUs first; NULL behind the last. */
+/* CPUs first; NULL past the last. */
 const TileBackend *tile_backend_at(unsigned index);
 /* NULL for the interpreter, which has no target. */
 const TileBackend *tile_backend_of(const TileTarget *target);
@@ -63,8 +63,8 @@ static inline const TileBackend *tile_unit_backend(const TileUnit *unit) {
     return tile_backend_of(unit->input->target);
 }
 
-/* Of the target of this name, or the best of a family (NULL: "cpu"); NULL where there is none, and for the interpreter.
- */
+/* Of the target, or alias of a family's best target, of this name (NULL: "cpu"); NULL where there is none, and for the
+ * interpreter. */
 const TileBackend *tile_backend_named(const char *name);
 
 /* The passes of all folders. */

@@ -1,4 +1,4 @@
-/* From the tile form of a kernel to code that the launcher runs: native, or on the executor. */
+/* Code that the launcher runs: native, from the disk cache, or on the executor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "launch/clock.h"
 #include "launch/cuda.h"
 
-/* Code and all that it needs. `code` is the first member: the launcher's pointer is the whole. */
+/* Code and what it owns. `code` is the first member, so that the launcher's pointer can be cast. */
 typedef struct BuiltCode {
     TileImageCode code;
     TileArena *arena;
     TileBackendLoaded loaded;
     TileUnit *unit; /* interpreted code */
     TileFunc *kernel;
-    bool machine;          /* runs the phases' machine form */
+    bool machine;          /* the executor runs the phases' machine form */
     pthread_mutex_t mutex; /* the executor numbers the values of what it runs */
 } BuiltCode;
 
@@ -36,10 +36,15 @@ static void destroy_code(TileImageCode *code) {
     free(built);
 }
 
-/* For a machine that is not this one. */
+/* Is the code for another machine, which an emulator runs? */
 static bool is_foreign(const TileUnit *unit) {
     const TileBackend *backend = tile_unit_backend(unit);
     return unit->input->foreign && backend && backend->emulated && backend->obstacle(unit->input->target);
+}
+
+/* By the executor: the interpreter's tile form, or a target's machine form. */
+static bool is_executed(const TileUnit *unit) {
+    return !unit->input->target || (unit->input->flags & TILE_COMPILE_EMULATE);
 }
 
 /* ---- code of the target ---- */
@@ -49,7 +54,7 @@ static tile_status refuse_phase(TileUnit *unit, const TileFunc *kernel, uint32_t
     return TILE_INTERNAL;
 }
 
-/* What the launcher says of the assertions that a phase's code is about to be made with. */
+/* The launcher's messages for the phase's assertions, by number. */
 static void keep_assertions(TileUnit *unit, TileFunc *func, TileArena *arena, TileImagePhase *phase) {
     TileAssertions found = tile_func_assertions(func, unit->arena);
     const char **texts = TILE_NEW_ARRAY(arena, const char *, found.count);
@@ -62,7 +67,7 @@ static void keep_assertions(TileUnit *unit, TileFunc *func, TileArena *arena, Ti
     phase->assertion_count = (uint32_t)found.count;
 }
 
-/* The templates of what it prints. */
+/* The templates of the lines that the phase prints. */
 static void keep_prints(TileUnit *unit, TileFunc *func, TileArena *arena, TileImagePhase *phase) {
     TileAssertions found = tile_func_prints(func, unit->arena);
     const char **texts = TILE_NEW_ARRAY(arena, const char *, found.count);
@@ -86,7 +91,7 @@ tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, T
     return TILE_OK;
 }
 
-/* Code for another machine goes there, and entries that call it come back. */
+/* Hands the code to the emulator, which gives an entry for each phase. */
 static tile_status link_foreign(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
                                 const TileImageRequest *request, BuiltCode *built) {
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
@@ -112,20 +117,19 @@ TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, Ti
     return phases;
 }
 
-/* So that it can be launched; phases get their entries from what is loaded. */
+/* Loads the code; phases get their entries from it. */
 static tile_status load(TileUnit *unit, const TileBackendCode *code, BuiltCode *built) {
     built->loaded.entries = TILE_NEW_ARRAY(unit->arena, TilePhaseEntry, code->phase_count);
     return tile_unit_backend(unit)->load(code, &built->loaded, &unit->message);
 }
 
-static tile_status build_loaded(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
-                                const TileImageRequest *request, BuiltCode *built) {
+tile_status tile_image_load(TileImageJob *job) {
+    TileUnit *unit = job->unit;
+    BuiltCode *built = (BuiltCode *)job->code;
     uint32_t count = built->code.phase_count;
-    TILE_TRY(tile_image_describe_phases(unit, kernel, built->arena, &built->code));
-    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
-    if (is_foreign(unit)) return link_foreign(unit, kernel, signature, request, built);
+    if (is_foreign(unit)) return link_foreign(unit, job->func, job->signature, job->request, built);
     TileBackendCode code = {unit->code.data, unit->code.size,
-                            tile_image_list_phases(unit, kernel, unit->arena, count), count};
+                            tile_image_list_phases(unit, job->func, unit->arena, count), count};
     tile_status status = load(unit, &code, built);
     TileImagePhase *phases = (TileImagePhase *)built->code.phases;
     for (uint32_t i = 0; i < count && status == TILE_OK; i++) phases[i].entry = built->loaded.entries[i];
@@ -154,7 +158,7 @@ static tile_status load_cached(TileUnit *unit, const TileCached *cached, const T
     return TILE_OK;
 }
 
-/* False where it has to be compiled, also because what the cache has cannot be loaded. */
+/* False where the kernel must be compiled: the cache has no code, or code that cannot be loaded. */
 static bool restore(TileUnit *unit, const TileImageSignature *signature, const TileImageRequest *request,
                     const TileCodeKey *key, BuiltCode *built) {
     TileCached cached;
@@ -169,7 +173,7 @@ static bool restore(TileUnit *unit, const TileImageSignature *signature, const T
 
 /* ---- code for the executor ---- */
 
-/* A stride that is never taken may be anything: it becomes what the facts say of it. */
+/* The stride of a dimension with fewer than two elements is arbitrary: the facts' value is used. */
 static const uint64_t *read_tensor(const TileType *type, const TileTensorFacts *facts, const uint64_t *slot,
                                    TileExecutorTensor *tensor) {
     uint64_t size = tile_scalar_bytes(type->scalar);
@@ -200,7 +204,7 @@ static tile_status execution_status(TileExecution execution) {
     case TILE_EXECUTION_REQUIRE:
     case TILE_EXECUTION_CHECK_DIM: return TILE_INVALID_ARGUMENT;
     case TILE_EXECUTION_UNDEFINED:
-    case TILE_EXECUTION_RACE: return TILE_INVALID_SOURCE; /* threads of one block would be our mistake */
+    case TILE_EXECUTION_RACE: return TILE_INVALID_SOURCE; /* a race of threads within a block is a compiler bug */
     case TILE_EXECUTION_FAULT:
     case TILE_EXECUTION_PAUSED: break;
     }
@@ -217,7 +221,7 @@ static void read_arguments(const TileFunc *kernel, const uint64_t *slots, TileEx
     }
 }
 
-/* Those of the results that lie in memory of which slack is wanted. */
+/* Allocates slack for results, if any is wanted. */
 static void give_slack(const TileFunc *kernel, const TileSlack *wanted, TileArena *arena,
                        TileExecutorArgument *arguments) {
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
@@ -290,7 +294,7 @@ static tile_status interpret(const TileImageCode *code, const uint64_t *slots, T
 
 /* ---- both ---- */
 
-/* Takes the arena for the code, which is freed by its destroy. */
+/* The code owns its arena. */
 static BuiltCode *create_code(TileUnit *unit) {
     BuiltCode *built = calloc(1, sizeof *built);
     if (!built) return NULL;
@@ -304,56 +308,47 @@ static BuiltCode *create_code(TileUnit *unit) {
     return built;
 }
 
-tile_status tile_image_lower(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                             const TileImageRequest *request, TileArena *arena, TileImageCode *code) {
-    TilePipeline pipeline = {0};
-    tile_image_assume(kernel, signature, request);
-    TILE_TRY(tile_unit_pipeline(unit, &pipeline));
-    /* The target's passes take the grids out of the kernel, and then temporaries look unused. */
-    size_t shared = tile_unit_shared_passes(&pipeline);
-    TILE_TRY(tile_unit_passes(unit, pipeline.items, shared));
-    TILE_TRY(tile_image_describe(unit, kernel, signature, arena, code));
-    TILE_TRY(tile_unit_passes(unit, pipeline.items + shared, pipeline.count - shared));
-    tile_image_collect(unit->module, kernel, signature, code);
-    return TILE_OK;
-}
-
 static tile_status build_executed(TileUnit *unit, TileFunc *kernel, BuiltCode *built) {
     built->unit = unit;
     built->kernel = kernel;
     built->machine = unit->input->target != NULL;
     built->code.interpret = interpret;
-    built->code.temp_count = 0; /* the executor makes its own */
+    built->code.temp_count = 0; /* the executor allocates temporaries itself */
     unit->keep = true;
     return TILE_OK;
 }
 
-static tile_status build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                         const TileImageRequest *request, BuiltCode *built) {
-    const TileInput *input = unit->input;
-    const TileCompiler *compiler = input->compiler;
-    bool executed = !input->target || (input->flags & TILE_COMPILE_EMULATE);
-    TileCodeKey key;
-    /* The cache knows nothing of what passes of other projects do, nor of what tests ask for. */
+/* May the code be in the disk cache? Its keys do not cover passes of other projects or options of tests. */
+static bool is_cacheable(const TileUnit *unit) {
+    const TileCompiler *compiler = unit->input->compiler;
     bool plain = !compiler->passes.count && !compiler->between_count && !compiler->behind_count && !compiler->names;
-    bool kept = compiler->cache && plain && !executed && !is_foreign(unit) && !unit->verify &&
-                tile_cached_key(unit, kernel, signature, request, &key);
-    if (kept && restore(unit, signature, request, &key, built)) return TILE_OK;
-    TILE_TRY(tile_image_lower(unit, kernel, signature, request, built->arena, &built->code));
-    TileExplanation *explanation = compiler->explanation;
-    if (explanation) TILE_TRY(tile_unit_explain(unit, kernel, signature, request, &built->code, explanation));
-    if (executed) return build_executed(unit, kernel, built);
-    TILE_TRY(build_loaded(unit, kernel, signature, request, built));
-    if (kept) keep(unit, kernel, signature, request, &key, built);
+    return compiler->cache && plain && !is_executed(unit) && !is_foreign(unit) && !unit->verify;
+}
+
+static tile_status build(TileImageJob *job, BuiltCode *built) {
+    TileUnit *unit = job->unit;
+    TileCodeKey key;
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_CHECK));
+    bool kept = is_cacheable(unit) && tile_cached_key(unit, job->func, job->signature, job->request, &key);
+    if (kept && restore(unit, job->signature, job->request, &key, built)) return TILE_OK;
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_COLLECT));
+    TileExplanation *explanation = unit->input->compiler->explanation;
+    if (explanation) TILE_TRY(tile_unit_explain(unit, job->func, job->signature, job->request, job->code, explanation));
+    if (is_executed(unit)) return build_executed(unit, job->func, built);
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_LOAD));
+    if (kept) keep(unit, job->func, job->signature, job->request, &key, built);
     return TILE_OK;
 }
 
-tile_status tile_image_build(TileUnit *unit, TileFunc *kernel, const TileImageSignature *signature,
-                             const TileImageRequest *request, TileImageCode **code) {
-    BuiltCode *built = create_code(unit);
+tile_status tile_image_build(TileImageJob *job, TileImageCode **code) {
+    const TileBackend *backend = tile_unit_backend(job->unit);
+    BuiltCode *built = create_code(job->unit);
     if (!built) return TILE_OUT_OF_MEMORY;
-    *code = &built->code; /* known to the caller from now on: memory that runs out does not come back here */
-    tile_status status = build(unit, kernel, signature, request, built);
+    *code = &built->code; /* before anything can run out of memory and not return here: the caller destroys it */
+    job->code = &built->code;
+    job->arena = built->arena;
+    if (backend) job->kind = backend->code;
+    tile_status status = build(job, built);
     tile_arena_set_guard(built->arena, NULL);
     return status;
 }

@@ -57,7 +57,7 @@ bool tile_cached_key(TileUnit *unit, const TileFunc *kernel, const TileImageSign
     if (!note.bytes) return false;
     TileSha256 hash;
     TileText text = {.arena = unit->arena};
-    /* Places are in messages of debug builds, and in the code of GPUs for their profilers. */
+    /* Locations are in messages of debug builds, and in GPU code for profilers. */
     bool places = (input->flags & TILE_COMPILE_DEBUG) || tile_unit_backend(unit)->places;
     tile_module_print(&text, unit->module, places ? TILE_PRINT_LOCATIONS : 0);
     tile_sha256_begin(&hash);
@@ -83,9 +83,9 @@ bool tile_cached_key(TileUnit *unit, const TileFunc *kernel, const TileImageSign
 
 /* ---- which code ----
  *
- * What an instance's code asked of the facts is known when it has been compiled. So a file under the instance's key has
- * what was asked so far, and code lies under that and the answers: arguments that differ by what no code asked for have
- * the same code. */
+ * Which facts the code of an instance asks about is known only after it was compiled. So a file under the instance's key
+ * lists the sets of facts that were asked about so far, and code is stored under such a set and its values: requests
+ * that differ only in facts that no code asked about share their code. */
 
 enum { MOST_QUESTIONS = 16 };
 
@@ -160,7 +160,7 @@ static const void *get_bytes(Bytes *bytes, size_t *size) {
     return data;
 }
 
-/* A row of words for each set of questions, with the number of parameters before them. */
+/* One row for each set of questions: the number of parameters, then a word for each. */
 static void get_questions(TileUnit *unit, const TileCodeKey *instance, const TileImageSignature *signature,
                           Questions *questions) {
     size_t size = 0;
@@ -204,7 +204,7 @@ void tile_cached_put(TileUnit *unit, const TileCodeKey *instance, const TileImag
     put_questions(unit, instance, signature, asked);
 }
 
-/* The checksum was right: bytes that do not fit are a mistake of ours, and then code is compiled. */
+/* The checksum was right, so malformed bytes are a compiler bug; the code is then compiled. */
 static bool get_code(TileUnit *unit, const TileCodeKey *key, const TileImageSignature *signature, TileCached *cached) {
     size_t size = 0, length;
     free(unit->cached);

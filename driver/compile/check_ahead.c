@@ -1,9 +1,9 @@
-/* The check of a long text, on several threads before it is made on one.
+/* Checks a long text on several threads, before it is checked on one.
  *
- * Each thread reads and parses the text by itself and looks at every n-th item, in memory of its own, so that nothing
- * is shared but the text. What it finds wrong it only counts: the check proper, on the caller's thread, passes over the
- * items of which there is nothing to say and says what there is to say of all others, in their order. So what is said
- * does not depend on the number of threads. */
+ * Each thread reads and parses the text by itself and checks every n-th item, in memory of its own, so that only the
+ * text is shared. It records which items are clean, but not their diagnostics: the check proper, on the caller's
+ * thread, skips clean items and reports on all others, in order. So diagnostics do not depend on the number of
+ * threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ typedef struct Ahead {
     size_t threads;
 } Ahead;
 
-/* An import may have been written to meanwhile. */
+/* An import may have been modified in the meantime. */
 static bool same_files(const TileDiagnostics *a, const TileDiagnostics *b) {
     if (a->files.count != b->files.count) return false;
     for (size_t i = 1; i < a->files.count; i++) {
@@ -44,7 +44,7 @@ static void look(const Ahead *ahead, TileUnit *own, const TileItemRange *range) 
     for (size_t i = range->first; i < own->ast->items.count; i += range->step) ahead->clean[i] = clean[i];
 }
 
-/* Where memory runs out nothing is known of the items. */
+/* If memory runs out, no item is marked clean. */
 static void look_guarded(const Ahead *ahead, TileUnit *own, const TileItemRange *range) {
     if (setjmp(own->guard)) return;
     tile_arena_set_guard(own->arena, &own->guard);
@@ -56,7 +56,7 @@ static void look_guarded(const Ahead *ahead, TileUnit *own, const TileItemRange 
 
 static void look_at_share(void *state, int64_t begin, int64_t end) {
     const Ahead *ahead = state;
-    if (end - begin > 1) return; /* nobody else is there: the check proper takes no longer */
+    if (end - begin > 1) return; /* the pool is busy: the check proper takes no longer */
     TileUnit *own = calloc(1, sizeof *own);
     if (!own) return;
     own->input = ahead->unit->input;

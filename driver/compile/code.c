@@ -28,7 +28,7 @@ void tile_unit_write_reproducer(TileUnit *unit, const char *text) {
     if (written) tile_text_format(&unit->message, "\nwhat shows the error is in %s", path);
 }
 
-/* The bridge's own times, taken off what the clock then shows for the rest of its work. */
+/* Adds the times of MLIR and LLVM as the bridge measured them; the clock then shows the rest of its work. */
 static void add_times(TileUnit *unit) {
     TileBridgeTimes times = tile_bridge_times(unit->bridge);
     uint64_t mlir = (uint64_t)(1e6 * (times.make + times.verify + times.passes));
@@ -41,7 +41,7 @@ static void add_times(TileUnit *unit) {
 tile_status tile_unit_emit(TileUnit *unit, TileCodeKind kind) {
     if (!unit->bridge) TILE_TRY(tile_compiler_take_bridge(unit->input->compiler, &unit->bridge));
     tile_code_release(&unit->code);
-    /* Profilers of GPUs show the kernel's text by the lines in the code, which cost nothing when it runs. */
+    /* Profilers of GPUs find the kernel's text by line information, which costs nothing at run time. */
     const TileTarget *target = unit->input->target;
     const TileBackend *backend = tile_backend_of(target);
     bool places = backend && backend->places && kind == TILE_CODE_ASSEMBLY && !unit->input->ahead;

@@ -1,21 +1,15 @@
-/* What tools ask of the driver beyond the public API (include/tile/tile.h): where the time of a library's
- * compilations went, and which names are settings. */
+/* What tools need of the driver beyond the public API (include/tile/tile.h): how long the steps of a library's
+ * compilations took, and which names are settings. */
 #ifndef TILE_DRIVER_COMPILE_COMPILE_H
 #define TILE_DRIVER_COMPILE_COMPILE_H
 
 #include "launch/image.h"
 #include "tile/tile.h"
 
-/* The steps of a compilation, in order. */
+/* The steps of a compilation, in order, by which times are reported: one or more stages each. */
 typedef enum TileStep {
-    TILE_STEP_PARSE,  /* text to syntax tree, imports included */
-    TILE_STEP_CHECK,  /* syntax tree to tile form */
-    TILE_STEP_LOWER,  /* shared passes */
-    TILE_STEP_TARGET, /* the target's passes */
-    TILE_STEP_MLIR,   /* machine form to the LLVM dialect */
-    TILE_STEP_LLVM,   /* to LLVM IR, optimised */
-    TILE_STEP_CODE,   /* to machine instructions */
-    TILE_STEP_LOAD,
+#define STEP(id, name) TILE_STEP_##id,
+#include "driver/compile/stages.def"
     TILE_STEP_COUNT
 } TileStep;
 
@@ -28,8 +22,8 @@ typedef struct TileStepTimes {
 /* Sums over everything compiled for the library so far. Thread safe. */
 TileStepTimes tile_library_times(const TileLibrary *library);
 
-/* Does a kernel of the library have a generic, const, static or tune parameter of this name? Yes where
- * memory does not suffice for the answer. */
+/* Does a kernel of the library have a generic, const, static or tune parameter of this name? Also true if memory runs
+ * out. */
 bool tile_library_has_setting(const TileLibrary *library, const char *name);
 
 /* ---- other machines, for tests ---- */
@@ -42,38 +36,38 @@ typedef struct TileForeignObject {
     const TileImageCode *code;
     const TileImageSignature *signature;
     const TileImageRequest *request;
-    TilePhaseEntry *entries; /* for each phase: what the launcher is to call here */
+    TilePhaseEntry *entries; /* out: for each phase, the function that the launcher calls */
 } TileForeignObject;
 
-/* Runs code that this machine cannot run elsewhere: under an emulator. */
+/* Runs code for other machines, under an emulator. */
 typedef struct TileForeign {
     tile_status (*load)(void *state, const TileForeignObject *object);
     void *state;
 } TileForeign;
 
-/* For libraries that are compiled from now on: where code of targets goes that cannot run here (NULL: nowhere, such
- * targets are refused), and how many times 128 bits the scalable vectors have that the executor emulates (0: 1).
+/* For libraries that are compiled from now on: the emulator for code of targets that cannot run here (NULL: none, such
+ * targets are refused), and the length of the scalable vectors that the executor emulates, in units of 128 bits (0: 1).
  * `foreign` is borrowed. Not while another thread compiles. */
 void tile_compiler_emulate(TileCompiler *compiler, const TileForeign *foreign, unsigned vector_scale);
-/* Likewise: the seed of the order in which the executor runs programs and threads; 0: in turn. */
+/* Likewise: the seed of the order in which the executor runs programs and threads; 0: one after the other. */
 void tile_compiler_schedule(TileCompiler *compiler, uint64_t seed);
-/* Likewise: in the executor what a GPU's thread holds beyond a tile's own elements, where a layout rounds an extent up,
- * is undefined, so that code in which a result depends on it ends with an error. */
+/* Likewise: elements that a GPU's thread holds in addition to a tile's own, where a layout rounds an extent up, are
+ * undefined in the executor, so that code whose results depend on them fails. */
 void tile_compiler_mark_padding(TileCompiler *compiler, bool mark);
-/* Likewise: functions, parameters and values have other names after each pass, made from the seed (0: their own), and
- * symbols their own at the end. Nothing of the code may differ. */
+/* Likewise: after each pass, functions, parameters and values are renamed by the seed (0: they are not); at the end
+ * symbols get their own names back. The code must be the same. */
 void tile_compiler_rename(TileCompiler *compiler, uint64_t seed);
-/* Likewise: these passes run behind each pass of a target's pipeline but the last. Borrowed. */
+/* Likewise: these passes run after each pass of a target's pipeline but the last. Borrowed. */
 struct TilePassInfo;
 void tile_compiler_between(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count);
-/* Likewise: behind the last. */
+/* Likewise: after the last. */
 void tile_compiler_behind(TileCompiler *compiler, const struct TilePassInfo *const *passes, size_t count);
-/* `hold` is called with true before a file is written, of the cache or one that shows an error, and with false when it
- * is there: for programs that have signals end them. Not while another thread compiles. */
+/* `hold` is called with true before a file of the cache or a reproducer is written, and with false afterwards, for
+ * programs that signals may end. Not while another thread compiles. */
 void tile_compiler_hold(TileCompiler *compiler, void (*hold)(bool held));
-/* What the interpreter says of results of a library that is compiled from now on: by how much each may differ where sums
- * are added in another order, as the code of other targets does (lang/execute/execute.h, slack). Likewise borrowed. `family`:
- * whose `tune` clauses count, "gpu"; NULL: those of CPUs. */
+/* For libraries that are compiled from now on, in the interpreter: by how much each result may differ if sums are added
+ * in another order, as the code of other targets does (lang/execute/execute.h, slack). Borrowed. `family`: the one
+ * whose `tune` clauses count, "gpu"; NULL: CPUs. */
 typedef struct TileSlackMemory {
     const void *storage; /* that results lie in */
     size_t bytes, element;
@@ -85,8 +79,8 @@ typedef struct TileSlack {
     const char *family;
 } TileSlack;
 void tile_compiler_slack(TileCompiler *compiler, const TileSlack *slack); /* NULL: nothing is said */
-/* How many operations the executor has run under a mask, in all launches of the library so far: accesses, and mask_lt.
- */
+/* Number of operations (accesses and mask_lt) that the executor has run under a mask, in all launches of the library so
+ * far. */
 uint64_t tile_library_masked(const TileLibrary *library);
 
 #endif

@@ -1,4 +1,4 @@
-/* The public compiler object, and the copy of what a caller asked for. */
+/* The public compiler object, and inputs: copies of a text and its options. */
 #include "driver/compile/compiler.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static bool are_options(const TileCompilerOptions *options) {
     if (!tile_is_list(options->import_paths, options->import_path_count)) return false;
     for (size_t i = 0; i < options->import_path_count; i++)
         if (!options->import_paths[i]) return false;
-    return tile_is_list(options->passes, options->pass_count); /* tile_compiler_add_pass looks at each */
+    return tile_is_list(options->passes, options->pass_count); /* tile_compiler_add_pass checks each */
 }
 
 bool tile_limit_at(size_t index, TileLimitInfo *info) {
@@ -222,12 +222,6 @@ void tile_input_step(TileInput *input, TileStep step, uint64_t *clock) {
     uint64_t now = tile_clock_ns();
     atomic_fetch_add_explicit(&input->step_ns[step], now - *clock, memory_order_relaxed);
     *clock = now;
-}
-
-const char *tile_step_name(TileStep step) {
-    static const char *const names[TILE_STEP_COUNT] = {"parse", "check", "lower", "target",
-                                                       "mlir",  "llvm",  "code",  "load"};
-    return names[step];
 }
 
 void tile_input_bind(TileInput *input, const TileBinding *bindings, size_t count) {

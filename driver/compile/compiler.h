@@ -1,4 +1,4 @@
-/* What compilations share, and what one was asked for. */
+/* What compilations share, and the input of one. */
 #ifndef TILE_DRIVER_COMPILE_COMPILER_H
 #define TILE_DRIVER_COMPILE_COMPILER_H
 
@@ -23,7 +23,7 @@ struct TileCompiler {
     TileSettings settings;
     TileLimits limits;
     pthread_mutex_t mutex;
-    TileBridge *idle[TILE_IDLE_BRIDGES]; /* bridges at rest, each with an MLIR context that is ready */
+    TileBridge *idle[TILE_IDLE_BRIDGES]; /* unused bridges, each with an initialised MLIR context */
     int idle_count;
     TileCodeCache *cache;       /* on disk, or NULL */
     const TileForeign *foreign; /* see tile_compiler_emulate */
@@ -39,16 +39,16 @@ struct TileCompiler {
     const TileSlack *slack;
     TileExplanation *explanation;           /* see tile_compiler_explain */
     TILE_LIST(struct TileOwnPass *) passes; /* of other projects; see driver/compile/own_pass.h */
-    TILE_LIST(void *) plugins;              /* the shared objects of some */
+    TILE_LIST(void *) plugins;              /* handles of their shared objects */
 };
 
 void tile_compiler_retain(TileCompiler *compiler);
-/* A bridge for the calling thread alone, given back with tile_compiler_give_bridge. */
+/* A bridge for the calling thread alone, returned with tile_compiler_give_bridge. */
 tile_status tile_compiler_take_bridge(TileCompiler *compiler, TileBridge **bridge);
 void tile_compiler_give_bridge(TileCompiler *compiler, TileBridge *bridge);
 
-/* Text and options of tile_compile, copied: what a library needs to compile its kernels later. Not changed after it
- * was made, but for the times. */
+/* Text and options of tile_compile, copied: what a library needs to compile its kernels later. Immutable but for times
+ * and counters. */
 typedef struct TileInput {
     TileArena *arena;
     TileCompiler *compiler;
@@ -60,7 +60,7 @@ typedef struct TileInput {
     const TileTarget *target; /* NULL: the reference interpreter */
     uint32_t flags;           /* TILE_COMPILE_* */
     bool lines;               /* native code with line tables */
-    bool ahead;               /* for an object: the code of GPUs has lines where `lines` wants them */
+    bool ahead;               /* for an object: GPU code has line information only with `lines` */
     const TileForeign *foreign;
     unsigned vector_scale;
     uint64_t schedule_seed;
@@ -72,26 +72,26 @@ typedef struct TileInput {
     _Atomic uint64_t masked; /* operations that the executor ran under a mask */
 } TileInput;
 
-/* Of a text: all positions in it stay below 2**31. */
+/* Limit on a text, so that offsets into it stay below 2**31. */
 enum { TILE_MOST_SOURCE_BYTES = 256 << 20 };
 
 /* Has each of them a name and a value? */
 bool tile_are_settings(const TileSetting *settings, size_t count);
-/* On failure *report says what is wrong, where there are words for it. */
+/* On failure *report has the reason, if there is a message for it. */
 tile_status tile_input_create(TileCompiler *compiler, const char *text, size_t length,
                               const TileCompileOptions *options, TileInput **input, TileReport **report);
 void tile_input_destroy(TileInput *input);
 /* Adds bindings to those of the settings; names and functions are borrowed. May run out of memory as an arena does. */
 void tile_input_bind(TileInput *input, const TileBinding *bindings, size_t count);
-/* Adds the time since `*clock`, which becomes now. */
+/* Adds the time since `*clock` to the step, and sets `*clock` to now. */
 void tile_input_step(TileInput *input, TileStep step, uint64_t *clock);
 
-/* The target of this name (NULL: "cpu"), which must be usable here; *target is NULL for the interpreter. Otherwise
- * `why` says why not. "cpu" is no better than `capability`, the name of a target or NULL. */
+/* The target of this name (NULL: "cpu"); *target is NULL for the interpreter. On failure `why` has the reason. "cpu" is
+ * at most `capability`, the name of a target or NULL. */
 tile_status tile_target_choose(const char *name, const char *capability, const TileTarget **target, TileText *why);
 /* Why code for the target cannot run here, NULL when it can. The text is static. */
 const char *tile_target_obstacle(const TileTarget *target);
-/* Why it may not be used where `most` is the best that may be (NULL: no limit); NULL when it may. */
+/* Why it may not be used if `most` is the best target allowed (NULL: any); NULL when it may. */
 const char *tile_target_limit(const TileTarget *target, const char *most);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the host does for a kernel, from the ops outside of its grids. */
+/* The host program of a kernel, from the ops outside of its grids. */
 #include <string.h>
 
 #include "driver/compile/image.h"
@@ -11,7 +11,7 @@ typedef struct Describer {
     TileArena *arena; /* of the code */
     const TileFunc *kernel;
     const TileImageSignature *signature;
-    uint8_t order[TILE_MAX_PARAMETERS]; /* parameter of the kernel to parameter of the signature */
+    uint8_t order[TILE_MAX_PARAMETERS]; /* maps parameters of the kernel to those of the signature */
     TileMap numbers;                    /* value to its number + 1 */
     TILE_LIST(TileHostInstruction) host;
     TILE_LIST(TileImageDimension) dimensions;
@@ -41,7 +41,7 @@ static uint32_t emit(Describer *d, TileHostInstruction instruction, const TileVa
     return number;
 }
 
-/* Code that is made by hand may have an op on types that it has no meaning on. */
+/* Hand-written IR may have an op on types for which it is not defined. */
 static uint32_t emit_elementwise(Describer *d, const TileOp *op) {
     const TileValue *result = tile_op_result(op, 0);
     TileEvalOp eval = tile_eval_op_of((TileOpId)op->id);
@@ -73,7 +73,7 @@ static uint32_t emit_dim(Describer *d, const TileOp *op) {
                 tile_op_result(op, 0));
 }
 
-/* Both arms are computed: operations of the host are total and cheap. */
+/* Both branches are computed: host operations are total and cheap. */
 static uint32_t emit_if(Describer *d, const TileOp *op, const TileValue *wanted) {
     uint32_t condition = number_of(d, tile_op_operand(op, 0));
     for (uint32_t i = 0; i < op->result_count; i++) {
@@ -146,7 +146,7 @@ static void collect_from(Describer *d, const TileValue *value, Leaves *leaves) {
     uint8_t op = d->host.items[number].op;
     if (op == TILE_HOST_DIM || op == TILE_HOST_SCALAR) return add_leaf(d, leaves, number);
     if (value->name && d->host.items[number].op != TILE_HOST_CONST)
-        return add_named(d, leaves, keep_text(d, value->name), number); /* a dimension that an expression gave */
+        return add_named(d, leaves, keep_text(d, value->name), number); /* a dimension given by an expression */
     for (uint32_t i = 0; value->op && i < value->op->operand_count; i++)
         collect_from(d, tile_op_operand(value->op, i), leaves);
 }
@@ -160,7 +160,7 @@ static const TileHostNamed *collect_leaves(Describer *d, const TileValue *value,
     return leaves.list.items;
 }
 
-/* The parameter whose dimension `expected` is under the same name, or -1. */
+/* The parameter of which `expected` is a dimension with the same name, or -1. */
 static int16_t find_origin(Describer *d, const TileValue *expected, const char *text) {
     const TileHostInstruction *at = &d->host.items[number_of(d, expected)];
     if (at->op == TILE_HOST_DIM && strcmp(d->signature->parameters[at->a].dimensions[at->b], text) == 0)
@@ -176,7 +176,7 @@ static int16_t find_origin(Describer *d, const TileValue *expected, const char *
 
 static void describe_check(Describer *d, const TileOp *op) {
     const TileValue *tensor = tile_op_operand(op, 0), *expected = tile_op_operand(op, 1);
-    if (tensor->op) return; /* a temporary has the extents that it was made with */
+    if (tensor->op) return; /* a temporary has the extents that it was created with */
     const char *text = keep_text(d, tile_op_get(op, TILE_ATTRIBUTE_TEXT)->text);
     TileImageDimension check = {.parameter = d->order[tensor->index],
                                 .axis = (uint16_t)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0),

@@ -14,12 +14,6 @@ typedef struct Emission {
     char *output; /* allocated */
 } Emission;
 
-const char *tile_stage_name(TileStage stage) {
-    static const char *const names[TILE_STAGE_COUNT] = {"tokens", "ast",  "tile", "machine",
-                                                        "mlir",   "llvm", "asm",  "ptx"};
-    return (unsigned)stage < TILE_STAGE_COUNT ? names[stage] : NULL;
-}
-
 void tile_string_destroy(char *string) { free(string); }
 
 static tile_status finish(Emission *emission, const char *text) {
@@ -27,7 +21,7 @@ static tile_status finish(Emission *emission, const char *text) {
     return emission->output ? TILE_OK : TILE_OUT_OF_MEMORY;
 }
 
-/* ---- which kernel, and with what ---- */
+/* ---- the kernel and its arguments ---- */
 
 static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, const char *name,
                                const TileKernelInfo **kernel) {
@@ -47,7 +41,7 @@ static tile_status find_kernel(TileUnit *unit, const TileProgramInfo *program, c
     return TILE_INVALID_ARGUMENT;
 }
 
-/* What launches of contiguous tensors on 64-byte boundaries would be offered. */
+/* The facts of a launch with contiguous tensors on 64-byte boundaries. */
 static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *signature, TileImageRequest *request) {
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
@@ -60,54 +54,44 @@ static void grant_contiguous(const TileFunc *kernel, const TileImageSignature *s
 
 /* ---- stages of the IR ---- */
 
-/* How many passes to run: up to the one that is named, or to the end of the stage. */
+/* How many passes to run: up to the one that is named, or all. */
 static tile_status count_passes(TileUnit *unit, const TileEmitOptions *options, const TilePipeline *pipeline,
                                 size_t *count) {
     *count = pipeline->count;
-    if (options->after && options->stage > TILE_STAGE_MACHINE) {
+    if (!options->after) return TILE_OK;
+    if (options->stage > TILE_STAGE_MACHINE) {
         tile_text_add(&unit->message,
                       "the state after a pass is IR: `after` goes with the stages tile and machine only");
         return TILE_INVALID_ARGUMENT;
     }
-    if (options->after) {
-        while (*count && strcmp(pipeline->items[*count - 1]->name, options->after)) --*count;
-        if (*count) return TILE_OK;
-        tile_text_format(&unit->message, "no pass '%s' runs; passes are", options->after);
-        for (size_t i = 0; i < pipeline->count; i++)
-            tile_text_format(&unit->message, "%s %s", i ? "," : "", pipeline->items[i]->name);
-        return TILE_INVALID_ARGUMENT;
-    }
-    if (options->stage == TILE_STAGE_TILE) *count = tile_unit_shared_passes(pipeline);
-    return TILE_OK;
+    while (*count && strcmp(pipeline->items[*count - 1]->name, options->after)) --*count;
+    if (*count) return TILE_OK;
+    tile_text_format(&unit->message, "no pass '%s' runs; passes are", options->after);
+    for (size_t i = 0; i < pipeline->count; i++)
+        tile_text_format(&unit->message, "%s %s", i ? "," : "", pipeline->items[i]->name);
+    return TILE_INVALID_ARGUMENT;
 }
 
-static tile_status emit_code(TileUnit *unit, Emission *emission) {
+/* With `--after`, `emit tile` too may run passes of the target. */
+static tile_status emit_ir(TileImageJob *job, Emission *emission) {
+    const TileEmitOptions *options = &emission->options;
     static const TileCodeKind kinds[TILE_STAGE_COUNT] = {[TILE_STAGE_MLIR] = TILE_CODE_MLIR,
                                                          [TILE_STAGE_LLVM] = TILE_CODE_LLVM,
                                                          [TILE_STAGE_ASM] = TILE_CODE_ASSEMBLY,
                                                          [TILE_STAGE_PTX] = TILE_CODE_ASSEMBLY};
-    TILE_TRY(tile_unit_emit(unit, kinds[emission->options.stage]));
-    return finish(emission, unit->code.data);
-}
-
-static tile_status emit_ir(TileUnit *unit, Emission *emission, TileFunc *kernel, const TileImageSignature *signature) {
-    TileImageRequest request = {.facts = {0}};
-    TilePipeline pipeline = {0};
-    size_t count;
-    if (!emission->options.general) grant_contiguous(kernel, signature, &request);
-    tile_image_assume(kernel, signature, &request);
-    TILE_TRY(tile_unit_pipeline(unit, &pipeline));
-    TILE_TRY(count_passes(unit, &emission->options, &pipeline, &count));
-    TILE_TRY(tile_unit_passes(unit, pipeline.items, count));
-    if (emission->options.stage > TILE_STAGE_MACHINE) return emit_code(unit, emission);
-    TileText text = {.arena = unit->arena};
-    tile_module_print(&text, unit->module, 0);
+    job->kind = kinds[options->stage];
+    TILE_TRY(tile_image_run(job, TILE_IMAGE_ASSUME));
+    TILE_TRY(count_passes(job->unit, options, &job->pipeline, &job->pipeline.count));
+    TILE_TRY(tile_image_run(job, tile_stage_end(options->after ? TILE_STAGE_MACHINE : options->stage)));
+    if (options->stage > TILE_STAGE_MACHINE) return finish(emission, job->unit->code.data);
+    TileText text = {.arena = job->unit->arena};
+    tile_module_print(&text, job->unit->module, 0);
     return finish(emission, tile_text_get(&text));
 }
 
 /* ---- all stages ---- */
 
-/* The interpreter has no machine form, and each kind of machine its own assembly. */
+/* The interpreter has no machine form; each family has an assembly of its own. */
 static tile_status check_stage(TileUnit *unit, TileStage stage) {
     const TileTarget *target = unit->input->target;
     const TileBackend *backend = tile_backend_of(target);
@@ -140,8 +124,11 @@ static tile_status emit_kernel(TileUnit *unit, Emission *emission) {
         tile_text_add(&unit->message, signature->refused);
         return TILE_INVALID_ARGUMENT;
     }
-    TILE_TRY(tile_unit_lower(unit, kernel, NULL, 0));
-    return emit_ir(unit, emission, tile_unit_kernel(unit, kernel), signature);
+    TileImageRequest request = {.facts = {0}};
+    TileImageJob job = {.unit = unit, .kernel = kernel, .signature = signature, .request = &request};
+    TILE_TRY(tile_image_run(&job, TILE_IMAGE_CHECK));
+    if (!emission->options.general) grant_contiguous(job.func, signature, &request);
+    return emit_ir(&job, emission);
 }
 
 static tile_status emit_stage(TileUnit *unit, void *state) {

@@ -1,4 +1,4 @@
-/* What was decided, gathered from the passes' remarks and from the machine form that they left. */
+/* Explanations: decisions, collected from the passes' remarks and from the final machine form. */
 #include "driver/compile/explain.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ static tile_status explain_tunes(TileExplanation *explanation, TileUnit *unit, c
     TileTunePoints chosen;
     const TileTunedRow *row =
         tile_tuned_row(unit->input, (uint32_t)(signature - unit->input->signatures), request->tuned);
-    if (!unit->item) return TILE_OK; /* a text of the IR has its constants */
+    if (!unit->item) return TILE_OK; /* in text of the IR, constants are fixed */
     TILE_TRY(tile_list_points(unit->diagnostics, unit->ast, unit->item, &unit->lowering, 1, &chosen));
     for (size_t i = 0; i < chosen.names.count && chosen.points.count; i++) {
         TileExplainedTune tune = {.name = keep(explanation, chosen.names.items[i]),
@@ -86,14 +86,14 @@ static void look_at_access(TileExplainedLoop *loop, const TileOp *op) {
         loop->vectors++;
     else
         loop->scalars++;
-    loop->widest = wider(loop->widest, type); /* what is stored may come from outside of the loop */
+    loop->widest = wider(loop->widest, type); /* a stored value may be defined outside of the loop */
     loop->masked += tile_op_has_part(op, TILE_PARTS_MASK);
 }
 
-/* Branches in a loop are part of it. */
+/* Includes the branches in it. */
 static void look_at_loop(TileExplainedLoop *loop, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
-        if (!loop->place.file) loop->place = op->location; /* loops that passes make have no place of their own */
+        if (!loop->place.file) loop->place = op->location; /* loops that passes create have no location of their own */
         for (unsigned i = 0; i < op->result_count; i++) loop->widest = wider(loop->widest, op->results[i].type);
         look_at_access(loop, op);
         for (unsigned i = 0; i < op->region_count; i++) look_at_loop(loop, &op->regions[i]);
@@ -133,7 +133,7 @@ static void add_tile(TileExplanation *explanation, TileExplainedPhase *phase, co
     tile_list_push(explanation->arena, &phase->layouts.items[i].tiles, *remark);
 }
 
-/* Loops that were split have the same access twice. */
+/* Loops that were split contain the same access twice. */
 static void add_access(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
     for (size_t i = 0; i < phase->accesses.count; i++) {
         const TileRemark *other = &phase->accesses.items[i];
@@ -159,7 +159,7 @@ static bool is_behind(TileLocation a, TileLocation b) {
     return a.line != b.line ? a.line > b.line : a.column > b.column;
 }
 
-/* Loops that were split, and programs of several kinds, have the same decision twice. */
+/* Split loops and duplicated programs have the same decision twice. */
 static void add_decision(TileExplanation *explanation, TileExplainedPhase *phase, const TileRemark *remark) {
     size_t count = phase->decisions.count;
     for (size_t i = 0; i < count; i++) {
@@ -183,7 +183,7 @@ const char *tile_cache_policy(const TileRemark *access) {
 
 static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     TileRemark own = *remark;
-    own.func = NULL; /* it goes with its module; the phase says it */
+    own.func = NULL; /* it is destroyed with its module; the phase has it */
     own.name = keep(explanation, remark->name);
     own.way = remark->way ? keep(explanation, remark->way) : NULL;
     own.pass = remark->pass ? keep(explanation, remark->pass) : NULL;
@@ -192,7 +192,8 @@ static TileRemark copy(TileExplanation *explanation, const TileRemark *remark) {
     return own;
 }
 
-/* What passes decided before grids were functions of their own is told with the first of them. */
+/* Decisions about a kernel, from passes that ran before its grids became functions, are reported with its first
+ * phase. */
 static bool is_about(const TileRemark *remark, const TileFunc *phase) {
     return remark->func == phase || (phase->phase == 0 && phase->kernel && remark->func == phase->kernel);
 }

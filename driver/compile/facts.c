@@ -1,4 +1,4 @@
-/* Facts about tensors: what a request grants to the compiler, and what the compiled code made use of. */
+/* Facts about tensors: those that a request grants, and those that compiled code relies on. */
 #include <string.h>
 
 #include "driver/compile/image.h"
@@ -28,14 +28,14 @@ void tile_image_assume(TileFunc *kernel, const TileImageSignature *signature, co
             if (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_UNIT))
                 facts->stride[k] = tile_scalar_bytes(type->scalar);
             else if (type->access == TILE_ACCESS_IN && (granted & tile_guard_dimension(k, TILE_GUARD_STRIDE_ZERO)))
-                facts->stride[k] = 0; /* only without elements, or by mistake, has what is written such a stride */
+                facts->stride[k] = 0; /* a written tensor has such a stride only if it is empty, or by mistake */
             for (unsigned divisor = 2; divisor <= TILE_GUARD_MOST_MULTIPLE; divisor *= 2)
                 if (granted & tile_guard_multiple(type->rank, k, divisor)) facts->multiple[k] = divisor;
         }
     }
 }
 
-/* `granted` is the kernel's parameter, `used` it or the same one of a phase. */
+/* `granted` is the kernel's parameter; `used` is the same, or the phase's. */
 static uint64_t used_bits(const TileType *type, const TileParameter *granted, const TileParameter *used) {
     uint64_t bits = tile_guard_align(used->used_align) | (used->used_narrow ? TILE_GUARD_NARROW : 0);
     for (unsigned k = 0; k < type->rank; k++)
@@ -44,7 +44,7 @@ static uint64_t used_bits(const TileType *type, const TileParameter *granted, co
     return bits;
 }
 
-/* Every alignment up to the one asked for makes a difference: the widest that is known is used. */
+/* Code uses the widest alignment that is known, so each up to the one asked for makes a difference. */
 static uint64_t asked_bits(const TileType *type, const TileParameter *asked) {
     uint64_t bits = asked->asked_narrow ? TILE_GUARD_NARROW : 0;
     for (unsigned align = 2; align <= asked->asked_align; align *= 2) bits |= tile_guard_align(align);
@@ -62,8 +62,8 @@ static uint64_t multiple_bits(const TileType *type, unsigned axis, uint32_t divi
     return bits;
 }
 
-/* What a function, the kernel itself or one of its phases, has to say of the kernel's tensor: of its address, or of an
- * extent, which machine form has as a number of its own. */
+/* Adds what a function, the kernel or one of its phases, used and asked of the kernel's tensor: of its address, or of
+ * an extent, which is a parameter of its own in machine form. */
 static void collect_uses(const TileFunc *kernel, uint32_t argument, const TileParameter *own, uint64_t *need,
                          uint64_t *asked) {
     const TileType *type = kernel->body.arguments[argument]->type;

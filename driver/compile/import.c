@@ -1,5 +1,5 @@
-/* Where imports are found: beside the importing file or in the compiler's folders, then in the standard library,
- * which is part of this library. */
+/* Search for imports: in the importing file's folder, in the compiler's folders, then in the built-in standard
+ * library. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,12 +6,12 @@
 #include "lang/ir/program.h"
 #include "lang/ir/text.h"
 
-/* The input's number, in the list of the diagnostics as in the context's. */
+/* The input's file number, for diagnostics and in the context. */
 enum { OWN_FILE = 1 };
 
 /* ---- what is wrong ---- */
 
-/* The bytes that begin at a line and column of the input: a name, or one character. */
+/* The token at a line and column of the input: a name, or one character. */
 static TileSpan span_at(const TileUnit *unit, uint32_t line, uint32_t column) {
     const char *text = unit->input->text, *at = text, *end = text + unit->input->length;
     for (uint32_t k = 1; k < line && at; k++) {
@@ -65,9 +65,9 @@ tile_status tile_ir_text_parse(TileUnit *unit) {
     return complaints.count ? TILE_INVALID_SOURCE : TILE_OK;
 }
 
-/* ---- what the kernels look like ---- */
+/* ---- signatures of kernels ---- */
 
-/* What the text calls a dimension: as it is checked against something, or the name of its extent. */
+/* A dimension's name: the text of its check, or the name of its extent. */
 static const char *dimension_name(TileUnit *unit, const TileValue *tensor, unsigned dimension) {
     const char *name = NULL;
     for (const TileUse *use = tensor->first_use; use; use = use->next) {
@@ -159,7 +159,7 @@ tile_status tile_ir_text_exports(TileUnit *unit, const char *const *words, size_
 
 /* ---- lowering ---- */
 
-/* Facts in the text are those of whoever printed it; these calls' are granted later, and guarded. */
+/* Facts in the text are those of the compilation that printed it. This one's are granted later, and guarded. */
 static void forget_facts(TileFunc *func) {
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
         TileParameter *parameter = &func->parameters[i];

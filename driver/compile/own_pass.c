@@ -19,7 +19,7 @@ static const char *text_of(const TilePassContext *context) {
     return tile_text_get(&text);
 }
 
-/* Kernels whose grids are still in them are held to what text of strangers is. */
+/* Kernels that still have their grids are verified like IR text from outside. */
 static TileComplaints complaints_about(const TilePassContext *context) {
     TileComplaints complaints = tile_module_complaints(context->module, context->scratch);
     bool whole = !complaints.count;
@@ -37,7 +37,7 @@ static TileResult blame(TilePassContext *context, const TilePass *pass, const Ti
                           tile_text_get(&text));
 }
 
-/* Whether something has changed is not asked of the pass: the texts tell. */
+/* Whether the pass has changed something is found by comparing texts. */
 static TileResult run_own(TilePassContext *context, TileFunc *func) {
     const TilePass *pass = &((const TileOwnPass *)context->info)->given;
     const char *before = text_of(context);
@@ -47,7 +47,7 @@ static TileResult run_own(TilePassContext *context, TileFunc *func) {
                  .func = func,
                  .at = tile_builder_at_end(context->module, &func->body),
                  .message = ""};
-    context->module->spent = NULL; /* nothing leaves through functions of other projects */
+    context->module->spent = NULL; /* no longjmp through functions of other projects */
     pass->run(&ir, pass->host);
     if (ir.status == TILE_OK && ir.open.count)
         return tile_pass_fail(context, TILE_INVALID_ARGUMENT, ir.open.items[0].op, "the pass '%s': no tile_ir_end",
@@ -59,9 +59,9 @@ static TileResult run_own(TilePassContext *context, TileFunc *func) {
     return complaints.count ? blame(context, pass, &complaints) : TILE_RESULT_CHANGED;
 }
 
-/* ---- the place in the pipeline ---- */
+/* ---- position in the pipeline ---- */
 
-/* Is there such a pass, ours for any target or one that was added before? */
+/* Is there a pass of this name, for any target or added before? */
 static bool is_pass(const TileCompiler *compiler, const char *name) {
     const TilePassTable *tables[TILE_PASS_TABLES];
     tile_pass_tables(tables);
@@ -70,8 +70,7 @@ static bool is_pass(const TileCompiler *compiler, const char *name) {
     return tile_pass_find(tables, TILE_PASS_TABLES, name, strlen(name)) != NULL;
 }
 
-/* Where the pass is to be in the pipeline; its length + 1 where the pipeline has not the pass that it is to be beside.
- */
+/* The position of the pass in the pipeline; its length + 1 if the pipeline lacks the pass that it refers to. */
 static size_t find_place(const TilePipeline *pipeline, const TilePass *pass) {
     size_t place = pipeline->count + 1;
     for (size_t i = 0; i < pipeline->count; i++) {
@@ -87,7 +86,7 @@ void tile_own_pass_place(const TileCompiler *compiler, TileArena *arena, TilePip
         const TileOwnPass *pass = compiler->passes.items[k];
         size_t place = find_place(pipeline, &pass->given);
         if (place > pipeline->count) continue;
-        /* Those behind one pass stand in the order in which they were added. */
+        /* Passes after the same pass keep the order in which they were added. */
         while (pass->given.after && place < pipeline->count && pipeline->items[place]->stage == TILE_STAGE_OWN) place++;
         tile_list_push(arena, pipeline, NULL);
         for (size_t i = pipeline->count - 1; i > place; i--) pipeline->items[i] = pipeline->items[i - 1];
@@ -158,7 +157,7 @@ static tile_status find_list(void *object, const char *path, const TilePass *con
 
 static tile_status load_object(TileCompiler *compiler, const char *path, TileText *why) {
     const TilePass *const *list;
-    /* A name without a slash is a file here, not one of the system's libraries. */
+    /* A name without a slash is a file in the working directory, not a system library. */
     void *object =
         dlopen(strchr(path, '/') ? path : tile_arena_format(compiler->arena, "./%s", path), RTLD_NOW | RTLD_LOCAL);
     if (object) tile_list_push(compiler->arena, &compiler->plugins, object);

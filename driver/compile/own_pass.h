@@ -1,4 +1,4 @@
-/* Passes of other projects (include/tile/pass.h) among ours. */
+/* Passes of other projects (include/tile/pass.h). */
 #ifndef TILE_DRIVER_COMPILE_OWN_PASS_H
 #define TILE_DRIVER_COMPILE_OWN_PASS_H
 
@@ -6,17 +6,17 @@
 #include "lowering/pass.h"
 #include "tile/pass.h"
 
-/* A pass as it was given, and as the runner knows it. */
+/* A pass as registered, and as the runner sees it. */
 typedef struct TileOwnPass {
-    TilePassInfo info; /* the first member: the runner's pointer is the whole */
+    TilePassInfo info; /* first member, so that the runner's pointer can be cast */
     TilePass given;
 } TileOwnPass;
 
-/* Adds a pass to the compiler's. TILE_INVALID_ARGUMENT, and `why` says what is wrong with it. */
+/* Registers a pass. TILE_INVALID_ARGUMENT where it is invalid; `why` has the reason. */
 tile_status tile_own_pass_add(TileCompiler *compiler, const TilePass *given, TileText *why);
-/* Puts the compiler's passes into the pipeline, those whose place it has. */
+/* Inserts the registered passes into the pipeline, except those whose position it lacks. */
 void tile_own_pass_place(const TileCompiler *compiler, TileArena *arena, TilePipeline *pipeline);
-/* Lets go of the shared objects. */
+/* Closes the shared objects. */
 void tile_own_pass_unload(TileCompiler *compiler);
 
 #endif

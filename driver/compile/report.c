@@ -1,7 +1,7 @@
-/* What a compilation has to say, rendered once and kept apart from the compilation's memory. */
+/* Renders diagnostics and message of a compilation into a report that outlives its memory. */
 #include "driver/compile/unit.h"
 
-/* A message without a place becomes one more error. */
+/* A message without a location becomes one more error. */
 TileReport *tile_report_from_unit(TileUnit *unit) {
     TileText texts[3];
     TileReport *placed = NULL;

@@ -1,4 +1,4 @@
-/* The signatures of a program's kernels, as the launcher checks arguments by them. */
+/* The signatures of a program's kernels, by which the launcher checks arguments. */
 #include <string.h>
 
 #include "driver/compile/backend.h"
@@ -23,14 +23,14 @@ static const TileBinding *find_binding(const Builder *b, const char *name) {
     return NULL;
 }
 
-/* The number of a type parameter among those that the arguments decide; -1 where a setting decides it. */
+/* The index of a type parameter among those that arguments bind; -1 if a setting binds it. */
 static int open_generic(const Builder *b, const char *name) {
     for (size_t i = 0; i < b->generics.count; i++)
         if (strcmp(b->generics.items[i].name, name) == 0) return (int)i;
     return -1;
 }
 
-/* The type that a setting gives to a type parameter must be one of its class. */
+/* A setting must bind a type parameter to a type of its class. */
 static tile_status check_setting(Builder *b, const TileKernelGeneric *generic, const TileBinding *binding) {
     if (binding->kind == TILE_BINDING_TYPE && (generic->types >> binding->type & 1)) return TILE_OK;
     tile_text_format(&b->unit->message, "%s: %s must be %s", b->kernel->name, generic->name, generic->class);
@@ -56,7 +56,7 @@ static tile_status add_generics(Builder *b) {
     return TILE_OK;
 }
 
-/* Element type as written: a type of the language, a type parameter that is open, or one that a setting decides. */
+/* The element type: a type of the language, a free type parameter, or one that a setting binds. */
 static tile_status set_type(Builder *b, TileImageParameter *parameter, const char *type) {
     TileScalar scalar;
     parameter->type_text = keep(b, type);
@@ -91,7 +91,7 @@ static tile_status add_parameter(Builder *b, const TileKernelParameter *info) {
     return TILE_OK;
 }
 
-/* ---- parameters that a function brings along ---- */
+/* ---- parameters of a spread function ---- */
 
 static const char *source_text(const Builder *b, TileSpan span) {
     const TileSourceFile *file = &b->unit->diagnostics->files.items[span.file];
@@ -111,7 +111,7 @@ static tile_status add_function_parameter(Builder *b, const TileParam *param) {
     return add_parameter(b, &info);
 }
 
-/* `...epi`: what the function takes beyond the parameters that the kernel's declaration of epi names. */
+/* `...epi`: the function's parameters beyond those that the kernel's declaration of epi names. */
 static tile_status add_spread(Builder *b, const char *generic) {
     const TileGeneric *declared = NULL;
     const TileBinding *binding = find_binding(b, generic);
@@ -135,7 +135,7 @@ static tile_status add_spread(Builder *b, const char *generic) {
 
 /* ---- one kernel ---- */
 
-/* The parameters in the order of the text, spreads expanded. */
+/* The parameters in source order, with spreads expanded. */
 static tile_status add_parameters(Builder *b) {
     const TileItem *item = b->kernel->item;
     size_t next = 0;
@@ -151,7 +151,7 @@ static tile_status add_parameters(Builder *b) {
     return TILE_OK;
 }
 
-/* The first place that binds a static name: a dimension of that name, or a scalar. */
+/* Where a static name is bound first: a dimension of that name, or a scalar. */
 static void add_static(Builder *b, const char *name) {
     for (size_t i = 0; i < b->parameters.count; i++) {
         const TileImageParameter *parameter = &b->parameters.items[i];
@@ -181,7 +181,7 @@ static void add_statics(Builder *b) {
     }
 }
 
-/* A setting that says otherwise than the export. */
+/* A setting that contradicts the export. */
 static tile_status check_chosen(Builder *b) {
     const TileInput *input = b->unit->input;
     for (size_t i = 0; i < b->kernel->chosen.count; i++) {
@@ -242,7 +242,7 @@ tile_status tile_signatures_create(TileUnit *unit, const TileProgramInfo *progra
         tile_status status = build_signature(unit, kernel, &signatures[i]);
         if (status != TILE_OK && program->kernels.count == 1) return status;
         if (status == TILE_OK) continue;
-        /* Settings are for all kernels of a text; those that they do not fit say so when they are used. */
+        /* Settings apply to all kernels of a text; a kernel that a setting does not fit is refused when it is used. */
         const char *why = tile_arena_string(arena, unit->message.text, unit->message.length);
         const char *name = tile_arena_string(arena, kernel->name, strlen(kernel->name));
         const char *text = tile_arena_string(arena, kernel->signature, strlen(kernel->signature));

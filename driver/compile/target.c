@@ -1,4 +1,4 @@
-/* The targets that can be asked for, and whether they can run here. */
+/* Targets by name, and whether they can run here. */
 #include <string.h>
 
 #include "driver/compile/backend.h"
@@ -11,7 +11,7 @@ const char *tile_target_limit(const TileTarget *target, const char *most) {
     return tile_backend_of(target)->limit(target, most);
 }
 
-/* The last that runs here; NULL where none does. */
+/* The last target that runs here; NULL: none. */
 static const TileTarget *best_of(const TileBackend *backend, const char *most) {
     const TileTarget *target, *best = NULL;
     for (unsigned i = 0; (target = backend->family->target_at(i)); i++)
@@ -19,7 +19,7 @@ static const TileTarget *best_of(const TileBackend *backend, const char *most) {
     return best;
 }
 
-/* Of each family the name for its best, then its targets; the interpreter last. */
+/* For each family the alias of its best target, then its targets; the interpreter last. */
 bool tile_target_at(size_t index, TileTargetInfo *info) {
     const TileBackend *backend;
     if (!info) return false;

@@ -20,7 +20,7 @@ static bool is_for(const TileKernelTune *tune, const TileTarget *target) {
 
 static void add_text(TileSha256 *hash, const char *text) { tile_sha256_add(hash, text, strlen(text) + 1); }
 
-/* The clauses as a few digits: rows for others are for another kernel of the same name. NULL where there are none. */
+/* A hash of the tune clauses: rows with another hash are for another kernel of the same name. NULL without clauses. */
 static const char *space_of(TileArena *arena, const TileKernelInfo *kernel, const TileTarget *target) {
     uint8_t digest[TILE_SHA256_BYTES];
     char digits[2 * TILE_SHA256_BYTES + 1];
@@ -40,8 +40,7 @@ static const char *space_of(TileArena *arena, const TileKernelInfo *kernel, cons
     return any ? tile_arena_string(arena, digits, SPACE_DIGITS) : NULL;
 }
 
-/* The machine that code for the target would run on here, of several GPUs the one with this number; NULL where none
- * can. */
+/* The machine on which the target's code would run, for GPUs the device of this number; NULL: none. */
 static const char *device_of(TileArena *arena, const TileTarget *target, int number) {
     const char *device = tile_target_obstacle(target) ? NULL : tile_backend_of(target)->device(arena, number);
     return device ? tile_arena_format(arena, "%s, %s", target->name, device) : NULL;
@@ -59,7 +58,7 @@ static void find_devices(TileArena *arena, const TileTarget *target, Devices *de
         if (!(devices->names[devices->count] = device_of(arena, target, devices->count))) return;
 }
 
-/* A set of numbers. "avx512, *" is any that runs such code. */
+/* The numbers of the devices that the row is for, as a set. "avx512, *": all that run such code. */
 static uint64_t devices_of(const char *row, const TileTarget *target, const Devices *here) {
     size_t length = strlen(target->name);
     uint64_t found = 0;
@@ -83,7 +82,7 @@ static bool has_size(const TileTunedKernel *tuned, const TileImageSignature *sig
     return false;
 }
 
-/* Dimensions that have a name and no fixed value, each once. */
+/* Dimensions with a name and no fixed value, each once. */
 static void find_sizes(const TileImageSignature *signature, TileTunedKernel *tuned) {
     for (uint32_t i = 0; i < signature->parameter_count; i++) {
         const TileImageParameter *parameter = &signature->parameters[i];
@@ -130,7 +129,7 @@ static bool is_tuned_name(const TileKernelInfo *kernel, const TileTarget *target
     return false;
 }
 
-/* A name of the tune clauses that the export or a setting has decided; NULL: none has been. */
+/* A name of the tune clauses that the export or a setting binds; NULL: none. */
 static const char *decided_name(const TileInput *input, const TileKernelInfo *kernel) {
     for (size_t i = 0; i < kernel->chosen.count; i++)
         if (is_tuned_name(kernel, input->target, kernel->chosen.items[i].name)) return kernel->chosen.items[i].name;
@@ -139,7 +138,7 @@ static const char *decided_name(const TileInput *input, const TileKernelInfo *ke
     return NULL;
 }
 
-/* What the export and the settings decide, then what the arguments do. */
+/* The bindings of the export and the settings, then those of the arguments. */
 static const char *instance_of(TileArena *arena, const TileInput *input, const TileKernelInfo *kernel,
                                const TileImageSignature *signature, const uint8_t *generics, const int64_t *statics) {
     TileText text = {.arena = arena};
@@ -169,7 +168,7 @@ static const char *shape_of(TileArena *arena, const TileTunedKernel *tuned, cons
 
 /* ---- rows for a kernel ---- */
 
-/* The value behind `NAME=` in the text, up to the next blank; NULL where the name is not there. */
+/* The value after `NAME=` in the text, up to the next blank; NULL if the name is missing. */
 static const char *value_of(TileArena *arena, const char *text, const char *name, const char *sign) {
     size_t length = strlen(name), sign_length = strlen(sign);
     while (*text) {
@@ -221,7 +220,7 @@ static bool read_sizes(TileArena *arena, const TileTunedKernel *tuned, const cha
     return strcmp(shape_of(arena, tuned, row->sizes), shape) == 0;
 }
 
-/* Each name of the clauses once, and no other. */
+/* Does the row have each name of the clauses once, and no other? */
 static bool read_constants(const TileInput *input, const TileKernelInfo *kernel, const char *text, TileTunedRow *row) {
     TILE_LIST(TileBinding) constants = {0};
     size_t wanted = 0, items = 1;
@@ -263,7 +262,7 @@ static tile_status find_points(TileUnit *unit, const TileKernelInfo *kernel, con
     return tile_list_points(unit->diagnostics, unit->ast, kernel->item, &options, most, found);
 }
 
-/* A row that somebody wrote by hand may have constants that `where` does not admit. */
+/* A row written by hand may have constants that `where` excludes. */
 static bool is_point(TileUnit *unit, const TileKernelInfo *kernel, const TileImageSignature *signature,
                      const TileTunedRow *row) {
     Bindings bindings = {0};
@@ -393,7 +392,7 @@ uint32_t tile_tuned_choose(void *state, uint32_t kernel, const TileImageRequest 
     uint8_t sizes[TILE_MAX_TUNED_SIZES];
     if (!tuned->rows.count) return 0;
     int device = tile_views_device(&input->signatures[kernel], views);
-    if (device < 0 || device >= TILE_CUDA_MOST_DEVICES) return 0; /* the launch says what is wrong */
+    if (device < 0 || device >= TILE_CUDA_MOST_DEVICES) return 0; /* the launch reports the error */
     read_powers(tuned, views, sizes);
     for (size_t i = 0; i < tuned->rows.count; i++)
         if (fits(&tuned->rows.items[i], &input->signatures[kernel], request, sizes, tuned->size_count, device))

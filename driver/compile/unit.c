@@ -8,6 +8,7 @@
 #include "driver/compile/backend.h"
 #include "driver/compile/ir_text.h"
 #include "driver/compile/own_pass.h"
+#include "driver/compile/stages.h"
 #include "launch/clock.h"
 #include "parser/syntax/syntax.h"
 
@@ -18,14 +19,14 @@ static tile_status parse_text(TileUnit *unit) {
     if (status != TILE_OK && status != TILE_INVALID_SOURCE) return status;
     TileImporter importer = tile_unit_importer(unit);
     TILE_TRY(tile_resolve_imports(unit->diagnostics, unit->ast, &importer));
-    /* What is wrong with items that could be read is said too. */
+    /* Also report errors in the items that could be parsed. */
     tile_status rest = status == TILE_OK
                            ? TILE_OK
                            : tile_check_module(unit->context, unit->diagnostics, unit->ast, unit->verify, NULL, NULL);
     return status == TILE_OK || rest == TILE_OK ? status : rest;
 }
 
-static tile_status parse(TileUnit *unit) {
+tile_status tile_unit_parse(TileUnit *unit) {
     unit->diagnostics = tile_diagnostics_create(unit->arena);
     unit->diagnostics->limits = &unit->input->compiler->limits;
     TILE_TRY(unit->input->is_ir ? tile_ir_text_parse(unit) : parse_text(unit));
@@ -33,7 +34,7 @@ static tile_status parse(TileUnit *unit) {
     return TILE_OK;
 }
 
-/* Everything that may run out of memory. */
+/* All that may run out of memory. */
 static tile_status run_guarded(TileUnit *unit, tile_status (*body)(TileUnit *unit, void *state), void *state,
                                TileReport **report) {
     if (setjmp(unit->guard)) {
@@ -45,7 +46,7 @@ static tile_status run_guarded(TileUnit *unit, tile_status (*body)(TileUnit *uni
     if (!unit->context) return TILE_OUT_OF_MEMORY;
     tile_arena_set_guard(unit->context->arena, &unit->guard);
     unit->message.arena = unit->arena;
-    tile_status status = parse(unit);
+    tile_status status = tile_image_run(&(TileImageJob){.unit = unit}, TILE_IMAGE_PARSE);
     if (status == TILE_OK) status = body(unit, state);
     *report = tile_report_from_unit(unit);
     return status;
@@ -70,7 +71,7 @@ static tile_status run_once(TileInput *input, bool verify, tile_status (*body)(T
     return status;
 }
 
-/* A run of a unit, as tile_unit_run is asked for it. */
+/* The arguments and results of tile_unit_run. */
 typedef struct Run {
     TileInput *input;
     tile_status (*body)(TileUnit *unit, void *state);
@@ -84,7 +85,7 @@ static void run(void *state) {
     bool verify = run->input->flags & TILE_COMPILE_DEBUG;
     run->status = run_once(run->input, verify, run->body, run->state, &run->report);
     if (run->status != TILE_INTERNAL || verify) return;
-    tile_report_destroy(run->report); /* a bug of ours: once more, slowly, to see where */
+    tile_report_destroy(run->report); /* a compiler bug: run again with verification, to find the pass */
     run->report = NULL;
     run->status = run_once(run->input, true, run->body, run->state, &run->report);
 }
@@ -150,7 +151,7 @@ tile_status tile_unit_check_settings(TileUnit *unit, const TileProgramInfo *prog
 }
 
 typedef struct Order {
-    const TileOp *found; /* one whose result depends on the order of programs */
+    const TileOp *found; /* an op whose result depends on the order of programs */
 } Order;
 
 static void look_for_order(TileOp *op, void *state) {
@@ -173,7 +174,7 @@ static tile_status check_deterministic(TileUnit *unit) {
     return TILE_UNSUPPORTED;
 }
 
-/* Products of f32 that the text leaves exact. */
+/* Lets a product of f32 round its operands, unless the text specifies a precision. */
 static void round_to_tf32(TileOp *op, void *state) {
     if (op->id != TILE_OP_DOT || tile_op_get(op, TILE_ATTRIBUTE_PRECISION)) return;
     if (tile_op_integer(op, TILE_ATTRIBUTE_ORDERED, 0)) return;
@@ -247,7 +248,7 @@ static tile_status target_pipeline(TileUnit *unit, TilePipeline *pipeline) {
 tile_status tile_unit_pipeline(TileUnit *unit, TilePipeline *pipeline) {
     if (unit->input->target) return target_pipeline(unit, pipeline);
     TILE_TRY(tile_family_pipeline(tile_backend_cpu.family, NULL, pipeline, unit->arena, &unit->message));
-    /* The interpreter defines what a kernel means: of the passes it sees only those that are part of the meaning. */
+    /* The interpreter defines the meaning of a kernel, so it runs only the passes that are part of the meaning. */
     size_t count = 0;
     while (count < pipeline->count && pipeline->items[count]->stage == TILE_STAGE_MEANING) count++;
     pipeline->count = count;
@@ -260,7 +261,7 @@ size_t tile_unit_shared_passes(const TilePipeline *pipeline) {
     return count;
 }
 
-/* What goes past a limit is said at its place, as what the check finds is. */
+/* Exceeding a limit is reported as a diagnostic with its location. */
 static void report_excess(TileUnit *unit, const TilePassExcess *excess) {
     const char *file = unit->context->files.items[excess->place.file];
     TileSpan span = tile_source_span(unit->diagnostics, file, excess->place.line, excess->place.column);

@@ -8,10 +8,18 @@
 
 typedef enum TileTargetKind { TILE_TARGET_CPU, TILE_TARGET_GPU } TileTargetKind;
 
+/* Whose instructions its code has: an object file holds code of one architecture. */
+typedef enum TileArchitecture {
+    TILE_ARCHITECTURE_X86_64,
+    TILE_ARCHITECTURE_AARCH64,
+    TILE_ARCHITECTURE_NVPTX
+} TileArchitecture;
+
 typedef struct TileTarget {
     const char *name;          /* as on the command line: "avx512" */
     const char *description;   /* in lists of targets */
     TileTargetKind kind;       /* whose it is: asked by what finds the family's struct of behaviour, and nowhere else */
+    TileArchitecture architecture;
     const char *triple;        /* of LLVM */
     const char *llvm_cpu;      /* of LLVM: "x86-64-v4" */
     const char *llvm_features; /* of LLVM: "+avx512bf16"; "" for none */

@@ -10,6 +10,7 @@ enum { KIB = 1024, WARP_BYTES = 16 /* the widest access of one thread */ };
     .target = {.name = name_,                                                                                          \
                .description = words,                                                                                   \
                .kind = TILE_TARGET_GPU,                                                                                \
+               .architecture = TILE_ARCHITECTURE_NVPTX,                                                                \
                .triple = "nvptx64-nvidia-cuda",                                                                        \
                .llvm_cpu = name_,                                                                                      \
                .llvm_features = features,                                                                              \

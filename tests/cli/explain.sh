@@ -132,4 +132,23 @@ absent "$work/none.svg"
 expect 1 '--format takes one of text|json' cpu --format=xml
 expect 1 "no value for 'y'" "$tilec" explain "$softmax" x=zeros:f32[4,1000]
 expect 1 'no file' "$tilec" explain
+
+# What a pass decided before grids were functions of their own is told with the first of them.
+cat >"$work/rows.tile" <<'TEXT'
+kernel rows(x: in f32[M, N], y: out f32[M, N], z: out f32[M], many: i64) require many > 0 {
+    grid m in M {
+        for n in tiles(N, 8) {
+            let v = reshape(x[m, n] else 0, (4, 2))
+            var total = v
+            for j in 0..many { total = total + v }
+            y[m, n] = reshape(total, 8)
+        }
+    }
+    grid m in M { z[m] = 0 }
+}
+TEXT
+rows() { "$tilec" explain "$work/rows.tile" x=zeros:f32[4,100] y=@ z=@ many=3 --target=avx2; }
+expect 0 'rows.tile:3: split-loops: the loop has no loop of its own for full blocks, without masks: there is a loop in it' rows
+sed -n '/^grid 0$/,/^grid 1$/p' "$work/output" | grep -q 'split-loops' || complain "split-loops' decision is not told with grid 0"
+[ "$(grep -c 'split-loops' "$work/output")" = 1 ] || complain "split-loops' decision is told with other grids, too"
 finish

@@ -1,0 +1,70 @@
+#!/bin/sh
+# Comments of sources and documents use the terms of docs/glossary.md: the words of the last column of its second table are
+# not used. `rooms` are the folders that are looked at, without code and strings, and without blocks and `quotations` of
+# documents.
+set -eu
+cd "$(dirname "$0")/.."
+rooms='driver launch tools base include docs'
+# These are made from tables, or are the history of decisions.
+made='^docs/(passes|ops|stdlib|glossary)\.md$|^docs/adr/'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+awk '/^## / { on = $0 == "## One term for one thing" } on' docs/glossary.md | awk -F'|' '/^\|/ { print $4 }' |
+    grep -o '`[^`]*`' | tr -d '`' | sort -u >"$work/words"
+[ -s "$work/words" ] || { echo "docs/glossary.md: no words that are not used"; exit 1; }
+words=$(paste -sd'|' "$work/words")
+
+# comments FILE: each comment as one line, behind the file and the number of its first line
+comments() {
+    awk -v file="$1" '
+        function flush() { if (text != "") print file ":" first ": " text; text = "" }
+        { line = $0
+          if (!inside) gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+          while (line != "") {
+              if (inside) {
+                  end = index(line, "*/")
+                  part = end ? substr(line, 1, end - 1) : line
+                  sub(/^ *\*? */, "", part); text = text " " part
+                  if (!end) break
+                  inside = 0; flush(); line = substr(line, end + 2)
+                  gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+              } else {
+                  begin = index(line, "/*"); slashes = index(line, "//")
+                  if (slashes && (!begin || slashes < begin)) { first = FNR; text = substr(line, slashes + 2); flush(); break }
+                  if (!begin) break
+                  inside = 1; first = FNR; line = substr(line, begin + 2)
+              }
+          }
+        }' "$1"
+}
+# prose FILE: each paragraph of a document as one line, without blocks of code and quotations
+prose() {
+    awk -v file="$1" '
+        function flush() { gsub(/`[^`]*`/, "``", text); if (text != "") print file ":" first ": " text; text = "" }
+        /^ *```/ { flush(); code = !code; next }
+        code { next }
+        /^    / && text == "" { next }
+        /^ *$/ { flush(); next }
+        /^\|/ { flush() }
+        { if (text == "") first = FNR; text = text " " $0 }
+        END { flush() }' "$1"
+}
+
+for room in $rooms; do
+    find "$room" -name '*.[ch]' -o -name '*.cc' -o -name '*.re' -o -name '*.def' -o -name '*.md'
+done | sort | grep -vE "$made" | while read -r file; do
+    case $file in *.md) prose "$file" ;; *) comments "$file" ;; esac
+done >"$work/text"
+[ "$(wc -l <"$work/text")" -gt 1000 ] || { echo "there are hardly any comments: the scan is wrong"; exit 1; }
+
+# What has such a word as part of another term.
+sed -E 's/\b(round[ -]trips?|trip[ -]counts?)\b//gI' "$work/text" | grep -iE "\b($words)\b" | while IFS= read -r line; do
+    found=$(printf '%s\n' "$line" | grep -ioE "\b($words)\b" | sort -u | paste -sd, -)
+    echo "${line%%: *}: '$found' is not a term here; docs/glossary.md has the one that is"
+done >"$work/report"
+if [ -s "$work/report" ]; then
+    cat "$work/report"
+    exit 1
+fi
+echo "$(wc -l <"$work/text") comments and paragraphs of $rooms: the words are those of docs/glossary.md"

@@ -1,0 +1,178 @@
+/* The fake driver's libraries, kernels, launches and events. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_state.h"
+
+/* ---- code ---- */
+
+/* The capability that PTX names; 0 for what is none. */
+static int made_for(const char *code) {
+    const char *target = strstr(code, "\n.target sm_");
+    return target ? atoi(target + strlen("\n.target sm_")) : 0;
+}
+
+EXPORT int cuLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count,
+                             int *options, void **values, unsigned count) {
+    enum { ERROR_LOG = 5 };
+    (void)options, (void)values, (void)count;
+    CALL_THAT_WAITS();
+    for (unsigned i = 0; i < jit_count; i++)
+        if (jit_options[i] == ERROR_LOG && strstr(code, "not ptx")) strcpy(jit_values[i], "line 1: fatal: not PTX");
+    if (strstr(code, "not ptx")) return end(CUDA_ERROR_INVALID_PTX);
+    if (strstr(code, "not cubin")) return end(CUDA_ERROR_NO_BINARY_FOR_GPU);
+    if (made_for(code) > fake.capability) return end(CUDA_ERROR_INVALID_PTX);
+    fake.state.cubins += memcmp(code, "\177ELF", 4) == 0;
+    Library *made = fake.libraries;
+    while (made < fake.libraries + LIBRARIES && made->serial) made++;
+    if (made == fake.libraries + LIBRARIES) return end(CUDA_ERROR_OUT_OF_MEMORY);
+    *made = (Library){.serial = ++fake.last_serial};
+    fake.state.libraries++;
+    *library = made;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuLibraryUnload(void *library) {
+    CALL_THAT_WAITS();
+    ((Library *)library)->serial = 0;
+    fake.state.libraries--;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
+    CALL();
+    Kernel *found = ((Library *)library)->kernels;
+    while (found->name[0] && strcmp(found->name, name) != 0) found++;
+    if (!found->name[0])
+        for (int i = 0; i < DEVICES; i++) found->shared[i] = PLAIN_SHARED;
+    snprintf(found->name, NAME_BYTES, "%s", name);
+    *kernel = found;
+    return end(CUDA_SUCCESS);
+}
+
+/* Of the library that the kernel is of; 0: it is unloaded. */
+static int serial_of(const Kernel *kernel) {
+    for (int i = 0; i < LIBRARIES; i++) {
+        const Library *library = &fake.libraries[i];
+        if (kernel >= library->kernels && kernel < library->kernels + KERNELS) return library->serial;
+    }
+    return 0;
+}
+
+static bool is_loaded(const Kernel *kernel) { return serial_of(kernel) != 0; }
+
+#ifndef FAKE_CUDA_OLD /* drivers before 12.0 do not have it */
+EXPORT int cuKernelGetFunction(void **function, void *kernel) {
+    CALL_THAT_WAITS();
+    if (!current() || !is_loaded(kernel)) return end(refuse(CUDA_ERROR_INVALID_HANDLE));
+    *function = kernel;
+    return end(CUDA_SUCCESS);
+}
+#endif
+
+EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
+    enum { DYNAMIC_SHARED_LIMIT = 8 };
+    CALL_THAT_WAITS();
+    if (attribute != DYNAMIC_SHARED_LIMIT || value > fake.shared || !is_loaded(kernel))
+        return end(refuse(CUDA_ERROR_INVALID_VALUE));
+    if (value > PLAIN_SHARED) ((Kernel *)kernel)->shared[device] = value;
+    return end(CUDA_SUCCESS);
+}
+
+static int check_launch(const Kernel *kernel, unsigned grid, unsigned block, unsigned shared, const Stream *stream) {
+    if (!current()) return refuse(CUDA_ERROR_INVALID_CONTEXT);
+    if (!is_loaded(kernel) || !fits(stream)) return refuse(CUDA_ERROR_INVALID_HANDLE);
+    if (!grid || !block || block > 1024 || shared > (unsigned)kernel->shared[current()->device])
+        return refuse(CUDA_ERROR_INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
+
+static int launch_now(const Node *node) {
+    if (serial_of(node->kernel) != node->serial) return refuse(CUDA_ERROR_INVALID_HANDLE);
+    if (fake.kernel) fake.kernel(node->launch);
+    return CUDA_SUCCESS;
+}
+
+static int launch_grid(void *function, unsigned blocks, unsigned threads, unsigned shared_bytes, void *stream,
+                       void **parameters, bool early) {
+    int result = check_launch(function, blocks, threads, shared_bytes, stream);
+    if (result != CUDA_SUCCESS) return result;
+    FakeCudaLaunch *launch = &fake.launches[fake.state.launches++ % LAUNCHES];
+    *launch =
+        (FakeCudaLaunch){((Kernel *)function)->name, current(), stream, blocks, threads, shared_bytes, early, {0}};
+    for (unsigned i = 0; i < fake.expected && parameters[i]; i++) memcpy(&launch->parameters[i], parameters[i], 8);
+    fake.clock += 1e-6 * blocks * threads;
+    return fake_queue(stream, (Node){.launch = launch, .kernel = function, .serial = serial_of(function)}, launch_now);
+}
+
+EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters,
+                          void **extra) {
+    CALL();
+    (void)extra;
+    return end(launch_grid(function, grid_x * grid_y * grid_z, block_x * block_y * block_z, shared_bytes, stream,
+                           parameters, false));
+}
+
+/* CUlaunchConfig, and CUlaunchAttribute with its 64 bytes. */
+typedef struct Attribute {
+    int id, padding, value[16];
+} Attribute;
+typedef struct Config {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const Attribute *attributes;
+    unsigned attribute_count;
+} Config;
+
+EXPORT int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **extra) {
+    CALL();
+    (void)extra;
+    enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+    bool early = false;
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        early |= config->attributes[i].id == PROGRAMMATIC_STREAM_SERIALIZATION && config->attributes[i].value[0] == 1;
+    return end(launch_grid(function, config->grid[0] * config->grid[1] * config->grid[2],
+                           config->block[0] * config->block[1] * config->block[2], config->shared_bytes, config->stream,
+                           parameters, early));
+}
+
+/* ---- events ---- */
+
+EXPORT int cuEventCreate(void **event, unsigned flags) {
+    CALL();
+    if (!current() || flags) return end(refuse(CUDA_ERROR_INVALID_CONTEXT));
+    Event *made = fake.events;
+    while (made < fake.events + EVENTS && made->used) made++;
+    if (made == fake.events + EVENTS) return end(CUDA_ERROR_OUT_OF_MEMORY);
+    *made = (Event){.used = true};
+    fake.state.events++;
+    *event = made;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuEventDestroy_v2(void *event) {
+    CALL();
+    ((Event *)event)->used = false;
+    fake.state.events--;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuEventRecord(void *event, void *stream) {
+    CALL();
+    if (!fits(stream)) return end(refuse(CUDA_ERROR_INVALID_HANDLE));
+    ((Event *)event)->time = fake.clock;
+    return end(CUDA_SUCCESS);
+}
+
+EXPORT int cuEventSynchronize(void *event) {
+    CALL_THAT_WAITS();
+    return end(((Event *)event)->used ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_HANDLE));
+}
+
+EXPORT int cuEventElapsedTime(float *milliseconds, void *first, void *second) {
+    CALL();
+    *milliseconds = (float)(((Event *)second)->time - ((Event *)first)->time);
+    return end(CUDA_SUCCESS);
+}

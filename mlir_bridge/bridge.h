@@ -12,6 +12,7 @@
 
 #include "lang/ir/ir.h"
 #include "lang/ir/target.h"
+#include "object/code.h"
 #include "tile/status.h"
 
 typedef struct TileBridge TileBridge;
@@ -34,12 +35,6 @@ typedef struct TileBridgeTimes {
     double make, verify, passes, translate, optimise, emit;
 } TileBridgeTimes;
 
-/* Text is followed by a zero byte that `size` does not count. */
-typedef struct TileCode {
-    char *data;
-    size_t size;
-} TileCode;
-
 /* The name of a phase's entry in the code: the function's, with `$` for what PTX allows in no name. */
 void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size);
 /* Does the phase's code wait for the end of the grid before it, so that it may begin before that? */
@@ -53,7 +48,6 @@ void tile_bridge_destroy(TileBridge *bridge);
  * LLVM its state is not to be trusted: every later emission of the process is refused with TILE_BACKEND. */
 tile_status tile_bridge_emit(TileBridge *bridge, TileModule *module, const TileTarget *target,
                              const TileBridgeOptions *options, TileCodeKind kind, TileCode *code);
-void tile_code_release(TileCode *code);
 
 /* A parameter of a typed function: a tensor, or a scalar of the language. */
 typedef struct TileGlueParameter {

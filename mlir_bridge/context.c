@@ -165,10 +165,5 @@ tile_status tile_bridge_emit(TileBridge *bridge, TileModule *source, const TileT
     return status;
 }
 
-void tile_code_release(TileCode *code) {
-    free(code->data);
-    *code = (TileCode){0};
-}
-
 const char *tile_bridge_message(const TileBridge *bridge) { return tile_text_get(&bridge->message); }
 TileBridgeTimes tile_bridge_times(const TileBridge *bridge) { return bridge->times; }

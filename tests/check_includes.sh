@@ -31,7 +31,7 @@ allow() {
 
 # every room has a row
 rooms() {
-    for room in $(find include base lang launch parser lowering cpu ptx mlir_bridge driver tools -name '*.[ch]' |
+    for room in $(find include base lang launch parser lowering cpu ptx object mlir_bridge driver tools -name '*.[ch]' |
         sed 's#/[^/]*$##' | sort -u); do
         case "$known" in *" $room "*) ;; *) echo "$room: no row in tests/check_includes.sh" ;; esac
     done
@@ -57,21 +57,22 @@ report=$(
     allow ptx/grid base lang/scalar lang/ir lang/index lowering ptx/target ptx/layouts ptx
     allow ptx/pipeline base lang/scalar lang/ir lowering ptx/target ptx
     allow ptx/lowering base lang/scalar lang/layout lang/ir lowering ptx/target ptx/layouts ptx/grid ptx/pipeline ptx
-    allow mlir_bridge base lang/scalar lang/ir mlir-c mlir llvm-c llvm
+    allow object base
+    allow mlir_bridge base lang/scalar lang/ir object mlir-c mlir llvm-c llvm
     allow driver/cache base launch
     allow driver/compile base lang/scalar lang/ir lang/execute launch parser/syntax parser/check lowering cpu ptx \
-        mlir_bridge driver/cache
-    allow driver/ahead base lang/scalar lang/ir launch parser/syntax mlir_bridge driver/compile
+        object mlir_bridge driver/cache
+    allow driver/ahead base lang/scalar lang/ir launch parser/syntax object mlir_bridge driver/compile
     allow driver/api base lang/scalar lang/ir launch driver/compile
     allow tools base lang/scalar lang/layout lang/ir lang/execute launch parser/syntax parser/check lowering cpu ptx \
-        mlir_bridge driver/cache driver/compile driver/ahead driver/api
+        object mlir_bridge driver/cache driver/compile driver/ahead driver/api
     rooms
     grep -rnE '# *include *[<"](mlir|llvm)(-c)?/' --include='*.[ch]' --include='*.cc' --include='*.re' \
-        include base lang launch parser lowering cpu ptx driver tools |
+        include base lang launch parser lowering cpu ptx object driver tools |
         sed 's/$/   (only mlir_bridge may include MLIR and LLVM)/'
     # A target's kind is written down in its table and read by what finds its family's struct of behaviour.
     grep -rnE 'TILE_TARGET_(CPU|GPU)|(->|\.)kind [!=]= TILE_TARGET' --include='*.[ch]' \
-        base lang launch parser lowering cpu ptx mlir_bridge driver tools |
+        base lang launch parser lowering cpu ptx object mlir_bridge driver tools |
         grep -vE '^(lang/ir/target\.h|cpu/(target|family)\.c|ptx/(family|target/target)\.c|mlir_bridge/export_(family|gpu)\.c):' |
         sed 's/$/   (a question about a target is a member of driver\/backend.h or a fact of lang\/target.h)/'
 ) || failed=$?

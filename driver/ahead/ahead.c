@@ -7,7 +7,7 @@
 #include "driver/compile/backend.h"
 #include "launch/image_bytes.h"
 #include "launch/options.h"
-#include "mlir_bridge/share.h"
+#include "object/share.h"
 
 bool tile_ahead_is_linked(const TileTarget *target) { return tile_backend_of(target)->linked; }
 

@@ -3,7 +3,7 @@
 #define TILE_DRIVER_AHEAD_AHEAD_H
 
 #include "driver/compile/image.h"
-#include "mlir_bridge/merge.h"
+#include "object/merge.h"
 #include "tile/build.h"
 
 /* One item of a variant's text. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlir_bridge/merge.h"
-#include "mlir_bridge/share.h"
+#include "object/merge.h"
+#include "object/share.h"
 #include "support.h"
 
 static const char sevens[] = "func phase machine @k.0(%y: ptr<global>, " PARAMETERS ") {\n"

@@ -1,10 +1,10 @@
-/* A relocatable object becomes a shared object, without a linker. Needs no LLVM. */
-#ifndef TILE_MLIR_BRIDGE_SHARE_H
-#define TILE_MLIR_BRIDGE_SHARE_H
-
-#include "mlir_bridge/bridge.h"
+/* A relocatable object becomes a shared object, without a linker. */
+#ifndef TILE_OBJECT_SHARE_H
+#define TILE_OBJECT_SHARE_H
 
 #include "base/string.h"
+#include "object/code.h"
+#include "tile/status.h"
 
 typedef struct TileShareOptions {
     const char *name;   /* DT_SONAME */

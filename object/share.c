@@ -1,14 +1,15 @@
 /* The file is laid out as it is mapped: an offset in it is the address, less the base. In order: headers and tables,
  * constants; code and stubs; data that is constant once relocated; data. */
-#include "mlir_bridge/share.h"
+#include "object/share.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"
+#include "object/elf.h"
+#include "object/relocation.h"
 
-enum { PAGE = 4096, STUB_BYTES = 8, SLOT_BYTES = 8 };
+enum { PAGE = 4096, SLOT_BYTES = 8 };
 
 typedef enum Region { REGION_CONSTANT, REGION_TEXT, REGION_RELRO, REGION_DATA, REGION_COUNT, REGION_NONE } Region;
 
@@ -16,12 +17,8 @@ typedef struct Sharer {
     TileArena *arena;
     TileText *message;
     const TileShareOptions *options;
-    const char *object;
-    const Elf64_Shdr *sections;
-    size_t section_count;
-    const Elf64_Sym *symbols;
-    size_t symbol_count, first_global;
-    const char *names;
+    TileElf elf;
+    const TileArchitecture *architecture;
     uint8_t *region;   /* of each section */
     uint64_t *address; /* of each section */
     uint32_t *slot;    /* of each symbol: number of its place in the offset table + 1, or 0 */
@@ -44,49 +41,52 @@ static tile_status refuse(Sharer *s, const char *why) {
 
 /* ---- reading ---- */
 
-static void read_object(Sharer *s) {
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)s->object;
-    s->sections = (const Elf64_Shdr *)(s->object + header->e_shoff);
-    s->section_count = header->e_shnum;
-    for (size_t i = 1; i < s->section_count; i++) {
-        const Elf64_Shdr *section = &s->sections[i];
-        if (section->sh_type != SHT_SYMTAB) continue;
-        s->symbols = (const Elf64_Sym *)(s->object + section->sh_offset);
-        s->symbol_count = section->sh_size / sizeof(Elf64_Sym);
-        s->first_global = section->sh_info;
-        s->names = s->object + s->sections[section->sh_link].sh_offset;
-    }
-    s->region = TILE_NEW_ARRAY(s->arena, uint8_t, s->section_count);
-    s->address = TILE_NEW_ARRAY(s->arena, uint64_t, s->section_count);
-    s->slot = TILE_NEW_ARRAY(s->arena, uint32_t, s->symbol_count);
-    s->dynamic = TILE_NEW_ARRAY(s->arena, uint32_t, s->symbol_count);
+static tile_status read_object(Sharer *s, const TileCode *object) {
+    const char *wrong = tile_elf_read(&s->elf, object->data, object->size);
+    if (wrong) return refuse(s, wrong);
+    s->architecture = tile_architecture_find(s->elf.header->e_machine);
+    if (!s->architecture) return refuse(s, "it is made for x86-64 only");
+    s->region = TILE_NEW_ARRAY(s->arena, uint8_t, s->elf.section_count);
+    s->address = TILE_NEW_ARRAY(s->arena, uint64_t, s->elf.section_count);
+    s->slot = TILE_NEW_ARRAY(s->arena, uint32_t, s->elf.symbol_count);
+    s->dynamic = TILE_NEW_ARRAY(s->arena, uint32_t, s->elf.symbol_count);
+    return TILE_OK;
 }
 
-static const char *section_name(const Sharer *s, size_t index) {
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)s->object;
-    return s->object + s->sections[header->e_shstrndx].sh_offset + s->sections[index].sh_name;
+/* Symbols without a section or with one that is not mapped have no address. */
+static tile_status check_symbols(Sharer *s) {
+    for (size_t i = 1; i < s->elf.symbol_count; i++) {
+        const Elf64_Sym *symbol = &s->elf.symbols[i];
+        bool file = ELF64_ST_TYPE(symbol->st_info) == STT_FILE && i < s->elf.first_global;
+        if (symbol->st_shndx == SHN_UNDEF || file) continue;
+        if (!tile_elf_is_in_section(symbol)) return refuse(s, "a symbol has no section");
+        if (i >= s->elf.first_global && s->region[symbol->st_shndx] == REGION_NONE)
+            return refuse(s, "a symbol is in a section that is not mapped");
+    }
+    return TILE_OK;
 }
 
 static Region region_of(const Sharer *s, size_t index) {
-    const Elf64_Shdr *section = &s->sections[index];
-    bool settled = strncmp(section_name(s, index), ".data.rel.ro", 12) == 0 || section->sh_type == SHT_FINI_ARRAY;
+    const Elf64_Shdr *section = &s->elf.sections[index];
+    bool settled = strncmp(tile_elf_section_name(&s->elf, index), ".data.rel.ro", 12) == 0 || section->sh_type == SHT_FINI_ARRAY;
     if (!(section->sh_flags & SHF_ALLOC)) return REGION_NONE;
     if (section->sh_flags & SHF_EXECINSTR) return REGION_TEXT;
     if (!(section->sh_flags & SHF_WRITE)) return REGION_CONSTANT;
     return settled ? REGION_RELRO : REGION_DATA;
 }
 
-static bool is_undefined(const Sharer *s, size_t symbol) { return s->symbols[symbol].st_shndx == SHN_UNDEF; }
+static bool is_undefined(const Sharer *s, size_t symbol) { return s->elf.symbols[symbol].st_shndx == SHN_UNDEF; }
 
 /* Calls body for every relocation of what is mapped, until one fails. */
 static tile_status each_relocation(Sharer *s, tile_status (*body)(Sharer *s, const Elf64_Rela *rela, size_t section)) {
-    for (size_t i = 1; i < s->section_count; i++) {
-        const Elf64_Shdr *section = &s->sections[i];
+    for (size_t i = 1; i < s->elf.section_count; i++) {
+        const Elf64_Shdr *section = &s->elf.sections[i];
         if (section->sh_type != SHT_RELA) continue;
         if (s->region[section->sh_info] == REGION_NONE)
             return refuse(s, "it would need debug information; build without -g");
-        const Elf64_Rela *relas = (const Elf64_Rela *)(s->object + section->sh_offset);
-        for (size_t k = 0; k < section->sh_size / sizeof *relas; k++) TILE_TRY(body(s, &relas[k], section->sh_info));
+        size_t count;
+        const Elf64_Rela *relas = tile_elf_relocations(&s->elf, section, &count);
+        for (size_t k = 0; k < count; k++) TILE_TRY(body(s, &relas[k], section->sh_info));
     }
     return TILE_OK;
 }
@@ -94,19 +94,19 @@ static tile_status each_relocation(Sharer *s, tile_status (*body)(Sharer *s, con
 /* ---- what is needed ---- */
 
 static tile_status count_one(Sharer *s, const Elf64_Rela *rela, size_t section) {
-    (void)section;
     size_t symbol = ELF64_R_SYM(rela->r_info);
-    bool wants_slot = is_undefined(s, symbol);
-    switch (ELF64_R_TYPE(rela->r_info)) {
-    case R_X86_64_64: s->relocation_count++; return TILE_OK;
-    case R_X86_64_PC32:
-    case R_X86_64_PLT32: break;
-    case R_X86_64_GOTPCREL:
-    case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX: wants_slot = true; break;
-    default: return refuse(s, "the code has a relocation of an unknown kind");
+    const TileRelocation *row = tile_relocation_find(s->architecture, (uint32_t)ELF64_R_TYPE(rela->r_info));
+    if (!row) return refuse(s, "the code has a relocation of an unknown kind");
+    if (!is_undefined(s, symbol) && !tile_elf_is_in_section(&s->elf.symbols[symbol]))
+        return refuse(s, "a relocation refers to a symbol without a section");
+    const Elf64_Shdr *target = &s->elf.sections[section];
+    if (target->sh_type == SHT_NOBITS || rela->r_offset > target->sh_size || row->bytes > target->sh_size - rela->r_offset)
+        return refuse(s, "a relocation lies outside of its section");
+    if (row->how == TILE_RELOCATION_ABSOLUTE) {
+        s->relocation_count++;
+        return TILE_OK;
     }
-    if (wants_slot && !s->slot[symbol]) {
+    if ((row->how == TILE_RELOCATION_SLOT || is_undefined(s, symbol)) && !s->slot[symbol]) {
         s->slot[symbol] = ++s->slot_count;
         s->relocation_count++;
     }
@@ -124,9 +124,9 @@ static void collect_symbols(Sharer *s) {
     Elf64_Sym none = {0};
     tile_list_push(s->arena, &s->dynamic_symbols, none);
     add_dynamic_name(s, "");
-    for (size_t i = s->first_global; i < s->symbol_count; i++) {
-        Elf64_Sym symbol = s->symbols[i];
-        symbol.st_name = add_dynamic_name(s, s->names + s->symbols[i].st_name);
+    for (size_t i = s->elf.first_global; i < s->elf.symbol_count; i++) {
+        Elf64_Sym symbol = s->elf.symbols[i];
+        symbol.st_name = add_dynamic_name(s, s->elf.names + s->elf.symbols[i].st_name);
         s->dynamic[i] = (uint32_t)s->dynamic_symbols.count;
         tile_list_push(s->arena, &s->dynamic_symbols, symbol);
     }
@@ -135,19 +135,15 @@ static void collect_symbols(Sharer *s) {
 
 /* ---- layout ---- */
 
-static uint64_t round_up(uint64_t value, uint64_t align) {
-    return align > 1 ? (value + align - 1) / align * align : value;
-}
-
 static uint64_t place(uint64_t *at, uint64_t size, uint64_t align) {
-    uint64_t begin = round_up(*at, align);
+    uint64_t begin = tile_elf_round_up(*at, align);
     *at = begin + size;
     return begin;
 }
 
 static void place_sections(Sharer *s, Region region, bool zeros, uint64_t *at) {
-    for (size_t i = 1; i < s->section_count; i++) {
-        const Elf64_Shdr *section = &s->sections[i];
+    for (size_t i = 1; i < s->elf.section_count; i++) {
+        const Elf64_Shdr *section = &s->elf.sections[i];
         if (s->region[i] == region && (section->sh_type == SHT_NOBITS) == zeros)
             s->address[i] = place(at, section->sh_size, section->sh_addralign);
     }
@@ -164,15 +160,15 @@ static void lay_out(Sharer *s) {
     s->dynstr = place(&at, s->dynamic_names.length, 1);
     place_sections(s, REGION_CONSTANT, false, &at);
     s->end[REGION_CONSTANT] = at;
-    s->begin[REGION_TEXT] = at = round_up(at, PAGE);
+    s->begin[REGION_TEXT] = at = tile_elf_round_up(at, PAGE);
     place_sections(s, REGION_TEXT, false, &at);
-    s->stubs = place(&at, s->slot_count * STUB_BYTES, 16);
+    s->stubs = place(&at, s->slot_count * TILE_STUB_BYTES, 16);
     s->end[REGION_TEXT] = at;
-    s->begin[REGION_RELRO] = at = round_up(at, PAGE);
+    s->begin[REGION_RELRO] = at = tile_elf_round_up(at, PAGE);
     place_sections(s, REGION_RELRO, false, &at);
     s->slots = place(&at, s->slot_count * SLOT_BYTES, 8);
     s->table = place(&at, DYNAMIC_ENTRIES * sizeof(Elf64_Dyn), 8);
-    s->end[REGION_RELRO] = at = round_up(at, PAGE); /* sealed by whole pages */
+    s->end[REGION_RELRO] = at = tile_elf_round_up(at, PAGE); /* sealed by whole pages */
     s->begin[REGION_DATA] = at;
     place_sections(s, REGION_DATA, false, &at);
     s->file_end = at;
@@ -183,7 +179,7 @@ static void lay_out(Sharer *s) {
 /* ---- relocations ---- */
 
 static uint64_t symbol_address(const Sharer *s, size_t symbol) {
-    const Elf64_Sym *at = &s->symbols[symbol];
+    const Elf64_Sym *at = &s->elf.symbols[symbol];
     return is_undefined(s, symbol) ? 0 : s->address[at->st_shndx] + at->st_value;
 }
 
@@ -198,7 +194,7 @@ static void add_relocation(Sharer *s, uint64_t where, size_t symbol, int64_t add
         rela.r_info = ELF64_R_INFO((uint64_t)s->dynamic[symbol], kind);
         rela.r_addend = addend;
     } else {
-        rela.r_info = ELF64_R_INFO(UINT64_C(0), R_X86_64_RELATIVE);
+        rela.r_info = ELF64_R_INFO(UINT64_C(0), s->architecture->relative);
         rela.r_addend = (int64_t)symbol_address(s, symbol) + addend;
     }
     tile_list_push(s->arena, &s->relocations, rela);
@@ -207,13 +203,15 @@ static void add_relocation(Sharer *s, uint64_t where, size_t symbol, int64_t add
 static tile_status relocate_one(Sharer *s, const Elf64_Rela *rela, size_t section) {
     size_t symbol = ELF64_R_SYM(rela->r_info);
     uint64_t where = s->address[section] + rela->r_offset, target = symbol_address(s, symbol);
-    switch (ELF64_R_TYPE(rela->r_info)) {
-    case R_X86_64_64: add_relocation(s, where, symbol, rela->r_addend, R_X86_64_64); return TILE_OK;
-    case R_X86_64_GOTPCREL:
-    case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX: target = slot_address(s, symbol); break;
-    default:
-        if (is_undefined(s, symbol)) target = s->stubs + (s->slot[symbol] - 1) * (uint64_t)STUB_BYTES;
+    const TileRelocation *row = tile_relocation_find(s->architecture, (uint32_t)ELF64_R_TYPE(rela->r_info));
+    switch ((TileRelocationHow)row->how) {
+    case TILE_RELOCATION_ABSOLUTE:
+        add_relocation(s, where, symbol, rela->r_addend, s->architecture->absolute);
+        return TILE_OK;
+    case TILE_RELOCATION_SLOT: target = slot_address(s, symbol); break;
+    case TILE_RELOCATION_RELATIVE:
+        if (is_undefined(s, symbol)) target = s->stubs + (s->slot[symbol] - 1) * (uint64_t)TILE_STUB_BYTES;
+        break;
     }
     int64_t value = (int64_t)(target + (uint64_t)rela->r_addend - where);
     int32_t narrow = (int32_t)value;
@@ -222,16 +220,13 @@ static tile_status relocate_one(Sharer *s, const Elf64_Rela *rela, size_t sectio
     return TILE_OK;
 }
 
-/* jmp *slot(%rip), for calls of what other libraries define. */
+/* For calls of what other libraries define. */
 static void write_stubs(Sharer *s) {
-    for (size_t i = 0; i < s->symbol_count; i++) {
+    for (size_t i = 0; i < s->elf.symbol_count; i++) {
         if (!s->slot[i]) continue;
-        uint64_t stub = s->stubs + (s->slot[i] - 1) * (uint64_t)STUB_BYTES;
-        int32_t distance = (int32_t)(slot_address(s, i) - (stub + 6));
-        memcpy(s->out + stub, "\xff\x25", 2);
-        memcpy(s->out + stub + 2, &distance, sizeof distance);
-        memcpy(s->out + stub + 6, "\xcc\xcc", 2);
-        add_relocation(s, slot_address(s, i), i, 0, R_X86_64_GLOB_DAT);
+        uint64_t stub = s->stubs + (s->slot[i] - 1) * (uint64_t)TILE_STUB_BYTES;
+        s->architecture->write_stub(s->out + stub, stub, slot_address(s, i));
+        add_relocation(s, slot_address(s, i), i, 0, s->architecture->slot);
     }
 }
 
@@ -305,10 +300,10 @@ static void write_dynamic(Sharer *s, uint32_t needed, uint32_t name) {
     add_entry(s, DT_RELA, s->rela);
     add_entry(s, DT_RELASZ, s->relocations.count * sizeof(Elf64_Rela));
     add_entry(s, DT_RELAENT, sizeof(Elf64_Rela));
-    for (size_t i = 1; i < s->section_count; i++) {
-        if (s->sections[i].sh_type != SHT_FINI_ARRAY) continue;
+    for (size_t i = 1; i < s->elf.section_count; i++) {
+        if (s->elf.sections[i].sh_type != SHT_FINI_ARRAY) continue;
         add_entry(s, DT_FINI_ARRAY, s->address[i]);
-        add_entry(s, DT_FINI_ARRAYSZ, s->sections[i].sh_size);
+        add_entry(s, DT_FINI_ARRAYSZ, s->elf.sections[i].sh_size);
     }
     add_entry(s, DT_FLAGS, DF_BIND_NOW);
     add_entry(s, DT_FLAGS_1, DF_1_NOW);
@@ -338,7 +333,7 @@ static void write_headers(Sharer *s, uint64_t section_table) {
         segment(PT_DYNAMIC, PF_R | PF_W, s->table, table_end, table_end, 8),
         segment(PT_GNU_RELRO, PF_R, s->begin[REGION_RELRO], sealed, sealed, 1),
         {.p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16}};
-    Elf64_Ehdr header = *(const Elf64_Ehdr *)s->object;
+    Elf64_Ehdr header = *s->elf.header;
     header.e_type = ET_DYN;
     header.e_phoff = sizeof header;
     header.e_phentsize = sizeof(Elf64_Phdr);
@@ -404,21 +399,21 @@ static void write_sections(Sharer *s, uint64_t names, uint64_t section_table) {
 /* ---- the whole way ---- */
 
 static void copy_sections(Sharer *s) {
-    for (size_t i = 1; i < s->section_count; i++)
-        if (s->region[i] != REGION_NONE && s->sections[i].sh_type != SHT_NOBITS)
-            memcpy(s->out + s->address[i], s->object + s->sections[i].sh_offset, s->sections[i].sh_size);
+    for (size_t i = 1; i < s->elf.section_count; i++)
+        if (s->region[i] != REGION_NONE && s->elf.sections[i].sh_type != SHT_NOBITS)
+            memcpy(s->out + s->address[i], s->elf.bytes + s->elf.sections[i].sh_offset, s->elf.sections[i].sh_size);
 }
 
-static tile_status share(Sharer *s, TileCode *shared) {
-    if (((const Elf64_Ehdr *)s->object)->e_machine != EM_X86_64) return refuse(s, "it is made for x86-64 only");
-    read_object(s);
-    for (size_t i = 1; i < s->section_count; i++) s->region[i] = (uint8_t)region_of(s, i);
+static tile_status share(Sharer *s, const TileCode *object, TileCode *shared) {
+    TILE_TRY(read_object(s, object));
+    for (size_t i = 1; i < s->elf.section_count; i++) s->region[i] = (uint8_t)region_of(s, i);
     s->region[0] = REGION_NONE;
+    TILE_TRY(check_symbols(s));
     TILE_TRY(each_relocation(s, count_one));
     collect_symbols(s);
     uint32_t needed = add_dynamic_name(s, s->options->needed), name = add_dynamic_name(s, s->options->name);
     lay_out(s);
-    uint64_t names = s->file_end, section_table = round_up(names + sizeof result_names, 8);
+    uint64_t names = s->file_end, section_table = tile_elf_round_up(names + sizeof result_names, 8);
     size_t size = section_table + RESULT_COUNT * sizeof(Elf64_Shdr);
     s->out = calloc(1, size);
     if (!s->out) return TILE_OUT_OF_MEMORY;
@@ -436,7 +431,7 @@ static tile_status share(Sharer *s, TileCode *shared) {
 
 tile_status tile_object_share(const TileCode *object, const TileShareOptions *options, TileCode *shared,
                               TileText *message) {
-    Sharer s = {.arena = tile_arena_create(NULL), .message = message, .options = options, .object = object->data};
+    Sharer s = {.arena = tile_arena_create(NULL), .message = message, .options = options};
     *shared = (TileCode){0};
     jmp_buf guard;
     if (!s.arena || setjmp(guard)) {
@@ -446,7 +441,7 @@ tile_status tile_object_share(const TileCode *object, const TileShareOptions *op
     }
     tile_arena_set_guard(s.arena, &guard);
     s.dynamic_names.arena = s.arena;
-    tile_status status = share(&s, shared);
+    tile_status status = share(&s, object, shared);
     if (status != TILE_OK) tile_code_release(shared);
     tile_arena_destroy(s.arena);
     return status;

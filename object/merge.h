@@ -1,10 +1,10 @@
-/* Several relocatable objects become one: 64-bit little-endian ELF as the bridge emits it. Needs no LLVM. */
-#ifndef TILE_MLIR_BRIDGE_MERGE_H
-#define TILE_MLIR_BRIDGE_MERGE_H
-
-#include "mlir_bridge/bridge.h"
+/* Several relocatable objects become one: 64-bit little-endian ELF as mlir_bridge emits it. */
+#ifndef TILE_OBJECT_MERGE_H
+#define TILE_OBJECT_MERGE_H
 
 #include "base/string.h"
+#include "object/code.h"
+#include "tile/status.h"
 
 /* What a global symbol of an input is called in the result. */
 typedef struct TileMergeName {

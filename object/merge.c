@@ -1,21 +1,14 @@
-#include "mlir_bridge/merge.h"
+#include "object/merge.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"
 #include "base/map.h"
+#include "object/elf.h"
 
 typedef struct Piece {
-    const char *object;
-    size_t size;
-    const Elf64_Shdr *sections;
-    size_t section_count;
-    const Elf64_Sym *symbols;
-    size_t symbol_count;
-    const char *names, *section_names;
-    size_t names_bytes, section_names_bytes;
+    TileElf elf;
     const TileMergeInput *input;
     uint32_t *section_map, *symbol_map; /* to numbers in the result; 0: left out */
 } Piece;
@@ -48,51 +41,16 @@ static tile_status refuse(Merger *m, const char *why) {
 
 /* ---- reading ---- */
 
-static bool inside(const Piece *piece, uint64_t offset, uint64_t size) {
-    return offset <= piece->size && size <= piece->size - offset;
-}
-
-static tile_status read_symbol_table(Merger *m, Piece *piece, const Elf64_Shdr *section) {
-    if (section->sh_entsize != sizeof(Elf64_Sym) || section->sh_link >= piece->section_count || section->sh_offset % 8)
-        return refuse(m, "a symbol table is damaged");
-    const Elf64_Shdr *names = &piece->sections[section->sh_link];
-    if (names->sh_type != SHT_STRTAB || !names->sh_size || piece->object[names->sh_offset + names->sh_size - 1])
-        return refuse(m, "names are damaged");
-    piece->symbols = (const Elf64_Sym *)(piece->object + section->sh_offset);
-    piece->symbol_count = section->sh_size / sizeof(Elf64_Sym);
-    piece->names = piece->object + names->sh_offset;
-    piece->names_bytes = names->sh_size;
-    return TILE_OK;
-}
-
 static tile_status read_piece(Merger *m, Piece *piece) {
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)piece->object;
-    if (piece->size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_type != ET_REL)
-        return refuse(m, "one is no relocatable 64-bit ELF file");
-    if (header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shoff % 8 || header->e_shnum == 0 ||
-        header->e_shstrndx >= header->e_shnum || !inside(piece, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr)))
-        return refuse(m, "a section table is damaged");
+    const char *wrong = tile_elf_read(&piece->elf, piece->input->object, piece->input->size);
+    if (wrong) return refuse(m, wrong);
+    const Elf64_Ehdr *header = piece->elf.header;
     if (piece != m->pieces && (header->e_machine != m->machine || header->e_flags != m->flags))
         return refuse(m, "they are for different machines");
     m->machine = header->e_machine;
     m->flags = header->e_flags;
-    piece->sections = (const Elf64_Shdr *)(piece->object + header->e_shoff);
-    piece->section_count = header->e_shnum;
-    for (size_t i = 1; i < piece->section_count; i++) {
-        const Elf64_Shdr *section = &piece->sections[i];
-        if (section->sh_type != SHT_NOBITS && !inside(piece, section->sh_offset, section->sh_size))
-            return refuse(m, "a section lies outside of its file");
-    }
-    for (size_t i = 1; i < piece->section_count; i++)
-        if (piece->sections[i].sh_type == SHT_SYMTAB) TILE_TRY(read_symbol_table(m, piece, &piece->sections[i]));
-    const Elf64_Shdr *names = &piece->sections[header->e_shstrndx];
-    piece->section_names = piece->object + names->sh_offset;
-    piece->section_names_bytes = names->sh_size;
-    if (!piece->symbols || !names->sh_size || piece->section_names[names->sh_size - 1])
-        return refuse(m, "one has no symbols or names");
-    piece->section_map = TILE_NEW_ARRAY(m->arena, uint32_t, piece->section_count);
-    piece->symbol_map = TILE_NEW_ARRAY(m->arena, uint32_t, piece->symbol_count);
+    piece->section_map = TILE_NEW_ARRAY(m->arena, uint32_t, piece->elf.section_count);
+    piece->symbol_map = TILE_NEW_ARRAY(m->arena, uint32_t, piece->elf.symbol_count);
     return TILE_OK;
 }
 
@@ -124,15 +82,14 @@ static bool is_kept(const Elf64_Shdr *section, const char *name) {
 }
 
 static tile_status place_sections(Merger *m, Piece *piece) {
-    for (size_t i = 1; i < piece->section_count; i++) {
-        const Elf64_Shdr *section = &piece->sections[i];
-        if (section->sh_name >= piece->section_names_bytes) return refuse(m, "names are damaged");
-        const char *name = piece->section_names + section->sh_name;
+    for (size_t i = 1; i < piece->elf.section_count; i++) {
+        const Elf64_Shdr *section = &piece->elf.sections[i];
+        const char *name = tile_elf_section_name(&piece->elf, i);
         if (section->sh_type == SHT_GROUP || section->sh_type == SHT_REL)
             return refuse(m, "one has sections of a kind that is not emitted");
         bool unwinds = section->sh_type == SHT_X86_64_UNWIND && m->machine == EM_X86_64;
         if (!unwinds && !is_kept(section, name)) continue;
-        OutputSection copy = {.header = *section, .piece = piece, .bytes = piece->object + section->sh_offset};
+        OutputSection copy = {.header = *section, .piece = piece, .bytes = piece->elf.bytes + section->sh_offset};
         piece->section_map[i] = add_section(m, copy, name);
     }
     return TILE_OK;
@@ -141,20 +98,20 @@ static tile_status place_sections(Merger *m, Piece *piece) {
 /* ---- symbols ---- */
 
 static const char *new_name(Merger *m, const Piece *piece, const Elf64_Sym *symbol) {
-    const char *name = piece->names + symbol->st_name;
+    const char *name = tile_elf_symbol_name(&piece->elf, (size_t)(symbol - piece->elf.symbols));
     for (size_t i = 0; i < piece->input->name_count; i++)
         if (strcmp(piece->input->names[i].from, name) == 0) name = piece->input->names[i].to;
     return tile_intern_string(m->interner, name);
 }
 
 static void add_symbol(Merger *m, Piece *piece, size_t index, const char *name, unsigned binding) {
-    Elf64_Sym symbol = piece->symbols[index];
-    if (symbol.st_shndx != SHN_UNDEF && symbol.st_shndx < SHN_LORESERVE)
+    Elf64_Sym symbol = piece->elf.symbols[index];
+    if (tile_elf_is_in_section(&symbol))
         symbol.st_shndx = (Elf64_Half)piece->section_map[symbol.st_shndx];
     symbol.st_info = ELF64_ST_INFO(binding, ELF64_ST_TYPE(symbol.st_info));
     symbol.st_name = add_name(&m->names, name);
     piece->symbol_map[index] = (uint32_t)m->symbols.count;
-    if (binding != STB_LOCAL || ELF64_ST_BIND(piece->symbols[index].st_info) != STB_LOCAL)
+    if (binding != STB_LOCAL || ELF64_ST_BIND(piece->elf.symbols[index].st_info) != STB_LOCAL)
         tile_map_set(&m->global, name, (void *)(uintptr_t)m->symbols.count);
     tile_list_push(m->arena, &m->symbols, symbol);
 }
@@ -164,11 +121,8 @@ static bool is_defined_globally(const Elf64_Sym *symbol) {
 }
 
 static tile_status check_symbols(Merger *m, const Piece *piece) {
-    for (size_t i = 1; i < piece->symbol_count; i++) {
-        const Elf64_Sym *symbol = &piece->symbols[i];
-        bool in_section = symbol->st_shndx != SHN_UNDEF && symbol->st_shndx < SHN_LORESERVE;
-        if (symbol->st_name >= piece->names_bytes || (in_section && symbol->st_shndx >= piece->section_count))
-            return refuse(m, "a symbol is damaged");
+    for (size_t i = 1; i < piece->elf.symbol_count; i++) {
+        const Elf64_Sym *symbol = &piece->elf.symbols[i];
         if (!is_defined_globally(symbol)) continue;
         const char *name = new_name(m, piece, symbol);
         if (tile_map_get(&m->global, name)) {
@@ -182,13 +136,12 @@ static tile_status check_symbols(Merger *m, const Piece *piece) {
 
 /* Local symbols have to come first in the table: `global` says which are wanted now. */
 static void place_symbols(Merger *m, Piece *piece, bool global) {
-    for (size_t i = 1; i < piece->symbol_count; i++) {
-        const Elf64_Sym *symbol = &piece->symbols[i];
+    for (size_t i = 1; i < piece->elf.symbol_count; i++) {
+        const Elf64_Sym *symbol = &piece->elf.symbols[i];
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
-        bool in_section = symbol->st_shndx != SHN_UNDEF && symbol->st_shndx < SHN_LORESERVE;
-        if (type == STT_FILE || (in_section && !piece->section_map[symbol->st_shndx])) continue;
+        if (type == STT_FILE || (tile_elf_is_in_section(symbol) && !piece->section_map[symbol->st_shndx])) continue;
         if (ELF64_ST_BIND(symbol->st_info) == STB_LOCAL) {
-            if (!global) add_symbol(m, piece, i, piece->names + symbol->st_name, STB_LOCAL);
+            if (!global) add_symbol(m, piece, i, tile_elf_symbol_name(&piece->elf, i), STB_LOCAL);
         } else if (symbol->st_shndx != SHN_UNDEF && global != piece->input->hides) {
             add_symbol(m, piece, i, new_name(m, piece, symbol), global ? STB_GLOBAL : STB_LOCAL);
         }
@@ -197,8 +150,8 @@ static void place_symbols(Merger *m, Piece *piece, bool global) {
 
 /* References to what another piece defines take its symbol; the others become the result's own references. */
 static void place_references(Merger *m, Piece *piece) {
-    for (size_t i = 1; i < piece->symbol_count; i++) {
-        const Elf64_Sym *symbol = &piece->symbols[i];
+    for (size_t i = 1; i < piece->elf.symbol_count; i++) {
+        const Elf64_Sym *symbol = &piece->elf.symbols[i];
         if (symbol->st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL) continue;
         const char *name = new_name(m, piece, symbol);
         void *known = tile_map_get(&m->global, name);
@@ -222,16 +175,14 @@ static void number_symbols(Merger *m) {
 /* ---- relocations ---- */
 
 static tile_status add_relocations(Merger *m, const Piece *piece, const Elf64_Shdr *section, uint32_t symbol_table) {
-    if (section->sh_info >= piece->section_count || section->sh_entsize != sizeof(Elf64_Rela) || section->sh_offset % 8)
-        return refuse(m, "relocations are damaged");
     uint32_t target = piece->section_map[section->sh_info];
     if (!target) return TILE_OK;
-    size_t count = section->sh_size / sizeof(Elf64_Rela);
-    const Elf64_Rela *given = (const Elf64_Rela *)(piece->object + section->sh_offset);
+    size_t count;
+    const Elf64_Rela *given = tile_elf_relocations(&piece->elf, section, &count);
     Elf64_Rela *relas = TILE_NEW_ARRAY(m->arena, Elf64_Rela, count);
     for (size_t i = 0; i < count; i++) {
         size_t symbol = ELF64_R_SYM(given[i].r_info);
-        if (symbol >= piece->symbol_count || (symbol && !piece->symbol_map[symbol]))
+        if (symbol && !piece->symbol_map[symbol])
             return refuse(m, "a relocation refers to something that is left out");
         relas[i] = given[i];
         relas[i].r_info = ELF64_R_INFO((uint64_t)piece->symbol_map[symbol], ELF64_R_TYPE(given[i].r_info));
@@ -239,15 +190,15 @@ static tile_status add_relocations(Merger *m, const Piece *piece, const Elf64_Sh
     OutputSection made = {.header = *section, .bytes = (const char *)relas};
     made.header.sh_info = target;
     made.header.sh_link = symbol_table;
-    add_section(m, made, piece->section_names + section->sh_name);
+    add_section(m, made, piece->elf.section_names + section->sh_name);
     return TILE_OK;
 }
 
 static tile_status add_all_relocations(Merger *m, uint32_t symbol_table) {
     for (size_t i = 0; i < m->piece_count; i++)
-        for (size_t k = 1; k < m->pieces[i].section_count; k++)
-            if (m->pieces[i].sections[k].sh_type == SHT_RELA)
-                TILE_TRY(add_relocations(m, &m->pieces[i], &m->pieces[i].sections[k], symbol_table));
+        for (size_t k = 1; k < m->pieces[i].elf.section_count; k++)
+            if (m->pieces[i].elf.sections[k].sh_type == SHT_RELA)
+                TILE_TRY(add_relocations(m, &m->pieces[i], &m->pieces[i].elf.sections[k], symbol_table));
     return TILE_OK;
 }
 
@@ -279,19 +230,17 @@ static tile_status lay_out(Merger *m, uint32_t *name_table) {
     return TILE_OK;
 }
 
-static size_t round_up(size_t value, size_t align) { return align > 1 ? (value + align - 1) / align * align : value; }
-
 static size_t set_offsets(Merger *m) {
     size_t at = sizeof(Elf64_Ehdr);
     for (size_t i = 1; i < m->sections.count; i++) {
         Elf64_Shdr *header = &m->sections.items[i].header;
-        at = round_up(at, header->sh_addralign);
+        at = tile_elf_round_up(at, header->sh_addralign);
         header->sh_offset = at;
         const Piece *piece = m->sections.items[i].piece;
         if (piece && (header->sh_flags & SHF_LINK_ORDER)) header->sh_link = piece->section_map[header->sh_link];
         if (header->sh_type != SHT_NOBITS) at += header->sh_size;
     }
-    return round_up(at, 8);
+    return tile_elf_round_up(at, 8);
 }
 
 static tile_status write_object(Merger *m, uint32_t name_table, TileCode *merged) {
@@ -307,7 +256,7 @@ static tile_status write_object(Merger *m, uint32_t name_table, TileCode *merged
                          .e_shentsize = sizeof(Elf64_Shdr),
                          .e_shnum = (Elf64_Half)m->sections.count,
                          .e_shstrndx = (Elf64_Half)name_table};
-    memcpy(header.e_ident, m->pieces[0].object, EI_NIDENT);
+    memcpy(header.e_ident, m->pieces[0].elf.bytes, EI_NIDENT);
     memcpy(data, &header, sizeof header);
     for (size_t i = 0; i < m->sections.count; i++) {
         const OutputSection *section = &m->sections.items[i];
@@ -343,7 +292,7 @@ tile_status tile_objects_merge(const TileMergeInput *inputs, size_t count, TileC
     m.names.arena = m.section_names.arena = m.arena;
     m.pieces = TILE_NEW_ARRAY(m.arena, Piece, count);
     for (size_t i = 0; i < count; i++)
-        m.pieces[i] = (Piece){.object = inputs[i].object, .size = inputs[i].size, .input = &inputs[i]};
+        m.pieces[i] = (Piece){.input = &inputs[i]};
     tile_status status = merge(&m, merged);
     tile_arena_destroy(m.arena);
     return status;

@@ -1,0 +1,32 @@
+/* What an architecture's relocations write. Private to object/. */
+#ifndef TILE_OBJECT_RELOCATION_H
+#define TILE_OBJECT_RELOCATION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum TileRelocationHow { TILE_RELOCATION_ABSOLUTE, TILE_RELOCATION_RELATIVE, TILE_RELOCATION_SLOT } TileRelocationHow;
+
+typedef struct TileRelocation {
+    uint32_t type;
+    uint8_t bytes; /* that it writes */
+    uint8_t how;   /* TileRelocationHow */
+} TileRelocation;
+
+enum { TILE_STUB_BYTES = 8 };
+
+typedef struct TileArchitecture {
+    uint16_t machine; /* e_machine */
+    const TileRelocation *relocations;
+    size_t count;
+    uint32_t absolute, relative, slot; /* types that the dynamic linker knows: S + A; base + A; S into a slot */
+    /* Code of TILE_STUB_BYTES bytes at address `stub` that jumps to what the slot holds. */
+    void (*write_stub)(char *code, uint64_t stub, uint64_t slot);
+} TileArchitecture;
+
+/* NULL where no table has the machine. */
+const TileArchitecture *tile_architecture_find(uint16_t machine);
+/* NULL for a type that the compiler does not emit. */
+const TileRelocation *tile_relocation_find(const TileArchitecture *architecture, uint32_t type);
+
+#endif

@@ -64,6 +64,7 @@
  * Cost: linear, about 400 ops for each dot_block. */
 #include "cpu/dot.h"
 #include "cpu/passes.h"
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 enum {
@@ -221,22 +222,27 @@ static TileValue *moved(Dot *dot, TileValue *pointer, TileValue *lanes, TileValu
 }
 
 static void read_operands(Dot *dot, const TileOp *op) {
-    TileValue *x[14];
-    for (unsigned i = 0; i < 14; i++) x[i] = tile_op_operand(op, i);
+    TileValue *m0 = tile_op_named(op, TILE_OPERAND_M0), *n0 = tile_op_named(op, TILE_OPERAND_N0), *k0 = tile_op_named(op, TILE_OPERAND_K0);
+    TileValue *a_row = tile_op_named(op, TILE_OPERAND_A_ROW), *a_column = tile_op_named(op, TILE_OPERAND_A_COLUMN);
+    TileValue *b_row = tile_op_named(op, TILE_OPERAND_B_ROW), *b_column = tile_op_named(op, TILE_OPERAND_B_COLUMN);
+    TileValue *c_row = tile_op_named(op, TILE_OPERAND_C_ROW);
     const TileType *const *types = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types;
     const int64_t *extents = tile_op_get(op, TILE_ATTRIBUTE_EXTENTS)->integers;
     dot->scalar = types[2]->scalar;
     dot->bytes = tile_scalar_bytes(dot->scalar);
-    dot->a = (DotOperand){moved(dot, moved(dot, x[0], x[11], x[1]), x[13], x[2]), x[1], x[2], types[0]->scalar};
-    dot->b = (DotOperand){moved(dot, moved(dot, x[3], x[13], x[4]), x[12], x[5]), x[4], x[5], types[1]->scalar};
+    TileValue *a = moved(dot, moved(dot, tile_op_named(op, TILE_OPERAND_A), m0, a_row), k0, a_column);
+    dot->a = (DotOperand){a, a_row, a_column, types[0]->scalar};
+    TileValue *b = moved(dot, moved(dot, tile_op_named(op, TILE_OPERAND_B), k0, b_row), n0, b_column);
+    dot->b = (DotOperand){b, b_row, b_column, types[1]->scalar};
     TileValue *size = dot_i64(dot, dot->bytes);
-    dot->c = (DotOperand){moved(dot, moved(dot, x[6], x[11], x[7]), x[12], size), x[7], size, dot->scalar};
+    TileValue *c = moved(dot, moved(dot, tile_op_named(op, TILE_OPERAND_C), m0, c_row), n0, size);
+    dot->c = (DotOperand){c, c_row, size, dot->scalar};
     dot->precision = TILE_PRECISION_IEEE;
     if (dot->scalar == TILE_F32)
         dot->precision = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE);
-    dot->m = x[8];
-    dot->n = x[9];
-    dot->k = x[10];
+    dot->m = tile_op_named(op, TILE_OPERAND_M);
+    dot->n = tile_op_named(op, TILE_OPERAND_N);
+    dot->k = tile_op_named(op, TILE_OPERAND_K);
     dot->m_max = extents[0];
     dot->n_max = extents[1];
     dot->k_max = extents[2];

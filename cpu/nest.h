@@ -207,16 +207,6 @@ static inline NestInfo *nest_info(Nest *n, const TileValue *value) { return &n->
 
 /* ---- nest_values.c ---- */
 
-/* An operand position of an access: which operand comes first, and the axis of the value that it stands for. */
-typedef struct NestDimension {
-    TileName kind;
-    unsigned operand;
-    int axis; /* -1 for an index */
-} NestDimension;
-/* Returns the number of the first operand behind the access. */
-unsigned nest_access(const TileOp *op, NestDimension *dimensions, unsigned *count);
-TileValue *nest_part(const TileOp *op, unsigned after_access, TileName part);
-
 bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
 /* Leaves out what holds for all lanes anyway. */
 void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);

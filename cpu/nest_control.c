@@ -1,5 +1,6 @@
 /* Regions: loops and branches over scalars and buffers instead of tiles, and the order of what stands between. */
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 
 enum { BATCH = 64 }; /* statements that are looked at together */
 
@@ -80,10 +81,10 @@ static const TileType *element_type(Nest *n, const TileValue *value) {
     return tile_type_scalar(n->module->context, value->type->scalar);
 }
 
-/* Operands first.. that belong to results of `owner` which are carried in scalars. */
-static void collect_carried(Nest *n, const TileOp *op, unsigned first, const TileOp *owner, Values *values) {
+/* Operands of the name that belong to results of `owner` which are carried in scalars. */
+static void collect_carried(Nest *n, const TileOp *op, TileOperand name, const TileOp *owner, Values *values) {
     for (unsigned i = 0; i < owner->result_count; i++) {
-        TileValue *value = tile_op_operand(op, first + i);
+        TileValue *value = tile_op_named_at(op, name, i);
         if (!is_scalar(n, &owner->results[i])) continue;
         tile_list_push(n->arena, values, tile_type_is_tile(value->type) ? first_lane(n, value) : nest_scalar(n, value));
     }
@@ -113,7 +114,7 @@ static void for_op(Nest *n, TileOp *old) {
     Values carried = {0};
     tile_remark_loop(n->context, n->func, old);
     schedule_copies(n, old);
-    collect_carried(n, old, 3, old, &carried);
+    collect_carried(n, old, TILE_OPERAND_CARRIED, old, &carried);
     TileValue *bounds[3];
     for (unsigned i = 0; i < 3; i++) bounds[i] = nest_scalar(n, tile_op_operand(old, i));
     TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
@@ -128,7 +129,7 @@ static void for_op(Nest *n, TileOp *old) {
 static void while_op(Nest *n, TileOp *old) {
     Values carried = {0};
     schedule_copies(n, old);
-    collect_carried(n, old, 0, old, &carried);
+    collect_carried(n, old, TILE_OPERAND_CARRIED, old, &carried);
     TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
     b.location = old->location;
     TileOp *op = tile_build_while(&b, carried.items, (unsigned)carried.count);
@@ -155,9 +156,9 @@ static void end_op(Nest *n, TileOp *old) {
     Values values = {0};
     schedule_copies(n, old);
     const TileOp *owner = old->block->op;
-    unsigned first = old->id == TILE_OP_CONDITION ? 1 : 0;
-    if (first) tile_list_push(n->arena, &values, nest_scalar(n, tile_op_operand(old, 0)));
-    if (owner) collect_carried(n, old, first, owner, &values);
+    bool condition = old->id == TILE_OP_CONDITION;
+    if (condition) tile_list_push(n->arena, &values, nest_scalar(n, tile_op_operand(old, 0)));
+    if (owner) collect_carried(n, old, condition ? TILE_OPERAND_CARRIED : TILE_OPERAND_VALUES, owner, &values);
     TileBuilder b = tile_builder_at_end(n->module, n->open[0].block);
     b.location = old->location;
     tile_build_end(&b, (TileOpId)old->id, values.items, (unsigned)values.count);

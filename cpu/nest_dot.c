@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 /* ---- operands ---- */
@@ -24,9 +25,9 @@ static const TileOp *contracted_fill(const TileValue *value, unsigned axis) {
 
 static NestAtoms fill_bounds(const TileOp *fill, unsigned axis) {
     NestAtoms atoms = {0};
-    for (unsigned i = 2; fill && i < fill->operand_count; i += 2)
-        nest_atoms_add(&atoms, tile_op_operand(fill, i), tile_op_operand(fill, i + 1),
-                       fill->results[0].type->extent[axis]);
+    unsigned count = fill ? tile_op_get(fill, TILE_ATTRIBUTE_AXES)->count : 0;
+    for (unsigned i = 0; i < count; i++)
+        nest_atoms_add(&atoms, tile_fill_lo(fill, i), tile_fill_hi(fill, i), fill->results[0].type->extent[axis]);
     return atoms;
 }
 
@@ -71,7 +72,7 @@ void nest_plan_dot(Nest *n, TileOp *op) {
     unsigned rank = value->type->rank;
     NestStatement *copy = nest_statement(n, NEST_COPY, op, NULL);
     copy->copies = TILE_NEW(n->arena, NestCopy);
-    copy->copies->value = tile_op_operand(op, 2);
+    copy->copies->value = tile_op_named(op, TILE_OPERAND_SUM);
     copy->copy_count = 1;
     copy->accumulator = true;
     NestOperand left = {0}, right = {0};
@@ -126,7 +127,7 @@ static NestBuffer *loop_buffer(Nest *n, const TileOp *head, const TileOp *last) 
 static void join_chain(Nest *n, const TileOp *head) {
     const TileOp *last = head;
     for (const TileOp *next; (next = next_in_chain(last));) last = next;
-    TileValue *start = tile_op_operand(head, 2);
+    TileValue *start = tile_op_named(head, TILE_OPERAND_SUM);
     NestBuffer *buffer = loop_buffer(n, head, last);
     if (!buffer && start->op && tile_value_has_one_use(start)) buffer = nest_info(n, start)->slot;
     if (!buffer) buffer = nest_buffer(n, start->type, 0);
@@ -141,7 +142,7 @@ static void join_chain(Nest *n, const TileOp *head) {
 }
 
 static bool heads_chain(const TileOp *dot) {
-    const TileOp *before = tile_value_def(tile_op_operand(dot, 2), TILE_OP_DOT);
+    const TileOp *before = tile_value_def(tile_op_named(dot, TILE_OPERAND_SUM), TILE_OP_DOT);
     return !before || next_in_chain(before) != dot;
 }
 
@@ -171,17 +172,16 @@ static TileValue *moved(Nest *n, TileValue *pointer, TileValue *lanes, TileValue
 
 static Strided view(Nest *n, const NestOperand *o) {
     const TileOp *op = o->value->op;
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count;
-    nest_access(op, dimensions, &count);
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(op, dimensions);
     Strided result = {.pointer = nest_info(n, tile_op_operand(op, 0))->tensor->pointer};
     TileValue *by_axis[TILE_MAX_TILE_RANK] = {0};
     for (unsigned d = 0; d < count; d++) {
         TileValue *stride = nest_stride(n, tile_op_operand(op, 0), d);
-        TileValue *first = nest_scalar(n, tile_op_operand(op, dimensions[d].operand));
+        TileValue *first = nest_scalar(n, dimensions[d].first);
         result.pointer = moved(n, result.pointer, first, stride);
         if (dimensions[d].axis < 0) continue;
-        TileValue *step = nest_scalar(n, tile_op_operand(op, dimensions[d].operand + 1));
+        TileValue *step = nest_scalar(n, dimensions[d].step);
         by_axis[dimensions[d].axis] = nest_binary(n, TILE_OP_MUL, step, stride);
     }
     for (unsigned i = 0; i < o->value->type->rank; i++) result.stride[i] = by_axis[o->axis[i]];

@@ -1,5 +1,6 @@
 /* A tree of loops to ops. */
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 #include "lang/ir/eval.h"
 
 static TileName combine_name(TileName kind, bool with_index) {

@@ -2,6 +2,7 @@
  * points are taken in blocks when loops become vectors. What is computed at each point of a scan stands behind its
  * step. */
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 
 typedef struct NestFold {
     NestStatement *s;
@@ -34,12 +35,11 @@ static void line_index(Nest *n, const NestStatement *s, TileValue **index) {
 
 static NestFold start_fold(Nest *n, NestStatement *s) {
     NestFold fold = {.s = s, .count = s->op->result_count, .has_init = tile_op_has_part(s->op, TILE_PARTS_INIT)};
-    unsigned first = s->op->operand_count - fold.count;
     TileValue *index[TILE_MAX_TILE_RANK];
     n->current = s;
     line_index(n, s, index);
     for (unsigned i = 0; i < fold.count; i++)
-        fold.acc[i] = fold.has_init ? nest_pull(n, tile_op_operand(s->op, first + i), index)
+        fold.acc[i] = fold.has_init ? nest_pull(n, tile_op_named_at(s->op, TILE_OPERAND_INIT, i), index)
                                     : nest_bits(n, tile_op_operand(s->op, i)->type->scalar, 0);
     fold.carried = fold.count;
     if (s->masked && !fold.has_init) fold.acc[fold.carried++] = nest_bits(n, TILE_BOOL, 0);
@@ -57,7 +57,7 @@ static TileValue *pull_elements(Nest *n, const NestFold *fold, TileValue **x) {
     for (unsigned i = 0; i < rank; i++) index[i] = nest_is_scan(s) ? at[i] : at[i - (i > axis)];
     index[axis] = n->open[n->open_count - 1].index;
     for (unsigned i = 0; i < fold->count; i++) x[i] = nest_pull(n, tile_op_operand(s->op, i), index);
-    return s->masked ? nest_pull(n, tile_op_operand(s->op, fold->count), index) : NULL;
+    return s->masked ? nest_pull(n, tile_op_named(s->op, TILE_OPERAND_MASK), index) : NULL;
 }
 
 static void define_parts(Nest *n, const NestFold *fold, TileValue *const *results) {

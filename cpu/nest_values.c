@@ -3,34 +3,10 @@
 
 #include "cpu/nest.h"
 #include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 /* ---- accesses ---- */
-
-unsigned nest_access(const TileOp *op, NestDimension *dimensions, unsigned *count) {
-    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(op);
-    int axis = 0, gathered = -1;
-    *count = access->count;
-    for (unsigned d = 0; d < access->count; d++) {
-        NestDimension *dimension = &dimensions[d];
-        *dimension = (NestDimension){.kind = (TileName)access->integers[d], .operand = operand, .axis = -1};
-        if (dimension->kind == TILE_ACCESS_RANGE) dimension->axis = axis++;
-        if (dimension->kind == TILE_ACCESS_GATHER) {
-            if (gathered < 0) gathered = axis++;
-            dimension->axis = gathered;
-        }
-        operand += dimension->kind == TILE_ACCESS_RANGE ? 4 : 1;
-    }
-    return operand;
-}
-
-TileValue *nest_part(const TileOp *op, unsigned after_access, TileName part) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    for (unsigned i = 0; parts && i < parts->count; i++)
-        if (parts->integers[i] == part) return tile_op_operand(op, after_access + i);
-    return NULL;
-}
 
 /* ---- atoms ---- */
 
@@ -79,14 +55,14 @@ bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis) {
 }
 
 static void load_atoms(const TileOp *op, NestAtoms *atoms) {
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count, after = nest_access(op, dimensions, &count);
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(op, dimensions);
     const TileType *type = op->results[0].type;
-    if (nest_part(op, after, TILE_PARTS_FILL)) return;
+    if (tile_op_named(op, TILE_OPERAND_FILLING)) return;
     for (unsigned d = 0; d < count; d++)
         if (dimensions[d].kind == TILE_ACCESS_RANGE)
-            nest_atoms_add(&atoms[dimensions[d].axis], tile_op_operand(op, dimensions[d].operand + 2),
-                           tile_op_operand(op, dimensions[d].operand + 3), type->extent[dimensions[d].axis]);
+            nest_atoms_add(&atoms[dimensions[d].axis], dimensions[d].lo,
+                           dimensions[d].hi, type->extent[dimensions[d].axis]);
 }
 
 /* Reshapes from one element to one element move the bounds of an axis to another and leave nothing behind: the one that
@@ -110,9 +86,9 @@ static void dot_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
         if (i != rank - 1) nest_atoms_join(&atoms[i], &s->a.atoms[i], value->type->extent[i]);
         if (i != rank - 2) nest_atoms_join(&atoms[i], &s->b.atoms[i], value->type->extent[i]);
     }
-    nest_atoms_join(&atoms[rank - 2], &nest_atoms(n, tile_op_operand(value->op, 2))[rank - 2],
+    nest_atoms_join(&atoms[rank - 2], &nest_atoms(n, tile_op_named(value->op, TILE_OPERAND_SUM))[rank - 2],
                     value->type->extent[rank - 2]);
-    nest_atoms_join(&atoms[rank - 1], &nest_atoms(n, tile_op_operand(value->op, 2))[rank - 1],
+    nest_atoms_join(&atoms[rank - 1], &nest_atoms(n, tile_op_named(value->op, TILE_OPERAND_SUM))[rank - 1],
                     value->type->extent[rank - 1]);
 }
 
@@ -135,7 +111,7 @@ static void elementwise_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
         const NestAtoms *from = nest_atoms(n, operand);
         for (unsigned a = 0; a < type->rank; a++) nest_atoms_join(&atoms[a], &from[a], type->extent[a]);
     }
-    if (select) common_atoms(n, tile_op_operand(op, 1), tile_op_operand(op, 2), -1, atoms);
+    if (select) common_atoms(n, tile_op_named(op, TILE_OPERAND_X), tile_op_named(op, TILE_OPERAND_Y), -1, atoms);
 }
 
 /* The operand's atoms, moved to the axes of the result. */
@@ -201,7 +177,7 @@ static void region_atoms(Nest *n, const TileValue *value, NestAtoms *atoms) {
     const TileOp *owner = value->op ? value->op : value->block->op;
     if (!owner) return;
     unsigned slot = value->op ? value->index : value->index - 1;
-    if (owner->id == TILE_OP_FOR) join_outer(n, atoms, tile_op_operand(owner, 3 + slot), owner);
+    if (owner->id == TILE_OP_FOR) join_outer(n, atoms, tile_loop_carried(owner, slot), owner);
     for (unsigned r = 0; r < owner->region_count && owner->id != TILE_OP_WHILE; r++)
         join_outer(n, atoms, tile_op_operand(owner->regions[r].last, slot), owner);
 }
@@ -250,15 +226,14 @@ void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms,
 
 /* Lanes that the destination does not have are not written, whatever the value holds there. */
 void nest_store_levels(NestStatement *s) {
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
     NestAtoms atoms[TILE_MAX_TILE_RANK] = {0};
-    unsigned count;
-    nest_access(s->op, dimensions, &count);
+    unsigned count = tile_access_read(s->op, dimensions);
     const TileType *type = tile_op_operand(s->op, 1)->type;
     for (unsigned d = 0; d < count; d++)
         if (dimensions[d].kind == TILE_ACCESS_RANGE)
-            nest_atoms_add(&atoms[dimensions[d].axis], tile_op_operand(s->op, dimensions[d].operand + 2),
-                           tile_op_operand(s->op, dimensions[d].operand + 3), type->extent[dimensions[d].axis]);
+            nest_atoms_add(&atoms[dimensions[d].axis], dimensions[d].lo,
+                           dimensions[d].hi, type->extent[dimensions[d].axis]);
     nest_levels(s, type, atoms, -1);
 }
 
@@ -290,7 +265,7 @@ static void trim_reduction(const NestStatement *s, TileName kind, int64_t axis, 
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
         if (axes->integers[i] == axis)
-            nest_atoms_add(atoms, tile_op_operand(fill, 2 + 2 * i), tile_op_operand(fill, 3 + 2 * i),
+            nest_atoms_add(atoms, tile_fill_lo(fill, i), tile_fill_hi(fill, i),
                            fill->results[0].type->extent[axis]);
 }
 
@@ -326,7 +301,7 @@ static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
         bool left = trim_mask(tile_op_operand(op, 0), axis, atoms);
         return trim_mask(tile_op_operand(op, 1), axis, atoms) && left;
     }
-    if (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_operand(op, 2), 0)) {
+    if (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0)) {
         bool left = trim_mask(tile_op_operand(op, 0), axis, atoms);
         return trim_mask(tile_op_operand(op, 1), axis, atoms) && left;
     }
@@ -336,7 +311,7 @@ static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
     for (unsigned i = 0; i < axes->count; i++) {
         NestAtoms before;
         int64_t extent = mask->type->extent[axis];
-        TileValue *lo = tile_op_operand(op, 2 + 2 * i), *hi = tile_op_operand(op, 3 + 2 * i);
+        TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
         if (axes->integers[i] == axis) nest_atoms_add(atoms, lo, hi, extent);
         before = *atoms; /* it is among them, unless there were too many */
         nest_atoms_add(&before, lo, hi, extent);
@@ -363,7 +338,7 @@ void nest_fold_levels(Nest *n, NestStatement *s) {
     for (unsigned l = 0; nest_is_scan(s) && l < s->level_count; l++)
         s->axis[l] = (int8_t)(s->axis[l] + (s->axis[l] >= axis));
     s->masked = tile_op_has_part(s->op, TILE_PARTS_MASK) &&
-                !trim_mask(tile_op_operand(s->op, s->op->result_count), axis, &atoms[axis]);
+                !trim_mask(tile_op_named(s->op, TILE_OPERAND_MASK), axis, &atoms[axis]);
     s->levels[s->level_count] = (NestLevel){.extent = type->extent[axis],
                                             .atoms = atoms[axis],
                                             .kind = TILE_LOOP_KIND_SEQUENTIAL,
@@ -422,8 +397,8 @@ static NestMap mapped_through(const TileOp *op, const NestMap *map) {
 }
 
 static void walk_access(Nest *n, NestStatement *s, const TileOp *op, const NestMap *map) {
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count, after = nest_access(op, dimensions, &count);
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(op, dimensions);
     for (unsigned d = 0; d < count; d++) {
         unsigned operands = dimensions[d].kind == TILE_ACCESS_RANGE ? 4 : 1;
         for (unsigned i = 0; i < operands; i++) {
@@ -432,7 +407,7 @@ static void walk_access(Nest *n, NestStatement *s, const TileOp *op, const NestM
             walk(n, s, tile_op_operand(op, dimensions[d].operand + i), inner);
         }
     }
-    for (unsigned i = after; i < op->operand_count; i++) walk(n, s, tile_op_operand(op, i), *map);
+    for (unsigned i = tile_access_end(op); i < op->operand_count; i++) walk(n, s, tile_op_operand(op, i), *map);
 }
 
 static void walk_operands(Nest *n, NestStatement *s, const TileOp *op, const NestMap *map) {
@@ -500,7 +475,7 @@ static void walk_dot(Nest *n, NestStatement *s) {
                 walk_scalar(n, s, operands[i]->atoms[a].items[k].hi);
             }
     }
-    TileValue *sum = tile_op_operand(s->op, 2); /* unless copied into place first */
+    TileValue *sum = tile_op_named(s->op, TILE_OPERAND_SUM); /* unless copied into place first */
     if (tile_value_def(sum, TILE_OP_DOT)) walk(n, s, sum, other);
 }
 

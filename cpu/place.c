@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 
 NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileValue *value) {
     NestStatement *s = TILE_NEW(n->arena, NestStatement);
@@ -43,11 +44,11 @@ static NestBuffer *slot_for(Nest *n, TileValue *start) {
 }
 
 static void give_slots(Nest *n, TileOp *op) {
-    unsigned leading = op->id == TILE_OP_FOR ? 1 : 0, first = op->id == TILE_OP_FOR ? 3 : 0;
+    unsigned leading = op->id == TILE_OP_FOR ? 1 : 0;
     for (unsigned i = 0; i < op->result_count; i++) {
         TileValue *result = tile_op_result(op, i);
         if (!is_carried_tile(result)) continue;
-        NestBuffer *slot = op->id == TILE_OP_IF ? NULL : slot_for(n, tile_op_operand(op, first + i));
+        NestBuffer *slot = op->id == TILE_OP_IF ? NULL : slot_for(n, tile_loop_carried(op, i));
         if (!slot) slot = nest_buffer(n, result->type, 0);
         nest_info(n, result)->slot = slot;
         for (unsigned r = 0; op->id != TILE_OP_IF && r < op->region_count; r++)
@@ -138,10 +139,10 @@ static void plan_copy(Nest *n, TileOp *at, TileValue *value, NestBuffer *to) {
     s->copies[s->copy_count++] = (NestCopy){value, to};
 }
 
-static void plan_copies(Nest *n, TileOp *at, unsigned first, const TileOp *owner) {
+static void plan_copies(Nest *n, TileOp *at, TileOperand name, const TileOp *owner) {
     for (unsigned i = 0; i < owner->result_count; i++) {
         NestBuffer *slot = nest_info(n, &owner->results[i])->slot;
-        if (slot) plan_copy(n, at, tile_op_operand(at, first + i), slot);
+        if (slot) plan_copy(n, at, tile_op_named_at(at, name, i), slot);
     }
 }
 
@@ -160,12 +161,12 @@ static void plan_print(Nest *n, TileOp *op) {
 
 static void plan_region_op(Nest *n, TileOp *op) {
     plan_reads(n, op);
-    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) plan_copies(n, op, op->id == TILE_OP_FOR ? 3 : 0, op);
+    if (op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) plan_copies(n, op, TILE_OPERAND_CARRIED, op);
     for (unsigned r = 0; r < op->region_count; r++) {
         TileOp *end = op->regions[r].last;
         plan_reads(n, end);
         if (end->id == TILE_OP_YIELD || end->id == TILE_OP_CONDITION)
-            plan_copies(n, end, end->id == TILE_OP_CONDITION ? 1 : 0, op);
+            plan_copies(n, end, end->id == TILE_OP_CONDITION ? TILE_OPERAND_CARRIED : TILE_OPERAND_VALUES, op);
     }
 }
 
@@ -334,17 +335,13 @@ static void limit_depth(Nest *n, TileBlock *block) {
 static bool same_access(const TileOp *load, const TileOp *store) {
     const TileAttribute *a = tile_op_get(load, TILE_ATTRIBUTE_ACCESS), *b = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
     if (a->count != b->count || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) != 0) return false;
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count;
-    nest_access(load, dimensions, &count);
-    for (unsigned d = 0; d < count; d++) {
-        if (dimensions[d].kind == TILE_ACCESS_GATHER) return false;
-        unsigned operands = dimensions[d].kind == TILE_ACCESS_RANGE ? 2 : 1;
-        for (unsigned i = 0; i < operands; i++)
-            if (tile_op_operand(load, dimensions[d].operand + i) !=
-                tile_op_operand(store, dimensions[d].operand + 1 + i))
-                return false;
-    }
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK], stored[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(load, dimensions);
+    tile_access_read(store, stored);
+    for (unsigned d = 0; d < count; d++)
+        if (dimensions[d].kind == TILE_ACCESS_GATHER || dimensions[d].first != stored[d].first ||
+            dimensions[d].step != stored[d].step)
+            return false;
     return true;
 }
 

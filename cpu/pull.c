@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/nest.h"
+#include "lang/ir/operands.h"
 
 /* ---- constants and places ---- */
 
@@ -265,14 +266,14 @@ TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension) {
 }
 
 TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, TileValue **mask, unsigned *level) {
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count, after = nest_access(op, dimensions, &count), parts = 0;
+    TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
+    unsigned count = tile_access_read(op, dimensions), parts = 0;
     TileValue *at[2 * TILE_MAX_TENSOR_RANK], *stride[2 * TILE_MAX_TENSOR_RANK];
     const TileType *type = op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type : op->results[0].type;
     *mask = NULL;
     *level = 0;
     for (unsigned d = 0; d < count; d++) {
-        TileValue *const first = tile_op_operand(op, dimensions[d].operand);
+        TileValue *const first = dimensions[d].first;
         stride[parts] = nest_stride(n, tile_op_operand(op, 0), d);
         if (dimensions[d].kind == TILE_ACCESS_GATHER) {
             at[parts++] = nest_pull(n, first, &index[dimensions[d].axis]);
@@ -281,16 +282,16 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
         at[parts++] = nest_scalar(n, first);
         if (dimensions[d].kind == TILE_ACCESS_INDEX) continue;
         TileValue *lane = index[dimensions[d].axis];
-        TileValue *step = nest_scalar(n, tile_op_operand(op, dimensions[d].operand + 1));
+        TileValue *step = nest_scalar(n, dimensions[d].step);
         if (level_of(n, lane) > *level) *level = level_of(n, lane);
         at[parts] = lane;
         stride[parts] = nest_binary(n, TILE_OP_MUL, step, stride[parts - 1]);
         parts++;
-        TileValue *lo = tile_op_operand(op, dimensions[d].operand + 2),
-                  *hi = tile_op_operand(op, dimensions[d].operand + 3);
+        TileValue *lo = dimensions[d].lo,
+                  *hi = dimensions[d].hi;
         *mask = both(n, *mask, inside(n, lane, lo, hi, type->extent[dimensions[d].axis]));
     }
-    TileValue *tile_mask = nest_part(op, after, TILE_PARTS_MASK);
+    TileValue *tile_mask = tile_op_named(op, TILE_OPERAND_MASK);
     if (tile_mask) *mask = guarded(n, *mask, nest_pull(n, tile_mask, index));
     return add_offsets(n, nest_info(n, tile_op_operand(op, 0))->tensor->pointer, at, stride, parts);
 }
@@ -319,9 +320,8 @@ void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, 
 static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index, TileValue *guard, TileValue *fill) {
     const TileOp *op = value->op;
     guard = both(n, loose_guard(n, index, rank_of(value)), guard);
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count, after = nest_access(op, dimensions, &count), level;
-    TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = nest_part(op, after, TILE_PARTS_FILL);
+    unsigned level;
+    TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = tile_op_named(op, TILE_OPERAND_FILLING);
     if (!fill && own) fill = nest_scalar(n, own);
     return load(n, value->type->scalar, address, guarded(n, guard, mask), fill, level, op);
 }
@@ -334,16 +334,13 @@ static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index)
     for (unsigned i = 0; i < axes->count; i++) {
         int64_t axis = axes->integers[i];
         guard = both(n, guard,
-                     inside(n, index[axis], tile_op_operand(op, 2 + 2 * i), tile_op_operand(op, 3 + 2 * i),
+                     inside(n, index[axis], tile_fill_lo(op, i), tile_fill_hi(op, i),
                             operand->type->extent[axis]));
     }
     if (!guard) return nest_pull(n, operand, index);
     TileValue *value = nest_scalar(n, tile_op_operand(op, 1));
-    NestDimension dimensions[TILE_MAX_TENSOR_RANK];
-    unsigned count;
     const TileOp *from = tile_value_def(operand, TILE_OP_LOAD_TILE);
-    bool plain = from && !nest_info(n, operand)->statement &&
-                 !nest_part(from, nest_access(from, dimensions, &count), TILE_PARTS_FILL);
+    bool plain = from && !nest_info(n, operand)->statement && !tile_op_named(from, TILE_OPERAND_FILLING);
     if (plain) return load_point(n, operand, index, guard, value);
     TileValue *operands[] = {guard, nest_pull(n, operand, index), value};
     return nest_op(n, TILE_OP_SELECT, operands, 3, operand->type->scalar, op);

@@ -2,6 +2,7 @@
  * iterations, unless it is the same in all of them or, like an address, grows evenly; then lane 0's value is kept. */
 #include "cpu/vectorise.h"
 #include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
 
 void tile_lanes_init(TileLanes *lanes, TilePassContext *context, TileStrides *strides, TileBuilder builder,
                      int64_t width, TileValue *base, TileValue *mask, TileValue *count) {
@@ -190,9 +191,7 @@ static TileValue *emit_gather(TileLanes *lanes, const TileType *type, const Addr
 static void emit_load(TileLanes *lanes, TileOp *op) {
     const TileType *type = vector_type(lanes, op->results[0].type->scalar);
     Address address = address_of(lanes, tile_op_operand(op, 0));
-    TileValue *fill = tile_op_has_part(op, TILE_PARTS_FILL)
-                          ? tile_lanes_vector(lanes, tile_op_operand(op, op->operand_count - 1))
-                          : NULL;
+    TileValue *filling = tile_op_named(op, TILE_OPERAND_FILLING), *fill = filling ? tile_lanes_vector(lanes, filling) : NULL;
     TileValue *mask = access_mask(lanes, op, 1), *result;
     if (is_contiguous(&address, type->scalar)) {
         if (needs_staging(lanes, op, type->scalar)) {
@@ -255,7 +254,7 @@ static void emit_loop(TileLanes *lanes, const TileOp *op) {
     unsigned carried = op->result_count;
     TileValue **values = TILE_NEW_ARRAY(lanes->context->scratch, TileValue *, carried + 2);
     TileValue **yields = TILE_NEW_ARRAY(lanes->context->scratch, TileValue *, carried + 2);
-    for (unsigned i = 0; i < carried; i++) values[i] = tile_lanes_vector(lanes, tile_op_operand(op, 2 + i));
+    for (unsigned i = 0; i < carried; i++) values[i] = tile_lanes_vector(lanes, tile_loop_carried(op, i));
     TileOp *loop = tile_build_for(b, scalar_of(lanes, tile_op_operand(op, 0)), scalar_of(lanes, tile_op_operand(op, 1)),
                                   tile_build_i64(b, 1), values, carried);
     tile_map_set(&lanes->scalars, body->arguments[0], loop->regions[0].arguments[0]);

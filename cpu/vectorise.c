@@ -58,6 +58,7 @@
  * Cost: linear in the ops; each body is emitted at most twice, times the vectors that 64 stripes need, and once more
  * so for likely strides. */
 #include "cpu/vectorise.h"
+#include "lang/ir/operands.h"
 
 typedef struct Vectoriser {
     TilePassContext *context;
@@ -144,7 +145,7 @@ static void make_for(Vectoriser *v, TileOp *loop) {
     unsigned carried = loop->result_count;
     TileValue **values = TILE_NEW_ARRAY(v->context->scratch, TileValue *, carried + 2);
     TileValue **yields = TILE_NEW_ARRAY(v->context->scratch, TileValue *, carried + 2);
-    for (unsigned i = 0; i < carried; i++) values[i] = tile_op_operand(loop, 2 + i);
+    for (unsigned i = 0; i < carried; i++) values[i] = tile_loop_carried(loop, i);
     TileOp *made =
         tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_build_i64(&b, 1), values, carried);
     TileBlock *from = &loop->regions[0], *to = &made->regions[0];

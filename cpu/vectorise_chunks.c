@@ -2,6 +2,7 @@
  * cpu-vectorise, which decides on the loops. */
 #include "cpu/vectorise.h"
 #include "lang/index/index.h"
+#include "lang/ir/operands.h"
 
 enum {
     VECTORS_AT_A_TIME = 4,
@@ -430,7 +431,7 @@ static void keep_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes, TileV
 static void start_accumulators(Chunk *c, TileBuilder *b) {
     unsigned carried = c->loop->result_count;
     for (unsigned i = 0; i < carried; i++) {
-        TileValue *init = tile_op_operand(c->loop, 2 + i);
+        TileValue *init = tile_loop_carried(c->loop, i);
         TileValue *start = tile_build_splat(b, init, vector_type(c, init->type->scalar));
         for (int64_t g = 0; g < c->groups; g++) c->accumulators[g * carried + i] = start;
     }
@@ -473,7 +474,7 @@ static void load_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes) {
     c->accumulators = TILE_NEW_ARRAY(c->context->scratch, TileValue *, c->groups * carried);
     for (int64_t g = 0; g < c->groups; g++) {
         for (unsigned i = 0; i < carried; i++) {
-            TileScalar scalar = tile_op_operand(c->loop, 2 + i)->type->scalar;
+            TileScalar scalar = tile_loop_carried(c->loop, i)->type->scalar;
             TileValue *bytes = tile_build_i64(b, g * c->width * (int64_t)tile_scalar_bytes(scalar));
             TileValue *place = tile_build_ptr_add(b, stripes->buffers[i], bytes);
             c->accumulators[g * carried + i] = tile_build_load(b, vector_type(c, scalar), place, NULL, NULL, 0);
@@ -488,7 +489,7 @@ static void emit_scalable_stripes(Chunk *c, TileBuilder *b, TileValue *lo, TileV
     TileBuilder start = tile_builder_before(c->context->module, b->block->func->body.first);
     stripes.buffers = TILE_NEW_ARRAY(c->context->scratch, TileValue *, c->loop->result_count);
     for (unsigned i = 0; i < c->loop->result_count; i++) {
-        TileScalar scalar = tile_op_operand(c->loop, 2 + i)->type->scalar;
+        TileScalar scalar = tile_loop_carried(c->loop, i)->type->scalar;
         stripes.buffers[i] = tile_build_buffer(&start, TILE_STRIPES * (int64_t)tile_scalar_bytes(scalar), 64);
     }
     TileValue *done = tile_build_i64(b, 0), *count = tile_build_i64(b, stripes.count);

@@ -1,5 +1,6 @@
 /* What a loop of a nest is, and what its accesses cost in each iteration. */
 #include "cpu/vectorise.h"
+#include "lang/ir/operands.h"
 
 enum { UNKNOWN_EXTENT = 1 << 20, GATHER_COST = 8, SCATTER_COST = 10 };
 
@@ -21,7 +22,7 @@ int64_t tile_access_cost(TileStrides *strides, const TileBlock *block, bool *far
         for (unsigned i = 0; i < op->region_count; i++) cost += tile_access_cost(strides, &op->regions[i], far);
         bool load = op->id == TILE_OP_LOAD;
         if (!load && op->id != TILE_OP_STORE) continue;
-        TileSlope stride = tile_stride_of(strides, tile_op_operand(op, load ? 0 : 1));
+        TileSlope stride = tile_stride_of(strides, tile_op_named(op, TILE_OPERAND_ADDRESS));
         TileScalar scalar = load ? op->results[0].type->scalar : tile_op_operand(op, 0)->type->scalar;
         bool near =
             stride.kind == TILE_SLOPE_AFFINE && !stride.factor && stride.step == (int64_t)tile_scalar_bytes(scalar);

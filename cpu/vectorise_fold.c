@@ -1,6 +1,7 @@
 /* Folds and scans in blocks, as lang/ir/ops.def orders them: the elements of a block are lanes of vectors, neighbours and
  * what is to the left are shuffles, and the combiner runs on vectors. Whole blocks have no masks. */
 #include "cpu/vectorise.h"
+#include "lang/ir/operands.h"
 
 enum { FEW_OPS = 3, VECTORS_AT_A_TIME = 4 };
 
@@ -335,7 +336,7 @@ static void start_accumulators(FoldLoop *f, TileBuilder *b) {
     bool init = tile_op_has_part(f->loop, TILE_PARTS_INIT);
     for (unsigned i = 0; i < f->count; i++) {
         TileValue *value =
-            init ? tile_op_operand(f->loop, 2 + i) : tile_build_bits(b, f->combiner->arguments[i]->type, 0);
+            init ? tile_loop_carried(f->loop, i) : tile_build_bits(b, f->combiner->arguments[i]->type, 0);
         f->acc.x[i] = f->prefix ? in_all_lanes(f, b, value) : value;
     }
     if (!init) f->acc.full = tile_build_bool(b, false);

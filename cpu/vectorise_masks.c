@@ -16,6 +16,7 @@
  * loop runs. Inside of its tensor a tile is then read by whole vectors; one test for each run of the loop says whether
  * it is. */
 #include "cpu/vectorise.h"
+#include "lang/ir/operands.h"
 
 /* ---- what masks ask ---- */
 
@@ -33,7 +34,7 @@ static TileOp *loop_of_index(const TileOp *loop, const TileValue *value) {
 }
 
 static bool is_conjunction(const TileOp *op) {
-    return op->id == TILE_OP_AND || (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_operand(op, 2), 0));
+    return op->id == TILE_OP_AND || (op->id == TILE_OP_SELECT && tile_value_is_integer(tile_op_named(op, TILE_OPERAND_Y), 0));
 }
 
 /* Is it index < bound or index >= bound? */
@@ -56,7 +57,7 @@ static TileValue *known_mask(const TileOp *loop, const TileOp *op) {
     if ((op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
     for (const TileOp *owner = op->block->op; owner != loop; owner = owner->block->op)
         if (!has_fixed_bounds(owner, loop)) return NULL;
-    TileValue *mask = tile_op_operand(op, op->id == TILE_OP_LOAD ? 1 : 2);
+    TileValue *mask = tile_op_named(op, TILE_OPERAND_MASK);
     return is_known_before(loop, mask) ? mask : NULL;
 }
 

@@ -29,6 +29,7 @@
  * Needs: atomic ops on scalars; `legalise` behind it, which expands the arithmetic. Keeps: machine form, the order of
  * accesses. Cost: linear; a few ops for each atomic op on floats. */
 #include "lang/scalar/scalar.h"
+#include "lang/ir/operands.h"
 #include "lowering/emit.h"
 
 static TileValue *build_atomic(TileBuilder *b, TileName update, TileValue *const *operands, unsigned count,
@@ -53,7 +54,7 @@ static TileOpId combiner(TileName update) {
 
 static TileValue *swap_bits(TileBuilder *b, const TileOp *op, TileScalar bits) {
     TileValue *operands[] = {tile_op_operand(op, 0), tile_build_bitcast(b, tile_op_operand(op, 1), bits),
-                             tile_build_bitcast(b, tile_op_operand(op, 2), bits)};
+                             tile_build_bitcast(b, tile_op_named(op, TILE_OPERAND_EXPECTED), bits)};
     return build_atomic(b, TILE_UPDATE_CAS, operands, 3, bits);
 }
 
@@ -94,7 +95,7 @@ static TileValue *expand_unmasked(TileBuilder *b, const TileOp *op) {
 
 static TileValue *expand_masked(TileBuilder *b, const TileOp *op) {
     const TileType *type = op->results[0].type;
-    TileOp *branch = tile_build_if(b, tile_op_operand(op, op->operand_count - 1), &type, 1);
+    TileOp *branch = tile_build_if(b, tile_op_named(op, TILE_OPERAND_MASK), &type, 1);
     TileBuilder inner = tile_builder_at_end(b->module, &branch->regions[0]);
     inner.location = b->location;
     TileValue *old = expand_unmasked(&inner, op);

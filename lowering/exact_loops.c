@@ -46,6 +46,7 @@
  * and a product in each trip. Bounds that are dimensions, literals or sums of few of these leave a loop as it is. */
 #include "lang/ir/build.h"
 #include "lang/index/index.h"
+#include "lang/ir/operands.h"
 #include "lowering/pass.h"
 
 typedef struct Exact {
@@ -122,7 +123,7 @@ static void ask_each_time(TilePassContext *context, Exact *exact) {
     TileValue **next = TILE_NEW_ARRAY(scratch, TileValue *, carried + 2);
     first[0] = binary(b, TILE_OP_LT, exact->lo, exact->hi);
     first[1] = exact->lo;
-    for (unsigned i = 0; i < carried; i++) first[2 + i] = tile_op_operand(loop, 3 + i);
+    for (unsigned i = 0; i < carried; i++) first[2 + i] = tile_loop_carried(loop, i);
     TileOp *made = tile_build_while(b, first, carried + 2);
     TileBlock *test = &made->regions[0], *turn = &made->regions[1];
     TileBuilder inside = tile_builder_at_end(context->module, test);
@@ -152,7 +153,7 @@ static void consider(TileOp *op, void *state) {
     Search *search = state;
     if (op->id != TILE_OP_FOR) return;
     Exact exact = {.loop = op, .lo = tile_op_operand(op, 0), .hi = tile_op_operand(op, 1)};
-    exact.step = tile_op_operand(op, 2);
+    exact.step = tile_op_named(op, TILE_OPERAND_STEP);
     if (!may_overflow(search->facts, &exact)) return;
     exact.countable = is_countable(search->facts, &exact);
     tile_list_push(search->context->scratch, &search->found, exact);

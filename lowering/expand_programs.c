@@ -32,6 +32,7 @@
  *     }
  * Needs: nothing. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "lowering/pass.h"
 
 typedef struct Expansion {
@@ -56,7 +57,7 @@ static TileValue *rest_of(Expansion *x, TileValue *number, TileValue *quotient, 
 
 /* Is the range all of the grid? Only all of its programs together are the same ones in another order. */
 static TileValue *is_whole(Expansion *x, const TileOp *op, TileValue *rows, TileValue *columns) {
-    TileValue *begin = tile_op_operand(op, op->operand_count - 2), *end = tile_op_operand(op, op->operand_count - 1);
+    TileValue *begin = tile_op_named(op, TILE_OPERAND_FIRST), *end = tile_op_named(op, TILE_OPERAND_LAST);
     TileValue *whole = binary(x, TILE_OP_EQ, binary(x, TILE_OP_MUL, rows, columns), end);
     return binary(x, TILE_OP_AND, binary(x, TILE_OP_EQ, begin, tile_build_i64(&x->b, 0)), whole);
 }
@@ -86,7 +87,7 @@ static Place by_columns(Expansion *x, TileValue *program, TileValue *rows) {
 static Place apply_order(Expansion *x, const TileOp *op, TileValue *columns, Place place) {
     const TileAttribute *order = tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS);
     if (!order) return place;
-    TileValue *program = tile_op_operand(op, 0), *rows = divide(x, tile_op_operand(op, op->operand_count - 1), columns);
+    TileValue *program = tile_op_operand(op, 0), *rows = divide(x, tile_op_named(op, TILE_OPERAND_LAST), columns);
     TileValue *whole = is_whole(x, op, rows, columns);
     Place other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
                                                           : longest_first(x, program, rows, columns);
@@ -109,7 +110,7 @@ static void expand(TileOp *op, void *state) {
     x->b.location = op->location;
     TileValue *rest = tile_op_operand(op, 0);
     for (unsigned i = op->result_count; i-- > 1;) {
-        TileValue *extent = tile_op_operand(op, 1 + i), *above = divide(x, rest, extent);
+        TileValue *extent = tile_op_named_at(op, TILE_OPERAND_EXTENTS, i), *above = divide(x, rest, extent);
         Place place = {above, rest_of(x, rest, above, extent)};
         if (i + 1u == op->result_count) place = apply_order(x, op, extent, place);
         put(op, i, place.column);

@@ -1,5 +1,6 @@
 /* Folds of control and host ops whose course is decided when compiling. */
 #include "base/print_line.h"
+#include "lang/ir/operands.h"
 #include "lowering/fold.h"
 
 /* Moves the ops of a region, all but its terminator, in front of its op, with `values` for its arguments. */
@@ -12,9 +13,10 @@ static void release_region(TileOp *op, TileBlock *region, TileValue *const *valu
     }
 }
 
-static void replace_results(TileOp *op, const TileOp *from, unsigned first_operand) {
+/* By the operands of that name. */
+static void replace_results(TileOp *op, const TileOp *from, TileOperand name) {
     for (unsigned i = 0; i < op->result_count; i++)
-        tile_value_replace(&op->results[i], tile_op_operand(from, first_operand + i));
+        tile_value_replace(&op->results[i], tile_op_named_at(from, name, i));
     tile_op_erase(op);
 }
 
@@ -23,7 +25,7 @@ static bool fold_if(TilePassContext *context, TileOp *op) {
     if (tile_value_integer(tile_op_operand(op, 0), &condition)) {
         TileBlock *taken = &op->regions[condition ? 0 : 1];
         release_region(op, taken, NULL);
-        replace_results(op, taken->last, 0);
+        replace_results(op, taken->last, TILE_OPERAND_VALUES);
         return true;
     }
     bool changed = false;
@@ -55,28 +57,28 @@ static Trips count_trips(TileValue *lo, TileValue *hi, int64_t step) {
     return (uint64_t)limit - (uint64_t)first <= (uint64_t)step ? TRIPS_ONE : TRIPS_UNKNOWN;
 }
 
-static bool fold_trips(TileOp *op, Trips trips, unsigned first_carried) {
+static bool fold_trips(TileOp *op, Trips trips) {
     if (trips == TRIPS_UNKNOWN) return false;
     const TileOp *values = op;
     if (trips == TRIPS_ONE) {
         TileBlock *body = &op->regions[0];
         TileValue *lo = tile_op_operand(op, 0);
         for (unsigned i = 1; i < body->argument_count; i++)
-            tile_value_replace(body->arguments[i], tile_op_operand(op, first_carried + i - 1));
+            tile_value_replace(body->arguments[i], tile_loop_carried(op, i - 1));
         body->argument_count = 1;
         release_region(op, body, &lo);
         values = body->last;
     }
-    replace_results(op, values, trips == TRIPS_ONE ? 0 : first_carried);
+    replace_results(op, values, trips == TRIPS_ONE ? TILE_OPERAND_VALUES : TILE_OPERAND_CARRIED);
     return true;
 }
 
 /* A carried value that never changes is its initial one. */
-static bool fold_carried(TileOp *op, unsigned first_carried) {
+static bool fold_carried(TileOp *op) {
     bool changed = false;
     TileBlock *body = &op->regions[0];
     for (unsigned i = 0; i < op->result_count; i++) {
-        TileValue *first = tile_op_operand(op, first_carried + i), *next = tile_op_operand(body->last, i);
+        TileValue *first = tile_loop_carried(op, i), *next = tile_op_operand(body->last, i);
         TileValue *argument = body->arguments[1 + i];
         if (next != argument && next != first) continue;
         changed |= next == argument || tile_value_has_uses(argument) || tile_value_has_uses(&op->results[i]);
@@ -93,7 +95,7 @@ static bool fold_carried_while(TileOp *op) {
     TileBlock *test = &op->regions[0], *body = &op->regions[1];
     for (unsigned i = 0; i < op->result_count; i++) {
         TileValue *first = tile_op_operand(op, i), *next = tile_op_operand(body->last, i);
-        TileValue *passed = tile_op_operand(test->last, 1 + i);
+        TileValue *passed = tile_loop_carried(test->last, i);
         if (passed != test->arguments[i] && passed != first) continue;
         if (next != body->arguments[i] && next != first) continue;
         changed |= passed != first || next != first || tile_value_has_uses(test->arguments[i]) ||
@@ -107,17 +109,17 @@ static bool fold_carried_while(TileOp *op) {
 
 static bool fold_for(TileOp *op) {
     int64_t step = 1;
-    Trips trips = tile_value_integer(tile_op_operand(op, 2), &step) && step > 0
+    Trips trips = tile_value_integer(tile_op_named(op, TILE_OPERAND_STEP), &step) && step > 0
                       ? count_trips(tile_op_operand(op, 0), tile_op_operand(op, 1), step)
                   : tile_op_operand(op, 0) == tile_op_operand(op, 1) ? TRIPS_NONE
                                                                      : TRIPS_UNKNOWN;
-    return fold_trips(op, trips, 3) || fold_carried(op, 3);
+    return fold_trips(op, trips) || fold_carried(op);
 }
 
 /* The contributions of a reduce loop are combined with its initial values in an order of their own. */
 static bool fold_loop(TileOp *op) {
     if (tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, TILE_LOOP_KIND_REDUCE) == TILE_LOOP_KIND_REDUCE) return false;
-    return fold_trips(op, count_trips(tile_op_operand(op, 0), tile_op_operand(op, 1), 1), 2);
+    return fold_trips(op, count_trips(tile_op_operand(op, 0), tile_op_operand(op, 1), 1));
 }
 
 /* Where the condition is false at once, only the condition's own ops run. */
@@ -128,7 +130,7 @@ static bool fold_while(TileOp *op) {
     for (unsigned i = 0; i < test->argument_count; i++) tile_value_replace(test->arguments[i], tile_op_operand(op, i));
     test->argument_count = 0;
     release_region(op, test, NULL);
-    replace_results(op, condition, 1);
+    replace_results(op, condition, TILE_OPERAND_CARRIED);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
 #include "lowering/fold.h"
 
 static TileValue *build_shape(TileBuilder *builder, TileOpId id, TileValue *x, const TileType *type) {
@@ -84,23 +85,23 @@ static TileValue *fold_slice(TileBuilder *builder, const TileOp *op) {
 
 static bool covers_axis(const TileOp *fill, unsigned i) {
     int64_t lo, hi, axis = tile_op_get(fill, TILE_ATTRIBUTE_AXES)->integers[i];
-    return tile_value_integer(tile_op_operand(fill, 2 + 2 * i), &lo) && lo <= 0 &&
-           tile_value_integer(tile_op_operand(fill, 3 + 2 * i), &hi) &&
+    return tile_value_integer(tile_fill_lo(fill, i), &lo) && lo <= 0 &&
+           tile_value_integer(tile_fill_hi(fill, i), &hi) &&
            hi >= tile_op_operand(fill, 0)->type->extent[axis];
 }
 
 static bool is_empty_axis(const TileOp *fill, unsigned i) {
     int64_t lo, hi;
-    return tile_value_integer(tile_op_operand(fill, 2 + 2 * i), &lo) &&
-           tile_value_integer(tile_op_operand(fill, 3 + 2 * i), &hi) && hi <= lo;
+    return tile_value_integer(tile_fill_lo(fill, i), &lo) &&
+           tile_value_integer(tile_fill_hi(fill, i), &hi) && hi <= lo;
 }
 
 /* Does another fill already do axis number i of this one, with the same bounds? */
 static bool has_axis(const TileOp *fill, int64_t axis, const TileValue *lo, const TileValue *hi) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
-        if (axes->integers[i] == axis && tile_value_is_same(tile_op_operand(fill, 2 + 2 * i), lo) &&
-            tile_value_is_same(tile_op_operand(fill, 3 + 2 * i), hi))
+        if (axes->integers[i] == axis && tile_value_is_same(tile_fill_lo(fill, i), lo) &&
+            tile_value_is_same(tile_fill_hi(fill, i), hi))
             return true;
     return false;
 }
@@ -114,7 +115,7 @@ static TileValue *fold_fill(TileBuilder *builder, const TileOp *op) {
     TileValue *bounds[2 * TILE_MAX_TILE_RANK];
     unsigned count = 0;
     for (unsigned i = 0; i < axes->count; i++) {
-        TileValue *lo = tile_op_operand(op, 2 + 2 * i), *hi = tile_op_operand(op, 3 + 2 * i);
+        TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
         if (is_empty_axis(op, i)) return tile_build_splat(builder, value, op->results[0].type);
         if (covers_axis(op, i) || (same_value && has_axis(inner, axes->integers[i], lo, hi))) continue;
         kept[count] = axes->integers[i];

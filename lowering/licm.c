@@ -36,6 +36,7 @@
  *     }
  * Needs: nothing. Keeps: effects and their order. Cost: linear times the depth of loops. */
 #include "lowering/fold.h"
+#include "lang/ir/operands.h"
 #include "lowering/memory.h"
 
 typedef struct Licm {
@@ -87,7 +88,7 @@ static bool can_leave(const TileOp *op, const TileOp *loop) {
 
 /* The loop over the programs of a GPU's block, which runs once: what leaves it is only kept for longer. */
 static bool runs_once(const TileOp *loop) {
-    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT);
+    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
 }
 
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {

@@ -26,35 +26,3 @@ bool tile_memory_is_written(const TileOp *op, const TileValue *read) {
             if (tile_memory_is_written(inner, read)) return true;
     return false;
 }
-
-bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileValue **hi) {
-    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(op), kept = 0;
-    bool gathered = false;
-    for (unsigned i = 0; i < access->count; i++) {
-        switch (access->integers[i]) {
-        case TILE_ACCESS_RANGE:
-            if (kept++ == axis) {
-                *lo = tile_op_operand(op, operand + 2);
-                *hi = tile_op_operand(op, operand + 3);
-                return true;
-            }
-            operand += 4;
-            break;
-        case TILE_ACCESS_GATHER:
-            if (!gathered && kept++ == axis) return false;
-            gathered = true;
-            operand++;
-            break;
-        default: operand++; break;
-        }
-    }
-    return false;
-}
-
-unsigned tile_access_end(const TileOp *op) {
-    const TileAttribute *access = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(op);
-    for (unsigned i = 0; i < access->count; i++) operand += access->integers[i] == TILE_ACCESS_RANGE ? 4 : 1;
-    return operand;
-}

@@ -12,10 +12,4 @@ bool tile_memory_overlaps(const TileValue *written, const TileValue *read);
 /* Does the op, or one in its regions, write what `read` stands for? */
 bool tile_memory_is_written(const TileOp *op, const TileValue *read);
 
-/* Bounds of the range that axis `axis` of a loaded or stored tile runs over; false where the axis is that of a
- * gather. */
-bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileValue **hi);
-/* Number of the first operand after the indices: the mask, if there is one, else the fill. */
-unsigned tile_access_end(const TileOp *op);
-
 #endif

@@ -1,6 +1,7 @@
 /* In which order sums are added up, for `tilec explain`: each pass that chooses an order says so where it chooses. */
 #include "lang/ir/build.h"
 #include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
 #include "lowering/pass.h"
 
 void tile_remark_order(TilePassContext *context, const TileFunc *func, const TileOp *op, const char *name,
@@ -33,7 +34,7 @@ const TileOp *tile_loop_accumulation(const TileOp *loop, unsigned carried) {
     case TILE_OP_MIN:
     case TILE_OP_MAX: return tile_op_operand(op, 0) == argument || tile_op_operand(op, 1) == argument ? op : NULL;
     case TILE_OP_FMA:
-    case TILE_OP_DOT: return tile_op_operand(op, 2) == argument ? op : NULL;
+    case TILE_OP_DOT: return tile_op_named(op, TILE_OPERAND_SUM) == argument ? op : NULL;
     default: return NULL;
     }
 }

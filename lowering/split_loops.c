@@ -56,6 +56,7 @@
  * axes. Not on loops with a dot, whose whole k loop becomes one micro-kernel. (GPUs have masks, and leave it out.)
  * Keeps: the order of all trips. Cost: up to three copies of a loop's body. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "lowering/pass.h"
 
@@ -188,7 +189,7 @@ static void examine(TileOp *op, void *state) {
     } else if (op->id == TILE_OP_FILL) {
         const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
         for (unsigned i = 0; i < axes->count; i++)
-            note_bounds(split, tile_op_operand(op, 2 + 2 * i), tile_op_operand(op, 3 + 2 * i),
+            note_bounds(split, tile_fill_lo(op, i), tile_fill_hi(op, i),
                         op->results[0].type->extent[axes->integers[i]]);
     }
 }
@@ -201,7 +202,7 @@ static TileValue *binary(Split *split, TileOpId id, TileValue *x, TileValue *y) 
 
 /* The first number lo + k * step that is not below `limit`. */
 static TileValue *build_first_from(Split *split, TileValue *limit) {
-    TileValue *lo = tile_op_operand(split->loop, 0), *step = tile_op_operand(split->loop, 2);
+    TileValue *lo = tile_op_operand(split->loop, 0), *step = tile_op_named(split->loop, TILE_OPERAND_STEP);
     TileValue *above =
         binary(split, TILE_OP_MAX, binary(split, TILE_OP_SUB, limit, lo), tile_build_i64(&split->builder, 0));
     TileValue *rounded = binary(split, TILE_OP_ADD, above, tile_build_i64(&split->builder, split->step - 1));
@@ -221,7 +222,7 @@ static bool leaves_one_trip(const Split *split) {
 /* Where the full trips end. */
 static TileValue *build_main_end(Split *split) {
     TileValue *lo = tile_op_operand(split->loop, 0), *hi = tile_op_operand(split->loop, 1);
-    TileValue *step = tile_op_operand(split->loop, 2);
+    TileValue *step = tile_op_named(split->loop, TILE_OPERAND_STEP);
     if (!split->upper_count) return hi;
     if (leaves_one_trip(split)) {
         TileValue *zero = tile_build_i64(&split->builder, 0);
@@ -303,7 +304,7 @@ static void split_loop(Split *split) {
     for (unsigned i = 0; i < split->upper_count; i++) split->upper[i].rest = build_rest(split, split->upper[i].falling);
     for (unsigned i = 0; i < split->lower_count; i++) split->lower[i].rest = build_rest(split, split->lower[i].falling);
     TileValue **carried = TILE_NEW_ARRAY(split->context->scratch, TileValue *, loop->result_count);
-    for (unsigned i = 0; i < loop->result_count; i++) carried[i] = tile_op_operand(loop, 3 + i);
+    for (unsigned i = 0; i < loop->result_count; i++) carried[i] = tile_loop_carried(loop, i);
     TileValue *start = tile_op_operand(loop, 0), *main_end = build_main_end(split);
     TileMap map;
     if (split->lower_count) {
@@ -333,7 +334,7 @@ static bool consider(TilePassContext *context, TileOp *loop) {
                    .loop = loop,
                    .index = loop->regions[0].arguments[0],
                    .builder = tile_builder_before(context->module, loop)};
-    if (!tile_value_integer(tile_op_operand(loop, 2), &split.step) || split.step < 1) return false;
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &split.step) || split.step < 1) return false;
     tile_index_view_init(&split.inside, tile_pass_indices(context, loop->block->func), loop, false);
     tile_block_walk(&loop->regions[0], examine, &split);
     if (split.unfit || !split.wanted || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0) {

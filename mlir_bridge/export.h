@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/records.h"
+#include "lang/ir/operands.h"
 #include "mlir_bridge/context.h"
 
 enum { BRIDGE_SYMBOL_BYTES = 512 };
@@ -103,6 +104,10 @@ static inline MlirValue value_of(const Exporter *exporter, const TileValue *valu
 }
 static inline MlirValue operand_of(const Exporter *exporter, const TileOp *op, unsigned index) {
     return value_of(exporter, tile_op_operand(op, index));
+}
+static inline MlirValue named_of(const Exporter *exporter, const TileOp *op, TileOperand name) {
+    unsigned count, first = tile_op_operands(op, name, &count);
+    return operand_of(exporter, op, first);
 }
 static inline void set_result(Exporter *exporter, const TileOp *op, unsigned index, MlirValue value) {
     exporter->values[tile_op_result(op, index)->number] = value;

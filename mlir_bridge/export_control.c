@@ -1,5 +1,6 @@
 /* Structured control flow, as it is, to scf. */
 #include "mlir_bridge/export.h"
+#include "lang/ir/operands.h"
 
 /* A region's block whose arguments stand for those of the IR's region; its ops are exported into it. */
 static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
@@ -53,7 +54,7 @@ static void hint_unrolling(Exporter *exporter, MlirOperation loop, int64_t times
 /* A launch has a block for each program: the loop over a block's programs runs once, and as a loop it would only keep
  * values for a second time. */
 static bool runs_once(const TileOp *loop) {
-    return loop->result_count == 0 && tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT);
+    return loop->result_count == 0 && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
 }
 
 static void export_once(Exporter *exporter, const TileOp *loop) {

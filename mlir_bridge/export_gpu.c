@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 
 /* ---- threads ---- */
 
@@ -94,14 +95,14 @@ static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t byte
     char text[96];
     snprintf(text, sizeof text, "@$2 cp.async.%s.shared.global [$0+%" PRId64 "], [$1], %d%s;", copy_kind(bytes),
              to.more, (int)bytes, whole ? "" : ", $3");
-    MlirValue operands[] = {to.address, operand_of(exporter, op, 1), operand_of(exporter, op, 3),
-                            operand_of(exporter, op, 2)};
+    MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_MASK),
+                            named_of(exporter, op, TILE_OPERAND_BYTES)};
     build_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
 }
 
 void export_copy_async(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-    bool whole = tile_value_is_integer(tile_op_operand(op, 2), bytes);
+    bool whole = tile_value_is_integer(tile_op_named(op, TILE_OPERAND_BYTES), bytes);
     if (tile_op_has_part(op, TILE_PARTS_MASK)) {
         build_masked_copy(exporter, op, bytes, whole);
         return;
@@ -113,7 +114,7 @@ void export_copy_async(Exporter *exporter, const TileOp *op) {
     if (whole)
         export_intrinsic(exporter, name, no_type(), VALUES(to, from));
     else
-        export_intrinsic(exporter, name, no_type(), VALUES(to, from, operand_of(exporter, op, 2)));
+        export_intrinsic(exporter, name, no_type(), VALUES(to, from, named_of(exporter, op, TILE_OPERAND_BYTES)));
 }
 
 /* What goes in and comes out is the same register, but the optimiser does not know. */
@@ -192,8 +193,8 @@ void export_copy_bulk(Exporter *exporter, const TileOp *op) {
              "fence.proxy.async; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0+%" PRId64
              "], [$1], $2, [$3];",
              to.more);
-    MlirValue operands[] = {to.address, operand_of(exporter, op, 1), operand_of(exporter, op, 2),
-                            operand_of(exporter, op, 3)};
+    MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_BYTES),
+                            named_of(exporter, op, TILE_OPERAND_MBARRIER)};
     build_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);
 }
 
@@ -321,7 +322,7 @@ void export_mma(Exporter *exporter, const TileOp *op) {
     MlirType sum = scalar_of(exporter, tile_op_result(op, 0)->type->scalar), types[SUMS] = {sum, sum, sum, sum};
     unsigned count = add_fragment(exporter, op, 0, registers);
     count += add_fragment(exporter, op, 1, registers + count);
-    for (unsigned i = 0; i < SUMS; i++) registers[count++] = lane_of(exporter, operand_of(exporter, op, 2), sum, i);
+    for (unsigned i = 0; i < SUMS; i++) registers[count++] = lane_of(exporter, named_of(exporter, op, TILE_OPERAND_SUM), sum, i);
     mma_name(op, name, sizeof name);
     MlirType result = mlirLLVMStructTypeLiteralGet(exporter->mlir, SUMS, types, false);
     MlirValue sums = export_intrinsic(exporter, name, result, count, registers);

@@ -1,5 +1,6 @@
 /* Addresses, loads and stores. A bool is one bit in a register and a byte in memory. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "mlir_bridge/export.h"
 
 /* What the optional operands of an access are. */
@@ -27,21 +28,14 @@ static bool is_zero(const TileValue *value) {
 }
 
 static Parts read_parts(Exporter *exporter, const TileOp *op, const TileType *type) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
+    TileValue *filling = tile_op_named(op, TILE_OPERAND_FILLING);
     Parts result = {{NULL}, {NULL}, false};
-    if (!parts) return result;
-    unsigned next = op->operand_count - parts->count;
-    for (unsigned i = 0; i < parts->count; i++, next++) {
-        MlirValue value = operand_of(exporter, op, next);
-        if (parts->integers[i] == TILE_PARTS_MASK) {
-            result.mask = value;
-        } else {
-            bool spread = type->kind == TILE_TYPE_VECTOR && tile_op_operand(op, next)->type->kind == TILE_TYPE_SCALAR;
-            result.fill_is_zero = is_zero(tile_op_operand(op, next));
-            result.fill =
-                spread ? export_broadcast(exporter, value, export_type(exporter, type), type->extent[0]) : value;
-        }
-    }
+    if (tile_op_named(op, TILE_OPERAND_MASK)) result.mask = named_of(exporter, op, TILE_OPERAND_MASK);
+    if (!filling) return result;
+    bool spread = type->kind == TILE_TYPE_VECTOR && filling->type->kind == TILE_TYPE_SCALAR;
+    MlirValue value = named_of(exporter, op, TILE_OPERAND_FILLING);
+    result.fill_is_zero = is_zero(filling);
+    result.fill = spread ? export_broadcast(exporter, value, export_type(exporter, type), type->extent[0]) : value;
     return result;
 }
 
@@ -213,7 +207,7 @@ void export_scatter(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_operand(op, 0)->type;
     Parts parts = read_parts(exporter, op, type);
     if (!parts.mask.ptr) parts.mask = all_lanes(exporter, type);
-    MlirValue addresses = gather_addresses(exporter, type, operand_of(exporter, op, 1), operand_of(exporter, op, 2));
+    MlirValue addresses = gather_addresses(exporter, type, named_of(exporter, op, TILE_OPERAND_ADDRESS), named_of(exporter, op, TILE_OPERAND_OFFSETS));
     MlirAttribute align = export_integer(exporter, TILE_I32, alignment_of(op, type));
     export_build(exporter, "llvm.intr.masked.scatter", no_type(),
                  VALUES(to_memory(exporter, type, operand_of(exporter, op, 0)), addresses, parts.mask),
@@ -282,7 +276,7 @@ void export_atomic(Exporter *exporter, const TileOp *op) {
     if (update == TILE_UPDATE_CAS) {
         set_result(exporter, op, 0,
                    build_swap(exporter, result, ORDER_ACQUIRE_RELEASE, operand_of(exporter, op, 0),
-                              operand_of(exporter, op, 2), operand_of(exporter, op, 1), align));
+                              named_of(exporter, op, TILE_OPERAND_EXPECTED), named_of(exporter, op, TILE_OPERAND_VALUE), align));
         return;
     }
     if (update == TILE_UPDATE_READ) {

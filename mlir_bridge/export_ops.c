@@ -115,7 +115,8 @@ void export_fma(Exporter *exporter, const TileOp *op) {
     }
     MlirValue result = export_build(
         exporter, "llvm.intr.fma", result_type(exporter, op),
-        VALUES(operand_of(exporter, op, 0), operand_of(exporter, op, 1), operand_of(exporter, op, 2)), NO_ATTRIBUTES);
+        VALUES(named_of(exporter, op, TILE_OPERAND_X), named_of(exporter, op, TILE_OPERAND_Y),
+               named_of(exporter, op, TILE_OPERAND_Z)), NO_ATTRIBUTES);
     set_result(exporter, op, 0, result);
 }
 

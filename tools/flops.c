@@ -6,6 +6,7 @@
 
 #include "driver/compile/compile.h"
 #include "lang/ir/eval.h"
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 #include "lang/ir/text.h"
 #include "tools/file.h"
@@ -63,21 +64,8 @@ static int64_t range_lanes(const Counter *c, const TileValue *lo, const TileValu
 }
 
 static int64_t loaded_lanes(const Counter *c, const TileOp *load, unsigned axis, int64_t extent) {
-    const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(load), kept = 0;
-    bool gathered = false;
-    for (uint32_t d = 0; d < access->count; d++) {
-        bool range = access->integers[d] == TILE_ACCESS_RANGE;
-        bool gather = access->integers[d] == TILE_ACCESS_GATHER;
-        bool begins = range || (gather && !gathered);
-        if (begins && kept++ == axis)
-            return range
-                       ? range_lanes(c, tile_op_operand(load, operand + 2), tile_op_operand(load, operand + 3), extent)
-                       : extent;
-        gathered |= gather;
-        operand += range ? 4 : 1;
-    }
-    return extent;
+    TileValue *lo, *hi;
+    return tile_access_bounds(load, axis, &lo, &hi) ? range_lanes(c, lo, hi, extent) : extent;
 }
 
 static int64_t filled_lanes(const Counter *c, const TileOp *fill, unsigned axis, int64_t extent) {
@@ -86,7 +74,7 @@ static int64_t filled_lanes(const Counter *c, const TileOp *fill, unsigned axis,
     for (uint32_t i = 0; i < axes->count; i++)
         if (axes->integers[i] == (int64_t)axis)
             lanes = least(lanes,
-                          range_lanes(c, tile_op_operand(fill, 2 + 2 * i), tile_op_operand(fill, 3 + 2 * i), extent));
+                          range_lanes(c, tile_fill_lo(fill, i), tile_fill_hi(fill, i), extent));
     return lanes;
 }
 
@@ -160,11 +148,11 @@ static void walk_for(Counter *c, const TileOp *op) {
     unsigned carried = op->result_count;
     int64_t at, end, step;
     bool begins = get(c, tile_op_operand(op, 0), &at), ends = get(c, tile_op_operand(op, 1), &end);
-    bool counts = get(c, tile_op_operand(op, 2), &step) && begins && ends;
+    bool counts = get(c, tile_op_named(op, TILE_OPERAND_STEP), &step) && begins && ends;
     forget_results(c, op);
     if (!tile_map_get(&c->dots, op)) return;
     c->lost |= !counts || step <= 0;
-    for (unsigned i = 0; i < carried; i++) copy(c, body->arguments[1 + i], tile_op_operand(op, 3 + i));
+    for (unsigned i = 0; i < carried; i++) copy(c, body->arguments[1 + i], tile_loop_carried(op, i));
     for (; !c->lost && at < end; at += step) {
         set(c, body->arguments[0], true, (uint64_t)at);
         walk_block(c, body);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lang/execute/state.h"
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 /* What is the matter with a lane along one axis, or with all lanes; the least wins: an invalid lane is not
@@ -89,9 +90,8 @@ static bool make_axes(TileExecutor *e, Access *a, const TileType *value) {
     return true;
 }
 
-/* Operands of the indices begin at `operand`. */
-static bool read_access(TileExecutor *e, const ExecInstruction *in, unsigned operand, const TileType *value,
-                        Access *a) {
+static bool read_access(TileExecutor *e, const ExecInstruction *in, const TileType *value, Access *a) {
+    unsigned operand = tile_access_first(in->op);
     const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
     *a = (Access){.tensor = &e->tensors[tile_exec_operand(e, in, 0).lanes[0]],
                   .type = in->op->operands[0].value->type,
@@ -285,7 +285,7 @@ static bool copy_lane(TileExecutor *e, const ExecInstruction *in, const Access *
 bool tile_exec_copy_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
     const TileType *type = tile_op_get(in->op, TILE_ATTRIBUTE_TYPES)->types[0];
-    return read_access(e, in, 2, type, &access) && walk(e, in, &access, copy_lane);
+    return read_access(e, in, type, &access) && walk(e, in, &access, copy_lane);
 }
 
 bool tile_exec_shared_tile(TileExecutor *e, const ExecInstruction *in) {
@@ -306,19 +306,19 @@ bool tile_exec_shared_tile(TileExecutor *e, const ExecInstruction *in) {
 
 bool tile_exec_load_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
-    if (!read_access(e, in, 1, in->op->results[0].type, &access)) return false;
+    if (!read_access(e, in, in->op->results[0].type, &access)) return false;
     *tile_exec_result(e, in).any = 0;
     return walk(e, in, &access, load_lane);
 }
 
 bool tile_exec_store_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
-    return read_access(e, in, 2, in->op->operands[1].value->type, &access) && walk(e, in, &access, store_lane);
+    return read_access(e, in, in->op->operands[1].value->type, &access) && walk(e, in, &access, store_lane);
 }
 
 bool tile_exec_atomic_tile(TileExecutor *e, const ExecInstruction *in) {
     Access access;
-    if (!read_access(e, in, tile_access_first(in->op), in->op->results[0].type, &access)) return false;
+    if (!read_access(e, in, in->op->results[0].type, &access)) return false;
     *tile_exec_result(e, in).any = 0;
     return walk(e, in, &access, update_lane);
 }

@@ -104,7 +104,7 @@ typedef bool TileIndexGiven(void *state, TileValue *value, int64_t *number);
 typedef struct TileSlopes {
     TileIndexView view; /* inside of the loop */
     TileOp *loop;
-    TileMap uniform;       /* TileValue to whether it is the same in all iterations */
+    TileMap known;         /* TileValue to TileSlope */
     TileIndexGiven *given; /* or NULL */
     void *state;
 } TileSlopes;

@@ -4,6 +4,7 @@
 #include "lang/index/internal.h"
 
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 
 TileIndices *tile_indices_create(TileArena *arena, TileFunc *func) {
     TileIndices *indices = TILE_NEW(arena, TileIndices);
@@ -174,7 +175,7 @@ static TileIndexRange index_of(TileIndices *indices, const TileValue *index) {
     } else {
         lo = tile_index_range(indices, tile_op_operand(op, 0));
         hi = tile_index_range(indices, tile_op_operand(op, 1));
-        if (op->id == TILE_OP_FOR) step = tile_index_range(indices, tile_op_operand(op, 2));
+        if (op->id == TILE_OP_FOR) step = tile_index_range(indices, tile_op_named(op, TILE_OPERAND_STEP));
     }
     uint64_t because = lo.because | hi.because | step.because;
     int64_t multiple = tile_index_common_divisor(lo.multiple, step.multiple);
@@ -300,8 +301,8 @@ static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const Til
         return type->scalar == TILE_BOOL ? tile_index_in_type(type, 1 - x.hi, 1 - x.lo, 1, x.because)
                                          : tile_index_range_of_type(type);
     case TILE_OP_SELECT:
-        return chosen_range(type, x, tile_index_range(indices, tile_op_operand(op, 1)),
-                            tile_index_range(indices, tile_op_operand(op, 2)));
+        return chosen_range(type, x, tile_index_range(indices, tile_op_named(op, TILE_OPERAND_X)),
+                            tile_index_range(indices, tile_op_named(op, TILE_OPERAND_Y)));
     default: return op->operand_count == 2 ? binary_range(indices, op, type) : tile_index_range_of_type(type);
     }
 }

@@ -60,44 +60,7 @@ TileGrowth tile_index_growth(TileIndices *indices, const TileValue *value, const
 void tile_slopes_init(TileSlopes *slopes, TileIndices *indices, TileOp *loop) {
     *slopes = (TileSlopes){.loop = loop};
     tile_index_view_init(&slopes->view, indices, loop, false);
-    tile_map_init(&slopes->uniform, indices->arena);
-}
-
-static bool is_uniform_known(void *state, const TileValue *value) {
-    return tile_map_get(&((TileSlopes *)state)->uniform, value) != NULL;
-}
-
-static const TileValue *uniform_needs(void *state, const TileValue *value, unsigned k) {
-    const TileSlopes *slopes = state;
-    if (!value->op || value->op->region_count || tile_value_outside(value, slopes->loop)) return NULL;
-    return k < value->op->operand_count ? tile_op_operand(value->op, k) : NULL;
-}
-
-static const char uniform, varying;
-
-/* The induction variable of an inner loop is the same in all lanes; what a loop carries need not be, and each lane has
- * a buffer of its own. */
-static void compute_uniform(void *state, const TileValue *value) {
-    TileSlopes *slopes = state;
-    bool same = true;
-    if (!tile_value_outside(value, slopes->loop)) {
-        const TileOp *op = value->op;
-        if (op) {
-            same = !op->region_count && op->id != TILE_OP_BUFFER;
-            for (unsigned i = 0; i < op->operand_count && same; i++)
-                same = tile_map_get(&slopes->uniform, tile_op_operand(op, i)) == &uniform;
-        } else {
-            same = value->index == 0 && value->block->op != slopes->loop;
-        }
-    }
-    tile_map_set(&slopes->uniform, value, (void *)(same ? &uniform : &varying));
-}
-
-static bool is_uniform(TileSlopes *slopes, const TileValue *value) {
-    if (!is_uniform_known(slopes, value))
-        tile_index_in_order(slopes->view.indices,
-                            &(TileIndexOrder){is_uniform_known, uniform_needs, compute_uniform, slopes}, value);
-    return tile_map_get(&slopes->uniform, value) == &uniform;
+    tile_map_init(&slopes->known, indices->arena);
 }
 
 static TileSlope varies(void) { return (TileSlope){TILE_SLOPE_VARYING, 0, NULL}; }
@@ -105,6 +68,11 @@ static TileSlope varies(void) { return (TileSlope){TILE_SLOPE_VARYING, 0, NULL};
 /* A fold_loop has one in each region that runs over its lines. */
 static bool is_induction_variable(const TileSlopes *slopes, const TileValue *value) {
     return !value->op && value->block->op == slopes->loop && value->index == 0 && value->type->scalar == TILE_I64;
+}
+
+static bool is_uniform(const TileSlopes *slopes, const TileValue *value) {
+    const TileSlope *slope = tile_map_get(&slopes->known, value);
+    return tile_value_outside(value, slopes->loop) || (slope && slope->kind == TILE_SLOPE_UNIFORM);
 }
 
 /* A product has a slope where it is the induction variable times a number and at most one value. */
@@ -145,7 +113,45 @@ static TileSlope slope_of_sum(TileSlopes *slopes, const TileSum *sum) {
     return total.step ? total : (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL};
 }
 
+/* The induction variable of an inner loop is the same in all lanes; what a loop carries need not be. */
+static TileSlope slope_of_argument(const TileSlopes *slopes, const TileValue *value) {
+    if (is_induction_variable(slopes, value)) return (TileSlope){TILE_SLOPE_AFFINE, 1, NULL};
+    if (value->index == 0 && value->block->op != slopes->loop) return (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL};
+    return varies();
+}
+
+/* A value that is made of one that varies varies as well, even where a sum shows that it cancels: who asks computes the
+ * value by its op. Each lane has a buffer of its own. */
+static TileSlope slope_of_op(TileSlopes *slopes, const TileValue *value) {
+    const TileOp *op = value->op;
+    bool same = !op->region_count && op->id != TILE_OP_BUFFER;
+    if (op->region_count) return varies();
+    for (unsigned i = 0; i < op->operand_count; i++) {
+        TileSlope operand = tile_index_slope(slopes, tile_op_operand(op, i));
+        if (operand.kind == TILE_SLOPE_VARYING) return operand;
+        same &= operand.kind == TILE_SLOPE_UNIFORM;
+    }
+    return same ? (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL} : slope_of_sum(slopes, tile_index_sum(&slopes->view, value));
+}
+
+static bool is_known(void *state, const TileValue *value) {
+    const TileSlopes *slopes = state;
+    return tile_value_outside(value, slopes->loop) || tile_map_get(&slopes->known, value);
+}
+
+static const TileValue *needed(void *state, const TileValue *value, unsigned k) {
+    return value->op && !value->op->region_count && k < value->op->operand_count ? tile_op_operand(value->op, k) : NULL;
+}
+
+static void compute(void *state, const TileValue *value) {
+    TileSlopes *slopes = state;
+    TileSlope slope = value->op ? slope_of_op(slopes, value) : slope_of_argument(slopes, value);
+    tile_map_set(&slopes->known, value, tile_arena_copy(slopes->view.indices->arena, &slope, sizeof slope));
+}
+
 TileSlope tile_index_slope(TileSlopes *slopes, TileValue *value) {
-    if (is_uniform(slopes, value)) return (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL};
-    return slope_of_sum(slopes, tile_index_sum(&slopes->view, value));
+    if (tile_value_outside(value, slopes->loop)) return (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL};
+    if (!tile_map_get(&slopes->known, value))
+        tile_index_in_order(slopes->view.indices, &(TileIndexOrder){is_known, needed, compute, slopes}, value);
+    return *(const TileSlope *)tile_map_get(&slopes->known, value);
 }

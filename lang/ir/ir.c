@@ -540,9 +540,3 @@ TileOp *tile_op_clone(TileModule *module, const TileOp *op, TileMap *map) {
     for (unsigned i = 0; i < op->region_count; i++) clone_block(module, &copy->regions[i], &op->regions[i], map);
     return copy;
 }
-
-unsigned tile_access_first(const TileOp *op) {
-    if (op->id == TILE_OP_LOAD_TILE) return 1;
-    bool compares = op->id == TILE_OP_ATOMIC_TILE && tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, 0) == TILE_UPDATE_CAS;
-    return compares ? 3 : 2;
-}

@@ -363,9 +363,6 @@ TileOp *tile_op_clone(TileModule *module, const TileOp *op, TileMap *map);
 typedef void (*TileOpVisitor)(TileOp *op, void *state);
 void tile_block_walk(TileBlock *block, TileOpVisitor visit, void *state);
 
-/* The first operand behind the tensor and the values of load_tile, store_tile, atomic_tile and copy_tile: the indices.
- */
-unsigned tile_access_first(const TileOp *op);
 /* May the op be removed when its results are unused (regions looked into)? May it be moved or merged? */
 bool tile_op_is_pure(const TileOp *op);
 bool tile_op_reads(const TileOp *op);

@@ -1,4 +1,5 @@
 #include "lang/ir/layout_rules.h"
+#include "lang/ir/operands.h"
 
 #include <string.h>
 
@@ -96,16 +97,10 @@ static TileLayout before_broadcast(const TileType *from, const TileType *to, Til
 
 /* The axis of the accessed tile that the operand gives indices along, -1: it is no index of a gather. */
 static int gathered_axis(const TileOp *op, unsigned index) {
-    const TileAttribute *kinds = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(op);
-    int axis = 0, gathered = -1;
-    for (unsigned d = 0; d < kinds->count; d++) {
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
-        if (gather && gathered < 0) gathered = axis++;
-        if (gather && operand == index) return gathered;
-        axis += range;
-        operand += range ? 4 : 1;
-    }
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(op, indices);
+    for (unsigned d = 0; d < rank; d++)
+        if (indices[d].kind == TILE_ACCESS_GATHER && indices[d].operand == index) return indices[d].axis;
     return -1;
 }
 
@@ -157,7 +152,8 @@ static bool belongs_together(const TileOp *op, unsigned operand) {
 static const TileLayout *common_layout(const TileOp *op) {
     const TileValue *accessed = tile_accessed_tile(op);
     if (accessed) return accessed->type->layout;
-    return op->operand_count ? tile_op_operand(op, op->id == TILE_OP_SELECT ? 1 : 0)->type->layout : NULL;
+    if (!op->operand_count) return NULL;
+    return (op->id == TILE_OP_SELECT ? tile_op_named(op, TILE_OPERAND_X) : tile_op_operand(op, 0))->type->layout;
 }
 
 /* Of another rank, which check_fit complains of, no rule is asked. */

@@ -1,6 +1,7 @@
 #include "lang/ir/program.h"
 
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 
 enum { MOST_COMPLAINTS = 50, MOST_FUNCS = 1000, MOST_OPS = 1 << 16, MOST_LANES = 1 << 24 };
 
@@ -82,7 +83,7 @@ static void check_block(Checker *c, const TileBlock *block, bool launcher);
 static void check_step(Checker *c, const TileOp *op) {
     int64_t step;
     if (op->id != TILE_OP_FOR || op->operand_count < 3) return;
-    if (tile_value_integer(tile_op_operand(op, 2), &step) && step <= 0) complain(c, op, "the step is not positive");
+    if (tile_value_integer(tile_op_named(op, TILE_OPERAND_STEP), &step) && step <= 0) complain(c, op, "the step is not positive");
 }
 
 static void check_op(Checker *c, const TileOp *op, bool launcher) {

@@ -2,6 +2,7 @@
 #include "lang/ir/rules.h"
 
 #include "base/print_line.h"
+#include "lang/ir/operands.h"
 
 static unsigned part_count(const TileOp *op) {
     const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);

@@ -2,6 +2,7 @@
 
 #include "lang/ir/build.h"
 #include "lang/ir/layout_rules.h"
+#include "lang/ir/operands.h"
 
 typedef struct Verifier {
     const TileFunc *func;
@@ -96,6 +97,7 @@ static void check_types(Verifier *v, const TileOp *op) {
         **types = op->result_count <= 1 ? single : TILE_NEW_ARRAY(v->scratch, const TileType *, op->result_count);
     for (unsigned i = 0; i < op->result_count; i++) types[i] = op->results[i].type;
     const char *error = tile_op_check(v->func->module, op, types);
+    if (!error && !tile_operands_fit(op)) error = "the number of operands does not fit their names";
     if (!error && v->func->form == TILE_FORM_TILE) error = tile_op_check_layouts(op, v->func->threads);
     if (error) complain(v, op, "%s", error);
 }

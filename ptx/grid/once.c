@@ -34,6 +34,7 @@
  * Needs: canonicalise, cse, so that bounds are recognised. Keeps: tile form, every value.
  * Cost: linear. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "ptx/passes.h"
 
 enum { FIRST_CARRIED = 3 };
@@ -55,7 +56,7 @@ static bool is_within(TileIndices *indices, const TileValue *value, const TileVa
 
 static bool runs_once(const Once *once, const TileOp *loop) {
     int64_t step;
-    return tile_value_integer(tile_op_operand(loop, 2), &step) &&
+    return tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) &&
            is_within(tile_pass_indices(once->context, loop->block->func), tile_op_operand(loop, 1),
                      tile_op_operand(loop, 0), step);
 }

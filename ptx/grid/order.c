@@ -50,6 +50,7 @@
  * program.
  */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "ptx/target/dot.h"
 #include "ptx/passes.h"
 
@@ -75,12 +76,9 @@ static bool is_longer_later(const Order *order) {
 
 /* Where the last dimension of a store begins: its neighbours lie side by side in memory. */
 static const TileValue *last_index(const TileOp *store) {
-    const TileAttribute *kinds = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(store);
-    if (!kinds || !kinds->count) return NULL;
-    for (unsigned d = 0; d + 1 < kinds->count; d++) operand += kinds->integers[d] == TILE_ACCESS_RANGE ? 4 : 1;
-    bool range = kinds->integers[kinds->count - 1] == TILE_ACCESS_RANGE;
-    return range ? tile_op_operand(store, operand) : NULL;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(store, indices);
+    return rank && indices[rank - 1].kind == TILE_ACCESS_RANGE ? indices[rank - 1].first : NULL;
 }
 
 /* Do all stores of tiles go on, from program to program, along the first number and not along the last? */

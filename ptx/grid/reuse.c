@@ -1,4 +1,5 @@
 #include "ptx/grid/reuse.h"
+#include "lang/ir/operands.h"
 
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ static bool reads_own(TileIndices *indices, const TileOp *load) {
         if (op->id != TILE_OP_FOR) return false;
         const TileValue *turn = op->regions[0].arguments[0];
         Coordinates coordinates = {.count = 0};
-        if (tile_value_def(tile_op_operand(op, 2), TILE_OP_BLOCK_COUNT))
+        if (tile_value_def(tile_op_named(op, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT))
             find_coordinates(&coordinates, turn);
         else
             coordinates = (Coordinates){{turn}, 1};
@@ -61,28 +62,24 @@ static bool runs_later(const TileOp *later, const TileOp *op) {
 }
 
 /* Do ranges of one axis begin further apart than they are long? */
-static bool lie_apart(TileIndices *indices, const TileOp *load, const TileOp *other, unsigned operand, unsigned axis) {
-    int64_t step, distance;
-    if (!tile_index_offset(indices, tile_op_operand(load, operand), tile_op_operand(other, operand), &distance))
-        return false;
-    if (!tile_value_integer(tile_op_operand(load, operand + 1), &step) || step != 1) return false;
-    return distance != INT64_MIN && llabs(distance) >= load->results[0].type->extent[axis];
+static bool lie_apart(TileIndices *indices, const TileAccessIndex *a, const TileAccessIndex *b, int64_t length) {
+    int64_t distance;
+    if (!tile_index_offset(indices, a->first, b->first, &distance)) return false;
+    if (!tile_value_is_integer(a->step, 1) || !tile_value_is_integer(b->step, 1)) return false;
+    return distance != INT64_MIN && llabs(distance) >= length;
 }
 
 /* Do two loads of a tensor certainly read different elements: by ranges of one dimension that lie apart? */
 static bool read_apart(TileIndices *indices, const TileOp *load, const TileOp *other) {
-    const TileAttribute *kinds = tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
-                        *its = tile_op_get(other, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(load), axis = 0;
-    for (unsigned d = 0; d < kinds->count; d++) {
-        if (kinds->integers[d] != its->integers[d] || kinds->integers[d] == TILE_ACCESS_GATHER) return false;
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE;
-        if (range && tile_type_same_shape(load->results[0].type, other->results[0].type) &&
-            tile_value_is_integer(tile_op_operand(other, operand + 1), 1) &&
-            lie_apart(indices, load, other, operand, axis))
+    const TileType *type = load->results[0].type;
+    TileAccessIndex mine[TILE_MAX_TENSOR_RANK], its[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, mine);
+    tile_access_read(other, its);
+    for (unsigned d = 0; d < rank; d++) {
+        if (mine[d].kind != its[d].kind || mine[d].kind == TILE_ACCESS_GATHER) return false;
+        if (mine[d].kind == TILE_ACCESS_RANGE && tile_type_same_shape(type, other->results[0].type) &&
+            lie_apart(indices, &mine[d], &its[d], type->extent[mine[d].axis]))
             return true;
-        axis += range;
-        operand += range ? 4 : 1;
     }
     return false;
 }

@@ -39,6 +39,7 @@
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "ptx/passes.h"
 #include "ptx/grid/scans.h"
 
@@ -159,7 +160,7 @@ static TileValue *fill_is_idle(Whole *whole, const TileOp *fill) {
     TileValue *idle = NULL;
     for (unsigned i = 0; i < axes->count; i++) {
         int64_t extent = fill->results[0].type->extent[axes->integers[i]], constant;
-        TileValue *lo = tile_op_operand(fill, 2 + 2 * i), *hi = tile_op_operand(fill, 3 + 2 * i);
+        TileValue *lo = tile_fill_lo(fill, i), *hi = tile_fill_hi(fill, i);
         if (!tile_value_integer(lo, &constant) || constant > 0)
             idle = both(whole, idle, binary(whole, TILE_OP_LE, lo, tile_build_i64(&whole->b, 0)));
         if (!tile_value_integer(hi, &constant) || constant < extent)
@@ -202,19 +203,9 @@ typedef struct Bounds {
 
 /* A load leaves the lanes outside of its range undefined: is its range along the axis the bounds? */
 static bool load_is_bounded(const TileOp *load, const Bounds *bounds) {
-    const TileAttribute *kinds = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(load), axis = 0;
-    bool gathered = false;
+    TileValue *lo, *hi;
     if (tile_op_has_part(load, TILE_PARTS_FILL)) return false;
-    for (unsigned d = 0; d < kinds->count; d++) {
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
-        if (range && axis == bounds->axis)
-            return tile_op_operand(load, operand + 2) == bounds->lo && tile_op_operand(load, operand + 3) == bounds->hi;
-        axis += range || (gather && !gathered);
-        gathered |= gather;
-        operand += range ? 4 : 1;
-    }
-    return false;
+    return tile_access_bounds(load, bounds->axis, &lo, &hi) && lo == bounds->lo && hi == bounds->hi;
 }
 
 /* Is every lane outside of the bounds undefined? Only a load makes such lanes, and an elementwise op passes them on;
@@ -235,8 +226,8 @@ static bool is_bounded(const TileValue *value, const Bounds *bounds, unsigned de
 static bool fills_along(const TileOp *fill, const Bounds *bounds) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
-        if (axes->integers[i] == bounds->axis && tile_op_operand(fill, 2 + 2 * i) == bounds->lo &&
-            tile_op_operand(fill, 3 + 2 * i) == bounds->hi)
+        if (axes->integers[i] == bounds->axis && tile_fill_lo(fill, i) == bounds->lo &&
+            tile_fill_hi(fill, i) == bounds->hi)
             return true;
     return false;
 }
@@ -262,7 +253,7 @@ static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) 
     Bounds bounds[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < axes->count; i++) {
         bounds[i] =
-            (Bounds){(unsigned)axes->integers[i], tile_op_operand(fill, 2 + 2 * i), tile_op_operand(fill, 3 + 2 * i)};
+            (Bounds){(unsigned)axes->integers[i], tile_fill_lo(fill, i), tile_fill_hi(fill, i)};
         undefined &= is_bounded(value, &bounds[i], MOST_DEPTH);
     }
     for (TileUse *use = value->first_use, *next; use; use = next) {
@@ -296,7 +287,7 @@ static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
 static TileOp *find_mask(const TileOp *op, uint64_t *nothing) {
     if ((op->id != TILE_OP_SCAN && op->id != TILE_OP_FOLD) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
     uint64_t kept, filled;
-    TileOp *mask = tile_value_def(tile_op_operand(op, op->result_count), TILE_OP_FILL);
+    TileOp *mask = tile_value_def(tile_op_named(op, TILE_OPERAND_MASK), TILE_OP_FILL);
     bool plain = mask && tile_value_bits(tile_op_operand(mask, 0), &kept) && kept &&
                  tile_value_bits(tile_op_operand(mask, 1), &filled) && !filled;
     return plain && gpu_scan_op(op, nothing) != TILE_OP_COUNT ? mask : NULL;
@@ -310,7 +301,7 @@ static bool fill_elements(TilePassContext *context, TileOp *op) {
     const TileAttribute *axes = tile_op_get(mask, TILE_ATTRIBUTE_AXES);
     TileValue *elements = tile_op_operand(op, 0), *bounds[2 * TILE_MAX_TILE_RANK];
     const TileType *scalar = tile_type_scalar(context->module->context, elements->type->scalar);
-    for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_operand(mask, 2 + i);
+    for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_named_at(mask, TILE_OPERAND_BOUNDS, i);
     TileValue *with = tile_build_bits(&b, scalar, nothing);
     tile_op_set_operand(op, 0, tile_build_fill(&b, elements, with, axes->integers, bounds, axes->count));
     tile_op_remove_operand(op, 1);

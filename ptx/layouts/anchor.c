@@ -33,6 +33,7 @@
  *
  * Needs: gpu-threads. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
+#include "lang/ir/operands.h"
 #include "lowering/memory.h"
 #include "ptx/layouts/blocked.h"
 #include "ptx/target/dot.h"

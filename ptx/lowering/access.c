@@ -1,17 +1,16 @@
 /* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist and lie in vectors, which the whole block
  * finds out at once, a thread moves up to 16 bytes without asking; elsewhere each element is asked for by itself. */
 #include "ptx/lowering/access.h"
+#include "lang/ir/operands.h"
 
 enum { ACCESS_BYTES = 16 };
 
 /* ---- reading the op ---- */
 
-static TileValue *part(Gpu *gpu, const TileOp *op, TileName name) {
-    const TileAttribute *parts = tile_op_get(op, TILE_ATTRIBUTE_PARTS);
-    for (unsigned i = 0; parts && i < parts->count; i++)
-        if (parts->integers[i] == (int64_t)name)
-            return gpu_value(gpu, tile_op_operand(op, op->operand_count - parts->count + i));
-    return NULL;
+/* An optional operand; NULL where it is absent. */
+static TileValue *part(Gpu *gpu, const TileOp *op, TileOperand name) {
+    TileValue *value = tile_op_named(op, name);
+    return value ? gpu_value(gpu, value) : NULL;
 }
 
 /* The index tile, which has the slice of the tile's layout along the shared axis, in the registers of the tile. */
@@ -29,49 +28,41 @@ static TileValue *spread_gather(Gpu *gpu, const GpuAccess *access, const TileVal
     return gpu_join(gpu, registers, count);
 }
 
-static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, unsigned operand) {
-    dimension->first = gpu_value(gpu, tile_op_operand(access->op, operand));
-    dimension->step = gpu_value(gpu, tile_op_operand(access->op, operand + 1));
-    dimension->lo = gpu_value(gpu, tile_op_operand(access->op, operand + 2));
-    dimension->hi = gpu_value(gpu, tile_op_operand(access->op, operand + 3));
+static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, const TileAccessIndex *index) {
+    dimension->first = gpu_value(gpu, index->first);
+    dimension->step = gpu_value(gpu, index->step);
+    dimension->lo = gpu_value(gpu, index->lo);
+    dimension->hi = gpu_value(gpu, index->hi);
     dimension->per_lane = gpu_binary(gpu, TILE_OP_MUL, dimension->step, dimension->stride);
-    TileValue *index = gpu_thread_index(gpu, &access->layout, (unsigned)dimension->axis);
-    dimension->thread = gpu_binary(gpu, TILE_OP_MUL, index, dimension->per_lane);
+    TileValue *lane = gpu_thread_index(gpu, &access->layout, (unsigned)dimension->axis);
+    dimension->thread = gpu_binary(gpu, TILE_OP_MUL, lane, dimension->per_lane);
 }
 
 /* Indices and gathers of lanes that are valid lie inside: tile form says so, and nothing is asked again. */
-static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, unsigned *operand, int *axis, int *gathered) {
+static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAccessIndex *index) {
     GpuDimension *dimension = &access->dimensions[d];
-    const TileAttribute *kinds = tile_op_get(access->op, TILE_ATTRIBUTE_ACCESS);
-    *dimension = (GpuDimension){.kind = (TileName)kinds->integers[d], .axis = -1, .stride = access->tensor->stride[d]};
-    TileValue *index = tile_op_operand(access->op, *operand);
-    if (dimension->kind == TILE_ACCESS_RANGE) {
-        dimension->axis = (*axis)++;
-        read_range(gpu, access, dimension, *operand);
-        *operand += 4;
-        return;
-    }
-    (*operand)++;
-    if (dimension->kind == TILE_ACCESS_GATHER) {
-        if (*gathered < 0) *gathered = (*axis)++;
-        dimension->axis = *gathered;
-        dimension->gather = spread_gather(gpu, access, index, (unsigned)*gathered);
+    *dimension = (GpuDimension){.kind = index->kind, .axis = index->axis, .stride = access->tensor->stride[d]};
+    if (index->kind == TILE_ACCESS_RANGE) {
+        read_range(gpu, access, dimension, index);
+    } else if (index->kind == TILE_ACCESS_GATHER) {
+        dimension->gather = spread_gather(gpu, access, index->first, (unsigned)index->axis);
         access->gathers = true;
-        return;
+    } else {
+        dimension->first = gpu_value(gpu, index->first);
     }
-    dimension->first = gpu_value(gpu, index);
 }
 
-void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, const TileLayout *layout,
+void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const TileLayout *layout,
                      GpuAccess *access) {
     *access = (GpuAccess){.op = op, .type = type, .tensor = tile_map_get(&gpu->tensors, tile_op_operand(op, 0))};
     const TileType *tensor = tile_op_operand(op, 0)->type;
     if (tile_type_is_tile(type)) access->layout = layout ? *layout : *type->layout;
     access->rank = tensor->rank;
-    int axis = 0, gathered = -1;
-    for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &first, &axis, &gathered);
-    access->mask = part(gpu, op, TILE_PARTS_MASK);
-    access->fill = part(gpu, op, TILE_PARTS_FILL);
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    tile_access_read(op, indices);
+    for (unsigned d = 0; d < tensor->rank; d++) read_dimension(gpu, access, d, &indices[d]);
+    access->mask = part(gpu, op, TILE_OPERAND_MASK);
+    access->fill = part(gpu, op, TILE_OPERAND_FILLING);
     TileValue *offset = NULL;
     for (unsigned d = 0; d < tensor->rank; d++) {
         const GpuDimension *dimension = &access->dimensions[d];
@@ -296,7 +287,7 @@ static TileValue *lower_tile_load(Gpu *gpu, GpuAccess *access) {
 
 void gpu_lower_load(Gpu *gpu, TileOp *op) {
     GpuAccess access;
-    gpu_read_access(gpu, op, 1, op->results[0].type, NULL, &access);
+    gpu_read_access(gpu, op, op->results[0].type, NULL, &access);
     TileValue *value;
     if (tile_type_is_tile(access.type)) {
         value = lower_tile_load(gpu, &access);
@@ -386,7 +377,7 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
 /* A scalar is stored by one thread. Later loads of the block see it: the barrier orders them. */
 void gpu_lower_store(Gpu *gpu, TileOp *op) {
     GpuAccess access;
-    gpu_read_access(gpu, op, 2, tile_op_operand(op, 1)->type, NULL, &access);
+    gpu_read_access(gpu, op, tile_op_operand(op, 1)->type, NULL, &access);
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
     gpu->meeting++;
     if (tile_type_is_tile(access.type)) {
@@ -436,8 +427,8 @@ static TileValue *update_tile(Gpu *gpu, const GpuAccess *access, TileValue *cons
 
 void gpu_lower_atomic(Gpu *gpu, TileOp *op) {
     GpuAccess access;
-    unsigned count = tile_access_first(op) - 1;
-    gpu_read_access(gpu, op, count + 1, op->results[0].type, NULL, &access);
+    unsigned count = tile_access_first(op) - 1; /* the value, and for cas the expected one */
+    gpu_read_access(gpu, op, op->results[0].type, NULL, &access);
     TileValue *parts[2], *value;
     for (unsigned i = 0; i < count; i++) parts[i] = gpu_value(gpu, tile_op_operand(op, i + 1));
     if (tile_type_is_tile(access.type)) {

@@ -28,7 +28,7 @@ typedef struct GpuAccess {
 } GpuAccess;
 
 /* Indices begin at operand `first`; without a layout, that of the type. */
-void gpu_read_access(Gpu *gpu, const TileOp *op, unsigned first, const TileType *type, const TileLayout *layout,
+void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const TileLayout *layout,
                      GpuAccess *access);
 /* Of the element that a register has. */
 TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg);

@@ -1,6 +1,7 @@
 /* Products: both operands go to shared memory, and each thread adds up its own elements of the result, one step of k
  * after the other with one rounding each. */
 #include "ptx/lowering/machine.h"
+#include "lang/ir/operands.h"
 
 typedef struct Operand {
     GpuStrides strides; /* by axis of the operand */
@@ -132,5 +133,5 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op) {
     dot.b = place_operand(gpu, &b_shape, b->type->scalar);
     write_operand(gpu, a, &dot.a);
     write_operand(gpu, b, &dot.b);
-    tile_map_set(&gpu->values, &op->results[0], multiply(&dot, gpu_value(gpu, tile_op_operand(op, 2))));
+    tile_map_set(&gpu->values, &op->results[0], multiply(&dot, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM))));
 }

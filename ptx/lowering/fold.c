@@ -7,6 +7,7 @@
  * A combiner that is one op such as a sum or a maximum commutes, and there is a number that changes no other: then
  * lanes need not ask who is the left one, and where nothing stands before an element it is that number. */
 #include "ptx/lowering/machine.h"
+#include "lang/ir/operands.h"
 #include "ptx/grid/scans.h"
 
 enum { MOST_LOG_SEGMENTS = 4 };
@@ -193,9 +194,8 @@ static void take_init(const Fold *f, Cell *init) {
     Gpu *gpu = f->gpu;
     bool has_init = tile_op_has_part(f->op, TILE_PARTS_INIT);
     for (uint32_t line = 0; line < f->line_count; line++) init[line] = (Cell){.empty = !has_init};
-    unsigned first = f->count + tile_op_has_part(f->op, TILE_PARTS_MASK);
     for (unsigned k = 0; has_init && k < f->count; k++) {
-        const TileValue *old = tile_op_operand(f->op, first + k);
+        const TileValue *old = tile_op_named_at(f->op, TILE_OPERAND_INIT, k);
         TileValue *value = gpu_value(gpu, old);
         if (tile_type_is_tile(old->type)) {
             TileLayout have = *old->type->layout;

@@ -34,6 +34,7 @@
  * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as the threads of a block
  * see it. Cost: linear in the registers of all tiles. */
 #include "ptx/lowering/machine.h"
+#include "lang/ir/operands.h"
 
 #include <string.h>
 
@@ -259,27 +260,22 @@ static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_
 
 /* The loop over a block's programs, which gpu-blocks has made. They are in no order: whichever stores last wins. */
 static bool is_over_programs(const TileOp *loop) {
-    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT);
+    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
 }
 
 /* Does each turn of the loop store elsewhere: at an index that is the loop's, or in ranges that follow each other? */
 static bool moves_on(const TileOp *store, const TileOp *loop) {
-    int64_t turn, step;
+    int64_t loop_step, step;
     if (is_over_programs(loop)) return true;
-    if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_operand(loop, 2), &turn)) return false;
-    const TileAttribute *kinds = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
-    unsigned operand = tile_access_first(store), axis = 0;
-    bool gathered = false;
-    for (unsigned d = 0; d < kinds->count; d++) {
-        bool range = kinds->integers[d] == TILE_ACCESS_RANGE, gather = kinds->integers[d] == TILE_ACCESS_GATHER;
-        if (!gather && tile_op_operand(store, operand) == loop->regions[0].arguments[0]) {
-            if (!range) return true;
-            bool dense = tile_value_integer(tile_op_operand(store, operand + 1), &step) && step == 1;
-            if (dense && tile_op_operand(store, 1)->type->extent[axis] <= turn) return true;
-        }
-        axis += range || (gather && !gathered);
-        gathered |= gather;
-        operand += range ? 4 : 1;
+    if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(store, indices);
+    for (unsigned d = 0; d < rank; d++) {
+        const TileAccessIndex *index = &indices[d];
+        if (index->kind == TILE_ACCESS_GATHER || index->first != loop->regions[0].arguments[0]) continue;
+        if (index->kind == TILE_ACCESS_INDEX) return true;
+        bool dense = tile_value_integer(index->step, &step) && step == 1;
+        if (dense && tile_op_named(store, TILE_OPERAND_VALUE)->type->extent[index->axis] <= loop_step) return true;
     }
     return false;
 }

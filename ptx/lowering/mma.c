@@ -11,6 +11,7 @@
  */
 #include "ptx/lowering/machine.h"
 
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
 enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4 };
@@ -349,5 +350,5 @@ void gpu_lower_mma(Gpu *gpu, TileOp *op) {
     if (mma.plan.pairs_n) mma.split.turn = 1;
     take_operand(&mma, &mma.a, 0);
     take_operand(&mma, &mma.b, 1);
-    tile_map_set(&gpu->values, &op->results[0], multiply(&mma, gpu_value(gpu, tile_op_operand(op, 2))));
+    tile_map_set(&gpu->values, &op->results[0], multiply(&mma, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM))));
 }

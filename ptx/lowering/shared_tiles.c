@@ -279,7 +279,7 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(place->type), .to = gpu_value(gpu, place)};
     TileLayout layout = gpu_spread(&copy.tile.shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)),
                                    0, gpu->log_warps);
-    gpu_read_access(gpu, op, 2, type, &layout, &copy.access);
+    gpu_read_access(gpu, op, type, &layout, &copy.access);
     for (unsigned d = 0; d < copy.access.rank; d++)
         if (copy.access.dimensions[d].axis >= 0)
             copy.dimension[copy.access.dimensions[d].axis] = &copy.access.dimensions[d];

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ptx/lowering/machine.h"
+#include "lang/ir/operands.h"
 
 /* ---- registers ---- */
 
@@ -293,8 +294,8 @@ static TileValue *lower_fill(Gpu *gpu, const TileOp *op) {
     for (uint32_t r = 0; r < count; r++) registers[r] = gpu_register(gpu, value, r);
     for (unsigned i = 0; i < axes->count; i++) {
         unsigned axis = (unsigned)axes->integers[i];
-        TileValue *lo = gpu_value(gpu, tile_op_operand(op, 2 + 2 * i)),
-                  *hi = gpu_value(gpu, tile_op_operand(op, 3 + 2 * i));
+        TileValue *lo = gpu_value(gpu, tile_fill_lo(op, i)),
+                  *hi = gpu_value(gpu, tile_fill_hi(op, i));
         for (uint32_t r = 0; r < count; r++) {
             TileValue *inside = gpu_lies_between(gpu, layout, axis, r, lo, hi);
             if (inside) registers[r] = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, registers[r], with);

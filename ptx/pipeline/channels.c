@@ -50,6 +50,7 @@
  *     }
  * Needs: gpu-blocks. Keeps: tile form. Cost: linear in the loops' bodies. */
 #include "lowering/memory.h"
+#include "lang/ir/operands.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/passes.h"
 #include "ptx/target/target.h"
@@ -80,7 +81,7 @@ static bool follows_index(const TileValue *value, const TileOp *loop) {
 /* NULL: its copy can begin some trips before. */
 static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     int64_t step;
-    if (!tile_value_integer(tile_op_operand(loop, 2), &step) || step > LARGEST_STEP)
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step > LARGEST_STEP)
         return "the step of the loop is no constant";
     if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop writes where it may lie";
     for (unsigned i = 1; i < load->operand_count; i++)
@@ -171,7 +172,7 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
 
 /* The loop over a block's programs, which gpu-blocks has made, begins each program anew. */
 static bool is_over_programs(const TileOp *loop) {
-    return tile_value_def(tile_op_operand(loop, 2), TILE_OP_BLOCK_COUNT) != NULL;
+    return tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT) != NULL;
 }
 
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop, const char **error) {

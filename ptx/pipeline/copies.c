@@ -1,5 +1,6 @@
 #include "ptx/pipeline/copies.h"
 
+#include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 #include "lowering/memory.h"
 
@@ -25,8 +26,8 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
         TileValue *lo, *hi;
         unsigned axis = (unsigned)axes->integers[i];
         if (!tile_access_bounds(load, turned ? 1 - axis : axis, &lo, &hi)) return false;
-        if (!tile_value_is_same(lo, tile_op_operand(fill, 2 + 2 * i)) ||
-            !tile_value_is_same(hi, tile_op_operand(fill, 3 + 2 * i)))
+        if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) ||
+            !tile_value_is_same(hi, tile_fill_hi(fill, i)))
             return false;
     }
     return true;
@@ -56,7 +57,7 @@ bool gpu_load_is_copied(const TileOp *load) {
     for (unsigned i = 0; i < access->count; i++)
         if (access->integers[i] == TILE_ACCESS_GATHER) return false;
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return false;
-    if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_operand(load, load->operand_count - 1)))
+    if (tile_op_has_part(load, TILE_PARTS_FILL) && !gpu_is_zero(tile_op_named(load, TILE_OPERAND_FILLING)))
         return false;
     return only_multiplied(&load->results[0], load, false);
 }

@@ -35,6 +35,7 @@
  *       return
  *     }
  * Needs: gpu-channels, which takes the loads of loops. Keeps: tile form. Cost: linear. */
+#include "lang/ir/operands.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/passes.h"
 
@@ -57,8 +58,8 @@ static TileOp *find_equal_fill(const TileOp *fill, const TileOp *convert) {
         bool same = others->count == axes->count && gpu_is_zero(tile_op_operand(other, 1));
         for (unsigned i = 0; i < axes->count && same; i++)
             same = axes->integers[i] == others->integers[i] &&
-                   tile_op_operand(fill, 2 + 2 * i) == tile_op_operand(other, 2 + 2 * i) &&
-                   tile_op_operand(fill, 3 + 2 * i) == tile_op_operand(other, 3 + 2 * i);
+                   tile_fill_lo(fill, i) == tile_fill_lo(other, i) &&
+                   tile_fill_hi(fill, i) == tile_fill_hi(other, i);
         for (const TileOp *next = other; same && next; next = next->next)
             if (next == fill) return other;
     }

@@ -105,6 +105,7 @@
  * where they give values to others, what is known where they then stand. Keeps: the form. Cost: linear in the body;
  * code in front of the loop grows by what runs ahead. */
 #include "ptx/pipeline/copies.h"
+#include "lang/ir/operands.h"
 #include "lowering/each.h"
 #include "ptx/pipeline/loop.h"
 #include "ptx/passes.h"
@@ -350,7 +351,7 @@ static void build_prologue(Expansion *e) {
     TileOp *first = tile_build_for(&outer, tile_build_i64(&outer, 0), tile_build_i64(&outer, e->ahead),
                                    tile_build_i64(&outer, 1), NULL, 0);
     int64_t step = 0;
-    tile_value_integer(tile_op_operand(e->loop, 2), &step);
+    tile_value_integer(tile_op_named(e->loop, TILE_OPERAND_STEP), &step);
     *b = tile_builder_at_end(e->context->module, &first->regions[0]);
     b->location = e->loop->location;
     TileValue *lo = tile_op_operand(e->loop, 0);
@@ -366,7 +367,7 @@ static void build_prologue(Expansion *e) {
 
 static void expand_copies(Expansion *e) {
     int64_t step = 0;
-    if (!tile_value_integer(tile_op_operand(e->loop, 2), &step)) e->error = "the step is not known";
+    if (!tile_value_integer(tile_op_named(e->loop, TILE_OPERAND_STEP), &step)) e->error = "the step is not known";
     if (e->behind) e->error = "what runs ahead gives nothing to ops behind it";
     if (e->error) return;
     build_prologue(e);
@@ -402,7 +403,7 @@ static void expand_values(Expansion *e) {
     if (e->slots || e->low.count || !e->behind) e->error = "values are given to ops that come behind what runs ahead";
     if (e->error) return;
     for (unsigned i = 0; i < e->body->argument_count; i++)
-        tile_map_set(&map, e->body->arguments[i], tile_op_operand(e->loop, i ? 2 + i : 0));
+        tile_map_set(&map, e->body->arguments[i], i ? tile_loop_carried(e->loop, i - 1) : tile_op_operand(e->loop, 0));
     e->b = tile_builder_before(e->context->module, e->loop);
     trip.number = tile_op_operand(e->loop, 0);
     clone_early(e, &trip);
@@ -414,7 +415,7 @@ static void expand_values(Expansion *e) {
     e->b = tile_builder_before(e->context->module, e->behind);
     e->b.error = error;
     trip = trip_of(e, &map);
-    trip.number = tile_build_binary(&e->b, TILE_OP_ADD, e->body->arguments[0], tile_op_operand(e->loop, 2));
+    trip.number = tile_build_binary(&e->b, TILE_OP_ADD, e->body->arguments[0], tile_op_named(e->loop, TILE_OPERAND_STEP));
     trip.known_inside = trip.marks = true;
     tile_map_set(&map, e->body->arguments[0], trip.number);
     for (unsigned i = 1; i < carried; i++)

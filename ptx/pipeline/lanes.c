@@ -102,6 +102,7 @@
  *     }
  * Needs: gpu-machine. Keeps: machine form. Cost: linear in the lanes that are taken out, by the length of vectors. */
 #include "lowering/each.h"
+#include "lang/ir/operands.h"
 #include "ptx/pipeline/loop.h"
 #include "ptx/passes.h"
 
@@ -240,7 +241,7 @@ static TileOp *carry_lanes(TilePassContext *context, TileOp *loop, unsigned numb
     unsigned count = (unsigned)tile_type_lanes(type), before = loop->result_count;
     TileValue **lanes = TILE_NEW_ARRAY(context->scratch, TileValue *, count);
     TileBuilder b = tile_builder_before(context->module, loop);
-    for (unsigned i = 0; i < count; i++) lanes[i] = lane_of(&b, tile_op_operand(loop, 3 + number), i);
+    for (unsigned i = 0; i < count; i++) lanes[i] = lane_of(&b, tile_loop_carried(loop, number), i);
     loop = gpu_loop_carry(context, loop, lanes, count);
     TileBlock *body = &loop->regions[0];
     TileValue *yielded = tile_op_operand(body->last, number);

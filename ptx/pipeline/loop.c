@@ -1,12 +1,13 @@
 #include "ptx/pipeline/loop.h"
+#include "lang/ir/operands.h"
 
 TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const *first, unsigned more) {
-    unsigned count = loop->operand_count - 3;
+    unsigned count = loop->result_count;
     TileValue **carried = TILE_NEW_ARRAY(context->scratch, TileValue *, count + more);
-    for (unsigned i = 0; i < count; i++) carried[i] = tile_op_operand(loop, 3 + i);
+    for (unsigned i = 0; i < count; i++) carried[i] = tile_loop_carried(loop, i);
     for (unsigned i = 0; i < more; i++) carried[count + i] = first[i];
     TileBuilder b = tile_builder_before(context->module, loop);
-    TileOp *wider = tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_op_operand(loop, 2),
+    TileOp *wider = tile_build_for(&b, tile_op_operand(loop, 0), tile_op_operand(loop, 1), tile_op_named(loop, TILE_OPERAND_STEP),
                                    carried, count + more);
     for (unsigned i = 0; i < loop->attribute_count; i++) tile_op_set(context->module, wider, loop->attributes[i]);
     tile_block_splice(&wider->regions[0], &loop->regions[0]);

@@ -1,4 +1,5 @@
 #include "ptx/target/dot.h"
+#include "lang/ir/operands.h"
 
 #include <string.h>
 
@@ -115,7 +116,7 @@ static void add_type(Search *search, const TileType *type) {
 
 static void add_dot(Search *search, const TileOp *dot) {
     add_type(search, dot->results[0].type);
-    const TileOp *before = tile_op_operand(dot, 2)->op;
+    const TileOp *before = tile_op_named(dot, TILE_OPERAND_SUM)->op;
     TileLayoutShape shape = gpu_dot_shape(dot->results[0].type);
     if (!before || before->id != TILE_OP_DOT) search->sums += shape.extent[0] * shape.extent[1];
     for (unsigned i = 0; i < 2; i++) {

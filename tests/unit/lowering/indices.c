@@ -307,6 +307,9 @@ Test(indices, have_slopes) {
                                 "    %down = neg %row : i64\n"
                                 "    %end = sub %n, %i : i64\n"
                                 "    %place = ptr_add %base, %both : ptr<global>\n"
+                                "    %each = load %place : i64\n"
+                                "    %cancels = sub %each, %each : i64\n"
+                                "    %left = add %cancels, %i : i64\n"
                                 "    yield\n"
                                 "  }\n"
                                 "  return\n"
@@ -321,7 +324,8 @@ Test(indices, have_slopes) {
         {"mixed", TILE_SLOPE_VARYING, 0, 0},  {"gone", TILE_SLOPE_UNIFORM, 0, 0}, {"fixed", TILE_SLOPE_UNIFORM, 0, 0},
         {"square", TILE_SLOPE_VARYING, 0, 0}, {"far", TILE_SLOPE_VARYING, 0, 0},  {"rest", TILE_SLOPE_VARYING, 0, 0},
         {"shifted", TILE_SLOPE_AFFINE, 8, 0}, {"down", TILE_SLOPE_AFFINE, -1, 2}, {"end", TILE_SLOPE_AFFINE, -1, 0},
-        {"place", TILE_SLOPE_AFFINE, 2, 2}};
+        {"place", TILE_SLOPE_AFFINE, 2, 2},   {"each", TILE_SLOPE_VARYING, 0, 0},
+                {"cancels", TILE_SLOPE_VARYING, 0, 0}, {"left", TILE_SLOPE_VARYING, 0, 0}};
     TileIndices *indices = tile_indices_create(kernel.module->arena, kernel.func);
     TileSlopes slopes;
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {

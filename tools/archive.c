@@ -7,7 +7,7 @@
 
 typedef TILE_LIST(const char *) Names;
 
-/* A struct at an offset of the object; false where it does not lie inside. */
+/* Reads a struct at an offset of the object; false if it is out of bounds. */
 static bool read_at(const unsigned char *object, size_t size, uint64_t offset, void *into, size_t bytes) {
     if (offset > size || bytes > size - offset) return false;
     memcpy(into, object + offset, bytes);
@@ -46,7 +46,7 @@ static bool find_symbols(const unsigned char *object, size_t size, TileArena *ar
     return true;
 }
 
-/* The 60 bytes before a member; neither time nor owner, so that equal objects make equal archives. */
+/* The 60-byte header of a member, without time and owner, so that equal objects make equal archives. */
 static void add_header(TileText *bytes, const char *name, size_t size) {
     tile_text_format(bytes, "%-16s%-12d%-6d%-6d%-8s%-10zu`\n", name, 0, 0, 0, "644", size);
 }

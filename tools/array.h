@@ -1,4 +1,4 @@
-/* Arrays as tilec's arguments name them: a view of memory with any strides. */
+/* Arrays of tilec's arguments: views of memory with any strides. */
 #ifndef TILE_TOOLS_ARRAY_H
 #define TILE_TOOLS_ARRAY_H
 
@@ -18,15 +18,15 @@ typedef struct TileArray {
     bool mapped, readonly;
 } TileArray;
 
-/* Number of elements, or -1 where it does not fit 63 bits together with the element size. */
+/* Number of elements, or -1 if their size in bytes does not fit 63 bits. */
 int64_t tile_array_count(TileScalar scalar, unsigned rank, const int64_t *extent);
-/* Zeroed row-major memory; a status and a message where there is not enough. */
+/* Allocates zeroed row-major memory; a status and a message if there is not enough. */
 tile_status tile_array_create(TileArray *array, TileScalar scalar, unsigned rank, const int64_t *extent,
                               TileText *error);
 void tile_array_release(TileArray *array);
 
-/* Views, in place. `suffix` is what follows the source of an argument: any sequence of `[slices]`, `.T` and
- * `*[extents]`; it is read to its end. Errors say what is wrong and where. */
+/* Applies views in place. `suffix` is the rest of an argument after its source: any sequence of `[slices]`, `.T` and
+ * `*[extents]`; it is read to its end. Errors have reason and location. */
 tile_status tile_array_view(TileArray *array, const char *suffix, TileText *error);
 
 /* Visits all elements in row-major order. */

@@ -1,4 +1,4 @@
-/* tilec backends: what can run here and why not, and with which settings. */
+/* tilec backends: which targets can run here, why others cannot, and the settings. */
 #include <stdio.h>
 
 #include "driver/cache/cache.h"

@@ -1,4 +1,4 @@
-/* tilec bench: how fast a kernel is, beside another or another target, and beside what the machine can do. */
+/* tilec bench: the speed of a kernel, compared with another kernel or target, and with the machine's limits. */
 #include "tools/bench.h"
 
 #include <ctype.h>
@@ -17,14 +17,14 @@ typedef struct BenchOptions {
     double seconds;     /* for one size */
     uint64_t seed;
     bool json;
-    TILE_LIST(const char *) words;  /* for the program, FILE and --target left out */
+    TILE_LIST(const char *) words;  /* words for the program, without FILE and --target */
     TILE_LIST(const char *) values; /* of the swept name */
     const char *swept;
 } BenchOptions;
 
 /* ---- words ---- */
 
-/* `1024,4096`: numbers with commas between. */
+/* `1024,4096`: numbers separated by commas. */
 static bool is_sweep(const char *value) {
     bool several = false;
     for (const char *c = value; *c; c++) {
@@ -91,7 +91,7 @@ static int read_word(TileSession *session, BenchOptions *options, char *word) {
     return 0;
 }
 
-/* The word with `value` in the place of the name, wherever that stands alone behind the first bracket. */
+/* The word with the name replaced by `value`, wherever it is a whole identifier after the first bracket. */
 static char *replace_name(TileArena *arena, const char *word, const char *name, const char *value, bool *replaced) {
     TileText text = {.arena = arena};
     size_t length = strlen(name);
@@ -112,7 +112,7 @@ static char *replace_name(TileArena *arena, const char *word, const char *name, 
 
 typedef TILE_LIST(char *) Words;
 
-/* NAME=value that stands for itself in brackets of other words is no word of the program's. */
+/* NAME=value of a name that other words have in brackets is not passed to the program. */
 static void put_name(TileArena *arena, Words *words, const char *name, const char *value) {
     bool used = false;
     for (size_t i = 0; i < words->count; i++)
@@ -195,7 +195,7 @@ static void close_subject(Subject *subject) {
     tile_program_close(&subject->program);
 }
 
-/* Each element once, however often a broadcast shows it. */
+/* Each element counts once, also if it is broadcast. */
 static double traffic(const TileProgram *program) {
     double total = 0;
     for (size_t i = 0; i < program->argument_count; i++) {
@@ -226,24 +226,24 @@ static const char *describe_arguments(const TileProgram *program) {
 
 enum { ROUNDS = 11 };
 
-/* The kernels, a copy and, where there are dots, the FMA peak take turns. */
-static bool measure_turns(const BenchOptions *options, Subject *subjects, unsigned count, TileBenchSize *size) {
+/* Measures alternately the kernels, a copy and, if there are dots, the FMA peak. */
+static bool measure_interleaved(const BenchOptions *options, Subject *subjects, unsigned count, TileBenchSize *size) {
     bool dots = false, gpu = size->results[0].on_gpu;
     TileClock clock = tile_thread_pool_size(NULL) == 1 && !gpu ? TILE_CLOCK_OF_THREAD : TILE_CLOCK_ON_WALL;
     double bytes = 0;
     TileCandidate candidates[TILE_MAX_CANDIDATES] = {{0}};
-    int turns = 0;
+    int candidate_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        candidates[turns++] = (TileCandidate){.run = run_subject, .state = &subjects[i]};
+        candidates[candidate_count++] = (TileCandidate){.run = run_subject, .state = &subjects[i]};
         dots |= size->results[i].flops_known == TILE_FLOPS_COUNTED;
         bytes = size->results[i].bytes > bytes ? size->results[i].bytes : bytes;
     }
     TileCopyWork copy;
     TileFmaWork fma = tile_fma_work();
     bool limits = !gpu && tile_copy_create(&copy, bytes);
-    if (limits) candidates[turns++] = (TileCandidate){.run = tile_copy_run, .state = &copy};
-    if (limits && dots) candidates[turns++] = (TileCandidate){.run = tile_fma_run, .state = &fma};
-    bool good = tile_measure(candidates, turns, clock, ROUNDS, options->seconds / (ROUNDS * turns));
+    if (limits) candidates[candidate_count++] = (TileCandidate){.run = tile_copy_run, .state = &copy};
+    if (limits && dots) candidates[candidate_count++] = (TileCandidate){.run = tile_fma_run, .state = &fma};
+    bool good = tile_measure(candidates, candidate_count, clock, ROUNDS, options->seconds / (ROUNDS * candidate_count));
     for (unsigned i = 0; i < count; i++) {
         size->results[i].seconds = candidates[i].seconds;
         size->results[i].ratio = candidates[i].ratio;
@@ -278,7 +278,7 @@ static int measure_size(TileBench *bench, const BenchOptions *options, const cha
         result->flops_known = tile_flops_of_program(program, &result->flops);
         size.arguments = i ? size.arguments : describe_arguments(program);
     }
-    if (!failed && !measure_turns(options, subjects, bench->subjects, &size)) {
+    if (!failed && !measure_interleaved(options, subjects, bench->subjects, &size)) {
         bool first = subjects[0].status != TILE_OK, second = subjects[1].status != TILE_OK;
         failed =
             first || second ? refuse(&subjects[first ? 0 : 1]) : tile_session_report(session, TILE_OUT_OF_MEMORY, NULL);

@@ -1,16 +1,16 @@
-/* What tilec bench measured, for those who print and draw it. */
+/* The measurements of tilec bench, for tables and plots. */
 #ifndef TILE_TOOLS_BENCH_H
 #define TILE_TOOLS_BENCH_H
 
 #include "tools/flops.h"
 
-enum { TILE_BENCH_SUBJECTS = 2 }; /* the kernel, and what it is compared with */
+enum { TILE_BENCH_SUBJECTS = 2 }; /* the kernel, and the subjects that it is compared with */
 
 /* One kernel at one size. */
 typedef struct TileBenchResult {
     double seconds; /* median of one launch */
     double ratio;   /* to the first subject: median over the rounds */
-    double bytes;   /* of the tensors, each element read or written once, inout ones both */
+    double bytes;   /* of the tensors: each element read or written once, inout ones both */
     TileFlopsKnown flops_known;
     double flops; /* of dots */
     bool on_gpu;
@@ -26,17 +26,17 @@ typedef struct TileBenchSize {
 
 typedef struct TileBench {
     TileSession *session;
-    const char *names[TILE_BENCH_SUBJECTS], *kernels[TILE_BENCH_SUBJECTS]; /* what lines are called; signatures */
+    const char *names[TILE_BENCH_SUBJECTS], *kernels[TILE_BENCH_SUBJECTS]; /* names of the lines; signatures */
     unsigned subjects;
     int threads;
     const char *swept; /* NULL when nothing is */
     TILE_LIST(TileBenchSize) sizes;
 } TileBench;
 
-/* Seconds that the machine needs at least: for its copies, and for its multiplying and adding. 0 where not known. */
+/* Lower bounds in seconds on this machine: by copy bandwidth, and by FMA throughput. 0: unknown. */
 double tile_bench_least(const TileBenchSize *size, const TileBenchResult *result, bool *arithmetic);
 
-/* bench_report.c: the lines of one size, as they come; all of it as JSON. */
+/* bench_report.c: the lines of one size as they are measured; everything as JSON. */
 void tile_bench_print_head(const TileBench *bench);
 void tile_bench_print_size(const TileBench *bench, const TileBenchSize *size);
 void tile_bench_print_json(const TileBench *bench);

@@ -42,7 +42,7 @@ static void add_point(const Diagram *d, double x, double y, const char *colour) 
                      colour);
 }
 
-/* Room for the value, with the axis at whole powers. */
+/* Extends the axis to the value, rounded to a power. */
 static void include(double value, double base, double *low, double *high) {
     if (!(value > 0)) return;
     double below = pow(base, floor(log(value) / log(base) + 1e-9)),
@@ -96,7 +96,7 @@ static bool any_flops(const TileBench *bench) {
     return false;
 }
 
-/* The roof that was measured with one size. */
+/* The roofline measured with one size. */
 static void add_roof(const Diagram *d, const TileBenchSize *size) {
     const char *style = "stroke=\"#777777\" stroke-width=\"1.5\"";
     double peak = 1e-9 * size->flop_rate, rate = 1e-9 * size->copy_rate;

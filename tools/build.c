@@ -88,7 +88,7 @@ static void take_value(Build *build, const char *option, const char *value) {
         split_targets(build, value);
 }
 
-/* Options with a value take it behind `=` or as the next word. *next is the word after the option. */
+/* Options with a value take it after `=` or as the next word. *next is the word after the option. */
 static int take_option(Build *build, const char *word, const char *next, bool *took_next) {
     static const char *const valued[] = {"-o", "--header", "--export", "--variant", "-MF", "--load-pass", "--target"};
     if (take_flag(build, word)) return 0;
@@ -135,7 +135,7 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The path with another ending: "a/k.tile" becomes "a/k.o". */
+/* The path with another extension: "a/k.tile" becomes "a/k.o". */
 static const char *with_ending(Build *build, const char *path, const char *ending) {
     const char *dot = strrchr(base_name(path), '.');
     size_t length = dot ? (size_t)(dot - path) : strlen(path);

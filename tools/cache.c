@@ -1,4 +1,4 @@
-/* tilec cache: what the disk cache of compiled code holds. */
+/* tilec cache: lists, verifies or clears the disk cache of compiled code. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 #include "launch/report.h"
 #include "tools/session.h"
 
-/* What is to be said of the file is printed, or joins `all`. */
+/* Prints the diagnostics of the file, or adds them to `all`. */
 static int check_file(TileSession *session, TileCompiler *compiler, const char *path, TileReport **all) {
     TileCompileOptions options = {.struct_size = sizeof options};
     TileLibrary *library = NULL;

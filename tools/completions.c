@@ -1,11 +1,11 @@
-/* tilec completions: what shells complete, from the command table. */
+/* tilec completions: completions for shells, from the command table. */
 #include <stdio.h>
 #include <string.h>
 
 #include "driver/compile/backend.h"
 #include "tools/session.h"
 
-/* What stands for a value or an argument. */
+/* The metavariable of a value or an argument. */
 typedef enum Words { WORDS_NONE, WORDS_FILE, WORDS_TILE_FILE, WORDS_LIST } Words;
 
 static void add_word(TileText *text, const char *word) {
@@ -40,7 +40,7 @@ static void add_choices(TileText *text, const char *choices) {
     }
 }
 
-/* The values of an option, from the word that the table has for them. */
+/* The values of an option, from its word in the table. */
 static Words value_words(const TileOption *option, TileText *list) {
     const char *value = option->value + (*option->value == ' ');
     if (strncmp(value, "TARGET", 6) == 0 || strcmp(value, "LIST") == 0)
@@ -54,7 +54,7 @@ static Words value_words(const TileOption *option, TileText *list) {
     return WORDS_LIST;
 }
 
-/* The arguments of a command: words to choose from, behind which files may follow. */
+/* The arguments of a command: words to choose from, which files may follow. */
 static Words argument_words(const TileCommand *command, TileText *list) {
     const char *arguments = command->arguments;
     if (strncmp(arguments, "KIND", 4) == 0) {
@@ -159,7 +159,7 @@ static int print_bash(TileSession *session) {
 
 /* ---- zsh ---- */
 
-/* Within single quotes; `marks` are given a backslash. */
+/* Adds text in single quotes; characters of `marks` are escaped with a backslash. */
 static void print_quoted(const char *text, const char *marks) {
     for (; *text; text++) {
         if (*text == '\'')

@@ -1,4 +1,4 @@
-/* The data of a GPU kernel: whole storages travel, so that views stay what they are. */
+/* The data of a GPU kernel: whole storages are copied, so that views stay valid. */
 #include "tools/program.h"
 
 enum { DEVICE = 0 };

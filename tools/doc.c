@@ -1,5 +1,5 @@
-/* tilec doc: reference pages in Markdown, from the `///` comments of files. Nothing but the syntax is looked at: a page
- * shows headers as they are written, and so can be made of files whose imports are not there. */
+/* tilec doc: reference pages in Markdown, from the `///` comments of files. Only the syntax is used: a page shows
+ * headers as written, so that it can be made of files whose imports are missing. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const char *file_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The first `///` lines of a file speak of all of it where a blank line stands behind them. */
+/* The first `///` lines of a file describe the file if a blank line follows them. */
 static const char *read_about(TileArena *arena, const char *text) {
     TileText about = {.arena = arena};
     while (isspace((unsigned char)*text)) text++;
@@ -85,7 +85,7 @@ static const char *kind_word(const TileItem *item) {
     return item->kind == TILE_ITEM_FN ? "function" : "constant";
 }
 
-/* What the source says before the body. */
+/* The source text before the body. */
 static const char *header_text(Page *page, const DocFile *file, const TileItem *item) {
     TileSpan span = item->span;
     if (item->body) span.end = item->body->span.begin;
@@ -114,7 +114,7 @@ static const char *make_anchor(Page *page, const char *heading) {
     return same ? tile_arena_format(page->arena, "%s-%u", tile_text_get(&slug), same) : tile_text_get(&slug);
 }
 
-/* ---- what a header says, in words ---- */
+/* ---- headers as lists ---- */
 
 static void add_generic(Page *page, const DocFile *file, const TileGeneric *generic) {
     TileText *text = &page->text;

@@ -5,7 +5,7 @@
 
 #include "tools/measure.h"
 
-/* The chance that of `rounds` throws of a coin no more than `few` show one certain side. */
+/* The probability that of `rounds` fair coin tosses at most `few` are heads. */
 static double chance(int rounds, int few) {
     double term = ldexp(1, -rounds), sum = term;
     for (int i = 1; i <= few; i++) {
@@ -33,7 +33,7 @@ TileVerdict tile_duel_verdict(double *ratios, int rounds) {
     return rounds < TILE_DUEL_MOST ? TILE_VERDICT_OPEN : TILE_VERDICT_SAME;
 }
 
-/* Runs of one sample, from the first ones, the very first of which does not count; 0 when it fails. */
+/* The number of runs in a sample, estimated from the first runs but not the very first; 0 when it fails. */
 static int find_repeats(const TileDuelist *duelist, double sample) {
     if (duelist->sample(duelist->state, 1) < 0) return 0;
     int repeats = 1;
@@ -56,8 +56,8 @@ TileDuel tile_duel(const TileDuelist *holder, const TileDuelist *challenger, dou
         if (!repeats[i]) return (TileDuel){.verdict = TILE_VERDICT_SAME, .failed = true};
     }
     while (duel.verdict == TILE_VERDICT_OPEN && !(stop && *stop)) {
-        for (int turn = 0; turn < 2; turn++) {
-            int i = (rounds + turn) % 2;
+        for (int k = 0; k < 2; k++) {
+            int i = (rounds + k) % 2;
             times[i][rounds] = both[i]->sample(both[i]->state, repeats[i]) / repeats[i];
             if (times[i][rounds] < 0) return (TileDuel){.verdict = TILE_VERDICT_SAME, .failed = true};
         }

@@ -1,5 +1,5 @@
-/* Two that do the same: which is faster, and is that more than chance? They take turns, so that a slow spell of the
- * machine meets both. */
+/* Compares two candidates for the same work: which is faster, and is that significant? They run alternately, so that a
+ * slow spell of the machine affects both. */
 #ifndef TILE_TOOLS_DUEL_H
 #define TILE_TOOLS_DUEL_H
 
@@ -8,20 +8,20 @@
 enum { TILE_DUEL_LEAST = 8, TILE_DUEL_MOST = 40 }; /* rounds */
 
 typedef struct TileDuelist {
-    /* Does the work so many times, and says how many seconds all of it took; negative when it fails. */
+    /* Does the work so many times, and returns the seconds of all of it; negative when it fails. */
     double (*sample)(void *state, int repeats);
     void *state;
 } TileDuelist;
 
 typedef enum TileVerdict {
     TILE_VERDICT_OPEN, /* more rounds may tell */
-    TILE_VERDICT_SAME, /* no difference that matters, or none that can be told from chance */
+    TILE_VERDICT_SAME, /* no difference that matters, or none that is significant */
     TILE_VERDICT_FASTER,
     TILE_VERDICT_SLOWER
 } TileVerdict;
 
-/* `ratios`: of each round so far, the challenger's time divided by the other's. Faster or slower where so many rounds
- * on one side would happen by chance less than once in 200 times. Sorts them. */
+/* `ratios`: of each round so far, the challenger's time divided by the other's. Faster or slower by the sign test: so
+ * many rounds on one side have a probability of less than 1/200. Sorts them. */
 TileVerdict tile_duel_verdict(double *ratios, int rounds);
 
 typedef struct TileDuel {

@@ -1,4 +1,5 @@
-/* tilec explain: what was decided for a kernel, a target and arguments, and why. Nothing runs, and no GPU is needed. */
+/* tilec explain: the decisions for a kernel, a target and arguments, and their reasons. Nothing runs, and no GPU is
+ * needed. */
 #include "tools/explain.h"
 
 #include <stdio.h>
@@ -60,7 +61,7 @@ TileAssemblyFigures tile_assembly_figures(const char *notes, const char *phase) 
     return figures;
 }
 
-/* NULL where they are known, else why not. */
+/* NULL if they are known, else the reason. */
 static const char *assemble(TileSession *session, const TileExplanation *explanation, TileAssemblyFigures *figures) {
     TileText error = {.arena = session->arena};
     TileAssembly assembly;
@@ -114,7 +115,7 @@ static int explain(TileProgram *program, const ExplainOptions *options) {
     return report(session, &explanation, options);
 }
 
-/* The executor's code is made as all code is, and needs no machine that runs it. */
+/* Code for the executor is compiled by the same passes, and needs no machine that can run it. */
 int tile_command_explain(TileSession *session, char **words, int count) {
     TileProgram program = {.session = session};
     ExplainOptions options = {0};

@@ -4,7 +4,7 @@
 
 #include "driver/compile/explain.h"
 
-/* What ptxas says of a kernel. */
+/* The figures of ptxas for a kernel. */
 typedef struct TileAssemblyFigures {
     bool known;
     unsigned registers, stack_bytes, spilled_bytes;

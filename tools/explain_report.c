@@ -1,4 +1,4 @@
-/* What tilec explain says, as text and as JSON. */
+/* The output of tilec explain, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,7 @@
 
 /* ---- facts about tensors ---- */
 
-/* 0: none that matters. By how much the memory of arguments is aligned beyond what code asks for is a matter of chance.
- */
+/* 0: none that matters. Alignment of arguments beyond what code asks for is accidental. */
 static unsigned alignment(const TileExplainedTensor *tensor, uint64_t bits) {
     unsigned most = tensor->used & tile_guard_align(128) ? 128 : 64;
     for (unsigned bytes = most; bytes > 1; bytes /= 2)
@@ -24,7 +23,7 @@ static const char *stride_text(uint64_t bits, unsigned axis) {
     return bits & tile_guard_dimension(axis, TILE_GUARD_STRIDE_ZERO) ? "repeated" : NULL;
 }
 
-/* The greatest that the bits say of an extent, or 0. */
+/* The greatest divisor of an extent that the bits state, or 0. */
 static unsigned multiple_of(const TileExplainedTensor *tensor, uint64_t bits, unsigned axis) {
     unsigned multiple = TILE_GUARD_MOST_MULTIPLE;
     while (multiple > 1 && !(bits & tile_guard_multiple(tensor->rank, axis, multiple))) multiple /= 2;
@@ -61,7 +60,7 @@ static void print_tensor(const TileExplainedTensor *tensor) {
 
 /* ---- layouts ---- */
 
-/* Elements that a thread has side by side along the last axis. */
+/* Consecutive elements of a thread along the last axis. */
 static unsigned vector_of(const char *text) {
     enum { MOST = 32 };
     TileLayout layout;
@@ -168,7 +167,7 @@ static void print_member(const char *before, const char *name, const char *text)
     tile_print_json_string(stdout, text);
 }
 
-/* What passes did and what they declined; ops that they made themselves have no place. */
+/* Decisions that passes made and declined; ops that they created have no location. */
 static void print_decisions(const TileExplanation *explanation, const TileExplainedPhase *phase) {
     for (size_t i = 0; i < phase->decisions.count; i++) {
         const TileRemark *remark = &phase->decisions.items[i];
@@ -193,7 +192,7 @@ static void print_json_decision(const TileExplanation *explanation, const TileRe
     printf("}");
 }
 
-/* Names that come from one place on one line. */
+/* Names with the same origin, on one line. */
 static void print_tunes(const TileExplanation *explanation) {
     for (size_t i = 0; i < explanation->tunes.count; i++) {
         const TileExplainedTune *tune = &explanation->tunes.items[i];

@@ -1,5 +1,5 @@
 /* tilec explain --svg: each layout as a table of the tile's elements, with the thread and register that hold each one,
- * and its bank where the tile lies row after row in shared memory. */
+ * and its bank if the tile is row-major in shared memory. */
 #include <string.h>
 
 #include "lang/layout/layout.h"
@@ -17,7 +17,7 @@ enum {
     HUES = 360
 };
 
-/* The first place of each element that is shown. */
+/* The first thread and register of each element that is shown. */
 typedef struct Picture {
     TileLayout layout;
     unsigned rows, columns;             /* of the tile: all axes but the last are one */
@@ -59,7 +59,7 @@ static bool read_picture(const char *text, Picture *picture) {
     return true;
 }
 
-/* A thread has one colour, neighbours near ones. */
+/* A thread has one colour; adjacent threads have similar ones. */
 static void add_cell(TileText *svg, const Picture *picture, unsigned row, unsigned column, unsigned top,
                      unsigned scalar_bytes) {
     size_t at = (size_t)row * MOST_COLUMNS + column;

@@ -4,7 +4,7 @@
 
 #include "base/string.h"
 
-/* The file's bytes and a zero byte behind them, in the arena; "-" is standard input. The message names the file. */
+/* Reads a file, zero-terminated, into the arena; "-" is standard input. The message names the file. */
 tile_status tile_file_read(TileArena *arena, const char *path, char **text, size_t *length, TileText *error);
 
 #endif

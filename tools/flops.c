@@ -1,5 +1,5 @@
-/* Counting dots: the scalars of the tile form are computed op by op, tiles are not. A dot's extents are followed back
- * through the ops that made its operands to the loads, whose ranges say which lanes exist. */
+/* Counting FLOPs of dots: the scalars of tile form are interpreted, tiles are not. A dot's extents are traced through
+ * the ops that define its operands to the loads, whose ranges tell which lanes exist. */
 #include "tools/flops.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "lang/ir/text.h"
 #include "tools/file.h"
 
-/* Of a parameter: extents of a tensor, or bits of a scalar. */
+/* A parameter's argument: extents of a tensor, or bits of a scalar. */
 typedef struct Argument {
     int64_t extent[TILE_MAX_TENSOR_RANK];
     uint64_t bits;
@@ -55,7 +55,7 @@ static int64_t existing(const Counter *c, const TileValue *value, unsigned axis)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Lanes of [lo, hi), of at most `extent`. */
+/* Number of lanes in [lo, hi), at most `extent`. */
 static int64_t range_lanes(const Counter *c, const TileValue *lo, const TileValue *hi, int64_t extent) {
     int64_t first, last;
     if (!get(c, lo, &first) || !get(c, hi, &last)) return extent;
@@ -78,7 +78,7 @@ static int64_t filled_lanes(const Counter *c, const TileOp *fill, unsigned axis,
     return lanes;
 }
 
-/* The operand's axis that is this one of the result: the same number of lanes before it. */
+/* The operand's axis that corresponds to the result's: with as many lanes before it. */
 static int64_t reshaped_lanes(const Counter *c, const TileOp *reshape, unsigned axis, int64_t extent) {
     const TileType *to = reshape->results[0].type, *from = tile_op_operand(reshape, 0)->type;
     int64_t before = 1, seen = 1;
@@ -132,7 +132,7 @@ static void forget_results(Counter *c, const TileOp *op) {
     for (unsigned i = 0; i < op->result_count; i++) set(c, &op->results[i], false, 0);
 }
 
-/* What the region hands out is what the next iteration takes; all is read before any is set. */
+/* Hands the yielded values to the next iteration: all are read before any is set. */
 static void carry(Counter *c, const TileBlock *body, unsigned carried) {
     const TileOp *yield = body->last;
     for (unsigned i = 0; i < carried; i++) {
@@ -263,7 +263,7 @@ static TileFlopsKnown count_dots(TileArena *arena, TileFunc *func, const Argumen
 
 /* ---- of a program ---- */
 
-/* The settings that the arguments decide: type parameters, static dimensions, constants. */
+/* The settings that the arguments determine: type parameters, static dimensions, constants. */
 static void add_setting(TileProgram *program, const char *name, const char *value) {
     if (!tile_library_has_setting(program->library, name)) return;
     for (size_t i = 0; i < program->settings.count; i++)
@@ -286,7 +286,7 @@ static void add_settings(TileProgram *program) {
     }
 }
 
-/* The tile form's parameters are the kernel's without those that settings decide. */
+/* The parameters of tile form are the kernel's without those that settings bind. */
 static bool bind_arguments(const TileProgram *program, const TileFunc *func, Argument *arguments) {
     for (uint32_t p = 0; p < func->body.argument_count; p++) {
         const TileProgramArgument *found = NULL;

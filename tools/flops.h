@@ -1,6 +1,6 @@
-/* How many floating-point operations the dots of a kernel are, for the arguments that are loaded: 2 M N K for each,
- * over lanes that exist (what tiles have beyond the edges of tensors is not counted), summed over all programs and
- * loops of the tile form. Everything else, exponentials, sums and epilogues, is not counted. */
+/* The number of floating-point operations of a kernel's dots, for the loaded arguments: 2 M N K for each, over lanes
+ * that exist (not those beyond the edges of tensors), summed over all programs and loops of tile form. Everything else,
+ * exponentials, sums and epilogues, is not counted. */
 #ifndef TILE_TOOLS_FLOPS_H
 #define TILE_TOOLS_FLOPS_H
 
@@ -9,10 +9,10 @@
 typedef enum TileFlopsKnown {
     TILE_FLOPS_NONE,    /* the kernel has no dot */
     TILE_FLOPS_COUNTED, /* *flops is right */
-    TILE_FLOPS_UNKNOWN  /* data decides, or counting would take too long */
+    TILE_FLOPS_UNKNOWN  /* it depends on data, or counting would take too long */
 } TileFlopsKnown;
 
-/* Compiles the program once more, as far as the tile form. */
+/* Compiles the program once more, up to tile form. */
 TileFlopsKnown tile_flops_of_program(TileProgram *program, double *flops);
 
 #endif

@@ -7,7 +7,7 @@
 #include "tools/replace.h"
 #include "tools/session.h"
 
-/* What to do with the result: `-` goes to the output, a file is replaced where it changed. */
+/* `-`: the result is printed; a file is replaced if it changed. */
 static int deliver(TileSession *session, const char *path, bool check, bool changed, const TileText *formatted) {
     TileText error = {.arena = formatted->arena};
     const char *shown = strcmp(path, "-") == 0 ? "<stdin>" : path;
@@ -45,7 +45,7 @@ static int format_file(TileSession *session, TileArena *arena, const char *path,
     return deliver(session, path, check, changed, &formatted);
 }
 
-/* Each file has memory of its own. */
+/* Each file has an arena of its own. */
 static int format_path(TileSession *session, const char *path, bool check) {
     TileArena *arena = tile_arena_create(NULL);
     jmp_buf guard;

@@ -78,7 +78,7 @@ static int help_limits(TileSession *session) {
     return tile_session_finish(session);
 }
 
-/* The page as text: the heading and the marks of code go, code is set in. */
+/* The page as plain text: without heading and code marks, with code indented. */
 static void print_page(const TileStandardFile *page) {
     bool code = false;
     const char *end = page->text + page->length;

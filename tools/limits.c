@@ -14,7 +14,7 @@
 /* ---- multiplying and adding ---- */
 
 /* Sixteen independent chains: more than latency times throughput of any machine so far. Each is a variable of its own,
- * or compilers would keep them in memory; the empty assembly keeps compilers from folding rounds. */
+ * or compilers would keep them in memory; the empty assembly keeps compilers from folding iterations. */
 enum { CHAINS = 16 };
 #define EACH_CHAIN(X, ...)                                                                                             \
     X(0, __VA_ARGS__)                                                                                                  \

@@ -1,4 +1,4 @@
-/* What this machine can do at most, measured: copying memory, and multiplying and adding. */
+/* The limits of this machine, measured: memory bandwidth of copies, and throughput of FMAs. */
 #ifndef TILE_TOOLS_LIMITS_H
 #define TILE_TOOLS_LIMITS_H
 
@@ -7,8 +7,8 @@
 
 #include "tile/launch.h"
 
-/* Multiplies and adds f32 in `rounds` times sixteen of this machine's widest vectors, on this thread, and returns the
- * number of floating-point operations. */
+/* Runs `rounds` times sixteen FMAs of f32 in this machine's widest vectors, on this thread, and returns the number of
+ * floating-point operations. */
 double tile_fma_flops(long rounds);
 
 /* Work for tile_measure, shared among the threads of the process's pool as a kernel's programs are. */
@@ -17,8 +17,8 @@ typedef struct TileCopyWork {
     size_t bytes; /* read, and as many written */
 } TileCopyWork;
 
-/* Buffers that stand for `bytes` of traffic, half of it read and half written; at least a page each, and at most half a
- * gigabyte. False when there is no memory. */
+/* Allocates buffers for `bytes` of traffic, half of it read and half written; at least a page each, and at most half a
+ * gigabyte. False if memory runs out. */
 bool tile_copy_create(TileCopyWork *work, double bytes);
 void tile_copy_destroy(TileCopyWork *work);
 bool tile_copy_run(void *work);

@@ -4,7 +4,7 @@
 
 #include "tools/session.h"
 
-/* roff takes `\` and, at the start of a line, `.` and `'` for its own, and `-` for a hyphen. */
+/* Escapes for roff: `\`, `.` and `'` at the start of a line, and `-`, which would be a hyphen. */
 static void print_text(const char *text) {
     bool first = true;
     for (; *text; text++) {

@@ -37,8 +37,8 @@ bool tile_measure(TileCandidate *candidates, int count, TileClock clock, int rou
         repeats[i] = once < sample ? (int)(sample / (once + 1e-9)) + 1 : 1;
     }
     for (int round = 0; round < rounds; round++)
-        for (int turn = 0; turn < count; turn++) {
-            int i = (round + turn) % count;
+        for (int k = 0; k < count; k++) {
+            int i = (round + k) % count;
             times[i][round] = sample_once(&candidates[i], clock, repeats[i]);
             if (times[i][round] < 0) return false;
         }

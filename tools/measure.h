@@ -13,8 +13,8 @@ typedef struct TileCandidate {
     double ratio;   /* median over the rounds of its time divided by the first candidate's */
 } TileCandidate;
 
-/* What a second is: of this thread's processor time, which other processes do not disturb; or by the clock on the
- * wall, which is right for work in several threads or processes. */
+/* The clock: this thread's CPU time, which other processes do not disturb; or wall-clock time, which is right for work
+ * in several threads or processes. */
 typedef enum TileClock { TILE_CLOCK_OF_THREAD, TILE_CLOCK_ON_WALL } TileClock;
 
 /* Seconds since some moment in the past. */

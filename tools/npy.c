@@ -17,7 +17,7 @@ static tile_status fail_errno(TileText *error, const char *path, const char *wha
     return errno == ENOENT ? TILE_NOT_FOUND : errno == ENOMEM ? TILE_OUT_OF_MEMORY : TILE_IO;
 }
 
-/* A damaged file is the environment's doing; a sound one that does not fit is the user's mistake. */
+/* A damaged file is an error of the environment; a valid one that does not fit is the user's. */
 static tile_status fail_damaged(TileText *error, const char *path, const char *what) {
     tile_text_format(error, "%s: %s", path, what);
     return TILE_IO;
@@ -134,7 +134,7 @@ static bool read_dictionary(Header *h) {
     return h->has_type && h->has_order && h->has_shape;
 }
 
-/* Finds the dictionary behind the magic and the version; *data is where the elements begin. */
+/* Finds the dictionary after magic and version; *data is the offset of the elements. */
 static bool find_header(const TileArray *array, Header *h, size_t *data) {
     const unsigned char *bytes = array->storage;
     if (memcmp(bytes, "\x93NUMPY", 6) != 0 || bytes[6] < 1 || bytes[6] > 3) return false;
@@ -221,7 +221,7 @@ static void copy_element(void *state, char *element, int64_t index) {
     memcpy(to->data + index * (int64_t)tile_scalar_bytes(to->scalar), element, tile_scalar_bytes(to->scalar));
 }
 
-/* Version 1 headers need not put the data at a multiple of the element's size; then it is copied. */
+/* With a version 1 header the data may be misaligned; then it is copied. */
 static tile_status align_data(TileArray *array, TileText *error) {
     if ((uintptr_t)array->data % tile_scalar_bytes(array->scalar) == 0) return TILE_OK;
     TileArray copy;

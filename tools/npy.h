@@ -10,7 +10,7 @@
  * it has to be the file's, or bf16 and f8 for files of 2 and 1 bytes. Every size is checked against the file's. */
 tile_status tile_npy_read(const char *path, TileScalar named, TileArray *array, TileText *error);
 
-/* Writes the array to a temporary name, flushed to the disk. On failure nothing is left behind. */
+/* Writes the array under a temporary name and flushes it to the disk. On failure nothing is left behind. */
 tile_status tile_npy_write(TileReplacement *writer, const char *path, const TileArray *array, TileText *error);
 
 #endif

@@ -92,7 +92,7 @@ static TileProgramArgument *find_argument(TileProgram *program, const char *name
     return NULL;
 }
 
-/* Data can only be for a tensor; everything else may be a setting. */
+/* Data must be for a tensor; anything else may be a setting. */
 static bool is_data(TileProgram *program, const char *value) {
     TileText ignored = {.arena = program->session->arena};
     TileSource source;
@@ -126,7 +126,7 @@ static int sort_words(TileProgram *program, bool last) {
     return 0;
 }
 
-/* A kernel that the settings do not fit shows no parameters, and says why when it is used. */
+/* A kernel that the settings do not fit has no parameters; it is refused with the reason when it is used. */
 static int check_refused(TileProgram *program) {
     TileError error = {0};
     TileLaunchOptions options = {.struct_size = sizeof options, .error = &error};
@@ -279,7 +279,7 @@ int tile_program_refuse(TileProgram *program, tile_status status, const TileErro
     return tile_session_fail(program->session, status, "%s; the kernel is\n  %s", message, signature);
 }
 
-/* Names the dimensions that nothing decides, and shows the word with all others in it. */
+/* Names the dimensions that nothing determines, and shows the word with all others filled in. */
 static int refuse_shape(TileProgram *program, const TileProgramArgument *argument, TileScalar scalar, uint32_t known,
                         const int64_t *inferred) {
     TileText names = {.arena = program->session->arena}, shape = {.arena = program->session->arena};
@@ -299,7 +299,7 @@ static int refuse_shape(TileProgram *program, const TileProgramArgument *argumen
                              tile_text_get(&shape), tile_kernel_signature(program->kernel));
 }
 
-/* A result's type and extents: what the text names, else what the other arguments decide. */
+/* A result's type and extents: from the word, else inferred from the other arguments. */
 static int create_result(TileProgram *program, size_t index, const TileArg *args) {
     TileProgramArgument *argument = &program->arguments[index];
     TileText error = {.arena = program->session->arena};
@@ -326,7 +326,7 @@ static int create_result(TileProgram *program, size_t index, const TileArg *args
                             argument->info.name);
         for (unsigned i = 0; !given && i < rank; i++) {
             if (!(known >> i & 1u)) return refuse_shape(program, argument, scalar, known, inferred);
-            extent[i] = inferred[i] < 0 ? 0 : inferred[i]; /* the launch says what is wrong */
+            extent[i] = inferred[i] < 0 ? 0 : inferred[i]; /* the launch reports the error */
         }
     }
     if (tile_array_create(&argument->base, scalar, rank, extent, &error) != TILE_OK)

@@ -30,7 +30,7 @@ typedef struct TileProgram {
     uint64_t schedule_seed; /* of the executor: see tile_compiler_schedule */
     bool mark_padding;      /* likewise, see tile_compiler_mark_padding */
     TILE_LIST(const char *) plugins; /* shared objects with passes */
-    TILE_LIST(TileNamedValue) given; /* NAME=value words, not yet told apart */
+    TILE_LIST(TileNamedValue) given; /* NAME=value words, not yet classified */
     TILE_LIST(TileSetting) settings;
     TileCompiler *compiler;
     TileLibrary *library;
@@ -42,24 +42,24 @@ typedef struct TileProgram {
 /* Reads one word: FILE[:KERNEL] (the first), NAME=value, --target=, --load-pass=, --debug or --no-contract. *taken says whether it
  * was one of these. Returns an exit status. */
 int tile_program_word(TileProgram *program, char *word, bool *taken);
-/* Makes the compiler, with the passes that are asked for. Returns an exit status. */
+/* Creates the compiler, with the requested passes. Returns an exit status. */
 int tile_program_compiler(TileProgram *program);
-/* Compiles, finds the kernel, and tells arguments from settings. Returns an exit status. */
+/* Compiles, finds the kernel, and classifies words as arguments or settings. Returns an exit status. */
 int tile_program_open(TileProgram *program, TileSession *session);
-/* Makes all arguments: inputs are loaded, scalars read, results created. Returns an exit status. */
+/* Creates all arguments: inputs are loaded, scalars parsed, results allocated. Returns an exit status. */
 int tile_program_load(TileProgram *program, uint64_t seed);
-/* Prints what the library's kernels take, as JSON: `emit json`. Returns an exit status. */
+/* Prints the parameters of the library's kernels as JSON: `emit json`. Returns an exit status. */
 int tile_program_describe(TileProgram *program);
-/* The arguments as tile_launch wants them, in the session's arena. */
+/* The arguments for tile_launch, in the session's arena. */
 TileArg *tile_program_args(const TileProgram *program);
-/* Makes `argument` stand for an array. */
+/* Sets the argument's tensor to a view of an array. */
 void tile_program_bind(TileProgramArgument *argument, const TileArray *view);
-/* Fails with what a launch has to say, which is released; a mistake in the arguments is shown with the signature. */
+/* Fails with a launch's report, which is released; errors in arguments are shown with the signature. */
 int tile_program_refuse(TileProgram *program, tile_status status, const TileError *error, TileReport *report);
 void tile_program_close(TileProgram *program);
 
-/* device.c, for GPU kernels: gives the arguments copies on the GPU, which the kernel then takes; brings back what it
- * wrote; lets go of the copies, also after a failure. */
+/* device.c, for GPU kernels: copies the arguments to the GPU, for the kernel to use; copies back what it wrote; frees
+ * the copies, also after a failure. */
 tile_status tile_program_send(TileProgram *program, TileProgramArgument *arguments, TileError *error);
 tile_status tile_program_fetch(TileProgram *program, TileProgramArgument *arguments, TileError *error);
 void tile_program_forget(TileProgram *program, TileProgramArgument *arguments);

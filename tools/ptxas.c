@@ -94,7 +94,7 @@ static tile_status run(const Job *job, const char *target, int *wait_status) {
     }
     sigset_t none;
     sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes, &none); /* signals are held here, not there */
+    posix_spawnattr_setsigmask(&attributes, &none); /* signals are blocked here, not in the child */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, job->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
@@ -129,7 +129,7 @@ static tile_status assemble(const Job *job, const char *ptx, TileAssembly *assem
     return TILE_BACKEND;
 }
 
-/* A signal that ends the program from now on removes it. */
+/* From now on, a signal that ends the program removes it. */
 static bool make_folder(char *pattern) {
     tile_unfinished_hold(true);
     bool made = mkdtemp(pattern) && tile_unfinished_add(pattern);

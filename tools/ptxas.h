@@ -1,5 +1,4 @@
-/* The PTX assembler of the CUDA toolkit, where it is installed: the driver has one of its own, which does not show what
- * it has made. */
+/* The PTX assembler of the CUDA toolkit, if it is installed: the driver's own one does not give its output. */
 #ifndef TILE_TOOLS_PTXAS_H
 #define TILE_TOOLS_PTXAS_H
 
@@ -12,10 +11,10 @@ typedef struct TileAssembly {
     const char *notes; /* what `ptxas -v` says */
 } TileAssembly;
 
-/* $TILE_PTXAS; else `ptxas` of $PATH, $CUDA_HOME, $CUDA_PATH, or /usr/local/cuda. NULL where there is none. */
+/* $TILE_PTXAS; else `ptxas` of $PATH, $CUDA_HOME, $CUDA_PATH, or /usr/local/cuda. NULL if there is none. */
 const char *tile_ptxas_find(TileArena *arena);
-/* Assembles for the target that the PTX names, with line tables where `lines` says so. TILE_NOT_FOUND where there is no
- * ptxas, TILE_BACKEND where it fails; the message says why. */
+/* Assembles for the target that the PTX names, with line tables if `lines`. TILE_NOT_FOUND if there is no ptxas,
+ * TILE_BACKEND if it fails; the message has the reason. */
 tile_status tile_ptxas_run(TileArena *arena, const char *ptx, bool lines, TileAssembly *assembly, TileText *error);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "tools/unfinished.h"
 
-/* A signal that ends the program from now on removes the file. */
+/* From now on, a signal that ends the program removes the file. */
 static int create(char *pattern) {
     tile_unfinished_hold(true);
     int descriptor = mkstemp(pattern);
@@ -52,7 +52,7 @@ static tile_status fail(const char *path, int reason, TileText *error) {
 }
 
 tile_status tile_replacement_commit(TileReplacement *file, TileText *error) {
-    if (!file->temporary) return TILE_OK; /* a device or pipe has its contents already */
+    if (!file->temporary) return TILE_OK; /* a device or pipe has been written to directly */
     if (rename(file->temporary, file->path) == 0) {
         tile_unfinished_forget(file->temporary);
         file->temporary = NULL;

@@ -40,7 +40,7 @@ static int add_output(TileSession *session, RunOptions *options, char *word) {
     return 0;
 }
 
-/* The value of `--name=N` or `--name N`, which takes the word behind it; NULL: another word. */
+/* The value of `--name=N` or `--name N`, which takes the next word; NULL: another word. */
 static const char *value_of(const char *name, char **words, int count, int *i) {
     const char *value = tile_option_value(words[*i], name);
     if (value || strcmp(words[*i], name) != 0 || *i + 1 >= count) return value;
@@ -106,7 +106,7 @@ static bool copy_argument(TileProgramArgument *argument, TileArray *copy, TileTe
     return true;
 }
 
-/* A twin of the program whose written arguments live in memory of its own. */
+/* A copy of the program whose written arguments have memory of their own. */
 static bool make_twin(const TileProgram *program, TileProgramArgument *twin, TileArray *copies, TileText *error) {
     for (size_t i = 0; i < program->argument_count; i++) {
         twin[i] = program->arguments[i];
@@ -156,11 +156,11 @@ typedef struct Comparison {
     const TileArray *expected;
     const char *other; /* first byte of the other storage */
     const char *storage;
-    const double *slack; /* by how much elements may differ; NULL: not at all */
+    const double *slack; /* tolerance of each element; NULL: 0 */
     int64_t different, beyond, unknown;
     double largest; /* difference */
-    double allowed; /* of those that differ by less, the largest slack */
-    double worst;   /* of those beyond, the slack of the one that differs most */
+    double allowed; /* of those within tolerance, the largest slack */
+    double worst;   /* of those beyond tolerance, the slack of the one that differs most */
 } Comparison;
 
 static uint64_t read_bits(const char *element, TileScalar scalar) {
@@ -189,7 +189,7 @@ static void compare_element(void *state, char *element, int64_t index) {
     if (within ? !c->beyond && difference > c->largest : first || difference > c->largest) c->largest = difference;
 }
 
-/* Sums of floats are added in another order than the reference's: what follows from that. */
+/* Compares results whose sums are added in another order than the reference's. */
 static int report_order(TileProgram *program, const char *name, const Comparison *c) {
     if (c->beyond)
         return tile_session_fail(program->session, TILE_INTERNAL,
@@ -251,7 +251,7 @@ static void add_tuned(TileProgram *program, TileCompileOptions *options) {
     options->settings = settings;
 }
 
-/* Those that add in orders of their own; else NULL. */
+/* The slack, for targets with orders of their own; else NULL. */
 static const TileBackend *adds_otherwise(const TileProgram *program) {
     const TileBackend *backend = tile_backend_named(program->options.target);
     return backend && backend->own_order ? backend : NULL;
@@ -357,7 +357,7 @@ static void print_element(void *state, char *element, int64_t index) {
     if (index) putchar(' ');
     double number = tile_scalar_to_double(array->scalar, bits);
     if (isnan(number))
-        printf("nan"); /* its sign is not part of a result */
+        printf("nan"); /* the sign of a NaN is not part of a result */
     else if (tile_scalar_is_float(array->scalar))
         printf("%.9g", number);
     else if (array->scalar == TILE_U64)
@@ -370,7 +370,7 @@ static void print_element(void *state, char *element, int64_t index) {
 
 enum { SHOWN_ELEMENTS = 8 };
 
-/* One line for each result: its type, and its elements where they are few. */
+/* One line for each result: its type, and its elements if they are few. */
 static void show_results(TileProgram *program, const RunOptions *options) {
     for (size_t i = 0; i < program->argument_count && !program->session->quiet; i++) {
         TileProgramArgument *argument = &program->arguments[i];
@@ -415,7 +415,7 @@ static int check_outputs(TileProgram *program, const RunOptions *options) {
     return 0;
 }
 
-/* Two results in one file would leave only the last. */
+/* Refuses two results in one file: only the last would be left. */
 static int check_paths(TileProgram *program, const RunOptions *options) {
     for (size_t i = 0; i < program->argument_count; i++) {
         const TileProgramArgument *one = &program->arguments[i];

@@ -59,7 +59,7 @@ bool tile_report_is_placed(TileReport *report) { return strncmp(tile_report_text
 int tile_session_report(TileSession *session, tile_status status, TileReport *report) {
     if (report) {
         if (!session->json && !tile_report_is_placed(report))
-            fputs("tilec: ", stderr); /* as all that has no place in a file */
+            fputs("tilec: ", stderr); /* like all diagnostics without a location in a file */
         fputs(session->json ? tile_report_json(report) : tile_report_text(report, tile_session_colour(session)),
               stderr);
         tile_report_destroy(report);
@@ -140,7 +140,7 @@ int tile_session_compiler(TileSession *session, const char *const *plugins, size
 
 int tile_session_finish(TileSession *session) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-    if (errno == EPIPE) return tile_status_exit_code(TILE_IO); /* a reader that has seen enough needs no words */
+    if (errno == EPIPE) return tile_status_exit_code(TILE_IO); /* a reader that closed the pipe needs no message */
     return tile_session_fail(session, TILE_IO, "cannot write the output: %s", strerror(errno));
 }
 

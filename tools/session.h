@@ -1,4 +1,4 @@
-/* What all commands of tilec share: options that every command takes, and how errors are shown. */
+/* What all commands of tilec share: common options, and how errors are shown. */
 #ifndef TILE_TOOLS_SESSION_H
 #define TILE_TOOLS_SESSION_H
 
@@ -32,7 +32,7 @@ typedef struct TileOption {
  * the command's name, those of the session taken out; the result is the program's exit status. */
 typedef struct TileCommand {
     const char *name, *arguments, *summary;
-    const char *help; /* what the user has to know beside the options; "" for nothing */
+    const char *help; /* what the user must know in addition to the options; "" for nothing */
     int (*run)(TileSession *session, char **words, int count);
     const TileOption *options; /* ends in an option without a name; NULL for none */
 } TileCommand;
@@ -40,44 +40,44 @@ typedef struct TileCommand {
 /* "0.1.0" */
 const char *tile_version(void);
 
-/* All commands; *count is how many. */
+/* All commands, and their number. */
 const TileCommand *tile_commands(size_t *count);
 /* The options that every command takes. */
 const TileOption *tile_session_options(void);
 /* The command of this name, or NULL. */
 const TileCommand *tile_command_find(const char *name);
-/* The command whose name comes next to `name`, or NULL where none is near. */
+/* The command with the name most similar to `name`, or NULL if none is similar. */
 const TileCommand *tile_command_guess(const char *name);
 
 /* Are messages on the error stream to have colours? */
 bool tile_session_colour(const TileSession *session);
 /* Shows an error on the error stream, as text or JSON, and returns the exit status for it. */
 int tile_session_fail(TileSession *session, tile_status status, const char *format, ...) TILE_PRINTF(3, 4);
-/* Does the first thing that it says have a place in a file? */
+/* Does its first diagnostic have a location in a file? */
 bool tile_report_is_placed(TileReport *report);
-/* Shows what a compilation has to say (report may be NULL) and releases it. A failure without a report is shown
- * by its status. Returns the exit status. */
+/* Shows a report (may be NULL) and releases it. A failure without a report is shown by its status. Returns the exit
+ * status. */
 int tile_session_report(TileSession *session, tile_status status, TileReport *report);
-/* The same for diagnostics that a command found by itself, which lie in the arena. */
+/* The same for a command's own diagnostics, which are in the arena. */
 int tile_session_diagnostics(TileSession *session, tile_status status, TileArena *arena, TileDiagnostics *diagnostics);
-/* What stands behind `--limit=`: NAME=N. Returns the exit status. */
+/* Reads the value of `--limit=`, NAME=N. Returns the exit status. */
 int tile_session_limit(TileSession *session, const char *text);
-/* What stands behind `--rename=`, a number, and `--between=`, names of passes. They return the exit status. */
+/* Read the values of `--rename=`, a number, and `--between=`, names of passes. They return the exit status. */
 int tile_session_rename(TileSession *session, const char *text);
 int tile_session_between(TileSession *session, const char *text);
-/* Makes a compiler with the session's limits, and what tests ask for, without a word on failure. */
+/* Creates a compiler with the session's limits and options of tests, without a message on failure. */
 tile_status tile_session_create_compiler(const TileSession *session, TileCompiler **compiler);
 /* The same with the passes of shared objects. Returns the exit status; *compiler may be set also where it fails. */
 int tile_session_compiler(TileSession *session, const char *const *plugins, size_t count, TileCompiler **compiler);
 /* Flushes the output stream: a full disk behind it is an error. Returns the exit status. */
 int tile_session_finish(TileSession *session);
 
-/* The text in quotes, as JSON wants it. */
+/* The text as a JSON string, in quotes. */
 void tile_print_json_string(FILE *file, const char *text);
 
 /* If `word` is `--name=value`, the value; else NULL. */
 const char *tile_option_value(const char *word, const char *name);
-/* An unknown option is an error that proposes the nearest of the command, one without its value another. */
+/* Reports an unknown option, and proposes the most similar one; or an option that lacks its value. */
 int tile_session_unknown(TileSession *session, const char *word);
 
 int tile_command_run(TileSession *session, char **words, int count);

@@ -37,7 +37,7 @@ static bool read_integer(const char **at, int64_t *value) {
     return true;
 }
 
-/* `[3, 4]`; *at ends behind it. */
+/* Reads `[3, 4]`, and moves *at past it. */
 static tile_status read_shape(const char **at, unsigned *rank, int64_t *extent, TileText *error) {
     const char *start = *at;
     *rank = 0;
@@ -83,7 +83,7 @@ static tile_status parse_generated(const char *at, TileSource *source, TileText 
     return TILE_OK;
 }
 
-/* A path ends at the last ".npy" that a type, view or nothing follows; other paths (devices, pipes) contain a
+/* A path ends at the last ".npy" that is followed by a type, a view or nothing; other paths (devices, pipes) contain a
  * slash and go to the end or the first colon. */
 static size_t path_length(const char *text) {
     size_t length = 0;
@@ -147,7 +147,7 @@ typedef struct Generation {
 
 static double uniform(const Generation *g, uint64_t index) { return (double)(mix(g->key + index) >> 11) * 0x1p-53; }
 
-/* As many leading bits as the type's significand holds, so that rounding never reaches 1. */
+/* Uses as many leading bits as the type's significand holds, so that rounding never gives 1. */
 static double uniform_below_one(const Generation *g, uint64_t index) {
     double value = uniform(g, index), scale = 0x1p53;
     TileScalar type = g->source->type;

@@ -27,7 +27,7 @@ typedef struct TileSource {
     TileSourceKind kind;
     const char *path; /* files */
     TileGenerator generator;
-    TileScalar type;    /* TILE_SCALAR_COUNT where none is named */
+    TileScalar type;    /* TILE_SCALAR_COUNT if none is named */
     const char *suffix; /* what follows the type: a view of an input, or the shape of an output */
     int64_t lo, hi;     /* randint */
     unsigned rank;      /* generated data */
@@ -38,8 +38,8 @@ tile_status tile_source_parse(const char *text, TileSource *source, TileText *er
 /* Reads `[3,4]` as a shape, for outputs; an empty suffix leaves *given false. */
 tile_status tile_source_shape(const TileSource *source, bool *given, unsigned *rank, int64_t *extent, TileText *error);
 
-/* An input. *base owns the memory; *view is the part of it that the argument means. `seed` and `stream` choose the
- * random numbers. */
+/* Creates an input. *base owns the memory; *view is the argument's part of it. `seed` and `stream` select the random
+ * numbers. */
 tile_status tile_source_load(const TileSource *source, uint64_t seed, uint64_t stream, TileArray *base, TileArray *view,
                              TileText *error);
 

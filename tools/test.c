@@ -1,4 +1,4 @@
-/* tilec test: runs the `test` blocks of files on every target that is asked for. */
+/* tilec test: runs the `test` blocks of files on every requested target. */
 #include "tools/test.h"
 
 #include <stdio.h>
@@ -16,13 +16,13 @@ typedef struct Testing {
     uint32_t flags;
     const char *path;
     unsigned run, failed;
-    TileText json; /* objects, with commas between */
+    TileText json; /* objects, separated by commas */
     TileText message;
 } Testing;
 
 /* ---- what is said ---- */
 
-/* Shows what a test has left in the list and takes it out again, for the same place may fail on the next target. */
+/* Shows a test's diagnostics and removes them from the list, since the same assertion may fail on the next target. */
 static bool show_failures(Testing *testing, TileDiagnostics *list, TileDiagnosticsMark mark) {
     bool failed = list->list.count > mark.count;
     for (size_t i = mark.count; i < list->list.count; i++) {
@@ -40,7 +40,7 @@ static bool show_failures(Testing *testing, TileDiagnostics *list, TileDiagnosti
     return failed;
 }
 
-/* "path: name: ok (interp, cpu)", with the targets on which it is so. */
+/* "path: name: ok (interp, cpu)", with the targets that have this result. */
 static void show_line(Testing *testing, const char *name, uint32_t failed) {
     if (testing->session->json || (testing->session->quiet && !failed)) return;
     printf("%s: %s: %s (", testing->path, name, failed ? "FAILED" : "ok");
@@ -127,7 +127,7 @@ static int read_targets(Testing *testing, const char *list) {
     return testing->target_count ? 0 : tile_session_fail(session, TILE_INVALID_ARGUMENT, "--target needs a name");
 }
 
-/* Options go, files stay; *count is how many. */
+/* Removes options and keeps files; *count is their number. */
 static int read_options(Testing *testing, char **words, int *count) {
     int files = 0;
     const char *targets = "interp,cpu";

@@ -11,14 +11,13 @@ typedef struct TileTestFile {
     TileCompiler *compiler;
     uint32_t flags;             /* TILE_COMPILE_* */
     const char *const *targets; /* ends in NULL */
-    TileLibrary *libraries[16]; /* one for each target, without settings; NULL until it is needed */
+    TileLibrary *libraries[16]; /* one for each target, without settings; created on demand */
 } TileTestFile;
 
 enum { TILE_TEST_TARGETS = 15 };
 
-/* Runs the test on the target of this number. What fails is added to the unit's diagnostics. TILE_OK where the test
- * could be run, whether or not its assertions hold; otherwise `message` may have words for what the environment lacks.
- */
+/* Runs the test on the target of this number. Failures are added to the unit's diagnostics. TILE_OK if the test could
+ * be run, whether or not its assertions hold; otherwise `message` may say what the environment lacks. */
 tile_status tile_test_run(TileTestFile *file, const TileItem *item, unsigned target, TileText *message);
 
 #endif

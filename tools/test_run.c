@@ -17,7 +17,7 @@ typedef struct Bench {
     unsigned target;
     TileTest plan;
     TileTestStage last; /* the assertions */
-    TileArray *arrays;  /* of the plan's tensors; storage NULL until they are there */
+    TileArray *arrays;  /* of the plan's tensors; storage is NULL until they exist */
     TileText *message;
 } Bench;
 
@@ -124,7 +124,7 @@ static const char *binding_text(TileArena *arena, const TileBinding *b) {
     return "";
 }
 
-/* A library for the run: of its own where it makes settings that the arguments do not. */
+/* The library for the run: one of its own if it has settings that the arguments do not determine. */
 static tile_status open_library(Bench *bench, const TileTestRun *run, TileLibrary **library, TileReport **report) {
     TileUnit *unit = bench->file->unit;
     TileCompileOptions options = {.struct_size = sizeof options,
@@ -156,7 +156,7 @@ static TileArg scalar_arg(const TileTestArgument *argument) {
     return TILE_INTEGER((int64_t)(argument->bits << unused) >> unused);
 }
 
-/* A result begins as a copy of what was given for it: nothing that a test made is ever changed. */
+/* A result is initialised with a copy of the given value: the values of a test are immutable. */
 static tile_status make_argument(Bench *bench, const TileTestArgument *argument, TileProgramArgument *made) {
     if (argument->tensor == TILE_TEST_NONE && argument->result == TILE_TEST_NONE) {
         made->arg = scalar_arg(argument);

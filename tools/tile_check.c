@@ -38,7 +38,7 @@ typedef struct Expression {
 } Expression;
 
 typedef struct Match {
-    size_t start, end; /* in the input; start is SIZE_MAX where there is none */
+    size_t start, end; /* in the input; start is SIZE_MAX if there is none */
 } Match;
 
 static const Match no_match = {SIZE_MAX, SIZE_MAX};
@@ -111,7 +111,7 @@ static const char *find_variable(const Checker *c, const char *name) {
     return NULL;
 }
 
-/* [[NAME]] means the group of this very pattern, or else what an earlier one matched. */
+/* [[NAME]] refers to a group of the same pattern, or else to the match of an earlier one. */
 static const char *add_use(Checker *c, Expression *e, const char *name) {
     for (unsigned g = 1; g <= e->groups && g < 10; g++)
         if (e->group_names[g] && strcmp(e->group_names[g], name) == 0) {
@@ -124,7 +124,7 @@ static const char *add_use(Checker *c, Expression *e, const char *name) {
     return NULL;
 }
 
-/* At `[[`; sets `length` to that of the whole. */
+/* Reads what begins with `[[`; sets `length` to its length. */
 static const char *add_variable(Checker *c, Expression *e, const char *text, size_t *length) {
     const char *end = strstr(text, "]]");
     size_t name = strspn(text + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
@@ -167,7 +167,7 @@ static void remember(Checker *c, const Expression *e, const char *text, const re
     }
 }
 
-/* The first match in input[from, to). False where the pattern is faulty. */
+/* The first match in input[from, to). False if the pattern is malformed. */
 static bool search(Checker *c, const Directive *directive, size_t from, size_t to, Match *match) {
     *match = no_match;
     Expression e = {.text = {.arena = c->arena}};
@@ -194,7 +194,7 @@ static bool search(Checker *c, const Directive *directive, size_t from, size_t t
 
 static size_t line_end(const Checker *c, size_t at) { return at + strcspn(c->input + at, "\n"); }
 
-/* What the input holds where the pattern was looked for. */
+/* The part of the input in which the pattern was searched. */
 static bool fail_at(Checker *c, const Directive *directive, const char *reason, size_t at) {
     while (c->input[at] == '\n') at++;
     return fail(c, directive, reason, tile_arena_string(c->arena, c->input + at, line_end(c, at) - at));

@@ -13,8 +13,8 @@
 
 #include "base/string.h"
 
-/* `prefix` is the word in place of CHECK. False, with the reason in `errors`, where the input does not match, or
- * where `test` has no such line or a faulty one. */
+/* `prefix` replaces the word CHECK. False, with the reason in `errors`, if the input does not match, or `test` has no
+ * such line or a malformed one. */
 bool tile_check(const char *test, const char *input, const char *prefix, TileText *errors);
 
 #endif

@@ -51,7 +51,7 @@ bool tile_opt_read_file(const char *path, TileText *text, TileText *errors) {
 
 /* ---- arguments ---- */
 
-/* The text behind `name` where the argument begins with it, else NULL. */
+/* The text after `name` if the argument begins with it, else NULL. */
 static const char *option(const char *argument, const char *name) {
     size_t length = strlen(name);
     return strncmp(argument, name, length) == 0 ? argument + length : NULL;
@@ -171,7 +171,7 @@ static tile_status add_pipeline(Request *request, TilePipeline *pipeline, TileTe
     return TILE_NOT_FOUND;
 }
 
-/* The passes of `--between` behind each of the pipeline's, but the last. */
+/* Inserts the passes of `--between` after each pass of the pipeline but the last. */
 static tile_status interleave(Request *request, const TilePassTable *const *tables, TilePipeline *pipeline,
                               TileText *message) {
     TilePipeline between = {0};
@@ -251,7 +251,7 @@ static tile_status transform(Request *request, TileModule *module, TileText *out
     return same_runs(request, run, module, &before) ? TILE_OK : TILE_INTERNAL;
 }
 
-/* Every state of the IR prints, reads back and prints the same. */
+/* Every state of the IR must print, read back and print the same. */
 static tile_status check_round_trip(Request *request, TileContext *context, const TileModule *module) {
     TileText text = {.arena = request->arena}, again = {.arena = request->arena};
     TileModule *copy;

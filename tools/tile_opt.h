@@ -7,7 +7,7 @@
 /* The arguments are those of the command line, without the program's name. Returns the exit status of cli.md. */
 int tile_opt(int count, const char *const *arguments, TileText *output, TileText *errors);
 
-/* The whole file, or standard input for "-". False, with a reason in `errors`, where it cannot be read. */
+/* Reads the whole file, or standard input for "-". False, with a reason in `errors`, if it cannot be read. */
 bool tile_opt_read_file(const char *path, TileText *text, TileText *errors);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "lang/scalar/scalar.h"
 
-enum { MARGIN = 64 }; /* bytes around each tensor that have to stay as they are */
+enum { MARGIN = 64 }; /* guard bytes around each tensor, which must not change */
 
 typedef struct Argument {
     const TileType *type;
@@ -175,7 +175,7 @@ static void bind(TileRun *run, TileExecutor *executor) {
         case TILE_TYPE_SCALAR:
         case TILE_TYPE_TILE:
         case TILE_TYPE_VECTOR: tile_executor_bind_lanes(executor, i, argument->lanes); break;
-        case TILE_TYPE_CHANNEL: break; /* no function takes one, says the verifier */
+        case TILE_TYPE_CHANNEL: break; /* the verifier allows no such parameter */
         }
     }
 }

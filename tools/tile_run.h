@@ -13,21 +13,22 @@
 
 typedef struct TileRun TileRun;
 
-/* What one execution did: how it ended, and every byte and lane that it left. */
+/* The outcome of one execution: how it ended, and all bytes and lanes of its results. */
 typedef struct TileRunOutcome {
     TileExecution state;
     const char *message;
-    unsigned char **memory; /* one for each parameter; NULL where it has none */
+    unsigned char **memory; /* one for each parameter, or NULL */
     uint64_t **results;
     uint8_t **poison;
 } TileRunOutcome;
 
-/* NULL, with the reason in `errors`, where the text does not fit the module. */
+/* NULL, with the reason in `errors`, if the text does not fit the module. */
 TileRun *tile_run_create(TileArena *arena, TileModule *module, const char *text, TileText *errors);
 /* Runs the function of the same name in `module` on the same data each time. */
 bool tile_run_execute(TileRun *run, TileModule *module, const TileExecutorOptions *options, TileRunOutcome *outcome,
                       TileText *errors);
-/* Is `after` as `before`, but for NaNs' bits and for what was poison? Otherwise reports the first difference. */
+/* Is `after` equal to `before`, except for the bits of NaNs and what was poison? Otherwise reports the first
+ * difference. */
 bool tile_run_same(const TileRun *run, const TileRunOutcome *before, const TileRunOutcome *after, TileText *errors);
 
 #endif

@@ -98,7 +98,7 @@ static const TileOption doc_options[] = {
     {NULL, NULL, NULL},
 };
 
-/* What `run` and the commands that measure take behind the file. */
+/* Options of `run` and of the commands that measure. */
 #define ARGUMENT_HELP                                                                                                  \
     "Arguments stand behind the file, by parameter name and in any order:\n"                                           \
     "  x=a.npy                a NumPy file (v1 to v3); y=out.npy for a result, whose shape and type are inferred\n"    \
@@ -315,7 +315,7 @@ static int run_command(TileSession *session, char **words, int count) {
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown command '%s'; see `tilec help`", words[0]);
 }
 
-/* Arenas come and go with each instance of a kernel: their pages are kept rather than asked for again. */
+/* Each instance of a kernel allocates and frees arenas: their pages are kept instead of returned to the system. */
 static void keep_pages(void) {
 #ifdef __GLIBC__
     enum { KEPT = 64 << 20 };

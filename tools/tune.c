@@ -1,4 +1,4 @@
-/* tilec tune: measures what a kernel's tune clause leaves open, and keeps the best for later launches. */
+/* tilec tune: measures the configurations of a kernel's tune clause, and stores the best for later launches. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int read_seed(TileSession *session, const char *text, uint64_t *seed) {
     return tile_session_fail(session, TILE_INVALID_ARGUMENT, "--seed needs a number of 64 bits");
 }
 
-/* The value of `--name=V` or `--name V`, which takes the word behind it; NULL: another word. */
+/* The value of `--name=V` or `--name V`, which takes the next word; NULL: another word. */
 static const char *value_of(const char *name, char **words, int count, int *i) {
     const char *value = tile_option_value(words[*i], name);
     if (value || strcmp(words[*i], name) != 0 || *i + 1 >= count) return value;

@@ -8,17 +8,17 @@
 
 typedef struct TileTuneOptions {
     const char *file; /* NULL: the search's own */
-    double seconds;   /* the most that all of it may take */
+    double seconds;   /* limit on the whole search */
     uint64_t seed;
-    bool again; /* what was measured before counts for nothing */
+    bool again; /* ignore earlier measurements */
 } TileTuneOptions;
 
 /* tune_search.c: measures the points of the program's kernel. Returns an exit status. */
 int tile_tune_search(TileProgram *program, const TileTuneOptions *options);
 
-/* tune_file.c: the file, or where `given` is NULL the search's own; NULL where nothing is kept. */
+/* tune_file.c: the file, or the search's own if `given` is NULL; NULL if there is none. */
 const char *tile_tune_path(TileArena *arena, const char *given);
-/* The commands that measure nothing; each returns an exit status. `path` may be NULL where nothing is kept. */
+/* The commands that measure nothing; each returns an exit status. `path` may be NULL if there is no file. */
 int tile_tune_list(TileSession *session, const char *path);
 int tile_tune_export(TileSession *session, const char *path, const char *to);
 int tile_tune_import(TileSession *session, const char *path, const char *from, bool pin);

@@ -45,7 +45,7 @@ typedef struct Search {
     Point best;
     size_t measured; /* points that are done, in order */
     double best_seconds, usual_seconds;
-    double best_ratio; /* of the best's time to the default's, by the duels between them */
+    double best_ratio; /* of the best's time to the default's, by their duels */
     unsigned refused;
     double begin, saved;
 } Search;
@@ -133,7 +133,7 @@ static void compile_points(Point *points, size_t count) {
     bool started[MOST_AT_ONCE] = {false};
     sigset_t ours, old;
     sigfillset(&ours);
-    pthread_sigmask(SIG_BLOCK, &ours, &old); /* signals are this thread's */
+    pthread_sigmask(SIG_BLOCK, &ours, &old); /* signals are handled by this thread */
     for (size_t i = 1; i < count; i++) started[i] = tile_thread_create(&threads[i], compile_point, &points[i]) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     for (size_t i = 0; i < count; i++)
@@ -144,7 +144,7 @@ static void compile_points(Point *points, size_t count) {
 
 /* ---- measuring ---- */
 
-/* What the kernel prints is not for a search. */
+/* Discards what the kernel prints. */
 static void print_nothing(void *host, const char *line, size_t length) { (void)host, (void)line, (void)length; }
 
 static double sample(void *state, int repeats) {
@@ -167,7 +167,7 @@ static TileDuel compare(Point *holder, Point *challenger) {
     return tile_duel(&one, &other, sample_seconds, &interrupted);
 }
 
-/* Why a point is none that can be run, on one line. */
+/* The reason why a point cannot be run, on one line. */
 static const char *reason_of(const Point *point) {
     const char *text = *point->error.message ? point->error.message : tile_status_text(point->status);
     return tile_arena_string(point->search->arena, text, strcspn(text, "\n"));
@@ -217,7 +217,7 @@ static void drop_row(void *state, TileTuning *tuning) {
     if (row && !row->pinned) *row = tuning->rows.items[--tuning->rows.count];
 }
 
-/* ---- what is known already ---- */
+/* ---- earlier measurements ---- */
 
 static long find_point(const Search *search, const char *constants) {
     for (size_t i = 0; i < search->space.points.points.count; i++)
@@ -239,7 +239,7 @@ static int show_known(const Search *search, const TileTuningRow *row) {
     return tile_session_finish(session);
 }
 
-/* Where the file has a part of this search it goes on there. *done: nothing is left to do. */
+/* Continues a search that the file has a part of. *done: nothing is left to do. */
 static int look_up(Search *search, long *first, bool *done) {
     TileTuning known = {.arena = search->arena};
     TileText error = {.arena = search->arena};
@@ -268,7 +268,7 @@ static int look_up(Search *search, long *first, bool *done) {
 
 /* ---- the search ---- */
 
-/* The point that others are compared with has to run. */
+/* The point that others are compared with must run. */
 static int begin_with(Search *search, long first) {
     Point both[2] = {make_point(search, (size_t)first), make_point(search, 0)};
     compile_points(both, first ? 2 : 1);
@@ -290,7 +290,7 @@ static int begin_with(Search *search, long first) {
     return failed;
 }
 
-/* False where the search cannot go on: the best so far fails. */
+/* False if the search cannot continue: the best so far fails. */
 static bool try_point(Search *search, Point *point) {
     TileDuel duel = {.failed = point->status != TILE_OK};
     if (!duel.failed) duel = compare(&search->best, point);
@@ -323,7 +323,7 @@ static size_t at_once(void) {
     return cores < 1 ? 1 : cores > MOST_AT_ONCE ? MOST_AT_ONCE : (size_t)cores;
 }
 
-/* An exit status, of a failure to write too. */
+/* Returns an exit status, also of a failure to write. */
 static int try_batch(Search *search) {
     Point points[MOST_AT_ONCE];
     TileText error = {.arena = search->arena};
@@ -346,7 +346,7 @@ static int try_batch(Search *search) {
     return tile_program_refuse(search->program, search->best.status, &search->best.error, report);
 }
 
-/* Of many that are no better than the default one may have won by chance: the winner has to win once more. */
+/* One of many points that are no better than the default may have won by chance: the winner must win once more. */
 static void confirm(Search *search) {
     if (search->best.number == 0 || interrupted) return;
     Point usual = make_point(search, 0);
@@ -419,7 +419,7 @@ static int search_with_arguments(Search *search) {
     return failed || done ? failed : run_search(search, first);
 }
 
-/* A GPU's arguments are there, its context is current and its clock ready, while the search runs. */
+/* On a GPU, the arguments are copied, the context is current and the timer exists while the search runs. */
 static int search_on_gpu(Search *search) {
     TileProgram *program = search->program;
     TileCudaScope scope;

@@ -10,15 +10,15 @@
 #include "tools/replace.h"
 #include "tools/unfinished.h"
 
-/* Is the lock still the file of this name? Whoever had it before has removed it. */
+/* Is the lock still the file of this name? Its previous owner removed it. */
 static bool is_named(int lock, const char *name) {
     struct stat own, named;
     return fstat(lock, &own) == 0 && stat(name, &named) == 0 && own.st_ino == named.st_ino &&
            own.st_dev == named.st_dev;
 }
 
-/* The lock is a file of its own, for the tuning file is another one after each change, and goes with it. Returns with
- * signals held, so that it does not stay; while another process has it they are not. */
+/* The lock is a file of its own, since each change replaces the tuning file; it is removed after the change. Returns
+ * with signals blocked, so that the lock is not left behind; while another process has it they are not blocked. */
 static int take_lock(const char *name) {
     for (;;) {
         tile_unfinished_hold(true);

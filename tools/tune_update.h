@@ -1,5 +1,5 @@
-/* Changing a tuning file that other processes may be changing too: it is read, changed and written under a lock, and is
- * there as it was or as it is then. */
+/* Updates a tuning file that other processes may update concurrently: it is read, changed and replaced under a lock, so
+ * that it is always complete. */
 #ifndef TILE_TOOLS_TUNE_UPDATE_H
 #define TILE_TOOLS_TUNE_UPDATE_H
 

@@ -12,7 +12,7 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-/* The list only grows, at its head, so that a handler may go through it at any moment. */
+/* The list only grows, at its head, so that a signal handler may walk it at any time. */
 typedef struct Unfinished {
     struct Unfinished *next;
     _Atomic bool there;
@@ -21,7 +21,7 @@ typedef struct Unfinished {
 
 static _Atomic(Unfinished *) all;
 static _Atomic bool dying;
-static _Atomic int held; /* threads in which signals are held */
+static _Atomic int held; /* threads in which signals are blocked */
 static _Atomic pid_t child;
 static _Thread_local int depth;
 static _Thread_local sigset_t before;
@@ -35,7 +35,7 @@ void tile_unfinished_remove(void) {
         if (atomic_load(&file->there) && unlink(file->path) != 0) rmdir(file->path);
 }
 
-/* Threads that hold signals are at work, for this one is none of them, and soon done; no other one begins. */
+/* Waits for the threads that block signals, which are running and soon done; no other one begins. */
 void tile_unfinished_die(int number) {
     sigset_t one;
     atomic_store(&dying, true);

@@ -1,4 +1,4 @@
-/* Files under way, which a signal that ends the program takes with it: SIGINT, SIGTERM, SIGHUP and SIGQUIT remove them,
+/* Files being written, which are removed if a signal ends the program: SIGINT, SIGTERM, SIGHUP and SIGQUIT remove them,
  * and then the process dies of that signal, as its parent expects. */
 #ifndef TILE_TOOLS_UNFINISHED_H
 #define TILE_TOOLS_UNFINISHED_H
@@ -6,25 +6,25 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* From now on. Signals that are ignored, as by nohup, stay so. */
+/* Installs the handlers. Signals that are ignored, as by nohup, stay ignored. */
 void tile_unfinished_watch(void);
 
-/* From `true` to `false` none of these signals ends the process, whichever thread it comes to: what is done meanwhile
- * is done whole. In pairs, which may lie in one another; for as long as a small file takes to be written, or several to
- * get their names. Any thread. */
+/* Between `true` and `false` none of these signals ends the process, in any thread, so that what is done in between is
+ * done completely. Calls are paired, and may be nested; for as long as it takes to write a small file, or to rename
+ * several. Any thread. */
 void tile_unfinished_hold(bool held);
 
-/* A file or folder that is to go where the process ends before it is forgotten; later ones go first. Added while
- * signals are held that would come between its making and this. False where memory has run out. */
+/* Adds a file or folder that is removed if the process ends before it is forgotten; later ones are removed first. Call
+ * it while signals are held, so that none arrives between its creation and this. False if memory runs out. */
 bool tile_unfinished_add(const char *path);
 void tile_unfinished_forget(const char *path);
 
-/* A process that writes such files, which ends first; 0: none any more. One at a time. */
+/* A child process that writes such files, and is ended first; 0: none. One at a time. */
 void tile_unfinished_child(pid_t child);
 
 /* Removes them all. */
 void tile_unfinished_remove(void);
-/* What the signals do, for handlers of one's own. */
+/* The action of the signals, for other handlers. */
 void tile_unfinished_die(int number);
 
 #endif

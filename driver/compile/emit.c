@@ -79,9 +79,11 @@ static tile_status emit_ir(TileImageJob *job, Emission *emission) {
                                                          [TILE_STAGE_LLVM] = TILE_CODE_LLVM,
                                                          [TILE_STAGE_ASM] = TILE_CODE_ASSEMBLY,
                                                          [TILE_STAGE_PTX] = TILE_CODE_ASSEMBLY};
+    size_t count;
     job->kind = kinds[options->stage];
     TILE_TRY(tile_image_run(job, TILE_IMAGE_ASSUME));
-    TILE_TRY(count_passes(job->unit, options, &job->pipeline, &job->pipeline.count));
+    TILE_TRY(count_passes(job->unit, options, &job->pipeline, &count));
+    job->pipeline.count = count;
     TILE_TRY(tile_image_run(job, tile_stage_end(options->after ? TILE_STAGE_MACHINE : options->stage)));
     if (options->stage > TILE_STAGE_MACHINE) return finish(emission, job->unit->code.data);
     TileText text = {.arena = job->unit->arena};

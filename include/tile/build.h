@@ -12,11 +12,11 @@ extern "C" {
 typedef struct TileBuildSource {
     const char *text;
     size_t length;
-    const char *file; /* names the text in diagnostics; imports are looked up beside it */
+    const char *file; /* names the text in diagnostics; imports are looked up in its folder */
 } TileBuildSource;
 
 enum {
-    TILE_BUILD_NO_GENERAL = 1, /* only the variants that are asked for */
+    TILE_BUILD_NO_GENERAL = 1, /* only the requested variants */
     TILE_BUILD_BARE = 2,       /* the code of each grid as a global function, and nothing else: docs/abi.md */
     TILE_BUILD_SHARED = 4,     /* a shared object instead of a relocatable one */
     TILE_BUILD_LINES = 8,      /* line tables */
@@ -24,8 +24,8 @@ enum {
     TILE_BUILD_NO_CONTRACT = 32
 };
 
-/* Makes a cubin of PTX, which ends in a zero byte, as ptxas of the CUDA toolkit does. The cubin lives until tile_build
- * returns; `error` is for what goes wrong. */
+/* Assembles zero-terminated PTX into a cubin, as ptxas of the CUDA toolkit does. The cubin lives until tile_build
+ * returns; `error` receives the message of a failure. */
 typedef tile_status (*TileAssemble)(void *host, const char *ptx, const void **cubin, size_t *size, TileError *error);
 
 /* Members after struct_size may be left zero. */
@@ -37,7 +37,7 @@ typedef struct TileBuildOptions {
     size_t export_count;
     const char *const *variants; /* "general", "contiguous", "x: align 16, N % 16 == 0"; none: contiguous, general */
     size_t variant_count;
-    const TileSetting *settings; /* for every export that they concern */
+    const TileSetting *settings; /* for every export that has such a name */
     size_t setting_count;
     const char *name; /* of the header, or of the shared object: "kernels.h", "kernels.so"; NULL: "kernels" */
     uint32_t flags;
@@ -48,8 +48,8 @@ typedef struct TileBuildOptions {
 typedef struct TileBuild TileBuild;
 
 /* Builds one object from all texts. The same input gives the same bytes. *build is set on success only; *report as for
- * tile_compile. TILE_INVALID_SOURCE: errors in a text, an export or a variant. TILE_INVALID_ARGUMENT: a target, setting
- * or flag that does not fit. TILE_UNSUPPORTED, TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL. */
+ * tile_compile. TILE_INVALID_SOURCE: errors in a text, an export or a variant. TILE_INVALID_ARGUMENT: an unsuitable
+ * target, setting or flag. TILE_UNSUPPORTED, TILE_OUT_OF_MEMORY, TILE_BACKEND, TILE_INTERNAL. */
 TILE_API tile_status tile_build(TileCompiler *compiler, const TileBuildSource *sources, size_t source_count,
                                 const TileBuildOptions *options, TileBuild **build,
                                 TileReport **report) TILE_MUST_CHECK;
@@ -60,10 +60,10 @@ TILE_API void tile_build_destroy(TileBuild *build);
 TILE_API const void *tile_build_object(const TileBuild *build, size_t *size);
 /* The C header, borrowed from the build. */
 TILE_API const char *tile_build_header(const TileBuild *build);
-/* What the exports look like, for those that launch by themselves: parameters, checks, grids, scratch, temporaries and
- * symbols as JSON (docs/abi.md). Borrowed from the build. */
+/* A description of the exports, for callers that launch by themselves: parameters, checks, grids, scratch, temporaries
+ * and symbols as JSON (docs/abi.md). Borrowed from the build. */
 TILE_API const char *tile_build_json(const TileBuild *build);
-/* The files that were read beside the texts themselves; NULL past the end. */
+/* The files that were read in addition to the texts; NULL past the end. */
 TILE_API const char *tile_build_dependency(const TileBuild *build, size_t index);
 
 #ifdef __cplusplus

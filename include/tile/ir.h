@@ -56,8 +56,8 @@ TILE_API tile_status tile_ir_status(const TileIr *ir);
 /* The mistake: "sum_rows: op 7 (reduce): no such axis"; "" before the first. Borrowed. Never NULL, also for NULL. */
 TILE_API const char *tile_ir_message(const TileIr *ir);
 
-/* Where the operations of the following calls stand in the source of whoever builds: for messages, debuggers and
- * profilers. file NULL: nowhere, as at first. Lines and columns count from 1. */
+/* The location in the caller's source of the operations that the following calls build: for messages, debuggers and
+ * profilers. file NULL: none, as at first. Lines and columns count from 1. */
 TILE_API void tile_ir_place(TileIr *ir, const char *file, uint32_t line, uint32_t column);
 
 /* ---- types ---- */
@@ -72,19 +72,19 @@ TILE_API const TileIrType *tile_ir_with_element(TileIr *ir, const TileIrType *ty
 typedef struct TileIrTypeInfo {
     size_t struct_size; /* the caller's sizeof(TileIrTypeInfo) */
     const char *element;
-    bool is_tensor;                 /* its extents are known only when it is launched, and are 0 here */
+    bool is_tensor;                 /* a tensor's extents are known only at a launch, and are 0 here */
     unsigned rank;                  /* scalars: 0 */
     int64_t extents[TILE_MAX_RANK]; /* of a tile */
 } TileIrTypeInfo;
-/* False for NULL, or a struct_size that is none. */
+/* False for NULL, or an invalid struct_size. */
 TILE_API bool tile_ir_type_info(const TileIrType *type, TileIrTypeInfo *info);
 /* NULL for NULL. */
 TILE_API const TileIrType *tile_ir_type_of(const TileIrValue *value);
 
 /* ---- kernels ---- */
 
-/* Begins a kernel. Its parameters follow, then what it does, then tile_ir_kernel_end. Any number of kernels. A name is
- * any text but the empty one. */
+/* Begins a kernel. Its parameters follow, then its operations, then tile_ir_kernel_end. Any number of kernels. A name
+ * is any text but the empty one. */
 TILE_API void tile_ir_kernel(TileIr *ir, const char *name);
 TILE_API void tile_ir_kernel_end(TileIr *ir);
 
@@ -108,55 +108,58 @@ TILE_API void tile_ir_require(TileIr *ir, TileIrValue *condition, const char *te
 TILE_API TileIrValue *tile_ir_op(TileIr *ir, const char *op, TileIrValue *const *operands, unsigned operand_count,
                                  const char *attributes, const TileIrType *type);
 
-/* An operation with regions: "grid", "for", "while", "if", "fold", "scan". What follows is in its first region, up to
- * tile_ir_next, in its second one, or tile_ir_end. types: of the results, for "if"; else NULL and 0. */
+/* An operation with regions: "grid", "for", "while", "if", "fold", "scan". The following operations are in its first
+ * region, up to tile_ir_next, then in its second one, up to tile_ir_end. types: of the results, for "if"; else NULL and
+ * 0. */
 TILE_API TileIrOp *tile_ir_begin(TileIr *ir, const char *op, TileIrValue *const *operands, unsigned operand_count,
                                  const char *attributes, const TileIrType *const *types, unsigned type_count);
 TILE_API void tile_ir_next(TileIr *ir);
 /* A region that has to yield nothing needs no tile_ir_yield. */
 TILE_API void tile_ir_end(TileIr *ir);
-/* An argument of the innermost region: the numbers of the program in a grid; in a loop the index, then what is carried.
- */
+/* An argument of the innermost region: in a grid the indices of the program; in a loop the induction variable, then the
+ * loop-carried values. */
 TILE_API TileIrValue *tile_ir_argument(TileIr *ir, unsigned index);
-/* Ends a region: with what a loop carries on, an "if" results in, a combiner makes of two. */
+/* Ends a region with its results: the loop-carried values of the next iteration, the results of an "if", the
+ * combination of two values. */
 TILE_API void tile_ir_yield(TileIr *ir, TileIrValue *const *values, unsigned count);
-/* A result of an operation that has ended. */
+/* A result of an operation whose last region has ended. */
 TILE_API TileIrValue *tile_ir_result(TileIr *ir, const TileIrOp *op, unsigned index);
 
 /* The value's name in the text of the IR and in messages; NULL: none. */
 TILE_API void tile_ir_name(TileIr *ir, TileIrValue *value, const char *name);
 
-/* ---- the same, shorter ---- */
+/* ---- short forms ---- */
 
 TILE_API TileIrValue *tile_ir_unary(TileIr *ir, const char *op, TileIrValue *x);
 TILE_API TileIrValue *tile_ir_binary(TileIr *ir, const char *op, TileIrValue *x, TileIrValue *y);
 /* A constant of a type as tile_ir_type takes it, rounded to it. */
 TILE_API TileIrValue *tile_ir_number(TileIr *ir, const char *type, double number);
 TILE_API TileIrValue *tile_ir_integer(TileIr *ir, const char *type, int64_t integer);
-/* To another element type: "convert". */
+/* Converts to another element type: "convert". */
 TILE_API TileIrValue *tile_ir_convert(TileIr *ir, TileIrValue *x, const char *element);
-/* Stretched to the type's extents by the rules of NumPy: axes are aligned at the end, and an axis of extent 1, or one
+/* Broadcasts to the type's extents by the rules of NumPy: axes are aligned at the end, and an axis of extent 1, or one
  * that x lacks, is repeated. The element type stays. */
 TILE_API TileIrValue *tile_ir_broadcast(TileIr *ir, TileIrValue *x, const TileIrType *type);
-/* "sum", "prod", "min", "max", "any" or "all" along an axis, which goes. Lanes that a load did not fill must not get
- * here: give tile_ir_load the neutral element. */
+/* Reduces along an axis, which is removed: "sum", "prod", "min", "max", "any" or "all". Lanes that a load did not fill
+ * must not get here: give tile_ir_load the identity of the reduction. */
 TILE_API TileIrValue *tile_ir_reduce(TileIr *ir, const char *kind, TileIrValue *x, int64_t axis);
-/* How many blocks of `block` elements, 1 to 2**47, cover an extent: (extent + block - 1) / block. */
+/* The number of blocks of `block` elements, 1 to 2**47, that cover an extent: (extent + block - 1) / block. */
 TILE_API TileIrValue *tile_ir_tiles(TileIr *ir, TileIrValue *extent, int64_t block);
 
-/* What indexes one dimension of a tensor. */
+/* The index of one dimension of a tensor. */
 typedef struct TileIrIndex {
     TileIrValue *first; /* i64 */
     int64_t lanes;      /* an axis of so many elements from `first`; 0: element `first` alone, and no axis; not below */
 } TileIrIndex;
 
-/* A tile of a tensor, with an axis for each index that has lanes. Elements past the end of a dimension, or in front of
- * its beginning, are not read: such lanes hold `fill`, a scalar of the element type, or, where it is NULL, nothing that
- * may be relied on: they may be computed with lane by lane and stored where lanes past the end are not stored either.
- * An index without lanes has to lie in its dimension. */
+/* Loads a tile of a tensor, with an axis for each index that has lanes. Elements past the end of a dimension, or before
+ * its beginning, are not read: such lanes hold `fill`, a scalar of the element type, or, if it is NULL, unspecified
+ * values, which may be computed with lane by lane and stored where lanes past the end are not stored either. An index
+ * without lanes must lie in its dimension. */
 TILE_API TileIrValue *tile_ir_load(TileIr *ir, TileIrValue *tensor, const TileIrIndex *indices, unsigned count,
                                    TileIrValue *fill);
-/* Stores the lanes that lie inside of the tensor. The value has an axis for each index that has lanes, of as many. */
+/* Stores the lanes that lie inside of the tensor. The value has an axis for each index that has lanes, of the same
+ * extent. */
 TILE_API void tile_ir_store(TileIr *ir, TileIrValue *tensor, TileIrValue *value, const TileIrIndex *indices,
                             unsigned count);
 

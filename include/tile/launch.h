@@ -33,18 +33,19 @@ typedef struct TileThreadPool TileThreadPool;
 
 enum { TILE_MAX_RANK = 8 };
 
-/* What went wrong, in words. The caller owns it and gives it to a call; the call fills it when it fails and leaves
- * it alone when it succeeds. One thread at a time per object. */
+/* The message of a failure. The caller owns it and passes it to a call; the call fills it when it fails and does not
+ * change it when it succeeds. One thread at a time per object. */
 typedef struct TileError {
     tile_status status;
-    char message[1016]; /* always terminated; several mistakes on lines of their own; a longer text is cut, "..." */
+    char message[1016]; /* always terminated; several errors on lines of their own; a longer text is truncated, "..." */
 } TileError;
 
-/* What a compilation or a launch has to say, whole: errors and warnings with their places. One thread at a time. */
+/* The complete diagnostics of a compilation or a launch: errors and warnings with their locations. One thread at a
+ * time. */
 typedef struct TileReport TileReport;
 
-/* For people: file:line:column, the text, the source line with the place marked, notes and the proposed edit.
- * Borrowed from the report; "" when there is nothing to say, and for NULL. */
+/* For people: file:line:column, the text, the source line with the location marked, notes and the proposed edit.
+ * Borrowed from the report; "" if it is empty, and for NULL. */
 TILE_API const char *tile_report_text(TileReport *report, bool colour);
 /* For editors: one JSON array, an empty one for NULL. Borrowed from the report. */
 TILE_API const char *tile_report_json(TileReport *report);
@@ -55,7 +56,7 @@ TILE_API void tile_report_destroy(TileReport *report);
 /* ---- arguments ---- */
 
 typedef enum TileArgKind {
-    TILE_ARG_NONE, /* only where a function says so */
+    TILE_ARG_NONE, /* only where a function allows it */
     TILE_ARG_TENSOR,
     TILE_ARG_INTEGER,
     TILE_ARG_UNSIGNED,
@@ -117,7 +118,8 @@ static inline TileArg tile_arg_bool(bool truth) {
 
 /* ---- launching ---- */
 
-/* Takes a line that a kernel prints, its newline included; not terminated. Never two at once of one launch. */
+/* Receives a line that a kernel prints, including its newline; not terminated. Never called concurrently for one
+ * launch. */
 typedef void (*TilePrint)(void *host, const char *line, size_t length);
 
 /* Members after struct_size may be left zero. */
@@ -161,14 +163,14 @@ TILE_API tile_status tile_launch(TileKernel *kernel, const TileArg *arguments, s
                                  const TileLaunchOptions *options) TILE_MUST_CHECK;
 
 /* As tile_launch up to, but without, running: checks the arguments and compiles what they need. Code for a GPU is
- * brought there, so that the first launch takes no longer than the next. */
+ * loaded there, so that the first launch takes no longer than the next. */
 TILE_API tile_status tile_prepare(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                   const TileLaunchOptions *options) TILE_MUST_CHECK;
 
 /* Do the kernel's tensors lie on an NVIDIA GPU (kDLCUDA)? Otherwise in host memory. */
 TILE_API bool tile_kernel_is_gpu(const TileKernel *kernel);
 
-/* ---- GPU memory, for programs that have no other source of it ---- */
+/* ---- GPU memory, for programs without another allocator ---- */
 
 /* device: the number of an NVIDIA GPU, as in a DLTensor's device_id with kDLCUDA. Sizes in bytes; `memory` is a device
  * address. Reads and writes return when they are done; write and read see what was queued on the default stream before.
@@ -180,11 +182,11 @@ TILE_API tile_status tile_device_write(int device, void *memory, const void *hos
                                        TileError *error) TILE_MUST_CHECK;
 TILE_API tile_status tile_device_read(int device, void *host, const void *memory, size_t bytes,
                                       TileError *error) TILE_MUST_CHECK;
-/* Waits for all that was queued on the stream (NULL: the default one). TILE_INVALID_ARGUMENT: in a graph that has run
- * on the device since this was last asked an assertion failed; the message is as of tile_launch. */
+/* Waits for all work queued on the stream (NULL: the default one). TILE_INVALID_ARGUMENT: an assertion failed in a
+ * graph that has run on the device since the last call; the message is as of tile_launch. */
 TILE_API tile_status tile_device_synchronize(int device, void *stream, TileError *error) TILE_MUST_CHECK;
 
-/* ---- libraries and what their kernels look like ---- */
+/* ---- libraries, and the signatures of their kernels ---- */
 
 /* Releases the library and its kernels. No launch may be running, nor queued on a GPU, and no CUDA graph that captured
  * one may run afterwards. NULL is allowed. */
@@ -206,7 +208,7 @@ typedef struct TileParameterInfo {
     TileParameterKind kind;
     TileParameterAccess access;
     const char *type;                      /* as written: "f32", or a type parameter such as "T" */
-    DLDataType dtype;                      /* bits 0: a type parameter that the arguments decide */
+    DLDataType dtype;                      /* bits 0: a type parameter that the arguments bind */
     int rank;                              /* tensors; 0 to TILE_MAX_RANK */
     const char *dimensions[TILE_MAX_RANK]; /* as written: "N", "2 * N", "3" */
 } TileParameterInfo;
@@ -218,32 +220,32 @@ TILE_API bool tile_kernel_parameter(const TileKernel *kernel, size_t index, Tile
 /* One line: softmax(x: in T[M, N], y: out T[M, N]). Lives as long as the library. */
 TILE_API const char *tile_kernel_signature(const TileKernel *kernel);
 
-/* Fills in what the other arguments say about one tensor argument, so that a caller can make it: `arguments` as for
- * tile_launch, with kind TILE_ARG_NONE where the argument is not known yet (scalars must be known). On success
- * dtype and shape (TILE_MAX_RANK entries) hold the parameter's; *known has bit i set where dimension i is known, and
- * shape[i] is -1 elsewhere. dtype->bits is 0 where the arguments do not decide it. Compiles if need be, and fails as a
- * launch does. options may be NULL; of them `error` and `report` count. */
+/* Infers one tensor argument from the others, so that a caller can allocate it: `arguments` as for tile_launch, with
+ * kind TILE_ARG_NONE where the argument is not known yet (scalars must be known). On success dtype and shape
+ * (TILE_MAX_RANK entries) hold the parameter's; *known has bit i set where dimension i is known, and shape[i] is -1
+ * elsewhere. dtype->bits is 0 if the arguments do not determine it. Compiles if necessary, and fails as a launch does.
+ * options may be NULL; of them `error` and `report` count. */
 TILE_API tile_status tile_kernel_infer(TileKernel *kernel, const TileArg *arguments, size_t argument_count,
                                        size_t parameter, DLDataType *dtype, int64_t *shape, uint32_t *known,
                                        const TileLaunchOptions *options) TILE_MUST_CHECK;
 
-/* Counters since the library was made. */
+/* Counters since the library was created. */
 typedef struct TileKernelStats {
     uint64_t launches; /* that began to run */
     uint64_t misses;   /* calls, of tile_prepare too, that found no code for their arguments */
     uint64_t variants; /* compiled */
     uint64_t compile_ns;
-    uint64_t evictions; /* variants that went again, the longest unused first: a kernel keeps 64, on GPUs 256 */
+    uint64_t evictions; /* variants that were evicted, least recently used first: a kernel keeps 64, on GPUs 256 */
     uint64_t hits;      /* launches that found their code */
-    uint64_t guard_ns;  /* that all hits took before their code ran, as one of 64 launches of a variant says */
+    uint64_t guard_ns;  /* that all hits took before their code ran, estimated from one of 64 launches of a variant */
 } TileKernelStats;
 /* All zeros for NULL; stats may be NULL. */
 TILE_API void tile_kernel_stats(const TileKernel *kernel, TileKernelStats *stats);
 
-/* Says, a line at a time, what code the kernel has, what each variant relies on, how often it ran and what it cost to
- * compile, and for these arguments which guard of it misses: what is given, and what is expected. Compiles nothing.
- * TILE_INVALID_ARGUMENT as for tile_launch. `print` launches nothing of this kernel. options may be NULL; of them
- * `error` and `report` count. */
+/* Prints, line by line, the code that the kernel has, what each variant relies on, how often it ran and how long it
+ * took to compile, and for these arguments which of its guards fails: the given and the expected value. Compiles
+ * nothing. TILE_INVALID_ARGUMENT as for tile_launch. `print` launches nothing of this kernel. options may be NULL; of
+ * them `error` and `report` count. */
 TILE_API tile_status tile_explain(TileKernel *kernel, const TileArg *arguments, size_t argument_count, TilePrint print,
                                   void *print_host, const TileLaunchOptions *options) TILE_MUST_CHECK;
 
@@ -259,15 +261,15 @@ typedef enum TileOnMiss {
 TILE_API const char *tile_on_miss_name(TileOnMiss on_miss);
 
 typedef enum TileLog {
-    TILE_LOG_GUARDS = 1,  /* each miss: which guard, what is given and expected, what was compiled, how long it took */
+    TILE_LOG_GUARDS = 1,  /* each miss: the guard, given and expected value, what was compiled, how long it took */
     TILE_LOG_COMPILE = 2, /* what is compiled, and what the disk cache had */
 } TileLog;
 
-/* Members that are zero are what the environment says. A value there that is none is warned of, once in a process for
- * each variable, by a line that goes where those of the log go, and something else is used: the line says what. */
+/* Members that are zero come from the environment. An invalid value there is warned of, once in a process for each
+ * variable, by a line that goes to the log's destination and names the value that is used instead. */
 typedef struct TileSettings {
     size_t struct_size;
-    const char *cpu_capability; /* TILE_CPU_CAPABILITY: a CPU target; code for better ones is not made nor run */
+    const char *cpu_capability; /* TILE_CPU_CAPABILITY: a CPU target; code for better ones is neither made nor run */
     int threads;                /* TILE_NUM_THREADS; of the process's pool: only read */
     TileOnMiss on_miss;         /* TILE_ON_MISS; WAIT */
     int variant_limit;          /* TILE_VARIANT_LIMIT: specialised variants for the same types and static values; 8 */
@@ -277,7 +279,7 @@ typedef struct TileSettings {
     TilePrint log_print;        /* gets lines of the log; NULL: the error stream */
     void *log_host;
     bool allow_tf32;    /* TILE_ALLOW_TF32=1: GPUs may round the f32 operands of any dot to tf32, as dot[tf32] does */
-    const char *tuning; /* TILE_TUNING: a tuning file whose constants win; "off": none is read */
+    const char *tuning; /* TILE_TUNING: a tuning file whose constants take precedence; "off": none is read */
 } TileSettings;
 
 /* The settings of this process; struct_size is the caller's. */
@@ -299,17 +301,15 @@ typedef struct TileThreadPoolOptions {
     void *host;                   /* first argument of parallel_for */
 } TileThreadPoolOptions;
 
-/* A pool of threads that run programs of kernels. Threads start with the first work that is worth sharing. After
- * fork() the child starts threads of its own when it needs them.
- *
- * Launches that name no pool use one pool of the process, made at the first launch with default options and never
- * destroyed: the code of this library stays mapped from then on, whoever closes it. Threads have stacks of at least
- * 4 MiB. At most 1,024 threads. */
+/* A pool of threads that run programs of kernels. Threads start with the first work that is worth sharing. After fork()
+ * the child starts threads of its own when it needs them. Launches that name no pool use one pool of the process,
+ * created at the first launch with default options and never destroyed: from then on the code of this library stays
+ * mapped, whoever closes it. Threads have stacks of at least 4 MiB. At most 1,024 threads. */
 TILE_API tile_status tile_thread_pool_create(const TileThreadPoolOptions *options,
                                              TileThreadPool **pool) TILE_MUST_CHECK;
 /* Waits for its threads to end. No launch may be using the pool. NULL is allowed. */
 TILE_API void tile_thread_pool_destroy(TileThreadPool *pool);
-/* How many threads work at once, the caller's included; pool NULL: of the process's pool. */
+/* The number of threads that work at once, including the caller's; pool NULL: of the process's pool. */
 TILE_API int tile_thread_pool_size(TileThreadPool *pool);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* What an object made by `tilec build` and libtile_launch say to one another. Programs call the typed functions of the
- * object's own header, which come here; only those that write such objects need this file. docs/linking.md. */
+/* The interface between an object made by `tilec build` and libtile_launch. Programs call the typed functions of the
+ * object's own header, which call these; only those that write such objects need this file. docs/linking.md. */
 #ifndef TILE_LINKED_H
 #define TILE_LINKED_H
 
@@ -13,10 +13,10 @@ extern "C" {
 typedef struct TileLinked {
     uint32_t version; /* of the image's bytes */
     uint32_t entry_count;
-    const void *image; /* what the kernels look like, and their variants */
+    const void *image; /* the kernels' signatures and variants */
     uint64_t image_bytes;
     const void *const *entries; /* the code of each grid of each variant */
-    void **state;               /* the object's only variable: NULL until it is first used */
+    void **state;               /* the object's only variable: NULL before the first use */
 } TileLinked;
 
 /* Runs the kernel of this number, on the GPU where its tensors lie on one and the object has code for it: tile_launch,
@@ -29,8 +29,8 @@ TILE_API tile_status tile_linked_launch(const TileLinked *object, uint32_t kerne
  * it lives until the program ends, or the plugin that it came with is unloaded. `error` may be NULL. */
 TILE_API tile_status tile_linked_kernel(const TileLinked *object, uint32_t kernel, TileKernel **result,
                                         TileError *error) TILE_MUST_CHECK;
-/* Releases what the first use made. No launch may be running or come later. Does nothing at the end of the process,
- * where exit handlers run: there launches may be running. NULL is allowed. */
+/* Releases what the first use allocated. No launch may be running or follow. Does nothing at the end of the process,
+ * where exit handlers run: launches may be running then. NULL is allowed. */
 TILE_API void tile_linked_release(const TileLinked *object);
 
 #ifdef __cplusplus

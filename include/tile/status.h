@@ -1,7 +1,6 @@
-/* Result of every fallible call of the public API and between the compiler's folders.
- *
- * A status says what kind of thing went wrong; the words are in the context or diagnostic list that the
- * call was given. The kinds are never mixed: a user's mistake, the environment, or a bug of ours. */
+/* Result of every fallible call of the public API and between the compiler's folders. A status is the kind of an error;
+ * the message is in the context or diagnostic list that the call was given. The kinds are never mixed: a user's error,
+ * the environment, or a bug of ours. */
 #ifndef TILE_STATUS_H
 #define TILE_STATUS_H
 
@@ -39,9 +38,9 @@ typedef enum tile_status {
 #undef TILE_STATUS_ENUM
 } tile_status;
 
-/* A short English phrase; never NULL, also for what is no status; static storage. */
+/* A short English phrase; never NULL, even for an invalid status; static storage. */
 TILE_API const char *tile_status_text(tile_status status);
-/* The exit status of a command that ends with `status`: 0, 1 (user), 2 (environment) or 3 (our bug, and what is no
+/* The exit status of a command that ends with `status`: 0, 1 (user), 2 (environment) or 3 (our bug, or an invalid
  * status). */
 TILE_API int tile_status_exit_code(tile_status status);
 

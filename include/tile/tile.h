@@ -24,7 +24,7 @@ typedef struct TileCompiler TileCompiler;
 /* A pass of the caller's own: tile/pass.h. */
 typedef struct TilePass TilePass;
 
-/* A limit on the compiler's work, for one that is not the usual one: a name of tile_limit_at. */
+/* A limit on the compiler's work that differs from the default: a name of tile_limit_at. */
 typedef struct TileLimit {
     const char *name;
     uint64_t value;
@@ -36,16 +36,16 @@ typedef struct TileCompilerOptions {
     const char *const *import_paths; /* searched for imports after the importing file's folder, before the stdlib */
     size_t import_path_count;
     const TileSettings *settings;  /* copied; NULL: those of the environment */
-    const TilePass *const *passes; /* copied, but for what their `host` points to */
+    const TilePass *const *passes; /* copied, except what `host` points to */
     size_t pass_count;
     const TileLimit *limits;
     size_t limit_count;
 } TileCompilerOptions;
 
-/* options may be NULL. TILE_INVALID_ARGUMENT: a pass is none, and tile_compiler_add_pass says why, or no limit has the
- * name. TILE_OUT_OF_MEMORY. */
+/* options may be NULL. TILE_INVALID_ARGUMENT: a pass is invalid, for a reason that tile_compiler_add_pass reports, or
+ * no limit has the name. TILE_OUT_OF_MEMORY. */
 TILE_API tile_status tile_compiler_create(const TileCompilerOptions *options, TileCompiler **compiler) TILE_MUST_CHECK;
-/* Libraries made with it stay usable: they hold on to what they need. NULL is allowed. */
+/* Its libraries stay usable: they keep what they need. NULL is allowed. */
 TILE_API void tile_compiler_destroy(TileCompiler *compiler);
 
 /* NAME=value: a type parameter ("T", "bf16"), a constant or tune parameter ("BM", "128"), a function parameter
@@ -84,7 +84,7 @@ TILE_API tile_status tile_compile(TileCompiler *compiler, const char *text, size
                                   const TileCompileOptions *options, TileLibrary **library,
                                   TileReport **report) TILE_MUST_CHECK;
 
-/* The same for a file, which is read: TILE_NOT_FOUND, TILE_IO where that fails. */
+/* The same for a file; TILE_NOT_FOUND or TILE_IO if it cannot be read. */
 TILE_API tile_status tile_compile_file(TileCompiler *compiler, const char *path, const TileCompileOptions *options,
                                        TileLibrary **library, TileReport **report) TILE_MUST_CHECK;
 
@@ -128,8 +128,8 @@ typedef struct TileLimitInfo {
     uint64_t usual;
 } TileLimitInfo;
 
-/* All limits that may be set, in order; false past the end. Texts are static. What goes past a limit is an error of the
- * report, with its place. */
+/* All limits that may be set, in order; false past the end. Texts are static. Exceeding a limit is an error in the
+ * report, with its location. */
 TILE_API bool tile_limit_at(size_t index, TileLimitInfo *info);
 
 /* ---- targets ---- */

@@ -64,6 +64,7 @@ expect 0 'tilec run' "$tilec" help run
 expect 0 'run' "$tilec" help
 # What tests ask of the passes: words for what is no such thing.
 expect 1 '--rename needs a number: --rename=1' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --rename=x
+expect 1 "no pass 'nonsense' runs; passes are inline, contract, " "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --after=nonsense
 expect 1 '--between: there is no pass `nonsense`' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --between=cse,nonsense
 expect 0 '@softmax' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --rename=7 --between=cse
 

@@ -8,6 +8,8 @@
  *     as wide as it was, over what lies behind it. And a load whose lanes are moved, by a shuffle or as integers that
  *     are narrowed, and then selected by the same mask becomes a shuffle of memory under a mask (vpshufd), which reads
  *     all lanes, also those of a page that is not there.
+ *   - AVX-512: a comparison of bytes that fill less than a register compares the whole register. A shuffle of such a mask
+ *     that moves zeros in (kshiftrw) moves in what was compared behind the last lane.
  * So what is constant about a mask is used here, one register at a time, and the code generator gets the rest from
  * behind an empty asm, where it learns nothing. An access of elements that the target has no masks for is left alone:
  * a pass of its own makes a branch for each lane of it. So is a load on AVX-512 whose lanes stay where they are. */
@@ -261,6 +263,42 @@ static bool read_access(const Masks *m, LLVMValueRef call, Access *access) {
     return even && (predicates ? narrowed : access->bits >= 32);
 }
 
+enum { MOST_STEPS = 8 }; /* between a mask and the comparisons that it is made of */
+
+/* Is the mask made of a comparison of less than a register? */
+static bool compares_part(LLVMValueRef mask, unsigned steps) {
+    if (!LLVMIsAInstruction(mask)) return false;
+    switch (LLVMGetInstructionOpcode(mask)) {
+    case LLVMICmp:
+    case LLVMTrunc: {
+        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(mask, 0));
+        return bits_of(LLVMGetElementType(type)) * LLVMGetVectorSize(type) < ASM_BITS;
+    }
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMSelect:
+    case LLVMShuffleVector:
+    case LLVMPHI:
+        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(mask); i++)
+            if (!steps || compares_part(LLVMGetOperand(mask, i), steps - 1)) return true;
+        return false;
+    default: return false;
+    }
+}
+
+/* A mask into which zeros are moved is moved from behind an asm. */
+static void harden_shuffle(Masks *m, LLVMValueRef shuffle) {
+    LLVMValueRef mask = LLVMGetOperand(shuffle, 0), other = LLVMGetOperand(shuffle, 1);
+    LLVMTypeRef type = LLVMTypeOf(mask);
+    unsigned lanes = LLVMGetVectorSize(type);
+    if (!m->bridge->has_masks || bits_of(LLVMGetElementType(type)) != 1) return;
+    if (!LLVMIsConstant(other) || LLVMIsUndef(other) || lanes < 2 || (lanes & (lanes - 1))) return;
+    if (!compares_part(mask, MOST_STEPS)) return;
+    LLVMPositionBuilderBefore(m->builder, shuffle);
+    LLVMSetOperand(shuffle, 0, hide_predicate(m, mask));
+}
+
 void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module) {
     if (strncmp(bridge->triple, "x86_64", 6) != 0) return;
     LLVMContextRef context = LLVMGetModuleContext(module);
@@ -275,6 +313,7 @@ void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module) {
             for (LLVMValueRef next, i = LLVMGetFirstInstruction(block); i; i = next) {
                 next = LLVMGetNextInstruction(i);
                 Access access;
+                if (LLVMIsAShuffleVectorInst(i)) harden_shuffle(&m, i);
                 if (LLVMIsACallInst(i) && read_access(&m, i, &access)) replace_access(&m, &access);
             }
         m.known.count = 0;

@@ -276,23 +276,15 @@ void export_store_matrix(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, name, no_type(), 1 + count, operands);
 }
 
-/* To tf32, halves to even by one instruction where there is one, else away from 0. */
-static const char *tf32_rounding(const Exporter *exporter) {
-    return exporter->target->compute_capability >= 90 ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna";
-}
-
-/* An operand's registers as the instruction wants them: pairs of f16, or words. f32 is rounded to tf32. */
+/* An operand's registers as the instruction wants them: pairs of f16, or words. */
 static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned operand, MlirValue *registers) {
     const TileType *type = tile_op_operand(op, operand)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
     MlirType i32 = scalar_of(exporter, TILE_I32);
     MlirValue value = operand_of(exporter, op, operand);
-    if (type->scalar != TILE_F32) value = bitcast(exporter, value, vector_of(exporter, TILE_I32, count));
+    value = bitcast(exporter, value, vector_of(exporter, TILE_I32, count));
     for (unsigned i = 0; i < count; i++) {
-        MlirType lane = type->scalar == TILE_F32 ? scalar_of(exporter, TILE_F32) : i32;
-        registers[i] = lane_of(exporter, value, lane, i);
-        if (type->scalar == TILE_F32)
-            registers[i] = export_intrinsic(exporter, tf32_rounding(exporter), i32, VALUES(registers[i]));
+        registers[i] = lane_of(exporter, value, i32, i);
         if (type->scalar == TILE_F16) registers[i] = bitcast(exporter, registers[i], vector_of(exporter, TILE_F16, 2));
     }
     return count;
@@ -404,6 +396,31 @@ void export_approx(Exporter *exporter, const TileOp *op) {
     }
     if (type->kind == TILE_TYPE_SCALAR) result = export_intrinsic(exporter, name, f32, VALUES(x));
     set_result(exporter, op, 0, result);
+}
+
+/* One instruction a lane; its result is a word. */
+void export_round_tf32(Exporter *exporter, const TileOp *op) {
+    const TileType *type = tile_op_result(op, 0)->type;
+    bool even = op->id == TILE_OP_ROUND_TF32;
+    const char *name = even ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna";
+    int64_t lanes = tile_type_lanes(type);
+    MlirType f32 = scalar_of(exporter, TILE_F32), i32 = scalar_of(exporter, TILE_I32),
+             words = vector_of(exporter, TILE_I32, lanes);
+    MlirValue x = operand_of(exporter, op, 0), result = x;
+    if (exporter->target->kind != TILE_TARGET_GPU || type->scalar != TILE_F32) {
+        export_fail(exporter, TILE_INTERNAL, op, "it is an instruction of GPUs, for f32");
+        return;
+    }
+    if (even && !need(exporter, op, exporter->target->has_tf32_even, "rounding to tf32 with halves to even")) return;
+    if (type->kind == TILE_TYPE_SCALAR)
+        result = export_intrinsic(exporter, name, i32, VALUES(x));
+    else
+        result = empty_vector(exporter, words);
+    for (int64_t i = 0; i < lanes && type->kind == TILE_TYPE_VECTOR; i++) {
+        MlirValue word = export_intrinsic(exporter, name, i32, VALUES(lane_of(exporter, x, f32, i)));
+        result = insert_lane(exporter, result, words, word, i);
+    }
+    set_result(exporter, op, 0, bitcast(exporter, result, export_type(exporter, type)));
 }
 
 bool export_instruction(Exporter *exporter, const TileOp *op) {

@@ -110,9 +110,9 @@ static bool rounds_to_tf32(const ExecInstruction *in) {
 static void dot_f32(bool tf32, const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     for (size_t i = 0; i < m; i++)
         for (size_t l = 0; l < k; l++) {
-            float x = tf32 ? tile_eval_tf32(a[i * k + l]) : a[i * k + l];
+            float x = tf32 ? tile_scalar_round_tf32(a[i * k + l]) : a[i * k + l];
             if (tf32)
-                for (size_t j = 0; j < n; j++) c[i * n + j] = fmaf(x, tile_eval_tf32(b[l * n + j]), c[i * n + j]);
+                for (size_t j = 0; j < n; j++) c[i * n + j] = fmaf(x, tile_scalar_round_tf32(b[l * n + j]), c[i * n + j]);
             else
                 for (size_t j = 0; j < n; j++) c[i * n + j] = fmaf(x, b[l * n + j], c[i * n + j]);
         }

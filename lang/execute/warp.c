@@ -187,8 +187,8 @@ static void take_operands(TileExecutor *e, uint32_t lane, Product *product) {
         uint32_t packed = WORD_BITS / tile_scalar_bits(scalar), group = lane / 4;
         for (uint32_t i = 0; i < value.count; i++) {
             uint32_t word = i / packed, k = lane % 4 * packed + i % packed;
-            double number = number_of(scalar, value.lanes[i]);
-            if (scalar == TILE_F32) number = tile_eval_tf32((float)number);
+            uint64_t bits = scalar == TILE_F32 ? value.lanes[i] & ~UINT64_C(0x1fff) /* tf32's */ : value.lanes[i];
+            double number = number_of(scalar, bits);
             uint8_t poison = tile_exec_poisoned(value, i);
             if (operand) {
                 product->b[k + word * 4 * packed][group] = number;

@@ -1,8 +1,5 @@
 #include "lang/ir/eval.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- ops of the IR and those of scalars ---- */
 
 /* The number + 1; an elementwise op of ops.def that has no row in eval.def nor in math.def does not compile here. */
@@ -94,13 +91,4 @@ uint64_t tile_eval_update(int64_t update, TileScalar scalar, uint64_t old, uint6
     if (update == TILE_UPDATE_MAX) combiner = TILE_OP_MAX;
     tile_eval(combiner, scalar, scalar, operands, &result);
     return result;
-}
-
-float tile_eval_tf32(float value) {
-    if (isnan(value) || isinf(value)) return value;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits = (bits + 0xfff + (bits >> 13 & 1)) & ~(uint32_t)0x1fff;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }

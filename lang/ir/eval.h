@@ -27,7 +27,4 @@ uint64_t tile_eval_identity(int64_t kind, TileScalar scalar);
 /* What an atomic op (TILE_UPDATE_*) stores, given what is there. */
 uint64_t tile_eval_update(int64_t update, TileScalar scalar, uint64_t old, uint64_t value, uint64_t expected);
 
-/* tf32: an f32 rounded to 10 bits of mantissa, to nearest even. */
-float tile_eval_tf32(float value);
-
 #endif

@@ -33,6 +33,7 @@ typedef struct TileTarget {
     bool has_f8;                 /* conversion from f8 to f16 */
     bool has_vnni;               /* dot products of 8-bit integers; no pass makes any so far */
     bool has_tma;                /* bulk copies, by tensor maps too, counted by mbarriers */
+    bool has_tf32_even;          /* rounds f32 to tf32 with halves to even; else away from zero */
     bool has_stmatrix;           /* matrices that a warp stores to shared memory */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */
 } TileTarget;

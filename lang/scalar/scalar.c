@@ -326,3 +326,30 @@ bool tile_scalar_read(TileScalar scalar, const char *text, size_t length, uint64
     }
     return false;
 }
+
+enum { TF32_CUT_BITS = 13 };
+
+/* A carry out of the mantissa goes into the exponent, and out of the greatest number to infinity. */
+static float add_and_cut(float value, uint32_t added) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + added) >> TF32_CUT_BITS << TF32_CUT_BITS;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* NaN has all its bits then, as an H200 gives it (tests/gpu/vectors.txt). */
+float tile_scalar_round_tf32(float value) {
+    uint32_t bits = UINT32_C(0x7fffe000);
+    if (isnan(value)) {
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    memcpy(&bits, &value, sizeof bits);
+    return add_and_cut(value, (1u << (TF32_CUT_BITS - 1)) - 1 + (bits >> TF32_CUT_BITS & 1));
+}
+
+/* NaN is cut, not rounded: one whose bits are all among the low 13 becomes an infinity, as on an H200. */
+float tile_scalar_round_tf32_away(float value) {
+    return add_and_cut(value, isnan(value) ? 0 : 1u << (TF32_CUT_BITS - 1));
+}

@@ -27,6 +27,10 @@ int64_t tile_scalar_to_integer(TileScalar scalar, uint64_t bits);
 /* What `convert` means, for every pair of types. */
 uint64_t tile_scalar_convert(TileScalar from, TileScalar to, uint64_t bits);
 
+/* tf32, an f32 with 10 bits of mantissa: to nearest, halves to even or away from zero. */
+float tile_scalar_round_tf32(float value);
+float tile_scalar_round_tf32_away(float value);
+
 bool tile_scalar_is_nan(TileScalar scalar, uint64_t bits);
 /* Equal bits, or both NaN: the equality that tests and folding go by. */
 bool tile_scalar_same(TileScalar scalar, uint64_t a, uint64_t b);

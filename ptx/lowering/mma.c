@@ -314,6 +314,17 @@ static Steps plan_steps(const Mma *mma, uint32_t count) {
     return steps;
 }
 
+/* A fragment as the instruction takes it: f32 is rounded to tf32, before the first product with the fragment. */
+static TileValue *take_part(Gpu *gpu, Operand *operand, uint32_t number, uint32_t part) {
+    fragment(gpu, operand, number);
+    TileValue **value = &operand->fragments[(size_t)number * operand->parts + part];
+    if (operand->type->scalar != TILE_F32) return *value;
+    const TileTarget *target = gpu->context->target;
+    TileOpId rounding = target && target->has_tf32_even ? TILE_OP_ROUND_TF32 : TILE_OP_ROUND_TF32_AWAY;
+    if (!tile_value_def(*value, rounding)) *value = tile_build_unary(&gpu->b, rounding, *value);
+    return *value;
+}
+
 static TileValue *multiply(Mma *mma, TileValue *acc) {
     Gpu *gpu = mma->gpu;
     uint32_t registers = tile_layout_registers(&mma->layout), count = registers / SUMS, loaded = 0;
@@ -329,9 +340,9 @@ static TileValue *multiply(Mma *mma, TileValue *acc) {
             fragment(gpu, &mma->b, steps.items[loaded].b);
         }
         const Step *step = &steps.items[at];
-        TileValue *const *a = fragment(gpu, &mma->a, step->a), *const *b = fragment(gpu, &mma->b, step->b);
         for (uint32_t part = 0; part < mma->a.parts; part++) {
-            TileValue *operands[] = {a[part], b[part], sums[step->sum]};
+            TileValue *a = take_part(gpu, &mma->a, step->a, part), *b = take_part(gpu, &mma->b, step->b, part);
+            TileValue *operands[] = {a, b, sums[step->sum]};
             sums[step->sum] =
                 tile_op_result(tile_build_op(&gpu->b, TILE_OP_MMA, operands, 3, precision, tf32, NULL, 1), 0);
         }

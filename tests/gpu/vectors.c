@@ -39,6 +39,8 @@ const VectorCase vector_cases[] = {
     {"max.NaN.f32", 80, 2, 1, VECTOR_F32, 2, 0, "max.NaN.f32 %o0, %i0, %i1;"},
     {"ex2.approx.ftz.f32", 80, 1, 1, VECTOR_F32, 1, 0, "ex2.approx.ftz.f32 %o0, %i0;"},
     {"rcp.approx.ftz.f32", 80, 1, 1, VECTOR_F32, 1, 0, "rcp.approx.ftz.f32 %o0, %i0;"},
+    {"cvt.rn.tf32.f32", 90, 1, 1, VECTOR_F32, 1, 0, "cvt.rn.tf32.f32 %o0, %i0;"},
+    {"cvt.rna.tf32.f32", 80, 1, 1, VECTOR_F32, 1, 0, "cvt.rna.tf32.f32 %o0, %i0;"},
 };
 const unsigned vector_case_count = sizeof vector_cases / sizeof *vector_cases;
 

@@ -186,3 +186,23 @@ Test(eval, identities_do_not_change_anything) {
     cr_expect_eq(tile_eval_identity(TILE_KIND_ANY, TILE_BOOL), 0);
     cr_expect_eq(tile_eval_identity(TILE_KIND_ALL, TILE_BOOL), 1);
 }
+
+static uint64_t round_tf32(TileOpId id, uint64_t bits) {
+    uint64_t result = 0;
+    cr_assert(tile_eval(id, TILE_F32, TILE_F32, &bits, &result));
+    return result;
+}
+
+/* Random words have hardly any halves: the recorded vectors say nothing of them. */
+Test(eval, tf32_halves) {
+    static const uint32_t rows[][3] = {/* bits, to even, away from zero */
+                                       {0x3f800fff, 0x3f800000, 0x3f800000}, {0x3f801000, 0x3f800000, 0x3f802000},
+                                       {0x3f801001, 0x3f802000, 0x3f802000}, {0x3f802fff, 0x3f802000, 0x3f802000},
+                                       {0x3f803000, 0x3f804000, 0x3f804000}, {0xbf801000, 0xbf800000, 0xbf802000},
+                                       {0x7f7fffff, 0x7f800000, 0x7f800000}, {0x00001000, 0x00000000, 0x00002000},
+                                       {0xff800000, 0xff800000, 0xff800000}, {0x7f800001, 0x7fffe000, 0x7f800000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cr_expect_eq(round_tf32(TILE_OP_ROUND_TF32, rows[i][0]), rows[i][1], "%x", rows[i][0]);
+        cr_expect_eq(round_tf32(TILE_OP_ROUND_TF32_AWAY, rows[i][0]), rows[i][2], "%x", rows[i][0]);
+    }
+}

@@ -70,6 +70,8 @@ static const struct {
     {"max.NaN.f32", LANES_OF_TWO("maximum")},
     {"ex2.approx.ftz.f32", "  %x0 = load %in : f32\n  %r = ex2_approx %x0 : f32\n"},
     {"rcp.approx.ftz.f32", "  %x0 = load %in : f32\n  %r = rcp_approx %x0 : f32\n"},
+    {"cvt.rn.tf32.f32", "  %x0 = load %in : f32\n  %r = round_tf32 %x0 : f32\n"},
+    {"cvt.rna.tf32.f32", "  %x0 = load %in : f32\n  %r = round_tf32_away %x0 : f32\n"},
 };
 
 /* No op has the meaning of these. */

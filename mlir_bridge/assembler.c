@@ -6,17 +6,22 @@
  *   - In min(min(a, -b), c) of signed integers of 16 or 32 bits, or max, the negation is lost where the three become one
  *     instruction (VIMNMX3). The code generator makes such minima of comparisons too, after this. So every -b is ~b + 1,
  *     and comes from inside of an asm: the code generator would make a negation of it again.
+ *   - Where min(a, b) == b of 16-bit integers is asked, or max, packed or not, and one half only, the minimum also gives
+ *     both halves' answers (VIMNMX.S16x2), into one and the same predicate: the other half's wins. So minima and maxima
+ *     of 16 bits and less are those of 32 bits.
  * What is compiled for an older GPU runs on these too, so that every GPU gets the same. */
 #include <string.h>
 
 #include "llvm-c/Core.h"
 #include "mlir_bridge/context.h"
 
-enum { PACKED_BITS = 16, FUSED_BITS = 32 };
+enum { PACKED_BITS = 16, FUSED_BITS = 32, EXTREMES = 4 };
 
 typedef struct Rewriter {
     LLVMContextRef context;
+    LLVMModuleRef module;
     LLVMBuilderRef builder;
+    unsigned extremes[EXTREMES]; /* intrinsics: minimum and maximum, first the signed ones */
 } Rewriter;
 
 static LLVMTypeRef element_type(LLVMTypeRef type) {
@@ -62,7 +67,31 @@ static LLVMValueRef build_negation(const Rewriter *r, LLVMValueRef value) {
     return LLVMBuildTruncOrBitCast(r->builder, call, type, "");
 }
 
-static LLVMValueRef build_element(const Rewriter *r, LLVMOpcode op, LLVMValueRef left, LLVMValueRef right) {
+/* The intrinsic if the instruction is the minimum or maximum of integers of 16 bits or less, else 0. */
+static unsigned narrow_extreme(const Rewriter *r, LLVMValueRef instruction) {
+    LLVMValueRef callee = LLVMIsACallInst(instruction) ? LLVMGetCalledValue(instruction) : NULL;
+    unsigned id = callee && LLVMIsAFunction(callee) ? LLVMGetIntrinsicID(callee) : 0;
+    if (!id || !is_integer(LLVMTypeOf(instruction), PACKED_BITS)) return 0;
+    for (unsigned i = 0; i < EXTREMES; i++)
+        if (id == r->extremes[i]) return id;
+    return 0;
+}
+
+/* The same minimum or maximum of 32 bits. */
+static LLVMValueRef build_extreme(const Rewriter *r, unsigned id, LLVMValueRef left, LLVMValueRef right) {
+    LLVMTypeRef own = LLVMTypeOf(left), i32 = LLVMInt32TypeInContext(r->context);
+    LLVMOpcode extension = id == r->extremes[0] || id == r->extremes[1] ? LLVMSExt : LLVMZExt;
+    LLVMValueRef operands[] = {LLVMBuildCast(r->builder, extension, left, i32, ""),
+                               LLVMBuildCast(r->builder, extension, right, i32, "")};
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(r->module, id, &i32, 1);
+    LLVMTypeRef type = LLVMIntrinsicGetType(r->context, id, &i32, 1);
+    return LLVMBuildTrunc(r->builder, LLVMBuildCall2(r->builder, type, callee, operands, 2, ""), own, "");
+}
+
+static LLVMValueRef build_element(const Rewriter *r, LLVMValueRef instruction, LLVMValueRef left, LLVMValueRef right) {
+    unsigned extreme = narrow_extreme(r, instruction);
+    if (extreme) return build_extreme(r, extreme, left, right);
+    LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
     LLVMValueRef source = negated(op, left, right);
     return source ? build_negation(r, source) : LLVMBuildBinOp(r->builder, op, left, right, "");
 }
@@ -74,7 +103,7 @@ static LLVMValueRef constant_element(LLVMValueRef operand, unsigned lane) {
 }
 
 /* Is it a packed addition, or is an element of it a negation? */
-static bool is_affected(LLVMValueRef instruction) {
+static bool is_affected_arithmetic(LLVMValueRef instruction) {
     LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
     if (op != LLVMAdd && op != LLVMSub && op != LLVMMul) return false;
     LLVMTypeRef type = LLVMTypeOf(instruction);
@@ -88,30 +117,31 @@ static bool is_affected(LLVMValueRef instruction) {
 }
 
 static void rewrite(const Rewriter *r, LLVMValueRef instruction) {
-    LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
     LLVMValueRef left = LLVMGetOperand(instruction, 0), right = LLVMGetOperand(instruction, 1);
     LLVMTypeRef type = LLVMTypeOf(instruction);
     bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
     LLVMValueRef result = vector ? LLVMGetPoison(type) : NULL;
     LLVMPositionBuilderBefore(r->builder, instruction);
     for (unsigned lane = 0; vector && lane < LLVMGetVectorSize(type); lane++) {
-        LLVMValueRef element = build_element(r, op, element_of(r, left, lane), element_of(r, right, lane));
+        LLVMValueRef element = build_element(r, instruction, element_of(r, left, lane), element_of(r, right, lane));
         result = LLVMBuildInsertElement(r->builder, result, element, lane_number(r, lane), "");
     }
-    if (!vector) result = build_element(r, op, left, right);
+    if (!vector) result = build_element(r, instruction, left, right);
     LLVMReplaceAllUsesWith(instruction, result);
     LLVMInstructionEraseFromParent(instruction);
 }
 
 void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module) {
     if (strncmp(bridge->triple, "nvptx", 5) != 0) return;
-    Rewriter r = {.context = LLVMGetModuleContext(module)};
+    static const char *const extremes[EXTREMES] = {"llvm.smin", "llvm.smax", "llvm.umin", "llvm.umax"};
+    Rewriter r = {.context = LLVMGetModuleContext(module), .module = module};
     r.builder = LLVMCreateBuilderInContext(r.context);
+    for (unsigned i = 0; i < EXTREMES; i++) r.extremes[i] = LLVMLookupIntrinsicID(extremes[i], strlen(extremes[i]));
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
             for (LLVMValueRef next, i = LLVMGetFirstInstruction(block); i; i = next) {
                 next = LLVMGetNextInstruction(i);
-                if (is_affected(i)) rewrite(&r, i);
+                if (is_affected_arithmetic(i) || narrow_extreme(&r, i)) rewrite(&r, i);
             }
     LLVMDisposeBuilder(r.builder);
 }

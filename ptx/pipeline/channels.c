@@ -1,6 +1,6 @@
-/* Purpose: decide which loads of a loop are copied to shared memory some trips before products take them from there.
- * Each such load goes through a channel, in front of the loop, with as many slots as the copies of that many trips
- * take, and is as yet begun and waited for at one place: gpu-stages and gpu-expand take its beginning ahead.
+/* Purpose: let loads that have a latency go through channels. Each gets a channel in front of its loop, with a slot more
+ * than iterations that its copy is begun ahead. The copy is as yet begun and waited for at one place: gpu-stages and
+ * gpu-expand take its beginning ahead, by the latency, which the acquire has now.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
@@ -10,8 +10,10 @@
  *       %n = const {value = 16} : i64
  *       %acc = const {value = 0.0} : f32[16, 16]
  *       %sum = for %begin, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
- *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
- *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], latency = 3} : f16[16,
+ *             16]
+ *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], latency = 3} : f16[16,
+ *             16]
  *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
  *         yield %acc.2
  *       }
@@ -28,13 +30,13 @@
  *       %0 = channel {slots = 4} : channel<f16[16, 16], swizzle 32 rows>
  *       %1 = channel {slots = 4} : channel<f16[16, 16], swizzle 32 rows>
  *       %sum = for %begin, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
- *         %2 = channel_acquire %0 : ptr<shared, f16[16, 16], swizzle 32 rows>
+ *         %2 = channel_acquire %0 {latency = 3} : ptr<shared, f16[16, 16], swizzle 32 rows>
  *         copy_tile %a, %2, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], types = [f16[16,
  *             16]]}
  *         channel_commit %2
  *         %3 = channel_wait %0 : ptr<shared, f16[16, 16], swizzle 32 rows>
  *         %x = shared_tile %3 : f16[16, 16]
- *         %4 = channel_acquire %1 : ptr<shared, f16[16, 16], swizzle 32 rows>
+ *         %4 = channel_acquire %1 {latency = 3} : ptr<shared, f16[16, 16], swizzle 32 rows>
  *         copy_tile %b, %4, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], types = [f16[16,
  *             16]]}
  *         channel_commit %4
@@ -48,165 +50,31 @@
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
- * Needs: gpu-blocks. Keeps: tile form. Cost: linear in the loops' bodies. */
-#include "lowering/memory.h"
-#include "lang/ir/operands.h"
-#include "ptx/pipeline/copies.h"
+ * Needs: gpu-latencies. Keeps: tile form. Cost: loads (at most 8 in a loop) times ops of the
+ * loops' bodies. */
+#include "lowering/each.h"
 #include "ptx/passes.h"
-#include "ptx/target/target.h"
+#include "ptx/pipeline/copies.h"
 
-enum { MOST_LOADS = 8, MOST_SLOTS = 4, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128 };
-
-typedef struct Candidate {
-    TilePassContext *context;
-    TileFunc *func;
-    TileOp *loop;
-    TileOp *loads[MOST_LOADS];
-    unsigned count;
-    int64_t bytes; /* of one slot for each load */
-} Candidate;
-
-/* ---- which loops ---- */
-
-/* Is the value known before the loop, or computed in its body from the index alone? */
-static bool follows_index(const TileValue *value, const TileOp *loop) {
-    if (tile_value_outside(value, loop)) return true;
-    if (!value->op) return value->index == 0;
-    if (value->op->block != &loop->regions[0] || !(tile_op_info(value->op->id)->traits & TILE_TRAIT_PURE)) return false;
-    for (unsigned i = 0; i < value->op->operand_count; i++)
-        if (!follows_index(tile_op_operand(value->op, i), loop)) return false;
-    return true;
-}
-
-/* NULL: its copy can begin some trips before. */
-static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
-    int64_t step;
-    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step > LARGEST_STEP)
-        return "the step of the loop is no constant";
-    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop writes where it may lie";
-    for (unsigned i = 1; i < load->operand_count; i++)
-        if (!follows_index(tile_op_operand(load, i), loop)) return "its place depends on more than the loop's index";
+/* A load that has not gone through a channel yet. Fills behind one go with it, so that each search begins anew. */
+static TileOp *find_load(const TileBlock *body) {
+    for (TileOp *op = body->first; op; op = op->next)
+        if (op->id == TILE_OP_LOAD_TILE && tile_op_get(op, TILE_ATTRIBUTE_LATENCY)) return op;
     return NULL;
 }
 
-static int64_t slot_bytes(TileContext *context, const TileOp *load) {
-    return gpu_place_bytes(gpu_shared_type(context, load->results[0].type));
-}
-
-/* Shared memory of the function that is spoken for: channels, and tiles of loads that will have one. */
-static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
-    int64_t bytes = 0;
-    for (const TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_CHANNEL)
-            bytes += tile_op_integer(op, TILE_ATTRIBUTE_SLOTS, 1) * gpu_place_bytes(op->results[0].type);
-        if (gpu_load_is_copied(op)) bytes += slot_bytes(context, op);
-        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
-    }
-    return bytes;
-}
-
-/* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
-static int64_t choose_slots(const Candidate *candidate) {
-    const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
-    const TileFunc *func = candidate->func;
-    int64_t each = candidate->bytes, limit = target->shared_block_bytes,
-            other = taken_bytes(candidate->context->module->context, &func->body) - each;
-    if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
-    int64_t most = (limit - other) / each, wanted = func->stages;
-    if (wanted) return wanted < most ? wanted : most;
-    bool small = func->threads <= SMALL_BLOCK;
-    int64_t share = small ? target->shared_core_bytes / 2 - target->shared_reserved_bytes : limit;
-    int64_t slots = ((share < limit ? share : limit) - other) / each;
-    return slots < LEAST_SLOTS ? LEAST_SLOTS : slots > MOST_SLOTS ? MOST_SLOTS : slots;
-}
-
-static void decline(Candidate *candidate, const TileOp *load, const char *why) {
-    tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD, tile_op_operand(load, 0)->name, "%s",
-                     why);
-}
-
-static void find_loads(Candidate *candidate) {
-    for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
-        if (!gpu_load_is_copied(op)) continue;
-        const char *why = why_not_ahead(op, candidate->loop);
-        if (!why && candidate->count == MOST_LOADS) why = "the loop copies as many others ahead as one may";
-        if (why) {
-            decline(candidate, op, why);
-            continue;
-        }
-        candidate->bytes += slot_bytes(candidate->context->module->context, op);
-        candidate->loads[candidate->count++] = op;
-    }
-}
-
-/* Operands that pass through registers on their way to the product. */
-static void remark_operands(Candidate *candidate) {
-    for (const TileOp *dot = candidate->loop->regions[0].first; dot; dot = dot->next) {
-        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
-        for (unsigned i = 0; i < 2; i++) {
-            const TileOp *between, *load = gpu_operand_load(dot, i, &between);
-            if (!load || gpu_load_is_copied(load)) continue;
-            if (between)
-                tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
-                                 tile_op_operand(load, 0)->name,
-                                 "`%s` on its way to the product, or another use of it, wants it in registers",
-                                 tile_op_info(between->id)->mnemonic);
-            else
-                decline(candidate, load, "a mask, a gather or another use of it wants it in registers");
-        }
-    }
-}
-
-static void remark_slots(Candidate *candidate, int64_t slots) {
-    for (unsigned i = 0; i < candidate->count; i++) {
-        const TileOp *load = candidate->loads[i];
-        if (slots)
-            tile_pass_remark(candidate->context, load, TILE_DECISION_COPIED_AHEAD, tile_op_operand(load, 0)->name,
-                             "%lld trip%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
-                             (long long)slots, (long long)slot_bytes(candidate->context->module->context, load));
-        else
-            decline(candidate, load,
-                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for two trips' tiles");
-    }
-}
-
-/* The loop over a block's programs, which gpu-blocks has made, begins each program anew. */
-static bool is_over_programs(const TileOp *loop) {
-    return tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT) != NULL;
-}
-
-static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop, const char **error) {
-    Candidate candidate = {.context = context, .func = func, .loop = loop};
-    if (loop->id != TILE_OP_FOR || is_over_programs(loop)) return false;
-    find_loads(&candidate);
-    if (context->remarks) remark_operands(&candidate);
-    int64_t slots = candidate.count ? choose_slots(&candidate) : 0;
-    remark_slots(&candidate, slots);
-    if (!slots) return false;
+static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
     TileBuilder b = tile_builder_before(context->module, loop);
-    for (unsigned i = 0; i < candidate.count; i++) {
-        TileValue *channel = gpu_build_channel(&b, candidate.loads[i]->results[0].type, slots);
-        gpu_load_through_channel(&b, candidate.loads[i], channel);
+    bool changed = false;
+    for (TileOp *load; !b.error && (load = find_load(&loop->regions[0])) != NULL; changed = true) {
+        int64_t slots = tile_op_integer(load, TILE_ATTRIBUTE_LATENCY, 0) + 1;
+        gpu_load_through_channel(&b, load, gpu_build_channel(&b, load->results[0].type, slots));
     }
     if (b.error) *error = b.error;
-    return true;
-}
-
-/* Inner loops first: what an inner one takes is no longer the outer one's. */
-static bool walk(TilePassContext *context, TileFunc *func, TileBlock *block, const char **error) {
-    bool changed = false;
-    for (TileOp *op = block->first, *next; op; op = next) {
-        next = op->next;
-        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, func, &op->regions[i], error);
-        changed |= try_loop(context, func, op, error);
-    }
     return changed;
 }
 
 TileResult tile_pass_gpu_channels(TilePassContext *context, TileFunc *func) {
-    const char *error = NULL;
-    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
-    bool changed = walk(context, func, &func->body, &error);
-    if (error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-channels: %s", error);
-    return changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
+    return tile_try_each(context, func, TILE_OP_FOR, try_loop, "gpu-channels");
 }

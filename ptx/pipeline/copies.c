@@ -141,7 +141,9 @@ void gpu_load_through_channel(TileBuilder *at, TileOp *load, TileValue *channel)
     TileBuilder b = tile_builder_before(at->module, load), last = tile_builder_before(at->module, load->block->last);
     const TileType *type = load->results[0].type;
     last.location = load->location;
-    TileValue *place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_ACQUIRE, &channel, 1, NULL, 0, NULL, 1), 0);
+    const TileAttribute *latency = tile_op_get(load, TILE_ATTRIBUTE_LATENCY);
+    TileValue *place =
+        tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_ACQUIRE, &channel, 1, latency, latency != NULL, NULL, 1), 0);
     build_copy(&b, load, place);
     tile_build_op(&b, TILE_OP_CHANNEL_COMMIT, &place, 1, NULL, 0, NULL, 0);
     place = tile_op_result(tile_build_op(&b, TILE_OP_CHANNEL_WAIT, &channel, 1, NULL, 0, NULL, 1), 0);

@@ -1,7 +1,8 @@
 /* Purpose: decide which ops of a loop run ahead of the others. Copies into a channel belong to stage 0, all else to the
- * last stage, which comes as many trips later as the channel has slots but one: while the products of a trip run,
- * copies of the next trips are under way. In a trip of the staged loop the slot that is read is waited for first, since
- * who waits for it knows that the slot of the trip before is free; then its copies are begun, then all else comes.
+ * last stage, which comes as many iterations later as the copies' latency says: while the products of an iteration run,
+ * copies of the next ones are under way. In an iteration of the staged loop the slot that is read is waited for first,
+ * since who waits for it knows that the slot of the iteration before is free; then its copies are begun, then all else
+ * comes.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads = 64
@@ -12,7 +13,7 @@
  *       %acc = const {value = 0.0} : f32[16, 16]
  *       %channel = channel {slots = 2} : channel<f16[16, 16], swizzle 32 rows>
  *       %sum = for %zero, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
- *         %free = channel_acquire %channel : ptr<shared, f16[16, 16], swizzle 32 rows>
+ *         %free = channel_acquire %channel {latency = 1} : ptr<shared, f16[16, 16], swizzle 32 rows>
  *         copy_tile %a, %free, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], types = [f16[16,
  *             16]]}
  *         channel_commit %free
@@ -51,7 +52,7 @@
  *     }
  * Ops that have no effect get no stage: they are computed wherever they are needed.
  *
- * Needs: gpu-channels. Keeps: tile form. Cost: linear. */
+ * Needs: gpu-channels; one latency for all copies of a loop. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lowering/each.h"
 #include "ptx/passes.h"
@@ -65,19 +66,27 @@ typedef struct Staged {
     int64_t last; /* stage; 0: there is none ahead of it */
 } Staged;
 
-/* A slot that an op of the body acquires in a channel from outside of the loop, NULL otherwise. */
-static const TileOp *find_channel(const TileOp *op, const TileOp *loop) {
+/* The channel, from outside of the loop, that an op of the body acquires a slot of or waits for, NULL otherwise. */
+static const TileValue *channel_of(const TileOp *op, const TileOp *loop) {
     bool takes = op->id == TILE_OP_CHANNEL_ACQUIRE || op->id == TILE_OP_CHANNEL_WAIT;
-    const TileOp *channel = takes ? tile_value_def(tile_op_operand(op, 0), TILE_OP_CHANNEL) : NULL;
-    return channel && tile_value_outside(&channel->results[0], loop) ? channel : NULL;
+    return takes && tile_value_outside(tile_op_operand(op, 0), loop) ? tile_op_operand(op, 0) : NULL;
 }
 
+/* By how many iterations copies into the channel may be begun ahead; 0: by none. */
+static int64_t latency_of(const TileValue *channel) {
+    int64_t latency = 0;
+    for (const TileUse *use = channel->first_use; use && !latency; use = use->next)
+        latency = tile_op_integer(use->user, TILE_ATTRIBUTE_LATENCY, 0);
+    return latency;
+}
+
+/* The least latency: all copies are begun in one stage. */
 static int64_t find_last_stage(const TileOp *loop) {
     int64_t last = 0;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next) {
-        const TileOp *channel = find_channel(op, loop);
-        int64_t ahead = channel ? tile_op_integer(channel, TILE_ATTRIBUTE_SLOTS, 1) - 1 : 0;
-        if (channel && (!last || ahead < last)) last = ahead;
+        const TileValue *channel = channel_of(op, loop);
+        int64_t latency = channel ? latency_of(channel) : 0;
+        if (latency && (!last || latency < last)) last = latency;
     }
     return last;
 }
@@ -98,12 +107,15 @@ static bool try_loop(TilePassContext *context, TileOp *loop, const char **error)
     Staged s = {context, loop, find_last_stage(loop)};
     if (!s.last) return false;
     for (TileOp *op = loop->regions[0].first; op; op = op->next) {
-        if (!find_channel(op, loop)) continue;
+        const TileValue *channel = channel_of(op, loop);
+        if (!channel || !latency_of(channel)) continue;
         if (op->id == TILE_OP_CHANNEL_ACQUIRE)
             stage_acquire(&s, op);
         else
             set_stage(&s, op, s.last, CLUSTER_WAIT);
     }
+    for (TileOp *op = loop->regions[0].first; op; op = op->next)
+        if (op->id == TILE_OP_CHANNEL_ACQUIRE) tile_op_clear(op, TILE_ATTRIBUTE_LATENCY);
     return true;
 }
 

@@ -1,0 +1,191 @@
+/* Purpose: decide which loads of a loop are copied to shared memory some iterations before products take them from
+ * there, and how many iterations: their latency. It is as great as the slots allow that the copies of so many iterations
+ * and of the one that is read take in shared memory.
+ *
+ * Before:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
+ *                          {noalias}, %begin: i64, %end: i64) threads = 64 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 16} : i64
+ *       %acc = const {value = 0.0} : f32[16, 16]
+ *       %sum = for %begin, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
+ *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]} : f16[16, 16]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
+ *         yield %acc.2
+ *       }
+ *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * After:
+ *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %b: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out>
+ *                          {noalias}, %begin: i64, %end: i64) threads = 64 {
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 16} : i64
+ *       %acc = const {value = 0.0} : f32[16, 16]
+ *       %sum = for %begin, %end, %n, %acc : f32[16, 16] (%k: i64, %acc.1: f32[16, 16]) {
+ *         %x = load_tile %a, %zero, %one, %zero, %n, %k, %one, %zero, %n {access = [range, range], latency = 3} : f16[16,
+ *             16]
+ *         %y = load_tile %b, %k, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range], latency = 3} : f16[16,
+ *             16]
+ *         %acc.2 = dot %x, %y, %acc.1 {instruction = mma} : f32[16, 16]
+ *         yield %acc.2
+ *       }
+ *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
+ * Needs: gpu-blocks, gpu-threads. Keeps: tile form. Cost: linear in the loops' bodies. */
+#include "lowering/memory.h"
+#include "lang/ir/operands.h"
+#include "ptx/pipeline/copies.h"
+#include "ptx/passes.h"
+#include "ptx/target/target.h"
+
+enum { MOST_LOADS = 8, MOST_SLOTS = 4, LEAST_SLOTS = 2, LARGEST_STEP = 1 << 30, SMALL_BLOCK = 128 };
+
+typedef struct Candidate {
+    TilePassContext *context;
+    TileFunc *func;
+    TileOp *loop;
+    TileOp *loads[MOST_LOADS];
+    unsigned count;
+    int64_t bytes; /* of one slot for each load */
+} Candidate;
+
+/* ---- which loops ---- */
+
+/* Is the value known before the loop, or computed in its body from the index alone? */
+static bool follows_index(const TileValue *value, const TileOp *loop) {
+    if (tile_value_outside(value, loop)) return true;
+    if (!value->op) return value->index == 0;
+    if (value->op->block != &loop->regions[0] || !(tile_op_info(value->op->id)->traits & TILE_TRAIT_PURE)) return false;
+    for (unsigned i = 0; i < value->op->operand_count; i++)
+        if (!follows_index(tile_op_operand(value->op, i), loop)) return false;
+    return true;
+}
+
+/* NULL: its copy can begin some trips before. */
+static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
+    int64_t step;
+    if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step > LARGEST_STEP)
+        return "the step of the loop is no constant";
+    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop writes where it may lie";
+    for (unsigned i = 1; i < load->operand_count; i++)
+        if (!follows_index(tile_op_operand(load, i), loop)) return "its place depends on more than the loop's index";
+    return NULL;
+}
+
+static int64_t slot_bytes(TileContext *context, const TileOp *load) {
+    return gpu_place_bytes(gpu_shared_type(context, load->results[0].type));
+}
+
+/* Shared memory of the function that is spoken for: slots of all loads that are copied. */
+static int64_t taken_bytes(TileContext *context, const TileBlock *block) {
+    int64_t bytes = 0;
+    for (const TileOp *op = block->first; op; op = op->next) {
+        int64_t slots = tile_op_integer(op, TILE_ATTRIBUTE_LATENCY, 0) + 1;
+        if (gpu_load_is_copied(op)) bytes += slots * slot_bytes(context, op);
+        for (unsigned i = 0; i < op->region_count; i++) bytes += taken_bytes(context, &op->regions[i]);
+    }
+    return bytes;
+}
+
+/* As many slots as leave room for a second small block on the same multiprocessor; 0: not even two fit. */
+static int64_t choose_slots(const Candidate *candidate) {
+    const TilePtxTarget *target = tile_ptx_target_of(candidate->context->target);
+    const TileFunc *func = candidate->func;
+    int64_t each = candidate->bytes, limit = target->shared_block_bytes,
+            other = taken_bytes(candidate->context->module->context, &func->body) - each;
+    if (limit < other + LEAST_SLOTS * each || func->stages == 1) return 0;
+    int64_t most = (limit - other) / each, wanted = func->stages;
+    if (wanted) return wanted < most ? wanted : most;
+    bool small = func->threads <= SMALL_BLOCK;
+    int64_t share = small ? target->shared_core_bytes / 2 - target->shared_reserved_bytes : limit;
+    int64_t slots = ((share < limit ? share : limit) - other) / each;
+    return slots < LEAST_SLOTS ? LEAST_SLOTS : slots > MOST_SLOTS ? MOST_SLOTS : slots;
+}
+
+static void decline(Candidate *candidate, const TileOp *load, const char *why) {
+    tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD, tile_op_operand(load, 0)->name, "%s",
+                     why);
+}
+
+static void find_loads(Candidate *candidate) {
+    for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
+        if (!gpu_load_is_copied(op)) continue;
+        const char *why = why_not_ahead(op, candidate->loop);
+        if (!why && candidate->count == MOST_LOADS) why = "the loop copies as many others ahead as one may";
+        if (why) {
+            decline(candidate, op, why);
+            continue;
+        }
+        candidate->bytes += slot_bytes(candidate->context->module->context, op);
+        candidate->loads[candidate->count++] = op;
+    }
+}
+
+/* Operands that pass through registers on their way to the product. */
+static void remark_operands(Candidate *candidate) {
+    for (const TileOp *dot = candidate->loop->regions[0].first; dot; dot = dot->next) {
+        if (dot->id != TILE_OP_DOT || !gpu_dot_is_mma(dot)) continue;
+        for (unsigned i = 0; i < 2; i++) {
+            const TileOp *between, *load = gpu_operand_load(dot, i, &between);
+            if (!load || gpu_load_is_copied(load)) continue;
+            if (between)
+                tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
+                                 tile_op_operand(load, 0)->name,
+                                 "`%s` on its way to the product, or another use of it, wants it in registers",
+                                 tile_op_info(between->id)->mnemonic);
+            else
+                decline(candidate, load, "a mask, a gather or another use of it wants it in registers");
+        }
+    }
+}
+
+static void remark_slots(Candidate *candidate, int64_t slots) {
+    for (unsigned i = 0; i < candidate->count; i++) {
+        const TileOp *load = candidate->loads[i];
+        if (slots)
+            tile_pass_remark(candidate->context, load, TILE_DECISION_COPIED_AHEAD, tile_op_operand(load, 0)->name,
+                             "%lld trip%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
+                             (long long)slots, (long long)slot_bytes(candidate->context->module->context, load));
+        else
+            decline(candidate, load,
+                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for two trips' tiles");
+    }
+}
+
+/* The loop over a block's programs, which gpu-blocks has made, begins each program anew. */
+static bool is_over_programs(const TileOp *loop) {
+    return tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT) != NULL;
+}
+
+static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
+    Candidate candidate = {.context = context, .func = func, .loop = loop};
+    if (loop->id != TILE_OP_FOR || is_over_programs(loop)) return false;
+    find_loads(&candidate);
+    if (context->remarks) remark_operands(&candidate);
+    int64_t slots = candidate.count ? choose_slots(&candidate) : 0;
+    remark_slots(&candidate, slots);
+    if (!slots) return false;
+    for (unsigned i = 0; i < candidate.count; i++)
+        tile_op_set_integer(context->module, candidate.loads[i], TILE_ATTRIBUTE_LATENCY, slots - 1);
+    return true;
+}
+
+/* Inner loops first: they have the first choice of the shared memory. */
+static bool walk(TilePassContext *context, TileFunc *func, TileBlock *block) {
+    bool changed = false;
+    for (TileOp *op = block->first; op; op = op->next) {
+        for (unsigned i = 0; i < op->region_count; i++) changed |= walk(context, func, &op->regions[i]);
+        changed |= try_loop(context, func, op);
+    }
+    return changed;
+}
+
+TileResult tile_pass_gpu_latencies(TilePassContext *context, TileFunc *func) {
+    if (func->kind != TILE_FUNC_PHASE || !gpu_find_dots(func, &func->body).count) return TILE_RESULT_UNCHANGED;
+    return walk(context, func, &func->body) ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
+}

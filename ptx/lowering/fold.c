@@ -326,7 +326,7 @@ static void remember_totals(const Fold *f) {
 
 TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
     const TileOp *scan = gpu->scanned.scan;
-    return scan && gpu_scans_lines(scan, reduce, id) ? gpu->scanned.totals : NULL;
+    return scan && gpu_scan_matches_reduce(scan, reduce, id) ? gpu->scanned.totals : NULL;
 }
 
 /* ---- results ---- */

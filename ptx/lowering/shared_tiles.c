@@ -68,7 +68,7 @@ TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
     int64_t row = gpu_register_index(&places->layout, places->axis[0], reg),
             bytes = gpu_register_index(&places->layout, places->axis[1], reg) * tile_scalar_bytes(tile->scalar),
             turning = (INT64_C(1) << tile->log_chunks) - 1;
-    int64_t chunk = (bytes / TILE_CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
+    int64_t chunk = (bytes / TILE_CHUNK_BYTES & turning) ^ gpu_chunk_swizzle(tile, row);
     TileValue **at = &places->at[chunk];
     if (!*at) {
         TileValue *offset = places->offset;

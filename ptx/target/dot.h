@@ -26,7 +26,7 @@ bool gpu_dot_is_mma(const TileOp *dot);
  * elements that are contiguous along them; that is known only once operands are placed in shared memory. */
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
 /* Writes the plan as attributes of each such product, and reads it back. gpu-anchor decides, gpu-machine carries out.
- * */
+ */
 void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan);
 bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan);
 /* Is the op's result in shared memory and used only by such products, which read it from there? Then no thread holds

@@ -59,7 +59,7 @@ static TileValue *swap_bits(TileBuilder *b, const TileOp *op, TileScalar bits) {
 }
 
 /* Loops until no other thread has changed the value between the read and the compare-and-swap. */
-static TileValue *swap_until_unchanged(TileBuilder *b, const TileOp *op, TileName update, TileScalar bits) {
+static TileValue *build_swap_loop(TileBuilder *b, const TileOp *op, TileName update, TileScalar bits) {
     TileValue *pointer = tile_op_operand(op, 0), *value = tile_op_operand(op, 1);
     TileValue *first = build_atomic(b, TILE_UPDATE_READ, &pointer, 1, bits);
     TileOp *loop = tile_build_while(b, &first, 1);
@@ -84,7 +84,7 @@ static TileValue *expand_unmasked(TileBuilder *b, const TileOp *op) {
     TileScalar scalar = op->results[0].type->scalar;
     if (tile_scalar_is_float(scalar)) {
         TileScalar bits = bits_of(scalar);
-        TileValue *old = update == TILE_UPDATE_CAS ? swap_bits(b, op, bits) : swap_until_unchanged(b, op, update, bits);
+        TileValue *old = update == TILE_UPDATE_CAS ? swap_bits(b, op, bits) : build_swap_loop(b, op, update, bits);
         return tile_build_bitcast(b, old, scalar);
     }
     TileValue *operands[3];

@@ -7,7 +7,7 @@
  *   - AVX-512: integers are narrowed as they are stored (vpmovdw). If one lane of such a store is left, it is stored in
  *     its original width, and overwrites the memory behind it. And a load whose lanes are permuted, by a shuffle or by
  *     narrowing of integers, and then selected by the same mask becomes a masked shuffle of memory (vpshufd), which
- * reads all lanes, also those of an unmapped page.
+ *     reads all lanes, also those of an unmapped page.
  *   - AVX-512: a comparison of bytes that fill less than a register compares the whole register. A shuffle of such a
  *     mask that shifts zeros in (kshiftrw) shifts in the result of the lanes behind the last one.
  * So constant parts of a mask are used here, one register at a time, and the code generator gets the other parts from

@@ -170,7 +170,7 @@ static int64_t free_bytes(const Anchor *anchor) {
 }
 
 /* Is a buffer allocated ahead of the op in a loop around it, so that shared memory is in use at the op? */
-static bool stands_beside_buffers(const TileOp *op) {
+static bool has_buffers_around(const TileOp *op) {
     for (const TileOp *parent = op->block->op; parent; parent = parent->block->op)
         for (const TileOp *other = parent->block->first; other != parent; other = other->next)
             if (other->id == TILE_OP_BUFFER) return true;
@@ -187,7 +187,7 @@ static bool sums_use_rows(const Anchor *anchor, const TileOp *op, const TileType
     for (unsigned a = 0; a < tile->rank; a++)
         if (layout->pieces[a] != 1 || tile_layout_extent(layout, a) != tile->extent[a]) return false;
     if (bytes < (int64_t)GPU_ACCESS_BYTES << (TILE_LANE_BITS + anchor->log_warps)) return false;
-    return bytes <= free_bytes(anchor) && !stands_beside_buffers(op);
+    return bytes <= free_bytes(anchor) && !has_buffers_around(op);
 }
 
 /* Is the access coalesced by rows although the function has products for tensor cores? Operands that are not copied

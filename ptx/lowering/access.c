@@ -323,7 +323,8 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
         if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
         TileOp *store = tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
-        if (lanes_may_alias(access)) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->meeting);
+        if (lanes_may_alias(access))
+            tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->aliasing_stores);
     }
 }
 
@@ -355,12 +356,12 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
 
 static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    bool scattered = is_scattered(access), asks = access->gathers || access->mask;
-    unsigned width = asks ? 1 : gpu_aligned_width(access, vector_width(access));
-    TileValue *whole = asks ? NULL : is_inside(gpu, access);
-    if (!asks && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
+    bool scattered = is_scattered(access), predicated = access->gathers || access->mask;
+    unsigned width = predicated ? 1 : gpu_aligned_width(access, vector_width(access));
+    TileValue *whole = predicated ? NULL : is_inside(gpu, access);
+    if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) {
-        store_elements(gpu, access, value, first, asks);
+        store_elements(gpu, access, value, first, predicated);
         return;
     }
     TileBuilder outer = gpu->b;
@@ -382,7 +383,7 @@ void gpu_lower_store(Gpu *gpu, TileOp *op) {
     GpuAccess access;
     gpu_read_access(gpu, op, tile_op_operand(op, 1)->type, NULL, &access);
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
-    gpu->meeting++;
+    gpu->aliasing_stores++;
     if (tile_type_is_tile(access.type)) {
         lower_tile_store(gpu, &access, value);
         return;

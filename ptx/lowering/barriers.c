@@ -79,7 +79,7 @@ typedef struct Barriers {
 /* Is the op a barrier or wait? It updates what is pending. */
 static bool orders(const Barriers *p, const TileOp *op, GpuPending *pending) {
     if (op->id == TILE_OP_BARRIER) {
-        gpu_pending_meet(&p->buffers, pending);
+        gpu_pending_barrier(&p->buffers, pending);
         return true;
     }
     if (op->id != TILE_OP_COPY_WAIT || tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0) != 0) return false;
@@ -115,7 +115,7 @@ static void build_barrier(Barriers *p, TileOp *before, GpuPending *pending) {
     tile_build_op(&b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0);
     if (b.error) p->error = b.error;
     p->changed = true;
-    gpu_pending_meet(&p->buffers, pending);
+    gpu_pending_barrier(&p->buffers, pending);
 }
 
 /* In a divergent op, where a barrier is impossible: it is inserted before the op or not at all. */

@@ -125,7 +125,7 @@ GpuPending gpu_pending_copy(const GpuBuffers *buffers, const GpuPending *pending
     return own;
 }
 
-void gpu_pending_meet(const GpuBuffers *buffers, GpuPending *pending) {
+void gpu_pending_barrier(const GpuBuffers *buffers, GpuPending *pending) {
     gpu_set_clear(buffers, pending->read);
     gpu_set_clear(buffers, pending->written);
 }

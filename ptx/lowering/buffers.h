@@ -51,7 +51,7 @@ GpuPending gpu_pending_create(const GpuBuffers *buffers);
 GpuPending gpu_pending_copy(const GpuBuffers *buffers, const GpuPending *pending);
 bool gpu_pending_join(const GpuBuffers *buffers, GpuPending *pending, const GpuPending *more);
 /* At a barrier: all accesses are complete, but for outstanding copies. */
-void gpu_pending_meet(const GpuBuffers *buffers, GpuPending *pending);
+void gpu_pending_barrier(const GpuBuffers *buffers, GpuPending *pending);
 /* Adds the accesses of the op itself, without its regions. */
 void gpu_pending_add(const GpuBuffers *buffers, const TileOp *op, GpuPending *pending);
 /* Does the op race with a pending access: read what may have been written, or write what may still be read, or what

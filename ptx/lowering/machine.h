@@ -49,7 +49,7 @@ typedef struct Gpu {
     TileValue *thread;     /* i64 */
     TileValue *shared;     /* the buffer for temporaries of the current op */
     GpuScanned scanned;    /* of the last scan */
-    int64_t meeting;       /* number of stores so far whose lanes may alias */
+    int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
     const TileOp *refused; /* the first op that is not supported, and why */
     const char *why;
 } Gpu;

@@ -55,10 +55,10 @@
  *         }
  *       }
  *     }
- * The block of rows divides the tile where it can; the last block of columns may be narrower, with a micro-kernel of
- * its own. So whole tiles have no edges; blocks that reach past c's rows or columns are worked on in a copy. Operands
- * of narrower types are widened while they are packed. Where all rows are one block, b is read in place instead, where
- * it can be. b's panels stay in L2, a's in L1.
+ * The number of rows of a block divides the tile's if possible; the last block of columns may be narrower, with its own
+ * micro-kernel. So interior tiles have no partial blocks; other partial blocks are computed in a copy of c. Operands of
+ * narrower types are widened when they are packed. If all rows fit into one block, b is read in place where possible.
+ * b's panels stay in L2, a's in L1.
  *
  * Needs: a target; c in scratch. Keeps: every result, bit for bit: k runs in order for each element, with one fma.
  * Cost: linear, about 400 ops for each dot_block. */
@@ -68,9 +68,9 @@
 #include "lang/scalar/scalar.h"
 
 enum {
-    PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 of them take 28 KiB of L1 */
+    PANEL_DEPTH_BYTES = 2048, /* of one row of a's panel: 14 rows take 28 KiB of L1 */
     SINGLE_ROW_DEPTH = 32,    /* rows of b read at a time from memory: few enough pages and streams */
-    PANEL_PAD_BYTES = 64,     /* keeps rows of a's panel off one another's cache sets */
+    PANEL_PAD_BYTES = 64,     /* rows of a's panel are in different cache sets */
     PANEL_WIDTH = 1024,       /* columns of b: 2 MiB at full depth */
     ALIGN = 64,
     MOST_SCALE = 16 /* SVE's vectors have 2,048 bits at most */
@@ -81,8 +81,8 @@ enum {
 static int64_t at_most(int64_t x, int64_t limit) { return x < limit ? x : limit; }
 static int64_t blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
-/* Down to half of the greatest number of rows the one that leaves least over, which mostly is nothing: interior tiles
- * have no edges then. */
+/* The number of rows, between half of the greatest possible and that, with the fewest rows in a partial block: mostly
+ * none, so that interior tiles have no partial blocks. */
 static int64_t choose_rows(const Dot *dot, int64_t most) {
     int64_t best = at_most(dot->m_max, most);
     for (int64_t r = best; 2 * r >= most; r--)
@@ -90,10 +90,10 @@ static int64_t choose_rows(const Dot *dot, int64_t most) {
     return best;
 }
 
-/* All registers but those for b's vectors and a's element hold accumulators: 14 x 2 of 32, 6 x 2 of 16. SVE spreads an
- * element of a by its load, into a register of its own: 10 x 2. Few rows take more vectors instead. Blocks of a row of
- * the tile are about equally wide, all but the last of them the same; scalable ones are so for any length of vectors
- * only where they are a power of two. */
+/* All registers hold accumulators but those for b's vectors and a's element: 14 x 2 of 32, 6 x 2 of 16. SVE
+ * broadcasts an element of a in its load, into another register: 10 x 2. With few rows a block has more vectors. The
+ * blocks of a row have about equal widths, all but the last the same; scalable ones do for any vector length only if
+ * their number of vectors is a power of two. */
 static void choose_block(Dot *dot, const TileTarget *target) {
     int64_t accumulators = target->scalable ? 20 : target->vector_registers >= 32 ? 28 : 12;
     int64_t vectors = blocks(dot->n_max, dot->lanes);
@@ -105,12 +105,12 @@ static void choose_block(Dot *dot, const TileTarget *target) {
     dot->block_columns = dot_lanes(dot, dot->block_vectors);
 }
 
-/* Few rows: one block holds them all. */
+/* Do all rows fit into one block? */
 static bool has_single_row(const Dot *dot) { return dot->m_max <= dot->block_rows; }
 
 static int64_t round_up(int64_t x, int64_t unit) { return blocks(x, unit) * unit; }
 
-/* All columns at once, or whole blocks of them. Scalable blocks are the fewer the longer vectors are. */
+/* All columns at once, or whole blocks of them. The longer scalable vectors are, the fewer blocks. */
 static void choose_width(Dot *dot) {
     int64_t block = dot->block_vectors * dot->lanes, count = blocks(at_most(dot->n_max, PANEL_WIDTH), block);
     dot->wide = !has_single_row(dot) && dot->n_max > (dot->scale ? PANEL_WIDTH : count * block);
@@ -145,18 +145,18 @@ static DotPanel packed_panel(Dot *dot, TileValue *pointer) {
     return (DotPanel){pointer, dot_vector_bytes(dot, dot->block_vectors), false};
 }
 
-/* b as it lies in memory, from (k0, j) on. */
+/* b in place, from (k0, j) on. */
 static DotPanel direct_panel(Dot *dot, TileValue *k0, TileValue *j) {
     TileValue *pointer = dot_offset(dot, dot->b.pointer, dot_multiply(dot, k0, dot->b.row));
     return (DotPanel){dot_offset(dot, pointer, dot_scale(dot, j, dot->bytes)), dot->b.row, true};
 }
 
-/* All rows are one block, so that each element of b is used once: whole blocks of adjacent columns are read in place,
- * others are packed one at a time. */
+/* All rows fit into one block, so each element of b is used once: whole blocks of contiguous columns are read in
+ * place, others are packed one at a time. */
 static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     TileEmitter *e = dot->emitter;
     TileValue *zero = dot_i64(dot, 0);
-    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)); /* once, or not at all */
+    TileValue *i = dot_for(dot, zero, dot->m, dot_i64(dot, dot->block_rows)); /* trip count 0 or 1 */
     dot_pack_a(dot, i, k0, kc);
     TileValue *j = dot_add(dot, j0, dot_for(dot, zero, columns, dot->block_columns));
     bool in_place = dot->b.scalar == dot->scalar && dot->precision != TILE_PRECISION_TF32;
@@ -179,7 +179,7 @@ static void emit_single_row(Dot *dot, TileValue *j0, TileValue *columns, TileVal
     dot_end(dot);
 }
 
-/* One run over `width` columns and `depth` of k. */
+/* All rows, for `width` columns and `depth` of k. */
 static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {
     int64_t panel_bytes = dot->depth * dot->bytes;
     TileValue *zero = dot_i64(dot, 0);
@@ -193,7 +193,7 @@ static void emit_panels(Dot *dot, TileValue *j0, TileValue *columns, TileValue *
     dot_end(dot);
 }
 
-/* Loops only where the extents do not rule them out. */
+/* Emits only loops that the extents require. */
 static void emit_loops(Dot *dot) {
     bool wide = dot->wide, deep = dot->k_max > dot->depth;
     TileValue *j0 = dot_i64(dot, 0), *k0 = j0, *columns = dot->n, *kc = dot->k;

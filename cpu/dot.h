@@ -1,7 +1,8 @@
 /* Internals of cpu-dot, shared by its files:
  *   dot.c          the pass, sizes of blocks, the loops around the micro-kernel
- *   dot_pack.c     operands into panels
- *   dot_kernel.c   the micro-kernel and the edges of c */
+ *   dot_build.c    arithmetic on offsets, loops and branches
+ *   dot_pack.c     packing of operands into panels
+ *   dot_kernel.c   the micro-kernel and partial blocks of c */
 #ifndef TILE_CPU_DOT_H
 #define TILE_CPU_DOT_H
 
@@ -20,28 +21,28 @@ typedef struct Dot {
     TileValue *m, *n, *k;
     int64_t m_max, n_max, k_max;
     TileScalar scalar;  /* of accumulators and panels */
-    TileName precision; /* TILE_PRECISION_*, where that is f32 */
+    TileName precision; /* TILE_PRECISION_*, of f32 */
     int64_t bytes;      /* of one such element */
-    int64_t lanes;      /* of one vector; of 128 bits of it where vectors are scalable */
-    TileValue *scale;   /* how many 128 bits a scalable vector has; NULL: vectors are fixed */
-    int64_t most_scale; /* the greatest that it can be; 1 for fixed vectors */
+    int64_t lanes;      /* of one vector; of 128 bits of a scalable one */
+    TileValue *scale;   /* vscale, in units of 128 bits; NULL: vectors are fixed */
+    int64_t most_scale; /* the greatest possible scale; 1 for fixed vectors */
     /* The micro-kernel's block of c: block_rows by block_columns, the latter in block_vectors vectors. */
     int64_t block_rows, block_vectors;
     TileValue *block_columns;
-    int64_t narrow_vectors; /* of the last block of a whole row of blocks, where it has fewer; else 0 */
-    int64_t depth;          /* of the panels: greatest number of k packed at a time */
-    bool wide;              /* more columns than are packed at a time */
-    TileValue *width;       /* where it is wide: columns of b packed at a time, whole blocks */
+    int64_t narrow_vectors; /* of the last block of a full row of blocks, if it has fewer; else 0 */
+    int64_t depth;          /* of the panels: how many k are packed at a time, at most */
+    bool wide;              /* there are more columns than are packed at a time */
+    TileValue *width;       /* if wide: columns of b packed at a time, whole blocks */
     int64_t panel_row;      /* elements from one row of a's panel to the next */
-    TileValue *a_panel;     /* block_rows rows of a; before and behind them dot_spare_rows of no account */
-    TileValue *b_panel;     /* blocks of columns one after the other; in each, row by row, block_columns elements */
-    TileValue *spill;       /* one block of c, for the edges */
+    TileValue *a_panel;     /* block_rows rows of a; dot_spare_rows unused ones before and after them */
+    TileValue *b_panel;     /* block of columns by block; in each, row by row, block_columns elements */
+    TileValue *spill;       /* a copy of a partial block of c */
 } Dot;
 
-/* Where the micro-kernel finds a block of columns of b, and how many bytes from one k to the next. */
+/* A block of columns of b for the micro-kernel, and the bytes from one k to the next. */
 typedef struct DotPanel {
     TileValue *pointer, *step;
-    bool in_place; /* in memory, rather than packed */
+    bool in_place; /* not packed */
 } DotPanel;
 
 /* ---- small ops ---- */
@@ -52,18 +53,18 @@ TileValue *dot_multiply(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_scale(Dot *dot, TileValue *x, int64_t factor);
 TileValue *dot_minimum(Dot *dot, TileValue *x, TileValue *y);
 TileValue *dot_offset(Dot *dot, TileValue *pointer, TileValue *bytes);
-/* How many elements so many vectors have, and bytes of the accumulators' type. */
+/* The number of elements of so many vectors, and of bytes of the accumulators' type. */
 TileValue *dot_lanes(Dot *dot, int64_t vectors);
 TileValue *dot_vector_bytes(Dot *dot, int64_t vectors);
 const TileType *dot_vector(Dot *dot, TileScalar scalar);
 /* An f32 vector rounded to tf32, as tile_eval_tf32 does it. */
 TileValue *dot_tf32(Dot *dot, TileValue *x);
-/* Into L1. */
+/* Prefetches into L1. */
 void dot_prefetch(Dot *dot, TileValue *pointer);
-/* Lanes from `first` on that lie below the limit. */
+/* The lanes from `first` on that are below the limit. */
 TileValue *dot_mask(Dot *dot, TileValue *first, TileValue *limit);
 
-/* Ops go into the body until the matching end; the loop's variable is its argument 0. */
+/* Ops are inserted into the body until the matching end. Returns the induction variable. */
 TileValue *dot_for(Dot *dot, TileValue *lo, TileValue *hi, TileValue *step);
 void dot_if(Dot *dot, TileValue *condition);
 void dot_else(Dot *dot);
@@ -72,15 +73,15 @@ void dot_end(Dot *dot);
 
 /* ---- the parts ---- */
 
-/* Rows i .. of a, k from k0, kc of them, into a_panel. Rows past the last are the last again, or zero. */
+/* Packs rows i .. of a, for kc k from k0 on, into a_panel. Rows past the last repeat the last one, or are zero. */
 void dot_pack_a(Dot *dot, TileValue *i, TileValue *k0, TileValue *kc);
 int64_t dot_spare_rows(const Dot *dot);
-/* Rows k0 .. of b, kc of them, and as many columns from j0 on, into b_panel; what fills up
- * the last block is of no account. */
+/* Packs kc rows of b from k0 on, and `columns` columns from j0 on, into b_panel. The padding of the last block is
+ * arbitrary. */
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc);
-/* Are these the columns of the narrow last block? Only where there is one. */
+/* Is this the width of the narrow last block? Requires narrow_vectors. */
 TileValue *dot_is_narrow(Dot *dot, TileValue *columns);
-/* The block of c at (i, j) += a_panel times the panel of b, over kc. */
+/* The block of c at (i, j) += a_panel times the panel of b, for kc k. */
 void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, TileValue *kc);
 
 #endif

@@ -1,4 +1,4 @@
-/* Building of the code of products: arithmetic on offsets, loops and branches. */
+/* Builders for products: arithmetic on offsets, loops and branches. */
 #include "cpu/dot.h"
 
 TileValue *dot_i64(Dot *dot, int64_t value) { return tile_emit_i64(dot->emitter, value); }

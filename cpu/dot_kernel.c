@@ -1,5 +1,5 @@
-/* The micro-kernel: a block of c stays in registers while k runs; each k takes the vectors of one row of b's panel
- * and one element of each row of a's, spread over a vector. */
+/* The micro-kernel: a block of c stays in registers throughout the loop over k; each k loads the vectors of one row
+ * of b's panel, and broadcasts one element of each row of a's. */
 #include "cpu/dot.h"
 #include "lang/scalar/scalar.h"
 
@@ -13,11 +13,11 @@ static TileValue *multiply_add(Dot *dot, TileValue *x, TileValue *y, TileValue *
 /* A block of c, which begins at `pointer`. */
 typedef struct Block {
     TileValue *pointer, *row;
-    int64_t vectors; /* as many as all have, or the last one */
+    int64_t vectors; /* of a full block, or of the narrow one */
 } Block;
 
 /* Pointers to the vectors of a block of c. */
-static void point_at_block(Dot *dot, const Block *c, TileValue **pointers) {
+static void build_block_pointers(Dot *dot, const Block *c, TileValue **pointers) {
     TileValue *block = c->pointer;
     for (int64_t r = 0; r < dot->block_rows; r++) {
         for (int64_t v = 0; v < c->vectors; v++) *pointers++ = dot_offset(dot, block, dot_vector_bytes(dot, v));
@@ -25,7 +25,7 @@ static void point_at_block(Dot *dot, const Block *c, TileValue **pointers) {
     }
 }
 
-/* What one k adds to the accumulators. */
+/* Adds the products of one k to the accumulators. */
 static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k, TileValue *const *sums,
                  TileValue **next) {
     const TileType *vector = dot_vector(dot, dot->scalar), *scalar = tile_emit_i64(dot->emitter, 0)->type;
@@ -34,7 +34,7 @@ static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k,
     TileValue *row = dot_offset(dot, panel->pointer, dot_multiply(dot, k, panel->step));
     for (int64_t v = 0; v < vectors; v++) {
         TileValue *at = dot_offset(dot, row, dot_vector_bytes(dot, v));
-        /* What the next block of columns needs of the row: rows are too many for the hardware to follow each. */
+        /* Prefetches the row for the next block of columns: there are too many rows for the hardware's prefetcher. */
         if (panel->in_place) dot_prefetch(dot, dot_offset(dot, at, dot_vector_bytes(dot, dot->block_vectors)));
         b[v] = tile_build_load(dot->builder, vector, at, NULL, NULL, panel->in_place ? 0 : dot->lanes * dot->bytes);
     }
@@ -50,7 +50,7 @@ static void step(Dot *dot, const DotPanel *panel, int64_t vectors, TileValue *k,
 static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, TileValue *kc) {
     TileValue *pointers[BLOCK_LIMIT], *sums[BLOCK_LIMIT], *next[BLOCK_LIMIT];
     unsigned count = (unsigned)(dot->block_rows * block->vectors);
-    point_at_block(dot, block, pointers);
+    build_block_pointers(dot, block, pointers);
     for (unsigned i = 0; i < count; i++)
         sums[i] = tile_build_load(dot->builder, dot_vector(dot, dot->scalar), pointers[i], NULL, NULL, 0);
     TileOp *loop = tile_build_for(dot->builder, dot_i64(dot, 0), kc, dot_i64(dot, 1), sums, count);
@@ -64,12 +64,12 @@ static void run_kernel(Dot *dot, const DotPanel *panel, const Block *block, Tile
     for (unsigned i = 0; i < count; i++) tile_build_store(dot->builder, tile_op_result(loop, i), pointers[i], NULL, 0);
 }
 
-/* ---- edges ---- */
+/* ---- partial blocks ---- */
 
-/* A block of which only some rows and columns are c's: those are copied out and, afterwards, back. */
+/* A partial block: its rows and columns of c are copied to the spill block and back. */
 typedef struct Edge {
     TileValue *block;          /* in c */
-    TileValue *rows, *columns; /* c's own */
+    TileValue *rows, *columns; /* of c in the block */
 } Edge;
 
 static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *outside, bool back) {
@@ -87,7 +87,7 @@ static void copy_row(Dot *dot, const Edge *edge, TileValue *inside, TileValue *o
     }
 }
 
-/* Copying out fills all rows of the spill block, the last of c's again and again. */
+/* The copy to the spill block fills all of its rows, repeating c's last one. */
 static void copy_block(Dot *dot, const Edge *edge, bool back) {
     TileValue *row = dot_for(dot, dot_i64(dot, 0), back ? edge->rows : dot_i64(dot, dot->block_rows), dot_i64(dot, 1));
     TileValue *source = row;
@@ -98,8 +98,8 @@ static void copy_block(Dot *dot, const Edge *edge, bool back) {
     dot_end(dot);
 }
 
-/* A block of which some rows or columns are missing is worked on in the spill block. */
-static void run_whole_or_partial(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
+/* Runs the micro-kernel on a full block of c, or for a partial one, on the spill block. */
+static void run_full_or_partial(Dot *dot, const DotPanel *panel, const Edge *edge, TileValue *partial, TileValue *kc) {
     TileEmitter *e = dot->emitter;
     dot_if(dot, partial);
     copy_block(dot, edge, false);
@@ -133,6 +133,6 @@ void dot_block(Dot *dot, const DotPanel *panel, TileValue *i, TileValue *j, Tile
         run_kernel(dot, panel, &(Block){edge.block, dot->c.row, dot->narrow_vectors}, kc);
         dot_else(dot);
     }
-    run_whole_or_partial(dot, panel, &edge, partial, kc);
+    run_full_or_partial(dot, panel, &edge, partial, kc);
     if (dot->narrow_vectors) dot_end(dot);
 }

@@ -1,13 +1,14 @@
-/* Packing: operands become panels of accumulator type, laid out as the micro-kernel walks over them. */
+/* Packing: operands are converted to panels of the accumulators' type, in the order in which the micro-kernel reads
+ * them. */
 #include "cpu/dot.h"
 #include "lang/scalar/scalar.h"
 
-/* Where elements along one direction are found: next to one another, or at offsets. */
+/* Elements along one direction: contiguous or strided. */
 typedef struct Run {
     TileScalar scalar;
     TileValue *stride;  /* bytes */
-    TileValue *offsets; /* of the lanes of a vector, in bytes; NULL: next to one another */
-    bool square;        /* read by vectors of 128 bits where others are scalable */
+    TileValue *offsets; /* of the lanes of a vector, in bytes; NULL: contiguous */
+    bool square;        /* loaded in vectors of 128 bits where others are scalable */
 } Run;
 
 static Run adjacent_run(Dot *dot, TileScalar scalar) {
@@ -29,7 +30,7 @@ static TileValue *gather(Dot *dot, const Run *run, TileValue *pointer, TileValue
         tile_build_op(dot->builder, TILE_OP_GATHER, operands, mask ? 4 : 2, &attribute, mask != NULL, &type, 1), 0);
 }
 
-/* A vector of the panels' type; lanes out of the mask (NULL: none) are zero. */
+/* Loads a vector and converts it to the panels' type; lanes outside of the mask (NULL: there is none) are zero. */
 static TileValue *load_run(Dot *dot, const Run *run, TileValue *pointer, TileValue *mask) {
     const TileType *type = dot_vector(dot, run->scalar);
     if (run->square) type = tile_type_vector(dot->builder->module->context, run->scalar, dot->lanes, false);
@@ -40,7 +41,8 @@ static TileValue *load_run(Dot *dot, const Run *run, TileValue *pointer, TileVal
     return dot->precision == TILE_PRECISION_TF32 ? dot_tf32(dot, value) : value;
 }
 
-/* Both ways to walk along a run, chosen when the program runs unless the stride is known. */
+/* Emits the body for a contiguous and for a strided run, with a test of the stride at run time unless it is constant.
+ */
 typedef void (*PackBody)(Dot *dot, const Run *run, void *state);
 
 static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *stride, PackBody body, void *state) {
@@ -63,7 +65,8 @@ static void pack_by_stride(Dot *dot, const DotOperand *operand, TileValue *strid
 
 enum { MOST_LANES = 16 };
 
-/* Each stage brings together lanes that are half as far apart: after log2(lanes) of them rows are columns. */
+/* Transposes a square of vectors by log2(lanes) stages of shuffles; each stage interleaves lanes at half the distance
+ * of the one before. */
 static void transpose(Dot *dot, TileValue **rows) {
     TileValue *next[MOST_LANES];
     int64_t half = dot->lanes / 2, low[MOST_LANES], high[MOST_LANES];
@@ -92,8 +95,8 @@ static void copy_vector(Dot *dot, const Run *run, TileValue *from, TileValue *to
     tile_build_store(dot->builder, value, dot_offset(dot, to, dot_scale(dot, k, dot->bytes)), NULL, 0);
 }
 
-/* The greatest multiple of a vector's lanes, which are a power of two. */
-static TileValue *whole_vectors(Dot *dot, TileValue *count) {
+/* Rounds down to a multiple of a vector's lanes, a power of two. */
+static TileValue *round_to_vectors(Dot *dot, TileValue *count) {
     TileValue *lanes = dot_lanes(dot, 1);
     int64_t known;
     TileValue *mask =
@@ -101,9 +104,9 @@ static TileValue *whole_vectors(Dot *dot, TileValue *count) {
     return tile_emit_binary(dot->emitter, TILE_OP_AND, count, mask);
 }
 
-/* Whole vectors, then one under a mask. */
+/* Full vectors, then one with a mask. */
 static void copy_rows(Dot *dot, const Run *run, TileValue *from, TileValue *to, TileValue *kc) {
-    TileValue *whole = whole_vectors(dot, kc);
+    TileValue *whole = round_to_vectors(dot, kc);
     TileValue *k = dot_for(dot, dot_i64(dot, 0), whole, dot_lanes(dot, 1));
     copy_vector(dot, run, from, to, k, NULL);
     dot_end(dot);
@@ -130,14 +133,15 @@ static TileValue *square_mask(Dot *dot, TileValue *first, TileValue *limit) {
     return tile_op_result(tile_build_op(dot->builder, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1), 0);
 }
 
-/* A square of as many k and rows as a vector (a scalable one: 128 bits of it) has lanes. */
+/* A square of as many k and rows as a vector has lanes (of a scalable one: 128 bits of it). */
 typedef struct Square {
     TileValue *k;
-    TileValue *row, *offset; /* first row, and how many rows into the block */
-    TileValue *mask;         /* of the rows that a has; NULL: all */
+    TileValue *row, *offset; /* the first row, and its offset in the block */
+    TileValue *mask;         /* the rows that exist in a; NULL: all */
 } Square;
 
-/* Rows are adjacent: loaded k by k, stored row by row. The k past the last are that one again, which does not count. */
+/* Rows are contiguous along i: loaded k by k, stored row by row. The k past the last repeat the last one, and are not
+ * used. */
 static void pack_row_square(Dot *dot, const PackA *pack, const Square *square, int64_t count) {
     Run run = adjacent_run(dot, dot->a.scalar);
     run.square = true;
@@ -156,9 +160,10 @@ static void pack_row_square(Dot *dot, const PackA *pack, const Square *square, i
                          NULL, 0);
 }
 
-/* All rows of the block are a's. Squares reach back over rows that others have packed, too, rather than past the block;
- * where a block is not as high as a square, past a's last row, so that the panel has room around the block's rows. */
-static void pack_whole_squares(Dot *dot, const PackA *pack) {
+/* All rows of the block exist in a. The last squares overlap with rows of other squares instead of exceeding the
+ * block; if a block has fewer rows than a square, the square begins earlier so that it does not exceed a's last row,
+ * and the panel has spare rows around the block's. */
+static void pack_full_squares(Dot *dot, const PackA *pack) {
     int64_t spare = dot->block_rows - dot->lanes;
     Square square = {.k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, dot->lanes))};
     for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) {
@@ -174,7 +179,7 @@ static void pack_whole_squares(Dot *dot, const PackA *pack) {
     dot_end(dot);
 }
 
-/* Rows past the last are zero. */
+/* Rows past the last one are zero. */
 static void pack_partial_squares(Dot *dot, const PackA *pack) {
     Square square = {.k = dot_for(dot, dot_i64(dot, 0), pack->kc, dot_i64(dot, dot->lanes))};
     for (int64_t row = 0; row < dot->block_rows; row += dot->lanes) {
@@ -197,7 +202,7 @@ static void pack_squares(Dot *dot, const PackA *pack) {
     bool possible = dot->block_rows >= dot->lanes || dot->m_max >= dot->lanes;
     if (possible) {
         dot_if(dot, whole);
-        pack_whole_squares(dot, pack);
+        pack_full_squares(dot, pack);
         dot_else(dot);
     }
     pack_partial_squares(dot, pack);
@@ -233,8 +238,8 @@ typedef struct PackB {
     TileValue *panels, *j0, *columns, *k0, *kc;
 } PackB;
 
-/* Row k of so many vectors of the block whose column j0 + j is the first; lanes out of the masks (NULL: none) are zero.
- */
+/* Copies row k of `vectors` vectors of the block that begins at column j0 + j; lanes outside of the masks (NULL:
+ * there are none) are zero. */
 static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j, int64_t vectors,
                            TileValue *const *masks) {
     TileValue *from = dot_offset(dot, dot->b.pointer, dot_multiply(dot, dot_add(dot, pack->k0, k), dot->b.row));
@@ -249,8 +254,7 @@ static void copy_block_row(Dot *dot, const Run *run, const PackB *pack, TileValu
     }
 }
 
-/* The last block, at j, which has not all of its columns; rows from k on. Where they are those of the narrow block, no
- * other reads them. */
+/* The last block, at j, which is partial; rows from k on. If it is the narrow block, only its own vectors are read. */
 static void pack_last_block(Dot *dot, const Run *run, const PackB *pack, TileValue *k, TileValue *j) {
     TileValue *masks[8], *one = dot_i64(dot, 1);
     if (dot->narrow_vectors) {
@@ -267,9 +271,8 @@ static void pack_last_block(Dot *dot, const Run *run, const PackB *pack, TileVal
     if (dot->narrow_vectors) dot_end(dot);
 }
 
-/* Rows from `first` on, which are some: whole blocks, row by row where that is how they lie in memory, then the last
- * one. */
-static void pack_rows_of_blocks(Dot *dot, const Run *run, const PackB *pack, TileValue *first) {
+/* Rows from `first` on, at least one: full blocks, row by row if rows are contiguous in memory, then the last block. */
+static void pack_block_rows(Dot *dot, const Run *run, const PackB *pack, TileValue *first) {
     TileValue *rest = tile_emit_binary(dot->emitter, TILE_OP_REM, pack->columns, dot->block_columns);
     TileValue *whole = tile_emit_binary(dot->emitter, TILE_OP_SUB, pack->columns, rest);
     TileValue *zero = dot_i64(dot, 0), *one = dot_i64(dot, 1), *k, *j;
@@ -288,8 +291,8 @@ static void pack_rows_of_blocks(Dot *dot, const Run *run, const PackB *pack, Til
     dot_end(dot);
 }
 
-/* As many columns of b as a vector (a scalable one: 128 bits of it) has lanes, as many k of each; columns past the last
- * are that one again. */
+/* Loads a square: as many columns of b, and k of each, as a vector has lanes (of a scalable one: 128 bits of it).
+ * Columns past the last repeat the last one. */
 static void load_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j, TileValue **rows) {
     Run run = adjacent_run(dot, dot->b.scalar);
     run.square = true;
@@ -317,8 +320,8 @@ static void pack_square(Dot *dot, const PackB *pack, TileValue *k, TileValue *j)
     }
 }
 
-/* Vectors of the last block that no square of columns reaches become zero: what lay there before might be denormal, and
- * multiplying that takes a hundred times as long. */
+/* Clears vectors of the last block that squares of columns do not cover: stale values there might be denormal, which
+ * makes multiplications a hundred times slower. */
 static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
     TileEmitter *e = dot->emitter;
     TileValue *zero = tile_emit_bits(e, dot_vector(dot, dot->scalar), 0);
@@ -336,7 +339,7 @@ static void clear_rest(Dot *dot, const PackB *pack, TileValue *rows) {
     }
 }
 
-/* Of a transposed b, k being adjacent: whole squares; what is left of k is gathered. */
+/* A transposed b, contiguous along k: full squares; the remainder of k is gathered. */
 static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     TileValue *zero = dot_i64(dot, 0);
     TileValue *whole = tile_emit_with_bits(dot->emitter, TILE_OP_AND, pack->kc, (uint64_t)-dot->lanes);
@@ -346,7 +349,7 @@ static void pack_transposed(Dot *dot, const Run *run, const PackB *pack) {
     dot_end(dot);
     clear_rest(dot, pack, whole);
     dot_if(dot, tile_emit_binary(dot->emitter, TILE_OP_LT, whole, pack->kc));
-    pack_rows_of_blocks(dot, run, pack, whole);
+    pack_block_rows(dot, run, pack, whole);
     dot_end(dot);
 }
 
@@ -355,7 +358,7 @@ static void pack_blocks(Dot *dot, const Run *run, void *state) {
     if (run->offsets && is_adjacent(dot->b.row, dot->b.scalar))
         pack_transposed(dot, run, pack);
     else
-        pack_rows_of_blocks(dot, run, pack, dot_i64(dot, 0));
+        pack_block_rows(dot, run, pack, dot_i64(dot, 0));
 }
 
 void dot_pack_b(Dot *dot, TileValue *j0, TileValue *columns, TileValue *k0, TileValue *kc) {

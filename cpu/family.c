@@ -1,4 +1,4 @@
-/* The table of the CPU passes and the order in which they run. */
+/* The table of the CPU passes and their order. */
 #include "cpu/passes.h"
 #include "cpu/target.h"
 
@@ -13,9 +13,9 @@ static const TilePassInfo passes[] = {
 
 static const TilePassTable table = {passes, sizeof passes / sizeof *passes};
 
-/* Shared passes stand between the steps where they pay: what one step leaves behind is removed once, before the
- * next has to look at it. Loops are only split where tiles are reshaped: other nests are trimmed to what is valid, so
- * that only the last vector of a row has a mask, whatever tile it is in, and nothing is compiled twice. */
+/* Shared passes run between the steps where they pay: what one step leaves behind is removed once, before the next
+ * step analyses it. Loops are split only where tiles are reshaped. Other nests iterate over valid lanes only, so just
+ * the last vector of a row has a mask, in any tile, and no code is duplicated. */
 static const char *pipeline(const TileTarget *target) {
     return "inline,contract,canonicalise,cse,facts,exact-loops,licm,split-loops,canonicalise,cse,dce,"
            "programs,expand-programs,canonicalise,cse,dce,"

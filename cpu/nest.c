@@ -1,6 +1,6 @@
-/* Purpose: turn tiles into `loop` nests whose bodies compute one point, `buffer`s, `dot_block`s, and control over
- * scalars. A tensor parameter becomes a pointer, extents and strides in bytes; `scratch` is the last parameter. Loops
- * run over valid lanes only, so interior code is not guarded.
+/* Purpose: lower tiles to `loop` nests, whose bodies compute one point, `buffer`s, `dot_block`s, and control flow over
+ * scalars. A tensor parameter becomes a pointer, extents and strides in bytes; `scratch` is the last parameter. The
+ * iteration space of a loop is the valid lanes, so its body needs no guards.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout> {role = data, argument = 0}, %begin: i64 {role = begin},
@@ -49,9 +49,9 @@
  *       }
  *       return
  *     }
- * Needs: the pass programs; equal values merged (cse), since loops fuse where their bounds are the same value.
- * Keeps: order of memory accesses to each tensor; order of reductions.
- * Cost: linear in the ops, quadratic in the statements of one block (64 at a time). */
+ * Needs: programs; cse, since loops are fused if their bounds are the same value.
+ * Keeps: the order of memory accesses to each tensor; the order of reductions.
+ * Cost: linear in the ops, quadratic in the statements of a block (64 at a time). */
 #include "cpu/nest.h"
 
 #include <string.h>
@@ -98,7 +98,7 @@ static void add_tensor(Nest *n, TileValue *old, const TileParameter *parameter) 
     nest_info(n, old)->tensor = tensor;
 }
 
-/* The old body moves aside; the function gets the parameters of machine form. */
+/* Replaces the parameters by those of machine form; the old body is moved to n->old. */
 static void replace_signature(Nest *n) {
     TileFunc *func = n->func;
     TileParameter *parameters = func->parameters;
@@ -118,7 +118,7 @@ static void replace_signature(Nest *n) {
     tile_func_set_role(func, scratch, TILE_ROLE_SCRATCH, 0, 0);
 }
 
-/* The kernel's parameters learn what was relied on. */
+/* Records in the kernel's parameters which facts were used. */
 static void report_uses(const Nest *n) {
     TileFunc *kernel = n->func->kernel;
     for (uint32_t i = 0; kernel && i < n->func->body.argument_count; i++) {

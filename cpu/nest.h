@@ -1,17 +1,17 @@
 /* Internals of cpu-nest, shared by its files:
- *   nest_values.c    where tile values are valid, and what a statement reads at which of its points
- *   place.c          which values are computed where they are used, and which are kept
- *   schedule.c       statements to a tree of loops: fusion
+ *   nest_values.c    validity of tile values, and the values that a statement reads at each point
+ *   place.c          which values are recomputed at their uses, and which are stored in buffers
+ *   schedule.c       loop fusion: statements to a tree of loops
  *   pull.c           the value of a tile at one point, as scalar ops
  *   nest_emit.c      a tree of loops to ops
  *   nest_fold.c      folds and scans by combiners
  *   nest_dot.c       operands and accumulators of dot
- *   nest_control.c   regions and carried tiles
+ *   nest_control.c   regions and loop-carried tiles
  *   nest.c           the pass
  *
- * A tile value is VIRTUAL (computed again at each point where it is used) or the value of a STATEMENT. A statement
- * has a nest of loops; statements whose loops agree share them, and a value that all its readers meet inside a shared
- * loop needs no memory along that axis. */
+ * A tile value is VIRTUAL (recomputed at each point where it is used) or the value of a STATEMENT. A statement has a
+ * nest of loops; statements with equal loops share them (fusion). If all readers of a value are in a shared loop, its
+ * buffer has no axis for that loop. */
 #ifndef TILE_CPU_NEST_H
 #define TILE_CPU_NEST_H
 
@@ -21,9 +21,9 @@
 enum {
     NEST_LEVELS = TILE_MAX_TILE_RANK + 1,
     NEST_ATOMS = 6,
-    NEST_LONG = 24,   /* ops at one point that are not worth doing twice */
-    NEST_POINTS = 32, /* points of one tile that are computed for one point of another */
-    NEST_DEPTH = 200  /* longest chain of ops that is computed at one point */
+    NEST_LONG = 24,   /* ops of one point that are too many to compute twice */
+    NEST_POINTS = 32, /* points of one tile that are recomputed for one point of another, at most */
+    NEST_DEPTH = 200  /* longest chain of ops that is recomputed at one point */
 };
 
 /* Lanes lo <= i < hi; both are i64 values of the old function. */
@@ -31,8 +31,8 @@ typedef struct NestAtom {
     TileValue *lo, *hi;
 } NestAtom;
 
-/* Lanes inside of all atoms. More than NEST_ATOMS of them widen the set, which is always allowed: loads guard
- * themselves where the loops around them do not. */
+/* The intersection of all atoms. Atoms beyond NEST_ATOMS are dropped; the larger set is safe, since loads are guarded
+ * where their loops do not bound them. */
 typedef struct NestAtoms {
     unsigned count;
     NestAtom items[NEST_ATOMS];
@@ -45,7 +45,7 @@ typedef struct NestLevel {
     TileName order;
 } NestLevel;
 
-/* Where each axis of a value comes from at the points of a statement. */
+/* How each axis of a value is indexed at the points of a statement. */
 enum { NEST_FIXED = -1, NEST_OTHER = -2 };
 typedef struct NestMap {
     int8_t level[TILE_MAX_TILE_RANK]; /* a level of the statement, NEST_FIXED: index 0, NEST_OTHER: anything */
@@ -54,22 +54,22 @@ typedef struct NestMap {
 typedef struct NestBuffer {
     TileScalar scalar;                  /* as stored: a bool is a byte */
     int64_t stride[TILE_MAX_TILE_RANK]; /* bytes */
-    TileValue *pointer;                 /* new function; NULL until it is made */
+    TileValue *pointer;                 /* new function; NULL until it is built */
     int64_t bytes;
 } NestBuffer;
 
 typedef enum NestStatementKind {
-    NEST_SCALAR, /* an op on scalars that waits for a statement */
+    NEST_SCALAR, /* an op on scalars that depends on a statement */
     NEST_READ,   /* a region op or terminator that reads one-element tiles; emitted with its op */
     NEST_STORE,
-    NEST_ATOMIC, /* in loops of its own, lane by lane */
+    NEST_ATOMIC, /* in its own loops, lane by lane */
     NEST_REDUCE,
     NEST_ARG_REDUCE,
     NEST_FOLD,
     NEST_SCAN,
     NEST_PART, /* a further result of a fold or scan, whose statement computes it */
-    NEST_KEEP, /* a value that is computed once and read later */
-    NEST_COPY, /* values into buffers, all read before any is written */
+    NEST_KEEP, /* a value that is computed once and stored */
+    NEST_COPY, /* values copied to buffers: at each point all are read before any is written */
     NEST_DOT,
     NEST_PRINT
 } NestStatementKind;
@@ -89,9 +89,9 @@ typedef struct NestLeaf {
 
 /* An operand of dot: read in place from a tensor, or from a buffer. */
 typedef struct NestOperand {
-    TileValue *value;                    /* without permutes and fills; a load that is read in place, or a kept value */
+    TileValue *value; /* without permutations and fills; a load that is read in place, or a kept value */
     bool view;                           /* a load that is read in place */
-    NestBuffer *copy;                    /* where a value that no op computes is copied to */
+    NestBuffer *copy;                    /* a copy of a value that no op defines */
     int8_t axis[TILE_MAX_TILE_RANK];     /* operand axis to axis of `value` */
     NestAtoms atoms[TILE_MAX_TILE_RANK]; /* by axis of the operand */
 } NestOperand;
@@ -102,22 +102,22 @@ struct NestStatement {
     TileOp *op;
     TileValue *value;     /* old function; NULL for stores and copies */
     NestStatement *whole; /* parts: the fold or scan */
-    bool masked;          /* folds and scans: elements are left out within the bounds of the loop, too */
+    bool masked;          /* folds and scans: the bounds of the loop are not the whole mask */
     NestCopy *copies;
     unsigned copy_count;
-    bool accumulator; /* copies: of what a dot adds to, not of its operands */
+    bool accumulator; /* copies: of a dot's accumulator, not of its operands */
     NestOperand a, b; /* dot */
     NestLevel levels[NEST_LEVELS];
-    int8_t axis[NEST_LEVELS]; /* axis of the operand (reductions, scans) or of the value that the level runs over */
+    int8_t axis[NEST_LEVELS]; /* by level: the axis of the operand (reductions, scans) or of the value */
     unsigned level_count, parallel_count;
     NestNode *nodes[NEST_LEVELS + 1];
     TILE_LIST(NestStatement *) consumers;
     TILE_LIST(NestLeaf) leaves;
-    NestBuffer *buffer; /* where the value is kept, NULL: nowhere */
-    bool pending;       /* in the batch that is being built */
+    NestBuffer *buffer; /* of the value; NULL: none */
+    bool pending;       /* in the current batch */
 };
 
-/* A loop, or a statement inside all its loops. */
+/* A node of the tree: a loop, or a statement inside all of its loops. */
 struct NestNode {
     NestNode *parent;
     NestStatement *statement; /* NULL: a loop */
@@ -132,16 +132,16 @@ typedef struct NestMemo {
     TileValue *value;
 } NestMemo;
 
-/* What is known of each value of the old function, by its number. */
+/* Information on each value of the old function, by its number. */
 typedef struct NestInfo {
     NestStatement *statement; /* that computes it */
-    NestBuffer *slot;         /* carried tiles: the buffer that holds it while the loop runs */
+    NestBuffer *slot;         /* loop-carried tiles: the buffer that holds it throughout the loop */
     TileValue *mapped;        /* scalars: the new value */
     struct NestTensor *tensor;
     NestStatement *puller; /* placement: a statement that reads it at points */
-    bool many;             /* placement: more than one does */
+    bool many;             /* placement: more than one statement does */
     uint32_t position, stamp, depth, weight;
-    uint32_t same, moved; /* placement: at how many points it is read for one of those who read it, see `mark` */
+    uint32_t same, moved; /* placement: points that are read for one point of a reader, see `mark` */
     int32_t memo;         /* newest entry + 1 */
     NestAtoms *atoms;     /* by axis */
     NestMap leaf_map;     /* map of the visit that `stamp` names */
@@ -154,10 +154,10 @@ typedef struct NestTensor {
     const TileType *type; /* the old type */
 } NestTensor;
 
-/* Where in the order of the text a store_tile or atomic_tile of the tensor stands. */
+/* The positions in program order of a tensor's store_tile and atomic_tile ops. */
 typedef struct NestWrites {
     const TileValue *tensor;
-    TILE_LIST(uint32_t) positions; /* in order */
+    TILE_LIST(uint32_t) positions; /* ascending */
 } NestWrites;
 
 /* Positions of an op and of the last one inside it. */
@@ -169,12 +169,12 @@ typedef struct NestSpan {
 typedef struct NestOpen {
     TileBlock *block;
     TileOp *loop;
-    TileValue *index; /* what lanes are numbered by */
+    TileValue *index; /* of lanes */
     const NestLevel *level;
     uint32_t memo_count; /* entries when it was opened */
 } NestOpen;
 
-/* An index of the new function that lies inside its axis only where the bool is true: nothing is read elsewhere. */
+/* An index of the new function that is within bounds only if the bool is true; loads at it are guarded. */
 typedef struct NestLoose {
     TileValue *index, *inside;
 } NestLoose;
@@ -197,7 +197,7 @@ typedef struct Nest {
     NestOpen open[NEST_LEVELS + 1];
     unsigned open_count; /* loops; open[0] is the block around them */
     NestNode root;
-    const NestStatement *current; /* that is being emitted */
+    const NestStatement *current; /* the one that is being emitted */
     TILE_LIST(NestStatement *) batch;
     TileBlock entry; /* new function: constants and buffers, before all else */
     const char *failure;
@@ -208,32 +208,32 @@ static inline NestInfo *nest_info(Nest *n, const TileValue *value) { return &n->
 /* ---- nest_values.c ---- */
 
 bool nest_atoms_equal(const NestAtoms *a, const NestAtoms *b);
-/* Leaves out what holds for all lanes anyway. */
+/* Adds an atom, unless it holds for all lanes. */
 void nest_atoms_add(NestAtoms *atoms, TileValue *lo, TileValue *hi, int64_t extent);
 void nest_atoms_join(NestAtoms *atoms, const NestAtoms *more, int64_t extent);
-/* Lanes outside are poison: one entry for each axis. */
+/* The validity of a value: one entry for each axis. Lanes outside are poison. */
 const NestAtoms *nest_atoms(Nest *n, TileValue *value);
-/* Every axis has extent 1: one lane, held in a scalar. */
+/* Has the tile a single lane, which is held in a scalar? */
 bool nest_is_single(const TileType *type);
-/* A level for each axis that is not a single lane known to be valid. */
+/* Adds a level for each axis but `skip`, unless it has a single lane that is certainly valid. */
 void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms, int skip);
 void nest_store_levels(NestStatement *s);
 void nest_copy_levels(Nest *n, NestStatement *s);
 void nest_reduce_levels(Nest *n, NestStatement *s);
 void nest_fold_levels(Nest *n, NestStatement *s);
-/* Is there a value for each point of the last loop, too? */
+/* Has the statement a value for each point of the last loop, too? */
 bool nest_is_scan(const NestStatement *s);
-/* Control flow, not a combiner. */
+/* Are the op's regions control flow, and not a combiner? */
 static inline bool nest_has_blocks(const TileOp *op) { return op->region_count && !tile_op_combiner(op); }
-/* Does a copy read a buffer that copies of the same place write, other than at the point itself? */
+/* Does a copy read, at another point than it writes, a buffer that copies of the same op write? */
 bool nest_copy_crosses(Nest *n, const NestStatement *s, unsigned copy);
 NestMap nest_map(const NestStatement *s, unsigned rank);
-/* Is every axis of the value at the statement's point itself? */
+/* Is every axis of the value indexed by the statement's own level? */
 bool nest_map_is_identity(const NestStatement *s, const NestMap *map, unsigned rank);
-/* Index maps of reshapes that only add and drop axes of extent 1: axis of the operand to axis of the result or
- * -1; false for others. */
+/* The index map of a reshape that only adds and drops axes of extent 1: axis of the operand to axis of the result or
+ * -1; false: another reshape. */
 bool nest_reshape_map(const TileType *from, const TileType *to, int8_t *axis);
-/* Fills s->leaves: values of statements, carried tiles, loads, scalars. */
+/* Collects s->leaves: values of statements, loop-carried tiles, loads, scalars. */
 void nest_collect_leaves(Nest *n, NestStatement *s);
 
 /* ---- place.c ---- */
@@ -241,29 +241,29 @@ void nest_place(Nest *n);
 NestStatement *nest_statement(Nest *n, NestStatementKind kind, TileOp *op, TileValue *value);
 /* Might writing one tensor change the other? */
 bool nest_tensors_overlap(Nest *n, const TileValue *a, const TileValue *b);
-/* Might a store between the load and `at` change what it reads? */
+/* May a store between the load and `at` change the result of the load? */
 bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at);
-/* Makes a statement of a value that is none yet. */
+/* Makes the value a statement, unless it is one. */
 void nest_keep(Nest *n, TileValue *value);
 
 /* ---- nest_dot.c ---- */
 void nest_plan_dot(Nest *n, TileOp *op);
-/* Chooses the buffers that dots accumulate in. */
+/* Chooses the buffers in which dots accumulate. */
 void nest_join_dots(Nest *n);
 void nest_emit_dot(Nest *n, NestStatement *s);
 
 /* ---- schedule.c ---- */
 void nest_schedule(Nest *n, NestStatement *s);
-/* How many of the outer loops the two have in common. */
+/* How many outer loops the two share. */
 unsigned nest_shared_loops(const NestStatement *s, const NestStatement *other);
-/* Sizes the buffers of the values that the batch computes. */
+/* Allocates buffers for the values that the batch computes. */
 void nest_store_batch(Nest *n);
 
 /* ---- pull.c ---- */
 TileValue *nest_constant(Nest *n, int64_t value);
-/* A builder at the outermost place where all of the values exist. */
+/* A builder at the outermost loop in which all of the values are defined. */
 TileBuilder nest_builder(Nest *n, TileValue *const *values, unsigned count, const TileOp *like);
-/* On i64, folding what is constant. */
+/* Builds an op on i64, and folds constants. */
 TileValue *nest_binary(Nest *n, TileOpId id, TileValue *x, TileValue *y);
 TileValue *nest_offset(Nest *n, TileValue *pointer, TileValue *bytes);
 TileValue *nest_bits(Nest *n, TileScalar scalar, uint64_t bits);
@@ -272,30 +272,30 @@ TileValue *nest_op(Nest *n, TileOpId id, TileValue *const *operands, unsigned co
                    const TileOp *like);
 TileValue *nest_scalar(Nest *n, TileValue *value);
 TileValue *nest_pull(Nest *n, TileValue *value, TileValue *const *index);
-/* The same, for the statement that computes a kept value. */
+/* The same for the statement that computes a kept value. */
 TileValue *nest_compute(Nest *n, TileValue *value, TileValue *const *index);
 void nest_remember(Nest *n, TileValue *value, TileValue *const *index, TileValue *result);
 void nest_forget(Nest *n, uint32_t count);
 TileValue *nest_buffer_address(Nest *n, NestBuffer *buffer, unsigned rank, TileValue *const *index);
 TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer);
-/* `collapsed`: set of axes along which one place serves all lanes. */
+/* `collapsed`: the set of axes along which all lanes share one element. */
 NestBuffer *nest_buffer(Nest *n, const TileType *type, unsigned collapsed);
-/* The value of a load of rank 0, read where the function stands. */
+/* The value of a load of rank 0, loaded at the current position. */
 TileValue *nest_load_scalar(Nest *n, TileValue *value);
-/* Address of a point of an access; *mask is NULL where it is known to be inside, and that holds in open[*level]. */
+/* The address of a point of an access; *mask is NULL if it is certainly in bounds; both are valid in open[*level]. */
 TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, TileValue **mask, unsigned *level);
 TileValue *nest_stride(Nest *n, const TileValue *tensor, unsigned dimension);
 void nest_bounds(Nest *n, const NestAtoms *atoms, int64_t extent, TileValue **lo, TileValue **hi);
-/* Stores stay in the innermost loop that is open. */
+/* Stores are emitted in the innermost open loop. */
 void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, const TileOp *like);
-/* The value's index at the point that the open loops are at. */
+/* The value's index at the current point of the open loops. */
 void nest_point(Nest *n, const NestStatement *s, unsigned rank, TileValue **index);
 
 /* ---- nest_emit.c ---- */
 void nest_flush(Nest *n);
-/* A statement inside of its loops; not for reductions, folds and scans. */
+/* Emits a statement inside of its loops; not for reductions, folds and scans. */
 void nest_emit_statement(Nest *n, NestStatement *s);
-/* A value that the statement has computed, at the point where the open loops are. */
+/* Defines the statement's value at the current point of the open loops. */
 void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result);
 
 /* ---- nest_fold.c ---- */
@@ -304,7 +304,7 @@ void nest_emit_fold(Nest *n, const NestNode *node);
 
 /* ---- nest_control.c ---- */
 void nest_block(Nest *n, TileBlock *old, TileBlock *block);
-/* An op on scalars, moved to the new function. */
+/* Clones an op on scalars into the new function. */
 void nest_emit_scalar(Nest *n, TileOp *op);
 
 #endif

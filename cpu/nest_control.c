@@ -1,8 +1,8 @@
-/* Regions: loops and branches over scalars and buffers instead of tiles, and the order of what stands between. */
+/* Regions: loops and branches over scalars and buffers instead of tiles, and the order of the ops between them. */
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-enum { BATCH = 64 }; /* statements that are looked at together */
+enum { BATCH = 64 }; /* statements that are scheduled together */
 
 /* ---- scalars ---- */
 
@@ -43,7 +43,7 @@ void nest_emit_scalar(Nest *n, TileOp *op) {
     }
 }
 
-static bool waits(Nest *n, const TileOp *op) {
+static bool depends_on_batch(Nest *n, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++) {
         const NestStatement *s = nest_info(n, tile_op_operand(op, i))->statement;
         if (s && s->pending) return true;
@@ -51,10 +51,10 @@ static bool waits(Nest *n, const TileOp *op) {
     return false;
 }
 
-/* A scalar op that needs the result of a nest stands behind it, without ending what may still be fused. */
+/* A scalar op that depends on a nest follows it, but does not end the batch of statements that may be fused. */
 static void scalar_op(Nest *n, TileOp *op) {
     bool pure = (tile_op_info(op->id)->traits & TILE_TRAIT_PURE) && op->result_count == 1;
-    if (pure && waits(n, op)) {
+    if (pure && depends_on_batch(n, op)) {
         NestStatement *s = nest_statement(n, NEST_SCALAR, op, tile_op_result(op, 0));
         nest_collect_leaves(n, s);
         nest_schedule(n, s);
@@ -66,7 +66,7 @@ static void scalar_op(Nest *n, TileOp *op) {
 
 /* ---- regions ---- */
 
-/* Carried in a scalar: not in a buffer. */
+/* Is the loop-carried value in a scalar and not in a buffer? */
 static bool is_scalar(Nest *n, const TileValue *value) { return !nest_info(n, value)->slot; }
 
 static void schedule_copies(Nest *n, const TileOp *op) {
@@ -81,7 +81,7 @@ static const TileType *element_type(Nest *n, const TileValue *value) {
     return tile_type_scalar(n->module->context, value->type->scalar);
 }
 
-/* Operands of the name that belong to results of `owner` which are carried in scalars. */
+/* The operands of the name for those results of `owner` that are carried in scalars. */
 static void collect_carried(Nest *n, const TileOp *op, TileOperand name, const TileOp *owner, Values *values) {
     for (unsigned i = 0; i < owner->result_count; i++) {
         TileValue *value = tile_op_named_at(op, name, i);

@@ -1,7 +1,7 @@
 /* Operands and accumulators of dot.
  *
- * An operand that is a plain load is read in place, through any permutation; what else is multiplied is computed into
- * a buffer first. The accumulator is a buffer, updated in place: that of the loop which carries it where possible. */
+ * An operand that is a plain load is read in place, through any permutation; any other operand is first stored in a
+ * buffer. The accumulator is a buffer that is updated in place: if possible that of the loop that carries it. */
 #include <string.h>
 
 #include "cpu/nest.h"
@@ -10,8 +10,8 @@
 
 /* ---- operands ---- */
 
-/* fill(x, 0), of either sign, along the contracted axis only, as both operands have it: the loop over k leaves those
- * lanes out. */
+/* fill(x, 0), of either sign, along the contracted axis only. If both operands have it, the loop over k excludes
+ * these lanes instead. */
 static const TileOp *contracted_fill(const TileValue *value, unsigned axis) {
     const TileOp *fill = tile_value_def(value, TILE_OP_FILL);
     uint64_t bits;
@@ -41,7 +41,7 @@ static bool is_plain_load(const TileValue *value) {
     return !parts || !parts->count;
 }
 
-/* One element that a loop carries in a scalar. */
+/* Copies one element that a loop carries in a scalar to a buffer. */
 static void copy_operand(Nest *n, NestOperand *o, TileOp *dot) {
     NestStatement *copy = nest_statement(n, NEST_COPY, dot, NULL);
     o->copy = nest_buffer(n, o->value->type, 0);
@@ -90,7 +90,7 @@ void nest_plan_dot(Nest *n, TileOp *op) {
 
 /* ---- accumulators ---- */
 
-/* Is the dot, through ops on single elements, the only reader of the carried value? */
+/* Is the dot the only reader of the loop-carried value, possibly through elementwise ops? */
 static bool feeds_only(const TileValue *value, const TileOp *dot) {
     while (tile_value_has_uses(value)) {
         if (!tile_value_has_one_use(value)) return false;
@@ -103,13 +103,13 @@ static bool feeds_only(const TileValue *value, const TileOp *dot) {
     return true;
 }
 
-/* The dot that goes on with this one's result and is its only reader. */
+/* The dot that accumulates onto this one's result and is its only reader; NULL: there is none. */
 static TileOp *next_in_chain(const TileOp *dot) {
     const TileValue *value = tile_op_result(dot, 0);
     if (!tile_value_has_one_use(value)) return NULL;
     TileOp *user = value->first_use->user;
-    bool goes_on = user->id == TILE_OP_DOT && value->first_use->index == 2 && user->block == dot->block;
-    return goes_on ? user : NULL;
+    bool accumulates = user->id == TILE_OP_DOT && value->first_use->index == 2 && user->block == dot->block;
+    return accumulates ? user : NULL;
 }
 
 static NestBuffer *loop_buffer(Nest *n, const TileOp *head, const TileOp *last) {
@@ -205,7 +205,7 @@ static TileValue *size_between(Nest *n, TileValue *lo, TileValue *hi) {
     return nest_binary(n, TILE_OP_MAX, nest_binary(n, TILE_OP_SUB, hi, lo), nest_constant(n, 0));
 }
 
-/* Goes into a loop over one leading axis, which all three share. */
+/* Opens a loop over one leading axis, which all three share. */
 static void enter_batch(Nest *n, const NestAtoms *atoms, int64_t extent, Strided *parts[3], unsigned axis) {
     TileValue *lo, *hi;
     nest_bounds(n, atoms, extent, &lo, &hi);

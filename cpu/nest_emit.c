@@ -1,4 +1,4 @@
-/* A tree of loops to ops. */
+/* Emission: a tree of loops to ops. */
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 #include "lang/ir/eval.h"
@@ -17,7 +17,7 @@ static TileName kind_of(const TileOp *op) { return (TileName)tile_op_integer(op,
 
 static unsigned rank_of(const TileType *type) { return tile_type_is_tile(type) ? type->rank : 0; }
 
-/* What a loop carries and what its body yields. */
+/* Loop-carried values: initial ones, or those that the body yields. */
 typedef struct Carried {
     TILE_LIST(TileValue *) values; /* initial, then yielded */
     TILE_LIST(int64_t) combine;
@@ -27,8 +27,8 @@ typedef struct Carried {
 
 void nest_define(Nest *n, NestStatement *s, TileValue *const *index, TileValue *result) {
     nest_remember(n, s->value, index, result);
-    bool lasts = !nest_is_scan(s) && !s->parallel_count; /* not inside of a loop */
-    if (rank_of(s->value->type) == 0 || (lasts && nest_is_single(s->value->type)))
+    bool outside = !nest_is_scan(s) && !s->parallel_count; /* not inside of a loop */
+    if (rank_of(s->value->type) == 0 || (outside && nest_is_single(s->value->type)))
         nest_info(n, s->value)->mapped = result;
     if (s->buffer)
         nest_store(n, result, nest_buffer_address(n, s->buffer, rank_of(s->value->type), index), NULL, s->op);
@@ -92,7 +92,7 @@ static TileValue *new_buffer(Nest *n, int64_t words) {
     return tile_build_buffer(&b, 8 * words, 64);
 }
 
-/* Tiles are in the buffers of the copies in front; scalars get places of their own. */
+/* Tiles are in the buffers of the copies ahead of it; each scalar gets its own buffer. */
 static void emit_print(Nest *n, NestStatement *s) {
     const TileOp *op = s->op;
     const NestStatement *copy = tile_map_get(&n->statements, op);
@@ -185,12 +185,12 @@ static void close_loop(Nest *n, const Carried *carried) {
     n->open_count--;
 }
 
-/* No element at all: index 0. */
+/* The index of an arg_reduce; 0 if there is no element. */
 static TileValue *found_index(Nest *n, TileValue *index) {
     TileValue *operands[] = {index, nest_constant(n, INT64_MAX)};
     TileValue *none = nest_op(n, TILE_OP_EQ, operands, 2, TILE_BOOL, NULL);
-    TileValue *choice[] = {none, nest_constant(n, 0), index};
-    return nest_op(n, TILE_OP_SELECT, choice, 3, TILE_I64, NULL);
+    TileValue *arms[] = {none, nest_constant(n, 0), index};
+    return nest_op(n, TILE_OP_SELECT, arms, 3, TILE_I64, NULL);
 }
 
 static void define_results(Nest *n, const NestNode *node, TileOp *loop) {

@@ -1,6 +1,6 @@
-/* Folds and scans by combiners: in turn, a loop that carries what came before; along the last axis a fold_loop, whose
- * points are taken in blocks when loops become vectors. What is computed at each point of a scan stands behind its
- * step. */
+/* Folds and scans by combiners. Serial ones become a loop with loop-carried accumulators; along the last axis they
+ * become a fold_loop, which is vectorised in blocks. Statements that are fused with a scan run after its step at each
+ * point. */
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
@@ -8,7 +8,7 @@ typedef struct NestFold {
     NestStatement *s;
     unsigned count;
     bool has_init;
-    TileValue *acc[TILE_MAX_FOLD + 1]; /* what came before, then whether there was any: where that is to be known */
+    TileValue *acc[TILE_MAX_FOLD + 1]; /* accumulators, then, if needed, whether there has been an element */
     unsigned carried;
 } NestFold;
 
@@ -25,7 +25,7 @@ static TileBuilder here(Nest *n, const NestStatement *s) {
     return b;
 }
 
-/* Where a line begins: a scan counts its own axis among the value's. */
+/* The index of a line; the points of a scan also have its own axis, which is dropped. */
 static void line_index(Nest *n, const NestStatement *s, TileValue **index) {
     unsigned rank = tile_op_operand(s->op, 0)->type->rank;
     unsigned axis = (unsigned)tile_op_integer(s->op, TILE_ATTRIBUTE_AXIS, 0);
@@ -46,7 +46,7 @@ static NestFold start_fold(Nest *n, NestStatement *s) {
     return fold;
 }
 
-/* The elements at the point, and whether they count (NULL: they do). */
+/* The elements at the point, and their mask (NULL: all are included). */
 static TileValue *pull_elements(Nest *n, const NestFold *fold, TileValue **x) {
     TileValue *index[TILE_MAX_TILE_RANK], *at[TILE_MAX_TILE_RANK];
     const NestStatement *s = fold->s;
@@ -90,13 +90,13 @@ static void close_block(Nest *n, TileValue *const *values, unsigned count) {
     n->open_count--;
 }
 
-/* ---- in turn ---- */
+/* ---- serial ---- */
 
-static TileValue *choose(TileBuilder *b, TileValue *condition, TileValue *x, TileValue *y) {
+static TileValue *select(TileBuilder *b, TileValue *condition, TileValue *x, TileValue *y) {
     return tile_build_ternary(b, TILE_OP_SELECT, condition, x, y);
 }
 
-/* fold->acc becomes what comes after the elements. */
+/* Combines fold->acc with the elements. */
 static void step(Nest *n, NestFold *fold, TileOp *loop, TileValue *const *x, TileValue *counts) {
     TileBuilder b = here(n, fold->s);
     TileValue *next[TILE_MAX_FOLD], *begun = NULL;
@@ -105,13 +105,13 @@ static void step(Nest *n, NestFold *fold, TileOp *loop, TileValue *const *x, Til
     if (!fold->has_init && !counts)
         begun = tile_build_binary(&b, TILE_OP_NE, loop->regions[0].arguments[0], tile_op_operand(loop, 0));
     for (unsigned i = 0; i < fold->count; i++) {
-        if (begun) next[i] = choose(&b, begun, next[i], x[i]);
-        fold->acc[i] = counts ? choose(&b, counts, next[i], fold->acc[i]) : next[i];
+        if (begun) next[i] = select(&b, begun, next[i], x[i]);
+        fold->acc[i] = counts ? select(&b, counts, next[i], fold->acc[i]) : next[i];
     }
     if (fold->carried > fold->count) fold->acc[fold->count] = tile_build_binary(&b, TILE_OP_OR, begun, counts);
 }
 
-/* Backwards the loop counts up all the same. */
+/* A reverse scan: the loop counts up, and the index down. */
 static void reverse_index(Nest *n, TileOp *loop) {
     NestOpen *open = &n->open[n->open_count - 1];
     TileValue *last = nest_binary(n, TILE_OP_ADD, tile_op_operand(loop, 0), tile_op_operand(loop, 1));
@@ -119,7 +119,7 @@ static void reverse_index(Nest *n, TileOp *loop) {
     open->index = nest_binary(n, TILE_OP_SUB, last, open->index);
 }
 
-static void emit_in_turn(Nest *n, const NestNode *node, NestStatement *s) {
+static void emit_serial(Nest *n, const NestNode *node, NestStatement *s) {
     TileValue *lo, *hi, *x[TILE_MAX_FOLD], *before[TILE_MAX_FOLD];
     NestFold fold = start_fold(n, s);
     nest_bounds(n, &node->level.atoms, node->level.extent, &lo, &hi);
@@ -169,7 +169,7 @@ static void emit_in_blocks(Nest *n, const NestNode *node, NestStatement *s) {
 void nest_emit_fold(Nest *n, const NestNode *node) {
     NestStatement *s = node->children.items[0]->statement;
     if (node->level.order == TILE_ORDER_SERIAL)
-        emit_in_turn(n, node, s);
+        emit_serial(n, node, s);
     else
         emit_in_blocks(n, node, s);
 }

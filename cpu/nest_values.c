@@ -1,12 +1,10 @@
-/* Where tile values are valid, and what a statement reads at which of its points. */
+/* The validity of tile values, and the values that a statement reads at each point. */
 #include <string.h>
 
 #include "cpu/nest.h"
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
-
-/* ---- accesses ---- */
 
 /* ---- atoms ---- */
 
@@ -65,8 +63,8 @@ static void load_atoms(const TileOp *op, NestAtoms *atoms) {
                            dimensions[d].hi, type->extent[dimensions[d].axis]);
 }
 
-/* Reshapes from one element to one element move the bounds of an axis to another and leave nothing behind: the one that
- * a fill replaces may stand at any axis of extent 1. */
+/* Reshapes among axes of extent 1 move the bounds of one axis to another without a trace, so those that a fill
+ * replaces may be at any axis of extent 1. */
 static void fill_atoms(const TileOp *op, NestAtoms *atoms) {
     const TileType *type = op->results[0].type;
     const TileAttribute *axes = tile_op_get(op, TILE_ATTRIBUTE_AXES);
@@ -92,7 +90,7 @@ static void dot_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
                     value->type->extent[rank - 1]);
 }
 
-/* Lanes that both lack, along all axes but one (-1: all). */
+/* The atoms that two values have in common, along all axes but `skip` (-1: along all). */
 static void common_atoms(Nest *n, TileValue *x_value, TileValue *y_value, int64_t skip, NestAtoms *atoms) {
     const TileType *type = x_value->type;
     const NestAtoms *x = nest_atoms(n, x_value), *y = nest_atoms(n, y_value);
@@ -104,7 +102,7 @@ static void common_atoms(Nest *n, TileValue *x_value, TileValue *y_value, int64_
 
 static void elementwise_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
     const TileType *type = op->results[0].type;
-    bool select = op->id == TILE_OP_SELECT; /* takes from one of two: a lane that the other lacks may be there */
+    bool select = op->id == TILE_OP_SELECT; /* a lane may be valid in one arm only */
     for (unsigned i = 0; i < (select ? 1 : op->operand_count); i++) {
         TileValue *operand = tile_op_operand(op, i);
         if (!tile_type_is_tile(operand->type)) continue;
@@ -114,7 +112,7 @@ static void elementwise_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
     if (select) common_atoms(n, tile_op_named(op, TILE_OPERAND_X), tile_op_named(op, TILE_OPERAND_Y), -1, atoms);
 }
 
-/* The operand's atoms, moved to the axes of the result. */
+/* The operand's atoms, mapped to the axes of the result. */
 static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
     const TileOp *op = value->op;
     TileValue *operand = tile_op_operand(op, 0);
@@ -143,7 +141,7 @@ static void moved_atoms(Nest *n, TileValue *value, NestAtoms *atoms) {
     }
 }
 
-/* By axis of the tiles that are folded, of all of them. */
+/* By axis: the atoms of all tiles that are folded. */
 static void folded_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
     const TileType *type = tile_op_operand(op, 0)->type;
     for (unsigned i = 0; i < op->result_count; i++) {
@@ -160,7 +158,7 @@ static void fold_result_atoms(Nest *n, const TileOp *op, NestAtoms *atoms) {
         if (a != axis || op->id == TILE_OP_SCAN) atoms[next++] = folded[a];
 }
 
-/* Of what comes out of the region op's branches and trips only bounds that exist outside of it count. */
+/* Of the atoms of a value that a region yields, only those with bounds defined outside of the op count. */
 static void join_outer(Nest *n, NestAtoms *atoms, TileValue *value, const TileOp *owner) {
     const NestAtoms *from = nest_atoms(n, value);
     for (unsigned a = 0; a < value->type->rank; a++)
@@ -171,8 +169,8 @@ static void join_outer(Nest *n, NestAtoms *atoms, TileValue *value, const TileOp
         }
 }
 
-/* Validity is a matter of the text: what one branch or one trip does not have is not relied on. A carried value's own
- * atoms are in `atoms` already when its successor is looked at. */
+/* Validity is static: an atom holds if it holds for the initial value and in all branches and iterations. For a
+ * loop-carried value, `atoms` has its own atoms when its successor is visited. */
 static void region_atoms(Nest *n, const TileValue *value, NestAtoms *atoms) {
     const TileOp *owner = value->op ? value->op : value->block->op;
     if (!owner) return;
@@ -224,7 +222,7 @@ void nest_levels(NestStatement *s, const TileType *type, const NestAtoms *atoms,
     s->parallel_count = s->level_count;
 }
 
-/* Lanes that the destination does not have are not written, whatever the value holds there. */
+/* Only lanes within the destination's range are stored, whatever other lanes of the value hold. */
 void nest_store_levels(NestStatement *s) {
     TileAccessIndex dimensions[TILE_MAX_TENSOR_RANK];
     NestAtoms atoms[TILE_MAX_TILE_RANK] = {0};
@@ -237,7 +235,7 @@ void nest_store_levels(NestStatement *s) {
     nest_levels(s, type, atoms, -1);
 }
 
-/* Only lanes invalid in all the values are left out. A dot needs no accumulator where it has no result. */
+/* Only lanes that are invalid in all values are excluded. An accumulator is copied only where the dot has results. */
 void nest_copy_levels(Nest *n, NestStatement *s) {
     if (!s->copy_count) return;
     const TileType *type = s->copies[0].value->type;
@@ -254,7 +252,7 @@ void nest_copy_levels(Nest *n, NestStatement *s) {
     nest_levels(s, type, atoms, -1);
 }
 
-/* A fill with the neutral element means that the loop leaves those lanes out. */
+/* A fill with the identity element is replaced by bounds of the loop that exclude its lanes. */
 static void trim_reduction(const NestStatement *s, TileName kind, int64_t axis, NestAtoms *atoms) {
     const TileOp *fill = tile_value_def(tile_op_operand(s->op, 0), TILE_OP_FILL);
     uint64_t bits;
@@ -292,7 +290,7 @@ void nest_reduce_levels(Nest *n, NestStatement *s) {
 
 bool nest_is_scan(const NestStatement *s) { return s->kind == NEST_SCAN || (s->whole && s->whole->kind == NEST_SCAN); }
 
-/* Takes from a mask what the bounds of the loop along the axis can say; true where nothing else is left of it. */
+/* Moves the parts of a mask that are bounds along the axis to the atoms; true: nothing else is left of the mask. */
 static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
     const TileOp *op = mask->op;
     if (tile_value_is_integer(mask, 1)) return true;
@@ -313,7 +311,7 @@ static bool trim_mask(const TileValue *mask, int64_t axis, NestAtoms *atoms) {
         int64_t extent = mask->type->extent[axis];
         TileValue *lo = tile_fill_lo(op, i), *hi = tile_fill_hi(op, i);
         if (axes->integers[i] == axis) nest_atoms_add(atoms, lo, hi, extent);
-        before = *atoms; /* it is among them, unless there were too many */
+        before = *atoms; /* it is included, unless there were too many */
         nest_atoms_add(&before, lo, hi, extent);
         all = all && axes->integers[i] == axis && before.count == atoms->count && atoms->count < NEST_ATOMS;
     }
@@ -442,7 +440,7 @@ static void walk_levels(Nest *n, NestStatement *s) {
         }
 }
 
-/* The operand of a reduction has its axis behind the others. */
+/* The operand of a reduction is indexed by the last level along the reduced axis. */
 static NestMap reduced_map(const NestStatement *s, unsigned rank, int64_t axis) {
     NestMap value = nest_map(s, rank), map = value;
     for (unsigned i = 0; i < rank; i++) map.level[i] = value.level[i - (i > (unsigned)axis)];
@@ -451,7 +449,7 @@ static NestMap reduced_map(const NestStatement *s, unsigned rank, int64_t axis) 
     return map;
 }
 
-/* What a line begins with lacks the axis. */
+/* The initial value of a fold does not have the axis. */
 static void walk_fold(Nest *n, NestStatement *s) {
     const TileOp *op = s->op;
     unsigned rank = tile_op_operand(op, 0)->type->rank;
@@ -475,7 +473,7 @@ static void walk_dot(Nest *n, NestStatement *s) {
                 walk_scalar(n, s, operands[i]->atoms[a].items[k].hi);
             }
     }
-    TileValue *sum = tile_op_named(s->op, TILE_OPERAND_SUM); /* unless copied into place first */
+    TileValue *sum = tile_op_named(s->op, TILE_OPERAND_SUM); /* unless it is copied to the accumulator first */
     if (tile_value_def(sum, TILE_OP_DOT)) walk(n, s, sum, other);
 }
 
@@ -535,7 +533,7 @@ void nest_collect_leaves(Nest *n, NestStatement *s) {
     case NEST_KEEP: {
         NestMap map = nest_map(s, s->value->type->rank);
         NestInfo *info = nest_info(n, s->value);
-        info->statement = NULL; /* look inside */
+        info->statement = NULL; /* walk into the value itself */
         walk(n, s, s->value, map);
         info->statement = s;
         break;

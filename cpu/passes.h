@@ -1,4 +1,4 @@
-/* The passes that turn a kernel into machine form for CPUs, and the order in which they run. */
+/* The passes that lower a kernel to machine form for CPUs, and their order. */
 #ifndef TILE_CPU_PASSES_H
 #define TILE_CPU_PASSES_H
 

@@ -1,9 +1,7 @@
-/* Which tile values are computed where they are used, and which are kept.
- *
- * Stores, reductions, scans and dots are statements from the start. Any other value becomes one only where computing it
- * again costs more than reading it: an expensive op, or a long chain of cheap ones, with more than one reader or a
- * reader in a deeper loop. A load is read where it is used unless a store in between might change what it reads.
- * Carried tiles live in buffers. */
+/* Placement: which tile values are recomputed at their uses, and which are stored in buffers. Stores, reductions,
+ * scans and dots are always statements. Any other value becomes one only if recomputing it costs more than reading
+ * it: an expensive op, or a long chain of cheap ones, with more than one reader or a reader in a deeper loop. A load
+ * is done at its uses unless a store in between might change its result. Loop-carried tiles are in buffers. */
 #include <string.h>
 
 #include "cpu/nest.h"
@@ -37,7 +35,7 @@ static bool is_carried_tile(const TileValue *value) {
     return tile_type_is_tile(value->type) && !nest_is_single(value->type);
 }
 
-/* A loop continues in the buffer of the value that it starts from when nobody else reads that value. */
+/* A loop reuses the buffer of its initial value if that has no other reader. */
 static NestBuffer *slot_for(Nest *n, TileValue *start) {
     NestBuffer *slot = start ? nest_info(n, start)->slot : NULL;
     return slot && tile_value_has_one_use(start) ? slot : NULL;
@@ -82,7 +80,7 @@ static uint32_t position_of(const Nest *n, const TileOp *op) {
     return ((const NestSpan *)tile_map_get(&n->spans, op))->first;
 }
 
-/* Is the tensor written behind the position `first` and before `last`? */
+/* Is the tensor written after the position `first` and before `last`? */
 static bool is_written(const NestWrites *writes, uint32_t first, uint32_t last) {
     size_t low = 0, high = writes->positions.count;
     while (low < high) {
@@ -113,7 +111,7 @@ bool nest_is_clobbered(Nest *n, const TileValue *load, const TileOp *at) {
     return false;
 }
 
-/* ---- statements that are there from the start ---- */
+/* ---- initial statements ---- */
 
 static void plan_reads(Nest *n, TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
@@ -127,14 +125,14 @@ static bool same_extents(const TileType *a, const TileType *b) {
     return a->rank == b->rank && memcmp(a->extent, b->extent, a->rank * sizeof *a->extent) == 0;
 }
 
-/* Values of one shape move in one nest, so that all are read at a point before any is written there. */
+/* Values of one shape are copied in one nest, so that at each point all are read before any is written. */
 static void plan_copy(Nest *n, TileOp *at, TileValue *value, NestBuffer *to) {
     if (nest_info(n, value)->slot == to) return;
     NestStatement *s = tile_map_get(&n->statements, at);
     while (s && (s->kind != NEST_COPY || !same_extents(s->copies[0].value->type, value->type))) s = s->next;
     if (!s) s = nest_statement(n, NEST_COPY, at, NULL);
     size_t bytes = s->copy_count * sizeof(NestCopy);
-    if ((s->copy_count & (s->copy_count - 1)) == 0) /* full: there is room for a power of two */
+    if ((s->copy_count & (s->copy_count - 1)) == 0) /* full: the capacity is a power of two */
         s->copies = tile_arena_grow(n->arena, s->copies, bytes, bytes ? 2 * bytes : sizeof(NestCopy));
     s->copies[s->copy_count++] = (NestCopy){value, to};
 }
@@ -146,7 +144,7 @@ static void plan_copies(Nest *n, TileOp *at, TileOperand name, const TileOp *own
     }
 }
 
-/* Tiles are copied to memory as they stand in the text. */
+/* Tiles are copied to buffers, in program order. */
 static void plan_print(Nest *n, TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++) {
         TileValue *value = tile_op_operand(op, i);
@@ -193,7 +191,7 @@ static void plan_block(Nest *n, TileBlock *block) {
     }
 }
 
-/* ---- what to keep ---- */
+/* ---- which values to keep ---- */
 
 static bool is_expensive(const TileOp *op) { return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COSTLY) != 0; }
 
@@ -203,7 +201,7 @@ static unsigned loop_depth(const TileBlock *block) {
     return depth;
 }
 
-/* One row of the value has to leave room in the second cache. */
+/* One row of the value must fit into the L2 cache, with space left. */
 static bool fits(const Nest *n, const TileType *type) {
     uint64_t cache = n->context->target ? n->context->target->l2_bytes : 512 * 1024;
     int64_t rows = type->rank > 1 ? type->extent[0] : 1;
@@ -215,29 +213,29 @@ static uint32_t points_of(const NestInfo *info) {
     return points ? points : 1;
 }
 
-/* `points`: at how many points the reader itself is computed for one point of the statement. Readers that look at their
- * own point look at the same one; each that turns, cuts or joins the tile looks elsewhere. Without a bound a chain of
- * steps that each look at two points, as those of a sort, would be computed at a number of points that doubles with
- * each step. */
-static void mark(Nest *n, TileValue *value, NestStatement *puller, bool many, uint32_t points, bool elsewhere) {
+/* `points`: at how many points the reader itself is computed for one point of the statement. Readers that do not move
+ * indices all read the same point; each one that permutes, slices or concatenates the tile reads another. The number
+ * of points is bounded, since it doubles with each step of a chain in which every step reads two points, such as a
+ * sorting network. */
+static void mark(Nest *n, TileValue *value, NestStatement *puller, bool many, uint32_t points, bool moved) {
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->slot) return;
     if (info->puller && info->puller != puller) info->many = true;
     info->puller = puller;
     info->many |= many;
-    if (elsewhere)
+    if (moved)
         info->moved += info->moved <= NEST_POINTS ? points : 0;
     else if (points > info->same)
         info->same = points;
 }
 
-static bool looks_elsewhere(const TileOp *op) {
+static bool moves_indices(const TileOp *op) {
     return op->id == TILE_OP_RESHAPE || op->id == TILE_OP_PERMUTE || op->id == TILE_OP_SLICE || op->id == TILE_OP_CAT;
 }
 
 static void mark_operands(Nest *n, const TileOp *op, NestStatement *puller, bool many, uint32_t points) {
     for (unsigned i = 0; i < op->operand_count; i++)
-        mark(n, tile_op_operand(op, i), puller, many, points, looks_elsewhere(op));
+        mark(n, tile_op_operand(op, i), puller, many, points, moves_indices(op));
 }
 
 static void mark_statement(Nest *n, NestStatement *s) {
@@ -249,7 +247,7 @@ static void mark_statement(Nest *n, NestStatement *s) {
         mark(n, s->a.value, s, false, 1, false);
         mark(n, s->b.value, s, false, 1, false);
     } else if (s->kind != NEST_PART) {
-        /* An atomic op runs lane by lane: what is worth vectors has loops of its own. */
+        /* An atomic op runs lane by lane: operands worth vectorising get their own loops. */
         mark_operands(n, s->op, s, s->kind == NEST_ATOMIC, 1);
     }
 }
@@ -259,7 +257,7 @@ static void remark_kept(Nest *n, const TileValue *value, const char *why) {
     tile_pass_remark(n->context, value->op, TILE_DECISION_NOT_FUSED, name, "%s", why);
 }
 
-/* What is not computed from other tiles is as near as memory is. */
+/* Has the op tiles as operands? A value without is as cheap to recompute as to load. */
 static bool is_computed(const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++)
         if (tile_type_is_tile(tile_op_operand(op, i)->type)) return true;
@@ -270,8 +268,8 @@ static void place_value(Nest *n, TileOp *op) {
     TileValue *value = tile_op_result(op, 0);
     NestInfo *info = nest_info(n, value);
     if (!tile_type_is_tile(value->type) || info->statement || !info->puller) return;
-    bool again = info->many || loop_depth(info->puller->op->block) > loop_depth(op->block);
-    bool worth = again && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type);
+    bool recomputed = info->many || loop_depth(info->puller->op->block) > loop_depth(op->block);
+    bool worth = recomputed && (is_expensive(op) || info->weight >= NEST_LONG) && fits(n, value->type);
     if (worth || (points_of(info) > NEST_POINTS && is_computed(op))) {
         NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
         mark_operands(n, op, s, false, 1);
@@ -282,7 +280,7 @@ static void place_value(Nest *n, TileOp *op) {
     }
 }
 
-/* How many ops compute the value at one point, at most: what is shared counts each time. */
+/* An upper bound of the ops that compute a value at one point: shared operands count each time. */
 static void weigh_block(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         bool tile = op->result_count == 1 && !op->region_count && tile_type_is_tile(op->results[0].type);
@@ -315,7 +313,7 @@ void nest_keep(Nest *n, TileValue *value) {
     if (!info->statement && !info->slot && !carried) nest_statement(n, NEST_KEEP, value->op, value);
 }
 
-/* What is computed at one point is a chain of calls here and of live values there. */
+/* The depth of a virtual value is that of the recursion here and of live values in the code, so it is limited. */
 static void limit_depth(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         uint32_t depth = 0;
@@ -331,7 +329,7 @@ static void limit_depth(Nest *n, TileBlock *block) {
     }
 }
 
-/* Does the load read, at each point, the element of that point alone that the store writes there? */
+/* Does the load read, at each point, only the element that the store writes there? */
 static bool same_access(const TileOp *load, const TileOp *store) {
     const TileAttribute *a = tile_op_get(load, TILE_ATTRIBUTE_ACCESS), *b = tile_op_get(store, TILE_ATTRIBUTE_ACCESS);
     if (a->count != b->count || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) != 0) return false;
@@ -345,8 +343,8 @@ static bool same_access(const TileOp *load, const TileOp *store) {
     return true;
 }
 
-/* A store may read what it overwrites at the point itself, unless points may meet there: gathered indices may be equal,
- * and all loads come before the first store. */
+/* A store may read the element that it overwrites at the same point, unless points alias: gathered indices may be
+ * equal, and all loads must precede the first store. */
 static bool reads_what_it_writes(Nest *n, const NestStatement *s, const NestLeaf *leaf) {
     if (s->kind != NEST_STORE && s->kind != NEST_ATOMIC) return false;
     const TileOp *load = leaf->value->op;
@@ -373,8 +371,8 @@ static bool keep_clobbered_loads(Nest *n) {
     return changed;
 }
 
-/* Carried tiles are overwritten at the end of a loop's body, shape by shape: a value that reads one of them anywhere
- * but at the point and in the nest where it is overwritten is computed before. */
+/* Loop-carried tiles are overwritten at the end of a loop's body, shape by shape: a value that reads one of them at
+ * another point or in another nest than the overwriting one is computed before. */
 static bool keep_crossing_copies(Nest *n) {
     bool changed = false;
     for (size_t i = 0; i < n->all.count; i++) {
@@ -391,7 +389,7 @@ static bool keep_crossing_copies(Nest *n) {
     return changed;
 }
 
-/* ---- the whole ---- */
+/* ---- the pass ---- */
 
 static void set_levels(Nest *n, NestStatement *s) {
     s->level_count = s->parallel_count = 0;
@@ -417,7 +415,7 @@ static void set_levels(Nest *n, NestStatement *s) {
     }
 }
 
-/* In the order of the text, so that no long chain is followed at once. */
+/* In program order, so that the recursion is shallow. */
 static void find_atoms(Nest *n, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; nest_has_blocks(op) && i < op->region_count; i++) find_atoms(n, &op->regions[i]);

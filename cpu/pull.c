@@ -1,11 +1,11 @@
-/* The value of a tile at one point, as scalar ops. Each op stands in the outermost open loop that has its operands, so
- * that what does not change from point to point is computed once. */
+/* The value of a tile at one point, as scalar ops. Each op is emitted in the outermost open loop in which its
+ * operands are defined, so that loop-invariant ones are computed once. */
 #include <string.h>
 
 #include "cpu/nest.h"
 #include "lang/ir/operands.h"
 
-/* ---- constants and places ---- */
+/* ---- constants and builders ---- */
 
 TileValue *nest_constant(Nest *n, int64_t value) {
     const void *key = (const void *)(uintptr_t)(uint64_t)value;
@@ -106,11 +106,11 @@ TileValue *nest_scalar(Nest *n, TileValue *value) {
     return info->mapped ? info->mapped : nest_bits(n, value->type->scalar, 0);
 }
 
-/* ---- memory of points ---- */
+/* ---- memoisation by point ---- */
 
 static unsigned rank_of(const TileValue *value) { return tile_type_is_tile(value->type) ? value->type->rank : 0; }
 
-/* The point of a tile. Along an axis of one element every index is 0, whichever loop or constant says so. */
+/* The point of a tile. Along an axis of one element every index is 0, so it is normalised. */
 static void point_of(const TileValue *value, TileValue *const *index, TileValue **point) {
     for (unsigned i = 0; i < TILE_MAX_TILE_RANK; i++)
         point[i] = i < rank_of(value) && value->type->extent[i] > 1 ? index[i] : NULL;
@@ -142,7 +142,7 @@ static TileValue *recall(Nest *n, const TileValue *value, TileValue *const *inde
 
 /* ---- guards ---- */
 
-/* lo <= index < hi as a bool, NULL where it is known to hold. */
+/* lo <= index < hi as a bool; NULL: it certainly holds. */
 static TileValue *inside(Nest *n, TileValue *index, TileValue *lo, TileValue *hi, int64_t extent) {
     NestAtoms wanted = {0};
     nest_atoms_add(&wanted, lo, hi, extent);
@@ -166,7 +166,7 @@ static TileValue *inside(Nest *n, TileValue *index, TileValue *lo, TileValue *hi
     return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
 }
 
-/* One comparison, made twice? */
+/* Are these the same comparison? */
 static bool is_same(const TileValue *x, const TileValue *y) {
     if (x == y) return true;
     const TileOp *a = x->op, *b = y->op;
@@ -174,29 +174,29 @@ static bool is_same(const TileValue *x, const TileValue *y) {
     return tile_op_operand(a, 0) == tile_op_operand(b, 0) && tile_op_operand(a, 1) == tile_op_operand(b, 1);
 }
 
-static TileValue *both(Nest *n, TileValue *x, TileValue *y) {
+static TileValue *build_and(Nest *n, TileValue *x, TileValue *y) {
     TileValue *operands[] = {x, y};
     if (!x || !y || is_same(x, y)) return x ? x : y;
     return nest_op(n, TILE_OP_AND, operands, 2, TILE_BOOL, NULL);
 }
 
-/* A mask of the program's own may be poison where the guard is false. */
+/* guard && own, where `own`, a mask of the program, may be poison if the guard is false. */
 static TileValue *guarded(Nest *n, TileValue *guard, TileValue *own) {
     if (!guard || !own || is_same(guard, own)) return guard ? guard : own;
     TileValue *operands[] = {guard, own, nest_bits(n, TILE_BOOL, 0)};
     return nest_op(n, TILE_OP_SELECT, operands, 3, TILE_BOOL, NULL);
 }
 
-/* Where all of the indices lie inside; NULL where they do anyway. */
+/* The condition that all of the indices are in bounds; NULL: they certainly are. */
 static TileValue *loose_guard(Nest *n, TileValue *const *index, unsigned rank) {
     TileValue *guard = NULL;
     for (unsigned i = 0; i < rank; i++)
         for (size_t k = n->loose.count; k-- > 0;)
-            if (n->loose.items[k].index == index[i]) guard = both(n, guard, n->loose.items[k].inside);
+            if (n->loose.items[k].index == index[i]) guard = build_and(n, guard, n->loose.items[k].inside);
     return guard;
 }
 
-/* An index computed from others that lie inside only where the guard holds. */
+/* Records that an index is in bounds only if the guard is true, since it is computed from such indices. */
 static TileValue *loosen(Nest *n, TileValue *index, TileValue *guard) {
     int64_t number;
     if (guard && !tile_value_integer(index, &number)) tile_list_push(n->arena, &n->loose, (NestLoose){index, guard});
@@ -238,7 +238,7 @@ TileValue *nest_buffer_pointer(Nest *n, NestBuffer *buffer) {
     return buffer->pointer;
 }
 
-/* Adds index * stride for each entry, what changes least first. */
+/* Adds index * stride for each entry, the outermost loop's first. */
 static TileValue *add_offsets(Nest *n, TileValue *pointer, TileValue *const *index, TileValue *const *stride,
                               unsigned count) {
     TileValue *bytes[2 * TILE_MAX_TENSOR_RANK];
@@ -289,14 +289,14 @@ TileValue *nest_address(Nest *n, const TileOp *op, TileValue *const *index, Tile
         parts++;
         TileValue *lo = dimensions[d].lo,
                   *hi = dimensions[d].hi;
-        *mask = both(n, *mask, inside(n, lane, lo, hi, type->extent[dimensions[d].axis]));
+        *mask = build_and(n, *mask, inside(n, lane, lo, hi, type->extent[dimensions[d].axis]));
     }
     TileValue *tile_mask = tile_op_named(op, TILE_OPERAND_MASK);
     if (tile_mask) *mask = guarded(n, *mask, nest_pull(n, tile_mask, index));
     return add_offsets(n, nest_info(n, tile_op_operand(op, 0))->tensor->pointer, at, stride, parts);
 }
 
-/* Not outside of open[level]: what is read may not be there before. */
+/* Loads inside of open[level] only: the memory may not be written before. */
 static TileValue *load(Nest *n, TileScalar scalar, TileValue *address, TileValue *mask, TileValue *fill, unsigned level,
                        const TileOp *like) {
     TileValue *operands[3] = {address, mask ? mask : address, fill ? fill : address};
@@ -319,7 +319,7 @@ void nest_store(Nest *n, TileValue *value, TileValue *address, TileValue *mask, 
 
 static TileValue *load_point(Nest *n, TileValue *value, TileValue *const *index, TileValue *guard, TileValue *fill) {
     const TileOp *op = value->op;
-    guard = both(n, loose_guard(n, index, rank_of(value)), guard);
+    guard = build_and(n, loose_guard(n, index, rank_of(value)), guard);
     unsigned level;
     TileValue *mask, *address = nest_address(n, op, index, &mask, &level), *own = tile_op_named(op, TILE_OPERAND_FILLING);
     if (!fill && own) fill = nest_scalar(n, own);
@@ -333,9 +333,8 @@ static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index)
     TileValue *operand = tile_op_operand(op, 0), *guard = NULL;
     for (unsigned i = 0; i < axes->count; i++) {
         int64_t axis = axes->integers[i];
-        guard = both(n, guard,
-                     inside(n, index[axis], tile_fill_lo(op, i), tile_fill_hi(op, i),
-                            operand->type->extent[axis]));
+        guard = build_and(
+            n, guard, inside(n, index[axis], tile_fill_lo(op, i), tile_fill_hi(op, i), operand->type->extent[axis]));
     }
     if (!guard) return nest_pull(n, operand, index);
     TileValue *value = nest_scalar(n, tile_op_operand(op, 1));
@@ -346,7 +345,7 @@ static TileValue *fill_point(Nest *n, const TileOp *op, TileValue *const *index)
     return nest_op(n, TILE_OP_SELECT, operands, 3, operand->type->scalar, op);
 }
 
-/* Row-major position, taken apart again by the other shape. */
+/* Computes the row-major position and splits it by the extents of the operand's shape. */
 static TileValue *reshape_point(Nest *n, const TileOp *op, TileValue *const *index) {
     TileValue *operand = tile_op_operand(op, 0), *inner[TILE_MAX_TILE_RANK];
     const TileType *from = operand->type, *to = op->results[0].type;
@@ -391,13 +390,13 @@ static TileValue *slice_point(Nest *n, const TileOp *op, TileValue *const *index
     return nest_pull(n, operand, inner);
 }
 
-/* An operand of `cat` at index - offset, read only where `inside` holds. The index has to be a value of its own: where
- * it is also that of others, those are read everywhere. */
+/* An operand of `cat` at index - offset, read only where `inside` holds. The index must be a value of its own: loads
+ * at a shared one would be guarded, too. */
 static TileValue *part_point(Nest *n, TileValue *part, int64_t axis, TileValue *const *index, int64_t offset,
                              TileValue *inside) {
     TileValue *inner[TILE_MAX_TILE_RANK], *operands[] = {index[axis], nest_constant(n, offset)};
     memcpy(inner, index, rank_of(part) * sizeof *index);
-    TileValue *guard = both(n, loose_guard(n, &index[axis], 1), inside);
+    TileValue *guard = build_and(n, loose_guard(n, &index[axis], 1), inside);
     if (part->type->extent[axis] == 1)
         inner[axis] = nest_constant(n, 0);
     else

@@ -1,8 +1,6 @@
-/* Statements to a tree of loops.
- *
- * A statement joins the loops of an earlier one where their extents and bounds agree and where whatever the two share
- * is met at the same index of the loop: so a row's maximum, its exponentials and their sum, and the division by it
- * become one loop over rows. */
+/* Loop fusion: statements to a tree of loops. A statement is fused into the loops of an earlier one if their extents
+ * and bounds are equal, and if each value or buffer that both access is accessed at the same index of the loop: so a
+ * row's maximum, its exponentials, their sum, and the division by it become one loop over rows. */
 #include <string.h>
 
 #include "cpu/nest.h"
@@ -24,7 +22,7 @@ static bool writes_buffer(const NestStatement *s, const NestBuffer *buffer) {
     return false;
 }
 
-/* The reader's index along the axis that the writer's loop runs over: is it that of its own loop? */
+/* Is the reader's index, along the axis of the writer's loop, that of the reader's own loop? */
 static Conflict at_level(const NestStatement *writer, const NestLeaf *read, unsigned level) {
     unsigned levels = nest_is_scan(writer) ? writer->level_count : writer->parallel_count;
     if (level >= levels || writer->axis[level] < 0) return BLOCKED;
@@ -81,7 +79,8 @@ static Conflict conflict_with(Nest *n, const NestStatement *s, const NestNode *n
     }
     const NestStatement *before = node->statement;
     if (s->kind == NEST_PRINT || before->kind == NEST_PRINT) return BLOCKED;
-    if (s->kind == NEST_ATOMIC || before->kind == NEST_ATOMIC) return BLOCKED; /* would keep others from vectors */
+    if (s->kind == NEST_ATOMIC || before->kind == NEST_ATOMIC)
+        return BLOCKED; /* it would prevent vectorisation of the others */
     if (same_buffer(s, before) || tensor_conflict(n, s, before) || tensor_conflict(n, before, s)) return BLOCKED;
     return worse(read_after_write(n, s, before, level), write_after_read(n, s, before, level));
 }
@@ -96,7 +95,7 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
     const NestLevel *wanted = &s->levels[level];
     if (node->level.extent != wanted->extent || !nest_atoms_equal(&node->level.atoms, &wanted->atoms)) return false;
     if (wanted->kind == TILE_LOOP_KIND_SEQUENTIAL) return false;
-    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) /* behind each step of a scan */
+    if (node->level.kind == TILE_LOOP_KIND_SEQUENTIAL) /* after each step of a scan */
         return wanted->kind == TILE_LOOP_KIND_PARALLEL && level + 1 == s->level_count &&
                nest_is_scan(node->children.items[0]->statement);
     if (wanted->kind == TILE_LOOP_KIND_REDUCE)
@@ -104,8 +103,9 @@ static bool is_compatible(const NestNode *node, const NestStatement *s, unsigned
     return node->level.kind == TILE_LOOP_KIND_PARALLEL || level + 1 == s->level_count;
 }
 
-/* The last loop that the statement may join without passing anything that it depends on. */
-static NestNode *find_loop(Nest *n, const NestNode *parent, const NestStatement *s, unsigned level) {
+/* The last loop that the statement can be fused into without being moved across a statement that it depends on; NULL:
+ * there is none. */
+static NestNode *find_fusable_loop(Nest *n, const NestNode *parent, const NestStatement *s, unsigned level) {
     for (size_t i = parent->children.count; i-- > 0;) {
         NestNode *child = parent->children.items[i];
         Conflict conflict = conflict_with(n, s, child, level);
@@ -126,15 +126,15 @@ static NestNode *add_node(Nest *n, NestNode *parent) {
 void nest_schedule(Nest *n, NestStatement *s) {
     if (s->kind == NEST_COPY && !s->copy_count) return;
     NestNode *parent = &n->root;
-    bool joins = true;
+    bool fuses = true;
     if (s->kind == NEST_PART) {
         memcpy(s->nodes, s->whole->nodes, sizeof s->nodes);
         parent = s->nodes[s->level_count - 1];
     }
     for (unsigned l = 0; l < s->level_count && s->kind != NEST_PART; l++) {
-        NestNode *node = joins ? find_loop(n, parent, s, l) : NULL;
+        NestNode *node = fuses ? find_fusable_loop(n, parent, s, l) : NULL;
         if (!node) {
-            joins = false;
+            fuses = false;
             node = add_node(n, parent);
             node->level = s->levels[l];
         } else if (s->levels[l].kind == TILE_LOOP_KIND_REDUCE) {
@@ -164,7 +164,7 @@ void nest_store_batch(Nest *n) {
         unsigned levels = nest_is_scan(s) ? s->level_count : s->parallel_count;
         if (!s->value || s->kind == NEST_SCALAR || s->kind == NEST_DOT) continue;
         unsigned kept = levels;
-        bool stored = false; /* a dot reads memory, even one element */
+        bool stored = false; /* a dot reads memory, even of one element */
         for (size_t c = 0; c < s->consumers.count; c++) {
             unsigned shared = nest_shared_loops(s, s->consumers.items[c]);
             if (shared < kept) kept = shared;

@@ -1,7 +1,7 @@
 /* cpu-scratch
  *
- * Purpose: gives each buffer its place in the scratch memory that a thread hands to the program. Where the program has
- * assertions, the first line of it is kept for the number of one that fails (lang/ir/assertion.h).
+ * Purpose: assign each buffer an offset in the scratch memory that a thread passes to the program. If the program has
+ * assertions, its first cache line is reserved for the number of a failed one (lang/ir/assertion.h).
  *
  * Before:
  *     func phase machine @k.0(%begin: i64, %end: i64, %scratch: ptr<scratch>) {
@@ -21,7 +21,7 @@
  *       store %1, %c
  *       return
  *     }
- * Needs: `scratch` is the last parameter of a phase. Keeps: machine form; leaves no `buffer`.
+ * Needs: `scratch` is the last parameter of a phase. Keeps: machine form; no `buffer` is left.
  * Cost: linear in the ops. */
 #include "cpu/passes.h"
 #include "lang/ir/assertion.h"
@@ -36,7 +36,7 @@ typedef struct Layout {
     bool found;
 } Layout;
 
-static void place_buffer(TileOp *op, void *state) {
+static void assign_offset(TileOp *op, void *state) {
     Layout *layout = state;
     if (op->id != TILE_OP_BUFFER) return;
     uint64_t align = (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, LINE);
@@ -44,12 +44,12 @@ static void place_buffer(TileOp *op, void *state) {
     uint64_t offset = (layout->bytes + align - 1) / align * align;
     layout->bytes = offset + (uint64_t)tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
     layout->found = true;
-    TileValue *place = layout->scratch;
+    TileValue *address = layout->scratch;
     if (offset) {
         TileBuilder b = tile_builder_before(layout->module, op);
-        place = tile_build_ptr_add(&b, place, tile_build_i64(&b, (int64_t)offset));
+        address = tile_build_ptr_add(&b, address, tile_build_i64(&b, (int64_t)offset));
     }
-    tile_value_replace(tile_op_result(op, 0), place);
+    tile_value_replace(tile_op_result(op, 0), address);
     tile_op_erase(op);
 }
 
@@ -62,7 +62,7 @@ TileResult tile_pass_cpu_scratch(TilePassContext *context, TileFunc *func) {
     if (tile_func_assertions(func, context->scratch).count || tile_func_prints(func, context->scratch).count)
         layout.bytes = LINE;
     uint64_t reserved = layout.bytes;
-    tile_block_walk(&func->body, place_buffer, &layout);
+    tile_block_walk(&func->body, assign_offset, &layout);
     if (!layout.found && func->scratch_bytes >= reserved) return TILE_RESULT_UNCHANGED;
     func->scratch_bytes = (layout.bytes + LINE - 1) / LINE * LINE;
     return TILE_RESULT_CHANGED;

@@ -1,4 +1,4 @@
-/* Strides of addresses, where a parameter may be taken for the number that it is likely to be (TileParameter). */
+/* Strides of addresses, optionally under the assumption that parameters have their likely values (TileParameter). */
 #include "cpu/vectorise.h"
 
 int64_t tile_likely_number(const TileValue *parameter) {
@@ -12,7 +12,7 @@ static bool is_assumed(const TileStrides *strides, const TileValue *value) {
     return false;
 }
 
-static bool is_taken_for(void *state, TileValue *value, int64_t *number) {
+static bool assumed_number(void *state, TileValue *value, int64_t *number) {
     TileStrides *strides = state;
     *number = tile_likely_number(value);
     if (*number && strides->assumes && !is_assumed(strides, value))
@@ -26,7 +26,7 @@ void tile_strides_init(TileStrides *strides, TilePassContext *context, TileOp *l
 }
 
 TileSlope tile_stride_of(TileStrides *strides, TileValue *value) {
-    strides->slopes.given = is_taken_for;
+    strides->slopes.given = assumed_number;
     strides->slopes.state = strides;
     return tile_index_slope(&strides->slopes, value);
 }

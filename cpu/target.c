@@ -1,4 +1,4 @@
-/* Target facts of the CPUs. */
+/* The table of CPU targets. */
 #include "cpu/target.h"
 
 #include <stddef.h>

@@ -1,12 +1,12 @@
-/* The CPUs that code is made for. */
+/* The CPU targets. */
 #ifndef TILE_CPU_TARGET_H
 #define TILE_CPU_TARGET_H
 
 #include "lang/ir/target.h"
 
-/* In order of preference, best last. */
+/* In ascending preference. */
 const TileTarget *tile_cpu_targets(unsigned *count);
-/* NULL when no CPU target has this name. */
+/* NULL if no CPU target has this name. */
 const TileTarget *tile_cpu_target_find(const char *name);
 
 #endif

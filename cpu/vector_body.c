@@ -1,5 +1,5 @@
-/* The body of a loop for many iterations at once: each scalar becomes a vector of its values in neighbouring
- * iterations, unless it is the same in all of them or, like an address, grows evenly; then lane 0's value is kept. */
+/* Vectorisation of a loop's body: each scalar becomes a vector of its values in neighbouring iterations, unless it is
+ * uniform or, like an address, affine; then only lane 0's value is computed. */
 #include "cpu/vectorise.h"
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
@@ -17,13 +17,13 @@ static const TileType *vector_type(TileLanes *lanes, TileScalar scalar) {
     return tile_type_vector(lanes->context->module->context, scalar, lanes->width, lanes->scalable);
 }
 
-/* Lane 0's value. */
+/* The value in lane 0. */
 static TileValue *scalar_of(TileLanes *lanes, TileValue *value) {
     TileValue *found = tile_map_get(&lanes->scalars, value);
     return found ? found : value;
 }
 
-/* step, times factor, of every lane: 0, s, 2 s, .. */
+/* The offset of every lane: 0, s, 2 s, .., where s = step * factor. */
 static TileValue *lane_offsets(TileLanes *lanes, TileSlope stride) {
     TileBuilder *b = &lanes->builder;
     const TileType *type = vector_type(lanes, TILE_I64);
@@ -46,7 +46,8 @@ TileValue *tile_lanes_vector(TileLanes *lanes, TileValue *value) {
 
 /* ---- memory ---- */
 
-/* The lanes that take part: the chunk's, and the op's own. A select, since the own mask is poison in other lanes. */
+/* The active lanes: the chunk's, and the op's own mask. They are combined by a select, since the op's mask is poison
+ * in inactive lanes. */
 static TileValue *access_mask(TileLanes *lanes, const TileOp *op, unsigned index) {
     if (!tile_op_has_part(op, TILE_PARTS_MASK)) return lanes->mask;
     TileValue *own = tile_lanes_vector(lanes, tile_op_operand(op, index));
@@ -58,10 +59,10 @@ static TileValue *access_mask(TileLanes *lanes, const TileOp *op, unsigned index
 typedef struct Address {
     TileValue *pointer; /* of lane 0 */
     TileSlope stride;
-    TileValue *offsets; /* vector of bytes, or NULL where the address grows evenly */
+    TileValue *offsets; /* vector of bytes; NULL: the address is affine */
 } Address;
 
-/* An address that varies is a chain of additions to one that does not. */
+/* A varying address is a chain of additions to one that is uniform or affine. */
 static Address address_of(TileLanes *lanes, TileValue *pointer) {
     Address address = {.stride = tile_stride_of(lanes->strides, pointer)};
     while (tile_stride_of(lanes->strides, pointer).kind == TILE_SLOPE_VARYING) {
@@ -92,8 +93,8 @@ static void copy_cache(TileLanes *lanes, TileOp *to, const TileOp *from) {
     if (cache) tile_op_set(lanes->context->module, to, *cache);
 }
 
-/* Machines without predicates have masked accesses of 32 and 64 bits only; narrower tails go through a staging
- * buffer, element by element. */
+/* Machines without predicates have masked accesses of 32 and 64 bits only; a remainder of narrower elements is copied
+ * through a staging buffer, element by element. */
 static bool needs_staging(const TileLanes *lanes, const TileOp *op, TileScalar scalar) {
     return lanes->mask && lanes->count && !tile_op_has_part(op, TILE_PARTS_MASK) &&
            !lanes->context->target->has_masks && tile_scalar_bytes(scalar) < 4;
@@ -131,8 +132,7 @@ static void staged_store(TileLanes *lanes, TileValue *value, TileValue *pointer)
     copy_elements(lanes, pointer, buffer, value->type->scalar);
 }
 
-/* The tensor's parameter that the pointer goes back to, and its value; NULL where it is none's, but that of a buffer.
- */
+/* The tensor's parameter that the pointer is derived from, and its value; NULL: it points into a buffer. */
 static TileParameter *parameter_of(TileValue *pointer, TileValue **root) {
     for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD));) pointer = tile_op_operand(add, 0);
     *root = pointer;
@@ -140,7 +140,7 @@ static TileParameter *parameter_of(TileValue *pointer, TileValue **root) {
     return argument ? &pointer->block->func->parameters[pointer->index] : NULL;
 }
 
-/* What has been added to the pointer since, with the same of all lanes. */
+/* Adds the bytes that were added to the pointer, which are uniform, to all offsets. */
 static TileValue *add_common(TileLanes *lanes, TileValue *pointer, TileValue *offsets) {
     TileBuilder *b = &lanes->builder;
     TileValue *bytes = NULL;
@@ -153,9 +153,9 @@ static TileValue *add_common(TileLanes *lanes, TileValue *pointer, TileValue *of
     return tile_build_binary(b, TILE_OP_ADD, offsets, common);
 }
 
-/* Where all offsets from the tensor's first element fit into 31 bits, lanes of 32 bits have theirs in 32: one
- * instruction takes twice as many. Sums and products that leave 32 bits on the way come out right. Machines without
- * predicates take lanes one by one, and their addresses as they are. */
+/* If all offsets from the tensor's first element fit into 31 bits, lanes of 32 bits have offsets of 32 bits: one
+ * instruction accesses twice as many lanes. Intermediate sums and products may wrap. Machines without predicates
+ * access lanes one by one, by address. */
 static void narrow_offsets(TileLanes *lanes, TileScalar scalar, TileValue **pointer, TileValue **offsets) {
     TileValue *root;
     if (!lanes->context->target->has_masks || tile_scalar_bytes(scalar) != 4) return;
@@ -232,7 +232,7 @@ static void emit_store(TileLanes *lanes, TileOp *op) {
 
 /* ---- ops ---- */
 
-/* Lane 0's value by the op itself, on lane 0's operands. */
+/* Computes lane 0's value by the same op on lane 0's operands. */
 static void emit_scalar(TileLanes *lanes, const TileOp *op) {
     TileOp *copy = tile_op_clone(lanes->context->module, op, &lanes->scalars);
     tile_builder_insert(&lanes->builder, copy);
@@ -247,7 +247,7 @@ static void emit_elementwise(TileLanes *lanes, const TileOp *op) {
     tile_map_set(&lanes->vectors, &op->results[0], &made->results[0]);
 }
 
-/* An inner loop runs for all lanes together; what it carries becomes vectors. Reductions are in turn. */
+/* An inner loop runs for all lanes together; its loop-carried values become vectors. Its reductions are serial. */
 static void emit_loop(TileLanes *lanes, const TileOp *op) {
     TileBuilder *b = &lanes->builder, outer = *b;
     TileBlock *body = &op->regions[0];
@@ -271,7 +271,7 @@ static void emit_loop(TileLanes *lanes, const TileOp *op) {
         i += tile_combine(b, (TileName)combine->integers[i], values + i, yields + i);
     tile_build_end(b, TILE_OP_YIELD, combine ? values : yields, carried);
     *b = outer;
-    /* Vectors made inside of the loop are not seen behind it. */
+    /* Vectors defined inside of the loop do not dominate the ops after it. */
     for (size_t i = 0; i < lanes->vectors.count; i++) {
         TileMapEntry *entry = &lanes->vectors.entries[i];
         if (entry->value && !tile_value_outside(entry->value, loop)) entry->value = NULL;
@@ -293,7 +293,7 @@ void tile_lanes_block(TileLanes *lanes, TileBlock *block) {
         else if (op->id == TILE_OP_LOOP)
             emit_loop(lanes, op);
         else if (op->id != TILE_OP_PTR_ADD)
-            emit_elementwise(lanes, op); /* additions to pointers: see address_of */
+            emit_elementwise(lanes, op); /* pointer additions: see address_of */
     }
 }
 
@@ -305,15 +305,15 @@ static bool can_emit_loop(TileStrides *strides, const TileOp *op) {
     return tile_lanes_can(strides, &op->regions[0]);
 }
 
-/* One place that all iterations use in turn, such as a row of scratch. A reduction in stripes is vectors whatever stands
- * in it: what it stores to a tensor it does not load, and of lanes that meet the last one's value stays, as it does of
- * iterations. */
-static bool is_shared_place(TileStrides *strides, const TileOp *op) {
+/* Does a store have the same address in all iterations, such as a row of scratch? Then lanes cannot run together. A
+ * reduction in stripes must be vectorised in any case: it does not load what it stores to a tensor, and as with
+ * iterations, the last lane's value remains. */
+static bool is_uniform_store(TileStrides *strides, const TileOp *op) {
     if (op->id != TILE_OP_STORE) return false;
-    TileValue *place = tile_op_operand(op, 1), *root;
-    if (tile_stride_of(strides, place).kind != TILE_SLOPE_UNIFORM) return false;
+    TileValue *address = tile_op_operand(op, 1), *root;
+    if (tile_stride_of(strides, address).kind != TILE_SLOPE_UNIFORM) return false;
     bool stripes = tile_op_integer(strides->loop, TILE_ATTRIBUTE_ORDER, TILE_ORDER_SERIAL) == TILE_ORDER_STRIPES;
-    return !stripes || !parameter_of(place, &root);
+    return !stripes || !parameter_of(address, &root);
 }
 
 bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {
@@ -321,7 +321,7 @@ bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {
         TileOpClass class = (TileOpClass)tile_op_info((TileOpId)op->id)->class;
         bool simple = class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST || op->id == TILE_OP_PTR_ADD ||
                       op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;
-        if (is_shared_place(strides, op)) return false;
+        if (is_uniform_store(strides, op)) return false;
         if (!simple && (op->id != TILE_OP_LOOP || !can_emit_loop(strides, op))) return false;
     }
     return true;
@@ -329,7 +329,7 @@ bool tile_lanes_can(TileStrides *strides, const TileBlock *block) {
 
 /* ---- combining ---- */
 
-/* Does (x, i) come before (acc, at)? A NaN before all numbers, then the greater (or smaller) value, then the lower
+/* Is (x, i) better than (acc, at)? NaN wins over all numbers, then the greater (or smaller) value, then the lower
  * index. */
 static TileValue *comes_first(TileBuilder *b, TileOpId beyond, TileValue *const *acc, TileValue *const *x) {
     TileValue *better = tile_build_binary(b, beyond, x[0], acc[0]),

@@ -1,6 +1,6 @@
 /* cpu-vectorise
  *
- * Purpose: turns each `loop` of a nest into vector loops, or into a plain `for`.
+ * Purpose: lower each `loop` of a nest to vector loops, or to a scalar `for`.
  *
  * Run: --passes=cpu-vectorise,canonicalise,cse,dce --target=avx512
  * Before:
@@ -45,18 +45,17 @@
  *       }
  *       return
  *     }
- * (The other passes tidy up.) Which loop of a nest becomes vectors is decided by the accesses: neighbours in memory
- * should be neighbouring lanes. A reduction in stripes keeps 64 partial results, lane j those of the elements j, j +
- * 64, .., and halves them at the end by shuffles: the order that the language fixes, whatever the machine's vectors
- * are.
+ * (The other passes simplify the result.) Which loop of a nest is vectorised depends on the accesses: neighbours in
+ * memory should be neighbouring lanes. A reduction in stripes has 64 partial results, lane j of the elements j, j + 64,
+ * .., which are halved at the end by shuffles: the language defines this order, independently of the machine's vectors.
  *
- * What is left has no mask, or is nothing, where extents are known to be multiples of a register's lanes. Loops over
- * tensors whose strides are not known but likely of one element have code for that, too.
+ * If extents are known to be multiples of a register's lanes, the remainder has no mask or is empty. Loops over tensors
+ * with unknown strides that are likely to be one element also have a version for that stride.
  *
- * Needs: bodies without control flow other than loops whose bounds are the same for all iterations.
- * Keeps: machine form; leaves no `loop`.
- * Cost: linear in the ops; each body is emitted at most twice, times the vectors that 64 stripes need, and once more
- * so for likely strides. */
+ * Needs: bodies without control flow other than loops with uniform bounds.
+ * Keeps: machine form; no `loop` is left.
+ * Cost: linear in the ops; each body is emitted at most twice, times the number of vectors of 64 stripes, and all of
+ * that again for likely strides. */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
@@ -70,14 +69,14 @@ typedef struct Vectoriser {
 
 static bool can_vectorise(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
-    bool reduce_in_turn = tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop);
-    if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL || reduce_in_turn) return false;
+    bool serial_reduction = tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop);
+    if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL || serial_reduction) return false;
     tile_strides_init(&strides, v->context, loop);
     strides.assumes = true;
     return tile_lanes_can(&strides, &loop->regions[0]);
 }
 
-/* Accesses for each point, in 64ths: a loop of few iterations leaves lanes idle. */
+/* The cost of accesses for each point, in 64ths: a loop with a small trip count leaves lanes idle. */
 static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     TileStrides strides;
     tile_strides_init(&strides, v->context, loop);
@@ -87,8 +86,7 @@ static int64_t point_cost(Vectoriser *v, TileOp *loop) {
     return tile_access_cost(&strides, &loop->regions[0], &far) * 64 / lanes;
 }
 
-/* The cheapest way to run the loops inside of `loop` one by one; *possible is false where one of them cannot be
- * vectors. */
+/* The least cost of the loops inside of `loop`, one by one; *possible is false if one of them cannot be vectorised. */
 static int64_t inner_cost(Vectoriser *v, TileOp *loop, bool *possible) {
     int64_t cost = 0;
     for (TileOp *op = loop->regions[0].first; op; op = op->next) {
@@ -119,7 +117,7 @@ static bool is_best_here(Vectoriser *v, TileOp *loop) {
     return !possible || point_cost(v, loop) < inside;
 }
 
-/* ---- plain loops ---- */
+/* ---- scalar loops ---- */
 
 static void visit_block(Vectoriser *v, TileBlock *block);
 
@@ -130,15 +128,15 @@ static void remark_loop(Vectoriser *v, const TileOp *loop) {
     else if (tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop))
         why = "it adds up in turn";
     else if (tile_loop_extent(loop) == 1)
-        return; /* one trip: nothing was lost */
+        return; /* one iteration: nothing was lost */
     else if (has_inner_loop(loop))
-        return; /* loops inside of it do, or say why not */
+        return; /* inner loops are vectorised, or have a remark */
     else
         why = "what it computes has no form in vectors";
     tile_pass_remark(v->context, loop, TILE_DECISION_NOT_IN_VECTORS, "the loop", "%s", why);
 }
 
-/* One iteration after the other. */
+/* Lowers the loop to a scalar `for`. */
 static void make_for(Vectoriser *v, TileOp *loop) {
     TileModule *module = v->module;
     TileBuilder b = tile_builder_before(module, loop);

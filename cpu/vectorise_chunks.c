@@ -1,5 +1,5 @@
-/* A loop as vectors: how many lanes, whole chunks and what is left of them, and reductions in stripes. Part of
- * cpu-vectorise, which decides on the loops. */
+/* A vector loop: the number of lanes, full chunks and the remainder, and reductions in stripes. Part of
+ * cpu-vectorise, which chooses the loops. */
 #include "cpu/vectorise.h"
 #include "lang/index/index.h"
 #include "lang/ir/operands.h"
@@ -8,7 +8,7 @@ enum {
     VECTORS_AT_A_TIME = 4,
     LONG_BODY = 24,
     MOST_CARRIED = 10,
-    MOST_KNOWN_MULTIPLE = 16, /* of an extent: what launches tell */
+    MOST_KNOWN_MULTIPLE = 16, /* the largest divisor of an extent that launches know */
 };
 
 /* ---- how many lanes ---- */
@@ -18,11 +18,11 @@ static void take_wider(const TileValue *value, unsigned *bytes) {
     if (own > *bytes) *bytes = own;
 }
 
-/* Of what becomes vectors: what is stored does, also where it is the same in all lanes. */
+/* The widest type of vectors in the block; stored values are vectors even if they are uniform. */
 static void widest_in(TileStrides *strides, const TileBlock *block, unsigned *bytes) {
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < op->region_count; i++) widest_in(strides, &op->regions[i], bytes);
-        if (op->id == TILE_OP_RAND) *bytes = 8; /* it works on products of 64 bits */
+        if (op->id == TILE_OP_RAND) *bytes = 8; /* it computes products of 64 bits */
         if (op->id == TILE_OP_STORE) take_wider(tile_op_operand(op, 0), bytes);
         for (unsigned i = 0; i < op->result_count; i++) {
             TileValue *value = &op->results[i];
@@ -38,7 +38,7 @@ static int64_t next_power(int64_t value) {
     return power;
 }
 
-/* Is the body so long that a quarter of its code is worth more than a few accesses to memory? */
+/* Is the body so long that code of a quarter of its size is worth a few more memory accesses? */
 static bool is_long(const TileOp *loop) {
     unsigned ops = 0;
     for (const TileOp *op = loop->regions[0].first; op; op = op->next, ops++)
@@ -46,15 +46,15 @@ static bool is_long(const TileOp *loop) {
     return ops > LONG_BODY;
 }
 
-/* Registers of the widest type that are emitted together, so that their latencies overlap: one where elements are
- * gathered, which takes an access for each lane whatever the width, and where the body is long and carries nothing,
- * so that the processor overlaps the iterations and four copies would only be longer to compile. */
+/* The number of registers of the widest type that are emitted together, so that latencies overlap (unrolling). One if
+ * elements are gathered, which takes an access for each lane anyway, and if the body is long and carries no values:
+ * then the processor overlaps iterations, and four copies would only take longer to compile. */
 static int64_t vectors_at_a_time(const TileOp *loop, bool far) {
     return far || (loop->result_count == 0 && is_long(loop)) ? 1 : VECTORS_AT_A_TIME;
 }
 
-/* *scalable: the lanes are times the length of the machine's vectors. So few iterations as 128 bits hold are such
- * vectors on any machine, without a mask. */
+/* *scalable: the lanes are multiplied by vscale. If 128 bits hold all iterations, they are one fixed vector on any
+ * machine, without a mask. */
 static int64_t choose_width(const TilePassContext *context, TileStrides *strides, TileOp *loop, int64_t *register_lanes,
                             bool *scalable) {
     unsigned bytes = 1;
@@ -76,14 +76,14 @@ static int64_t choose_width(const TilePassContext *context, TileStrides *strides
 
 /* ---- emission ---- */
 
-/* One chunk being made: `groups` times `width` lanes side by side, each group with its own accumulators. */
+/* A chunk: `groups` times `width` lanes side by side, each group with its own accumulators. */
 typedef struct Chunk {
     TilePassContext *context;
     TileStrides *strides;
     TileOp *loop;
     int64_t width, groups;
     int64_t register_lanes;   /* of the widest type */
-    TileValue *scale;         /* both are times this where the target's vectors are scalable; otherwise NULL */
+    TileValue *scale;         /* both are multiplied by this if vectors are scalable; otherwise NULL */
     TileValue **accumulators; /* groups x carried */
 } Chunk;
 
@@ -95,7 +95,7 @@ static const TileType *vector_type(const Chunk *c, TileScalar scalar) {
     return tile_type_vector(c->context->module->context, scalar, c->width, c->scale != NULL);
 }
 
-/* How many lanes so many groups have. */
+/* The number of lanes of so many groups. */
 static TileValue *lanes_of(const Chunk *c, TileBuilder *b, int64_t groups) {
     TileValue *lanes = tile_build_i64(b, groups * c->width);
     return c->scale ? binary(b, TILE_OP_MUL, c->scale, lanes) : lanes;
@@ -107,7 +107,7 @@ static TileValue *mask_below(Chunk *c, TileBuilder *b, TileValue *base, TileValu
     return &tile_build_op(b, TILE_OP_MASK_LT, operands, 2, NULL, 0, &type, 1)->results[0];
 }
 
-/* The body for the lanes base .. of one group; its contributions go into the accumulators. */
+/* Emits the body for the lanes base .. of one group; its contributions are combined into the accumulators. */
 static void emit_group(Chunk *c, TileBuilder *b, int64_t group, TileValue *base, TileValue *mask, TileValue *count) {
     TileLanes lanes;
     TileBlock *body = &c->loop->regions[0];
@@ -131,7 +131,7 @@ static void emit_group(Chunk *c, TileBuilder *b, int64_t group, TileValue *base,
     *b = lanes.builder;
 }
 
-/* All groups of a chunk that begins at `base`. Lanes at or past `limit`, and before `start`, are left out (NULL: no
+/* Emits all groups of a chunk that begins at `base`. Lanes from `limit` on and before `start` are inactive (NULL: no
  * such bound). */
 static void emit_chunk(Chunk *c, TileBuilder *b, TileValue *base, TileValue *start, TileValue *limit) {
     for (int64_t g = 0; g < c->groups; g++) {
@@ -148,7 +148,7 @@ static void emit_chunk(Chunk *c, TileBuilder *b, TileValue *base, TileValue *sta
     }
 }
 
-/* A `for` over whole chunks from lo to hi; the accumulators are carried. */
+/* A `for` over full chunks from lo to hi; the accumulators are loop-carried. */
 static void emit_chunk_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *start,
                             TileValue *limit) {
     unsigned count = (unsigned)c->groups * c->loop->result_count;
@@ -161,7 +161,7 @@ static void emit_chunk_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
 }
 
-/* One masked chunk under `if lo < hi`: scalar loads of the body must not happen where there is no iteration. */
+/* One masked chunk inside of `if lo < hi`: uniform loads of the body must not run without an iteration. */
 static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     unsigned count = (unsigned)c->groups * c->loop->result_count;
     const TileType **types = TILE_NEW_ARRAY(c->context->scratch, const TileType *, count);
@@ -177,7 +177,7 @@ static void emit_tail(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
 }
 
-/* In memory a bool is a byte, and vectors of them are not. */
+/* Does the loop carry bools? In memory a bool is a byte, but a vector of bools is not one of bytes. */
 static bool carries_bools(const TileOp *loop) {
     for (unsigned i = 0; i < loop->result_count; i++)
         if (loop->results[i].type->scalar == TILE_BOOL) return true;
@@ -190,20 +190,20 @@ static void move_accumulators(Chunk *c, TileBuilder *b, TileValue *const *buffer
         for (unsigned i = 0; i < carried; i++) {
             TileValue **acc = &c->accumulators[g * carried + i];
             int64_t offset = g * c->width * (int64_t)tile_scalar_bytes((*acc)->type->scalar);
-            TileValue *place = tile_build_ptr_add(b, buffers[i], tile_build_i64(b, offset));
+            TileValue *address = tile_build_ptr_add(b, buffers[i], tile_build_i64(b, offset));
             if (to_memory)
-                tile_build_store(b, *acc, place, NULL, 0);
+                tile_build_store(b, *acc, address, NULL, 0);
             else
-                *acc = tile_build_load(b, (*acc)->type, place, NULL, NULL, 0);
+                *acc = tile_build_load(b, (*acc)->type, address, NULL, NULL, 0);
         }
     }
 }
 
-/* A register of stripes at a time: the accumulators that belong to it are taken from memory and put back. */
+/* One register of stripes at a time: its accumulators are loaded from memory and stored back. */
 static void emit_stripes_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, TileValue *const *buffers) {
     unsigned carried = c->loop->result_count;
     TileModule *module = c->context->module;
-    TileValue *places[MOST_CARRIED];
+    TileValue *addresses[MOST_CARRIED];
     Chunk narrow = *c;
     narrow.width = c->register_lanes;
     narrow.groups = 1;
@@ -216,15 +216,15 @@ static void emit_stripes_loop(Chunk *c, TileBuilder *b, TileValue *lo, TileValue
         TileScalar scalar = c->accumulators[i]->type->scalar;
         TileValue *bytes = binary(&inner, TILE_OP_MUL, stripe, tile_build_i64(&inner, tile_scalar_bytes(scalar)));
         const TileType *type = tile_type_vector(module->context, scalar, narrow.width, false);
-        places[i] = tile_build_ptr_add(&inner, buffers[i], bytes);
-        narrow.accumulators[i] = tile_build_load(&inner, type, places[i], NULL, NULL, 0);
+        addresses[i] = tile_build_ptr_add(&inner, buffers[i], bytes);
+        narrow.accumulators[i] = tile_build_load(&inner, type, addresses[i], NULL, NULL, 0);
     }
     emit_chunk(&narrow, &inner, base, NULL, hi);
-    for (unsigned i = 0; i < carried; i++) tile_build_store(&inner, narrow.accumulators[i], places[i], NULL, 0);
+    for (unsigned i = 0; i < carried; i++) tile_build_store(&inner, narrow.accumulators[i], addresses[i], NULL, 0);
     tile_build_end(&inner, TILE_OP_YIELD, NULL, 0);
 }
 
-/* The tail of a reduction with a long body, behind whole chunks: so `lo` is stripe 0. */
+/* The remainder of a reduction with a long body. It follows full chunks, so `lo` is stripe 0. */
 static void emit_tail_in_memory(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     unsigned carried = c->loop->result_count, count = (unsigned)c->groups * carried;
     TileModule *module = c->context->module;
@@ -248,15 +248,15 @@ static void emit_tail_in_memory(Chunk *c, TileBuilder *b, TileValue *lo, TileVal
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &made->results[i];
 }
 
-/* The last multiple of whole chunks at or below hi, counted from lo. */
-static TileValue *whole_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
+/* The end of the full chunks: lo plus the greatest multiple of a chunk that is not past hi. */
+static TileValue *full_end(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     TileValue *zero = tile_build_i64(b, 0), *length = binary(b, TILE_OP_MAX, binary(b, TILE_OP_SUB, hi, lo), zero);
     TileValue *whole = tile_build_unary(b, TILE_OP_NEG, lanes_of(c, b, c->groups));
     return binary(b, TILE_OP_ADD, lo, binary(b, TILE_OP_AND, length, whole));
 }
 
-/* Do the iterations from lo to hi come in whole vectors of so many lanes, as far as is known of extents? */
-static bool come_in_whole(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes) {
+/* Is the trip count a multiple of `lanes`, as far as extents are known? */
+static bool is_multiple(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes) {
     if (c->scale || lanes > MOST_KNOWN_MULTIPLE) return false;
     TileIndices *indices = tile_indices_suppose(c->context->scratch, c->loop->block->func, lanes);
     TileIndexRange first = tile_index_range(indices, lo), last = tile_index_range(indices, hi);
@@ -264,9 +264,8 @@ static bool come_in_whole(Chunk *c, TileValue *lo, TileValue *hi, int64_t lanes)
            tile_index_ask(indices, first.because | last.because);
 }
 
-/* What is left behind the main part: a loop over single registers, a quarter of the code, where the code is long
- * or nothing is carried. How many scalable registers a tile has is not known, so there whole ones come first. `whole`:
- * it comes in whole registers. */
+/* The remainder: a loop over single registers, a quarter of the code, if the code is long or no values are carried.
+ * The number of scalable registers is unknown, so full ones come first. `whole`: it consists of full registers. */
 static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, bool whole) {
     unsigned carried = c->loop->result_count;
     bool several = c->width * c->groups > c->register_lanes;
@@ -274,7 +273,7 @@ static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, bo
         Chunk narrow = *c;
         narrow.width = c->register_lanes;
         if (c->scale) {
-            TileValue *end = whole_end(&narrow, b, lo, hi);
+            TileValue *end = full_end(&narrow, b, lo, hi);
             emit_chunk_loop(&narrow, b, lo, end, NULL, NULL);
             lo = end;
         }
@@ -286,9 +285,9 @@ static void emit_rest(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, bo
     }
 }
 
-/* Stripes count from lane 0 of the tile, so a reduction that may begin elsewhere does not shift its lanes: chunks count
- * from lane 0, too. One that holds `lo` but does not begin there has a mask, whole ones follow, then what is left has
- * one: two phases, each of masked chunks and whole ones, some of these being none. */
+/* Stripes are counted from lane 0 of the tile, so chunks are, too, also if a reduction begins at another lane. A
+ * chunk that contains `lo` but does not begin there has a mask, full chunks follow, and the remainder has a mask: two
+ * phases, each of masked and full chunks, any of which may be none. */
 typedef struct Phases {
     TileOp *loop;
     TileBuilder inner;
@@ -299,11 +298,11 @@ static TileValue *round_down(TileBuilder *b, TileValue *x, int64_t step) {
     return binary(b, TILE_OP_AND, x, tile_build_i64(b, -step));
 }
 
-/* The accumulators are those of the phase until its end. */
+/* Until end_phases, the accumulators are those of the loop over phases. */
 static Phases start_phases(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi, int64_t step) {
     unsigned count = (unsigned)c->groups * c->loop->result_count;
     TileValue *begin = round_down(b, lo, step), *some = binary(b, TILE_OP_LT, lo, hi);
-    /* An empty range may begin anywhere, also where the next chunk would begin past the largest number. */
+    /* An empty range may begin anywhere, even where rounding up to a chunk would overflow. */
     TileValue *from = tile_build_ternary(b, TILE_OP_SELECT, some, lo, begin);
     TileValue *first = round_down(b, binary(b, TILE_OP_ADD, from, tile_build_i64(b, step - 1)), step);
     TileValue *end = tile_build_ternary(b, TILE_OP_SELECT, some, hi, begin);
@@ -329,7 +328,7 @@ static void end_phases(Chunk *c, Phases *phases) {
     for (unsigned i = 0; i < count; i++) c->accumulators[i] = &phases->loop->results[i];
 }
 
-/* Main part and tail. A scalable vector has a power of two of lanes. */
+/* The main loop and the remainder. A scalable vector has a power of two of lanes. */
 static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     int64_t step = c->groups * c->width, first, last;
     bool constant = tile_value_integer(lo, &first) && tile_value_integer(hi, &last);
@@ -349,11 +348,11 @@ static void emit_parts(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
         return;
     }
     TileValue *end = hi;
-    bool even = !constant && !c->loop->result_count && come_in_whole(c, lo, hi, step);
-    if ((!constant || (last - first) % step || c->scale) && !even) end = whole_end(c, b, lo, hi);
+    bool even = !constant && !c->loop->result_count && is_multiple(c, lo, hi, step);
+    if ((!constant || (last - first) % step || c->scale) && !even) end = full_end(c, b, lo, hi);
     emit_chunk_loop(c, b, lo, end, NULL, NULL);
     bool several = !constant && !c->loop->result_count && step > c->register_lanes;
-    if (end != hi) emit_rest(c, b, end, hi, several && come_in_whole(c, lo, hi, c->register_lanes));
+    if (end != hi) emit_rest(c, b, end, hi, several && is_multiple(c, lo, hi, c->register_lanes));
 }
 
 /* ---- the end of a reduction ---- */
@@ -365,7 +364,7 @@ static TileValue *half_of(TileBuilder *b, TileValue *vector, int64_t first, int6
     return tile_build_shuffle(b, vector, vector, lanes, (unsigned)count);
 }
 
-/* Halves groups, then lanes: stripe j takes stripe j + n / 2 until one is left. */
+/* Halves groups, then lanes: stripe j is combined with stripe j + n / 2 until one is left. */
 static void halve(Chunk *c, TileBuilder *b, unsigned first, unsigned used, TileName how) {
     unsigned carried = c->loop->result_count;
     for (int64_t g = c->groups / 2; g >= 1; g /= 2)
@@ -385,17 +384,17 @@ static void halve(Chunk *c, TileBuilder *b, unsigned first, unsigned used, TileN
 
 /* ---- reductions in stripes, scalable vectors ---- */
 
-/* How many registers the 64 stripes take is known when the program runs. So the loop over the elements stands inside
- * of one over the stripes, as many at a time as a few registers hold; what they come to is kept in memory, and halved
- * from there by vectors of 128 bits. */
+/* The number of registers of the 64 stripes is known only at run time. So the loop over the elements is inside of one
+ * over the stripes, as many at a time as a few registers hold; results are stored in memory, and halved by vectors of
+ * 128 bits. */
 typedef struct Stripes {
     int64_t count;
     TileValue **buffers; /* by carried value */
     TileValue *lo, *hi;  /* of the elements */
 } Stripes;
 
-/* Whole rows of stripes from `from` to `to`, of which the chunk takes those from `stripe` on. `clip`: the last group
- * may reach past the last stripe. */
+/* Rows of stripes from `from` to `to`, of which the chunk takes those from `stripe` on. `clip`: the last group may
+ * exceed the last stripe. */
 static void emit_rows(Chunk *c, TileBuilder *b, const Stripes *stripes, TileValue *stripe, TileValue *from,
                       TileValue *to, bool whole, bool clip) {
     unsigned count = (unsigned)c->groups * c->loop->result_count;
@@ -476,13 +475,13 @@ static void load_stripes(Chunk *c, TileBuilder *b, const Stripes *stripes) {
         for (unsigned i = 0; i < carried; i++) {
             TileScalar scalar = tile_loop_carried(c->loop, i)->type->scalar;
             TileValue *bytes = tile_build_i64(b, g * c->width * (int64_t)tile_scalar_bytes(scalar));
-            TileValue *place = tile_build_ptr_add(b, stripes->buffers[i], bytes);
-            c->accumulators[g * carried + i] = tile_build_load(b, vector_type(c, scalar), place, NULL, NULL, 0);
+            TileValue *address = tile_build_ptr_add(b, stripes->buffers[i], bytes);
+            c->accumulators[g * carried + i] = tile_build_load(b, vector_type(c, scalar), address, NULL, NULL, 0);
         }
     }
 }
 
-/* First as many stripes as whole chunks hold; vectors so long that there are none take what is left under masks. */
+/* First as many stripes as full chunks hold; the remainder, which may be all stripes if vectors are long, is masked. */
 static void emit_scalable_stripes(Chunk *c, TileBuilder *b, TileValue *lo, TileValue *hi) {
     Stripes stripes = {.count = next_power(tile_loop_extent(c->loop)), .lo = lo, .hi = hi};
     if (stripes.count > TILE_STRIPES) stripes.count = TILE_STRIPES;

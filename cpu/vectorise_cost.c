@@ -1,4 +1,4 @@
-/* What a loop of a nest is, and what its accesses cost in each iteration. */
+/* The kind of a loop of a nest, and the cost of its accesses in each iteration. */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 

@@ -1,11 +1,11 @@
-/* Folds and scans in blocks, as lang/ir/ops.def orders them: the elements of a block are lanes of vectors, neighbours and
- * what is to the left are shuffles, and the combiner runs on vectors. Whole blocks have no masks. */
+/* Folds and scans in blocks, in the order of lang/ir/ops.def: the elements of a block are lanes of vectors, shuffles
+ * give neighbours and lanes to the left, and the combiner runs on vectors. Full blocks have no masks. */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
 enum { FEW_OPS = 3, VECTORS_AT_A_TIME = 4 };
 
-/* Elements, or what some of them came to. `full` says where there are any; NULL: everywhere. */
+/* Elements, or folds of some of them. `full`: which lanes have an element; NULL: all. */
 typedef struct Cells {
     TileValue *x[TILE_MAX_FOLD], *full;
 } Cells;
@@ -17,35 +17,35 @@ typedef struct FoldLoop {
     TileOp *loop;
     const TileBlock *combiner;
     unsigned count;
-    int64_t block, width; /* elements of a block, and of those the ones that are emitted together */
+    int64_t block, width; /* elements of a block; lanes of a vector */
     bool prefix, reverse, exclusive, has_mask;
-    Cells acc; /* scalars; scans keep the values in all lanes of vectors */
+    Cells acc; /* scalars; of scans: broadcast to vectors */
 } FoldLoop;
 
-/* Which lanes of a block there are: those from `start` and below `limit`; NULL: no such bound. */
+/* The active lanes of a block: from `start` and below `limit`; NULL: no such bound. */
 typedef struct Bounds {
     TileValue *start, *limit;
 } Bounds;
 
 /* ---- cells ---- */
 
-static TileValue *choose(TileBuilder *b, TileValue *condition, TileValue *x, TileValue *y) {
+static TileValue *select(TileBuilder *b, TileValue *condition, TileValue *x, TileValue *y) {
     return tile_build_ternary(b, TILE_OP_SELECT, condition, x, y);
 }
 
-/* Left combined with right; where one of them is not there, the other. */
+/* Combines left with right; where one of them is missing, takes the other. */
 static Cells merge(const FoldLoop *f, TileBuilder *b, const Cells *left, const Cells *right) {
     Cells result = {.full = NULL};
     tile_build_combined(b, f->combiner, left->x, right->x, result.x);
     for (unsigned i = 0; i < f->count; i++) {
-        if (right->full) result.x[i] = choose(b, right->full, result.x[i], left->x[i]);
-        if (left->full) result.x[i] = choose(b, left->full, result.x[i], right->x[i]);
+        if (right->full) result.x[i] = select(b, right->full, result.x[i], left->x[i]);
+        if (left->full) result.x[i] = select(b, left->full, result.x[i], right->x[i]);
     }
     if (left->full && right->full) result.full = tile_build_binary(b, TILE_OP_OR, left->full, right->full);
     return result;
 }
 
-/* Lanes of one vector, or of two whose lanes are numbered on; a single lane is a scalar. */
+/* Lanes of one vector, or of two whose lanes are numbered consecutively; a single lane is a scalar. */
 static TileValue *lanes_of(TileBuilder *b, TileValue *x, TileValue *y, const int64_t *lanes, int64_t count) {
     if (count == 1) return tile_build_extract(b, x, lanes[0]);
     return tile_build_shuffle(b, x, y, lanes, (unsigned)count);
@@ -62,7 +62,7 @@ static const TileType *vector_type(const FoldLoop *f, TileScalar scalar) {
     return tile_type_vector(f->module->context, scalar, f->width, false);
 }
 
-/* Lanes that lie below limit, counted from base. */
+/* The lanes from base on that are below limit. */
 static TileValue *mask_below(const FoldLoop *f, TileBuilder *b, TileValue *base, TileValue *limit) {
     const TileType *type = vector_type(f, TILE_BOOL);
     TileValue *operands[] = {base, limit};
@@ -90,7 +90,8 @@ static TileLanes start_lanes(FoldLoop *f, TileBuilder *b, TileValue *base, const
     return lanes;
 }
 
-/* The elements base .. base + width. Those behind all others need not be known to be missing where `forwards`. */
+/* The elements base .. base + width. If `forwards`, missing elements past the end need not be marked: nothing follows
+ * them. */
 static Cells emit_elements(FoldLoop *f, TileBuilder *b, TileValue *base, const Bounds *bounds, bool forwards) {
     TileBlock *body = &f->loop->regions[0];
     TileLanes lanes = start_lanes(f, b, base, bounds);
@@ -100,7 +101,7 @@ static Cells emit_elements(FoldLoop *f, TileBuilder *b, TileValue *base, const B
     TileValue *counts = f->has_mask ? tile_lanes_vector(&lanes, tile_op_operand(body->last, f->count)) : NULL;
     *b = lanes.builder;
     if (counts && lanes.mask)
-        cells.full = choose(b, lanes.mask, counts, tile_build_integer(b, counts->type, 0));
+        cells.full = select(b, lanes.mask, counts, tile_build_integer(b, counts->type, 0));
     else if (counts || !forwards || bounds->start)
         cells.full = counts ? counts : lanes.mask;
     return cells;
@@ -117,7 +118,7 @@ static void emit_results(FoldLoop *f, TileBuilder *b, TileValue *base, const Bou
 
 /* ---- folds ---- */
 
-/* Each lane with its right neighbour, until one is left. */
+/* Combines each lane with its right neighbour, until one is left. */
 static Cells fold_lanes(const FoldLoop *f, TileBuilder *b, Cells cells) {
     int64_t even[TILE_FOLD_BLOCK], odd[TILE_FOLD_BLOCK];
     for (int64_t width = f->width / 2; width >= 1; width /= 2) {
@@ -147,8 +148,8 @@ static void emit_fold_block(FoldLoop *f, TileBuilder *b, TileValue *base, const 
 
 /* ---- scans ---- */
 
-/* One step of a scan: each lane takes what `from` says is before it, the lanes that stay (from[i] == i) nothing. Which
- * these are is known here, so no mask says it: of two vectors each lane is taken from the one or the other. */
+/* One step of a scan: each lane i is combined with lane from[i] before it, or stays if from[i] == i. Which lanes stay
+ * is static, so shuffles select them instead of masks. */
 static Cells scan_step(const FoldLoop *f, TileBuilder *b, const Cells *cells, const int64_t *from) {
     int64_t either[TILE_SCAN_BLOCK];
     Cells left = cells_at(f, b, cells, from, f->width), result = {.full = NULL};
@@ -165,7 +166,7 @@ static Cells scan_step(const FoldLoop *f, TileBuilder *b, const Cells *cells, co
     return result;
 }
 
-/* Each lane takes what is 1, 2, 4, .. lanes before it. */
+/* Combines each lane with that 1, 2, 4, .. lanes before it. */
 static Cells scan_lanes(const FoldLoop *f, TileBuilder *b, Cells cells) {
     for (int64_t distance = 1; distance < f->width; distance *= 2) {
         int64_t from[TILE_SCAN_BLOCK];
@@ -184,7 +185,7 @@ static Cells last_in_all_lanes(const FoldLoop *f, TileBuilder *b, const Cells *c
     return cells_at(f, b, cells, last, f->width);
 }
 
-/* Results without the elements themselves: one lane further, with what came before the block in front. */
+/* Results of an exclusive scan: shifted by one lane, with the accumulator in front. */
 static Cells shifted(const FoldLoop *f, TileBuilder *b, const Cells *cells, const Cells *before) {
     int64_t from[TILE_SCAN_BLOCK];
     Cells result = {.full = NULL};
@@ -200,8 +201,8 @@ static bool is_cheap(const TileBlock *combiner) {
     return ops <= FEW_OPS;
 }
 
-/* What the next block begins with is the last result; a cheap combiner works it out again, since that does not wait
- * for the results of this block. */
+/* The next block begins with this block's last result. A cheap combiner recomputes it, which shortens the dependence
+ * chain from block to block. */
 static void emit_scan_block(FoldLoop *f, TileBuilder *b, TileValue *base, const Bounds *bounds) {
     Cells cells = scan_lanes(f, b, emit_elements(f, b, base, bounds, !f->reverse));
     TileValue *begun = f->acc.full;
@@ -242,7 +243,7 @@ static void set_carried(FoldLoop *f, unsigned i, TileValue *value) {
     *(i < f->count ? &f->acc.x[i] : &f->acc.full) = value;
 }
 
-/* Blocks from lo, which is where one begins, to hi; from the end where the scan does. */
+/* Blocks from lo, where one begins, to hi; backwards for a reverse scan. */
 static void emit_blocks(FoldLoop *f, TileBuilder *b, TileValue *lo, TileValue *hi, const Bounds *bounds) {
     TileValue *values[TILE_MAX_FOLD + 1];
     unsigned count = carried_count(f);
@@ -263,11 +264,11 @@ static void emit_blocks(FoldLoop *f, TileBuilder *b, TileValue *lo, TileValue *h
     for (unsigned i = 0; i < count; i++) set_carried(f, i, tile_op_result(made, i));
 }
 
-/* One block that is not whole, where there is one. */
-static void emit_part_of_block(FoldLoop *f, TileBuilder *b, TileValue *base, TileValue *hi) {
+/* A partial block, if there is one. */
+static void emit_partial_block(FoldLoop *f, TileBuilder *b, TileValue *base, TileValue *hi) {
     TileValue *values[TILE_MAX_FOLD + 1];
     const TileType *types[TILE_MAX_FOLD + 1];
-    unsigned count = f->prefix && !f->reverse ? 0 : carried_count(f); /* nothing comes behind a scan's end */
+    unsigned count = f->prefix && !f->reverse ? 0 : carried_count(f); /* nothing follows the end of a scan */
     Bounds bounds = {.limit = hi};
     get_carried(f, values);
     for (unsigned i = 0; i < count; i++) types[i] = values[i]->type;
@@ -287,7 +288,7 @@ static TileValue *round_down(const FoldLoop *f, TileBuilder *b, TileValue *x) {
     return tile_build_binary(b, TILE_OP_AND, x, tile_build_i64(b, -f->block));
 }
 
-/* Blocks count from lane 0. Where the elements do not begin there every block has a mask. */
+/* Blocks are counted from lane 0. If the elements do not begin there, every block has a mask. */
 static void emit_lines(FoldLoop *f, TileBuilder *b) {
     TileValue *lo = tile_op_operand(f->loop, 0), *hi = tile_op_operand(f->loop, 1);
     int64_t last, extent = tile_op_integer(f->loop, TILE_ATTRIBUTE_EXTENT, 0);
@@ -296,21 +297,21 @@ static void emit_lines(FoldLoop *f, TileBuilder *b) {
         Bounds bounds = {lo, hi};
         TileValue *begin = round_down(f, b, lo), *up = tile_build_i64(b, f->block - 1);
         TileValue *end = round_down(f, b, tile_build_binary(b, TILE_OP_ADD, hi, up));
-        end = choose(b, tile_build_binary(b, TILE_OP_LT, lo, hi), end, begin);
+        end = select(b, tile_build_binary(b, TILE_OP_LT, lo, hi), end, begin);
         emit_blocks(f, b, begin, end, &bounds);
         return;
     }
     bool whole = known && last % f->block == 0, single = extent <= f->block;
     TileValue *end = whole ? hi : round_down(f, b, tile_build_binary(b, TILE_OP_MAX, hi, lo));
-    if (!whole && f->reverse) emit_part_of_block(f, b, end, hi);
+    if (!whole && f->reverse) emit_partial_block(f, b, end, hi);
     if (whole && single && last > 0)
         emit_block(f, b, lo, &(Bounds){0});
     else if (!single || whole || extent == f->block)
         emit_blocks(f, b, lo, end, &(Bounds){0});
-    if (!whole && !f->reverse) emit_part_of_block(f, b, end, hi);
+    if (!whole && !f->reverse) emit_partial_block(f, b, end, hi);
 }
 
-/* ---- the whole ---- */
+/* ---- the op ---- */
 
 static int64_t next_power(int64_t value) {
     int64_t power = 1;
@@ -342,8 +343,8 @@ static void start_accumulators(FoldLoop *f, TileBuilder *b) {
     if (!init) f->acc.full = tile_build_bool(b, false);
 }
 
-/* No loops inside. Stores may all go to one place, which only an array of one element or none has: the last lane wins.
- */
+/* Has the block no loops? Uniform stores are allowed: only arrays of at most one element have them, and the last
+ * lane's value remains. */
 static bool is_straight(const TileBlock *block) {
     for (const TileOp *op = block->first; op != block->last; op = op->next) {
         bool memory = op->id == TILE_OP_PTR_ADD || op->id == TILE_OP_LOAD || op->id == TILE_OP_STORE;

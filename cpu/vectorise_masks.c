@@ -1,4 +1,4 @@
-/* Masks that are true for all iterations of a loop.
+/* Loop versioning for masks that are true in all iterations of a loop.
  *
  * Before:
  *     loop %lo, %hi {..} (%j: i64) {
@@ -10,23 +10,23 @@
  *       loop %lo, %hi {..} (%j: i64) {
  *         %v = load %p : f32
  *     } {
- *       the loop as it was
+ *       the original loop
  *     }
- * A mask that asks nothing but where indices of loops lie, and what does not change in the loop, is known before the
- * loop runs. Inside of its tensor a tile is then read by whole vectors; one test for each run of the loop says whether
- * it is. */
+ * A mask can be evaluated before the loop if it only compares indices of loops with bounds and is otherwise
+ * loop-invariant. A tile that is inside of its tensor is then loaded in full vectors, after one test ahead of the loop.
+ */
 #include "cpu/vectorise.h"
 #include "lang/ir/operands.h"
 
-/* ---- what masks ask ---- */
+/* ---- masks that can be evaluated ---- */
 
-/* Does the loop run between bounds that do not change in `around`? */
+/* Has the loop bounds that are invariant in `around`? */
 static bool has_fixed_bounds(const TileOp *loop, const TileOp *around) {
     return loop->id == TILE_OP_LOOP && tile_value_outside(tile_op_operand(loop, 0), around) &&
            tile_value_outside(tile_op_operand(loop, 1), around);
 }
 
-/* The loop whose index the value is, `loop` or one in it. */
+/* The loop whose induction variable the value is: `loop` or one inside of it; else NULL. */
 static TileOp *loop_of_index(const TileOp *loop, const TileValue *value) {
     TileOp *owner = value->op ? NULL : value->block->op;
     if (!owner || value->index != 0 || tile_value_outside(value, loop)) return NULL;
@@ -52,7 +52,7 @@ static bool is_known_before(const TileOp *loop, const TileValue *mask) {
     return is_comparison(loop, op);
 }
 
-/* The mask of an access, where it is known before the loop; else NULL. */
+/* The mask of an access, if it can be evaluated before the loop; else NULL. */
 static TileValue *known_mask(const TileOp *loop, const TileOp *op) {
     if ((op->id != TILE_OP_LOAD && op->id != TILE_OP_STORE) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
     for (const TileOp *owner = op->block->op; owner != loop; owner = owner->block->op)
@@ -63,23 +63,23 @@ static TileValue *known_mask(const TileOp *loop, const TileOp *op) {
 
 /* ---- before the loop ---- */
 
-/* y counts only where x is true: it may be poison elsewhere. */
-static TileValue *both(TileBuilder *b, TileValue *x, TileValue *y) {
+/* x && y, where y may be poison if x is false. */
+static TileValue *build_and(TileBuilder *b, TileValue *x, TileValue *y) {
     if (!x || !y || x == y) return x ? x : y;
     return tile_build_ternary(b, TILE_OP_SELECT, x, y, tile_build_bool(b, false));
 }
 
-/* Is the mask true in all iterations? They are some. */
+/* Is the mask true in all iterations? The trip count is not 0. */
 static TileValue *holds_throughout(TileBuilder *b, const TileOp *loop, TileValue *mask) {
     if (tile_value_outside(mask, loop)) return mask;
     TileValue *x = tile_op_operand(mask->op, 0), *y = tile_op_operand(mask->op, 1);
-    if (is_conjunction(mask->op)) return both(b, holds_throughout(b, loop, x), holds_throughout(b, loop, y));
+    if (is_conjunction(mask->op)) return build_and(b, holds_throughout(b, loop, x), holds_throughout(b, loop, y));
     const TileOp *counts = loop_of_index(loop, x);
     if (mask->op->id == TILE_OP_LT) return tile_build_binary(b, TILE_OP_LE, tile_op_operand(counts, 1), y);
     return tile_build_binary(b, TILE_OP_GE, tile_op_operand(counts, 0), y);
 }
 
-static TileValue *some_iterations(TileBuilder *b, const TileOp *loop) {
+static TileValue *has_iterations(TileBuilder *b, const TileOp *loop) {
     TileValue *lo = tile_op_operand(loop, 0), *hi = tile_op_operand(loop, 1);
     int64_t first, last;
     if (tile_value_integer(lo, &first) && tile_value_integer(hi, &last) && first < last) return NULL;
@@ -91,7 +91,7 @@ typedef struct Masks {
     TileOp *loop;
     TileBuilder *builder;
     TileMap seen;
-    TileValue *condition; /* all of them are true throughout; NULL: there are none */
+    TileValue *condition; /* all of them are true in all iterations; NULL: there are no masks */
 } Masks;
 
 static void find_mask(TileOp *op, void *state) {
@@ -100,13 +100,13 @@ static void find_mask(TileOp *op, void *state) {
     if (!mask || tile_map_get(&masks->seen, mask)) return;
     tile_map_set(&masks->seen, mask, mask);
     for (const TileOp *owner = op->block->op; owner != masks->loop; owner = owner->block->op)
-        condition = both(masks->builder, condition, some_iterations(masks->builder, owner));
-    condition = both(masks->builder, condition, holds_throughout(masks->builder, masks->loop, mask));
-    masks->condition = both(masks->builder, masks->condition, condition);
+        condition = build_and(masks->builder, condition, has_iterations(masks->builder, owner));
+    condition = build_and(masks->builder, condition, holds_throughout(masks->builder, masks->loop, mask));
+    masks->condition = build_and(masks->builder, masks->condition, condition);
 }
 
-/* Of an access whose mask is true: the mask, and what other lanes would have got. */
-static void take_mask_off(TileOp *op, void *state) {
+/* Removes the mask of an access, which is true, and its fill. */
+static void remove_mask(TileOp *op, void *state) {
     const Masks *masks = state;
     if (!known_mask(masks->loop, op)) return;
     unsigned first = op->id == TILE_OP_LOAD ? 1 : 2;
@@ -123,7 +123,7 @@ TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
     const TileType **types = TILE_NEW_ARRAY(context->scratch, const TileType *, loop->result_count + 1u);
     TileValue **results = TILE_NEW_ARRAY(context->scratch, TileValue *, loop->result_count + 1u);
     for (unsigned i = 0; i < loop->result_count; i++) types[i] = loop->results[i].type;
-    TileValue *condition = both(&b, some_iterations(&b, loop), masks.condition);
+    TileValue *condition = build_and(&b, has_iterations(&b, loop), masks.condition);
     TileOp *branch = tile_build_if(&b, condition, types, loop->result_count);
     for (unsigned i = 0; i < loop->result_count; i++) tile_value_replace(&loop->results[i], &branch->results[i]);
     TileMap map;
@@ -137,6 +137,6 @@ TileOp *tile_vectorise_split_masks(TilePassContext *context, TileOp *loop) {
         tile_build_end(&end, TILE_OP_YIELD, results, loop->result_count);
     }
     masks.loop = loops[0];
-    tile_block_walk(&loops[0]->regions[0], take_mask_off, &masks);
+    tile_block_walk(&loops[0]->regions[0], remove_mask, &masks);
     return loops[0];
 }

@@ -1,13 +1,13 @@
-/* Loops whose accesses have strides that are likely, but not known, to be of one element (TileParameter): vectors for
- * that, and behind them the same for any strides. Which of the two runs is found out before the loop. */
+/* Loop versioning for strides that are likely, but not known, to be one element (TileParameter): one version for
+ * these strides, and one for any; a test ahead of the loop selects. */
 #include "cpu/vectorise.h"
 
-/* Strides rest on what addresses are made of. */
-static void look_at_accesses(TileStrides *strides, const TileBlock *block) {
+/* Records the parameters that the strides of all accesses depend on. */
+static void record_assumptions(TileStrides *strides, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_LOAD) tile_stride_of(strides, tile_op_operand(op, 0));
         if (op->id == TILE_OP_STORE) tile_stride_of(strides, tile_op_operand(op, 1));
-        for (unsigned i = 0; i < op->region_count; i++) look_at_accesses(strides, &op->regions[i]);
+        for (unsigned i = 0; i < op->region_count; i++) record_assumptions(strides, &op->regions[i]);
     }
 }
 
@@ -21,12 +21,12 @@ static TileValue *are_as_assumed(TileBuilder *b, const TileStrides *strides) {
     return all;
 }
 
-static void emit_version(TileStrides *strides, TileOp *choice, unsigned region, const TileBuilder *like,
+static void emit_version(TileStrides *strides, TileOp *branch, unsigned region, const TileBuilder *like,
                          TileEmitLoop *emit, void *state, TileValue **results) {
-    TileBuilder inner = tile_builder_at_end(like->module, &choice->regions[region]);
+    TileBuilder inner = tile_builder_at_end(like->module, &branch->regions[region]);
     inner.location = like->location;
     emit(state, strides, &inner, results);
-    tile_build_end(&inner, TILE_OP_YIELD, results, choice->result_count);
+    tile_build_end(&inner, TILE_OP_YIELD, results, branch->result_count);
 }
 
 void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *emit, void *state) {
@@ -35,16 +35,16 @@ void tile_emit_versions(TilePassContext *context, TileOp *loop, TileEmitLoop *em
     TileValue **results = TILE_NEW_ARRAY(context->scratch, TileValue *, loop->result_count + 1);
     tile_strides_init(&strides, context, loop);
     strides.assumes = true;
-    for (unsigned i = 0; i < loop->region_count; i++) look_at_accesses(&strides, &loop->regions[i]);
+    for (unsigned i = 0; i < loop->region_count; i++) record_assumptions(&strides, &loop->regions[i]);
     strides.assumes = false;
     if (strides.assumed.count) {
         const TileType **types = TILE_NEW_ARRAY(context->scratch, const TileType *, loop->result_count + 1);
         for (unsigned i = 0; i < loop->result_count; i++) types[i] = loop->results[i].type;
-        TileOp *choice = tile_build_if(&b, are_as_assumed(&b, &strides), types, loop->result_count);
-        emit_version(&strides, choice, 0, &b, emit, state, results);
+        TileOp *branch = tile_build_if(&b, are_as_assumed(&b, &strides), types, loop->result_count);
+        emit_version(&strides, branch, 0, &b, emit, state, results);
         tile_strides_init(&strides, context, loop);
-        emit_version(&strides, choice, 1, &b, emit, state, results);
-        for (unsigned i = 0; i < loop->result_count; i++) results[i] = &choice->results[i];
+        emit_version(&strides, branch, 1, &b, emit, state, results);
+        for (unsigned i = 0; i < loop->result_count; i++) results[i] = &branch->results[i];
     } else {
         emit(state, &strides, &b, results);
     }

@@ -1,5 +1,6 @@
-/* Analyses have an expiry: a pass says in its row which it needs and which it keeps (lowering/passes.def), the runner
- * drops the others, and where results are verified it computes the kept ones again and compares. */
+/* Analyses are invalidated by passes: the row of a pass says which analysis it needs and which it keeps
+ * (lowering/passes.def), and the runner drops the others. Where results are verified, it recomputes those that were
+ * kept and compares. */
 #include "lowering/analyses.h"
 
 TileIndices *tile_pass_indices(TilePassContext *context, TileFunc *func) {

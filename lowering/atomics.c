@@ -1,5 +1,5 @@
-/* Purpose: leave only atomic ops that machines have: on integers, without a mask. One on floats becomes a loop around a
- * compare-and-swap of their bits, a masked one stands in a branch.
+/* Purpose: expand atomic ops that machines do not have, so that all are on integers and unmasked. An atomic op on
+ * floats becomes a loop around a compare-and-swap of their bits, a masked one is put into a branch.
  *
  * Before:
  *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %v: f32) {
@@ -24,9 +24,9 @@
  *       store %old, %q
  *       return
  *     }
- * Comparing bits ends the loop for NaN too, and tells -0 from 0.
+ * Bits are compared, so the loop ends for NaN too, and -0 differs from 0.
  *
- * Needs: atomic ops on scalars; `legalise` behind it, which expands the arithmetic. Keeps: machine form, the order of
+ * Needs: atomic ops on scalars; `legalise` after it, which expands the arithmetic. Keeps: machine form, the order of
  * accesses. Cost: linear; a few ops for each atomic op on floats. */
 #include "lang/scalar/scalar.h"
 #include "lang/ir/operands.h"
@@ -58,8 +58,8 @@ static TileValue *swap_bits(TileBuilder *b, const TileOp *op, TileScalar bits) {
     return build_atomic(b, TILE_UPDATE_CAS, operands, 3, bits);
 }
 
-/* Computes the new value from what was seen until nothing else has come in between. */
-static TileValue *swap_until_unchanged(TileBuilder *b, const TileOp *op, TileName update, TileScalar bits) {
+/* Loops until no other thread has changed the value between the read and the compare-and-swap. */
+static TileValue *build_swap_loop(TileBuilder *b, const TileOp *op, TileName update, TileScalar bits) {
     TileValue *pointer = tile_op_operand(op, 0), *value = tile_op_operand(op, 1);
     TileValue *first = build_atomic(b, TILE_UPDATE_READ, &pointer, 1, bits);
     TileOp *loop = tile_build_while(b, &first, 1);
@@ -78,13 +78,13 @@ static TileValue *swap_until_unchanged(TileBuilder *b, const TileOp *op, TileNam
     return tile_op_result(loop, 0);
 }
 
-/* The op at the builder's place, whatever its mask. */
+/* Builds the op without its mask. */
 static TileValue *expand_unmasked(TileBuilder *b, const TileOp *op) {
     TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
     TileScalar scalar = op->results[0].type->scalar;
     if (tile_scalar_is_float(scalar)) {
         TileScalar bits = bits_of(scalar);
-        TileValue *old = update == TILE_UPDATE_CAS ? swap_bits(b, op, bits) : swap_until_unchanged(b, op, update, bits);
+        TileValue *old = update == TILE_UPDATE_CAS ? swap_bits(b, op, bits) : build_swap_loop(b, op, update, bits);
         return tile_build_bitcast(b, old, scalar);
     }
     TileValue *operands[3];

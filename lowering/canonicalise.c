@@ -1,6 +1,6 @@
-/* Purpose: bring ops into their simplest form, so that other passes meet one form only: constants are folded,
- * algebraic identities (rewrites.def) applied, shapes composed, decided control and unused ops removed, and
- * constants stand on the right of what commutes.
+/* Purpose: bring ops into a canonical form, so that other passes need to match one form only: constants are folded,
+ * algebraic identities (rewrites.def) applied, changes of shape composed, branches and loops with known conditions
+ * folded, unused ops removed, and constants are the right operand of commutative ops.
  *
  * Before:
  *     func kernel tile @k(%n: i64, %f: f32, %out: tensor<f32, 1, out>) {
@@ -33,8 +33,8 @@
  *       }
  *       return
  *     }
- * Needs: contract to have run, since it may merge what a product stands in. Keeps: every result bit for bit, any
- * NaN standing for any. Cost: linear in practice; walks the function until nothing changes. */
+ * Needs: contract, since it may merge products with other users. Keeps: every result bit for bit, where all NaNs count
+ * as equal. Cost: linear in practice; repeats up to a fixpoint. */
 #include "lowering/fold.h"
 #include "lowering/rewrite.h"
 
@@ -45,7 +45,7 @@ typedef struct Canonicaliser {
 
 static bool commutes(const TileOp *op) {
     if (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_COMMUTATIVE) return true;
-    bool least = op->id == TILE_OP_MIN || op->id == TILE_OP_MAX; /* of floats: NaN and zeros tell the sides apart */
+    bool least = op->id == TILE_OP_MIN || op->id == TILE_OP_MAX; /* of floats: not for NaN and zeros */
     return least && !tile_scalar_is_float(op->results[0].type->scalar);
 }
 
@@ -74,7 +74,7 @@ static bool simplify(Canonicaliser *canonicaliser, TileOp *op) {
     return true;
 }
 
-/* What stands in the place of a changed op is looked at again. */
+/* After a change, the op in the same position is simplified again. */
 static void walk(Canonicaliser *canonicaliser, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         TileOp *previous = op->previous;
@@ -94,7 +94,7 @@ static bool is_used(const TileOp *op) {
     return false;
 }
 
-/* What the walk left without a use; whole loops are left to dce. */
+/* Removes ops without uses; whole loops are left to dce. */
 static void sweep(Canonicaliser *canonicaliser, TileBlock *block) {
     for (TileOp *op = block->last, *previous; op; op = previous) {
         previous = op->previous;

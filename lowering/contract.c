@@ -1,8 +1,9 @@
-/* Purpose: fuse a product with the sum that it stands in, as the language demands (one rounding, on every target).
+/* Purpose: contract a product and the sum that it is an operand of into an fma, as the language demands (one rounding,
+ * on every target).
  *
- * Which products stand in a sum of the same expression is known to the parser alone: it marks them `fuse`. An
- * addition takes its left product where both are marked. This pass runs once, before any pass that could merge or
- * move a product, and takes every mark off, whether or not it fuses.
+ * Only the parser knows which products are operands of a sum in the same expression: it marks them `fuse`. If both
+ * operands of an addition are marked, the left one is fused. This pass runs once, before any pass that could merge or
+ * move a product, and removes all marks, whether or not it fuses.
  *
  * Before:
  *     func kernel tile @k(%x: f32, %y: f32, %z: f32, %out: tensor<f32, 0, out>) {
@@ -24,7 +25,7 @@
  *       }
  *       return
  *     }
- * Needs: to be the first pass that touches arithmetic. Keeps: all else. Cost: linear. */
+ * Needs: runs before all passes that change arithmetic. Keeps: all other ops. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lowering/pass.h"
 
@@ -35,7 +36,7 @@ typedef struct Contraction {
 
 enum { MAX_CHAIN = 4 };
 
-/* A product below one-use splats, broadcasts, reshapes and negations: `chain` holds those, outermost first. */
+/* A product behind splats, broadcasts, reshapes and negations with one use each: `chain` has those, outermost first. */
 typedef struct Product {
     TileOp *mul;
     TileOp *chain[MAX_CHAIN];
@@ -64,8 +65,8 @@ static bool find_product(TileValue *value, Product *product) {
     }
 }
 
-/* A factor, led through the shapes that its product went through; negations apply to the first factor alone. */
-static TileValue *carry(TileBuilder *builder, const Product *product, TileValue *factor, bool first) {
+/* Applies the product's changes of shape to a factor, and its negations to the first factor only. */
+static TileValue *apply_chain(TileBuilder *builder, const Product *product, TileValue *factor, bool first) {
     for (unsigned i = product->length; i-- > 0;) {
         TileOp *shape = product->chain[i];
         if (shape->id == TILE_OP_NEG) {
@@ -86,8 +87,8 @@ static void erase_product(Product *product) {
 /* x * y + z, x * y - z = x * y + -z, z - x * y = -x * y + z */
 static void fuse(Contraction *contraction, TileOp *sum, Product *product, unsigned side) {
     TileBuilder builder = tile_builder_before(contraction->context->module, sum);
-    TileValue *x = carry(&builder, product, tile_op_operand(product->mul, 0), true);
-    TileValue *y = carry(&builder, product, tile_op_operand(product->mul, 1), false);
+    TileValue *x = apply_chain(&builder, product, tile_op_operand(product->mul, 0), true);
+    TileValue *y = apply_chain(&builder, product, tile_op_operand(product->mul, 1), false);
     TileValue *z = tile_op_operand(sum, 1 - side);
     if (sum->id == TILE_OP_SUB) {
         TileValue **negated = side == 0 ? &z : &x;

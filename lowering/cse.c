@@ -1,5 +1,5 @@
-/* Purpose: compute equal things once. An op is replaced by an earlier equal one that dominates it; so is a load
- * when nothing between the two may have written what it reads.
+/* Purpose: common subexpression elimination. An op is replaced by an equal one that dominates it; so is a load, if no
+ * op between the two may have written the memory that it reads.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, inout>, %n: i64) {
@@ -25,8 +25,8 @@
  *       }
  *       return
  *     }
- * Needs: nothing. Keeps: the order of what is left. Cost: linear, by a hash table scoped by regions; each
- * op that writes looks at the tensors that were loaded. */
+ * Needs: nothing. Keeps: the order of the other ops. Cost: linear, with a hash table scoped by regions; each op that
+ * writes visits the tensors that were loaded. */
 #include <string.h>
 
 #include "base/map.h"
@@ -42,7 +42,7 @@ typedef struct Entry {
     bool is_load, killed;
 } Entry;
 
-/* The loads of one tensor that no write has followed. */
+/* The available loads of one tensor: no write has followed them. */
 typedef struct Tensor {
     TileValue *value; /* NULL: any memory */
     uint32_t newest;  /* index + 1 of the newest */
@@ -52,11 +52,11 @@ enum { FEW_BUCKETS = 256 };
 
 typedef struct Cse {
     TilePassContext *context;
-    TILE_LIST(Entry) entries; /* a stack: leaving a region pops what it added */
+    TILE_LIST(Entry) entries; /* a stack: at the end of a region its entries are popped */
     uint32_t *buckets;        /* index + 1 of the newest entry */
     size_t bucket_count;      /* a power of two */
     TILE_LIST(Tensor) tensors;
-    TileMap tensor_numbers; /* in `tensors`, by their values */
+    TileMap tensor_numbers; /* values to indices in `tensors` */
     bool changed;
 } Cse;
 
@@ -122,7 +122,7 @@ static bool equal_attributes(const TileAttribute *a, const TileAttribute *b) {
     return false;
 }
 
-/* Values of one combiner and their places in it, by which those of another are compared. */
+/* Are two combiners equal up to renaming? `twins` maps values of the one to those of the other. */
 static bool equal_combiners(const Cse *cse, const TileBlock *a, const TileBlock *b) {
     if (!a || !b) return a == b;
     if (a->argument_count != b->argument_count) return false;
@@ -218,7 +218,7 @@ static void pop_to(Cse *cse, size_t count) {
     }
 }
 
-/* Loads seen so far whose memory the op writes can no longer stand for later ones. */
+/* Makes loads unavailable whose memory the op may write. */
 static void kill_loads(Cse *cse, const TileOp *op) {
     for (size_t i = 0; i < cse->tensors.count; i++) {
         Tensor *tensor = &cse->tensors.items[i];
@@ -231,7 +231,7 @@ static void kill_loads(Cse *cse, const TileOp *op) {
 
 static void walk(Cse *cse, TileBlock *block);
 
-/* A combiner has no part in what stands around it. */
+/* A combiner is isolated from the ops around it. */
 static void walk_combiner(Cse *cse, TileBlock *block) {
     Cse inner;
     init(&inner, cse->context);
@@ -239,7 +239,7 @@ static void walk_combiner(Cse *cse, TileBlock *block) {
     cse->changed |= inner.changed;
 }
 
-/* What an earlier trip of a loop wrote, a load of the next one sees. */
+/* Writes of a loop's body reach loads of the next iteration, so they kill loads ahead of the loop. */
 static void walk_regions(Cse *cse, TileOp *op) {
     bool is_loop =
         op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP || op->id == TILE_OP_FOLD_LOOP;

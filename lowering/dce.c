@@ -1,4 +1,5 @@
-/* Purpose: remove what has no effect and no use, values carried round a loop for their own sake included.
+/* Purpose: dead code elimination: remove ops without effects and uses, and loop-carried values that are used only to
+ * compute themselves.
  *
  * Before:
  *     func kernel tile @k(%y: tensor<f32, 1, out>, %n: i64, %f: f32) {
@@ -32,14 +33,14 @@
  *       }
  *       return
  *     }
- * Needs: nothing. Keeps: every effect and its order; a `while`, which need not end, is an effect.
+ * Needs: nothing. Keeps: all effects and their order; a `while` may not terminate, which is an effect.
  * Cost: linear. */
 #include "lowering/pass.h"
 
 typedef struct Liveness {
     TileArena *arena;
     bool *live; /* by value number */
-    TILE_LIST(TileValue *) work;
+    TILE_LIST(TileValue *) worklist;
     bool changed;
 } Liveness;
 
@@ -48,24 +49,25 @@ static bool is_live(const Liveness *liveness, const TileValue *value) { return l
 static void mark(Liveness *liveness, TileValue *value) {
     if (is_live(liveness, value)) return;
     liveness->live[value->number] = true;
-    tile_list_push(liveness->arena, &liveness->work, value);
+    tile_list_push(liveness->arena, &liveness->worklist, value);
 }
 
-/* Once the grids are functions of their own, each temp is a parameter of theirs. */
-static bool is_passed_on(const TileOp *temp) {
+/* Is the temp passed to phases? Once grids are functions, every phase has each temp as a parameter. */
+static bool is_parameter_of_phases(const TileOp *temp) {
     for (const TileFunc *func = tile_op_func(temp)->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) return true;
     return false;
 }
 
-/* May the op go when nothing uses its results? More than tile_op_is_pure: reading memory has no effect either. */
+/* May the op be removed if its results have no uses? Ops that only read memory may, besides those of tile_op_is_pure.
+ */
 static bool is_removable(const TileOp *op) {
     switch (op->id) {
     case TILE_OP_LOAD_TILE:
     case TILE_OP_LOAD:
     case TILE_OP_GATHER:
     case TILE_OP_BUFFER: return true;
-    case TILE_OP_TEMP: return !is_passed_on(op);
+    case TILE_OP_TEMP: return !is_parameter_of_phases(op);
     case TILE_OP_FOR:
     case TILE_OP_IF:
     case TILE_OP_LOOP:
@@ -78,14 +80,14 @@ static bool is_removable(const TileOp *op) {
     return true;
 }
 
-/* Operands and arguments in front of the carried ones: bounds and induction variable. */
+/* The index of the first loop-carried operand or argument, behind bounds and induction variable. */
 static unsigned carried_operand(const TileOp *op) { return op->id == TILE_OP_FOR ? 3 : op->id == TILE_OP_LOOP ? 2 : 0; }
 static unsigned carried_argument(const TileOp *op) { return op->id == TILE_OP_WHILE ? 0 : 1; }
 static bool is_loop(const TileOp *op) {
     return op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE || op->id == TILE_OP_LOOP;
 }
 
-/* The value of arg_max and the index behind it stay together. */
+/* The value of an arg_max and the index that follows it are live together. */
 static void mark_partner(Liveness *liveness, TileOp *op, unsigned slot) {
     const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
     if (!combine) return;
@@ -94,7 +96,7 @@ static void mark_partner(Liveness *liveness, TileOp *op, unsigned slot) {
         mark(liveness, tile_op_result(op, slot + 1));
 }
 
-/* A reduce loop no longer combines value `slot`. */
+/* Removes the combiner of value `slot` of a reduce loop. */
 static void drop_combine(TileOp *op, unsigned slot) {
     TileModule *module = tile_op_func(op)->module;
     const TileAttribute *combine = tile_op_get(op, TILE_ATTRIBUTE_COMBINE);
@@ -108,7 +110,8 @@ static void drop_combine(TileOp *op, unsigned slot) {
     tile_op_set(module, op, shorter);
 }
 
-/* Carried value `slot` of a loop, or result `slot` of an if, is needed: so is all that feeds it. */
+/* Loop-carried value `slot`, or result `slot` of an if, is live: so are its initial value and the values that regions
+ * yield for it. */
 static void mark_slot(Liveness *liveness, TileOp *op, unsigned slot) {
     mark(liveness, tile_op_result(op, slot));
     mark_partner(liveness, op, slot);
@@ -120,10 +123,10 @@ static void mark_slot(Liveness *liveness, TileOp *op, unsigned slot) {
     }
 }
 
-/* Do the results come from the ends of the regions, one by one? */
+/* Are the results yielded by the regions, one by one? */
 static bool has_slots(const TileOp *op) { return is_loop(op) || op->id == TILE_OP_IF; }
 
-/* The op stays: so do the operands that are not carried. */
+/* The op is live: so are its operands, but not the loop-carried ones. */
 static void mark_op(Liveness *liveness, TileOp *op) {
     unsigned count = op->operand_count;
     if (is_loop(op))
@@ -141,8 +144,8 @@ static void mark_root(TileOp *op, void *state) {
 }
 
 static void propagate(Liveness *liveness) {
-    while (liveness->work.count) {
-        TileValue *value = liveness->work.items[--liveness->work.count];
+    while (liveness->worklist.count) {
+        TileValue *value = liveness->worklist.items[--liveness->worklist.count];
         TileOp *op = value->op ? value->op : value->block->op;
         if (!op) continue;
         if (value->op) mark_op(liveness, op);
@@ -161,7 +164,7 @@ static bool is_dead(const Liveness *liveness, const TileOp *op) {
 
 static void sweep_block(Liveness *liveness, TileBlock *block);
 
-/* Takes dead slots out. Yields drop them first, so that the bodies can be swept before the arguments go. */
+/* Removes dead slots. Yields drop them first, so that bodies can be swept before arguments are removed. */
 static void sweep_regions(Liveness *liveness, TileOp *op) {
     bool slots = has_slots(op);
     for (unsigned slot = slots ? op->result_count : 0; slot-- > 0;) {

@@ -1,4 +1,4 @@
-/* What passes that expand ops share: a builder and constants made once for a function. */
+/* Shared by passes that expand ops: a builder, and constants that are built once for a function. */
 #ifndef TILE_LOWERING_EMIT_H
 #define TILE_LOWERING_EMIT_H
 
@@ -12,21 +12,21 @@ typedef struct TileConstant {
 } TileConstant;
 
 typedef struct TileEmitter {
-    TileBuilder builder; /* where ops go */
-    TileBuilder front;   /* where constants go: the front of the function, so that each stands there once */
+    TileBuilder builder; /* of ops */
+    TileBuilder front;   /* of constants: the front of the function, each once */
     TileArena *arena;
     TILE_LIST(TileConstant) constants;
-    TileTarget target; /* no facts where there is none */
+    TileTarget target; /* all zero if no target is chosen */
     bool changed;
-    const char *error; /* the first complaint of either builder */
+    const char *error; /* the first error of either builder */
 } TileEmitter;
 
 TileEmitter tile_emitter_create(TilePassContext *context, TileFunc *func);
-/* Ops go before `op` from now on. */
+/* Further ops are inserted before `op`. */
 void tile_emit_before(TileEmitter *emitter, TileOp *op);
-/* `with` takes the place of the op's only result; the op goes. */
+/* Replaces the op's only result by `with`, and erases the op. */
 void tile_emit_replace(TileEmitter *emitter, TileOp *op, TileValue *with);
-/* What the pass returns. */
+/* The result of the pass. */
 TileResult tile_emit_finish(TileEmitter *emitter, TilePassContext *context);
 
 TileValue *tile_emit_bits(TileEmitter *emitter, const TileType *type, uint64_t bits);
@@ -46,7 +46,7 @@ static inline TileValue *tile_emit_select(TileEmitter *emitter, TileValue *condi
 /* x op bits, the second operand a constant of x's type. */
 TileValue *tile_emit_with_bits(TileEmitter *emitter, TileOpId id, TileValue *x, uint64_t bits);
 
-/* `convert` in terms that need no bf16 or f8 arithmetic and round once (legalise_convert.c). */
+/* Expands `convert` into ops that need no bf16 or f8 arithmetic, with one rounding (legalise_convert.c). */
 TileValue *tile_emit_convert(TileEmitter *emitter, TileValue *x, TileScalar to);
 
 #endif

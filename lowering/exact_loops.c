@@ -1,7 +1,7 @@
-/* Purpose: let every loop end. `for` runs i = lo, lo + step, .. below hi as whole numbers; machine code adds the step
- * to i in 64 bits and compares, which does not end where i would pass the last number of i64. A loop for which facts do
- * not exclude that counts its trips instead; where there may be more trips than i64 has numbers, it asks before each
- * step whether there is room for it.
+/* Purpose: exclude that an induction variable overflows. `for` runs i = lo, lo + step, .. below hi in unbounded
+ * integers; machine code adds the step in 64 bits and compares, which does not terminate if i wraps. Unless facts
+ * exclude that, a loop counts from -1 to its trip count instead, or if that may exceed i64, tests in each iteration
+ * whether another step fits.
  *
  * Before:
  *     func kernel tile @k(%y: tensor<f32, 1, out>, %lo: i64, %hi: i64, %f: f32) {
@@ -42,8 +42,9 @@
  *       }
  *       return
  *     }
- * Needs: nothing. Keeps: the trips and their order. Cost: linear; a loop that counts pays for a division in front of it
- * and a product in each trip. Bounds that are dimensions, literals or sums of few of these leave a loop as it is. */
+ * Needs: nothing. Keeps: the iterations and their order. Cost: linear; a loop that counts has a division ahead of it
+ * and a product in each iteration. Loops with bounds that are dimensions, literals or sums of few of these do not
+ * change. */
 #include "lang/ir/build.h"
 #include "lang/index/index.h"
 #include "lang/ir/operands.h"
@@ -62,21 +63,21 @@ typedef struct Search {
     TILE_LIST(Exact) found;
 } Search;
 
-/* Later passes look some trips ahead. */
-enum { TRIPS_AHEAD = 64 };
+/* Software pipelining computes induction variables some iterations ahead. */
+enum { ITERATIONS_AHEAD = 64 };
 
 static bool may_overflow(TileIndices *facts, const Exact *exact) {
     if (tile_value_is_integer(exact->step, 1)) return false;
     TileIndexRange hi = tile_index_range(facts, exact->hi), step = tile_index_range(facts, exact->step);
-    if ((__int128)hi.hi + (__int128)step.hi * TRIPS_AHEAD > INT64_MAX) return true;
+    if ((__int128)hi.hi + (__int128)step.hi * ITERATIONS_AHEAD > INT64_MAX) return true;
     tile_index_use(facts, hi.because | step.because);
     return false;
 }
 
-/* Are there certainly no more trips than i64 has numbers from -1 on? */
+/* Is the trip count certainly less than the number of integers in i64 from -1 on? */
 static bool is_countable(TileIndices *facts, const Exact *exact) {
     TileIndexRange step = tile_index_range(facts, exact->step), span = tile_index_difference(facts, exact->hi, exact->lo);
-    if (step.lo < 2 && span.hi == INT64_MAX) return false; /* which says that nothing is known */
+    if (step.lo < 2 && span.hi == INT64_MAX) return false; /* nothing is known */
     tile_index_use(facts, step.lo < 2 ? span.because : step.because);
     return true;
 }
@@ -85,9 +86,9 @@ static TileValue *binary(TileBuilder *b, TileOpId id, TileValue *x, TileValue *y
     return tile_build_binary(b, id, x, y);
 }
 
-/* k runs from -1 up to, but without, the number of steps behind the first trip, (hi - lo - 1) / step: that number fits
- * where one more might not. A difference of two numbers of i64, the greater one first, fits into u64. */
-static void count_trips(Exact *exact) {
+/* The new induction variable runs from -1 up to the trip count less 1, exclusive: (hi - lo - 1) / step, which fits
+ * where the trip count itself might not. A difference of two i64, the greater one first, fits into u64. */
+static void count_iterations(Exact *exact) {
     TileBuilder *b = &exact->builder;
     TileOp *loop = exact->loop;
     TileBlock *body = &loop->regions[0];
@@ -112,8 +113,8 @@ static void count_trips(Exact *exact) {
     tile_op_set_operand(loop, 2, one);
 }
 
-/* while more { body; more = hi - i > step; i = i + step }, the difference without a sign. */
-static void ask_each_time(TilePassContext *context, Exact *exact) {
+/* while more { body; more = hi - i > step; i = i + step }, where the difference is unsigned. */
+static void test_each_iteration(TilePassContext *context, Exact *exact) {
     TileBuilder *b = &exact->builder;
     TileOp *loop = exact->loop;
     TileBlock *body = &loop->regions[0];
@@ -125,7 +126,7 @@ static void ask_each_time(TilePassContext *context, Exact *exact) {
     first[1] = exact->lo;
     for (unsigned i = 0; i < carried; i++) first[2 + i] = tile_loop_carried(loop, i);
     TileOp *made = tile_build_while(b, first, carried + 2);
-    TileBlock *test = &made->regions[0], *turn = &made->regions[1];
+    TileBlock *test = &made->regions[0], *iteration = &made->regions[1];
     TileBuilder inside = tile_builder_at_end(context->module, test);
     inside.location = loop->location;
     TileValue **passed = TILE_NEW_ARRAY(scratch, TileValue *, carried + 3);
@@ -133,13 +134,13 @@ static void ask_each_time(TilePassContext *context, Exact *exact) {
     for (unsigned i = 0; i < carried + 2; i++) passed[1 + i] = test->arguments[i];
     tile_build_end(&inside, TILE_OP_CONDITION, passed, carried + 3);
 
-    for (unsigned i = 0; i <= carried; i++) tile_value_replace(body->arguments[i], turn->arguments[1 + i]);
+    for (unsigned i = 0; i <= carried; i++) tile_value_replace(body->arguments[i], iteration->arguments[1 + i]);
     for (unsigned i = 0; i < carried; i++) next[2 + i] = tile_op_operand(body->last, i);
     tile_op_erase(body->last);
-    tile_block_splice(turn, body);
-    inside.block = turn;
+    tile_block_splice(iteration, body);
+    inside.block = iteration;
     inside.before = NULL;
-    TileValue *at = turn->arguments[1];
+    TileValue *at = iteration->arguments[1];
     TileValue *left = tile_build_bitcast(&inside, binary(&inside, TILE_OP_SUB, exact->hi, at), TILE_U64);
     next[0] = binary(&inside, TILE_OP_GT, left, tile_build_bitcast(&inside, exact->step, TILE_U64));
     next[1] = binary(&inside, TILE_OP_ADD, at, exact->step);
@@ -148,7 +149,7 @@ static void ask_each_time(TilePassContext *context, Exact *exact) {
     tile_op_erase(loop);
 }
 
-/* What is known of a function is asked before it is changed. */
+/* Facts are queried before the function is changed. */
 static void consider(TileOp *op, void *state) {
     Search *search = state;
     if (op->id != TILE_OP_FOR) return;
@@ -166,9 +167,9 @@ TileResult tile_pass_exact_loops(TilePassContext *context, TileFunc *func) {
         Exact *exact = &search.found.items[i];
         exact->builder = tile_builder_before(context->module, exact->loop);
         if (exact->countable)
-            count_trips(exact);
+            count_iterations(exact);
         else
-            ask_each_time(context, exact);
+            test_each_iteration(context, exact);
     }
     return search.found.count ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

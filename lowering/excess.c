@@ -1,16 +1,16 @@
-/* The bound on what a kernel becomes: operations of machine form, where a parameter of a function counts as one, and
- * those that one pass makes on the way. */
+/* The limits on a kernel's size: ops of machine form, where a parameter of a function counts as one, and ops that one
+ * pass creates. */
 #include "lowering/excess.h"
 
 #include "base/map.h"
 
-/* A pass may make ops that are gone, or fewer, when it is done: copies that it looks at, values that fold. */
-enum { MADE_FOR_EACH_LEFT = 4 };
+/* A pass may create ops that it removes again: copies that it only analyses, values that fold. */
+enum { CREATED_PER_OP = 4 };
 
 typedef struct Count {
-    TileMap lines; /* of each place's file and line: how many ops */
+    TileMap lines; /* file and line to the number of ops */
     uint64_t all, most;
-    TileLocation place; /* of an op of the line that has most */
+    TileLocation place; /* of an op of the line with most ops */
 } Count;
 
 static void count_op(TileOp *op, void *state) {
@@ -47,7 +47,7 @@ uint64_t tile_excess_count(const TileModule *module) {
     return all;
 }
 
-/* `number`, or more than that where it is the limit. */
+/* `number` is the count; if it equals the limit, the count is greater. */
 static TileResult exceed(TilePassContext *context, const Count *count, uint64_t number) {
     uint64_t limit = context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS];
     const char *target = context->target ? context->target->name : "any target", *line = "";
@@ -60,9 +60,8 @@ static TileResult exceed(TilePassContext *context, const Count *count, uint64_t 
                             (unsigned long long)number, target, line, (unsigned long long)limit);
 }
 
-/* There are no more than were counted last and those that were made since: only where these are too many are they
- * counted again. */
-TileResult tile_excess_look(TilePassContext *context, TileResult result) {
+/* The last count plus the ops created since is an upper bound: ops are counted again only if it exceeds the limit. */
+TileResult tile_excess_check(TilePassContext *context, TileResult result) {
     uint64_t all = 0, made = context->module->created - context->counted_at;
     if (result != TILE_RESULT_CHANGED) return result;
     if (context->counted + made <= context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS]) return result;
@@ -82,8 +81,8 @@ TileResult tile_excess_run(TilePassContext *context, TileFunc *func, TilePassFun
     jmp_buf spent;
     TileModule *module = context->module;
     uint64_t most = context->limits->most[TILE_LIMIT_MACHINE_OPERATIONS];
-    bool bounded = most < UINT64_MAX / MADE_FOR_EACH_LEFT - module->created;
-    module->created_most = bounded ? module->created + MADE_FOR_EACH_LEFT * most : UINT64_MAX;
+    bool bounded = most < UINT64_MAX / CREATED_PER_OP - module->created;
+    module->created_most = bounded ? module->created + CREATED_PER_OP * most : UINT64_MAX;
     if (setjmp(spent)) {
         module->spent = NULL;
         Count count = count_ops(context, TILE_FORM_TILE | TILE_FORM_MACHINE);

@@ -1,5 +1,5 @@
-/* Purpose: expand a program's place in its grid (`program_id`) into divisions of its number, in the order that the op
- * asks for.
+/* Purpose: expand a program's indices in its grid (`program_id`) into divisions of its linear index, in the order that
+ * the op asks for.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, inout>, %n: i64, %begin: i64, %end: i64) {
@@ -45,58 +45,58 @@ static TileValue *binary(Expansion *x, TileOpId id, TileValue *left, TileValue *
     return tile_build_binary(&x->b, id, left, right);
 }
 
-/* Neither is negative where a program runs, so that no rounding has to be mended. */
+/* Neither is negative in a running program, so an unsigned division is exact. */
 static TileValue *divide(Expansion *x, TileValue *left, TileValue *right) {
     TileValue *dividend = tile_build_bitcast(&x->b, left, TILE_U64), *divisor = tile_build_bitcast(&x->b, right, TILE_U64);
     return tile_build_bitcast(&x->b, binary(x, TILE_OP_DIV, dividend, divisor), TILE_I64);
 }
 
-static TileValue *rest_of(Expansion *x, TileValue *number, TileValue *quotient, TileValue *divisor) {
+static TileValue *remainder_of(Expansion *x, TileValue *number, TileValue *quotient, TileValue *divisor) {
     return binary(x, TILE_OP_SUB, number, binary(x, TILE_OP_MUL, quotient, divisor));
 }
 
-/* Is the range all of the grid? Only all of its programs together are the same ones in another order. */
-static TileValue *is_whole(Expansion *x, const TileOp *op, TileValue *rows, TileValue *columns) {
+/* Is the range the whole grid? Only the whole grid is a permutation of itself in another order. */
+static TileValue *is_whole_grid(Expansion *x, const TileOp *op, TileValue *rows, TileValue *columns) {
     TileValue *begin = tile_op_named(op, TILE_OPERAND_FIRST), *end = tile_op_named(op, TILE_OPERAND_LAST);
     TileValue *whole = binary(x, TILE_OP_EQ, binary(x, TILE_OP_MUL, rows, columns), end);
     return binary(x, TILE_OP_AND, binary(x, TILE_OP_EQ, begin, tile_build_i64(&x->b, 0)), whole);
 }
 
-typedef struct Place {
+typedef struct Position {
     TileValue *row, *column;
-} Place;
+} Position;
 
-/* The programs of the last column first, since they take longest, for some rows together. */
-static Place longest_first(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns) {
+/* The programs of the last column first, since they take longest; TILE_PROGRAM_ROWS rows at a time. */
+static Position longest_first(Expansion *x, TileValue *program, TileValue *rows, TileValue *columns) {
     TileValue *many = tile_build_i64(&x->b, TILE_PROGRAM_ROWS);
     TileValue *first = divide(x, program, binary(x, TILE_OP_MUL, columns, many));
     first = binary(x, TILE_OP_MUL, first, many);
     TileValue *size = binary(x, TILE_OP_MIN, binary(x, TILE_OP_SUB, rows, first), many);
     TileValue *within = binary(x, TILE_OP_SUB, program, binary(x, TILE_OP_MUL, first, columns));
-    TileValue *quotient = divide(x, within, size), *row = rest_of(x, within, quotient, size);
+    TileValue *quotient = divide(x, within, size), *row = remainder_of(x, within, quotient, size);
     TileValue *last = binary(x, TILE_OP_SUB, columns, tile_build_i64(&x->b, 1));
-    return (Place){binary(x, TILE_OP_ADD, row, first), binary(x, TILE_OP_SUB, last, quotient)};
+    return (Position){binary(x, TILE_OP_ADD, row, first), binary(x, TILE_OP_SUB, last, quotient)};
 }
 
-/* The programs of a column one after the other. */
-static Place by_columns(Expansion *x, TileValue *program, TileValue *rows) {
+/* Column by column. */
+static Position by_columns(Expansion *x, TileValue *program, TileValue *rows) {
     TileValue *column = divide(x, program, rows);
-    return (Place){rest_of(x, program, column, rows), column};
+    return (Position){remainder_of(x, program, column, rows), column};
 }
 
-static Place apply_order(Expansion *x, const TileOp *op, TileValue *columns, Place place) {
+static Position apply_order(Expansion *x, const TileOp *op, TileValue *columns, Position position) {
     const TileAttribute *order = tile_op_get(op, TILE_ATTRIBUTE_PROGRAMS);
-    if (!order) return place;
+    if (!order) return position;
     TileValue *program = tile_op_operand(op, 0), *rows = divide(x, tile_op_named(op, TILE_OPERAND_LAST), columns);
-    TileValue *whole = is_whole(x, op, rows, columns);
-    Place other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
-                                                          : longest_first(x, program, rows, columns);
-    place.row = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.row, place.row);
-    place.column = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.column, place.column);
-    return place;
+    TileValue *whole = is_whole_grid(x, op, rows, columns);
+    Position other = order->integer == TILE_PROGRAMS_COLUMNS ? by_columns(x, program, rows)
+                                                             : longest_first(x, program, rows, columns);
+    position.row = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.row, position.row);
+    position.column = tile_build_ternary(&x->b, TILE_OP_SELECT, whole, other.column, position.column);
+    return position;
 }
 
-static void put(TileOp *op, unsigned axis, TileValue *with) {
+static void replace_result(TileOp *op, unsigned axis, TileValue *with) {
     TileValue *result = tile_op_result(op, axis);
     if (!with->name || axis) with->name = result->name;
     tile_value_replace(result, with);
@@ -111,12 +111,12 @@ static void expand(TileOp *op, void *state) {
     TileValue *rest = tile_op_operand(op, 0);
     for (unsigned i = op->result_count; i-- > 1;) {
         TileValue *extent = tile_op_named_at(op, TILE_OPERAND_EXTENTS, i), *above = divide(x, rest, extent);
-        Place place = {above, rest_of(x, rest, above, extent)};
-        if (i + 1u == op->result_count) place = apply_order(x, op, extent, place);
-        put(op, i, place.column);
-        rest = place.row;
+        Position position = {above, remainder_of(x, rest, above, extent)};
+        if (i + 1u == op->result_count) position = apply_order(x, op, extent, position);
+        replace_result(op, i, position.column);
+        rest = position.row;
     }
-    put(op, 0, rest);
+    replace_result(op, 0, rest);
     tile_op_erase(op);
 }
 

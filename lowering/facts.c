@@ -1,5 +1,5 @@
-/* Purpose: put to use what is known of integers (facts.h): values that can be but one number become constants, and
- * min, max, rem, div and abs that are decided become their operands. The pass is called `facts`.
+/* Purpose: simplify integers by their ranges (lang/index/index.h): values with a single possible number become
+ * constants, and min, max, rem, div and abs become one of their operands if the range decides it.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>) {
@@ -40,8 +40,8 @@
  *       }
  *       return
  *     }
- * Needs: canonical form, to recognise bounds. Keeps: every value; marks the parameter facts that it used.
- * Cost: linear, a few questions for each integer op. */
+ * Needs: canonical form, to recognise bounds. Keeps: every value; records the parameter facts that it used.
+ * Cost: linear, a few queries for each integer op. */
 #include "lang/ir/build.h"
 #include "lang/index/index.h"
 #include "lowering/pass.h"
@@ -52,7 +52,7 @@ typedef struct Application {
     bool changed;
 } Application;
 
-/* An operand that the op always equals, and why. */
+/* An operand that the op always equals, and the facts that this depends on. */
 static TileValue *decided_operand(TileIndices *facts, const TileOp *op, uint64_t *because) {
     TileValue *x = tile_op_operand(op, 0), *y = op->operand_count == 2 ? tile_op_operand(op, 1) : NULL;
     TileIndexRange a, b, d;
@@ -76,7 +76,7 @@ static TileValue *decided_operand(TileIndices *facts, const TileOp *op, uint64_t
     }
 }
 
-/* x * c / c is x where the product does not wrap; asked of the type of indices alone. */
+/* x * c / c is x if the product does not wrap; only for the type of indices. */
 static TileValue *undone_product(TileIndices *facts, const TileOp *op, uint64_t *because) {
     const TileOp *mul = tile_value_def(tile_op_operand(op, 0), TILE_OP_MUL);
     int64_t factor, divisor;

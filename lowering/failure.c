@@ -1,4 +1,4 @@
-/* Why a pass failed: the message, and the limit that a program goes past. */
+/* Failures of passes: the message, and the limit that a program exceeds. */
 #include "lowering/pass.h"
 
 TileResult tile_pass_fail(TilePassContext *context, tile_status status, const TileOp *at, const char *format, ...) {

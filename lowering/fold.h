@@ -1,5 +1,5 @@
-/* What canonicalise and other passes ask about single ops. Each returns what the op's first result equals, built at
- * the builder's place where it is not there yet, or NULL. */
+/* Folds of single ops, for canonicalise and other passes. Each returns a value equal to the op's first result, which
+ * may be a new op at the builder's insertion point, or NULL. */
 #ifndef TILE_LOWERING_FOLD_H
 #define TILE_LOWERING_FOLD_H
 
@@ -11,7 +11,7 @@ TileValue *tile_fold_constant(TileBuilder *builder, const TileOp *op);
 /* Splats, broadcasts, reshapes, permutations, fills, reductions of a single element. */
 TileValue *tile_fold_shape(TileBuilder *builder, const TileOp *op);
 
-/* Control and host ops that are decided: erases or replaces the op. True if it did something. */
+/* Control and host ops with known conditions: erases or replaces the op. Returns whether it did. */
 bool tile_fold_control(TilePassContext *context, TileOp *op);
 
 #endif

@@ -1,20 +1,20 @@
-/* Folds of elementwise ops whose operands are constants, by the one definition of their meaning (lang/eval). */
+/* Folds of elementwise ops with constant operands, by the only definition of their meaning (lang/ir/eval.h). */
 #include "lang/ir/eval.h"
 #include "lowering/fold.h"
 
-/* The hardware's fast forms have no bits of their own to fold to, and `opaque` hides what it holds. */
+/* Approximations of the hardware have no defined bits to fold to, and `opaque` hides its operand. */
 static bool is_foldable(const TileOp *op) {
     return tile_op_info((TileOpId)op->id)->class == TILE_CLASS_ELEMENTWISE && op->id != TILE_OP_OPAQUE &&
            op->operand_count <= 3 && !tile_op_integer(op, TILE_ATTRIBUTE_APPROX, 0);
 }
 
-/* Bits of the mantissa, the hidden one included, and of the exponent. */
+/* Bits of the mantissa, with the implicit one, and of the exponent. */
 static const struct {
     unsigned mantissa, exponent;
 } formats[TILE_SCALAR_COUNT] = {[TILE_F8E4M3] = {4, 4}, [TILE_F8E5M2] = {3, 5}, [TILE_F16] = {11, 5},
                                 [TILE_BF16] = {8, 8},   [TILE_F32] = {24, 8},   [TILE_F64] = {53, 11}};
 
-/* A conversion that loses nothing: every value of `from` is one of `to`. */
+/* Is the conversion lossless: is every value of `from` a value of `to`? */
 static bool is_lossless(TileScalar from, TileScalar to) {
     if (from == to) return true;
     unsigned bits = tile_scalar_bits(from);
@@ -22,7 +22,7 @@ static bool is_lossless(TileScalar from, TileScalar to) {
     if (tile_scalar_is_float(to)) {
         if (tile_scalar_is_float(from))
             return formats[from].mantissa <= formats[to].mantissa && formats[from].exponent <= formats[to].exponent;
-        /* f8 and f16 end before the integers that their mantissas could tell apart. */
+        /* f8 and f16 overflow before their mantissas lose integers. */
         return bits - is_signed <= formats[to].mantissa && tile_scalar_bits(to) >= 16;
     }
     if (to == TILE_BOOL || tile_scalar_is_float(from)) return false;
@@ -32,8 +32,8 @@ static bool is_lossless(TileScalar from, TileScalar to) {
 
 static uint64_t fraction_mask(TileScalar scalar) { return (UINT64_C(1) << (formats[scalar].mantissa - 1)) - 1; }
 
-/* Two conversions in a row are one when the first loses nothing, or when both cut or extend integers and the
- * second keeps no more bits than the first made. */
+/* Two conversions are one if the first is lossless, or if both truncate or extend integers and the second keeps no
+ * more bits than the first. */
 static TileValue *fold_convert(TileBuilder *builder, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0);
     const TileType *type = op->results[0].type;
@@ -46,7 +46,7 @@ static TileValue *fold_convert(TileBuilder *builder, const TileOp *op) {
                 tile_scalar_bits(to) <= tile_scalar_bits(middle);
     /* A float that does not fit an integer saturates, an integer wraps. */
     bool saturates = tile_scalar_is_int(from) && tile_scalar_is_float(middle) && tile_scalar_is_int(to);
-    if (from == TILE_F8E5M2 && to == from) return NULL; /* on its way back an infinity becomes the largest number */
+    if (from == TILE_F8E5M2 && to == from) return NULL; /* converted back, an infinity becomes the largest number */
     if (saturates ? !is_lossless(from, middle) || !is_lossless(from, to) : !is_lossless(from, middle) && !cuts)
         return NULL;
     return tile_build_convert(builder, source, to);
@@ -60,7 +60,7 @@ static TileValue *fold_bitcast(TileBuilder *builder, const TileOp *op) {
     return inner ? tile_build_bitcast(builder, tile_op_operand(inner, 0), type->scalar) : NULL;
 }
 
-/* x / 2^k is x * 2^-k, to the last bit, as long as both powers are normal numbers. */
+/* x / 2^k is x * 2^-k, exactly, if both powers are normal numbers. */
 static TileValue *fold_division(TileBuilder *builder, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0), *y = tile_op_operand(op, 1);
     TileScalar scalar = y->type->scalar;

@@ -1,10 +1,10 @@
-/* Folds of control and host ops whose course is decided when compiling. */
+/* Folds of branches, loops and host ops whose conditions are known at compile time. */
 #include "base/print_line.h"
 #include "lang/ir/operands.h"
 #include "lowering/fold.h"
 
-/* Moves the ops of a region, all but its terminator, in front of its op, with `values` for its arguments. */
-static void release_region(TileOp *op, TileBlock *region, TileValue *const *values) {
+/* Moves the ops of a region, without its terminator, before the op, and replaces the region's arguments by `values`. */
+static void splice_region(TileOp *op, TileBlock *region, TileValue *const *values) {
     for (unsigned i = 0; i < region->argument_count; i++) tile_value_replace(region->arguments[i], values[i]);
     while (region->first != region->last) {
         TileOp *inner = region->first;
@@ -13,7 +13,7 @@ static void release_region(TileOp *op, TileBlock *region, TileValue *const *valu
     }
 }
 
-/* By the operands of that name. */
+/* Replaces the op's results by the operands of that name, and erases the op. */
 static void replace_results(TileOp *op, const TileOp *from, TileOperand name) {
     for (unsigned i = 0; i < op->result_count; i++)
         tile_value_replace(&op->results[i], tile_op_named_at(from, name, i));
@@ -24,7 +24,7 @@ static bool fold_if(TilePassContext *context, TileOp *op) {
     int64_t condition;
     if (tile_value_integer(tile_op_operand(op, 0), &condition)) {
         TileBlock *taken = &op->regions[condition ? 0 : 1];
-        release_region(op, taken, NULL);
+        splice_region(op, taken, NULL);
         replace_results(op, taken->last, TILE_OPERAND_VALUES);
         return true;
     }
@@ -47,33 +47,33 @@ static bool fold_if(TilePassContext *context, TileOp *op) {
 
 /* ---- loops ---- */
 
-typedef enum Trips { TRIPS_UNKNOWN, TRIPS_NONE, TRIPS_ONE } Trips;
+typedef enum TripCount { TRIP_COUNT_UNKNOWN, TRIP_COUNT_0, TRIP_COUNT_1 } TripCount;
 
-static Trips count_trips(TileValue *lo, TileValue *hi, int64_t step) {
+static TripCount trip_count_of(TileValue *lo, TileValue *hi, int64_t step) {
     int64_t first, limit;
-    if (lo == hi) return TRIPS_NONE;
-    if (!tile_value_integer(lo, &first) || !tile_value_integer(hi, &limit)) return TRIPS_UNKNOWN;
-    if (limit <= first) return TRIPS_NONE;
-    return (uint64_t)limit - (uint64_t)first <= (uint64_t)step ? TRIPS_ONE : TRIPS_UNKNOWN;
+    if (lo == hi) return TRIP_COUNT_0;
+    if (!tile_value_integer(lo, &first) || !tile_value_integer(hi, &limit)) return TRIP_COUNT_UNKNOWN;
+    if (limit <= first) return TRIP_COUNT_0;
+    return (uint64_t)limit - (uint64_t)first <= (uint64_t)step ? TRIP_COUNT_1 : TRIP_COUNT_UNKNOWN;
 }
 
-static bool fold_trips(TileOp *op, Trips trips) {
-    if (trips == TRIPS_UNKNOWN) return false;
+static bool fold_trip_count(TileOp *op, TripCount trip_count) {
+    if (trip_count == TRIP_COUNT_UNKNOWN) return false;
     const TileOp *values = op;
-    if (trips == TRIPS_ONE) {
+    if (trip_count == TRIP_COUNT_1) {
         TileBlock *body = &op->regions[0];
         TileValue *lo = tile_op_operand(op, 0);
         for (unsigned i = 1; i < body->argument_count; i++)
             tile_value_replace(body->arguments[i], tile_loop_carried(op, i - 1));
         body->argument_count = 1;
-        release_region(op, body, &lo);
+        splice_region(op, body, &lo);
         values = body->last;
     }
-    replace_results(op, values, trips == TRIPS_ONE ? TILE_OPERAND_VALUES : TILE_OPERAND_CARRIED);
+    replace_results(op, values, trip_count == TRIP_COUNT_1 ? TILE_OPERAND_VALUES : TILE_OPERAND_CARRIED);
     return true;
 }
 
-/* A carried value that never changes is its initial one. */
+/* A loop-carried value that no iteration changes is its initial value. */
 static bool fold_carried(TileOp *op) {
     bool changed = false;
     TileBlock *body = &op->regions[0];
@@ -89,7 +89,7 @@ static bool fold_carried(TileOp *op) {
     return changed;
 }
 
-/* The same where a while passes the value through both of its regions. */
+/* The same for a while, which passes the value through both of its regions. */
 static bool fold_carried_while(TileOp *op) {
     bool changed = false;
     TileBlock *test = &op->regions[0], *body = &op->regions[1];
@@ -109,27 +109,27 @@ static bool fold_carried_while(TileOp *op) {
 
 static bool fold_for(TileOp *op) {
     int64_t step = 1;
-    Trips trips = tile_value_integer(tile_op_named(op, TILE_OPERAND_STEP), &step) && step > 0
-                      ? count_trips(tile_op_operand(op, 0), tile_op_operand(op, 1), step)
-                  : tile_op_operand(op, 0) == tile_op_operand(op, 1) ? TRIPS_NONE
-                                                                     : TRIPS_UNKNOWN;
-    return fold_trips(op, trips) || fold_carried(op);
+    TripCount trip_count = tile_value_integer(tile_op_named(op, TILE_OPERAND_STEP), &step) && step > 0
+                               ? trip_count_of(tile_op_operand(op, 0), tile_op_operand(op, 1), step)
+                           : tile_op_operand(op, 0) == tile_op_operand(op, 1) ? TRIP_COUNT_0
+                                                                              : TRIP_COUNT_UNKNOWN;
+    return fold_trip_count(op, trip_count) || fold_carried(op);
 }
 
-/* The contributions of a reduce loop are combined with its initial values in an order of their own. */
+/* Not reduce loops: they combine the contributions of iterations with the initial values in an order of their own. */
 static bool fold_loop(TileOp *op) {
     if (tile_op_integer(op, TILE_ATTRIBUTE_LOOP_KIND, TILE_LOOP_KIND_REDUCE) == TILE_LOOP_KIND_REDUCE) return false;
-    return fold_trips(op, count_trips(tile_op_operand(op, 0), tile_op_operand(op, 1), 1));
+    return fold_trip_count(op, trip_count_of(tile_op_operand(op, 0), tile_op_operand(op, 1), 1));
 }
 
-/* Where the condition is false at once, only the condition's own ops run. */
+/* If the condition is constant false, only the ops of the condition run. */
 static bool fold_while(TileOp *op) {
     TileBlock *test = &op->regions[0];
     if (!tile_value_is_integer(tile_op_operand(test->last, 0), 0)) return false;
     TileOp *condition = test->last;
     for (unsigned i = 0; i < test->argument_count; i++) tile_value_replace(test->arguments[i], tile_op_operand(op, i));
     test->argument_count = 0;
-    release_region(op, test, NULL);
+    splice_region(op, test, NULL);
     replace_results(op, condition, TILE_OPERAND_CARRIED);
     return true;
 }
@@ -155,7 +155,7 @@ static bool is_its_own_dim(const TileOp *check) {
            tile_op_integer(dim, TILE_ATTRIBUTE_AXIS, 0) == tile_op_integer(check, TILE_ATTRIBUTE_AXIS, 0);
 }
 
-/* The values that the message of an assertion shows. */
+/* Does the print show the values of a failed assertion? */
 static bool is_of_assertion(const TileOp *print) {
     return tile_print_is_assertion(tile_op_get(print, TILE_ATTRIBUTE_TEXT)->text, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Folds of ops that make and reshape values. Whatever is uniform moves towards the scalars: an op on splats is the
- * splat of the op, and an op on broadcasts of one shape is the broadcast of the op. */
+/* Folds of ops that create and reshape values. Uniform computations move towards scalars: an op on splats becomes the
+ * splat of the op, and an op on broadcasts of one shape the broadcast of the op. */
 #include <string.h>
 
 #include "lang/ir/eval.h"
@@ -11,7 +11,7 @@ static TileValue *build_shape(TileBuilder *builder, TileOpId id, TileValue *x, c
     return tile_build_op(builder, id, &x, 1, NULL, 0, &type, 1)->results;
 }
 
-/* A value that is the same in every lane, as a scalar or constant of another shape; NULL when it is not known. */
+/* A uniform value as a splat or constant of another shape; NULL: it is not known to be uniform. */
 static TileValue *build_uniform(TileBuilder *builder, TileValue *x, const TileType *type) {
     uint64_t bits;
     if (tile_value_bits(x, &bits)) return tile_build_bits(builder, type, bits);
@@ -62,7 +62,7 @@ static TileValue *fold_permute(TileBuilder *builder, const TileOp *op) {
     return build_uniform(builder, x, op->results[0].type);
 }
 
-/* Lanes of one of the tiles that were put together are lanes of that tile. */
+/* A slice within one operand of a cat is a slice of that operand. */
 static TileValue *fold_slice(TileBuilder *builder, const TileOp *op) {
     TileValue *x = tile_op_operand(op, 0);
     const TileType *type = op->results[0].type;
@@ -96,7 +96,7 @@ static bool is_empty_axis(const TileOp *fill, unsigned i) {
            tile_value_integer(tile_fill_hi(fill, i), &hi) && hi <= lo;
 }
 
-/* Does another fill already do axis number i of this one, with the same bounds? */
+/* Has the other fill the axis with the same bounds? */
 static bool has_axis(const TileOp *fill, int64_t axis, const TileValue *lo, const TileValue *hi) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     for (unsigned i = 0; i < axes->count; i++)
@@ -150,11 +150,11 @@ static TileValue *fold_iota(TileBuilder *builder, const TileOp *op) {
 
 /* ---- elementwise ops on uniform operands ---- */
 
-/* The shape at which an elementwise op can be done instead: that of a scalar when all operands are uniform, the
- * narrow one when they are uniform or broadcasts from one shape; NULL when there is no such. */
+/* A smaller shape for the elementwise op: scalar if all operands are uniform, the common source shape if they are
+ * uniform or broadcasts; NULL: there is none. */
 static const TileType *narrower_shape(TileBuilder *builder, const TileOp *op) {
     const TileType *narrow = NULL;
-    bool varies = false; /* not only constants, which fold_constant does */
+    bool varies = false; /* there is an operand that is not constant; else fold_constant applies */
     for (unsigned i = 0; i < op->operand_count; i++) {
         const TileValue *x = tile_op_operand(op, i);
         if (tile_type_is_scalar(x->type)) continue; /* the condition of a select */

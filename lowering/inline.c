@@ -1,5 +1,4 @@
-/* Purpose: put the bodies of device functions in the place of their calls, and drop device functions that nothing
- * calls any more.
+/* Purpose: replace calls of device functions by their bodies, and remove device functions without callers.
  *
  * Before:
  *     func device tile @twice(%x: f32) -> f32 {
@@ -30,7 +29,7 @@
 
 typedef struct Inliner {
     TilePassContext *context;
-    TileMap state; /* device functions: their bodies hold no call any more (DONE), or are being worked on (ACTIVE) */
+    TileMap state; /* of device functions: DONE: no calls are left in the body; ACTIVE: it is being inlined */
     bool changed, failed;
 } Inliner;
 

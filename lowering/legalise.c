@@ -1,4 +1,5 @@
-/* Purpose: leave only ops that the back end maps one to one with the results that lang/scalar/eval.def defines.
+/* Purpose: expand ops that the back end does not have, or for which it does not define the results of
+ * lang/scalar/eval.def; all others are mapped one to one.
  *
  * Before:
  *     func phase machine @k.0(%p: ptr<global>, %q: ptr<global>, %n: i32) {
@@ -32,12 +33,12 @@
  *       store %s, %q
  *       return
  *     }
- * Integer division floors and gives 0 by 0, remainders of floats are x - floor(x / y) * y, arithmetic on bool is
- * that of a one-bit integer. Known constants (a divisor that is not 0, a count inside of the width, an operand of
- * max that is no NaN) leave the guards out.
+ * Integer division rounds down, and division by 0 is 0; remainders of floats are x - floor(x / y) * y; arithmetic on
+ * bool is that of a one-bit integer. Constants (a divisor other than 0, a count less than the width, an operand of max
+ * other than NaN) need no guards.
  *
- * Needs: nothing. Keeps: every result, bit for bit (NaN payloads aside). Cost: linear. Runs once: what it leaves of
- * unsigned `div` is guarded, and would be guarded again. */
+ * Needs: nothing. Keeps: every result, bit for bit (except NaN payloads). Cost: linear. Runs once: an unsigned `div`
+ * with a guard would get another. */
 #include <math.h>
 
 #include "lang/scalar/scalar.h"
@@ -49,7 +50,7 @@ static bool is_narrow_float(TileScalar scalar) {
 
 static bool is_f8(TileScalar scalar) { return tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) == 8; }
 
-/* Bits of a constant, also of one spread over a vector. */
+/* The bits of a constant or of the splat of one. */
 static bool known_bits(const TileValue *value, uint64_t *bits) {
     const TileOp *splat = tile_value_def(value, TILE_OP_SPLAT);
     return tile_value_bits(splat ? tile_op_operand(splat, 0) : value, bits);
@@ -62,7 +63,8 @@ static bool is_known_number(const TileValue *value) {
 
 /* ---- floats ---- */
 
-/* MIN and MAX: the comparison, then the second operand where it is NaN (a NaN in the first stays by itself). */
+/* MIN and MAX: the comparison, then the second operand if it is NaN (a NaN in the first operand is the result
+ * anyway). */
 static TileValue *expand_extreme(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     TileValue *better = tile_emit_binary(e, id == TILE_OP_MIN ? TILE_OP_LT : TILE_OP_GT, y, x);
     TileValue *result = tile_emit_select(e, better, y, x);
@@ -75,7 +77,7 @@ static TileValue *expand_float_rem(TileEmitter *e, TileValue *x, TileValue *y) {
     return tile_emit_binary(e, TILE_OP_SUB, x, tile_emit_binary(e, TILE_OP_MUL, floor, y));
 }
 
-/* Of f32 and f64; NULL where the op is left as it is. */
+/* For f32 and f64; NULL: the op does not change. */
 static TileValue *expand_float(TileEmitter *e, TileOpId id, TileValue *const *x) {
     bool extreme = id == TILE_OP_MIN || id == TILE_OP_MAX;
     if (extreme) return expand_extreme(e, id, x[0], x[1]);
@@ -86,7 +88,7 @@ static TileValue *build_elementwise(TileEmitter *e, TileOpId id, TileValue *cons
     return tile_op_result(tile_build_op(&e->builder, id, operands, count, NULL, 0, NULL, 1), 0);
 }
 
-/* Computed in a wider type, the result cut or rounded to the op's own. */
+/* Computes in a wider type, and truncates or rounds the result to the op's own. */
 static TileValue *expand_in(TileEmitter *e, const TileOp *op, TileScalar scalar) {
     TileValue *wide[3], *result = NULL;
     for (unsigned i = 0; i < op->operand_count; i++) wide[i] = tile_emit_convert(e, tile_op_operand(op, i), scalar);
@@ -97,7 +99,7 @@ static TileValue *expand_in(TileEmitter *e, const TileOp *op, TileScalar scalar)
 
 /* ---- integers ---- */
 
-/* A count past the width shifts everything out; the back end's own shift must not see one. */
+/* A count of at least the width shifts out all bits; the back end's shift is undefined for it. */
 static TileValue *expand_shift(TileEmitter *e, TileOpId id, TileValue *x, TileValue *count) {
     TileScalar scalar = x->type->scalar;
     unsigned width = tile_scalar_bits(scalar);
@@ -115,7 +117,7 @@ static TileValue *expand_shift(TileEmitter *e, TileOpId id, TileValue *x, TileVa
     return tile_emit_select(e, inside, shifted, tile_emit_bits(e, x->type, 0));
 }
 
-/* y, or 1 where it is 0. */
+/* y, or 1 if it is 0. */
 static TileValue *safe_divisor(TileEmitter *e, TileValue *y, TileValue **is_zero) {
     uint64_t bits;
     *is_zero = NULL;
@@ -138,8 +140,8 @@ static bool is_positive_power(TileScalar scalar, uint64_t bits) {
     return bits && (bits & (bits - 1)) == 0 && tile_scalar_to_integer(scalar, bits) > 0;
 }
 
-/* Shifts floor. Else the quotient of the magnitudes, and one below its negative where signs differ and something
- * remains. */
+/* Shifts round down. Otherwise the quotient of the magnitudes; if signs differ, its negative, less 1 if there is a
+ * remainder. */
 static TileValue *expand_signed_division(TileEmitter *e, TileOpId id, TileValue *x, TileValue *y) {
     uint64_t bits;
     if (known_bits(y, &bits) && is_positive_power(y->type->scalar, bits)) {
@@ -208,7 +210,7 @@ static TileValue *expand_convert(TileEmitter *e, const TileOp *op) {
     return tile_emit_convert(e, x, to);
 }
 
-/* Elementwise ops that move values, or do what they do to bits, in any type. */
+/* Is the op arithmetic? select, bitcast and opaque are legal on all types. */
 static bool is_arithmetic(TileOpId id) {
     if (tile_op_info(id)->class != TILE_CLASS_ELEMENTWISE) return false;
     return id != TILE_OP_SELECT && id != TILE_OP_BITCAST && id != TILE_OP_OPAQUE;

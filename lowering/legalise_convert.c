@@ -1,6 +1,5 @@
-/* Conversions of the pass legalise. What the back end converts exactly is left to it: integers among themselves, between
- * f32, f64 and integers, between f16 and f32, on some GPUs from f8 to f16. The rest goes through these by integer
- * arithmetic:
+/* Conversions of the pass legalise. The back end has exact conversions among integers, between f32, f64 and integers,
+ * between f16 and f32, and on some GPUs from f8 to f16. The others are expanded into integer arithmetic:
  *
  *   bf16 -> f32      the upper half of the bits
  *   f32 -> bf16, f8  added half a unit (ties to even), then shifted
@@ -25,7 +24,7 @@ static TileValue *number(TileEmitter *e, const TileType *like, TileScalar scalar
 
 /* ---- from narrow floats to f32, exactly ---- */
 
-/* The exponent is moved to its place in an f32 and corrected by a product; the largest number of all is the NaN. */
+/* The exponent is moved to its position in an f32 and corrected by a product; the largest magnitude is the NaN. */
 static TileValue *widen_e4m3(TileEmitter *e, TileValue *x) {
     TileValue *bits = convert(e, cast(e, x, TILE_U8), TILE_U32);
     TileValue *magnitude = tile_emit_with_bits(e, TILE_OP_AND, bits, 0x7f);
@@ -55,7 +54,7 @@ static TileValue *widen(TileEmitter *e, TileValue *x) {
 
 /* ---- from f32 to narrow floats ---- */
 
-/* bits >> shift to nearest, ties to even. */
+/* bits >> shift, rounded to nearest, ties to even. */
 static TileValue *shift_to_even(TileEmitter *e, TileValue *bits, unsigned shift) {
     TileValue *odd = tile_emit_with_bits(e, TILE_OP_AND, tile_emit_with_bits(e, TILE_OP_SHR, bits, shift), 1);
     TileValue *up = tile_emit_with_bits(e, TILE_OP_ADD, bits, (1u << (shift - 1)) - 1);
@@ -70,7 +69,7 @@ static TileValue *narrow_bf16(TileEmitter *e, TileValue *x) {
     return cast(e, convert(e, result, TILE_U16), TILE_BF16);
 }
 
-/* Saturates. Numbers below the least normal one are rounded by adding a number whose unit is theirs. */
+/* Saturates. Subnormal numbers are rounded by adding a number with the same unit in the last place. */
 static TileValue *narrow_f8(TileEmitter *e, TileValue *x, TileScalar to) {
     bool e4m3 = to == TILE_F8E4M3;
     unsigned mantissa = e4m3 ? 3 : 2;
@@ -100,8 +99,8 @@ static TileValue *narrow(TileEmitter *e, TileValue *x, TileScalar to) {
 
 /* ---- from wide types to narrow floats ---- */
 
-/* f64 to f32, an inexact result having its last bit set: two bits more than any narrow float, and the last one
- * says that something follows. The nearest f32 is taken one back where it lies beyond x. */
+/* f64 to f32, rounded to odd: an inexact result has its last bit set. f32 has at least two bits more than any narrow
+ * float, so a second rounding is right. The nearest f32 is decremented if it is beyond x. */
 static TileValue *round_to_odd(TileEmitter *e, TileValue *x) {
     TileValue *near = convert(e, x, TILE_F32), *back = convert(e, near, TILE_F64);
     TileValue *bits = cast(e, near, TILE_U32);
@@ -113,7 +112,8 @@ static TileValue *round_to_odd(TileEmitter *e, TileValue *x) {
     return cast(e, tile_emit_binary(e, TILE_OP_OR, odd, convert(e, inexact, TILE_U32)), TILE_F32);
 }
 
-/* A 64-bit integer as an f64 that rounds like it: of numbers past 2^53 the lower bits only say whether any is set. */
+/* A 64-bit integer as an f64 that rounds to a narrow float like the integer: above 2^53 the lower bits are replaced
+ * by one sticky bit. */
 static TileValue *double_of_integer(TileEmitter *e, TileValue *x) {
     if (tile_scalar_bits(x->type->scalar) < 64) return convert(e, x, TILE_F64);
     TileValue *lower = tile_emit_with_bits(e, TILE_OP_AND, x, 0x7ff);

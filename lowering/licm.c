@@ -1,6 +1,6 @@
-/* Purpose: move out of loops what is the same in every trip. Pure ops move; loads move when nothing in the loop may
- * write what they read and running them without a trip does no harm. Out of a grid moves only what the host can
- * compute: scalar arithmetic on dimensions and parameters.
+/* Purpose: hoist loop-invariant code. Pure ops are hoisted; loads are, if no op of the loop may write the memory that
+ * they read and they may also run with a trip count of 0. Only what the host can compute is hoisted out of a grid:
+ * scalar arithmetic on dimensions and parameters.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 1, in> {noalias}, %y: tensor<f32, 1, out>, %a: i64, %n: i64) {
@@ -69,8 +69,8 @@ static bool is_host_op(const TileOp *op) {
     return true;
 }
 
-/* A range that reaches no lane loads nothing, so a load of ranges may run where the loop would not have; an index
- * may have been proven only for programs that enter the loop. */
+/* A load of ranges may run although the loop would not: its ranges are then empty, and it loads nothing. An index may
+ * have been proven in bounds only for programs that enter the loop. */
 static bool loads_ranges_only(const TileOp *load) {
     const TileAttribute *access = tile_op_get(load, TILE_ATTRIBUTE_ACCESS);
     for (unsigned i = 0; i < access->count; i++)
@@ -78,7 +78,7 @@ static bool loads_ranges_only(const TileOp *load) {
     return true;
 }
 
-static bool can_leave(const TileOp *op, const TileOp *loop) {
+static bool can_hoist(const TileOp *op, const TileOp *loop) {
     if (!operands_outside(op, loop)) return false;
     if (loop->id == TILE_OP_GRID) return is_host_op(op);
     if (op->id == TILE_OP_LOAD_TILE)
@@ -86,7 +86,8 @@ static bool can_leave(const TileOp *op, const TileOp *loop) {
     return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) != 0;
 }
 
-/* The loop over the programs of a GPU's block, which runs once: what leaves it is only kept for longer. */
+/* The loop over the programs of a GPU's block, which usually has one iteration: hoisting would only extend live
+ * ranges. */
 static bool runs_once(const TileOp *loop) {
     return loop->id == TILE_OP_FOR && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
 }
@@ -94,14 +95,14 @@ static bool runs_once(const TileOp *loop) {
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;
-        if (!can_leave(op, loop)) continue;
+        if (!can_hoist(op, loop)) continue;
         tile_op_detach(op);
         tile_op_insert_before(op, loop);
         licm->changed = true;
     }
 }
 
-/* Inner loops first, so that what leaves them can go on. What stands in an if moves with the if alone. */
+/* Inner loops first, so that hoisted ops can be hoisted further. Ops inside of an if are hoisted only with the if. */
 static void walk(Licm *licm, TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;

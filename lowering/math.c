@@ -19,11 +19,11 @@
  *       store %y, %x
  *       return
  *     }
- * Constants go to the front of the function, once each. f16 and bf16 (and f8) are converted to f32 and the result is
- * rounded once. A part of a program that hardly any argument needs (sin and cos of huge ones) stands in an `if`.
+ * Constants are built at the front of the function, each once. f16, bf16 and f8 are converted to f32, and the result is
+ * rounded once. Code that few arguments need (sin and cos of huge ones) is in an `if`.
  *
  * Needs: no tile-typed values. Keeps: every result, bit for bit: lang/scalar/math.c runs the same programs.
- * Cost: linear; 10 to 60 ops for each op replaced, the constants aside. */
+ * Cost: linear; 10 to 60 ops for each op, without constants. */
 #include <math.h>
 
 #include "lang/ir/eval.h"
@@ -41,9 +41,9 @@ static TileValue *constant(Program *program, TileScalar scalar, uint64_t bits) {
     return tile_emit_bits_like(program->emitter, program->shape, scalar, bits);
 }
 
-/* ---- parts that few arguments need ---- */
+/* ---- code that few arguments need ---- */
 
-/* An `if` on whether some lane of m is true; until rare_end, ops go to its first region. */
+/* An `if` on whether any lane of m is true; until rare_end, ops are inserted into its first region. */
 static TileOp *rare_begin(Program *program, TileValue *m, const TileType *type) {
     TileValue *some = tile_build_unary(program->builder, TILE_OP_ANY_LANE, m);
     TileOp *op = tile_build_if(program->builder, some, &type, 1);

@@ -1,4 +1,4 @@
-/* In which order sums are added up, for `tilec explain`: each pass that chooses an order says so where it chooses. */
+/* Remarks on the order of additions, for `tilec explain`: each pass that chooses an order reports it. */
 #include "lang/ir/build.h"
 #include "lang/ir/eval.h"
 #include "lang/ir/operands.h"
@@ -11,7 +11,7 @@ void tile_remark_order(TilePassContext *context, const TileFunc *func, const Til
     tile_list_push(context->scratch, context->remarks, remark);
 }
 
-/* sum(v, axis = 1), without what is the same in any order: integers, bools. */
+/* "sum along axis 1"; NULL if the order makes no difference, as for integers and bools. */
 const char *tile_reduction_words(TilePassContext *context, const TileOp *op) {
     const TileType *type = tile_op_operand(op, 0)->type;
     long long axis = (long long)tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0);

@@ -40,9 +40,9 @@ typedef struct Run {
     TilePassContext *context;
     const TilePassOptions *options;
     TilePassReport *report;
-    uint64_t done;       /* how often a pass has met a function */
-    const char *before;  /* with verify: the module's text before the pass at hand */
-    TileKeptNames *kept; /* with restore: the names that come back */
+    uint64_t done;       /* number of pairs of a pass and a function so far */
+    const char *before;  /* with verify: the module's text before the current pass */
+    TileKeptNames *kept; /* with restore: the names to restore */
 } Run;
 
 static const char *module_text(Run *run) {
@@ -64,8 +64,8 @@ static void write_reproducer(Run *run, const TilePassInfo *info) {
     tile_text_add(text, run->before);
 }
 
-/* A pass that lies about having changed something would break whoever relies on it to stop. */
-static tile_status check_honesty(Run *run, const TilePassInfo *info, TileResult result) {
+/* Did the pass report truly whether it changed anything? Callers iterate up to a fixpoint by that answer. */
+static tile_status check_reported_change(Run *run, const TilePassInfo *info, TileResult result) {
     const char *after = module_text(run);
     bool same = strcmp(run->before, after) == 0;
     if (same != (result == TILE_RESULT_UNCHANGED)) {
@@ -82,7 +82,7 @@ static tile_status check_result(Run *run, const TilePassInfo *info, TileResult r
     if (result == TILE_RESULT_FAILED) return context->failure;
     if (!run->options->verify) return TILE_OK;
     if (!tile_module_verify(context->module, &context->message)) return TILE_INTERNAL;
-    TILE_TRY(check_honesty(run, info, result));
+    TILE_TRY(check_reported_change(run, info, result));
     return tile_analyses_check(context, info);
 }
 
@@ -91,7 +91,7 @@ static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *fun
     context->info = info;
     context->func = func;
     double start = now();
-    TileResult result = tile_excess_look(context, tile_excess_run(context, func, info->run));
+    TileResult result = tile_excess_check(context, tile_excess_run(context, func, info->run));
     TilePassTime time = {info, func->name, now() - start, result, 0};
     tile_list_push(run->report->arena, &run->report->times, time);
     tile_analyses_expire(context, info, result);
@@ -102,7 +102,7 @@ static tile_status run_on_func(Run *run, const TilePassInfo *info, TileFunc *fun
     return status;
 }
 
-/* Functions that the pass itself adds are not visited by it, nor those that it removes. */
+/* Functions that the pass itself adds or removes are not visited. */
 static tile_status run_pass(Run *run, const TilePassInfo *info) {
     TileModule *module = run->context->module;
     TILE_LIST(TileFunc *) funcs = {0};
@@ -127,7 +127,7 @@ static void dump(Run *run, const TilePassInfo *info) {
     tile_module_print(&run->report->dump, run->context->module, 0);
 }
 
-/* The text before the next pass is that with the new names. */
+/* The text before the next pass has the new names. */
 static void rename_all(Run *run, uint64_t seed) {
     tile_module_rename(run->context->module, run->context->scratch, seed, run->kept);
     if (run->options->verify) run->before = module_text(run);

@@ -1,6 +1,6 @@
-/* Purpose: make a phase function of each grid of a kernel: the kernel's parameters, its temps, then `begin` and `end`.
- * The grid's body runs for the programs begin .. end, whose places in the grid `program_id` gives. The host ops that it
- * needs are computed again inside. In the kernel the grids stay, empty: it then says only what the host does.
+/* Purpose: outline each grid of a kernel as a phase function. Its parameters are those of the kernel, its temps, and
+ * `begin` and `end`: the body runs for the programs begin .. end, whose indices in the grid `program_id` computes. Host
+ * ops that the body uses are cloned into the phase. Empty grids remain in the kernel, which then is the host program.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 2, inout>) {
@@ -37,8 +37,8 @@
  *       }
  *       return
  *     }
- * Needs: device functions inlined. Keeps: tile form.
- * Cost: n log n in the kernel, and the tensors for each grid. */
+ * Needs: inline. Keeps: tile form.
+ * Cost: n log n in the kernel's ops, and the number of tensors for each grid. */
 #include <stdlib.h>
 
 #include "lang/ir/build.h"
@@ -48,18 +48,18 @@ typedef struct Programs {
     TileModule *module;
     TileFunc *kernel;
     TileArena *scratch;
-    TileMap positions; /* of the kernel's own ops, from 1 on */
+    TileMap positions; /* of the ops of the kernel's body, from 1 on */
     TILE_LIST(TileOp *) temps;
 } Programs;
 
-/* Host ops that a grid needs. */
+/* The host ops that a grid depends on. */
 typedef struct Needs {
     const Programs *programs;
     TileMap found;
     TILE_LIST(TileOp *) ops;
 } Needs;
 
-/* For what the kernel has under `argument`. */
+/* Adds a parameter for the kernel's `argument`. */
 static void add_argument(TileFunc *phase, const char *name, const TileType *type, const TileParameter *like,
                          uint32_t argument) {
     TileValue *value = tile_func_add_parameter(phase, name, type);
@@ -73,8 +73,8 @@ static void add_argument(TileFunc *phase, const char *name, const TileType *type
     if (tensor && type->access == TILE_ACCESS_TEMP) parameter->noalias = true;
 }
 
-/* A temp is contiguous and made by the launcher, so its strides follow from its extents; only the innermost is a
- * constant in any case. */
+/* The launcher allocates temps contiguously, so strides follow from extents; only the innermost one is always a
+ * constant. */
 static TileParameter temp_parameter(const TileType *type) {
     TileParameter parameter = {.facts = {.align = 64}};
     for (int d = 0; d < TILE_MAX_TENSOR_RANK; d++)
@@ -121,7 +121,7 @@ static void note_operands(TileOp *op, void *state) {
     }
 }
 
-/* What the op needs, its regions included. */
+/* Adds the operands of the op and of its regions. */
 static void note_needs(Needs *needs, TileOp *op) {
     note_operands(op, needs);
     for (unsigned i = 0; i < op->region_count; i++) tile_block_walk(&op->regions[i], note_operands, needs);
@@ -137,7 +137,7 @@ static int compare_positions(const void *a, const void *b) {
     return x->position < y->position ? -1 : x->position > y->position;
 }
 
-/* In the order in which they stand. */
+/* Clones them in their order in the kernel. */
 static void copy_host_ops(Programs *p, TileFunc *phase, TileOp *grid, TileMap *map) {
     Needs needs = {.programs = p};
     tile_map_init(&needs.found, p->scratch);
@@ -152,7 +152,7 @@ static void copy_host_ops(Programs *p, TileFunc *phase, TileOp *grid, TileMap *m
             tile_op_append(tile_op_clone(p->module, placed[i].op, map), &phase->body);
 }
 
-/* Program numbers to grid indices. */
+/* Maps grid indices to ops on the program's linear index. */
 static void map_indices(Programs *p, TileBuilder *b, const TileOp *grid, TileValue *program, TileMap *map) {
     const TileBlock *body = &grid->regions[0];
     unsigned axes = grid->operand_count;
@@ -163,10 +163,10 @@ static void map_indices(Programs *p, TileBuilder *b, const TileOp *grid, TileVal
     TileValue **operands = TILE_NEW_ARRAY(p->scratch, TileValue *, 1 + axes);
     operands[0] = program;
     for (unsigned i = 0; i < axes; i++) operands[1 + i] = tile_map_get(map, tile_op_operand(grid, i));
-    TileOp *place = tile_build_op(b, TILE_OP_PROGRAM_ID, operands, 1 + axes, NULL, 0, NULL, axes);
+    TileOp *program_id = tile_build_op(b, TILE_OP_PROGRAM_ID, operands, 1 + axes, NULL, 0, NULL, axes);
     for (unsigned i = 0; i < axes; i++) {
-        tile_op_result(place, i)->name = body->arguments[i]->name;
-        tile_map_set(map, body->arguments[i], tile_op_result(place, i));
+        tile_op_result(program_id, i)->name = body->arguments[i]->name;
+        tile_map_set(map, body->arguments[i], tile_op_result(program_id, i));
     }
 }
 
@@ -196,8 +196,8 @@ static void split_grid(Programs *p, TileOp *grid, unsigned number) {
     tile_block_splice(&loop->regions[0], &grid->regions[0]);
     tile_block_walk(&loop->regions[0], remap_operands, &map);
     tile_build_end(&b, TILE_OP_RETURN, NULL, 0);
-    TileBuilder left = tile_builder_at_end(p->module, &grid->regions[0]);
-    tile_build_end(&left, TILE_OP_YIELD, NULL, 0);
+    TileBuilder remaining = tile_builder_at_end(p->module, &grid->regions[0]);
+    tile_build_end(&remaining, TILE_OP_YIELD, NULL, 0);
 }
 
 TileResult tile_pass_programs(TilePassContext *context, TileFunc *func) {

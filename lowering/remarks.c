@@ -1,4 +1,4 @@
-/* What passes have decided, for `tilec explain`. */
+/* Remarks on decisions of passes, for `tilec explain`. */
 #include <stdarg.h>
 
 #include "lowering/pass.h"
@@ -11,7 +11,7 @@ static const TileDecisionInfo decisions[] = {
 
 const TileDecisionInfo *tile_decision_info(TileDecision decision) { return &decisions[decision]; }
 
-/* Loops and choices that passes make have no place of their own; what stands in them has. */
+/* Loops and branches that passes build may have no location; ops inside of them have one. */
 static TileLocation place_of(const TileOp *op) {
     TileLocation place = op->location;
     for (unsigned r = 0; r < op->region_count; r++)

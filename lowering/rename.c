@@ -1,5 +1,5 @@
-/* Other names for all functions, parameters and values of a module: names are for people, and no pass may learn anything
- * from one. The names that are made look like those that meant something once. */
+/* Renames all functions, parameters and values of a module: names are for people, and no pass may depend on one.
+ * Random names look like names that once had a meaning. */
 #include <string.h>
 
 #include "lowering/rename.h"
@@ -10,11 +10,11 @@ typedef struct Names {
     uint64_t state; /* 0: plain names */
     unsigned functions;
     TileMap renamed; /* from a function's old name to the new one */
-    TileKeptNames *kept; /* the names from before; NULL: nobody wants them back */
-    bool restore;        /* gives them back instead of making others */
+    TileKeptNames *kept; /* the original names; NULL: they are not restored */
+    bool restore;        /* restore them */
 } Names;
 
-/* A function's, and those of its parameters. */
+/* The names of a function and its parameters. */
 typedef struct KeptFunc {
     const char *name, **parameters;
     uint32_t count;
@@ -22,7 +22,7 @@ typedef struct KeptFunc {
 
 struct TileKeptNames {
     TileMap funcs;  /* KeptFunc */
-    TileMap values; /* from a value's made-up name to its own, "" where it has none: passes copy names to new values */
+    TileMap values; /* a value's random name to its original one, or "": passes copy names to new values */
 };
 
 static uint64_t draw(Names *names) {
@@ -67,10 +67,10 @@ static void rename_op(TileOp *op, void *state) {
 
 static const char *parameter_name(Names *names, const TileFunc *func, uint32_t i) {
     const TileParameter *parameter = &func->parameters[i];
-    bool stands = func->kind == TILE_FUNC_PHASE && func->kernel &&
-                  (parameter->role == TILE_ROLE_DATA || parameter->role == TILE_ROLE_SCALAR);
+    bool is_of_kernel = func->kind == TILE_FUNC_PHASE && func->kernel &&
+                        (parameter->role == TILE_ROLE_DATA || parameter->role == TILE_ROLE_SCALAR);
     const KeptFunc *own = names->restore ? tile_map_get(&names->kept->funcs, func) : NULL;
-    const KeptFunc *kernels = names->restore && stands ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
+    const KeptFunc *kernels = names->restore && is_of_kernel ? tile_map_get(&names->kept->funcs, func->kernel) : NULL;
     if (own && i < own->count) return own->parameters[i];
     if (kernels && parameter->argument < kernels->count) return kernels->parameters[parameter->argument];
     return names->state ? random_name(names) : plain_name(names, 'p', i);

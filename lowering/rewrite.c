@@ -81,7 +81,7 @@ static bool match_value(Match *match, TileValue *value) {
     return value->op && value->op->id == *match->at && match_op(match, value->op);
 }
 
-/* The code at hand is the op's. */
+/* The current code is the op's. */
 static bool match_op(Match *match, const TileOp *op) {
     match->at++;
     bool swap = false;
@@ -102,7 +102,7 @@ static bool match_row(const TileRewrite *rewrite, const TileOp *op, Match *match
     return false;
 }
 
-/* `type` is that of the value to be built. Constants stand in no comparison of a replacement. */
+/* `type` is that of the value to be built. Replacements have no constants in comparisons. */
 static TileValue *build(TileBuilder *builder, Match *match, const TileType *type) {
     unsigned code = *match->at++;
     if (code >= ZERO) return tile_build_bits(builder, type, tile_rewrite_constant(code, type->scalar));

@@ -1,4 +1,4 @@
-/* The rewrite table (rewrites.def) and its use. */
+/* The rewrite table (rewrites.def) and its matcher. */
 #ifndef TILE_LOWERING_REWRITE_H
 #define TILE_LOWERING_REWRITE_H
 
@@ -39,10 +39,11 @@ typedef struct TileRewrite {
 const TileRewrite *tile_rewrites(size_t *count);
 /* Bits of a constant code in an element type. */
 uint64_t tile_rewrite_constant(unsigned code, TileScalar scalar);
-/* f8 is left alone: whatever an operation makes of an infinity saturates. */
+/* f8 is not rewritten, since its operations saturate infinities. */
 bool tile_rewrite_takes(const TileRewrite *rewrite, TileScalar scalar);
 
-/* What the op's result equals by the first row that applies; built at the builder's place. NULL when none does. */
+/* A value equal to the op's result, by the first row that matches; built at the builder's insertion point. NULL: none
+ * matches. */
 TileValue *tile_rewrite_op(TileBuilder *builder, const TileOp *op);
 
 #endif

@@ -1,6 +1,6 @@
-/* Purpose: give full blocks a loop of their own. In `for i = lo to hi step B` ranges end at min(B, hi - i), which is
- * B in all trips but the last: the main loop runs the full trips, with constants for bounds, and what is left
- * follows. Ranges that are shifted to the left begin at max(0, c - i): trips before those are 0 go in front.
+/* Purpose: split loops into a main loop, whose iterations process full blocks, and a remainder. In `for i = lo to hi
+ * step B` ranges end at min(B, hi - i), which is B in all iterations but the last; in the main loop these bounds are
+ * constants. Ranges that begin at max(0, c - i) also need a loop ahead, of the iterations before that is 0.
  *
  * Before:
  *     func kernel tile @k(%x: tensor<f32, 1, in>, %y: tensor<f32, 1, out>, %one: i64) {
@@ -51,10 +51,10 @@
  *       }
  *       return
  *     }
- * Needs: canonical form. Runs on innermost loops of moderate size, where settings.split_loops asks for it and where
- * tiles are reshaped: a loop nest asks at its rim whether lanes exist, but not of lanes that have been moved to other
- * axes. Not on loops with a dot, whose whole k loop becomes one micro-kernel. (GPUs have masks, and leave it out.)
- * Keeps: the order of all trips. Cost: up to three copies of a loop's body. */
+ * Needs: canonical form. Splits innermost loops of moderate size if settings.split_loops asks for it, or if tiles are
+ * reshaped: a loop nest tests at its boundary which lanes are valid, but it cannot for lanes that a reshape moves to
+ * other axes. Loops with a dot are not split: their whole k loop becomes one micro-kernel. (GPUs have masks, and do not
+ * run this pass.) Keeps: the order of all iterations. Cost: up to three copies of a loop's body. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
 #include "lowering/memory.h"
@@ -62,13 +62,13 @@
 
 enum { MAX_BODY = 128, MAX_BOUNDS = 16 };
 
-/* A bound of a range in the body that depends on the loop's number i: `value` is `full` as long as rest - i is at
- * least that (upper bounds), or once rest - i is at most that (lower ones). */
+/* A bound of a range that depends on the induction variable i: `value` equals `full` while rest - i is at least
+ * `full` (upper bounds), or once rest - i is at most `full` (lower ones). */
 typedef struct Bound {
     TileValue *value;
     int64_t full;
     TileValue *falling; /* rest - i, in the body */
-    TileValue *rest;    /* in front of the loop; set when the loop is split */
+    TileValue *rest;    /* ahead of the loop; set when the loop is split */
 } Bound;
 
 typedef struct Split {
@@ -76,15 +76,15 @@ typedef struct Split {
     TileOp *loop;
     TileValue *index;
     int64_t step;
-    TileBuilder builder;  /* in front of the loop */
-    TileIndexView inside; /* of the loop */
+    TileBuilder builder;  /* ahead of the loop */
+    TileIndexView inside; /* index sums in the loop */
     unsigned ops, upper_count, lower_count;
     Bound upper[MAX_BOUNDS], lower[MAX_BOUNDS];
-    bool unfit, outer; /* a loop in it, or on CPUs a dot; a loop in it */
-    bool wanted;       /* ranges that a mask of a loop nest does not serve, or the settings ask for it */
+    bool unfit, outer; /* has an inner loop or a dot; has an inner loop */
+    bool wanted;       /* the settings ask for it, or a loop nest cannot mask its ranges */
 } Split;
 
-/* Is the value rest - i, rest being made of what is known in front of the loop? */
+/* Is the value rest - i, where rest is loop-invariant? */
 static bool falls(Split *split, const TileValue *value) {
     const TileSum *sum = tile_index_sum(&split->inside, value);
     bool found = false;
@@ -103,7 +103,7 @@ static bool falls(Split *split, const TileValue *value) {
     return found;
 }
 
-/* The same without the induction variable, in front of the loop. */
+/* Builds rest ahead of the loop. */
 static TileValue *build_rest(Split *split, const TileValue *value) {
     const TileSum *sum = tile_index_sum(&split->inside, value);
     TileBuilder *b = &split->builder;
@@ -132,8 +132,8 @@ static bool is_seen(const Bound *bounds, unsigned count, const TileValue *value)
     return false;
 }
 
-/* Takes max(e, 0) for e; min(e, constant) for e. */
-static TileValue *peel(TileValue *value, TileOpId id, int64_t *constant) {
+/* Returns e of max(e, constant) or min(e, constant), or NULL. */
+static TileValue *match_constant(TileValue *value, TileOpId id, int64_t *constant) {
     TileOp *op = tile_value_def(value, id);
     return op && tile_value_integer(tile_op_operand(op, 1), constant) ? tile_op_operand(op, 0) : NULL;
 }
@@ -141,9 +141,9 @@ static TileValue *peel(TileValue *value, TileOpId id, int64_t *constant) {
 /* min(e, lanes) or min(max(e, 0), lanes): `lanes` once e >= lanes. */
 static void note_upper(Split *split, TileValue *hi, int64_t lanes) {
     int64_t least, zero;
-    TileValue *e = peel(hi, TILE_OP_MIN, &least);
+    TileValue *e = match_constant(hi, TILE_OP_MIN, &least);
     if (!e || least != lanes || is_seen(split->upper, split->upper_count, hi)) return;
-    TileValue *inner = peel(e, TILE_OP_MAX, &zero);
+    TileValue *inner = match_constant(e, TILE_OP_MAX, &zero);
     if (inner && zero == 0) e = inner;
     if (!falls(split, e) || split->upper_count == MAX_BOUNDS) return;
     split->upper[split->upper_count++] = (Bound){hi, lanes, e, NULL};
@@ -152,8 +152,8 @@ static void note_upper(Split *split, TileValue *hi, int64_t lanes) {
 /* max(e, 0) or min(max(e, 0), lanes): 0 once e <= 0. */
 static void note_lower(Split *split, TileValue *lo, int64_t lanes) {
     int64_t least, zero;
-    TileValue *e = peel(lo, TILE_OP_MIN, &least);
-    e = peel(e && least == lanes ? e : lo, TILE_OP_MAX, &zero);
+    TileValue *e = match_constant(lo, TILE_OP_MIN, &least);
+    e = match_constant(e && least == lanes ? e : lo, TILE_OP_MAX, &zero);
     if (!e || zero != 0 || is_seen(split->lower, split->lower_count, lo) || !falls(split, e)) return;
     if (split->lower_count < MAX_BOUNDS) split->lower[split->lower_count++] = (Bound){lo, 0, e, NULL};
 }
@@ -163,7 +163,7 @@ static void note_bounds(Split *split, TileValue *lo, TileValue *hi, int64_t lane
     if (!tile_value_outside(hi, split->loop)) note_upper(split, hi, lanes);
 }
 
-/* Has the result other axes than the operand, but for those of one element? */
+/* Has the result other axes than the operand, apart from axes of one element? */
 static bool has_other_axes(const TileOp *reshape) {
     const TileType *from = tile_op_operand(reshape, 0)->type, *to = reshape->results[0].type;
     unsigned i = 0, k = 0;
@@ -194,24 +194,24 @@ static void examine(TileOp *op, void *state) {
     }
 }
 
-/* ---- the pieces ---- */
+/* ---- the loops ---- */
 
 static TileValue *binary(Split *split, TileOpId id, TileValue *x, TileValue *y) {
     return tile_build_binary(&split->builder, id, x, y);
 }
 
-/* The first number lo + k * step that is not below `limit`. */
+/* The first value lo + k * step of the induction variable that is not below `limit`. */
 static TileValue *build_first_from(Split *split, TileValue *limit) {
     TileValue *lo = tile_op_operand(split->loop, 0), *step = tile_op_named(split->loop, TILE_OPERAND_STEP);
     TileValue *above =
         binary(split, TILE_OP_MAX, binary(split, TILE_OP_SUB, limit, lo), tile_build_i64(&split->builder, 0));
     TileValue *rounded = binary(split, TILE_OP_ADD, above, tile_build_i64(&split->builder, split->step - 1));
-    TileValue *trips = binary(split, TILE_OP_DIV, rounded, step);
-    return binary(split, TILE_OP_ADD, lo, binary(split, TILE_OP_MUL, trips, step));
+    TileValue *trip_count = binary(split, TILE_OP_DIV, rounded, step);
+    return binary(split, TILE_OP_ADD, lo, binary(split, TILE_OP_MUL, trip_count, step));
 }
 
-/* The common case: all ranges end at the loop's own bound, so at most one trip is left over. */
-static bool leaves_one_trip(const Split *split) {
+/* Has the remainder at most one iteration? The common case: all ranges end at the loop's own bound. */
+static bool has_one_remainder_iteration(const Split *split) {
     for (unsigned i = 0; i < split->upper_count; i++)
         if (!tile_value_is_same(split->upper[i].rest, tile_op_operand(split->loop, 1)) ||
             split->upper[i].full != split->step)
@@ -219,12 +219,12 @@ static bool leaves_one_trip(const Split *split) {
     return true;
 }
 
-/* Where the full trips end. */
+/* The upper bound of the main loop. */
 static TileValue *build_main_end(Split *split) {
     TileValue *lo = tile_op_operand(split->loop, 0), *hi = tile_op_operand(split->loop, 1);
     TileValue *step = tile_op_named(split->loop, TILE_OPERAND_STEP);
     if (!split->upper_count) return hi;
-    if (leaves_one_trip(split)) {
+    if (has_one_remainder_iteration(split)) {
         TileValue *zero = tile_build_i64(&split->builder, 0);
         TileValue *length = tile_value_is_integer(lo, 0) ? hi : binary(split, TILE_OP_SUB, hi, lo);
         length = binary(split, TILE_OP_MAX, length, zero);
@@ -245,7 +245,7 @@ static TileValue *build_head_end(Split *split, TileValue *main_end) {
     return binary(split, TILE_OP_MIN, build_first_from(split, from), main_end);
 }
 
-/* A copy of the loop over [lo, hi), which carries `carried` on. */
+/* A copy of the loop over [lo, hi), whose initial values are `carried`; these become its results. */
 static TileOp *copy_loop(Split *split, TileValue *lo, TileValue *hi, TileValue **carried, TileMap *map) {
     tile_map_init(map, split->context->scratch);
     TileOp *copy = tile_op_clone(split->context->module, split->loop, map);
@@ -265,7 +265,7 @@ static void make_bounds_constant(Split *split, const Bound *bounds, unsigned cou
         tile_value_replace(tile_map_get(map, bounds[i].value), tile_build_i64(&builder, bounds[i].full));
 }
 
-/* if main_end < hi { the body at main_end } else { what the main loop left } */
+/* if main_end < hi { the body at main_end } else { the results of the main loop } */
 static void finish_with_if(Split *split, TileValue *main_end, TileValue **carried) {
     TileOp *loop = split->loop;
     TileModule *module = split->context->module;
@@ -286,7 +286,7 @@ static void finish_with_if(Split *split, TileValue *main_end, TileValue **carrie
 
 static void finish(Split *split, TileValue *main_end, TileValue **carried) {
     TileOp *loop = split->loop;
-    if (split->upper_count && leaves_one_trip(split)) {
+    if (split->upper_count && has_one_remainder_iteration(split)) {
         finish_with_if(split, main_end, carried);
         return;
     }
@@ -318,8 +318,8 @@ static void split_loop(Split *split) {
     finish(split, main_end, carried);
 }
 
-/* Only of loops with ranges that it would have served. */
-static void say_why_not(const Split *split) {
+/* Remarks only on loops with ranges that a split would have made constant. */
+static void remark_not_split(const Split *split) {
     bool served = split->wanted && split->upper_count + split->lower_count > 0;
     if (served && split->outer)
         tile_pass_remark(split->context, split->loop, TILE_DECISION_NOT_SPLIT, "the loop", "there is a loop in it");
@@ -338,7 +338,7 @@ static bool consider(TilePassContext *context, TileOp *loop) {
     tile_index_view_init(&split.inside, tile_pass_indices(context, loop->block->func), loop, false);
     tile_block_walk(&loop->regions[0], examine, &split);
     if (split.unfit || !split.wanted || split.ops > MAX_BODY || split.upper_count + split.lower_count == 0) {
-        say_why_not(&split);
+        remark_not_split(&split);
         return false;
     }
     split_loop(&split);

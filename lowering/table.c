@@ -1,4 +1,4 @@
-/* The table of this folder's passes, and pipelines by the names of passes. */
+/* The table of this folder's passes, and pipelines given by names of passes. */
 #include "lowering/pass.h"
 
 #include <string.h>

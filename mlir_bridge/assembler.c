@@ -1,15 +1,15 @@
-/* What ptxas translates wrongly, written in another way; after LLVM's optimiser and before its code generator.
+/* Rewrites of instructions that ptxas miscompiles; runs after LLVM's optimiser and before its code generator.
  *
- * Seen in the machine code of ptxas 12.8, 12.9 and 13.0, also of the one in the driver, for sm_90 and later:
- *   - Of a packed addition of 16-bit integers (add.s16x2) with a constant, of whose result one half is used, the
+ * Seen in the machine code of ptxas 12.8, 12.9 and 13.0, also of the driver's, for sm_90 and later:
+ *   - A packed addition of 16-bit integers (add.s16x2) with a constant: if only one half of the result is used, the
  *     constant becomes 0. So integers of 16 bits and less are added one by one.
- *   - In min(min(a, -b), c) of signed integers of 16 or 32 bits, or max, the negation is lost where the three become one
- *     instruction (VIMNMX3). The code generator makes such minima of comparisons too, after this. So every -b is ~b + 1,
- *     and comes from inside of an asm: the code generator would make a negation of it again.
- *   - Where min(a, b) == b of 16-bit integers is asked, or max, packed or not, and one half only, the minimum also gives
- *     both halves' answers (VIMNMX.S16x2), into one and the same predicate: the other half's wins. So minima and maxima
- *     of 16 bits and less are those of 32 bits.
- * What is compiled for an older GPU runs on these too, so that every GPU gets the same. */
+ *   - min(min(a, -b), c), or max, of signed integers of 16 or 32 bits: the negation is lost where the three become one
+ *     instruction (VIMNMX3). The code generator, which runs later, also makes such minima of comparisons. So every -b
+ *     becomes ~b + 1 inside of an asm: outside, the code generator would make a negation of it again.
+ *   - min(a, b) == b, or max, of 16-bit integers, packed or not, of which one half is used: the minimum writes the
+ *     comparisons of both halves (VIMNMX.S16x2) to the same predicate, and the other half's wins. So minima and maxima
+ *     of 16 bits and less are computed in 32 bits.
+ * Code for an older GPU may run on these, too, so every GPU gets the same code. */
 #include <string.h>
 
 #include "llvm-c/Core.h"
@@ -45,7 +45,7 @@ static LLVMValueRef element_of(const Rewriter *r, LLVMValueRef operand, unsigned
 
 static bool is_minus_one(LLVMValueRef value) { return LLVMIsAConstantInt(value) && LLVMConstIntGetSExtValue(value) == -1; }
 
-/* What an operation on elements negates, or NULL. */
+/* The value that an operation on elements negates, or NULL. */
 static LLVMValueRef negated(LLVMOpcode op, LLVMValueRef left, LLVMValueRef right) {
     if (op == LLVMSub) return LLVMIsAConstantInt(left) && LLVMIsNull(left) ? right : NULL;
     if (op != LLVMMul) return NULL;

@@ -1,12 +1,12 @@
-/* From machine form to code: the only folder that knows MLIR and LLVM, and none of their types leave it.
+/* Code generation from machine form: the only folder that uses MLIR and LLVM, and none of their types leave it.
  *
- * A bridge belongs to one thread at a time; any number of them work side by side. It keeps an MLIR context and a
- * target machine from one emission to the next. Nothing is printed: the words of a failure are in the bridge.
+ * A bridge belongs to one thread at a time; any number of bridges run in parallel. It keeps an MLIR context and a
+ * target machine from one emission to the next. Nothing is printed: the message of a failure is in the bridge.
  *
  * The native entry of a phase function is
  *     void NAME(const uint64_t *slots, int64_t begin, int64_t end, void *scratch)
- * with one 8-byte slot for each parameter before begin: a pointer, an i64, or a scalar in its low bytes. On a GPU it is a
- * kernel with these parameters one by one, begin and end after them. */
+ * with one 8-byte slot for each parameter before begin: a pointer, an i64, or a scalar in its low bytes. On a GPU it is
+ * a kernel with these parameters one by one, begin and end after them. */
 #ifndef TILE_MLIR_BRIDGE_BRIDGE_H
 #define TILE_MLIR_BRIDGE_BRIDGE_H
 
@@ -35,17 +35,17 @@ typedef struct TileBridgeTimes {
     double make, verify, passes, translate, optimise, emit;
 } TileBridgeTimes;
 
-/* The name of a phase's entry in the code: the function's, with `$` for what PTX allows in no name. */
+/* The symbol of a phase's entry: the function's name, with `$` for characters that PTX does not allow. */
 void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size);
-/* Does the phase's code wait for the end of the grid before it, so that it may begin before that? */
+/* Does the phase's code wait for the end of the previous grid, so that it may be launched before that? */
 bool tile_bridge_waits(const TileFunc *phase, const TileTarget *target);
 
 tile_status tile_bridge_create(TileBridge **bridge);
 void tile_bridge_destroy(TileBridge *bridge);
 
-/* Emits every phase function of the module; values are renumbered. `options` may be NULL. TILE_INTERNAL where an
- * op is left that an earlier pass had to replace, TILE_BACKEND where LLVM gives up. After a fatal error inside
- * LLVM its state is not to be trusted: every later emission of the process is refused with TILE_BACKEND. */
+/* Emits every phase function of the module; values are renumbered. `options` may be NULL. TILE_INTERNAL: an op is
+ * left that an earlier pass should have replaced. TILE_BACKEND: LLVM fails. After a fatal error inside LLVM its state
+ * is undefined, so every later emission of the process fails with TILE_BACKEND. */
 tile_status tile_bridge_emit(TileBridge *bridge, TileModule *module, const TileTarget *target,
                              const TileBridgeOptions *options, TileCodeKind kind, TileCode *code);
 
@@ -62,8 +62,8 @@ typedef struct TileGlueFunction {
     size_t parameter_count;
 } TileGlueFunction;
 
-/* The part of a linked object that is no kernel's code: the image's bytes, the addresses of the entries, and the typed
- * functions, which call the launcher (include/tile/linked.h). */
+/* The part of a linked object that is not a kernel's code: the image's bytes, the addresses of the entries, and the
+ * typed functions, which call the launcher (include/tile/linked.h). */
 typedef struct TileGlue {
     uint32_t version; /* of the image */
     const void *image;
@@ -72,12 +72,12 @@ typedef struct TileGlue {
     size_t entry_count;
     const TileGlueFunction *functions;
     size_t function_count;
-    bool plugin; /* releases its state when it is unloaded */
+    bool plugin; /* it releases its state when it is unloaded */
 } TileGlue;
 
 /* As tile_bridge_emit with TILE_CODE_OBJECT. The code runs on any machine of the target's architecture. */
 tile_status tile_bridge_emit_glue(TileBridge *bridge, const TileTarget *target, const TileGlue *glue, TileCode *code);
-/* Why the last emission failed; "" when it did not. Lives until the next one. */
+/* The message of the last emission's failure, or "". Valid until the next emission. */
 const char *tile_bridge_message(const TileBridge *bridge);
 TileBridgeTimes tile_bridge_times(const TileBridge *bridge);
 

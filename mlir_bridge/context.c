@@ -38,7 +38,7 @@ static MlirLogicalResult take_diagnostic(MlirDiagnostic diagnostic, void *state)
     return mlirLogicalResultSuccess();
 }
 
-/* Only what the exporter makes and the passes need: fewer dialects are a shorter start. */
+/* Only the dialects of the exporter and the passes: fewer dialects start faster. */
 static MlirContext create_mlir_context(void) {
     MlirDialectRegistry registry = mlirDialectRegistryCreate();
     mlirDialectHandleInsertDialect(mlirGetDialectHandle__llvm__(), registry);
@@ -112,7 +112,7 @@ static tile_status print_module(MlirModule module, bool locations, TileBridge *b
     return TILE_OK;
 }
 
-/* Everything between the arena's guard and the release of the MLIR module. */
+/* The part of an emission between the arena's guard and the release of the MLIR module. */
 static tile_status emit_module(TileBridge *bridge, TileModule *source, const TileTarget *target,
                                const TileBridgeOptions *options, TileCodeKind kind, MlirModule module, TileCode *code) {
     bool lines = options && options->line_info;

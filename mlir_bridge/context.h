@@ -1,4 +1,4 @@
-/* The bridge's own state: one MLIR context with the types and identifiers that the exporter asks for all the time. */
+/* The state of a bridge: one MLIR context, with cached types and identifiers. */
 #ifndef TILE_MLIR_BRIDGE_CONTEXT_H
 #define TILE_MLIR_BRIDGE_CONTEXT_H
 
@@ -64,18 +64,18 @@ struct TileBridge {
     MlirLocation unknown;
     MlirType nothing, pointer;
     MlirType gpu_pointers[BRIDGE_SPACES]; /* by address space of a GPU */
-    MlirType scalars[TILE_SCALAR_COUNT]; /* a value's type; bf16 and f8 travel as integers of their width */
+    MlirType scalars[TILE_SCALAR_COUNT];  /* a value's type; bf16 and f8 are integers of their width */
     MlirAttribute unit;
     MlirIdentifier names[NAME_COUNT];
     LLVMTargetMachineRef machine; /* for the target below */
     char *triple, *cpu, *features;
     uint32_t vector_bytes;
     bool has_masks;
-    TileArena *arena; /* of the last emission: message, exporter's tables */
+    TileArena *arena; /* of the last emission: the message and the exporter's tables */
     TileText message;
     TileBridgeTimes times;
-    const char *source_name; /* of the text that the module being emitted comes from, or a function's name */
-    bool unrolls;            /* the module being emitted holds loops to unroll */
+    const char *source_name; /* the emitted module's source file, or a function's name */
+    bool unrolls;            /* the emitted module has loops to unroll */
 };
 
 /* Adds a line to the bridge's message. */
@@ -86,25 +86,25 @@ static inline MlirStringRef text_ref(const char *text) { return mlirStringRefCre
 /* MLIR's printers call this with a TileText. */
 void bridge_text_callback(MlirStringRef text, void *state);
 
-/* pipeline.c: from scf and llvm to the LLVM dialect alone. */
+/* pipeline.c: lowers scf to the LLVM dialect. */
 bool bridge_run_passes(TileBridge *bridge, MlirModule module);
 
 /* emit.c */
-/* What is done once in a process before LLVM is used. Safe from any thread. */
+/* Initialises LLVM once in a process. Thread-safe. */
 void bridge_initialise_llvm(void);
 tile_status bridge_set_target(TileBridge *bridge, const TileTarget *target);
 void bridge_drop_target(TileBridge *bridge);
 tile_status bridge_generate(TileBridge *bridge, MlirModule module, TileCodeKind kind, TileCode *code);
-/* The same for a module that `make` fills: run inside of LLVM's guard, with nothing optimised. */
+/* The same for a module that `make` fills, inside of LLVM's error guard and without optimisation. */
 tile_status bridge_generate_with(TileBridge *bridge, void (*make)(LLVMModuleRef module, const void *state),
                                  const void *state, TileCode *code);
-/* Empty asm touches no memory; LLVM assumes the worst unless told, and would then move no load across it. */
+/* Marks an asm that accesses no memory: by default LLVM assumes that it does, and moves no load across it. */
 void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call);
-/* masks.c: after the optimiser, before code is generated. */
+/* masks.c: runs after the optimiser and before the code generator. */
 void bridge_harden_masks(TileBridge *bridge, LLVMModuleRef module);
 /* assembler.c: likewise. */
 void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module);
-/* context.c: forgets the last emission; false where there is no memory. */
+/* context.c: discards the last emission; false: out of memory. */
 bool bridge_begin(TileBridge *bridge);
 
 #endif

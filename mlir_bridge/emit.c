@@ -1,4 +1,4 @@
-/* LLVM's part of the way: translation, the reduced pipeline, machine code. */
+/* LLVM's part: translation to LLVM IR, a reduced pipeline, code generation. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
@@ -14,10 +14,10 @@
 #include "mlir_bridge/context.h"
 #include "mlir_bridge/register.h"
 
-/* LLVM's fatal-error handler and its list of targets belong to the whole process and give no user data; hence the
- * only mutable state of this folder that is not in a bridge. */
+/* LLVM's fatal-error handler and its list of targets are global to the process, and the handler has no user data:
+ * hence the only mutable state of this folder outside of a bridge. */
 static pthread_once_t initialised = PTHREAD_ONCE_INIT;
-static atomic_bool untrusted; /* LLVM was left by a jump: its locks and tables may be in any state */
+static atomic_bool untrusted; /* a longjmp left LLVM: its locks and tables are in an undefined state */
 
 typedef struct Emergency {
     jmp_buf exit;
@@ -61,7 +61,7 @@ typedef struct Emission {
     TileCode *code;
     LLVMContextRef context;
     LLVMModuleRef module;
-    bool failed; /* a diagnostic of severity error came */
+    bool failed; /* there was a diagnostic of severity error */
 } Emission;
 
 static void take_diagnostic(LLVMDiagnosticInfoRef diagnostic, void *state) {
@@ -83,7 +83,7 @@ void bridge_mark_asm(LLVMContextRef context, LLVMValueRef call) {
     LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, enum_attribute(context, "nounwind", 0));
 }
 
-/* An asm that says of itself that it writes memory is taken at its word. */
+/* Does the asm access registers only? One that clobbers memory says so. */
 static bool is_register_asm(LLVMValueRef called) {
     if (!LLVMIsAInlineAsm(called)) return false;
     size_t length;
@@ -108,12 +108,12 @@ static void mark_functions(Emission *emission) {
     }
 }
 
-/* Our own passes have done the large things; what is left is cleaning up after them, and the forms of loops that
- * code generation wants. Measured on softmax: instcombine and gvn add 4 ms to 18 and change no instruction that
- * counts. No pass of these reorders floating point arithmetic. */
+/* Our own passes have done the main optimisations; LLVM's simplify the result and bring loops into the form that code
+ * generation needs. Measured on softmax: instcombine and gvn add 4 ms to 18 and change no instruction that counts.
+ * None of these passes reorders floating-point arithmetic. */
 static const char pipeline[] = "function(sroa,early-cse<memssa>,simplifycfg,loop-mssa(loop-rotate,licm),"
                                "early-cse<memssa>,simplifycfg)";
-/* After it, where loops ask for it. */
+/* Runs after it if there are loops to unroll. */
 static const char unrolling[] = "function(loop-unroll,early-cse<memssa>,simplifycfg)";
 
 static bool run_llvm_passes(Emission *emission, const char *passes) {
@@ -167,7 +167,7 @@ static void set_module_target(Emission *emission) {
     mark_functions(emission);
 }
 
-/* Code that only calls: there is nothing to optimise. */
+/* Code of calls only, so nothing is optimised. */
 static tile_status run_making(Emission *emission) {
     emission->module = LLVMModuleCreateWithNameInContext("", emission->context);
     set_module_target(emission);
@@ -184,8 +184,9 @@ static tile_status run_making(Emission *emission) {
     return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
 }
 
-/* From here on strength reduction takes a third and more of the time that it takes to compile. Products and attention
- * are such functions, and run as fast without it; cross_entropy, which is not, would take 315 us for 263. */
+/* In larger functions straight-line strength reduction takes a third and more of the compile time. Products and
+ * attention are such functions, and run as fast without it; cross_entropy, a smaller one, would take 315 us instead
+ * of 263. */
 enum { MANY_INSTRUCTIONS = 2000 };
 
 static unsigned count_instructions(LLVMModuleRef module) {
@@ -217,7 +218,7 @@ static tile_status run_emission(Emission *emission) {
     times->optimise = optimised - translated;
     tile_status status = write_code(emission);
     times->emit = bridge_milliseconds() - optimised;
-    /* A selection failure is a diagnostic while the call still succeeds. */
+    /* A failure of instruction selection is a diagnostic, although the call succeeds. */
     return status == TILE_OK && emission->failed ? TILE_BACKEND : status;
 }
 
@@ -226,7 +227,7 @@ typedef struct Guarded {
     void *state;
 } Guarded;
 
-/* Runs something inside LLVM; a fatal error there comes back as TILE_BACKEND, and all that LLVM held is leaked. */
+/* Runs a function inside of LLVM; a fatal error becomes TILE_BACKEND, and all memory of LLVM is leaked. */
 static tile_status run_guarded(TileBridge *bridge, Guarded guarded) {
     Emergency *exit = calloc(1, sizeof *exit);
     if (!exit) return TILE_OUT_OF_MEMORY;

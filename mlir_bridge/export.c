@@ -1,5 +1,5 @@
-/* Functions: the body with its parameters' attributes, the native entry that loads its arguments from slots, and
- * the walk over the ops by the mapping table. */
+/* Functions: the body with attributes of its parameters, the native entry that loads its arguments from slots, and
+ * the export of ops by the mapping table. */
 #include "mlir_bridge/export.h"
 
 #include <string.h>
@@ -143,7 +143,8 @@ static MlirAttribute debug_file(Exporter *exporter, uint32_t number) {
     return mlirLLVMDIFileAttrGet(exporter->mlir, name, folder);
 }
 
-/* The translation takes the file from the scope, so lines of another file than the function's have one of their own. */
+/* The translation takes the file from the scope, so lines of another file than the function's get a scope of their
+ * own. */
 static MlirLocation location_of(Exporter *exporter, TileLocation place) {
     const char *file = exporter->func->module->context->files.items[place.file];
     MlirLocation location = mlirLocationFileLineColGet(exporter->mlir, text_ref(file), place.line, place.column);
@@ -222,7 +223,7 @@ static void export_body(Exporter *exporter, TileFunc *func, MlirModule module, c
     export_block(exporter, &func->body);
 }
 
-/* A slot's value: the low bytes of eight. */
+/* Loads a slot's value: the low bytes of eight. */
 static MlirValue load_slot(Exporter *exporter, MlirValue slots, unsigned index, const TileType *type) {
     int32_t offset = (int32_t)index * 8;
     MlirValue address = export_build(
@@ -255,15 +256,15 @@ static void export_entry(Exporter *exporter, const TileFunc *func, MlirModule mo
                             named(exporter, NAME_SEGMENTS, mlirDenseI32ArrayGet(exporter->mlir, 2, segments)),
                             named(exporter, NAME_BUNDLES, mlirDenseI32ArrayGet(exporter->mlir, 0, NULL))));
     if (exporter->streams && is_x86(exporter)) {
-        /* Streaming stores of x86 are not ordered by the lock that hands the results to another thread; those of
-         * AArch64 are. */
+        /* The lock that hands results to another thread does not order streaming stores of x86, but those of AArch64.
+         */
         export_intrinsic(exporter, "llvm.x86.sse.sfence", no_type(), NO_VALUES);
     }
     export_build(exporter, "llvm.return", no_type(), NO_VALUES, NO_ATTRIBUTES);
 }
 
-/* DWARF of one function: a compile unit and a subprogram, for line tables only. PTX gets just the lines: with more it
- * would count as code to be debugged, which ptxas does not optimise. */
+/* DWARF of one function: a compile unit and a subprogram, for line tables only. PTX gets line directives only: ptxas
+ * does not optimise code with more debug information. */
 static MlirAttribute debug_scope(Exporter *exporter, const char *symbol) {
     enum { C99 = 0x0c /* DW_LANG_C99 */, DEFINITION_OPTIMISED = 8 | 16 };
     MlirContext mlir = exporter->mlir;

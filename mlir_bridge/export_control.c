@@ -1,8 +1,8 @@
-/* Structured control flow, as it is, to scf. */
+/* Structured control flow, one to one to scf. */
 #include "mlir_bridge/export.h"
 #include "lang/ir/operands.h"
 
-/* A region's block whose arguments stand for those of the IR's region; its ops are exported into it. */
+/* Exports the ops of a region into a block with the same arguments. */
 static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
     TileArena *arena = exporter->bridge->arena;
     unsigned count = block->argument_count;
@@ -24,7 +24,7 @@ static MlirRegion export_region(Exporter *exporter, const TileBlock *block) {
     return region;
 }
 
-/* Operands and results of the op as they are, with the regions given. */
+/* Builds an op with the operands and results of `op`, and these regions. */
 static MlirOperation build_structured(Exporter *exporter, const TileOp *op, const char *name, unsigned region_count,
                                       const MlirRegion *regions) {
     TileArena *arena = exporter->bridge->arena;
@@ -42,22 +42,22 @@ static MlirOperation build_structured(Exporter *exporter, const TileOp *op, cons
     return made;
 }
 
-/* MLIR carries this attribute along to the branch that the loop becomes; pipeline.c makes it a hint of LLVM's. */
-static void hint_unrolling(Exporter *exporter, MlirOperation loop, int64_t times) {
+/* MLIR propagates this attribute to the branch that the loop becomes; pipeline.c makes it a hint for LLVM. */
+static void hint_unrolling(Exporter *exporter, MlirOperation loop, int64_t count) {
     const char *text = tile_arena_format(exporter->bridge->arena,
-                                         "#llvm.loop_annotation<unroll = <count = %lld : i32>>", (long long)times);
+                                         "#llvm.loop_annotation<unroll = <count = %lld : i32>>", (long long)count);
     MlirAttribute hint = mlirAttributeParseGet(exporter->mlir, text_ref(text));
     mlirOperationSetDiscardableAttributeByName(loop, mlirIdentifierStr(exporter->bridge->names[NAME_LOOP_HINT]), hint);
     exporter->bridge->unrolls = true;
 }
 
-/* A launch has a block for each program: the loop over a block's programs runs once, and as a loop it would only keep
- * values for a second time. */
+/* A launch has a block for each program, so the loop over a block's programs has one iteration: as a loop it would
+ * only extend live ranges. */
 static bool runs_once(const TileOp *loop) {
     return loop->result_count == 0 && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
 }
 
-static void export_once(Exporter *exporter, const TileOp *loop) {
+static void export_single_iteration(Exporter *exporter, const TileOp *loop) {
     const TileBlock *body = &loop->regions[0];
     MlirValue program = operand_of(exporter, loop, 0);
     MlirValue exists = export_compare(exporter, false, ICMP_SLT, scalar_of(exporter, TILE_BOOL), program,
@@ -71,18 +71,18 @@ static void export_once(Exporter *exporter, const TileOp *loop) {
     exporter->block = outer;
     MlirRegion then = mlirRegionCreate();
     mlirRegionAppendOwnedBlock(then, made);
-    export_choice(exporter, exists, no_type(), then, mlirRegionCreate());
+    export_scf_if(exporter, exists, no_type(), then, mlirRegionCreate());
 }
 
 void export_for(Exporter *exporter, const TileOp *op) {
     if (runs_once(op)) {
-        export_once(exporter, op);
+        export_single_iteration(exporter, op);
         return;
     }
     MlirRegion body = export_region(exporter, &op->regions[0]);
     MlirOperation loop = build_structured(exporter, op, "scf.for", 1, &body);
-    int64_t times = tile_op_integer(op, TILE_ATTRIBUTE_UNROLL, 1);
-    if (times > 1) hint_unrolling(exporter, loop, times);
+    int64_t count = tile_op_integer(op, TILE_ATTRIBUTE_UNROLL, 1);
+    if (count > 1) hint_unrolling(exporter, loop, count);
 }
 
 void export_while(Exporter *exporter, const TileOp *op) {
@@ -115,7 +115,7 @@ MlirRegion export_simple_region(Exporter *exporter, MlirBlock block, MlirValue v
     return region;
 }
 
-MlirValue export_choice(Exporter *exporter, MlirValue condition, MlirType result, MlirRegion then,
+MlirValue export_scf_if(Exporter *exporter, MlirValue condition, MlirType result, MlirRegion then,
                         MlirRegion otherwise) {
     MlirRegion regions[2] = {then, otherwise};
     MlirOperationState state = mlirOperationStateGet(text_ref("scf.if"), exporter->location);
@@ -127,7 +127,8 @@ MlirValue export_choice(Exporter *exporter, MlirValue condition, MlirType result
     return result.ptr ? mlirOperationGetResult(made, 0) : (MlirValue){NULL};
 }
 
-/* Puts the number into the first word of the scratch, unless one is there: the first assertion that fails counts. */
+/* Stores the number in the first word of the scratch, unless there is one: the first assertion that fails is
+ * reported. */
 static void record_assertion(Exporter *exporter, int64_t number) {
     const TileBlock *body = &exporter->func->body;
     MlirValue word = value_of(exporter, body->arguments[body->argument_count - 1]);
@@ -140,7 +141,7 @@ static void record_assertion(Exporter *exporter, int64_t number) {
     export_build(exporter, "llvm.store", no_type(), VALUES(after, word), ATTRIBUTES(align));
 }
 
-/* A library must not end the host's process: the program notes what failed and goes on, and the launch fails. */
+/* A library must not end the host's process: the program records the failure and continues, and the launch fails. */
 void export_assert(Exporter *exporter, const TileOp *op) { exporter->family->assertion(exporter, op); }
 
 void export_scratch_assert(Exporter *exporter, const TileOp *op) {
@@ -155,11 +156,12 @@ void export_scratch_assert(Exporter *exporter, const TileOp *op) {
     exporter->block = outer;
     MlirValue none = {NULL};
     MlirRegion passes = export_simple_region(exporter, then, none);
-    export_choice(exporter, operand_of(exporter, op, 0), no_type(), passes,
+    export_scf_if(exporter, operand_of(exporter, op, 0), no_type(), passes,
                   export_simple_region(exporter, otherwise, none));
 }
 
-/* Bytes of the scratch at which the launcher leaves whom to call, and with what first argument (launch/image.h). */
+/* Offsets in the scratch of the function to call and of its first argument, which the launcher stores
+ * (launch/image.h). */
 enum { PRINT_FUNCTION = 8, PRINT_CONTEXT = 16 };
 
 static MlirValue offset_by(Exporter *exporter, MlirValue pointer, int32_t bytes) {
@@ -170,7 +172,7 @@ static MlirValue offset_by(Exporter *exporter, MlirValue pointer, int32_t bytes)
                    named(exporter, NAME_NO_WRAP, export_integer(exporter, TILE_I32, 0))));
 }
 
-/* The library that prints is the launcher: code that is loaded sees nothing of the process by name. */
+/* The launcher prints: loaded code cannot refer to symbols of the process. */
 void export_print_items(Exporter *exporter, const TileOp *op) {
     const TileBlock *body = &exporter->func->body;
     MlirValue scratch = value_of(exporter, body->arguments[body->argument_count - 1]);

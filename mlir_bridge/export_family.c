@@ -1,4 +1,4 @@
-/* How phases of CPUs and of GPUs differ in MLIR. */
+/* The differences between phases of CPUs and GPUs in MLIR. */
 #include "mlir_bridge/export.h"
 
 const ExportFamily *export_family_of(const TileTarget *target) {

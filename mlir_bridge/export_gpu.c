@@ -1,5 +1,5 @@
-/* Kernels for NVIDIA GPUs, and what threads of a block do there. Parameters of the kernel are those of the phase, in
- * 8-byte slots' order; its shared memory is the block's dynamic one. */
+/* Kernels for NVIDIA GPUs, and their instructions. The kernel's parameters are those of the phase, in the order of
+ * 8-byte slots; its shared memory is dynamic. */
 #include "mlir_bridge/export.h"
 
 #include <inttypes.h>
@@ -62,11 +62,11 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
 
 /* ---- copies ---- */
 
-/* 16 bytes go past L1: others read the same from L2. */
+/* Copies of 16 bytes bypass L1: other blocks read the same data from L2. */
 static const char *copy_kind(int64_t bytes) { return bytes == 16 ? "cg" : "ca"; }
 
-/* An instruction with an address in shared memory. A number that is added to the address stands in the text, so that it
- * takes no register of its own, wherever the sum has been moved to. */
+/* An address in shared memory of an instruction. A constant offset becomes an immediate of the instruction, so that
+ * it needs no register, wherever the addition has been moved to. */
 typedef struct SharedPlace {
     MlirValue address;
     int64_t more;
@@ -89,7 +89,7 @@ static MlirValue build_asm(Exporter *exporter, const char *text, const char *con
                                    named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
 }
 
-/* Under a predicate, so that nothing branches. */
+/* With a predicate instead of a branch. */
 static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t bytes, bool whole) {
     SharedPlace to = shared_place(exporter, op);
     char text[96];
@@ -117,7 +117,7 @@ void export_copy_async(Exporter *exporter, const TileOp *op) {
         export_intrinsic(exporter, name, no_type(), VALUES(to, from, named_of(exporter, op, TILE_OPERAND_BYTES)));
 }
 
-/* What goes in and comes out is the same register, but the optimiser does not know. */
+/* Operand and result are the same register, but opaque to the optimiser. */
 void export_here(Exporter *exporter, const TileOp *op) {
     MlirValue x = operand_of(exporter, op, 0);
     set_result(exporter, op, 0, build_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
@@ -139,7 +139,7 @@ void export_copy_wait(Exporter *exporter, const TileOp *op) {
 
 /* ---- mbarriers ---- */
 
-/* What the targets before sm_90 do not have. */
+/* Fails if the target lacks the instruction, as those before sm_90 do. */
 static bool need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
     if (has) return true;
     export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
@@ -155,7 +155,7 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
     build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
-/* What the arrival returns is not asked for. */
+/* The state that the arrival returns is not used. */
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
     if (bytes && !need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
@@ -171,7 +171,7 @@ void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
-/* The instruction that may suspend the thread came with the bulk copies. */
+/* try_wait, which may suspend the thread, came with the bulk copies. */
 void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
     SharedPlace place = shared_place(exporter, op);
     char text[160];
@@ -183,8 +183,8 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
     build_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
 }
 
-/* Copies are of another proxy than loads and stores, which the fence puts in order before them: those of this thread,
- * and those of others that a barrier or an mbarrier has ordered before this place. */
+/* Copies use another proxy than loads and stores. The fence orders them after loads and stores of this thread, and
+ * after those of others that a barrier or an mbarrier has ordered before it. */
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {
     if (!need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
     SharedPlace to = shared_place(exporter, op);
@@ -236,7 +236,7 @@ static MlirType loaded_type(Exporter *exporter, unsigned count) {
     return count > 1 ? words_type(exporter, count) : scalar_of(exporter, TILE_I32);
 }
 
-/* As a vector, where there are several. */
+/* Joins words to a vector, if there are several. */
 static MlirValue join_words(Exporter *exporter, MlirValue loaded, unsigned count) {
     MlirType i32 = scalar_of(exporter, TILE_I32), words = vector_of(exporter, TILE_I32, count);
     if (count == 1) return loaded;
@@ -276,7 +276,7 @@ void export_store_matrix(Exporter *exporter, const TileOp *op) {
     export_intrinsic(exporter, name, no_type(), 1 + count, operands);
 }
 
-/* An operand's registers as the instruction wants them: pairs of f16, or words. */
+/* An operand's registers in the types of the instruction: pairs of f16, or words. */
 static unsigned add_fragment(Exporter *exporter, const TileOp *op, unsigned operand, MlirValue *registers) {
     const TileType *type = tile_op_operand(op, operand)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
@@ -326,7 +326,7 @@ void export_mma(Exporter *exporter, const TileOp *op) {
 
 /* ---- arithmetic ---- */
 
-/* As many lanes as `to` has: the first `count` ones of `x`, those behind them being whatever they are. */
+/* The first `count` lanes of `x`, in a vector of `lanes` lanes, the rest of which are arbitrary. */
 static MlirValue first_lanes(Exporter *exporter, MlirType to, MlirValue x, int64_t count, int64_t lanes) {
     int32_t *kept = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, lanes);
     for (int64_t i = 0; i < lanes; i++) kept[i] = (int32_t)(i < count ? i : 0);
@@ -334,7 +334,7 @@ static MlirValue first_lanes(Exporter *exporter, MlirType to, MlirValue x, int64
                         ATTRIBUTES(named(exporter, NAME_MASK, mlirDenseI32ArrayGet(exporter->mlir, lanes, kept))));
 }
 
-/* A value of the type from words that are pairs of its lanes; of an odd number the last one is half used. */
+/* A value of the type from words that are pairs of its lanes; of an odd number, half of the last word is unused. */
 static MlirValue split_pairs(Exporter *exporter, const TileType *type, MlirValue words) {
     int64_t lanes = tile_type_lanes(type);
     MlirValue all = bitcast(exporter, words, vector_of(exporter, type->scalar, (lanes + 1) / 2 * 2));
@@ -342,7 +342,7 @@ static MlirValue split_pairs(Exporter *exporter, const TileType *type, MlirValue
     return lanes % 2 ? first_lanes(exporter, export_type(exporter, type), all, lanes, lanes) : all;
 }
 
-/* Two at a time; an odd last one has itself beside it. */
+/* Two lanes at a time; an odd last one is paired with itself. */
 static void export_to_bf16(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     int64_t lanes = tile_type_lanes(type), words = (lanes + 1) / 2, two = 2;
@@ -361,7 +361,7 @@ static void export_to_bf16(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, split_pairs(exporter, type, result));
 }
 
-/* By an instruction for two as well. f8 travels as integers. */
+/* Also two lanes at a time. f8 values are integers. */
 static void export_from_f8(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type, *from = tile_op_operand(op, 0)->type;
     const char *name = from->scalar == TILE_F8E4M3 ? "llvm.nvvm.e4m3x2.to.f16x2.rn" : "llvm.nvvm.e5m2x2.to.f16x2.rn";
@@ -437,7 +437,8 @@ bool export_instruction(Exporter *exporter, const TileOp *op) {
 
 /* ---- memory ---- */
 
-/* Of how many words an access is that says how long the L2 cache shall keep it; 0 where it has nothing to say. */
+/* The number of words of an access with an L2 cache policy; 0: it has none, or is not a number of words that an
+ * instruction has. */
 static unsigned hinted_words(const Exporter *exporter, const TileOp *op, const TileType *type) {
     TileName cache = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
     unsigned bits = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar), count = bits / WORD_BITS;
@@ -446,7 +447,8 @@ static unsigned hinted_words(const Exporter *exporter, const TileOp *op, const T
     return exporter->target->kind == TILE_TARGET_GPU && whole && hinted && type->scalar != TILE_BOOL ? count : 0;
 }
 
-/* NVPTX has no words for the hint but an asm: `access` with a policy, in braces, so that the policy is its own. */
+/* NVPTX supports the policy only by an asm: `access` with a policy register, in braces, so that the register is
+ * local. */
 static MlirValue build_hinted(Exporter *exporter, const TileOp *op, const char *access, const char *constraints,
                               MlirType result, unsigned operand_count, const MlirValue *operands) {
     bool stream = tile_op_integer(op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT) == TILE_CACHE_STREAM;
@@ -517,9 +519,8 @@ static void control_grid(Exporter *exporter, const char *text) {
     export_build(exporter, "llvm.inline_asm", no_type(), NO_VALUES, 3, attributes);
 }
 
-/* The blocks of the grid behind may come to the device as soon as all of this one are there; what they read, and what
- * they overwrite, they leave alone until this grid has ended. LLVM's intrinsics say of themselves that they touch no
- * memory; an asm does not. */
+/* Blocks of the next grid may be launched as soon as all blocks of this one have begun; their accesses to memory wait
+ * for the end of this grid. An asm, since LLVM's intrinsics are marked as not accessing memory. */
 static void order_grids(Exporter *exporter, const TileFunc *phase) {
     const TileTarget *target = exporter->target;
     bool more = phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1);
@@ -528,7 +529,7 @@ static void order_grids(Exporter *exporter, const TileFunc *phase) {
     if (tile_bridge_waits(phase, target)) control_grid(exporter, "griddepcontrol.wait;");
 }
 
-/* extern shared memory: as much as the launch asks for. */
+/* extern shared memory, of the size that the launch passes. */
 static void declare_shared(Exporter *exporter, MlirModule module, const char *symbol) {
     MlirContext mlir = exporter->mlir;
     MlirOperationState state = mlirOperationStateGet(text_ref("llvm.mlir.global"), exporter->location);
@@ -557,7 +558,7 @@ static void mark_kernel(Exporter *exporter, MlirOperation kernel, const TileFunc
                                             mlirLLVMCConvAttrGet(mlir, MlirLLVMCConvPTX_Kernel));
 }
 
-/* The records' address comes last, where the others have the shared memory. */
+/* The records' address is the last parameter, in the position of the shared memory. */
 static MlirBlock begin_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const char *symbol,
                               const MlirType *types, const MlirAttribute *attributes) {
     unsigned count = func->body.argument_count;

@@ -3,9 +3,9 @@
 #include "lang/ir/operands.h"
 #include "mlir_bridge/export.h"
 
-/* What the optional operands of an access are. */
+/* The optional operands of an access. */
 typedef struct Parts {
-    MlirValue mask, fill; /* null where absent; the fill has the value's type */
+    MlirValue mask, fill; /* null: absent; the fill has the value's type */
     bool fill_is_zero;
 } Parts;
 
@@ -43,7 +43,7 @@ static MlirValue poison_of(Exporter *exporter, MlirType type) {
     return export_build(exporter, "llvm.mlir.poison", type, NO_VALUES, NO_ATTRIBUTES);
 }
 
-/* In bytes: what the op says, else the element's own. */
+/* The alignment in bytes: the op's attribute, or the element's size. */
 static int64_t alignment_of(const TileOp *op, const TileType *type) {
     int64_t align = tile_op_integer(op, TILE_ATTRIBUTE_ALIGN, 0);
     return align > 0 ? align : tile_scalar_bytes(type->scalar);
@@ -91,7 +91,7 @@ static MlirValue build_load(Exporter *exporter, const TileOp *op, MlirType type,
     return export_build(exporter, "llvm.load", type, VALUES(operand_of(exporter, op, 0)), count, attributes);
 }
 
-/* A scalar under a mask is a branch. */
+/* A masked load of a scalar is a branch. */
 static MlirValue build_scalar_masked_load(Exporter *exporter, const TileOp *op, const TileType *type, Parts parts) {
     MlirType memory = scalar_of(exporter, memory_scalar(type->scalar));
     MlirBlock outer = exporter->block, then = mlirBlockCreate(0, NULL, NULL),
@@ -103,16 +103,16 @@ static MlirValue build_scalar_masked_load(Exporter *exporter, const TileOp *op, 
     exporter->block = outer;
     MlirRegion regions[2] = {export_simple_region(exporter, then, loaded),
                              export_simple_region(exporter, otherwise, fill)};
-    return export_choice(exporter, parts.mask, export_type(exporter, type), regions[0], regions[1]);
+    return export_scf_if(exporter, parts.mask, export_type(exporter, type), regions[0], regions[1]);
 }
 
-/* SVE holds integers in wider lanes. Where they are compared or converted as signed numbers, LLVM 22 makes the load one
- * that extends by the sign, and forgets that its fill was not. So one that this would change is chosen behind the load. */
+/* SVE holds narrow integers in wider lanes. If they are used as signed numbers, LLVM 22 makes the load
+ * sign-extending, but does not sign-extend its fill. So a fill that this would change is selected after the load. */
 static bool is_fill_apart(const TileType *type, Parts parts) {
     return parts.fill.ptr && type->scalable && !tile_scalar_is_float(type->scalar) && !parts.fill_is_zero;
 }
 
-/* A masked load or gather: address(es), mask and what the other lanes become. */
+/* A masked load or gather: address(es), mask, and the fill of inactive lanes. */
 static MlirValue build_masked_load(Exporter *exporter, const TileOp *op, const char *name, const TileType *type,
                                    MlirValue address, Parts parts) {
     MlirType memory = export_type_like(exporter, type, memory_scalar(type->scalar));
@@ -183,7 +183,7 @@ static void build_scalar_masked_store(Exporter *exporter, const TileOp *op, cons
     exporter->block = outer;
     MlirValue none = {NULL};
     MlirRegion stores = export_simple_region(exporter, then, none);
-    export_choice(exporter, mask, no_type(), stores, export_simple_region(exporter, otherwise, none));
+    export_scf_if(exporter, mask, no_type(), stores, export_simple_region(exporter, otherwise, none));
 }
 
 void export_store(Exporter *exporter, const TileOp *op) {
@@ -230,7 +230,7 @@ void export_prefetch(Exporter *exporter, const TileOp *op) {
 
 /* ---- atomics ---- */
 
-/* LLVM's numbers. An update both publishes what its program wrote before and sees what others published. */
+/* LLVM's numbers. An update is a release of the program's earlier writes, and an acquire of other programs'. */
 enum { ORDER_MONOTONIC = 2, ORDER_ACQUIRE_RELEASE = 6 };
 enum { UPDATE_ADD = 1, UPDATE_MAX = 7, UPDATE_MIN = 8, UPDATE_UMAX = 9, UPDATE_UMIN = 10 };
 
@@ -262,7 +262,7 @@ MlirValue export_relaxed_add(Exporter *exporter, MlirValue pointer, MlirValue va
                                    named(exporter, NAME_ALIGNMENT, export_integer(exporter, TILE_I64, 8))));
 }
 
-/* Of scalar integers, without a mask: the pass atomics has seen to the others. */
+/* For scalar integers, unmasked: the pass atomics has expanded all others. */
 void export_atomic(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     TileName update = (TileName)tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);

@@ -1,4 +1,4 @@
-/* Elementwise and vector ops that take more than one MLIR op, or attributes. */
+/* Elementwise and vector ops that need several MLIR ops, or attributes. */
 #include <string.h>
 
 #include "lang/ir/build.h"
@@ -13,8 +13,8 @@ MlirValue export_constant(Exporter *exporter, MlirType type, MlirAttribute value
                         ATTRIBUTES(named(exporter, NAME_VALUE, value)));
 }
 
-/* The attribute of a constant whose every lane has these bits. Elements come as raw bytes: a number that went
- * through a double would lose the payload of a NaN. */
+/* The attribute of a splat constant with these bits. Elements are raw bytes: a conversion to double would lose the
+ * payload of a NaN. */
 static MlirAttribute splat_attribute(Exporter *exporter, const TileType *type, TileScalar scalar, uint64_t bits) {
     MlirType element = scalar_of(exporter, scalar);
     if (type->kind == TILE_TYPE_VECTOR) {
@@ -64,7 +64,7 @@ static MlirType result_type(Exporter *exporter, const TileOp *op) {
     return export_type(exporter, tile_op_result(op, 0)->type);
 }
 
-/* Is arithmetic on this float the back end's? bf16 and f8 are only stored, moved and reinterpreted. */
+/* Has the back end arithmetic on this float? bf16 and f8 are only stored, moved and reinterpreted. */
 static bool check_float(Exporter *exporter, const TileOp *op, TileScalar scalar) {
     if (scalar == TILE_F16 || scalar == TILE_F32 || scalar == TILE_F64 || !tile_scalar_is_float(scalar)) return true;
     export_fail(exporter, TILE_INTERNAL, op, "an earlier pass had to expand it for %s", tile_scalar_name(scalar));
@@ -106,7 +106,7 @@ void export_abs(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, x);
 }
 
-/* One rounding is exact in f32 and f64; that of f16 goes through f32 in the language and is expanded before. */
+/* fma of f32 and f64 has one rounding; that of f16 is defined via f32, and expanded before. */
 void export_fma(Exporter *exporter, const TileOp *op) {
     TileScalar scalar = tile_op_result(op, 0)->type->scalar;
     if (scalar != TILE_F32 && scalar != TILE_F64) {
@@ -148,7 +148,7 @@ void export_isinf(Exporter *exporter, const TileOp *op) {
 
 /* ---- convert ---- */
 
-/* To bool is x != 0, a NaN being true. */
+/* A conversion to bool is x != 0, which is true for NaN. */
 static MlirValue convert_to_bool(Exporter *exporter, const TileOp *op, const TileType *from) {
     bool is_float = tile_scalar_is_float(from->scalar);
     MlirValue zero = splat_bits(exporter, from, from->scalar, 0);
@@ -197,7 +197,7 @@ void export_bitcast(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, same ? x : export_build(exporter, "llvm.bitcast", type, VALUES(x), NO_ATTRIBUTES));
 }
 
-/* Lanes [first, first + count) of the two vectors taken as one. */
+/* The lanes [first, first + count) of the concatenation of two vectors. */
 static MlirValue take_lanes(Exporter *exporter, MlirType type, MlirValue a, MlirValue b, int64_t first, int64_t count) {
     int32_t *mask = TILE_NEW_ARRAY(exporter->bridge->arena, int32_t, count);
     for (int64_t i = 0; i < count; i++) mask[i] = (int32_t)(first + i);
@@ -207,8 +207,8 @@ static MlirValue take_lanes(Exporter *exporter, MlirType type, MlirValue a, Mlir
 
 static const char *vector_constraint(const Exporter *exporter) { return is_x86(exporter) ? "v" : "w"; }
 
-/* An empty asm that reads and writes `count` registers: the optimiser neither looks through it nor moves another
- * one past it, so that groups of vectors stay in lockstep. */
+/* An empty asm that reads and writes `count` registers. It is opaque to the optimiser, and never reordered with
+ * another, so that groups of vectors are computed in lockstep. */
 static void build_empty_asm(Exporter *exporter, const char *constraint, MlirType type, unsigned count,
                             MlirValue *values) {
     TileText constraints = {.arena = exporter->bridge->arena};
@@ -230,7 +230,7 @@ static void build_empty_asm(Exporter *exporter, const char *constraint, MlirType
                                ATTRIBUTES(named(exporter, NAME_POSITION, mlirDenseI64ArrayGet(exporter->mlir, 1, &i))));
 }
 
-/* A vector of several registers goes through them all at once, so that none of its parts runs ahead. */
+/* A vector of several registers passes through one asm, so that no part of it is computed ahead. */
 static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, MlirValue x, unsigned count) {
     int64_t lanes = type->extent[0] / count;
     TileType part = *type;
@@ -251,7 +251,7 @@ static MlirValue build_wide_opaque(Exporter *exporter, const TileType *type, Mli
 
 void export_opaque(Exporter *exporter, const TileOp *op) { exporter->family->opaque(exporter, op); }
 
-/* Nothing is to be kept in step. */
+/* Threads need no lockstep. */
 void export_thread_opaque(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
     MlirValue x = operand_of(exporter, op, 0);
@@ -283,7 +283,7 @@ void export_vector_opaque(Exporter *exporter, const TileOp *op) {
     set_result(exporter, op, 0, x);
 }
 
-/* ---- making and reshaping vectors ---- */
+/* ---- building and reshaping vectors ---- */
 
 void export_const(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
@@ -346,8 +346,8 @@ void export_shuffle(Exporter *exporter, const TileOp *op) {
     if (scalar) export_fail(exporter, TILE_INTERNAL, op, "a shuffle to one lane is an extract");
 }
 
-/* The integer type as wide as the elements that a mask chooses among: compared in it, the lanes of the mask lie in
- * registers as those of the elements do. */
+/* The integer type with the width of the elements that a mask selects: compared in it, the lanes of the mask have the
+ * same layout in registers as the elements. */
 static TileScalar chosen_integer(const TileValue *mask) {
     for (const TileUse *use = mask->first_use; use; use = use->next) {
         const TileOp *user = use->user;
@@ -366,8 +366,9 @@ static TileScalar chosen_integer(const TileValue *mask) {
     return TILE_I32;
 }
 
-/* Numbers that fill a register where the result is one of predicates: LLVM 22 compares fewer in a register whose other
- * lanes come out true, and a shuffle that shifts zeros into the mask (kshiftrw) shifts those into it. */
+/* If masks are predicates, the compared integers must fill a register: LLVM 22 compares a part of a register as a
+ * whole, with true for the other lanes, and a shuffle that shifts zeros into the mask (kshiftrw) shifts in these
+ * instead. */
 static TileScalar mask_integer(const Exporter *exporter, const TileValue *mask) {
     enum { REGISTER_BITS = 128 };
     TileScalar integer = chosen_integer(mask);
@@ -376,8 +377,8 @@ static TileScalar mask_integer(const Exporter *exporter, const TileValue *mask) 
     return bits >= 64 ? TILE_I64 : bits == 32 ? TILE_I32 : TILE_I16;
 }
 
-/* How many lanes there are is known when the program runs. A limit below the base leaves no lane, and the intrinsic
- * compares without sign. */
+/* The number of lanes is known at run time only. A limit below the base leaves no lane active; the intrinsic's
+ * comparison is unsigned. */
 static MlirValue build_scalable_mask(Exporter *exporter, const TileOp *op) {
     MlirType i64 = scalar_of(exporter, TILE_I64);
     MlirValue zero = export_lane_number(exporter, 0);
@@ -388,7 +389,7 @@ static MlirValue build_scalable_mask(Exporter *exporter, const TileOp *op) {
                         NO_ATTRIBUTES);
 }
 
-/* Lane numbers compared with limit - base, clamped to the number of lanes. Both are positions in tensors, far from
+/* Lane numbers compared with limit - base, clamped to the number of lanes. Both are indices of tensors, far from
  * where the difference would wrap. */
 void export_mask_lt(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_result(op, 0)->type;
@@ -416,7 +417,7 @@ void export_vscale(Exporter *exporter, const TileOp *op) {
                export_build(exporter, "llvm.intr.vscale", result_type(exporter, op), NO_VALUES, NO_ATTRIBUTES));
 }
 
-/* Frozen: the result decides a branch, which must not depend on lanes that are poison. */
+/* Frozen: the result is the condition of a branch, which must not depend on poison lanes. */
 void export_any_lane(Exporter *exporter, const TileOp *op) {
     const TileType *type = tile_op_operand(op, 0)->type;
     MlirValue x = export_build(exporter, "llvm.freeze", export_type(exporter, type),

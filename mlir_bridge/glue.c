@@ -1,5 +1,5 @@
-/* The typed functions of a linked object, and the constants that they hand to the launcher. Types made here have the
- * layout of TileLinked in include/tile/linked.h and of TileArg in include/tile/launch.h. */
+/* The typed functions of a linked object, and the constants that they pass to the launcher. The types built here have
+ * the layout of TileLinked in include/tile/linked.h and of TileArg in include/tile/launch.h. */
 #include <stddef.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ typedef struct Maker {
     LLVMValueRef description;
 } Maker;
 
-/* What `make` is given: a maker without its LLVM parts. */
+/* The argument of `make`: a maker without its LLVM parts. */
 typedef struct Order {
     TileArena *arena;
     const TileGlue *glue;
@@ -51,7 +51,7 @@ static LLVMValueRef make_entries(Maker *m) {
     LLVMValueRef *entries = TILE_NEW_ARRAY(m->arena, LLVMValueRef, count);
     for (size_t i = 0; i < count; i++) {
         entries[i] = LLVMAddFunction(m->module, m->glue->entries[i], entry_type(m));
-        /* Known to lie in the same object: it is never looked up in another one. */
+        /* The symbol is in the same object, so it is never resolved in another one. */
         LLVMSetVisibility(entries[i], LLVMHiddenVisibility);
     }
     return add_data(m, "tile.entries", LLVMConstArray2(m->pointer, entries, count), true);
@@ -74,7 +74,7 @@ static void make_description(Maker *m) {
 
 /* ---- functions ---- */
 
-/* Scalars that C has no type for travel as float. */
+/* Scalars without a type in C are passed as float. */
 static LLVMTypeRef scalar_type(const Maker *m, TileScalar scalar) {
     if (scalar == TILE_F64) return m->f64;
     if (tile_scalar_is_float(scalar)) return m->f32;
@@ -213,7 +213,8 @@ tile_status tile_bridge_emit_glue(TileBridge *bridge, const TileTarget *target, 
     if (setjmp(guard)) return TILE_OUT_OF_MEMORY;
     tile_arena_set_guard(bridge->arena, &guard);
     TileTarget plain = *target;
-    plain.llvm_cpu = "generic"; /* every machine of the architecture: the launcher says what is missing, not a trap */
+    plain.llvm_cpu =
+        "generic"; /* any machine of the architecture: so the launcher reports missing features, instead of a trap */
     plain.llvm_features = "";
     Order order = {bridge->arena, glue};
     tile_status status = bridge_set_target(bridge, &plain);

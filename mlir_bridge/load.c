@@ -1,5 +1,5 @@
-/* Purpose: a relocatable object becomes callable code. Each object has an ORC session of its own: 0.5 ms beside the 20
- * that its compilation took, and releasing it releases everything, whatever happens to other objects. */
+/* Loads relocatable objects as callable code. Each object has its own ORC session: that takes 0.5 ms, beside 20 ms of
+ * compilation, and releasing it releases everything, independently of other objects. */
 #include "mlir_bridge/load.h"
 
 #include <semaphore.h>
@@ -12,8 +12,8 @@
 #include "llvm-c/Orc.h"
 #include "mlir_bridge/context.h"
 
-/* The code lies in a library of its own beside the session's main one, which would resolve a name to whatever the
- * process happens to have. */
+/* The code is in its own library beside the session's main one, which would resolve names to any symbols of the
+ * process. */
 struct TileLoaded {
     LLVMOrcLLJITRef jit;
     LLVMOrcJITDylibRef code;
@@ -25,7 +25,7 @@ static void complain(LLVMErrorRef error, TileText *message) {
     LLVMDisposeErrorMessage(text);
 }
 
-/* What went wrong is reported where it is asked for; ORC would print it too. */
+/* Errors are reported by the calls that fail; ORC would print them, too. */
 static void be_silent(void *context, LLVMErrorRef error) { LLVMConsumeError(error); }
 
 static LLVMOrcCSymbolMapPair function(LLVMOrcLLJITRef jit, const char *name, uintptr_t address) {
@@ -33,7 +33,7 @@ static LLVMOrcCSymbolMapPair function(LLVMOrcLLJITRef jit, const char *name, uin
     return (LLVMOrcCSymbolMapPair){LLVMOrcLLJITMangleAndIntern(jit, name), {address, flags}};
 }
 
-/* The functions that LLVM may call of its own accord. */
+/* The functions that LLVM may generate calls of. */
 static LLVMErrorRef define_runtime(TileLoaded *loaded) {
     LLVMOrcCSymbolMapPair functions[] = {
         function(loaded->jit, "memcpy", (uintptr_t)memcpy),

@@ -1,18 +1,18 @@
 /* Masked accesses of x86, after LLVM's optimiser and before its code generator.
  *
- * LLVM 22 generates wrong code where it learns something about single lanes of a mask while it selects instructions:
- *   - AVX2: a mask wider than a register is split, and lanes that turn out to be false may come out undefined. A load
- *     whose first and last lane are not known to be false becomes a load of the whole register, over memory that the
- *     program does not own; where the load keeps its description, of no known size, a later pass stops the process.
- *   - AVX-512: integers are narrowed as they are stored (vpmovdw). Where one lane of such a store is left, it is stored
- *     as wide as it was, over what lies behind it. And a load whose lanes are moved, by a shuffle or as integers that
- *     are narrowed, and then selected by the same mask becomes a shuffle of memory under a mask (vpshufd), which reads
- *     all lanes, also those of a page that is not there.
- *   - AVX-512: a comparison of bytes that fill less than a register compares the whole register. A shuffle of such a mask
- *     that moves zeros in (kshiftrw) moves in what was compared behind the last lane.
- * So what is constant about a mask is used here, one register at a time, and the code generator gets the rest from
- * behind an empty asm, where it learns nothing. An access of elements that the target has no masks for is left alone:
- * a pass of its own makes a branch for each lane of it. So is a load on AVX-512 whose lanes stay where they are. */
+ * LLVM 22 generates wrong code where it analyses single lanes of a mask during instruction selection:
+ *   - AVX2: a mask wider than a register is split, and lanes that turn out to be false may become undefined. A load
+ *     whose first and last lane are not known to be false becomes a load of the whole register, which may access memory
+ *     that the program does not own; if the load keeps its memory operand, of unknown size, a later pass aborts.
+ *   - AVX-512: integers are narrowed as they are stored (vpmovdw). If one lane of such a store is left, it is stored in
+ *     its original width, and overwrites the memory behind it. And a load whose lanes are permuted, by a shuffle or by
+ *     narrowing of integers, and then selected by the same mask becomes a masked shuffle of memory (vpshufd), which
+ *     reads all lanes, also those of an unmapped page.
+ *   - AVX-512: a comparison of bytes that fill less than a register compares the whole register. A shuffle of such a
+ *     mask that shifts zeros in (kshiftrw) shifts in the result of the lanes behind the last one.
+ * So constant parts of a mask are used here, one register at a time, and the code generator gets the other parts from
+ * behind an empty asm, which it cannot analyse. An access of elements that the target has no masks for is not changed:
+ * another pass makes a branch for each lane of it. Neither is a load on AVX-512 whose lanes are not permuted. */
 #include <limits.h>
 #include <string.h>
 
@@ -20,9 +20,9 @@
 #include "llvm-c/Core.h"
 #include "mlir_bridge/context.h"
 
-enum { ASM_BITS = 128 }; /* the narrowest vector that an asm takes */
+enum { ASM_BITS = 128 }; /* the narrowest vector operand of an asm */
 
-/* The registers of a mask that came from behind an asm. */
+/* The registers of a mask that has passed through an asm. */
 typedef struct Known {
     LLVMValueRef mask;
     unsigned lanes;
@@ -39,12 +39,12 @@ typedef struct Masks {
     TILE_LIST(Known) known;
 } Masks;
 
-/* An access being taken apart. */
+/* An access that is split into registers. */
 typedef struct Access {
-    LLVMValueRef call, pointer, mask, other; /* other: what a load fills with, what a store stores */
+    LLVMValueRef call, pointer, mask, other; /* other: the fill of a load, the value of a store */
     bool is_load;
     LLVMTypeRef element;
-    unsigned lanes, bits; /* of the whole; of an element */
+    unsigned lanes, bits; /* lanes of the vector; bits of an element */
     unsigned piece_lanes;
     uint64_t align;
 } Access;
@@ -90,7 +90,7 @@ static LLVMValueRef hide(Masks *m, LLVMValueRef value, const char *constraints) 
     return call;
 }
 
-/* A predicate register's worth of lanes. */
+/* Hides the lanes of a predicate register. */
 static LLVMValueRef hide_predicate(Masks *m, LLVMValueRef mask) {
     unsigned lanes = LLVMGetVectorSize(LLVMTypeOf(mask));
     LLVMTypeRef bits = LLVMIntTypeInContext(m->context, lanes), byte = LLVMInt8TypeInContext(m->context);
@@ -101,7 +101,7 @@ static LLVMValueRef hide_predicate(Masks *m, LLVMValueRef mask) {
     return LLVMBuildBitCast(m->builder, value, LLVMTypeOf(mask), "");
 }
 
-/* AVX2 reads the signs of the lanes of a vector. */
+/* Hides the signs of the lanes of vectors, which AVX2 uses as masks. */
 static void hide_signs(Masks *m, LLVMValueRef mask, unsigned bits, unsigned lanes, unsigned count,
                        LLVMValueRef *pieces) {
     LLVMValueRef wide = LLVMBuildSExt(m->builder, mask, integers(m, bits, lanes * count), "");
@@ -111,14 +111,14 @@ static void hide_signs(Masks *m, LLVMValueRef mask, unsigned bits, unsigned lane
     }
 }
 
-/* Right behind the value, so that all that uses it can use what is built here. */
-static void stand_behind(Masks *m, LLVMValueRef value) {
+/* Sets the insertion point directly after the value, so that what is built dominates all of its uses. */
+static void position_after(Masks *m, LLVMValueRef value) {
     LLVMValueRef next = LLVMGetNextInstruction(value);
     while (LLVMIsAPHINode(next)) next = LLVMGetNextInstruction(next);
     LLVMPositionBuilderBefore(m->builder, next);
 }
 
-/* The mask's registers. Pieces that are constant and the same in all lanes stay constants. */
+/* The mask's registers. Pieces that are uniform constants stay constants. */
 static LLVMValueRef *mask_pieces(Masks *m, const Access *access) {
     unsigned lanes = access->piece_lanes, count = access->lanes / lanes;
     unsigned bits = m->bridge->has_masks ? 0 : access->bits;
@@ -128,8 +128,8 @@ static LLVMValueRef *mask_pieces(Masks *m, const Access *access) {
     }
     LLVMValueRef *pieces = TILE_NEW_ARRAY(m->bridge->arena, LLVMValueRef, count);
     unsigned wide = bits && bits * lanes < ASM_BITS ? ASM_BITS / lanes : bits;
-    bool varying = LLVMIsAInstruction(access->mask) != NULL; /* a value of one place, which later accesses share */
-    if (varying) stand_behind(m, access->mask);
+    bool varying = LLVMIsAInstruction(access->mask) != NULL; /* later accesses share the pieces */
+    if (varying) position_after(m, access->mask);
     if (varying && bits) {
         hide_signs(m, access->mask, wide, lanes, count, pieces);
     } else {
@@ -157,7 +157,7 @@ static LLVMAttributeRef align_attribute(const Masks *m, uint64_t align) {
     return LLVMCreateEnumAttribute(m->context, LLVMGetEnumAttributeKindForName("align", strlen("align")), align);
 }
 
-/* What is left of an alignment so many bytes further on. */
+/* The alignment at a byte offset from an aligned address. */
 static uint64_t align_at(uint64_t align, uint64_t offset) {
     uint64_t step = offset & (~offset + 1);
     return offset && step < align ? step : align;
@@ -167,7 +167,7 @@ static LLVMValueRef load_piece(Masks *m, const Access *access, LLVMTypeRef type,
                                LLVMValueRef mask, unsigned first, uint64_t align) {
     LLVMValueRef fill = take_lanes(m, access->other, first, access->piece_lanes);
     if (LLVMIsNull(mask)) return fill;
-    if (LLVMIsConstant(mask)) { /* and so in all lanes the same */
+    if (LLVMIsConstant(mask)) { /* and uniform */
         LLVMValueRef load = LLVMBuildLoad2(m->builder, type, pointer, "");
         LLVMSetAlignment(load, (unsigned)align);
         return load;
@@ -227,7 +227,7 @@ static uint64_t align_of(LLVMValueRef call, unsigned operand) {
     return align ? LLVMGetEnumAttributeValue(align) : 1;
 }
 
-/* Are lanes of the vector moved, or made narrower? */
+/* Are lanes of the vector permuted or narrowed? */
 static bool is_moved(LLVMValueRef vector) {
     for (LLVMUseRef use = LLVMGetFirstUse(vector); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -237,7 +237,7 @@ static bool is_moved(LLVMValueRef vector) {
     return false;
 }
 
-/* Is it an access whose mask the code generator would look into? */
+/* Is the call an access whose mask the code generator would analyse? */
 static bool read_access(const Masks *m, LLVMValueRef call, Access *access) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     unsigned id = LLVMIsAFunction(callee) ? LLVMGetIntrinsicID(callee) : 0;
@@ -263,9 +263,9 @@ static bool read_access(const Masks *m, LLVMValueRef call, Access *access) {
     return even && (predicates ? narrowed : access->bits >= 32);
 }
 
-enum { MOST_STEPS = 8 }; /* between a mask and the comparisons that it is made of */
+enum { MOST_STEPS = 8 }; /* depth of the search from a mask to its comparisons */
 
-/* Is the mask made of a comparison of less than a register? */
+/* Does the mask depend on a comparison of less than a register? */
 static bool compares_part(LLVMValueRef mask, unsigned steps) {
     if (!LLVMIsAInstruction(mask)) return false;
     switch (LLVMGetInstructionOpcode(mask)) {
@@ -287,7 +287,7 @@ static bool compares_part(LLVMValueRef mask, unsigned steps) {
     }
 }
 
-/* A mask into which zeros are moved is moved from behind an asm. */
+/* A mask into which a shuffle shifts zeros passes through an asm first. */
 static void harden_shuffle(Masks *m, LLVMValueRef shuffle) {
     LLVMValueRef mask = LLVMGetOperand(shuffle, 0), other = LLVMGetOperand(shuffle, 1);
     LLVMTypeRef type = LLVMTypeOf(mask);

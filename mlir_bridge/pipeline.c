@@ -1,11 +1,11 @@
-/* MLIR's part of the way: structured control flow to branches, and the little arithmetic of loop counters that this
- * leaves behind. All else is exported in the LLVM dialect, whose ops stand one to one for those of machine form;
- * coming from arith, math and vector they would take four conversions more. */
+/* MLIR's part: structured control flow to branches, and the arithmetic of loop counters that this leaves behind. All
+ * other ops are exported directly to the LLVM dialect, one to one; exported to arith, math and vector they would need
+ * four more conversions. */
 #include "mlir-c/Conversion.h"
 #include "mlir-c/Pass.h"
 #include "mlir_bridge/context.h"
 
-/* On a branch the translation reads a hint that is part of the op only; what came along with the loop is not. */
+/* On a branch the translation reads inherent hints only; the loop's discardable one is made inherent. */
 static MlirWalkResult adopt_hint(MlirOperation op, void *state) {
     const TileBridge *bridge = state;
     MlirStringRef name = mlirIdentifierStr(bridge->names[NAME_LOOP_HINT]);

@@ -1,6 +1,5 @@
-// What MLIR and LLVM offer in C++ only: translations to LLVM IR one by one (the C API has only all of them, which
-// would keep every dialect in a static link), asking whether a CPU or a feature has a name that LLVM knows, and leaving
-// out a pass of a back end.
+// Parts of MLIR and LLVM without a C API: single translations to LLVM IR (the C API registers all of them, which would
+// link every dialect), whether LLVM knows the name of a CPU or a feature, and disabling a pass of a back end.
 #include "mlir_bridge/register.h"
 
 #include <memory>

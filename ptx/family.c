@@ -1,4 +1,4 @@
-/* The table of the GPU passes and the order in which they run. */
+/* The table of the GPU passes and their order. */
 #include "ptx/passes.h"
 
 #include "ptx/target/target.h"

@@ -1,4 +1,4 @@
-/* The passes that turn a kernel into machine form for GPUs, and the order in which they run. */
+/* The passes that lower a kernel to machine form for GPUs, and their order. */
 #ifndef TILE_PTX_PASSES_H
 #define TILE_PTX_PASSES_H
 

@@ -4,7 +4,7 @@
 # documents.
 set -eu
 cd "$(dirname "$0")/.."
-rooms='driver launch tools base include docs'
+rooms='driver launch tools base include docs ptx/target ptx/layouts ptx/grid ptx/lowering lowering cpu mlir_bridge'
 # These are made from tables, or are the history of decisions.
 made='^docs/(passes|ops|stdlib|glossary)\.md$|^docs/adr/'
 work=$(mktemp -d)

@@ -1,5 +1,5 @@
-/* Purpose: give the programs of a phase to the blocks of a launch: block b runs the programs begin + b, begin + b +
- * blocks, .. Launched with a block for each program, a block runs one.
+/* Purpose: distribute the programs of a phase over the blocks of a launch, cyclically: block b runs the programs
+ * begin + b, begin + b + blocks, .. If there are as many blocks as programs, each block runs one.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {

@@ -1,5 +1,5 @@
-/* Purpose: say of loads and stores of tiles how the L2 cache shall treat them: `cache = l2` where the program reads the
- * elements again, `cache = stream` where nobody does.
+/* Purpose: choose the L2 cache policy of loads and stores of tiles: `cache = l2` where the program reads the elements
+ * again, `cache = stream` where no program does.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, in> {noalias, readonly}, %y: tensor<f32, 1, out> {noalias}, %begin: i64,
@@ -35,7 +35,7 @@
  *       }
  *       return
  *     }
- * Needs: gpu-blocks; program_id not expanded. Keeps: tile form. It is a hint: nothing but speed depends on it.
+ * Needs: gpu-blocks; program_id not expanded. Keeps: tile form. A policy is a hint: only speed depends on it.
  * Cost: each load of a tensor is compared with its other uses, 64 at most. */
 #include "ptx/passes.h"
 #include "ptx/grid/reuse.h"
@@ -44,7 +44,7 @@ typedef struct Caches {
     TilePassContext *context;
     const TileFunc *func;
     TileIndices *indices;
-    bool again, changed;
+    bool reads_again, changed;
 } Caches;
 
 static void set_cache(Caches *caches, TileOp *op, TileName cache) {
@@ -53,7 +53,7 @@ static void set_cache(Caches *caches, TileOp *op, TileName cache) {
     caches->changed = true;
 }
 
-/* Nobody else writes there meanwhile. */
+/* Is the tensor constant while the phase runs: read-only and not aliased? */
 static bool is_constant(const Caches *caches, const TileOp *load) {
     const TileParameter *parameter = &caches->func->parameters[tile_op_operand(load, 0)->index];
     return parameter->readonly && parameter->noalias;
@@ -64,13 +64,13 @@ static void decide(TileOp *op, void *state) {
     if (op->id == TILE_OP_LOAD_TILE && tile_type_is_tile(op->results[0].type) && is_constant(caches, op))
         set_cache(caches, op, gpu_load_reuse(caches->indices, caches->func, op));
     if (op->id == TILE_OP_STORE_TILE && tile_type_is_tile(tile_op_operand(op, 1)->type))
-        set_cache(caches, op, gpu_store_reuse(op, caches->again));
+        set_cache(caches, op, gpu_store_reuse(op, caches->reads_again));
 }
 
 TileResult tile_pass_gpu_cache(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     Caches caches = {.context = context, .func = func, .indices = tile_pass_indices(context, func)};
-    caches.again = gpu_reads_again(caches.indices, func);
+    caches.reads_again = gpu_reads_again(caches.indices, func);
     tile_block_walk(&func->body, decide, &caches);
     return caches.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

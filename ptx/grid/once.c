@@ -1,6 +1,6 @@
-/* Purpose: make a choice of a loop that runs once or not at all, such as that over the one tile that a program has of a
- * sequence. A loop has to keep what a next trip would need, and what is the same in all trips is computed ahead of it
- * and kept as well: registers that a loop of products inside wants for itself.
+/* Purpose: replace a loop with a trip count of 0 or 1 by a branch, for example a loop over the one tile that a program
+ * has of a sequence. A loop extends live ranges: of loop-carried values, and of loop-invariant values that are hoisted
+ * out of it. An inner loop of products needs these registers.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
@@ -31,7 +31,7 @@
  *       }
  *       return
  *     }
- * Needs: canonicalise, cse, so that bounds are recognised. Keeps: tile form, every value.
+ * Needs: canonicalise, cse, so that bounds are recognised. Keeps: tile form, the values of all results.
  * Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -44,7 +44,7 @@ typedef struct Once {
     bool changed;
 } Once;
 
-/* Is the value at most `from` + `step`? Where that sum wraps, it is below `from`, and the loop does not run. */
+/* Is the value at most `from` + `step`? If that sum wraps, it is below `from`, and the loop has no iteration. */
 static bool is_within(TileIndices *indices, const TileValue *value, const TileValue *from, int64_t step) {
     const TileOp *min = tile_value_def(value, TILE_OP_MIN);
     if (min)
@@ -61,8 +61,8 @@ static bool runs_once(const Once *once, const TileOp *loop) {
                      tile_op_operand(loop, 0), step);
 }
 
-/* Without a trip the results are the values that the loop began with. */
-static TileOp *build_choice(Once *once, TileOp *loop) {
+/* Without an iteration the results are the loop's initial values. */
+static TileOp *build_branch(Once *once, TileOp *loop) {
     TileArena *arena = once->context->scratch;
     TileBuilder b = tile_builder_before(once->context->module, loop);
     b.location = loop->location;
@@ -73,28 +73,28 @@ static TileOp *build_choice(Once *once, TileOp *loop) {
         types[i] = loop->results[i].type;
         initial[i] = tile_op_operand(loop, FIRST_CARRIED + i);
     }
-    TileOp *choice = tile_build_if(&b, runs, types, loop->result_count);
-    TileBuilder otherwise = tile_builder_at_end(once->context->module, &choice->regions[1]);
+    TileOp *branch = tile_build_if(&b, runs, types, loop->result_count);
+    TileBuilder otherwise = tile_builder_at_end(once->context->module, &branch->regions[1]);
     otherwise.location = loop->location;
     tile_build_end(&otherwise, TILE_OP_YIELD, initial, loop->result_count);
-    return choice;
+    return branch;
 }
 
 static void visit(TileOp *op, void *state) {
     Once *once = state;
     if (op->id != TILE_OP_FOR || !runs_once(once, op)) return;
-    TileOp *choice = build_choice(once, op);
+    TileOp *branch = build_branch(once, op);
     TileBlock *body = &op->regions[0];
     tile_value_replace(body->arguments[0], tile_op_operand(op, 0));
     for (unsigned i = 0; i < op->result_count; i++) {
         tile_value_replace(body->arguments[1 + i], tile_op_operand(op, FIRST_CARRIED + i));
-        choice->results[i].name = op->results[i].name;
-        tile_value_replace(&op->results[i], &choice->results[i]);
+        branch->results[i].name = op->results[i].name;
+        tile_value_replace(&op->results[i], &branch->results[i]);
     }
-    tile_block_splice(&choice->regions[0], body);
+    tile_block_splice(&branch->regions[0], body);
     tile_op_erase(op);
     once->changed = true;
-    tile_block_walk(&choice->regions[0], visit, once);
+    tile_block_walk(&branch->regions[0], visit, once);
 }
 
 TileResult tile_pass_gpu_once(TilePassContext *context, TileFunc *func) {

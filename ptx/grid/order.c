@@ -1,8 +1,8 @@
-/* Purpose: choose the order in which the blocks of a launch take the programs of a grid. The longest programs begin
- * first, so that none is left over when all others have ended: where the bound of a loop grows with the last number of
- * a program, as with causal attention, the last number is counted down, for some rows of programs together. And without
- * products, where a grid has two numbers and all that a program stores goes on along the first one, as in a transpose,
- * programs follow one another along it: memory takes whole pages of what is written better than of what is read.
+/* Purpose: choose the order in which the blocks of a launch run the programs of a grid. Longest first: where the bound
+ * of a loop grows with a program's last index, as in causal attention, the last index is counted down, for several rows
+ * of programs together, so that no long program begins last and runs alone. By columns: where there are no products,
+ * the grid has two indices and all stores are contiguous along the first one, as in a transposition, consecutive
+ * programs differ in the first index. Then stores fill whole pages of memory, which gains more than loads lose.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %columns: i64,
@@ -55,7 +55,7 @@
 #include "ptx/passes.h"
 
 typedef struct Order {
-    const TileOp *place; /* the program_id */
+    const TileOp *program_id;
     const TileBlock *program;
     TileIndices *indices;
     const TileValue *row, *column;
@@ -72,16 +72,16 @@ static bool is_longer_later(const Order *order) {
     return false;
 }
 
-/* ---- stores along the first number ---- */
+/* ---- stores along the first index ---- */
 
-/* Where the last dimension of a store begins: its neighbours lie side by side in memory. */
+/* The first index of a store along the tensor's last dimension, the contiguous one. */
 static const TileValue *last_index(const TileOp *store) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(store, indices);
     return rank && indices[rank - 1].kind == TILE_ACCESS_RANGE ? indices[rank - 1].first : NULL;
 }
 
-/* Do all stores of tiles go on, from program to program, along the first number and not along the last? */
+/* Do all stores of tiles depend along their last dimension on the program's first index, and not on its last? */
 static bool stores_along_rows(const Order *order, const TileBlock *block, unsigned *stores) {
     for (const TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_ATOMIC_TILE) return false;
@@ -98,14 +98,14 @@ static bool stores_along_rows(const Order *order, const TileBlock *block, unsign
     return true;
 }
 
-static bool is_written_along_rows(const Order *order) {
+static bool is_stored_along_rows(const Order *order) {
     unsigned stores = 0;
-    return order->place->result_count == 2 && stores_along_rows(order, order->program, &stores) && stores;
+    return order->program_id->result_count == 2 && stores_along_rows(order, order->program, &stores) && stores;
 }
 
 /* ---- the order ---- */
 
-static TileOp *find_place(const TileFunc *func) {
+static TileOp *find_program_id(const TileFunc *func) {
     for (TileOp *loop = func->body.first; loop; loop = loop->next)
         for (TileOp *op = loop->id == TILE_OP_FOR ? loop->regions[0].first : NULL; op; op = op->next)
             if (op->id == TILE_OP_PROGRAM_ID && tile_op_operand(op, 0) == loop->regions[0].arguments[0]) return op;
@@ -120,23 +120,24 @@ static TileValue *range_end(const TileFunc *func, TileParameterRole role) {
 
 TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
-    TileOp *place = find_place(func);
+    TileOp *program_id = find_program_id(func);
     TileValue *begin = range_end(func, TILE_ROLE_BEGIN), *end = range_end(func, TILE_ROLE_END);
-    if (!place || place->result_count < 2 || !begin || !end || tile_op_get(place, TILE_ATTRIBUTE_PROGRAMS))
+    if (!program_id || program_id->result_count < 2 || !begin || !end ||
+        tile_op_get(program_id, TILE_ATTRIBUTE_PROGRAMS))
         return TILE_RESULT_UNCHANGED;
-    Order order = {.place = place,
-                   .program = place->block,
+    Order order = {.program_id = program_id,
+                   .program = program_id->block,
                    .indices = tile_pass_indices(context, func),
-                   .row = tile_op_result(place, place->result_count - 2u),
-                   .column = tile_op_result(place, place->result_count - 1u)};
+                   .row = tile_op_result(program_id, program_id->result_count - 2u),
+                   .column = tile_op_result(program_id, program_id->result_count - 1u)};
     bool multiplies = gpu_find_dots(func, &func->body).count != 0;
-    bool longest = multiplies && is_longer_later(&order), columns = !multiplies && is_written_along_rows(&order);
+    bool longest = multiplies && is_longer_later(&order), columns = !multiplies && is_stored_along_rows(&order);
     if (!longest && !columns) return TILE_RESULT_UNCHANGED;
-    tile_pass_remark(context, place, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s",
+    tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s",
                      longest ? "the longest first" : "along the columns, as they store");
-    tile_op_add_operand(context->module, place, begin);
-    tile_op_add_operand(context->module, place, end);
-    tile_op_set_integer(context->module, place, TILE_ATTRIBUTE_PROGRAMS,
+    tile_op_add_operand(context->module, program_id, begin);
+    tile_op_add_operand(context->module, program_id, end);
+    tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS,
                         longest ? TILE_PROGRAMS_LONGEST_FIRST : TILE_PROGRAMS_COLUMNS);
     return TILE_RESULT_CHANGED;
 }

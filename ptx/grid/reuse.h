@@ -1,20 +1,20 @@
-/* What a program reads again, and what nobody does. Private to ptx/. */
+/* Reuse: which elements a program reads again, and which are read only once. Private to ptx/. */
 #ifndef TILE_PTX_GRID_REUSE_H
 #define TILE_PTX_GRID_REUSE_H
 
 #include "lang/index/index.h"
 #include "lang/ir/build.h"
 
-/* How a load_tile of a phase may treat the L2 cache, where each program and each turn of the loops around it reads
- * elements of its own: TILE_CACHE_L2 where a later load of the same program reads them again, TILE_CACHE_STREAM where
- * an earlier one has read them, or where nobody else reads them and the kernel's author wants such loads to stream; in
- * all other cases TILE_CACHE_DEFAULT. It is a hint: nothing but speed depends on it. */
+/* The L2 cache policy of a load_tile of a phase. Where each program, and each iteration of the loops around the load,
+ * reads elements of its own, it is TILE_CACHE_L2 if a later load of the same program reads them again;
+ * TILE_CACHE_STREAM if an earlier load has read them, or if no other load reads them and the kernel's author asks for
+ * streaming loads. Otherwise it is TILE_CACHE_DEFAULT. A policy is a hint: only speed depends on it. */
 TileName gpu_load_reuse(TileIndices *indices, const TileFunc *func, const TileOp *load);
 
-/* Does the phase read anything again that stays in the L2 cache until then? */
+/* Has the phase a load with the policy TILE_CACHE_L2? */
 bool gpu_reads_again(TileIndices *indices, const TileFunc *func);
-/* How a store_tile treats it, in a phase of which gpu_reads_again is known: TILE_CACHE_STREAM where it must not push out
- * what the program reads again. */
+/* The L2 cache policy of a store_tile; `reads_again` is the answer of gpu_reads_again. TILE_CACHE_STREAM if stored
+ * elements would evict elements that the program reads again. */
 TileName gpu_store_reuse(const TileOp *store, bool reads_again);
 
 #endif

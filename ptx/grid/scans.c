@@ -2,7 +2,7 @@
 
 #include "lang/scalar/scalar.h"
 
-TileOpId gpu_scan_op(const TileOp *fold, uint64_t *nothing) {
+TileOpId gpu_scan_op(const TileOp *fold, uint64_t *identity) {
     const TileBlock *body = &fold->regions[0];
     const TileOp *op = body->first;
     if (fold->result_count != 1 || !op || op->operand_count != 2 || !op->next || op->next->id != TILE_OP_YIELD)
@@ -12,23 +12,23 @@ TileOpId gpu_scan_op(const TileOp *fold, uint64_t *nothing) {
         return TILE_OP_COUNT;
     TileScalar scalar = x->type->scalar;
     if (op->id == TILE_OP_ADD)
-        *nothing = tile_scalar_is_float(scalar) ? UINT64_C(1) << (tile_scalar_bits(scalar) - 1) : 0;
+        *identity = tile_scalar_is_float(scalar) ? UINT64_C(1) << (tile_scalar_bits(scalar) - 1) : 0;
     else if (op->id == TILE_OP_MUL)
-        *nothing = tile_scalar_from_integer(scalar, 1);
+        *identity = tile_scalar_from_integer(scalar, 1);
     else if (op->id == TILE_OP_MAX || op->id == TILE_OP_MIN)
-        *nothing = op->id == TILE_OP_MAX ? tile_scalar_least(scalar) : tile_scalar_greatest(scalar);
+        *identity = op->id == TILE_OP_MAX ? tile_scalar_least(scalar) : tile_scalar_greatest(scalar);
     else
         return TILE_OP_COUNT;
     return (TileOpId)op->id;
 }
 
-/* A tile whose elements outside of lo .. hi, where there are such, are filled. */
+/* A tile, and the fill that replaced its elements outside of a range. */
 typedef struct Filled {
     const TileValue *tile;
-    const TileOp *fill; /* NULL: none is */
+    const TileOp *fill; /* NULL: none */
 } Filled;
 
-/* The fill that makes the value, also where gpu-whole has let whole tiles skip it. */
+/* The fill that defines the value, also where gpu-whole has put it into a branch. */
 static const TileOp *find_fill(const TileValue *value) {
     const TileOp *op = value->op;
     if (!op || op->id != TILE_OP_IF || op->result_count != 1) return tile_value_def(value, TILE_OP_FILL);
@@ -37,16 +37,16 @@ static const TileOp *find_fill(const TileValue *value) {
     return fill && tile_op_operand(fill, 0) == kept ? fill : NULL;
 }
 
-/* Does the fill put something there that changes no result, zeros of either sign in a sum? */
-static bool fills_nothing(const TileOp *fill, TileOpId id, uint64_t nothing) {
+/* Does the fill write the identity element, or a zero of either sign in a sum? */
+static bool fills_identity(const TileOp *fill, TileOpId id, uint64_t identity) {
     const TileOp *with = tile_value_def(tile_op_operand(fill, 1), TILE_OP_CONST);
     if (!with) return false;
     uint64_t bits = tile_op_get(with, TILE_ATTRIBUTE_VALUE)->bits;
-    return bits == nothing || (id == TILE_OP_ADD && bits == 0);
+    return bits == identity || (id == TILE_OP_ADD && bits == 0);
 }
 
-/* Do two fills leave the same elements? */
-static bool leave_same(const TileOp *fill, const TileOp *other) {
+/* Do two fills keep the same elements? */
+static bool keep_same(const TileOp *fill, const TileOp *other) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES), *its = tile_op_get(other, TILE_ATTRIBUTE_AXES);
     if (axes->count != its->count) return false;
     for (unsigned i = 0; i < axes->count; i++)
@@ -56,22 +56,22 @@ static bool leave_same(const TileOp *fill, const TileOp *other) {
     return true;
 }
 
-/* Through all fills of the same elements. */
-static Filled without_fills(const TileValue *value, TileOpId id, uint64_t nothing) {
+/* Looks through all fills that keep the same elements. */
+static Filled without_fills(const TileValue *value, TileOpId id, uint64_t identity) {
     Filled result = {value, NULL};
     for (const TileOp *fill = find_fill(value); fill; fill = find_fill(result.tile)) {
-        if (!fills_nothing(fill, id, nothing) || (result.fill && !leave_same(fill, result.fill))) break;
+        if (!fills_identity(fill, id, identity) || (result.fill && !keep_same(fill, result.fill))) break;
         result = (Filled){tile_op_operand(fill, 0), fill};
     }
     return result;
 }
 
-bool gpu_scans_lines(const TileOp *scan, const TileOp *reduce, TileOpId id) {
-    uint64_t nothing;
-    if (gpu_scan_op(scan, &nothing) != id || scan->block != reduce->block) return false;
+bool gpu_scan_matches_reduce(const TileOp *scan, const TileOp *reduce, TileOpId id) {
+    uint64_t identity;
+    if (gpu_scan_op(scan, &identity) != id || scan->block != reduce->block) return false;
     if (tile_op_integer(scan, TILE_ATTRIBUTE_AXIS, 0) != tile_op_integer(reduce, TILE_ATTRIBUTE_AXIS, 0)) return false;
-    Filled mine = without_fills(tile_op_operand(scan, 0), id, nothing),
-           other = without_fills(tile_op_operand(reduce, 0), id, nothing);
+    Filled mine = without_fills(tile_op_operand(scan, 0), id, identity),
+           other = without_fills(tile_op_operand(reduce, 0), id, identity);
     if (mine.tile != other.tile || !mine.fill != !other.fill) return false;
-    return !mine.fill || leave_same(mine.fill, other.fill);
+    return !mine.fill || keep_same(mine.fill, other.fill);
 }

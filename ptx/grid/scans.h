@@ -1,16 +1,15 @@
-/* What is known of folds, scans and the lines that they go along. Shared by gpu-whole and gpu-machine; private to ptx/.
- */
+/* Properties of folds and scans that gpu-whole and gpu-machine share. Private to ptx/. */
 #ifndef TILE_PTX_GRID_SCANS_H
 #define TILE_PTX_GRID_SCANS_H
 
 #include "lang/ir/build.h"
 
-/* The one op that a fold or scan combines by, which commutes, and the bits that change no number they are combined
- * with; TILE_OP_COUNT where the combiner is another. Of a sum of floats that is -0. */
-TileOpId gpu_scan_op(const TileOp *fold, uint64_t *nothing);
+/* The commutative op that is the whole combiner of a fold or scan, with its identity element (of a sum of floats:
+ * -0); TILE_OP_COUNT if the combiner is anything else. */
+TileOpId gpu_scan_op(const TileOp *fold, uint64_t *identity);
 
-/* Are the lines that a scan without a mask goes along those that a reduction by `id` is about? What fills put in the
- * place of missing elements changes neither. */
-bool gpu_scans_lines(const TileOp *scan, const TileOp *reduce, TileOpId id);
+/* Do an unmasked scan and a reduction by `id` combine the same elements along the same axis? Fills with the identity
+ * element are looked through. */
+bool gpu_scan_matches_reduce(const TileOp *scan, const TileOp *reduce, TileOpId id);
 
 #endif

@@ -1,6 +1,6 @@
-/* Purpose: decide how many threads a block has, and which of a GPU's instructions compute each product. Products of two
- * axes whose types tensor cores have go to mma, all others to fused multiply-adds; where there are products for tensor
- * cores, the threads follow from their sums, else from the largest tile.
+/* Purpose: decide on the number of threads of a block, and on the instructions of each product. Products of two axes
+ * with types of tensor cores are computed by mma, all others by fused multiply-adds. The number of threads follows from
+ * the sums of the products for tensor cores, or if there are none, from the largest tile.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
@@ -31,18 +31,19 @@ enum {
     MOST_LOG_ELEMENTS = 5,
     MOST_LOG_WARPS = 5,
     ROW_OF_A_WARP = 1024,
-    MOST_MULTIPLIED = 160 /* of a thread */
+    MOST_MULTIPLIED = 160 /* elements of a thread */
 };
 
-/* Operands and sums of products by fused multiply-adds are in registers at the same time. */
+/* So many warps that a thread's operands and sums of products by fused multiply-adds, which are live together, fit
+ * into its registers. */
 static unsigned least_log_warps(const GpuSurvey *survey) {
     unsigned log = 0;
     while (log < MOST_LOG_WARPS && survey->multiplied > (int64_t)MOST_MULTIPLIED << (TILE_LANE_BITS + log)) log++;
     return log;
 }
 
-/* Four accesses of 16 bytes under way in each thread reach the memory's bandwidth. A short row is left to one warp,
- * whose sums meet at no barrier. */
+/* Four outstanding accesses of 16 bytes in each thread reach the memory's bandwidth. A short row belongs to one warp:
+ * its reduction needs no barrier. */
 static unsigned log_warps_of_tiles(const TileFunc *func, const GpuSurvey *survey) {
     if (func->warps) return gpu_floor_log2(func->warps);
     unsigned log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / survey->least_bytes),
@@ -74,7 +75,7 @@ static void choose_instruction(TileOp *op, void *state) {
     tile_op_set(context->module, op, attribute);
 }
 
-/* ---- what does not fit ---- */
+/* ---- tiles that are too large ---- */
 
 static uint64_t registers_of(const TileType *type) {
     unsigned bytes = tile_scalar_bytes(type->scalar), word = sizeof(uint32_t);
@@ -87,7 +88,7 @@ typedef struct Search {
     const TileType *type;
 } Search;
 
-/* The first op with a tile that takes more: narrow elements have a register each, as the lanes of a thread do. */
+/* The first op with a tile of more registers than there are. An element narrower than a register takes one. */
 static void look_for_large(TileOp *op, void *state) {
     Search *search = state;
     for (unsigned i = 0; i < op->result_count && !search->found; i++) {

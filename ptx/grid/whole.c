@@ -1,5 +1,6 @@
-/* Purpose: ask once for a whole block whether a mask changes anything. Lanes past a range's end, or keys that a query
- * must not see, are met by few blocks; the others skip the fill or select, and what only it needed.
+/* Purpose: test once for a whole block whether a mask has any effect (loop unswitching, for masks). Few blocks have
+ * lanes past the end of a range, or keys that a query must not see; all others skip the fill or select, and the ops
+ * that serve it alone.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, out> {noalias}, %begin: i64, %end: i64) {
@@ -30,12 +31,12 @@
  *       store_tile %x, %w, %begin, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
- * A select is skipped where comparisons of indices hold for all lanes: of numbers that differ from lane to lane by less
- * than the tile's extents, the greatest is compared with the least. What is computed from a tile behind its fill takes
- * it filled where that makes no difference.
+ * A select is skipped where its comparisons of indices hold for all lanes. This is tested with the bounds of both
+ * sides: for x < y the greatest x is compared with the least y. Later uses of the tile take it filled where that
+ * changes no result, so that the unfilled tile is not live beside the filled one.
  *
- * A scan or fold by one op such as a sum, of which a mask leaves out what lies past a range's end, takes instead a fill
- * of its elements by what changes no result; that fill is then skipped like the others.
+ * A scan or fold whose combiner is one op, such as a sum, and whose mask excludes elements past a range's end, gets its
+ * excluded elements filled with the identity element instead; that fill is then skipped like the others.
  *
  * Needs: gpu-dot-operands, which looks for fills. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
@@ -45,10 +46,10 @@
 
 enum { LEAST_LANES = 256, MOST_TERMS = 8, MOST_DEPTH = 16, MOST_USES = 64 };
 
-#define MOST_NUMBER (INT64_C(1) << 40) /* of what lanes hold besides terms: far from where sums wrap */
+#define MOST_NUMBER (INT64_C(1) << 40) /* bound of the part that differs between lanes: far below where sums wrap */
 
-/* What the lanes of an index tile hold: the sum of terms, some of them taken away, and a number of each lane's own
- * between least and most; modulo 2^64. */
+/* The range of an index tile's lanes: each lane is the sum of terms that all lanes share, each added or subtracted,
+ * and a number of its own between least and most; modulo 2^64. */
 typedef struct Span {
     TileValue *terms[MOST_TERMS];
     bool minus[MOST_TERMS];
@@ -58,17 +59,17 @@ typedef struct Span {
 
 typedef struct Whole {
     TilePassContext *context;
-    TileIndexView view; /* of tiles */
+    TileIndexView view; /* index sums of tiles */
     TileBuilder b;
 } Whole;
 
-/* ---- what lanes hold ---- */
+/* ---- the range of a tile's lanes ---- */
 
 static bool is_shared(const TileProduct *product) {
     return product->degree == 1 && product->symbols[0]->value && !tile_type_is_tile(product->symbols[0]->value->type);
 }
 
-/* False where a term is no scalar that is added or taken away once, or the lanes differ by numbers without bounds. */
+/* False if a term's factor is not 1 or -1, or if the part that differs between lanes has no bounds. */
 static bool find_span(Whole *whole, const TileValue *value, Span *span) {
     TileSumTable *table = tile_index_table(whole->view.indices);
     if (value->type->scalar != TILE_I64) return false;
@@ -93,12 +94,13 @@ static TileValue *binary(Whole *whole, TileOpId id, TileValue *x, TileValue *y) 
     return tile_build_binary(&whole->b, id, x, y);
 }
 
-static TileValue *both(Whole *whole, TileValue *x, TileValue *y) {
+static TileValue *build_and(Whole *whole, TileValue *x, TileValue *y) {
     if (!x || !y) return x ? x : y;
     return binary(whole, TILE_OP_AND, x, y);
 }
 
-/* The least and the greatest number; sums that wrap have no order, so it has to hold that one is below the other. */
+/* Builds the least and the greatest lane, and returns the condition that they are ordered, which fails if the sums
+ * wrap; NULL: they are constants. */
 static TileValue *build_ends(Whole *whole, const Span *span, TileValue **least, TileValue **most) {
     TileValue *base = NULL;
     for (unsigned i = 0; i < span->count; i++) {
@@ -117,16 +119,16 @@ static TileValue *build_ends(Whole *whole, const Span *span, TileValue **least, 
 
 /* ---- does a condition hold for all lanes? ---- */
 
-static bool has_answer(Whole *whole, const TileValue *condition, unsigned depth) {
+static bool can_build_test(Whole *whole, const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
     Span left = {0}, right = {0};
     if (!op || !depth) return false;
     switch ((TileOpId)op->id) {
     case TILE_OP_BROADCAST:
-    case TILE_OP_RESHAPE: return has_answer(whole, tile_op_operand(op, 0), depth - 1);
+    case TILE_OP_RESHAPE: return can_build_test(whole, tile_op_operand(op, 0), depth - 1);
     case TILE_OP_AND:
-        return has_answer(whole, tile_op_operand(op, 0), depth - 1) &&
-               has_answer(whole, tile_op_operand(op, 1), depth - 1);
+        return can_build_test(whole, tile_op_operand(op, 0), depth - 1) &&
+               can_build_test(whole, tile_op_operand(op, 1), depth - 1);
     case TILE_OP_LT:
     case TILE_OP_LE:
     case TILE_OP_GT:
@@ -136,43 +138,43 @@ static bool has_answer(Whole *whole, const TileValue *condition, unsigned depth)
     }
 }
 
-/* Only for what has_answer agrees to. */
-static TileValue *build_answer(Whole *whole, const TileValue *condition) {
+/* Requires can_build_test. */
+static TileValue *build_test(Whole *whole, const TileValue *condition) {
     const TileOp *op = condition->op;
-    if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) return build_answer(whole, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_BROADCAST || op->id == TILE_OP_RESHAPE) return build_test(whole, tile_op_operand(op, 0));
     if (op->id == TILE_OP_AND) {
-        TileValue *first = build_answer(whole, tile_op_operand(op, 0));
-        return both(whole, first, build_answer(whole, tile_op_operand(op, 1)));
+        TileValue *first = build_test(whole, tile_op_operand(op, 0));
+        return build_and(whole, first, build_test(whole, tile_op_operand(op, 1)));
     }
     Span left = {0}, right = {0};
     find_span(whole, tile_op_operand(op, 0), &left);
     find_span(whole, tile_op_operand(op, 1), &right);
     TileValue *low[2], *high[2];
     TileValue *ordered = build_ends(whole, &left, &low[0], &high[0]);
-    ordered = both(whole, ordered, build_ends(whole, &right, &low[1], &high[1]));
+    ordered = build_and(whole, ordered, build_ends(whole, &right, &low[1], &high[1]));
     bool less = op->id == TILE_OP_LT || op->id == TILE_OP_LE;
-    return both(whole, ordered, binary(whole, (TileOpId)op->id, less ? high[0] : low[0], less ? low[1] : high[1]));
+    return build_and(whole, ordered, binary(whole, (TileOpId)op->id, less ? high[0] : low[0], less ? low[1] : high[1]));
 }
 
-/* NULL: all lanes are inside by constants alone, or nothing can be said. */
-static TileValue *fill_is_idle(Whole *whole, const TileOp *fill) {
+/* The condition that the fill changes no lane; NULL: constant bounds keep all lanes, or there is no bound to test. */
+static TileValue *build_fill_is_idle(Whole *whole, const TileOp *fill) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     TileValue *idle = NULL;
     for (unsigned i = 0; i < axes->count; i++) {
         int64_t extent = fill->results[0].type->extent[axes->integers[i]], constant;
         TileValue *lo = tile_fill_lo(fill, i), *hi = tile_fill_hi(fill, i);
         if (!tile_value_integer(lo, &constant) || constant > 0)
-            idle = both(whole, idle, binary(whole, TILE_OP_LE, lo, tile_build_i64(&whole->b, 0)));
+            idle = build_and(whole, idle, binary(whole, TILE_OP_LE, lo, tile_build_i64(&whole->b, 0)));
         if (!tile_value_integer(hi, &constant) || constant < extent)
-            idle = both(whole, idle, binary(whole, TILE_OP_GE, hi, tile_build_i64(&whole->b, extent)));
+            idle = build_and(whole, idle, binary(whole, TILE_OP_GE, hi, tile_build_i64(&whole->b, extent)));
     }
     return idle;
 }
 
-/* ---- the choice ---- */
+/* ---- the branch ---- */
 
-/* Ops that only serve this one go with it. */
-static void take_along(TileOp *op) {
+/* Sinks ops whose only use is this op. */
+static void sink_operands(TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++) {
         TileValue *value = tile_op_operand(op, i);
         TileOp *source = value->op;
@@ -181,11 +183,11 @@ static void take_along(TileOp *op) {
         if (!own || i == (op->id == TILE_OP_SELECT ? 1u : 0u)) continue;
         tile_op_detach(source);
         tile_op_insert_before(source, op);
-        take_along(source);
+        sink_operands(source);
     }
 }
 
-/* Does the op run after `first`, which is an op of a block that it stands in? */
+/* Does the op, or an op around it, follow `first` in the block of `first`? */
 static bool runs_after(const TileOp *op, const TileOp *first) {
     while (op && op->block != first->block) op = op->block->op;
     for (const TileOp *next = first->next; op && next; next = next->next)
@@ -193,23 +195,23 @@ static bool runs_after(const TileOp *op, const TileOp *first) {
     return false;
 }
 
-/* ---- what a tile holds ---- */
+/* ---- undefined lanes ---- */
 
-/* Lanes lo .. hi along an axis of a tile. */
+/* The lanes lo .. hi along an axis of a tile. */
 typedef struct Bounds {
     unsigned axis;
     const TileValue *lo, *hi;
 } Bounds;
 
-/* A load leaves the lanes outside of its range undefined: is its range along the axis the bounds? */
+/* A load leaves the lanes outside of its range undefined. Is its range along the axis equal to the bounds? */
 static bool load_is_bounded(const TileOp *load, const Bounds *bounds) {
     TileValue *lo, *hi;
     if (tile_op_has_part(load, TILE_PARTS_FILL)) return false;
     return tile_access_bounds(load, bounds->axis, &lo, &hi) && lo == bounds->lo && hi == bounds->hi;
 }
 
-/* Is every lane outside of the bounds undefined? Only a load makes such lanes, and an elementwise op passes them on;
- * of a select the one that is taken has to be known. */
+/* Is every lane outside of the bounds undefined? Such lanes come from loads, and elementwise ops propagate them. Of a
+ * select both arms must have them. */
 static bool is_bounded(const TileValue *value, const Bounds *bounds, unsigned depth) {
     const TileOp *op = value->op;
     if (!op || !depth) return false;
@@ -232,8 +234,8 @@ static bool fills_along(const TileOp *fill, const Bounds *bounds) {
     return false;
 }
 
-/* Does nothing depend on the lanes outside of the bounds that the use takes? A fill along the same bounds puts others
- * in their place. `budget` is how many uses are still looked at. */
+/* Does no result depend on the lanes outside of the bounds that the use reads? A fill with the same bounds replaces
+ * them. `budget` is how many more uses are examined. */
 static bool ignores_outside(const TileUse *use, const Bounds *bounds, unsigned *budget) {
     const TileOp *user = use->user;
     if (!*budget) return false;
@@ -245,8 +247,8 @@ static bool ignores_outside(const TileUse *use, const Bounds *bounds, unsigned *
     return true;
 }
 
-/* Where a use does not tell the lanes that a fill changes, whoever takes the tile later takes it filled, so that no
- * thread keeps both: they are undefined in the tile, or another fill replaces what is made of them. */
+/* Replaces uses after the fill by the filled value where the filled lanes make no difference: these are undefined in
+ * the tile, or another fill replaces what is computed from them. Otherwise a thread would keep both values. */
 static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     bool undefined = true;
@@ -265,44 +267,44 @@ static void use_filled(TileValue *value, const TileOp *fill, TileValue *filled) 
     }
 }
 
-static void choose(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
+static void build_branch(Whole *whole, TileOp *op, TileValue *idle, unsigned kept) {
     const TileType *type = op->results[0].type;
-    TileOp *choice = tile_build_if(&whole->b, idle, &type, 1);
-    choice->results[0].name = op->results[0].name;
-    tile_value_replace(&op->results[0], &choice->results[0]);
+    TileOp *branch = tile_build_if(&whole->b, idle, &type, 1);
+    branch->results[0].name = op->results[0].name;
+    tile_value_replace(&op->results[0], &branch->results[0]);
     TileValue *value = tile_op_operand(op, kept);
-    TileBuilder b = tile_builder_at_end(whole->context->module, &choice->regions[0]);
+    TileBuilder b = tile_builder_at_end(whole->context->module, &branch->regions[0]);
     b.location = op->location;
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
     tile_op_detach(op);
-    tile_op_append(op, &choice->regions[1]);
-    b.block = &choice->regions[1];
+    tile_op_append(op, &branch->regions[1]);
+    b.block = &branch->regions[1];
     value = &op->results[0];
     tile_build_end(&b, TILE_OP_YIELD, &value, 1);
-    take_along(op);
-    if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), op, &choice->results[0]);
+    sink_operands(op);
+    if (op->id == TILE_OP_FILL) use_filled(tile_op_operand(op, kept), op, &branch->results[0]);
 }
 
-/* The fill that leaves out elements of a scan or fold by an op which has a number that changes nothing; NULL: none. */
-static TileOp *find_mask(const TileOp *op, uint64_t *nothing) {
+/* The fill that computes the mask of a scan or fold, and the identity element of its combiner; NULL: there is none. */
+static TileOp *find_mask(const TileOp *op, uint64_t *identity) {
     if ((op->id != TILE_OP_SCAN && op->id != TILE_OP_FOLD) || !tile_op_has_part(op, TILE_PARTS_MASK)) return NULL;
     uint64_t kept, filled;
     TileOp *mask = tile_value_def(tile_op_named(op, TILE_OPERAND_MASK), TILE_OP_FILL);
     bool plain = mask && tile_value_bits(tile_op_operand(mask, 0), &kept) && kept &&
                  tile_value_bits(tile_op_operand(mask, 1), &filled) && !filled;
-    return plain && gpu_scan_op(op, nothing) != TILE_OP_COUNT ? mask : NULL;
+    return plain && gpu_scan_op(op, identity) != TILE_OP_COUNT ? mask : NULL;
 }
 
 static bool fill_elements(TilePassContext *context, TileOp *op) {
-    uint64_t nothing;
-    TileOp *mask = find_mask(op, &nothing);
+    uint64_t identity;
+    TileOp *mask = find_mask(op, &identity);
     if (!mask) return false;
     TileBuilder b = tile_builder_before(context->module, op);
     const TileAttribute *axes = tile_op_get(mask, TILE_ATTRIBUTE_AXES);
     TileValue *elements = tile_op_operand(op, 0), *bounds[2 * TILE_MAX_TILE_RANK];
     const TileType *scalar = tile_type_scalar(context->module->context, elements->type->scalar);
     for (unsigned i = 0; i < 2 * axes->count; i++) bounds[i] = tile_op_named_at(mask, TILE_OPERAND_BOUNDS, i);
-    TileValue *with = tile_build_bits(&b, scalar, nothing);
+    TileValue *with = tile_build_bits(&b, scalar, identity);
     tile_op_set_operand(op, 0, tile_build_fill(&b, elements, with, axes->integers, bounds, axes->count));
     tile_op_remove_operand(op, 1);
     if (tile_op_has_part(op, TILE_PARTS_INIT)) {
@@ -324,7 +326,7 @@ static bool fill_scans(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
-/* Does it compare indices? Other selects are no masks. */
+/* Does the condition compare indices? Other selects are not masks. */
 static bool compares_indices(const TileValue *condition, unsigned depth) {
     const TileOp *op = condition->op;
     if (!op || !depth || !tile_type_is_tile(condition->type)) return false;
@@ -359,12 +361,12 @@ static bool try_op(Whole *whole, TileOp *op) {
     whole->b = tile_builder_before(whole->context->module, op);
     whole->b.error = error;
     TileValue *idle = NULL;
-    if (op->id == TILE_OP_FILL) idle = fill_is_idle(whole, op);
-    if (op->id == TILE_OP_SELECT && has_answer(whole, tile_op_operand(op, 0), MOST_DEPTH))
-        idle = build_answer(whole, tile_op_operand(op, 0));
+    if (op->id == TILE_OP_FILL) idle = build_fill_is_idle(whole, op);
+    if (op->id == TILE_OP_SELECT && can_build_test(whole, tile_op_operand(op, 0), MOST_DEPTH))
+        idle = build_test(whole, tile_op_operand(op, 0));
     else if (op->id == TILE_OP_SELECT)
         remark_select(whole->context, op);
-    if (idle) choose(whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
+    if (idle) build_branch(whole, op, idle, op->id == TILE_OP_SELECT ? 1 : 0);
     return idle != NULL;
 }
 

@@ -1,8 +1,9 @@
-/* Purpose: give a layout to what demands one. A tile's layout is part of its type from here on; what has none is not
- * decided. Loads, stores and updates get vectors of up to 16 bytes a thread with neighbouring lanes along the last
- * axis, sums of products for tensor cores the fragments of mma, others what the largest tile of the function has. How
- * warps share such a product stands on it (`warps`, `pairs`), which gpu-machine carries out.
- * Towards all other ops stand conversions from and to layouts that gpu-propagate decides on.
+/* Purpose: choose the layouts of anchors, the ops that demand one. From here on a tile's layout is part of its type; a
+ * type without a layout is undecided. Loads, stores and updates are coalesced: vectors of up to 16 bytes a thread,
+ * neighbouring lanes along the last axis. Sums of products for tensor cores are fragments of mma; all others follow
+ * from the layout of the function's largest tile. How warps divide a product is written onto it (`warps`, `pairs`);
+ * gpu-machine carries it out. Between anchors and other ops conversions are inserted, from and to layouts that
+ * gpu-propagate decides on.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) threads = 64 {
@@ -27,9 +28,9 @@
  *       store_tile %x, %1, %begin, %one, %zero, %n {access = [range]}
  *       return
  *     }
- * The layouts of smaller tiles follow from that of the largest: a tile that has its extents less an axis gets the
- * slice, so that a row's statistics lie where the row does. A vector is a column of some product's rows before it is a
- * row of its columns.
+ * The layouts of smaller tiles follow from that of the largest: a tile with the same extents but for one axis gets the
+ * slice, so that what is computed of a row is in the lanes that hold the row. A tile of one axis that could be a slice
+ * along either axis of a product's sum is taken as one value for each row, not for each column.
  *
  * Needs: gpu-threads. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
@@ -39,51 +40,51 @@
 #include "ptx/target/dot.h"
 #include "ptx/passes.h"
 
-/* A shape of tiles and its layout. */
-typedef struct Family {
+/* A tile's shape with its layout, from which the layouts of other tiles are derived. */
+typedef struct Base {
     TileLayoutShape shape;
     TileLayout layout;
-} Family;
+} Base;
 
 typedef struct Anchor {
     TilePassContext *context;
     TileModule *module;
     const TilePtxTarget *target;
     GpuDots dots;
-    Family family[GPU_MOST_DOTS]; /* those that others are derived from, that of the largest tile first */
-    unsigned family_count;
-    unsigned log_warps, log_vector, log_rows; /* of the elements that a thread moves at once, and of how many rows */
+    Base bases[GPU_MOST_DOTS]; /* that of the largest tile first */
+    unsigned base_count;
+    unsigned log_warps, log_vector, log_rows; /* elements of one access of a thread, and rows of its accesses */
     bool changed;
     const char *error;
 } Anchor;
 
 /* ---- which layout ---- */
 
-/* Of a tile that is turned round a thread has a block, so that both ways it is vectors that pass through shared memory.
- */
+/* Of a tile that is transposed a thread holds a block of rows and columns, so that it accesses shared memory in
+ * vectors both before and after the transposition. */
 static unsigned choose_log_rows(const Anchor *anchor, const GpuSurvey *survey) {
     unsigned log = gpu_floor_log2(tile_type_lanes(survey->largest)),
              others = anchor->log_vector + TILE_LANE_BITS + anchor->log_warps;
-    return survey->turns && log > others ? gpu_least(log - others, anchor->log_vector) : 0;
+    return survey->transposes && log > others ? gpu_least(log - others, anchor->log_vector) : 0;
 }
 
-static void choose_families(Anchor *anchor, const TileFunc *func) {
+static void choose_bases(Anchor *anchor, const TileFunc *func) {
     anchor->log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     anchor->dots = gpu_find_dots(func, &func->body);
     for (unsigned i = 0; i < anchor->dots.count; i++) {
         const TileType *type = anchor->dots.types[i];
-        anchor->family[anchor->family_count++] = (Family){tile_layout_shape(type), gpu_sum_layout(&anchor->dots, type)};
+        anchor->bases[anchor->base_count++] = (Base){tile_layout_shape(type), gpu_sum_layout(&anchor->dots, type)};
     }
     GpuSurvey survey = gpu_survey(&func->body);
     if (anchor->dots.count || !survey.largest) return;
     TileLayoutShape shape = tile_layout_shape(survey.largest);
     anchor->log_vector = gpu_floor_log2(GPU_ACCESS_BYTES / survey.least_bytes);
     anchor->log_rows = choose_log_rows(anchor, &survey);
-    anchor->family_count = 1;
-    anchor->family[0] = (Family){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};
+    anchor->base_count = 1;
+    anchor->bases[0] = (Base){shape, gpu_spread(&shape, anchor->log_vector, anchor->log_rows, anchor->log_warps)};
 }
 
-/* Axes of extent 1 take the place of axes of the main tile. */
+/* Has the tile the shape, less the axis `without`? An extent of 1 stands for any extent. */
 static bool fits(const TileLayoutShape *shape, const TileType *tile, unsigned without) {
     unsigned axis = 0;
     for (unsigned a = 0; a < shape->rank; a++) {
@@ -105,17 +106,17 @@ static TileLayout flatten_ones(TileLayout layout, const TileType *tile) {
 
 static TileLayout choose_layout(const Anchor *anchor, const TileType *tile) {
     for (unsigned i = 0; i < anchor->dots.count; i++)
-        if (tile_type_same_shape(tile, anchor->dots.types[i])) return anchor->family[i].layout;
-    for (unsigned i = 0; i < anchor->family_count; i++) {
-        const TileLayoutShape *shape = &anchor->family[i].shape;
+        if (tile_type_same_shape(tile, anchor->dots.types[i])) return anchor->bases[i].layout;
+    for (unsigned i = 0; i < anchor->base_count; i++) {
+        const TileLayoutShape *shape = &anchor->bases[i].shape;
         if (tile->rank == shape->rank && fits(shape, tile, shape->rank))
-            return flatten_ones(anchor->family[i].layout, tile);
+            return flatten_ones(anchor->bases[i].layout, tile);
     }
     for (unsigned back = 1; back <= TILE_MAX_TILE_RANK; back++)
-        for (unsigned i = 0; i < anchor->family_count; i++) {
-            const TileLayoutShape *shape = &anchor->family[i].shape;
+        for (unsigned i = 0; i < anchor->base_count; i++) {
+            const TileLayoutShape *shape = &anchor->bases[i].shape;
             if (tile->rank + 1 == shape->rank && back <= shape->rank && fits(shape, tile, shape->rank - back))
-                return flatten_ones(tile_layout_slice(&anchor->family[i].layout, shape->rank - back), tile);
+                return flatten_ones(tile_layout_slice(&anchor->bases[i].layout, shape->rank - back), tile);
         }
     if (anchor->dots.count && tile->rank == 2) return gpu_sum_layout(&anchor->dots, tile);
     TileLayoutShape own = tile_layout_shape(tile);
@@ -154,8 +155,8 @@ static void anchor_result(Anchor *anchor, TileOp *op, const TileLayout *layout) 
     converted->name = NULL;
 }
 
-/* Shared memory that a block may take without there being fewer blocks on a multiprocessor: its registers, of which the
- * sums are the least part, let no more be there. */
+/* Shared memory that a block may use without lowering occupancy. Registers limit the number of blocks on a
+ * multiprocessor too; a thread has at least those of its sums. */
 static int64_t free_bytes(const Anchor *anchor) {
     enum { OTHER_REGISTERS = 32 };
     const TilePtxTarget *target = anchor->target;
@@ -168,45 +169,46 @@ static int64_t free_bytes(const Anchor *anchor) {
     return bytes < target->shared_block_bytes ? bytes : target->shared_block_bytes;
 }
 
-/* Is something in shared memory for all of a loop that the op stands in? */
-static bool stands_beside_buffers(const TileOp *op) {
+/* Is a buffer allocated ahead of the op in a loop around it, so that shared memory is in use at the op? */
+static bool has_buffers_around(const TileOp *op) {
     for (const TileOp *parent = op->block->op; parent; parent = parent->block->op)
         for (const TileOp *other = parent->block->first; other != parent; other = other->next)
             if (other->id == TILE_OP_BUFFER) return true;
     return false;
 }
 
-/* Of fragments of sums four lanes have eight elements side by side. Where those are less than a sector of memory,
- * results are stored by rows instead, and what is added to them is loaded so: they pass through shared memory where the
- * operands are not, or are no more. */
-static bool sums_pass_by_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+/* In a fragment of sums four lanes hold eight contiguous elements. Where these are less than a sector of memory,
+ * results are stored by rows instead, and what is added to them is loaded by rows: both are converted through shared
+ * memory, provided that no operand is there at the time. */
+static bool sums_use_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
     enum { NEIGHBOURS = 8, SECTOR_BYTES = 32 };
     int64_t bytes = tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
     if (NEIGHBOURS * tile_scalar_bytes(tile->scalar) >= SECTOR_BYTES) return false;
     for (unsigned a = 0; a < tile->rank; a++)
         if (layout->pieces[a] != 1 || tile_layout_extent(layout, a) != tile->extent[a]) return false;
     if (bytes < (int64_t)GPU_ACCESS_BYTES << (TILE_LANE_BITS + anchor->log_warps)) return false;
-    return bytes <= free_bytes(anchor) && !stands_beside_buffers(op);
+    return bytes <= free_bytes(anchor) && !has_buffers_around(op);
 }
 
-/* Beside products; operands that are not copied are computed with on their way to shared memory, in any layout. */
-static bool moves_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
+/* Is the access coalesced by rows although the function has products for tensor cores? Operands that are not copied
+ * to shared memory are loaded so: the elementwise ops between the load and shared memory take any layout. */
+static bool accesses_rows(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
     bool is_sum = op->id == TILE_OP_STORE_TILE;
     for (unsigned i = 0; i < anchor->dots.count; i++) is_sum |= tile_type_same_shape(tile, anchor->dots.types[i]);
     if (!anchor->dots.count || tile->rank != 2 || op->id == TILE_OP_ATOMIC_TILE) return false;
-    return !is_sum || sums_pass_by_rows(anchor, op, tile, layout);
+    return !is_sum || sums_use_rows(anchor, op, tile, layout);
 }
 
 static TileLayout choose_access_layout(const Anchor *anchor, const TileOp *op, const TileType *tile) {
     TileLayout layout = choose_layout(anchor, tile);
-    if (!moves_rows(anchor, op, tile, &layout)) return layout;
+    if (!accesses_rows(anchor, op, tile, &layout)) return layout;
     TileLayoutShape shape = tile_layout_shape(tile);
     unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = TILE_LANE_BITS + anchor->log_warps,
              widest = gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(tile->scalar));
     return gpu_spread(&shape, log > threads ? gpu_least(log - threads, widest) : 0, 0, anchor->log_warps);
 }
 
-/* An access that a thread has enough elements for, but not side by side. */
+/* Remarks on an access narrower than 16 bytes although each thread has enough elements: they are not contiguous. */
 static void remark_access(const Anchor *anchor, const TileOp *op, const TileType *tile, const TileLayout *layout) {
     unsigned bytes = tile_scalar_bytes(tile->scalar), last = tile->rank - 1u;
     unsigned side = tile_layout_vector(layout, last, GPU_ACCESS_BYTES / bytes);
@@ -220,7 +222,7 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
                      "%u elements of %u bytes side by side: %s", side, bytes, why);
 }
 
-/* The values and the mask of an access stand beside indices, which may have any layout. */
+/* The values and the mask of an access get its layout; its indices may have any. */
 static void anchor_access(Anchor *anchor, TileOp *op) {
     const TileValue *tile = tile_accessed_tile(op);
     if (!tile) return;
@@ -238,7 +240,7 @@ static void anchor_dot(Anchor *anchor, TileOp *op) {
     anchor_result(anchor, op, &layout);
 }
 
-static void anchor_own(Anchor *anchor, TileOp *op) {
+static void anchor_definition(Anchor *anchor, TileOp *op) {
     TileLayout layout = choose_layout(anchor, op->results[0].type);
     anchor_result(anchor, op, &layout);
 }
@@ -253,10 +255,10 @@ static void anchor_block(Anchor *anchor, TileBlock *block) {
         case TILE_OP_ATOMIC_TILE: anchor_access(anchor, op); break;
         case TILE_OP_DOT: anchor_dot(anchor, op); break;
         case TILE_OP_SHARED_TILE:
-            if (!gpu_stays_shared(op)) anchor_own(anchor, op);
+            if (!gpu_stays_shared(op)) anchor_definition(anchor, op);
             break;
         case TILE_OP_SLICE:
-        case TILE_OP_CAT: anchor_own(anchor, op); break;
+        case TILE_OP_CAT: anchor_definition(anchor, op); break;
         default: break;
         }
     }
@@ -266,7 +268,7 @@ TileResult tile_pass_gpu_anchor(TilePassContext *context, TileFunc *func) {
     if (func->kind != TILE_FUNC_PHASE) return TILE_RESULT_UNCHANGED;
     if (!func->threads) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-anchor: gpu-threads comes before");
     Anchor anchor = {.context = context, .module = context->module, .target = tile_ptx_target_of(context->target)};
-    choose_families(&anchor, func);
+    choose_bases(&anchor, func);
     gpu_set_plan(context->module, &func->body, &anchor.dots.plan);
     anchor.changed |= anchor.dots.count != 0;
     anchor_block(&anchor, &func->body);

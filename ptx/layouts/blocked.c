@@ -31,7 +31,7 @@ TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigne
     return tile_layout_blocked(shape, &blocked);
 }
 
-static void look_at(GpuSurvey *survey, const TileType *type) {
+static void survey_type(GpuSurvey *survey, const TileType *type) {
     if (!tile_type_is_tile(type)) return;
     const TileType *best = survey->largest;
     int64_t lanes = tile_type_lanes(type), most = best ? tile_type_lanes(best) : 0;
@@ -44,7 +44,7 @@ static int64_t multiplied_elements(const TileOp *dot) {
     return elements;
 }
 
-/* Along the last axis, and not tile after tile in a loop. */
+/* Does the op reduce whole rows at once, and not tile after tile in a loop? */
 static bool reduces_whole_rows(const TileOp *op) {
     const TileOp *loop = op->block->op;
     return op->id == TILE_OP_REDUCE && loop && loop->id == TILE_OP_FOR &&
@@ -53,13 +53,13 @@ static bool reduces_whole_rows(const TileOp *op) {
 }
 
 static void survey_block(GpuSurvey *survey, const TileBlock *block) {
-    for (uint32_t i = 0; i < block->argument_count; i++) look_at(survey, block->arguments[i]->type);
+    for (uint32_t i = 0; i < block->argument_count; i++) survey_type(survey, block->arguments[i]->type);
     for (const TileOp *op = block->first; op; op = op->next) {
-        for (unsigned i = 0; i < op->result_count; i++) look_at(survey, op->results[i].type);
+        for (unsigned i = 0; i < op->result_count; i++) survey_type(survey, op->results[i].type);
         const TileType *moved = op->id == TILE_OP_LOAD_TILE    ? op->results[0].type
                                 : op->id == TILE_OP_STORE_TILE ? tile_op_operand(op, 1)->type
                                                                : NULL;
-        survey->turns |= op->id == TILE_OP_PERMUTE;
+        survey->transposes |= op->id == TILE_OP_PERMUTE;
         survey->reduces_rows |= reduces_whole_rows(op);
         if (op->id == TILE_OP_DOT && !gpu_dot_is_mma(op)) survey->multiplied += multiplied_elements(op);
         if (moved && tile_type_is_tile(moved) && tile_scalar_bytes(moved->scalar) < survey->least_bytes)

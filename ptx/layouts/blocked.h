@@ -1,4 +1,4 @@
-/* Blocked layouts (lang/layout/layout.h), and what of a function decides on them. Private to ptx/. */
+/* Blocked layouts (lang/layout/layout.h), and the properties of a function that decide on them. Private to ptx/. */
 #ifndef TILE_PTX_LAYOUTS_BLOCKED_H
 #define TILE_PTX_LAYOUTS_BLOCKED_H
 
@@ -8,14 +8,14 @@
 
 enum { GPU_ACCESS_BYTES = 16 }; /* the widest access of a thread */
 
-/* Vectors and lanes along the last axis, `rows` neighbours of each along the axis before it, warps along the first
- * ones. */
+/* A blocked layout: vectors and lanes along the last axis, in each thread `1 << log_rows` neighbouring vectors along
+ * the axis before it, warps along the first axes. */
 TileLayout gpu_spread(const TileLayoutShape *shape, unsigned log_vector, unsigned log_rows, unsigned log_warps);
 
 typedef struct GpuSurvey {
     const TileType *largest; /* NULL: the function has no tiles */
-    unsigned least_bytes;    /* of an element that is loaded or stored */
-    bool turns;              /* tiles change the order of their axes */
+    unsigned least_bytes;    /* of the narrowest element that is loaded or stored */
+    bool transposes;         /* a tile's axes are permuted */
     bool reduces_rows;       /* whole rows are reduced, as one tile */
     int64_t multiplied;      /* elements of the operands and sums of products by fused multiply-adds */
 } GpuSurvey;

@@ -1,7 +1,7 @@
-/* Purpose: give a layout to every tile. From the anchors layouts go along elementwise ops, loops, branches and changes
- * of shape, both ways. Where two meet that differ, the tile is converted that costs less: bytes, by the trips of the
- * loops around and by the way that the conversion takes. What is left of the anchors' conversions is what threads have
- * to do.
+/* Purpose: give a layout to every tile. Layouts are propagated from the anchors through elementwise ops, loops,
+ * branches and changes of shape, forwards and backwards. Where two different layouts meet, the tile is converted whose
+ * conversion costs less: bytes times estimated trip counts times a factor for the kind of conversion (registers,
+ * shuffles, shared memory). All other conversions that gpu-anchor inserted are removed.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 2, inout>, %y: tensor<f32, 1, inout>, %begin: i64, %end: i64) threads = 32 {
@@ -33,40 +33,41 @@
  *       store_tile %y, %sum, %begin, %one, %zero, %two {access = [range]}
  *       return
  *     }
- * Needs: gpu-anchor. Keeps: tile form. Cost: linear in the uses of tiles, by the sweeps that it takes until nothing
- * changes, eight at most. */
+ * Needs: gpu-anchor. Keeps: tile form. Cost: linear in the uses of tiles, times the number of sweeps to a fixpoint, at
+ * most eight. */
 #include "lang/ir/build.h"
 #include "ptx/layouts/blocked.h"
 #include "ptx/target/dot.h"
 #include "ptx/passes.h"
 
-enum { MOST_SWEEPS = 8, LOG_TRIPS = 3, MOST_DEPTH = 4 };
-/* What a byte costs on its way. What is cheap to compute again is hardly ever converted. */
+enum { MOST_SWEEPS = 8, LOG_TRIP_COUNT = 3, MOST_DEPTH = 4 };
+/* Cost of converting one byte. Values that are cheap to compute again cost nothing: they are hardly ever converted. */
 enum { COST_REGISTERS = 1, COST_LANES = 8, COST_SHARED = 32, MOST_CHEAP_DEPTH = 6 };
 
-/* How the layouts of the two ends hang together. */
+/* The constraint between the layouts of a link's two ends. */
 typedef enum LinkKind {
-    LINK_SAME,   /* they are one */
-    LINK_RESULT, /* `to` has what follows from `from` (tile_layout_of_result) */
-    LINK_OPERAND /* `from` has what the op asks for `to` (tile_layout_of_operand) */
+    LINK_SAME,   /* they are equal */
+    LINK_RESULT, /* that of `to` follows from that of `from` (tile_layout_of_result) */
+    LINK_OPERAND /* that of `from` follows from that of `to` (tile_layout_of_operand) */
 } LinkKind;
 
-/* A use of a tile. */
+/* A use of a tile: an edge of the graph in which layouts are propagated. */
 typedef struct Link {
     LinkKind kind;
     TileOp *op;
     unsigned index; /* of the operand */
     TileValue *from, *to;
-    uint64_t weight; /* bytes by trips; 0: cheap to compute again */
+    uint64_t weight; /* bytes times estimated trip count; 0: cheap to compute again */
 } Link;
 
-/* Tiles that have one layout whatever happens: a value, or what a loop carries. By the number of a value. */
+/* A set of tiles that must have the same layout (union-find): a value, or a loop-carried value with its initial
+ * value. Indexed by the number of a value. */
 typedef struct Node {
     uint32_t leader;
     const TileLayout *layout; /* of the leader; NULL: not decided yet */
-    TileValue *value;         /* NULL: no tile without a layout */
-    uint32_t first_end;       /* of the leader, in `ends` */
-    uint32_t sweep;           /* of the leader: the last one that it waits or waited for; 0: none yet */
+    TileValue *value;         /* NULL: no tile, or its layout is given */
+    uint32_t first_end;       /* of the leader: its list in `ends`, index + 1 */
+    uint32_t sweep;           /* of the leader: the last sweep that a visit was requested in; 0: none yet */
 } Node;
 
 /* A node that a sweep has to visit. */
@@ -74,7 +75,7 @@ typedef struct Visit {
     uint32_t sweep, node;
 } Visit;
 
-/* A link as one of its ends sees it. */
+/* An entry of a node's list of links. */
 typedef struct End {
     uint32_t link, next; /* next: index + 1 */
 } End;
@@ -87,7 +88,7 @@ typedef struct Propagate {
     uint32_t count;
     TILE_LIST(Link) links;
     TILE_LIST(End) ends;
-    TILE_LIST(Visit) visits; /* a heap: the next one first */
+    TILE_LIST(Visit) visits; /* the worklist, a heap: the next visit first */
     const char *error;
 } Propagate;
 
@@ -136,7 +137,7 @@ static unsigned depth_of(const TileBlock *block) {
     return depth < MOST_DEPTH ? depth : MOST_DEPTH;
 }
 
-/* Numbers that each thread makes up by itself. */
+/* Can each thread compute the value by itself, from constants, indices and scalars? */
 static bool is_cheap(const TileValue *value, unsigned depth) {
     const TileOp *op = value->op;
     if (!tile_type_is_tile(value->type)) return true;
@@ -206,7 +207,7 @@ static void add_link(Propagate *p, TileOp *op, unsigned index) {
     TileBlock *block = link.kind == LINK_RESULT ? op->block : tile_value_block(moved);
     if (!is_cheap(link.from, MOST_CHEAP_DEPTH))
         link.weight = (uint64_t)tile_type_lanes(moved->type) * tile_scalar_bytes(moved->type->scalar)
-                      << (LOG_TRIPS * depth_of(block));
+                      << (LOG_TRIP_COUNT * depth_of(block));
     add_end(p, link.from, (uint32_t)p->links.count);
     add_end(p, link.to, (uint32_t)p->links.count);
     tile_list_push(p->context->scratch, &p->links, link);
@@ -223,7 +224,7 @@ static void add_links(Propagate *p, TileBlock *block) {
 
 /* ---- choosing ---- */
 
-/* What the rule of the link makes of the layout of its far end, for the end that the rule speaks of; NULL: anything. */
+/* Applies the link's rule to the layout of one end; the result is for the other end. NULL: any layout will do. */
 static const TileLayout *apply_rule(const Propagate *p, const Link *link) {
     TileLayout ruled;
     const TileLayout *from = layout_of(p, link->from), *to = layout_of(p, link->to);
@@ -237,7 +238,7 @@ static const TileLayout *apply_rule(const Propagate *p, const Link *link) {
     return NULL;
 }
 
-static uint64_t cost_of_way(const TileLayout *from, const TileLayout *to) {
+static uint64_t cost_of_conversion(const TileLayout *from, const TileLayout *to) {
     TileLinear source;
     switch (tile_layout_conversion(from, to, &source)) {
     case TILE_CONVERSION_NONE: return 0;
@@ -253,7 +254,7 @@ static uint64_t cost_of_link(const Propagate *p, const Link *link) {
     const TileLayout *ruled = from && to ? apply_rule(p, link) : NULL;
     if (!ruled) return 0;
     const TileLayout *has = link->kind == LINK_RESULT ? ruled : from, *wants = link->kind == LINK_RESULT ? to : ruled;
-    return has == wants ? 0 : 1 + link->weight * cost_of_way(has, wants);
+    return has == wants ? 0 : 1 + link->weight * cost_of_conversion(has, wants);
 }
 
 static uint64_t cost_of_node(const Propagate *p, const Node *node) {
@@ -263,7 +264,7 @@ static uint64_t cost_of_node(const Propagate *p, const Node *node) {
     return cost;
 }
 
-/* A layout of the node with which the link would cost nothing; NULL: there is none, or the other end is not decided. */
+/* A layout of the node with which the link costs nothing; NULL: there is none, or the other end is undecided. */
 static const TileLayout *candidate(const Propagate *p, const Link *link, uint32_t node) {
     bool is_from = !link->from->type->layout && leader(p, link->from) == node;
     const TileValue *other = is_from ? link->to : link->from;
@@ -282,7 +283,8 @@ static bool was_tried(const TileLayout *const *tried, size_t count, const TileLa
     return false;
 }
 
-/* Of all candidates, and what the node has, the cheapest; of equal ones what it has, else the first. */
+/* Gives the node the cheapest of its current layout and all candidates; the current one wins ties, then the first
+ * candidate. */
 static bool improve(Propagate *p, uint32_t number) {
     Node *node = &p->nodes[number];
     const TileLayout *best = node->layout, *had = best;
@@ -307,7 +309,8 @@ static bool is_free(const Propagate *p, uint32_t number) {
     return p->nodes[number].value && p->nodes[number].leader == number;
 }
 
-/* As many elements of the last axis for a thread as there are more elements than threads. */
+/* The layout of a tile that no anchor reaches: each thread has a vector along the last axis, as long as there are
+ * enough elements for all threads. */
 static TileLayout plain_layout(const TileFunc *func, const TileType *tile) {
     TileLayoutShape shape = tile_layout_shape(tile);
     unsigned log = gpu_floor_log2(tile_type_lanes(tile)), threads = gpu_floor_log2(func->threads);
@@ -340,7 +343,7 @@ static Visit next_visit(Propagate *p) {
     return first;
 }
 
-static void want_visit(Propagate *p, const TileValue *value, Visit from) {
+static void request_visit(Propagate *p, const TileValue *value, Visit from) {
     if (value->type->layout) return;
     uint32_t number = leader(p, value);
     Node *node = &p->nodes[number];
@@ -350,22 +353,23 @@ static void want_visit(Propagate *p, const TileValue *value, Visit from) {
     add_visit(p, (Visit){sweep, number});
 }
 
-/* The node has a layout since `from`: those that are linked to it and have none may follow. */
-static void want_neighbours(Propagate *p, uint32_t number, Visit from) {
+/* The node got a layout in the visit `from`: requests visits of its neighbours that have none. */
+static void request_neighbours(Propagate *p, uint32_t number, Visit from) {
     for (uint32_t at = p->nodes[number].first_end; at; at = p->ends.items[at - 1].next) {
         const Link *link = &p->links.items[p->ends.items[at - 1].link];
-        want_visit(p, link->from, from);
-        want_visit(p, link->to, from);
+        request_visit(p, link->from, from);
+        request_visit(p, link->to, from);
     }
 }
 
-/* A worklist: nodes without a layout get one where a neighbour has one, in the order of repeated sweeps over all nodes, of
- * which only those are visited that have a neighbour with a new layout. Returns the number of the sweep after the last. */
-static uint32_t follow(Propagate *p, uint32_t sweep) {
+/* Runs the worklist until it is empty: nodes without a layout get one where a neighbour has one. The order is that of
+ * repeated sweeps over all nodes, of which only nodes with a newly decided neighbour are visited. Returns the number
+ * of the sweep after the last. */
+static uint32_t run_worklist(Propagate *p, uint32_t sweep) {
     while (p->visits.count) {
         Visit visit = next_visit(p);
         sweep = visit.sweep + 1;
-        if (!p->nodes[visit.node].layout && improve(p, visit.node)) want_neighbours(p, visit.node, visit);
+        if (!p->nodes[visit.node].layout && improve(p, visit.node)) request_neighbours(p, visit.node, visit);
     }
     return sweep;
 }
@@ -377,25 +381,26 @@ static bool sweep_decided(Propagate *p) {
     return changed;
 }
 
-/* From the anchors on, forwards and backwards; what they do not reach gets a layout of its own. Then node by node. */
+/* Propagates from the anchors; nodes that no anchor reaches get a layout of their own. Then decided nodes are
+ * improved, one by one, up to a fixpoint. */
 static void choose(Propagate *p) {
     for (uint32_t i = 0; i < p->count; i++) {
         if (!is_free(p, i)) continue;
         p->nodes[i].sweep = 1;
         add_visit(p, (Visit){1, i});
     }
-    uint32_t sweep = follow(p, 1);
+    uint32_t sweep = run_worklist(p, 1);
     for (uint32_t i = 0; i < p->count; i++) {
         if (!is_free(p, i) || p->nodes[i].layout) continue;
         TileLayout plain = plain_layout(p->func, p->nodes[i].value->type);
         p->nodes[i].layout = tile_layout_intern(p->types, &plain);
-        want_neighbours(p, i, (Visit){sweep, UINT32_MAX}); /* behind all of that sweep */
-        sweep = follow(p, sweep + 1);
+        request_neighbours(p, i, (Visit){sweep, UINT32_MAX}); /* after all other visits of that sweep */
+        sweep = run_worklist(p, sweep + 1);
     }
     for (unsigned i = 0; i < MOST_SWEEPS && sweep_decided(p); i++) continue;
 }
 
-/* ---- the text ---- */
+/* ---- rewriting the function ---- */
 
 static const TileType *laid_out(Propagate *p, const TileType *type, const TileLayout *layout) {
     return tile_type_with_layout(p->context->module->context, type, layout);
@@ -410,7 +415,7 @@ static TileValue *build_conversion(Propagate *p, TileValue *value, const TileTyp
     return made;
 }
 
-/* The value in another layout, right behind where it is defined, and once. */
+/* The value converted to another layout, directly after its definition; later requests reuse the conversion. */
 static TileValue *converted(Propagate *p, TileValue *value, const TileLayout *layout) {
     const TileType *type = laid_out(p, value->type, layout);
     TileBlock *block = tile_value_block(value);
@@ -420,7 +425,7 @@ static TileValue *converted(Propagate *p, TileValue *value, const TileLayout *la
     return build_conversion(p, value, type, block, after);
 }
 
-/* What a rule gives the result may not be what the node has. */
+/* Sets the result's layout: if the op's own rule gives another one than the node has, a conversion follows the op. */
 static void set_result(Propagate *p, TileOp *op, TileValue *value, const TileLayout *layout) {
     TileLayout ruled;
     const TileLayout *operand = op->operand_count ? tile_op_operand(op, 0)->type->layout : NULL;
@@ -468,7 +473,8 @@ static void convert_operands(Propagate *p, TileBlock *block) {
     }
 }
 
-/* Conversions to the layout that a tile has, and those of what has been converted; the last ones first. */
+/* Removes conversions to the layout that a tile already has, and composes chains of conversions; backwards through
+ * the block. */
 static void drop_conversions(TileBlock *block) {
     for (TileOp *op = block->last, *previous; op; op = previous) {
         previous = op->previous;

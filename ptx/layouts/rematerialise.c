@@ -1,5 +1,5 @@
-/* Purpose: compute again in the wanted layout what is cheaper than its conversion: constants, indices, scalars in every
- * lane, and what elementwise ops and changes of shape make of these. What the conversion took is left to dce.
+/* Purpose: rematerialise values in another layout where computing them again is cheaper than a conversion: constants,
+ * indices, splats, and elementwise ops and changes of shape on these. The ops of the first layout are left to dce.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<i64, 1, inout>, %begin: i64, %end: i64) threads = 32 {
@@ -42,7 +42,7 @@ enum { MOST_OPS = 12 };
 typedef struct Remake {
     TilePassContext *context;
     TileBuilder b;
-    TileMap made; /* values to what they are in the wanted layouts */
+    TileMap made; /* values to their copies in the wanted layouts */
     unsigned ops;
 } Remake;
 
@@ -60,17 +60,17 @@ static bool is_simple(const TileOp *op) {
     return info->class == TILE_CLASS_ELEMENTWISE && !(info->traits & TILE_TRAIT_COSTLY);
 }
 
-/* The layout that an operand has to have so that the result has this one. */
+/* The layout that an operand needs for the result to have `layout`. */
 static bool operand_layout(const TileOp *op, unsigned index, const TileLayout *layout, TileLayout *wanted) {
     TileLayout given;
     *wanted = *layout;
     if (!tile_layout_of_operand(op, index, layout, wanted))
-        return op->id != TILE_OP_RESHAPE && op->id != TILE_OP_PERMUTE; /* an elementwise op */
+        return op->id != TILE_OP_RESHAPE && op->id != TILE_OP_PERMUTE; /* elementwise: the same layout */
     return op->id == TILE_OP_BROADCAST ||
            (tile_layout_of_result(op, wanted, &given) && tile_layout_equal(&given, layout));
 }
 
-/* Counts the ops that it would take. */
+/* Can the value be computed again in the layout? Counts the ops that it takes. */
 static bool can_remake(Remake *r, const TileValue *value, const TileLayout *layout) {
     if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return true;
     if (!value->op || !is_simple(value->op) || ++r->ops > MOST_OPS) return false;
@@ -83,7 +83,7 @@ static bool can_remake(Remake *r, const TileValue *value, const TileLayout *layo
     return true;
 }
 
-/* Only for what can_remake agrees to. */
+/* Requires can_remake. */
 static TileValue *remake(Remake *r, TileValue *value, const TileLayout *layout) {
     if (!tile_type_is_tile(value->type) || tile_layout_equal(value->type->layout, layout)) return value;
     const TileType *type = tile_type_with_layout(r->context->module->context, value->type, layout);

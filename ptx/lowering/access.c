@@ -1,5 +1,6 @@
-/* load_tile, store_tile and atomic_tile. Where all lanes of a tile exist and lie in vectors, which the whole block
- * finds out at once, a thread moves up to 16 bytes without asking; elsewhere each element is asked for by itself. */
+/* Lowering of load_tile, store_tile and atomic_tile. If all lanes of a tile are valid and its elements are
+ * contiguous, which one test decides for the whole block, a thread accesses vectors of up to 16 bytes without
+ * predicates; otherwise each element has its own predicate. */
 #include "ptx/lowering/access.h"
 #include "lang/ir/operands.h"
 
@@ -13,8 +14,9 @@ static TileValue *part(Gpu *gpu, const TileOp *op, TileOperand name) {
     return value ? gpu_value(gpu, value) : NULL;
 }
 
-/* The index tile, which has the slice of the tile's layout along the shared axis, in the registers of the tile. */
-static TileValue *spread_gather(Gpu *gpu, const GpuAccess *access, const TileValue *index, unsigned axis) {
+/* The index tile has the slice of the tile's layout along its axis. Returns its values in the order of the tile's
+ * registers. */
+static TileValue *expand_gather(Gpu *gpu, const GpuAccess *access, const TileValue *index, unsigned axis) {
     const TileLayout *slice = index->type->layout;
     TileValue *value = gpu_value(gpu, index);
     uint32_t count = tile_layout_registers(&access->layout), distinct = tile_layout_registers(slice);
@@ -38,14 +40,14 @@ static void read_range(Gpu *gpu, GpuAccess *access, GpuDimension *dimension, con
     dimension->thread = gpu_binary(gpu, TILE_OP_MUL, lane, dimension->per_lane);
 }
 
-/* Indices and gathers of lanes that are valid lie inside: tile form says so, and nothing is asked again. */
+/* In tile form, indices and gathers of valid lanes are within bounds, so they are not checked again. */
 static void read_dimension(Gpu *gpu, GpuAccess *access, unsigned d, const TileAccessIndex *index) {
     GpuDimension *dimension = &access->dimensions[d];
     *dimension = (GpuDimension){.kind = index->kind, .axis = index->axis, .stride = access->tensor->stride[d]};
     if (index->kind == TILE_ACCESS_RANGE) {
         read_range(gpu, access, dimension, index);
     } else if (index->kind == TILE_ACCESS_GATHER) {
-        dimension->gather = spread_gather(gpu, access, index->first, (unsigned)index->axis);
+        dimension->gather = expand_gather(gpu, access, index->first, (unsigned)index->axis);
         access->gathers = true;
     } else {
         dimension->first = gpu_value(gpu, index->first);
@@ -97,7 +99,7 @@ TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     return address;
 }
 
-/* Are the distances of elements known numbers, or what a gather says? */
+/* Are the address differences of registers constants, or given by a gather? */
 static bool has_known_distances(const GpuAccess *access) {
     bool known = access->gathers;
     for (unsigned d = 0; d < access->rank; d++)
@@ -106,8 +108,8 @@ static bool has_known_distances(const GpuAccess *access) {
     return known;
 }
 
-/* For elements that are asked for one by one: addresses are made where they are used. Else the back end would carry
- * each of them through the loops around. */
+/* For accesses element by element: pins the strides (`here`), so that addresses are computed at their use. Otherwise
+ * LLVM hoists them all, as values that are live throughout the loops around. */
 static GpuAccess with_distances_here(Gpu *gpu, const GpuAccess *access) {
     GpuAccess here = *access;
     if (has_known_distances(access)) return here;
@@ -119,7 +121,7 @@ static GpuAccess with_distances_here(Gpu *gpu, const GpuAccess *access) {
     return here;
 }
 
-/* Of a later register, from that of the one before it. */
+/* The address of a register, from that of the register before it. */
 static TileValue *next_address(Gpu *gpu, const GpuAccess *access, uint32_t reg, TileValue *address) {
     if (has_known_distances(access)) return gpu_access_address(gpu, access, reg);
     for (unsigned d = 0; d < access->rank; d++) {
@@ -134,7 +136,7 @@ static TileValue *next_address(Gpu *gpu, const GpuAccess *access, uint32_t reg, 
     return address;
 }
 
-/* Lanes of a range are inside of the tensor where lo <= lane < hi; lanes past the tile are past hi. */
+/* The predicate of a register. Lanes of a range are valid where lo <= lane < hi; lanes past the tile are past hi. */
 static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg) {
     TileValue *mask = NULL;
     for (unsigned d = 0; d < access->rank; d++) {
@@ -144,7 +146,7 @@ static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg)
             gpu, mask,
             gpu_lies_between(gpu, &access->layout, (unsigned)dimension->axis, reg, dimension->lo, dimension->hi));
     }
-    /* A gathered axis that was rounded up has lanes that no limit speaks of. */
+    /* Padding lanes of a gathered axis are excluded by no range. */
     for (unsigned a = 0; access->gathers && a < access->type->rank; a++) {
         mask = gpu_and(
             gpu, mask,
@@ -154,7 +156,7 @@ static TileValue *register_mask(Gpu *gpu, const GpuAccess *access, uint32_t reg)
     return mask;
 }
 
-/* ---- whole vectors ---- */
+/* ---- vectors ---- */
 
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
     const GpuDimension *last = &access->dimensions[access->rank - 1];
@@ -162,7 +164,8 @@ const GpuDimension *gpu_unit_dimension(const GpuAccess *access) {
     return along ? last : NULL;
 }
 
-/* Elements that are certainly not neighbours: they are moved one by one, without asking where all exist. */
+/* Are the elements certainly not contiguous? Then they are accessed one by one, without predicates if all lanes are
+ * valid. */
 static bool is_scattered(const GpuAccess *access) {
     const GpuDimension *unit = gpu_unit_dimension(access);
     int64_t step;
@@ -175,7 +178,7 @@ static unsigned vector_width(const GpuAccess *access) {
     return tile_layout_vector(&access->layout, access->type->rank - 1u, limit);
 }
 
-/* Does every lane exist? One answer for the whole block; NULL: certainly. */
+/* Is every lane valid? Uniform over the block; NULL: certainly. */
 static TileValue *is_inside(Gpu *gpu, const GpuAccess *access) {
     TileValue *inside = NULL;
     for (unsigned d = 0; d < access->rank; d++) {
@@ -230,14 +233,14 @@ static TileValue *load_elements(Gpu *gpu, const GpuAccess *elements, bool masked
     return gpu_join(gpu, registers, count);
 }
 
-/* How vectors treat the L2 cache, as gpu-cache says. */
+/* The L2 cache policy of vector accesses, as decided by gpu-cache. */
 static TileName cache_of(Gpu *gpu, const GpuAccess *access) {
     TileName cache = (TileName)tile_op_integer(access->op, TILE_ATTRIBUTE_CACHE, TILE_CACHE_DEFAULT);
     gpu_remark_access(gpu, access->op, access->tensor->parameter, cache);
     return cache;
 }
 
-/* Where is_whole holds, the distance of neighbours is known. */
+/* The access with the constant stride of contiguous elements, for code where they are known to be contiguous. */
 static GpuAccess as_dense(Gpu *gpu, const GpuAccess *access) {
     GpuAccess dense = *access;
     dense.dimensions[dense.rank - 1].per_lane = gpu_i64(gpu, tile_scalar_bytes(access->type->scalar));
@@ -301,16 +304,16 @@ void gpu_lower_load(Gpu *gpu, TileOp *op) {
 
 /* ---- stores ---- */
 
-/* Can two lanes stand at one element? Gathers and strides of 0 decide at run time. */
-static bool lanes_may_meet(const GpuAccess *access) {
-    bool meet = access->gathers;
+/* Can two lanes store the same element? If gathers or strides of 0 are possible, only run time decides. */
+static bool lanes_may_alias(const GpuAccess *access) {
+    bool alias = access->gathers;
     for (unsigned d = 0; d < access->rank; d++) {
         int64_t step;
         const GpuDimension *dimension = &access->dimensions[d];
         bool range = dimension->kind == TILE_ACCESS_RANGE;
-        meet |= range && (!tile_value_integer(dimension->step, &step) || !step);
+        alias |= range && (!tile_value_integer(dimension->step, &step) || !step);
     }
-    return meet;
+    return alias;
 }
 
 static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value, TileValue *first, bool masked) {
@@ -320,7 +323,8 @@ static void store_elements(Gpu *gpu, const GpuAccess *elements, TileValue *value
         if (r) address = next_address(gpu, access, r, address);
         TileValue *mask = masked ? gpu_and(gpu, first, register_mask(gpu, access, r)) : first;
         TileOp *store = tile_build_store(&gpu->b, gpu_register(gpu, value, r), address, mask, 0);
-        if (lanes_may_meet(access)) tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->meeting);
+        if (lanes_may_alias(access))
+            tile_op_set_integer(gpu->module, store, TILE_ATTRIBUTE_MEETS, gpu->aliasing_stores);
     }
 }
 
@@ -352,12 +356,12 @@ static void store_vectors(Gpu *gpu, const GpuAccess *whole_access, TileValue *va
 
 static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     TileValue *first = gpu_holds_first_copy(gpu, &access->layout);
-    bool scattered = is_scattered(access), asks = access->gathers || access->mask;
-    unsigned width = asks ? 1 : gpu_aligned_width(access, vector_width(access));
-    TileValue *whole = asks ? NULL : is_inside(gpu, access);
-    if (!asks && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
+    bool scattered = is_scattered(access), predicated = access->gathers || access->mask;
+    unsigned width = predicated ? 1 : gpu_aligned_width(access, vector_width(access));
+    TileValue *whole = predicated ? NULL : is_inside(gpu, access);
+    if (!predicated && !scattered) whole = gpu_and(gpu, whole, gpu_is_in_vectors(gpu, access, width));
     if (!whole) {
-        store_elements(gpu, access, value, first, asks);
+        store_elements(gpu, access, value, first, predicated);
         return;
     }
     TileBuilder outer = gpu->b;
@@ -374,12 +378,12 @@ static void lower_tile_store(Gpu *gpu, GpuAccess *access, TileValue *value) {
     gpu->b = outer;
 }
 
-/* A scalar is stored by one thread. Later loads of the block see it: the barrier orders them. */
+/* A scalar is stored by one thread. A barrier makes it visible to later loads of the block. */
 void gpu_lower_store(Gpu *gpu, TileOp *op) {
     GpuAccess access;
     gpu_read_access(gpu, op, tile_op_operand(op, 1)->type, NULL, &access);
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 1));
-    gpu->meeting++;
+    gpu->aliasing_stores++;
     if (tile_type_is_tile(access.type)) {
         lower_tile_store(gpu, &access, value);
         return;
@@ -405,7 +409,7 @@ static TileValue *update_element(Gpu *gpu, const GpuAccess *access, TileValue *c
         tile_build_op(&gpu->b, TILE_OP_ATOMIC, operands, operand_count, attributes, mask ? 2 : 1, &type, 1), 0);
 }
 
-/* Of the threads that hold an element one updates it, and lets the others know what was there. */
+/* One of the threads that hold an element updates it, and passes the old value to the others. */
 static TileValue *update_tile(Gpu *gpu, const GpuAccess *access, TileValue *const *parts, unsigned count) {
     const TileLayout *layout = &access->layout;
     TileValue *first = gpu_holds_first_copy(gpu, layout);

@@ -1,4 +1,4 @@
-/* How load_tile, store_tile, atomic_tile and copy_tile reach memory. Private to ptx/. */
+/* The addresses of load_tile, store_tile, atomic_tile and copy_tile. Private to ptx/. */
 #ifndef TILE_PTX_LOWERING_ACCESS_H
 #define TILE_PTX_LOWERING_ACCESS_H
 
@@ -10,8 +10,8 @@ typedef struct GpuDimension {
     TileValue *first, *step, *lo, *hi; /* ranges; an index is `first` */
     TileValue *gather;                 /* indices in the registers of the tile */
     TileValue *stride;                 /* of the tensor */
-    TileValue *thread;                 /* bytes that the thread adds: ranges */
-    TileValue *per_lane;               /* bytes from one lane to the next: ranges */
+    TileValue *thread;                 /* byte offset of the thread: ranges */
+    TileValue *per_lane;               /* byte distance of neighbouring lanes: ranges */
 } GpuDimension;
 
 typedef struct GpuAccess {
@@ -22,23 +22,24 @@ typedef struct GpuAccess {
     GpuDimension dimensions[TILE_MAX_TENSOR_RANK];
     unsigned rank;
     TileValue *mask, *fill; /* NULL where absent */
-    TileValue *origin;      /* address without gathers, of lane 0 of each range */
-    TileValue *base;        /* the same of the thread's register 0 */
+    TileValue *origin;      /* address of lane 0 of each range, without gathers */
+    TileValue *base;        /* address of the thread's register 0, without gathers */
     bool gathers;
 } GpuAccess;
 
-/* Indices begin at operand `first`; without a layout, that of the type. */
+/* Reads the operands of the op; the layout is that of the type, if none is given. */
 void gpu_read_access(Gpu *gpu, const TileOp *op, const TileType *type, const TileLayout *layout,
                      GpuAccess *access);
-/* Of the element that a register has. */
+/* The address of the element in a register. */
 TileValue *gpu_access_address(Gpu *gpu, const GpuAccess *access, uint32_t reg);
-/* The dimension whose elements lie one after the other, and run along the tile's last axis; NULL: none may. */
+/* The tensor's last dimension, if it is a range along the tile's last axis, so that its elements may be contiguous;
+ * NULL: they are not. */
 const GpuDimension *gpu_unit_dimension(const GpuAccess *access);
-/* How many of `width` elements may be accessed at once: by what the function may assume of its parameter, and from now
- * on does. Where it is told nothing, as many as gpu_is_in_vectors then asks for. */
+/* How many of `width` elements may be accessed as one vector, given the alignment that the function may assume of its
+ * parameter; records the assumption. If no alignment is known, `width`: then gpu_is_in_vectors tests the address. */
 unsigned gpu_aligned_width(GpuAccess *access, unsigned width);
-/* Do the elements along the unit dimension lie one after the other, in vectors of `width` whose addresses are multiples
- * of their size? One answer for the whole block. */
+/* Are the elements along the unit dimension contiguous, and are vectors of `width` aligned to their size? Uniform
+ * over the block. */
 TileValue *gpu_is_in_vectors(Gpu *gpu, const GpuAccess *access, unsigned width);
 
 #endif

@@ -1,7 +1,7 @@
-/* Purpose: put a barrier wherever threads of a block could meet in shared memory: where one reads what another may have
- * written, or writes where another may still read, since they last waited for one another. A barrier stands as late as
- * it may, and outside of a loop whose first turn alone would need it. Then buffers become addresses: nobody behind this
- * pass asks which is which.
+/* Purpose: insert a barrier wherever threads of a block could race in shared memory: where one reads what another may
+ * have written since the last barrier, or writes what another may still read. A barrier is inserted as late as
+ * possible, and ahead of a loop if only the first iteration needs it. Then buffers become addresses: no later pass
+ * distinguishes them.
  *
  * Before:
  *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 64 {
@@ -54,13 +54,13 @@
  *       }
  *       return
  *     }
- * A buffer with `slots` is a ring: what is read there lies in another slot than what is written, and barriers that are
- * there already order the two; writing waits for earlier reads as anywhere.
+ * A buffer with `slots` is a ring: the slot that is read is never the slot that is written, and existing barriers order
+ * the two, so a read waits for no write of the ring. A write waits for earlier reads as in any buffer.
  *
- * Needs: gpu-shared; nothing in between may move loads or stores, which without barriers have no order among threads.
- * Buffers without `offset` share no bytes, and stay. Between two barriers no two threads write the same byte of one. An
- * op that is `divergent` reads nothing that it writes. Keeps: machine form, barriers that are there. Cost: linear in
- * the ops, times the depth of loops. */
+ * Needs: gpu-shared; no pass in between moves loads or stores, which are not ordered among threads without barriers.
+ * Buffers without `offset` overlap with no other and stay buffers. Between two barriers no two threads write the same
+ * byte of a buffer. A `divergent` op reads nothing that it writes. Keeps: machine form, existing barriers. Cost: linear
+ * in the ops, times the depth of loops. */
 #include "lang/ir/build.h"
 #include "ptx/lowering/buffers.h"
 #include "ptx/passes.h"
@@ -69,17 +69,17 @@ typedef struct Barriers {
     TilePassContext *context;
     GpuBuffers buffers;
     bool changed;
-    const TileOp *divergent; /* the op being looked into in which threads go different ways, NULL: none */
-    const TileOp *parted;    /* one in which they would have to meet */
+    const TileOp *divergent; /* the divergent op around the current op; NULL: none */
+    const TileOp *broken;    /* a divergent op that would need a barrier inside; NULL: none */
     const char *error;
 } Barriers;
 
 /* ---- what is pending ---- */
 
-/* Ops that order others. */
+/* Is the op a barrier or wait? It updates what is pending. */
 static bool orders(const Barriers *p, const TileOp *op, GpuPending *pending) {
     if (op->id == TILE_OP_BARRIER) {
-        gpu_pending_meet(&p->buffers, pending);
+        gpu_pending_barrier(&p->buffers, pending);
         return true;
     }
     if (op->id != TILE_OP_COPY_WAIT || tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0) != 0) return false;
@@ -88,17 +88,17 @@ static bool orders(const Barriers *p, const TileOp *op, GpuPending *pending) {
     return true;
 }
 
-/* Does any op of the block need a barrier because of what was pending before it? What the block itself does is not
- * looked at. */
-static bool meets(const Barriers *p, const TileBlock *block, GpuPending *pending) {
+/* Does any op of the block need a barrier because of what was pending before the block? Accesses of the block itself
+ * are not added. */
+static bool needs_barrier(const Barriers *p, const TileBlock *block, GpuPending *pending) {
     for (const TileOp *op = block->first; op; op = op->next) {
         if (orders(p, op, pending)) continue;
         for (unsigned i = 0; i < op->region_count; i++) {
             GpuPending inner = gpu_pending_copy(&p->buffers, pending);
-            if (meets(p, &op->regions[i], &inner)) return true;
+            if (needs_barrier(p, &op->regions[i], &inner)) return true;
             gpu_pending_join(&p->buffers, pending, &inner);
         }
-        if (gpu_waits(&p->buffers, op, pending)) return true;
+        if (gpu_needs_barrier(&p->buffers, op, pending)) return true;
     }
     return false;
 }
@@ -108,22 +108,22 @@ static bool meets(const Barriers *p, const TileBlock *block, GpuPending *pending
 static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending);
 
 static void build_barrier(Barriers *p, TileOp *before, GpuPending *pending) {
-    if (p->divergent) p->parted = p->divergent;
-    if (p->parted) return;
+    if (p->divergent) p->broken = p->divergent;
+    if (p->broken) return;
     TileBuilder b = tile_builder_before(p->context->module, before);
     b.location = before->location;
     tile_build_op(&b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0);
     if (b.error) p->error = b.error;
     p->changed = true;
-    gpu_pending_meet(&p->buffers, pending);
+    gpu_pending_barrier(&p->buffers, pending);
 }
 
-/* Threads go different ways in it: they meet before it or not at all. */
-static void place_before(Barriers *p, TileOp *op, GpuPending *pending) {
+/* In a divergent op, where a barrier is impossible: it is inserted before the op or not at all. */
+static void place_before_divergent(Barriers *p, TileOp *op, GpuPending *pending) {
     bool needs = false;
     for (unsigned i = 0; i < op->region_count; i++) {
         GpuPending entry = gpu_pending_copy(&p->buffers, pending);
-        needs |= meets(p, &op->regions[i], &entry);
+        needs |= needs_barrier(p, &op->regions[i], &entry);
     }
     if (needs) build_barrier(p, op, pending);
     const TileOp *outer = p->divergent;
@@ -136,12 +136,12 @@ static void place_before(Barriers *p, TileOp *op, GpuPending *pending) {
     p->divergent = outer;
 }
 
-/* Where all branches would begin with a barrier, one before them does. */
+/* If all branches would begin with a barrier, it is inserted before them. */
 static void place_in_branches(Barriers *p, TileOp *op, GpuPending *pending) {
     unsigned needing = 0;
     for (unsigned i = 0; i < op->region_count; i++) {
         GpuPending entry = gpu_pending_copy(&p->buffers, pending);
-        needing += meets(p, &op->regions[i], &entry);
+        needing += needs_barrier(p, &op->regions[i], &entry);
     }
     if (needing == op->region_count) build_barrier(p, op, pending);
     GpuPending end = gpu_pending_create(&p->buffers);
@@ -153,23 +153,23 @@ static void place_in_branches(Barriers *p, TileOp *op, GpuPending *pending) {
     *pending = end;
 }
 
-/* First what turns of the loop need of one another; what still needs a barrier because of what was before the loop has
- * it in front. It may run no turn. */
+/* First the barriers between iterations, up to a fixpoint of what is pending. A barrier that is needed only because
+ * of accesses before the loop is inserted ahead of it. The trip count may be 0. */
 static void place_in_loop(Barriers *p, TileOp *op, GpuPending *pending) {
-    GpuPending turns = gpu_pending_create(&p->buffers);
+    GpuPending iterations = gpu_pending_create(&p->buffers);
     for (bool grown = true; grown;) {
-        GpuPending turn = gpu_pending_copy(&p->buffers, &turns);
+        GpuPending iteration = gpu_pending_copy(&p->buffers, &iterations);
         grown = false;
         for (unsigned i = 0; i < op->region_count; i++) {
-            place_in_block(p, &op->regions[i], &turn);
-            grown |= gpu_pending_join(&p->buffers, &turns, &turn);
+            place_in_block(p, &op->regions[i], &iteration);
+            grown |= gpu_pending_join(&p->buffers, &iterations, &iteration);
         }
     }
     bool needs = false;
     GpuPending entry = gpu_pending_copy(&p->buffers, pending);
-    for (unsigned i = 0; i < op->region_count; i++) needs |= meets(p, &op->regions[i], &entry);
+    for (unsigned i = 0; i < op->region_count; i++) needs |= needs_barrier(p, &op->regions[i], &entry);
     if (needs) build_barrier(p, op, pending);
-    gpu_pending_join(&p->buffers, pending, &turns);
+    gpu_pending_join(&p->buffers, pending, &iterations);
 }
 
 static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending) {
@@ -177,40 +177,40 @@ static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending) {
         if (orders(p, op, pending)) continue;
         if (op->region_count) {
             if (tile_op_integer(op, TILE_ATTRIBUTE_DIVERGENT, 0))
-                place_before(p, op, pending);
+                place_before_divergent(p, op, pending);
             else if (op->id == TILE_OP_IF)
                 place_in_branches(p, op, pending);
             else
                 place_in_loop(p, op, pending);
             continue;
         }
-        if (gpu_waits(&p->buffers, op, pending)) build_barrier(p, op, pending);
+        if (gpu_needs_barrier(&p->buffers, op, pending)) build_barrier(p, op, pending);
         gpu_pending_add(&p->buffers, op, pending);
     }
 }
 
 /* ---- addresses ---- */
 
-/* Places are made where the function begins, each once. */
-static void place_buffers(Barriers *p, TileFunc *func) {
+/* Replaces buffers by addresses, each computed once at the start of the function. */
+static void replace_buffers(Barriers *p, TileFunc *func) {
     TileValue *shared = func->body.arguments[func->body.argument_count - 1];
     TileBuilder b = tile_builder_before(p->context->module, func->body.first);
     size_t count = p->buffers.ops.count;
-    TileValue **places = TILE_NEW_ARRAY(p->context->scratch, TileValue *, count);
+    TileValue **addresses = TILE_NEW_ARRAY(p->context->scratch, TileValue *, count);
     int64_t *offsets = TILE_NEW_ARRAY(p->context->scratch, int64_t, count);
     for (size_t i = 0; i < count; i++) {
         TileOp *op = p->buffers.ops.items[i];
         offsets[i] = tile_op_integer(op, TILE_ATTRIBUTE_OFFSET, -1);
         if (offsets[i] < 0) continue;
-        places[i] = offsets[i] ? NULL : shared;
-        for (size_t k = 0; k < i && !places[i]; k++)
-            if (offsets[k] == offsets[i]) places[i] = places[k];
-        if (!places[i]) places[i] = tile_build_ptr_add(&b, shared, tile_build_i64(&b, offsets[i]));
-        tile_value_replace(&op->results[0], places[i]);
+        addresses[i] = offsets[i] ? NULL : shared;
+        for (size_t k = 0; k < i && !addresses[i]; k++)
+            if (offsets[k] == offsets[i]) addresses[i] = addresses[k];
+        if (!addresses[i]) addresses[i] = tile_build_ptr_add(&b, shared, tile_build_i64(&b, offsets[i]));
+        tile_value_replace(&op->results[0], addresses[i]);
         p->changed = true;
     }
-    for (size_t i = 0; i < count; i++) /* not before: places may stand in front of the first of them */
-        if (places[i]) tile_op_erase(p->buffers.ops.items[i]);
+    for (size_t i = 0; i < count; i++) /* not earlier: addresses are built in front of the first buffer */
+        if (addresses[i]) tile_op_erase(p->buffers.ops.items[i]);
     if (b.error) p->error = b.error;
 }
 
@@ -222,8 +222,8 @@ TileResult tile_pass_gpu_barriers(TilePassContext *context, TileFunc *func) {
         return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-barriers: a place in shared memory is carried");
     GpuPending pending = gpu_pending_create(&p.buffers);
     place_in_block(&p, &func->body, &pending);
-    place_buffers(&p, func);
-    if (p.parted) return tile_pass_fail(context, TILE_INTERNAL, p.parted, "gpu-barriers: threads would part in it");
+    replace_buffers(&p, func);
+    if (p.broken) return tile_pass_fail(context, TILE_INTERNAL, p.broken, "gpu-barriers: threads would part in it");
     if (p.error) return tile_pass_fail(context, TILE_INTERNAL, NULL, "gpu-barriers: %s", p.error);
     return p.changed ? TILE_RESULT_CHANGED : TILE_RESULT_UNCHANGED;
 }

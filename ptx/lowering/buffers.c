@@ -6,7 +6,7 @@ static bool points_to_shared(const TileValue *value) {
     return value->type->kind == TILE_TYPE_POINTER && value->type->space == TILE_SPACE_SHARED;
 }
 
-static void look_at(TileOp *op, void *state) {
+static void visit(TileOp *op, void *state) {
     GpuBuffers *buffers = state;
     for (unsigned i = 0; i < op->region_count; i++)
         for (unsigned k = 0; k < op->regions[i].argument_count; k++)
@@ -20,10 +20,10 @@ static void look_at(TileOp *op, void *state) {
     }
 }
 
-/* Bytes that some buffers have, all of them. */
+/* A range of bytes, the buffers with exactly this range, and those that overlap it. */
 typedef struct Range {
     int64_t begin, end;
-    GpuSet owners, in_common;
+    GpuSet owners, overlapping;
 } Range;
 
 static size_t range_of(const GpuBuffers *buffers, const TileOp *op, Range *ranges, size_t *count) {
@@ -35,28 +35,28 @@ static size_t range_of(const GpuBuffers *buffers, const TileOp *op, Range *range
     return (*count)++;
 }
 
-/* Buffers without `offset` have a range that meets none. */
-static void find_in_common(GpuBuffers *buffers) {
+/* Buffers without `offset` have an empty range, which overlaps with none. */
+static void find_overlapping(GpuBuffers *buffers) {
     size_t count = buffers->ops.count, range_count = 0;
     Range *ranges = TILE_NEW_ARRAY(buffers->arena, Range, count);
-    buffers->in_common = TILE_NEW_ARRAY(buffers->arena, GpuSet, count);
+    buffers->overlapping = TILE_NEW_ARRAY(buffers->arena, GpuSet, count);
     for (size_t i = 0; i < count; i++) {
         Range *own = &ranges[range_of(buffers, buffers->ops.items[i], ranges, &range_count)];
         gpu_set_add(own->owners, i);
-        buffers->in_common[i] = own->in_common;
+        buffers->overlapping[i] = own->overlapping;
     }
     for (size_t i = 0; i < range_count; i++)
         for (size_t k = 0; k < range_count; k++)
             if (ranges[i].begin < ranges[k].end && ranges[k].begin < ranges[i].end)
-                gpu_set_join(buffers, ranges[i].in_common, ranges[k].owners);
+                gpu_set_join(buffers, ranges[i].overlapping, ranges[k].owners);
 }
 
 GpuBuffers gpu_find_buffers(TileFunc *func, TileArena *arena) {
     GpuBuffers buffers = {.arena = arena};
     tile_map_init(&buffers.numbers, arena);
-    tile_block_walk(&func->body, look_at, &buffers);
+    tile_block_walk(&func->body, visit, &buffers);
     buffers.words = (buffers.ops.count + 63) / 64;
-    find_in_common(&buffers);
+    find_overlapping(&buffers);
     return buffers;
 }
 
@@ -65,20 +65,21 @@ int64_t gpu_buffer_of(const GpuBuffers *buffers, const TileValue *pointer) {
     return pointer->op ? (int64_t)(uintptr_t)tile_map_get(&buffers->numbers, pointer->op) - 1 : -1;
 }
 
-GpuReach gpu_reach(const GpuBuffers *buffers, const TileOp *op, size_t *buffer) {
-    GpuReach reach = GPU_REACH_NONE;
-    if (op->id == TILE_OP_LOAD || op->id == TILE_OP_LOAD_MATRIX) reach = GPU_REACH_READ;
+GpuBufferAccess gpu_buffer_access(const GpuBuffers *buffers, const TileOp *op, size_t *buffer) {
+    GpuBufferAccess access = GPU_ACCESS_NONE;
+    if (op->id == TILE_OP_LOAD || op->id == TILE_OP_LOAD_MATRIX) access = GPU_ACCESS_READ;
     bool stores = op->id == TILE_OP_STORE || op->id == TILE_OP_STORE_MATRIX;
-    if (stores) reach = GPU_REACH_WRITE;
-    if (op->id == TILE_OP_COPY_ASYNC || op->id == TILE_OP_COPY_BULK) reach = GPU_REACH_COPY;
-    /* Behind a barrier an mbarrier is anybody's; what it orders beyond that its users have to know. */
-    if (op->id == TILE_OP_MBARRIER_INIT) reach = GPU_REACH_WRITE;
-    if (op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT) reach = GPU_REACH_READ;
-    if (reach == GPU_REACH_NONE) return reach;
+    if (stores) access = GPU_ACCESS_WRITE;
+    if (op->id == TILE_OP_COPY_ASYNC || op->id == TILE_OP_COPY_BULK) access = GPU_ACCESS_COPY;
+    /* An mbarrier is initialised before a barrier, and used by any thread after it; what else it orders is up to its
+     * users. */
+    if (op->id == TILE_OP_MBARRIER_INIT) access = GPU_ACCESS_WRITE;
+    if (op->id == TILE_OP_MBARRIER_ARRIVE || op->id == TILE_OP_MBARRIER_WAIT) access = GPU_ACCESS_READ;
+    if (access == GPU_ACCESS_NONE) return access;
     int64_t number = gpu_buffer_of(buffers, tile_op_operand(op, stores));
-    if (number < 0) return GPU_REACH_NONE;
+    if (number < 0) return GPU_ACCESS_NONE;
     *buffer = (size_t)number;
-    return reach;
+    return access;
 }
 
 /* ---- sets ---- */
@@ -96,12 +97,12 @@ bool gpu_set_join(const GpuBuffers *buffers, GpuSet set, const uint64_t *more) {
     return grown;
 }
 
-/* Has the set another buffer that has bytes in common with this one? */
+/* Has the set another buffer that overlaps with this one? */
 static bool has_other(const GpuBuffers *buffers, const uint64_t *set, size_t number) {
-    const uint64_t *in_common = buffers->in_common[number];
+    const uint64_t *overlapping = buffers->overlapping[number];
     for (size_t i = 0; i < buffers->words; i++) {
         uint64_t own = i == number / 64 ? UINT64_C(1) << number % 64 : 0;
-        if (set[i] & in_common[i] & ~own) return true;
+        if (set[i] & overlapping[i] & ~own) return true;
     }
     return false;
 }
@@ -124,25 +125,25 @@ GpuPending gpu_pending_copy(const GpuBuffers *buffers, const GpuPending *pending
     return own;
 }
 
-void gpu_pending_meet(const GpuBuffers *buffers, GpuPending *pending) {
+void gpu_pending_barrier(const GpuBuffers *buffers, GpuPending *pending) {
     gpu_set_clear(buffers, pending->read);
     gpu_set_clear(buffers, pending->written);
 }
 
 void gpu_pending_add(const GpuBuffers *buffers, const TileOp *op, GpuPending *pending) {
     size_t number;
-    GpuReach reach = gpu_reach(buffers, op, &number);
-    if (reach == GPU_REACH_READ) gpu_set_add(pending->read, number);
-    if (reach == GPU_REACH_WRITE) gpu_set_add(pending->written, number);
-    if (reach == GPU_REACH_COPY) gpu_set_add(pending->copied, number);
+    GpuBufferAccess access = gpu_buffer_access(buffers, op, &number);
+    if (access == GPU_ACCESS_READ) gpu_set_add(pending->read, number);
+    if (access == GPU_ACCESS_WRITE) gpu_set_add(pending->written, number);
+    if (access == GPU_ACCESS_COPY) gpu_set_add(pending->copied, number);
 }
 
-bool gpu_waits(const GpuBuffers *buffers, const TileOp *op, const GpuPending *pending) {
+bool gpu_needs_barrier(const GpuBuffers *buffers, const TileOp *op, const GpuPending *pending) {
     size_t number;
-    GpuReach reach = gpu_reach(buffers, op, &number);
-    if (reach == GPU_REACH_NONE) return false;
+    GpuBufferAccess access = gpu_buffer_access(buffers, op, &number);
+    if (access == GPU_ACCESS_NONE) return false;
     bool ring = tile_op_integer(buffers->ops.items[number], TILE_ATTRIBUTE_SLOTS, 1) > 1;
     if (has_other(buffers, pending->written, number)) return true;
-    if (reach == GPU_REACH_READ) return !ring && gpu_set_has(pending->written, number);
+    if (access == GPU_ACCESS_READ) return !ring && gpu_set_has(pending->written, number);
     return gpu_set_has(pending->read, number) || has_other(buffers, pending->read, number);
 }

@@ -1,12 +1,12 @@
-/* Products: both operands go to shared memory, and each thread adds up its own elements of the result, one step of k
- * after the other with one rounding each. */
+/* Products by fused multiply-adds: both operands are stored in shared memory, and each thread computes its own
+ * elements of the result, step by step along k, rounding each step once. */
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
 
 typedef struct Operand {
     GpuStrides strides; /* by axis of the operand */
     TileScalar scalar;
-    TileValue *place; /* in shared memory */
+    TileValue *pointer; /* in shared memory */
 } Operand;
 
 typedef struct Dot {
@@ -19,7 +19,7 @@ typedef struct Dot {
     uint32_t registers;
 } Dot;
 
-/* Distinct places of the registers along the axes that an operand has: loads of the same place are one. */
+/* Loads the operand's element that a register of the result needs. */
 static TileValue *load_operand(const Dot *dot, const Operand *operand, TileValue *base, unsigned own_axis,
                                const unsigned *axis_of, uint32_t reg) {
     Gpu *gpu = dot->gpu;
@@ -32,7 +32,7 @@ static TileValue *load_operand(const Dot *dot, const Operand *operand, TileValue
     return operand->scalar == dot->sum ? value : tile_build_convert(&gpu->b, value, dot->sum);
 }
 
-/* One register of the operand for each of the result: equal ones are loaded once. */
+/* The operand's element for each register of the result; registers with the same element share one load. */
 static TileValue *load_registers(const Dot *dot, const Operand *operand, TileValue *base, unsigned own_axis,
                                  const unsigned *axis_of) {
     Gpu *gpu = dot->gpu;
@@ -49,7 +49,8 @@ static TileValue *load_registers(const Dot *dot, const Operand *operand, TileVal
     return gpu_join(gpu, registers, dot->registers);
 }
 
-/* The thread's part of an operand's address, k aside. Lanes past the result's extents read a row that exists. */
+/* The address of the thread's elements of an operand, at k = 0. Lanes past the result's extents read a row that
+ * exists. */
 static TileValue *thread_address(const Dot *dot, const Operand *operand, unsigned own_axis, const unsigned *axis_of) {
     Gpu *gpu = dot->gpu;
     TileValue *offset = gpu_i64(gpu, 0);
@@ -59,18 +60,19 @@ static TileValue *thread_address(const Dot *dot, const Operand *operand, unsigne
         offset = gpu_binary(gpu, TILE_OP_ADD, offset,
                             gpu_binary(gpu, TILE_OP_MUL, index, gpu_i64(gpu, operand->strides.bytes[axis_of[a]])));
     }
-    return tile_build_ptr_add(&gpu->b, operand->place, offset);
+    return tile_build_ptr_add(&gpu->b, operand->pointer, offset);
 }
 
-static Operand place_operand(Gpu *gpu, const TileLayoutShape *padded, TileScalar scalar) {
+static Operand allocate_operand(Gpu *gpu, const TileLayoutShape *padded, TileScalar scalar) {
     uint64_t bytes = tile_scalar_bytes(scalar);
     for (unsigned a = 0; a < padded->rank; a++) bytes *= (uint64_t)padded->extent[a];
     gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
     return (Operand){
-        .scalar = scalar, .place = gpu->shared, .strides = gpu_row_major(padded, tile_scalar_bytes(scalar))};
+        .scalar = scalar, .pointer = gpu->shared, .strides = gpu_row_major(padded, tile_scalar_bytes(scalar))};
 }
 
-/* Rows and columns that only padding has are never written; what is computed from them is never used. */
+/* The operand's shape with padding. Rows and columns of padding are never written; results that depend on them are
+ * never used. */
 static TileLayoutShape padded_shape(const Dot *dot, const TileType *type, bool is_a) {
     TileLayoutShape shape = tile_layout_shape(type);
     for (unsigned a = 0; a + 2 < dot->rank; a++) shape.extent[a] = tile_layout_extent(&dot->layout, a);
@@ -81,7 +83,7 @@ static TileLayoutShape padded_shape(const Dot *dot, const TileType *type, bool i
 
 static void write_operand(Gpu *gpu, const TileValue *old, const Operand *operand) {
     TileLayout layout = *old->type->layout;
-    gpu->shared = operand->place;
+    gpu->shared = operand->pointer;
     TileValue *value = gpu_value(gpu, old), *base = gpu_shared_address(gpu, &layout, &operand->strides);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
     for (uint32_t r = 0; r < tile_layout_registers(&layout); r++) {
@@ -129,8 +131,8 @@ void gpu_lower_dot(Gpu *gpu, TileOp *op) {
     dot.registers = tile_layout_registers(&dot.layout);
     dot.extent[2] = a->type->extent[type->rank - 1];
     TileLayoutShape a_shape = padded_shape(&dot, a->type, true), b_shape = padded_shape(&dot, b->type, false);
-    dot.a = place_operand(gpu, &a_shape, a->type->scalar);
-    dot.b = place_operand(gpu, &b_shape, b->type->scalar);
+    dot.a = allocate_operand(gpu, &a_shape, a->type->scalar);
+    dot.b = allocate_operand(gpu, &b_shape, b->type->scalar);
     write_operand(gpu, a, &dot.a);
     write_operand(gpu, b, &dot.b);
     tile_map_set(&gpu->values, &op->results[0], multiply(&dot, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM))));

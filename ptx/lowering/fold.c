@@ -1,22 +1,23 @@
-/* Folds and scans by a combiner, which is associative and not commutative: the order of the elements is kept. Along the
- * axis each thread has neighbours, the lanes and then the warps follow one another, and so do whole segments of such: a
- * tile whose layout is not like that is moved to one that is, of one segment. Each thread folds its own elements in
- * turn. Lanes exchange the folds of ever larger groups: of two groups that meet, the later one learns what was before
- * it. Warps do so through shared memory, in turn, for all segments at once, and segments in registers. A scan then goes
- * once more over the thread's own elements, with what was before them. The order is fixed by the layout.
- * A combiner that is one op such as a sum or a maximum commutes, and there is a number that changes no other: then
- * lanes need not ask who is the left one, and where nothing stands before an element it is that number. */
+/* Folds and scans by a combiner that is associative but not commutative: elements are combined in their order. Along
+ * the axis, a thread has contiguous elements, lanes and then warps are in ascending order, and a tile may consist of
+ * several such segments, one behind the other. A tile with another layout is converted to one with a single segment.
+ * 1. Each thread folds its own elements. 2. Lanes exchange the folds of groups that double in size; of two groups,
+ * the later one receives what is before it. 3. Warps exchange their folds through shared memory, for all segments at
+ * once. 4. Segments are combined in registers. 5. A scan passes once more over the thread's own elements, beginning
+ * with what is before them. The layout alone determines the order. A combiner that is one op, such as a sum or a
+ * maximum, is commutative and has an identity element: then lanes need not know which group is the left one, and the
+ * fold of no elements is the identity element. */
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
 #include "ptx/grid/scans.h"
 
 enum { MOST_LOG_SEGMENTS = 4 };
 
-/* What is folded, or nothing: no element has come yet. */
+/* The fold of some elements, or empty: of none. */
 typedef struct Cell {
     TileValue *values[TILE_MAX_FOLD];
-    TileValue *full; /* NULL: certainly; else false where no element has come */
-    bool empty;      /* certainly */
+    TileValue *full; /* at run time: is there an element? NULL: certainly */
+    bool empty;      /* certainly there is none */
 } Cell;
 
 typedef struct Fold {
@@ -24,25 +25,25 @@ typedef struct Fold {
     const TileOp *op;
     unsigned count, axis;
     bool scan, reverse, exclusive;
-    bool simple;        /* the combiner commutes, and has: */
-    TileValue *nothing; /* what changes no number that it is combined with */
-    bool kept;          /* the tile's own layout serves */
+    bool simple;         /* the combiner is commutative and has: */
+    TileValue *identity; /* its identity element */
+    bool kept;           /* the tile is folded in its own layout */
     GpuLines lines;
     uint32_t registers, line_count; /* of the tile; of the result of a fold */
     uint32_t segments;              /* of a line */
     uint32_t group_count;           /* a group is a segment of a line: number segment * line_count + line */
-    uint32_t *order;                /* of each group, the registers in the order of the fold */
-    uint32_t length;                /* how many each group has */
+    uint32_t *order;                /* of each group: its registers in the order of the fold */
+    uint32_t length;                /* registers of a group */
     Cell *elements, *totals, *before;
 } Fold;
 
 /* ---- combining ---- */
 
-static TileValue *choose(Gpu *gpu, TileValue *condition, TileValue *x, TileValue *y) {
+static TileValue *select(Gpu *gpu, TileValue *condition, TileValue *x, TileValue *y) {
     return tile_build_ternary(&gpu->b, TILE_OP_SELECT, condition, x, y);
 }
 
-/* Left combined with right; where one of them is empty, the other. */
+/* Combines left with right; if one of them is empty, returns the other. */
 static Cell combine(const Fold *f, const Cell *left, const Cell *right) {
     if (left->empty) return *right;
     if (right->empty) return *left;
@@ -50,18 +51,18 @@ static Cell combine(const Fold *f, const Cell *left, const Cell *right) {
     Cell result = {0};
     tile_build_combined(&gpu->b, &f->op->regions[0], left->values, right->values, result.values);
     for (unsigned k = 0; k < f->count; k++) {
-        if (right->full) result.values[k] = choose(gpu, right->full, result.values[k], left->values[k]);
-        if (left->full) result.values[k] = choose(gpu, left->full, result.values[k], right->values[k]);
+        if (right->full) result.values[k] = select(gpu, right->full, result.values[k], left->values[k]);
+        if (left->full) result.values[k] = select(gpu, left->full, result.values[k], right->values[k]);
     }
     if (left->full && right->full) result.full = gpu_binary(gpu, TILE_OP_OR, left->full, right->full);
     return result;
 }
 
-/* The cell where the condition holds, else nothing. */
+/* The cell if the condition holds, else an empty one. */
 static Cell only_where(const Fold *f, const Cell *cell, TileValue *condition) {
     Cell result = *cell;
     if (f->simple)
-        result.values[0] = choose(f->gpu, condition, cell->values[0], f->nothing);
+        result.values[0] = select(f->gpu, condition, cell->values[0], f->identity);
     else
         result.full = gpu_and(f->gpu, cell->full, condition);
     return result;
@@ -75,7 +76,7 @@ static uint8_t take(unsigned *left, unsigned at_most) {
     return (uint8_t)taken;
 }
 
-/* As many bits as there are, from the last axis on; what is too much holds copies. */
+/* Distributes `bits` over the axes, from the last one on; the rest are copies, along the last axis. */
 static void take_all(uint8_t *taken, unsigned *left, unsigned rank, unsigned bits) {
     for (unsigned a = rank; a-- > 0;) {
         taken[a] = take(&left[a], bits);
@@ -85,8 +86,8 @@ static void take_all(uint8_t *taken, unsigned *left, unsigned rank, unsigned bit
     taken[last] = (uint8_t)(taken[last] + bits);
 }
 
-/* Each thread has so many elements along the axis that lanes and warps suffice for the rest: no register bit of the
- * axis stands above a lane's. */
+/* A layout of one segment: each thread has as many elements along the axis as are left over when all lanes and warps
+ * are used, so that no register bit of the axis is above a lane's. */
 static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned axis) {
     TileLayoutShape shape = tile_layout_shape(tile);
     while (shape.extent[axis] & (shape.extent[axis] - 1))
@@ -102,9 +103,9 @@ static TileLayout layout_in_order(const Gpu *gpu, const TileType *tile, unsigned
     return tile_layout_blocked(&shape, &blocked);
 }
 
-/* Do bits of the axis, from the lowest on, belong to registers, lanes, warps and registers again, lanes and warps in
- * ascending order? How many the last registers have. */
-static bool follows_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments) {
+/* Are the bits of the axis, from the lowest on, those of registers, lanes in ascending order, warps in ascending
+ * order, and again registers? The latter, the bits of segments, are counted. */
+static bool is_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segments) {
     unsigned low = tile_layout_axis_bit(layout, axis), expected = 0, bits = layout->log_extent[axis];
     TileLayoutDim phase = TILE_LAYOUT_REGISTER;
     *log_segments = 0;
@@ -131,12 +132,12 @@ static bool follows_in_order(const TileLayout *layout, unsigned axis, unsigned *
 static TileLayout choose_layout(Fold *f, const TileType *tile) {
     TileLayout own = *tile->layout;
     unsigned log_segments;
-    f->kept = follows_in_order(&own, f->axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
+    f->kept = is_in_order(&own, f->axis, &log_segments) && log_segments <= MOST_LOG_SEGMENTS;
     f->segments = f->kept ? 1u << log_segments : 1;
     return f->kept ? own : layout_in_order(f->gpu, tile, f->axis);
 }
 
-/* The registers of the line that register `line` of the result stands for, in the order of the fold, to its groups. */
+/* Writes the registers of a line of the result to its groups, in the order of the fold. */
 static void order_line(Fold *f, uint32_t line) {
     const TileLayout *layout = &f->lines.layout, *result = &f->lines.result;
     uint32_t length = f->length * f->segments, found = 0, *order = TILE_NEW_ARRAY(f->gpu->arena, uint32_t, length);
@@ -164,8 +165,8 @@ static TileValue *operand_in_order(const Fold *f, unsigned number) {
     return gpu_move(f->gpu, gpu_value(f->gpu, old), old->type, &have, &f->lines.layout);
 }
 
-/* Is the register's element one of the tile's, and not left out by the mask? NULL: certainly. */
-static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
+/* Is the register's element one of the tile's, and not excluded by the mask? NULL: certainly. */
+static TileValue *is_included(const Fold *f, TileValue *mask, uint32_t reg) {
     Gpu *gpu = f->gpu;
     int64_t extent = tile_op_operand(f->op, 0)->type->extent[f->axis];
     TileValue *full = mask ? gpu_register(gpu, mask, reg) : NULL;
@@ -175,22 +176,22 @@ static TileValue *counts(const Fold *f, TileValue *mask, uint32_t reg) {
     return gpu_both(gpu, gpu_binary(gpu, TILE_OP_LT, index, gpu_i64(gpu, extent)), full);
 }
 
-static void take_elements(Fold *f) {
+static void read_elements(Fold *f) {
     TileValue *values[TILE_MAX_FOLD], *mask = NULL;
     for (unsigned k = 0; k < f->count; k++) values[k] = operand_in_order(f, k);
     if (tile_op_has_part(f->op, TILE_PARTS_MASK)) mask = operand_in_order(f, f->count);
     for (uint32_t r = 0; r < f->registers; r++) {
         Cell *element = &f->elements[r];
         for (unsigned k = 0; k < f->count; k++) element->values[k] = gpu_register(f->gpu, values[k], r);
-        element->full = counts(f, mask, r);
+        element->full = is_included(f, mask, r);
         if (!element->full || !f->simple) continue;
         *element = only_where(f, element, element->full);
         element->full = NULL;
     }
 }
 
-/* What stands before the first element of each line. */
-static void take_init(const Fold *f, Cell *init) {
+/* The initial value of each line. */
+static void read_init(const Fold *f, Cell *init) {
     Gpu *gpu = f->gpu;
     bool has_init = tile_op_has_part(f->op, TILE_PARTS_INIT);
     for (uint32_t line = 0; line < f->line_count; line++) init[line] = (Cell){.empty = !has_init};
@@ -216,25 +217,26 @@ static void fold_registers(Fold *f) {
     }
 }
 
-/* Groups of lanes that differ in one bit of their number: `later` holds in the one that comes later. */
-static void meet_lanes(Fold *f, uint32_t lanes, TileValue *later) {
+/* Exchanges folds between groups of lanes whose numbers differ in one bit; `later` is true in the group that is later
+ * along the axis. */
+static void exchange_lanes(Fold *f, uint32_t lanes, TileValue *later) {
     Gpu *gpu = f->gpu;
     for (uint32_t group = 0; group < f->group_count; group++) {
         Cell mine = f->totals[group], other = mine;
         for (unsigned k = 0; k < f->count; k++) other.values[k] = gpu_exchange(gpu, mine.values[k], lanes);
         Cell left = mine, right = other;
         for (unsigned k = 0; k < f->count && !f->simple; k++) {
-            left.values[k] = choose(gpu, later, other.values[k], mine.values[k]);
-            right.values[k] = choose(gpu, later, mine.values[k], other.values[k]);
+            left.values[k] = select(gpu, later, other.values[k], mine.values[k]);
+            right.values[k] = select(gpu, later, mine.values[k], other.values[k]);
         }
         if (mine.full) {
             other.full = gpu_exchange(gpu, mine.full, lanes);
-            left.full = choose(gpu, later, other.full, mine.full);
-            right.full = choose(gpu, later, mine.full, other.full);
+            left.full = select(gpu, later, other.full, mine.full);
+            right.full = select(gpu, later, mine.full, other.full);
         }
         f->totals[group] = combine(f, &left, &right);
-        Cell learnt = only_where(f, &other, later);
-        if (f->scan) f->before[group] = combine(f, &learnt, &f->before[group]);
+        Cell received = only_where(f, &other, later);
+        if (f->scan) f->before[group] = combine(f, &received, &f->before[group]);
     }
 }
 
@@ -244,11 +246,11 @@ static void fold_lanes(Fold *f) {
     for (unsigned i = 0; i < TILE_LANE_BITS; i++) {
         if (!(bits >> i & 1)) continue;
         TileValue *bit = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, INT64_C(1) << i));
-        meet_lanes(f, 1u << i, gpu_binary(gpu, f->reverse ? TILE_OP_EQ : TILE_OP_NE, bit, gpu_i64(gpu, 0)));
+        exchange_lanes(f, 1u << i, gpu_binary(gpu, f->reverse ? TILE_OP_EQ : TILE_OP_NE, bit, gpu_i64(gpu, 0)));
     }
 }
 
-/* The lines of the tile with an axis of segments before them. */
+/* The lines of the tile, with an axis of segments in front. */
 static GpuLines lines_of_groups(const Fold *f) {
     GpuLines lines = f->lines;
     if (f->segments == 1) return lines;
@@ -257,7 +259,7 @@ static GpuLines lines_of_groups(const Fold *f) {
     return lines;
 }
 
-/* Totals of all warps that share a line: number w * group_count + group. */
+/* The totals of all warps that share a line: index w * group_count + group. */
 static Cell *gather_totals(const Fold *f, uint32_t warps) {
     TileArena *arena = f->gpu->arena;
     Cell *gathered = TILE_NEW_ARRAY(arena, Cell, (size_t)warps * f->group_count);
@@ -282,21 +284,21 @@ static void fold_warps(Fold *f) {
     TileOpId earlier = f->reverse ? TILE_OP_GT : TILE_OP_LT;
     const Cell *gathered = gather_totals(f, warps);
     for (uint32_t group = 0; group < f->group_count; group++) {
-        Cell whole = {.empty = true}, before = {.empty = true};
+        Cell all = {.empty = true}, before = {.empty = true};
         for (uint32_t i = 0; i < warps; i++) {
             uint32_t w = f->reverse ? warps - 1 - i : i;
             const Cell *next = &gathered[w * f->group_count + group];
-            whole = combine(f, &whole, next);
-            if (!f->scan || i + 1 == warps) continue; /* nobody comes after the last one */
+            all = combine(f, &all, next);
+            if (!f->scan || i + 1 == warps) continue; /* nothing is after the last one */
             Cell counted = only_where(f, next, gpu_binary(gpu, earlier, gpu_i64(gpu, w), rank));
             before = combine(f, &before, &counted);
         }
-        f->totals[group] = whole;
+        f->totals[group] = all;
         if (f->scan) f->before[group] = combine(f, &before, &f->before[group]);
     }
 }
 
-/* What stands before each segment of a line; the total of a line goes to its first group. */
+/* Computes what is before each segment of a line; the total of a line is stored in its first group. */
 static void fold_segments(Fold *f, const Cell *init) {
     for (uint32_t line = 0; line < f->line_count; line++) {
         Cell sum = init[line];
@@ -310,8 +312,9 @@ static void fold_segments(Fold *f, const Cell *init) {
     }
 }
 
-/* Of whole lines, without what stood before them: a reduction by the same op takes them. */
-static void remember_totals(const Fold *f) {
+/* Keeps the totals of whole lines, without the initial value: a reduction of the same elements by the same op reuses
+ * them. */
+static void keep_totals(const Fold *f) {
     Gpu *gpu = f->gpu;
     if (!f->simple || !f->kept || tile_op_has_part(f->op, TILE_PARTS_MASK)) return;
     TileValue **totals = TILE_NEW_ARRAY(gpu->arena, TileValue *, f->line_count);
@@ -326,12 +329,13 @@ static void remember_totals(const Fold *f) {
 
 TileValue **gpu_scanned_totals(const Gpu *gpu, const TileOp *reduce, TileOpId id) {
     const TileOp *scan = gpu->scanned.scan;
-    return scan && gpu_scans_lines(scan, reduce, id) ? gpu->scanned.totals : NULL;
+    return scan && gpu_scan_matches_reduce(scan, reduce, id) ? gpu->scanned.totals : NULL;
 }
 
 /* ---- results ---- */
 
-/* Each element becomes the fold of all up to it. What has nothing before it is no number that counts. */
+/* Each element becomes the fold of all elements up to it. If there is nothing before an element, an exclusive scan
+ * leaves it undefined. */
 static void scan_registers(Fold *f) {
     for (uint32_t group = 0; group < f->group_count; group++) {
         Cell sum = f->before[group];
@@ -347,7 +351,7 @@ static void scan_registers(Fold *f) {
     }
 }
 
-static void give_results(const Fold *f) {
+static void write_results(const Fold *f) {
     Gpu *gpu = f->gpu;
     uint32_t count = f->scan ? f->registers : f->line_count;
     const Cell *cells = f->scan ? f->elements : f->totals;
@@ -376,7 +380,7 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
               .exclusive = tile_op_integer(op, TILE_ATTRIBUTE_EXCLUSIVE, 0) != 0};
     uint64_t bits;
     f.simple = gpu_scan_op(op, &bits) != TILE_OP_COUNT;
-    if (f.simple) f.nothing = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, tile->scalar), bits);
+    if (f.simple) f.identity = tile_build_bits(&gpu->b, tile_type_scalar(gpu->module->context, tile->scalar), bits);
     TileLayout layout = choose_layout(&f, tile), slice = tile_layout_slice(&layout, f.axis);
     f.lines = (GpuLines){gpu, layout, tile_layout_without_copies(&slice), f.axis};
     gpu_remark_reduction(gpu, op, &layout, f.axis);
@@ -391,13 +395,13 @@ void gpu_lower_fold(Gpu *gpu, TileOp *op) {
     Cell *init = TILE_NEW_ARRAY(gpu->arena, Cell, f.line_count);
     for (uint32_t line = 0; line < f.line_count; line++) order_line(&f, line);
     for (uint32_t group = 0; group < f.group_count; group++) f.before[group] = (Cell){.empty = true};
-    take_elements(&f);
-    take_init(&f, init);
+    read_elements(&f);
+    read_init(&f, init);
     fold_registers(&f);
     fold_lanes(&f);
     fold_warps(&f);
-    if (f.scan) remember_totals(&f);
+    if (f.scan) keep_totals(&f);
     fold_segments(&f, init);
     if (f.scan) scan_registers(&f);
-    give_results(&f);
+    write_results(&f);
 }

@@ -1,6 +1,6 @@
-/* Purpose: spread the tiles of a phase over the threads of a block. A tensor parameter becomes a pointer, extents and
- * strides in bytes; `shared`, the block's shared memory, is the last parameter. Tiles become vectors of registers, laid
- * out as their types say; scalars are computed by every thread alike, so control flow is the same for all.
+/* Purpose: lower the tiles of a phase to registers of the threads of a block. A tensor parameter becomes a pointer,
+ * extents and strides in bytes; `shared`, the block's shared memory, is the last parameter. A tile becomes a vector of
+ * each thread's registers, by the layout of its type. Every thread computes all scalars, so control flow is uniform.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout> {role = data, argument = 0}, %begin: i64 {role = begin},
@@ -31,8 +31,8 @@
  *       barrier
  *       return
  *     }
- * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as the threads of a block
- * see it. Cost: linear in the registers of all tiles. */
+ * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as observed by the
+ * threads of a block. Cost: linear in the registers of all tiles. */
 #include "ptx/lowering/machine.h"
 #include "lang/ir/operands.h"
 
@@ -40,7 +40,7 @@
 
 TileValue *gpu_value(Gpu *gpu, const TileValue *old) {
     TileValue *value = tile_map_get(&gpu->values, old);
-    return value ? value : tile_build_bool(&gpu->b, false); /* after a refusal only */
+    return value ? value : tile_build_bool(&gpu->b, false); /* only after a failure */
 }
 
 void gpu_refuse(Gpu *gpu, const TileOp *op, const char *why) {
@@ -84,7 +84,7 @@ static void add_tensor(Gpu *gpu, TileValue *old, const TileParameter *parameter)
     tile_map_set(&gpu->tensors, old, tensor);
 }
 
-/* Products of two such numbers take one instruction. */
+/* Truncated to 32 bits and extended: products of two such numbers take one instruction. */
 TileValue *gpu_narrow(Gpu *gpu, TileValue *value) {
     return tile_build_convert(&gpu->b, tile_build_convert(&gpu->b, value, TILE_U32), TILE_I64);
 }
@@ -96,8 +96,8 @@ bool gpu_is_narrow(const GpuTensor *tensor) {
     return parameter->facts.narrow;
 }
 
-/* Strides that a variant may assume are constants from here on. Where offsets are known to be narrow so are strides:
- * that of a dimension of one element, which may be any number, is multiplied by what comes to 0. */
+/* Known strides of a variant become constants. Where offsets are known to be narrow, strides are narrow too; the
+ * stride of a dimension of one element may be any number, but is only multiplied by 0. */
 static void use_facts(Gpu *gpu, const TileBlock *old) {
     for (uint32_t i = 0; i < old->argument_count; i++) {
         GpuTensor *tensor = tile_map_get(&gpu->tensors, old->arguments[i]);
@@ -116,7 +116,7 @@ static void use_facts(Gpu *gpu, const TileBlock *old) {
     }
 }
 
-/* The old body moves to `old`. */
+/* Replaces the parameters; the old body is moved to `old`. */
 static void replace_signature(Gpu *gpu, TileBlock *old) {
     TileFunc *func = gpu->func;
     TileParameter *parameters = func->parameters;
@@ -136,7 +136,7 @@ static void replace_signature(Gpu *gpu, TileBlock *old) {
     tile_func_set_role(func, shared, TILE_ROLE_SCRATCH, 0, 0);
 }
 
-/* The kernel's parameters learn what was relied on. */
+/* Records in the kernel's parameters which facts were used. */
 static void report_uses(const Gpu *gpu) {
     TileFunc *kernel = gpu->func->kernel;
     for (uint32_t i = 0; kernel && i < gpu->func->body.argument_count; i++) {
@@ -160,14 +160,14 @@ const TileType *gpu_type(Gpu *gpu, const TileLayout *layout, TileScalar scalar) 
     return tile_type_vector(gpu->module->context, scalar, tile_layout_registers(layout), false);
 }
 
-/* What lies at a pointer is known to the ops that have been lowered with it. */
+/* Pointers lose the type of their elements: ops that need it are lowered together with the pointer. */
 static const TileType *new_type(Gpu *gpu, const TileType *old) {
     if (old->kind == TILE_TYPE_POINTER) return tile_type_pointer(gpu->module->context, (TileSpace)old->space);
     return tile_type_is_tile(old) ? gpu_type(gpu, old->layout, old->scalar) : old;
 }
 
-/* Choices between tiles in a loop of products, as gpu-whole makes them: masks are rarely asked for, and registers are
- * few. */
+/* Is the op a branch with tiles as results in a loop of products, as gpu-whole builds it? Such a branch is rarely
+ * taken, and registers are few. */
 static bool is_rare(const Gpu *gpu, const TileOp *op) {
     bool in_loop = false;
     for (const TileOp *outer = op->block->op; outer; outer = outer->block->op) in_loop |= outer->id == TILE_OP_FOR;
@@ -183,41 +183,41 @@ static bool is_index_code(const TileOp *op) {
 
 static void lower_op(Gpu *gpu, TileOp *op);
 
-/* What a region takes of indices from outside is computed in it again. */
-typedef struct Again {
+/* Rematerialises index tiles, which a region takes from outside, inside of the region. */
+typedef struct Rematerialise {
     Gpu *gpu;
     const TileBlock *region;
-    TileMap outside; /* their values there */
-} Again;
+    TileMap outside; /* index tiles to their values outside of the region */
+} Rematerialise;
 
-static void lower_again(Again *again, TileValue *value) {
-    Gpu *gpu = again->gpu;
-    if (!value->op || !is_index_code(value->op) || tile_block_inside(value->op->block, again->region) ||
-        tile_map_get(&again->outside, value))
+static void rematerialise(Rematerialise *state, TileValue *value) {
+    Gpu *gpu = state->gpu;
+    if (!value->op || !is_index_code(value->op) || tile_block_inside(value->op->block, state->region) ||
+        tile_map_get(&state->outside, value))
         return;
-    tile_map_set(&again->outside, value, gpu_value(gpu, value));
-    for (unsigned i = 0; i < value->op->operand_count; i++) lower_again(again, tile_op_operand(value->op, i));
+    tile_map_set(&state->outside, value, gpu_value(gpu, value));
+    for (unsigned i = 0; i < value->op->operand_count; i++) rematerialise(state, tile_op_operand(value->op, i));
     lower_op(gpu, value->op);
 }
 
-static void lower_operands_again(TileOp *op, void *state) {
-    for (unsigned i = 0; i < op->operand_count; i++) lower_again(state, tile_op_operand(op, i));
+static void rematerialise_operands(TileOp *op, void *state) {
+    for (unsigned i = 0; i < op->operand_count; i++) rematerialise(state, tile_op_operand(op, i));
 }
 
-/* Indices are computed there, and not kept from before the loop. */
+/* A rare block: its indices are computed in it, so that they are not live throughout the loop. */
 static void lower_rare_block(Gpu *gpu, TileBlock *old, TileBlock *block) {
     TileValue *thread = gpu->thread;
-    Again again = {.gpu = gpu, .region = old};
-    tile_map_init(&again.outside, gpu->arena);
+    Rematerialise state = {.gpu = gpu, .region = old};
+    tile_map_init(&state.outside, gpu->arena);
     gpu->b.block = block;
     gpu->b.before = NULL;
     TileOp *here = tile_build_op(&gpu->b, TILE_OP_HERE, &thread, 1, NULL, 0, NULL, 1);
     gpu->thread = tile_op_result(here, 0);
-    tile_block_walk(old, lower_operands_again, &again);
+    tile_block_walk(old, rematerialise_operands, &state);
     lower_block(gpu, old, block);
     gpu->thread = thread;
-    for (size_t i = 0; i < again.outside.count; i++)
-        tile_map_set(&gpu->values, again.outside.entries[i].key, again.outside.entries[i].value);
+    for (size_t i = 0; i < state.outside.count; i++)
+        tile_map_set(&gpu->values, state.outside.entries[i].key, state.outside.entries[i].value);
     if (!tile_value_has_uses(tile_op_result(here, 0))) tile_op_erase(here);
 }
 
@@ -255,16 +255,18 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
 
 /* ---- ops ---- */
 
-/* A scalar is stored by one thread, whichever op does. */
+/* Does the op store a tile? A scalar is stored by one thread, always the same. */
 static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_operand(store, 1)->type); }
 
-/* The loop over a block's programs, which gpu-blocks has made. They are in no order: whichever stores last wins. */
+/* Is this the loop over a block's programs, which gpu-blocks has built? Programs are unordered: any of them may store
+ * last. */
 static bool is_over_programs(const TileOp *loop) {
     return loop->id == TILE_OP_FOR && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
 }
 
-/* Does each turn of the loop store elsewhere: at an index that is the loop's, or in ranges that follow each other? */
-static bool moves_on(const TileOp *store, const TileOp *loop) {
+/* Does each iteration of the loop store other elements: at an index that is the induction variable, or in consecutive
+ * ranges? */
+static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
     int64_t loop_step, step;
     if (is_over_programs(loop)) return true;
     if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
@@ -280,10 +282,10 @@ static bool moves_on(const TileOp *store, const TileOp *loop) {
     return false;
 }
 
-/* Threads of a block see one another's stores behind a barrier, which also says whose is the last one: a store that may
- * meet a load, an update or another store of the tensor, one of its own in another turn of a loop too, stands between
- * two. */
-static bool is_met(const TileOp *store) {
+/* Does the store need barriers before and after it? They make stores visible to the other threads of the block, and
+ * order them. A store needs them if the tensor has another access that may overlap: a load, an update, another store,
+ * or the store itself in another iteration of a loop. */
+static bool needs_order(const TileOp *store) {
     bool tile = stores_tile(store);
     for (const TileUse *use = tile_op_operand(store, 0)->first_use; use; use = use->next) {
         const TileOp *user = use->user;
@@ -291,14 +293,14 @@ static bool is_met(const TileOp *store) {
         if (user->id == TILE_OP_STORE_TILE && user != store && (tile || stores_tile(user))) return true;
     }
     for (const TileOp *op = store->block->op; tile && op; op = op->block->op)
-        if ((op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !moves_on(store, op)) return true;
+        if ((op->id == TILE_OP_FOR || op->id == TILE_OP_WHILE) && !stores_disjointly(store, op)) return true;
     return false;
 }
 
 static void build_barrier(Gpu *gpu) { tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0); }
 
 static void lower_store(Gpu *gpu, TileOp *op) {
-    bool ordered = is_met(op);
+    bool ordered = needs_order(op);
     if (ordered) build_barrier(gpu);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);
@@ -319,7 +321,7 @@ static void lower_dot(Gpu *gpu, TileOp *op) {
         gpu_lower_dot(gpu, op);
 }
 
-/* What a thread holds beyond the elements of a tile is undefined, whatever the op has left there. */
+/* Marks lanes of padding as undefined, whatever the op has computed there. */
 static void mark_padding(Gpu *gpu, const TileValue *old) {
     const TileLayout *layout = old->type->layout;
     TileValue *value = layout ? tile_map_get(&gpu->values, old) : NULL;
@@ -410,7 +412,7 @@ static void drop_block(TileBlock *block) {
 
 static bool is_undecided(const TileType *type) { return tile_type_is_tile(type) && !type->layout; }
 
-/* An op with a tile that has no layout. */
+/* An op with a tile without layout; NULL: there is none. */
 static const TileOp *find_undecided(const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         for (unsigned i = 0; i < op->result_count; i++)

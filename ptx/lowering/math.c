@@ -1,5 +1,5 @@
-/* Purpose: use the instructions that GPUs have for the least and greatest of f32, for 2^x and for 1 / x. What is left
- * of the transcendental ops are programs, as on CPUs.
+/* Purpose: select the instructions of GPUs for minima and maxima of f32, for 2^x and for 1 / x. All other
+ * transcendental ops are expanded to polynomials (math), as on CPUs.
  *
  * Before:
  *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>) {
@@ -23,8 +23,8 @@
  * (docs/gpu.md). min and max of f32, and of narrower floats, which are compared in f32, are minimum and maximum: -0
  * counts as less than +0, where the language takes the first of them.
  *
- * Needs: atomics, whose loops have min and max in them; comes before math and legalise, which would expand
- * what it takes. Keeps: machine form. Cost: linear. */
+ * Needs: atomics, whose loops contain min and max; runs before math and legalise, which would expand these ops. Keeps:
+ * machine form. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/scalar/scalar.h"
 #include "ptx/passes.h"

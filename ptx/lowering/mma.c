@@ -1,14 +1,13 @@
-/* Products by tensor cores. The sums are fragments of mma, and stay them from product to product. An operand that lies
- * in shared memory comes from there by load_matrix: as it is where its chunks lie along k, by transposed matrices where
- * elements of 16 bits lie along its own axis. Elements of 8 bits that do pass through transposed matrices as pairs, and
- * then the rows or columns of the product have to be in pairs too (`pairs`, gpu-anchor): of rows of matrices k and k +
- * 1, lane 4 i + j gets elements 2 i and 2 i + 1. Two matrices, the second one's rows 2 behind the first one's, give it
- * four neighbours along k of both elements, and a permutation of bytes puts those of either into a word. What is
- * neither (f32 along its own axis, bytes where columns could not be in pairs) is read element by element. An operand in
- * registers is taken as it is where the threads have what they need, else it goes through shared memory.
- *
- * On a GPU whose mma of f8 is made of that of f16, a fragment becomes two of f16: once, and not for each instruction.
- */
+/* Products by tensor cores. The sums are fragments of mma, and stay so from product to product. An operand in shared
+ * memory is loaded by load_matrix: directly if it is contiguous along k, as transposed matrices if elements of 16
+ * bits are contiguous along its own axis. Elements of 8 bits that are contiguous along its own axis are loaded as
+ * pairs by transposed matrices, and then rows or columns of the product must be in pairs, too (`pairs`, gpu-anchor):
+ * of rows k and k + 1 of a matrix, lane 4 i + j gets elements 2 i and 2 i + 1. Two matrices, the second one beginning
+ * two rows later, give it four neighbours along k of both elements, and a permutation of bytes collects those of each
+ * in one word. Any other operand (f32 along its own axis, bytes where columns could not be in pairs) is loaded
+ * element by element. An operand in registers is used directly if the threads hold what they need, and otherwise
+ * converted through shared memory. On a GPU whose mma on f8 is expanded to that on f16, a fragment is converted to
+ * two of f16: once, and not for each instruction. */
 #include "ptx/lowering/machine.h"
 
 #include "lang/ir/operands.h"
@@ -18,8 +17,8 @@ enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4 };
 /* How many instructions ahead fragments are loaded, as an H200 runs them fastest. */
 enum { AHEAD_OF_HALVES = 16, AHEAD = 8, AHEAD_OF_SEVERAL = 4 };
 
-/* What an instruction has of an operand (or of the sums) is a fragment of consecutive registers of the layout; or those
- * of two fragments alternate, so many at a time as `turn` says: columns in pairs. */
+/* The registers of one instruction's fragment of an operand (or of the sums): consecutive registers of the layout;
+ * or, for columns in pairs, the registers of two fragments alternate, `turn` at a time. */
 typedef struct Split {
     uint32_t registers, turn; /* of a fragment; 0: they do not alternate */
 } Split;
@@ -34,10 +33,10 @@ typedef struct Operand {
     uint32_t count;
     uint32_t parts;        /* that an instruction takes one after the other */
     TileValue **fragments; /* so many for each; NULL until they are loaded */
-    TileValue *value;      /* in registers of the layout; NULL where it lies in shared memory */
+    TileValue *value;      /* in registers of the layout; NULL: it is in shared memory */
     GpuPlaces places;
     bool along_k, by_matrix, stored_transposed;
-    bool clears; /* elements past the end of k are whatever they are */
+    bool clears; /* elements past the end of k are undefined and must be cleared */
 } Operand;
 
 typedef struct Mma {
@@ -73,13 +72,14 @@ static TileValue *pick(Gpu *gpu, TileValue *value, Split split, uint32_t first, 
 
 /* ---- where an operand is ---- */
 
-/* In pairs bytes along m or n pass through transposed matrices. */
+/* Are the operand's rows or columns in pairs, so that 8-bit elements along m or n can be loaded by transposed
+ * matrices? */
 static bool is_paired(const Mma *mma, const Operand *operand) {
     return operand->own ? mma->plan.pairs_n : mma->plan.pairs_m;
 }
 
-/* Each lane gives the address of a row of a matrix. Along k rows are what the fragment's lanes have of the other axis;
- * else they are steps of k, which pairs of bytes need four of for a lane. */
+/* Each lane supplies the address of a row of a matrix. Along k, rows are those of the operand's own axis; otherwise
+ * they are steps of k, of which pairs of bytes need four in a lane. */
 static TileLayout lanes_of_matrices(const Operand *operand, unsigned log_packed) {
     static const uint8_t pairs[] = {0, 2, 3, 1, 4};
     TileLayout layout = operand->layout;
@@ -98,7 +98,7 @@ static TileLayout lanes_of_matrices(const Operand *operand, unsigned log_packed)
     return layout;
 }
 
-/* At the pointer it lies as the type `place` says. */
+/* The operand is at the pointer, in the layout of the pointer type `place`. */
 static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const TileType *place) {
     GpuSharedTile tile = gpu_shared_tile(place);
     unsigned log_packed = (unsigned)__builtin_ctz(packed(operand)), bits = tile_scalar_bits(place->scalar);
@@ -108,7 +108,7 @@ static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const Ti
     operand->places = gpu_places(mma->gpu, pointer, &tile, &lanes, operand->stored_transposed);
 }
 
-/* Past the end of k zeros have to stand in both operands. */
+/* Past the end of k both operands must be 0. */
 static TileValue *clear_past_end(Gpu *gpu, const Operand *operand, TileValue *value, uint32_t first) {
     int64_t extent = operand->type->extent[operand->k];
     if (tile_layout_extent(&operand->layout, operand->k) == extent) return value;
@@ -173,7 +173,7 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
 
 /* ---- fragments ---- */
 
-/* Registers from `first` on, which the operand's layout has one after the other. */
+/* Loads `count` consecutive registers of the layout from `first` on. */
 static TileValue *load_elements(Gpu *gpu, Operand *operand, uint32_t first, uint32_t count) {
     const TileType *type = tile_type_scalar(gpu->module->context, operand->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
@@ -182,8 +182,8 @@ static TileValue *load_elements(Gpu *gpu, Operand *operand, uint32_t first, uint
     return gpu_join(gpu, registers, count);
 }
 
-/* What lane 4 i + j has of two matrices is, a pair of elements after the other, k, k + 1, k + 2 and k + 3: to words of
- * four steps of k. */
+/* Lane 4 i + j has pairs of elements of k, k + 1, k + 2 and k + 3, one pair after the other; they are permuted to
+ * words of four steps of k. */
 static TileValue *part_pairs(Gpu *gpu, TileValue *loaded) {
     enum { BYTES = LOAD_WORDS * WORD_BITS / 8, STEPS = 4 };
     int64_t lanes[BYTES];
@@ -204,8 +204,8 @@ static TileValue *load_matrices(Gpu *gpu, Operand *operand, uint32_t first, uint
     return pairs ? part_pairs(gpu, loaded) : loaded;
 }
 
-/* Of f16 an instruction takes half as many steps of k: here those of a half of the words. Which steps they are is the
- * same for both operands, so that it may be others than in f16: of a word's four the first two and the last two. */
+/* An instruction on f16 has half as many steps of k: those of half of the words. The choice of steps is the same for
+ * both operands, so their order is free: the first two and the last two of each word. */
 static void set_fragment(Gpu *gpu, Operand *operand, uint32_t number, TileValue *value) {
     TileValue **parts = &operand->fragments[(size_t)number * operand->parts];
     uint32_t count = operand->split.registers / 2, blocks = operand->words / 2;
@@ -221,7 +221,8 @@ static void set_fragment(Gpu *gpu, Operand *operand, uint32_t number, TileValue 
     }
 }
 
-/* Two fragments of B come at once where a piece has two by matrices, or where they alternate. */
+/* Two fragments of B are loaded at once if a piece of the layout has two and they are loaded by matrices, or if they
+ * alternate. */
 static void load_fragments(Gpu *gpu, Operand *operand, uint32_t number) {
     uint32_t words = (1u << operand->layout.bits[TILE_LAYOUT_REGISTER]) / packed(operand);
     bool several = operand->split.turn || (operand->by_matrix && words >= LOAD_WORDS);
@@ -261,7 +262,7 @@ static int64_t fragment_index(const TileLayout *layout, Split split, unsigned ax
     return gpu_register_index(layout, axis, register_of(split, number, 0));
 }
 
-/* Where the fragments of an operand stand, along its own axis and k. */
+/* The position of an operand's fragment, along its own axis and k. */
 typedef struct Stand {
     int64_t own, k;
 } Stand;
@@ -280,8 +281,8 @@ static uint32_t find_stand(const Stand *stands, int64_t own, int64_t k) {
     return number;
 }
 
-/* The numbers of all sums, so that those that follow one another share the operand of which a warp has more blocks: of
- * the other all fragments are held at a time, and of this one few. */
+/* The order of all sums, such that consecutive ones share the operand of which a warp has more blocks: all fragments
+ * of the other operand are live at a time, but few of this one. */
 static uint32_t *order_sums(const Mma *mma, uint32_t count) {
     uint32_t *order = TILE_NEW_ARRAY(mma->gpu->arena, uint32_t, count), columns = 1, at = 0;
     while (columns < count &&

@@ -1,4 +1,4 @@
-/* Tiles from one layout to another: other registers, other lanes, or through shared memory. */
+/* Conversions between layouts: within a thread's registers, by exchanges between lanes, or through shared memory. */
 #include <string.h>
 
 #include "ptx/lowering/machine.h"
@@ -14,7 +14,7 @@ static TileValue *exchange_word(Gpu *gpu, TileValue *word, uint32_t lanes) {
 
 static TileScalar bits_type(unsigned bits) { return bits <= 8 ? TILE_U8 : bits == 16 ? TILE_U16 : TILE_U64; }
 
-/* Words of 32 bits travel; what is smaller is widened, what is larger goes in halves. */
+/* Words of 32 bits are exchanged; smaller values are widened, larger ones split into two. */
 TileValue *gpu_exchange(Gpu *gpu, TileValue *value, uint32_t lanes) {
     TileScalar scalar = value->type->scalar;
     unsigned bits = tile_scalar_bits(scalar);
@@ -74,8 +74,8 @@ static TileValue *register_address(Gpu *gpu, TileValue *base, int64_t offset) {
     return offset ? tile_build_ptr_add(&gpu->b, base, gpu_i64(gpu, offset)) : base;
 }
 
-/* Elements past the tile, where an extent was rounded up, have no place: they are not stored, and read from a place
- * that exists. Extents are checked register by register only where some element can be outside. */
+/* Elements of padding, where an extent was rounded up, are not stored; loads of them are masked. NULL: the register
+ * has no padding. */
 static TileValue *is_inside(Gpu *gpu, const TileLayout *layout, const GpuStrides *strides, uint32_t reg) {
     TileValue *inside = NULL;
     for (unsigned a = 0; a < layout->rank; a++) {
@@ -123,25 +123,25 @@ TileValue *gpu_share_scalar(Gpu *gpu, TileValue *scalar, TileValue *has) {
     return tile_build_load(&gpu->b, scalar->type, gpu->shared, NULL, NULL, 0);
 }
 
-/* ---- through shared memory in vectors, on as many banks as there are ---- */
+/* ---- through shared memory in vectors, without bank conflicts ---- */
 
-/* One side of such a move. Addresses are the thread's offset, exclusive or what the register stands for: what of that
- * is in bits that no thread's offset has is added instead. */
+/* The store or the load of such a conversion. An address is the exclusive or of the thread's offset and the
+ * register's. Bits of the latter that no thread's offset has are added instead. */
 typedef struct Swizzled {
     Gpu *gpu;
     const TileLayout *layout;
-    TileLinear offsets, registers; /* bits of a place to those of its offset; element of a vector to its register */
+    TileLinear offsets, registers; /* (register, lane, warp) to offset; element of a vector to register */
     unsigned vector, log_bytes;    /* elements; of one element */
-    uint32_t own_bits;             /* of the bytes that a thread's offset may have */
+    uint32_t own_bits;             /* bits that a thread's byte offset may have */
     TileValue *own;                /* NULL: 0 */
     struct {
-        uint32_t turn;
+        uint32_t swizzle;
         TileValue *address;
-    } found[TILE_LANES]; /* addresses so far */
+    } found[TILE_LANES]; /* addresses built so far */
     unsigned found_count;
 } Swizzled;
 
-/* Bits that go the same way go together. */
+/* The thread's offset. Bits that are shifted by the same distance are shifted together. */
 static TileValue *thread_offset(const Swizzled *side) {
     Gpu *gpu = side->gpu;
     uint32_t moved[2 * TILE_LINEAR_BITS] = {0};
@@ -151,11 +151,11 @@ static TileValue *thread_offset(const Swizzled *side) {
             if (side->offsets.column[i] >> bit & 1)
                 moved[TILE_LINEAR_BITS + bit + side->log_bytes - (i - first)] |= UINT32_C(1) << (i - first);
     TileValue *offset = NULL;
-    for (unsigned way = 0; way < 2 * TILE_LINEAR_BITS; way++) {
-        if (!moved[way]) continue;
-        TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, moved[way]));
-        if (way > TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, way - TILE_LINEAR_BITS));
-        if (way < TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, TILE_LINEAR_BITS - way));
+    for (unsigned shift = 0; shift < 2 * TILE_LINEAR_BITS; shift++) {
+        if (!moved[shift]) continue;
+        TileValue *bits = gpu_binary(gpu, TILE_OP_AND, gpu->thread, gpu_i64(gpu, moved[shift]));
+        if (shift > TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHL, bits, gpu_i64(gpu, shift - TILE_LINEAR_BITS));
+        if (shift < TILE_LINEAR_BITS) bits = gpu_binary(gpu, TILE_OP_SHR, bits, gpu_i64(gpu, TILE_LINEAR_BITS - shift));
         offset = offset ? gpu_binary(gpu, TILE_OP_XOR, offset, bits) : bits;
     }
     return offset;
@@ -167,7 +167,7 @@ static Swizzled swizzled_side(Gpu *gpu, const TileSharedLayout *shared, const Ti
     side.log_bytes = (unsigned)__builtin_ctz(shared->scalar_bytes);
     for (unsigned i = tile_layout_first_bit(layout, TILE_LAYOUT_LANE); i < side.offsets.inputs; i++)
         side.own_bits |= side.offsets.column[i] << side.log_bytes;
-    /* A vector begins where no thread's offset reaches into it. */
+    /* A thread's offset must have no bits below the size of a vector. */
     while (side.vector > 1 && side.own_bits & ((side.vector << side.log_bytes) - 1)) side.vector /= 2;
     side.own = thread_offset(&side);
     return side;
@@ -175,30 +175,29 @@ static Swizzled swizzled_side(Gpu *gpu, const TileSharedLayout *shared, const Ti
 
 static TileValue *swizzled_address(Swizzled *side, uint32_t offset) {
     Gpu *gpu = side->gpu;
-    uint32_t bytes = offset << side->log_bytes, turn = bytes & side->own_bits, more = bytes ^ turn;
+    uint32_t bytes = offset << side->log_bytes, swizzle = bytes & side->own_bits, more = bytes ^ swizzle;
     TileValue *address = NULL;
     for (unsigned i = 0; i < side->found_count; i++)
-        if (side->found[i].turn == turn) address = side->found[i].address;
+        if (side->found[i].swizzle == swizzle) address = side->found[i].address;
     if (!address) {
         TileValue *own = side->own;
-        if (turn) own = gpu_binary(gpu, TILE_OP_XOR, own, gpu_i64(gpu, turn));
+        if (swizzle) own = gpu_binary(gpu, TILE_OP_XOR, own, gpu_i64(gpu, swizzle));
         address = own ? tile_build_ptr_add(&gpu->b, gpu->shared, own) : gpu->shared;
         if (side->found_count < TILE_LANES) {
-            side->found[side->found_count].turn = turn;
+            side->found[side->found_count].swizzle = swizzle;
             side->found[side->found_count++].address = address;
         }
     }
     return more ? tile_build_ptr_add(&gpu->b, address, gpu_i64(gpu, more)) : address;
 }
 
-/* Of each vector the register whose element comes first; the others are this one, exclusive or what `registers` says.
- */
+/* Is this the register of a vector's first element? The other registers follow by exclusive or with `registers`. */
 static bool begins_vector(const Swizzled *side, uint32_t reg, uint32_t *offset) {
     *offset = tile_linear_apply(&side->offsets, reg);
     return (*offset & (side->vector - 1)) == 0;
 }
 
-static void put_vectors(Swizzled *side, TileValue *value) {
+static void store_vectors(Swizzled *side, TileValue *value) {
     Gpu *gpu = side->gpu;
     TileValue *elements[TILE_LANES];
     uint32_t count = tile_layout_registers(side->layout), offset;
@@ -211,12 +210,12 @@ static void put_vectors(Swizzled *side, TileValue *value) {
     }
 }
 
-/* Of the threads that hold an element one puts it there. */
-static void put_swizzled(Swizzled *side, TileValue *value) {
+/* One of the threads that hold an element stores it. */
+static void store_swizzled(Swizzled *side, TileValue *value) {
     Gpu *gpu = side->gpu;
     TileValue *first = gpu_holds_first_copy(gpu, side->layout);
     if (!first) {
-        put_vectors(side, value);
+        store_vectors(side, value);
         return;
     }
     TileBuilder outer = gpu->b;
@@ -225,13 +224,13 @@ static void put_swizzled(Swizzled *side, TileValue *value) {
     for (unsigned i = 0; i < 2; i++) {
         gpu->b.block = &choice->regions[i];
         gpu->b.before = NULL;
-        if (i == 0) put_vectors(side, value);
+        if (i == 0) store_vectors(side, value);
         tile_build_end(&gpu->b, TILE_OP_YIELD, NULL, 0);
     }
     gpu->b = outer;
 }
 
-static TileValue *get_swizzled(Swizzled *side, TileScalar scalar) {
+static TileValue *load_swizzled(Swizzled *side, TileScalar scalar) {
     Gpu *gpu = side->gpu;
     uint32_t count = tile_layout_registers(side->layout), offset;
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
@@ -249,7 +248,7 @@ static TileValue *get_swizzled(Swizzled *side, TileScalar scalar) {
 
 /* ---- by matrices ---- */
 
-/* Of an access by matrices: its lanes' addresses. */
+/* The lanes' addresses of an access by matrices. */
 static TileValue *matrix_address(Swizzled *side, const TileSharedMatrices *matrices, uint32_t access) {
     unsigned columns = matrices->shared.log_vector;
     return swizzled_address(side, tile_linear_apply(&side->offsets, access << columns));
@@ -259,7 +258,7 @@ static uint32_t count_accesses(const TileSharedMatrices *matrices) {
     return 1u << (matrices->rows.bits[TILE_LAYOUT_REGISTER] - matrices->shared.log_vector);
 }
 
-static void put_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileValue *value) {
+static void store_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileValue *value) {
     Swizzled side = swizzled_side(gpu, &matrices->shared, &matrices->rows, true);
     TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
     TileValue *elements[TILE_LANES];
@@ -272,8 +271,8 @@ static void put_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileValue
     }
 }
 
-static TileValue *get_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileScalar scalar,
-                               const TileLayout *layout) {
+static TileValue *load_matrices(Gpu *gpu, const TileSharedMatrices *matrices, TileScalar scalar,
+                                const TileLayout *layout) {
     Swizzled side = swizzled_side(gpu, &matrices->shared, &matrices->rows, true);
     TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, tile_layout_registers(layout));
@@ -290,62 +289,62 @@ static TileValue *get_matrices(Gpu *gpu, const TileSharedMatrices *matrices, Til
     return gpu_join(gpu, registers, tile_layout_registers(layout));
 }
 
-/* ---- moving ---- */
+/* ---- conversions ---- */
 
-static bool is_whole_power(const TileLayout *from, const TileLayout *to) {
+static bool have_same_powers(const TileLayout *from, const TileLayout *to) {
     bool same = true;
     for (unsigned a = 0; a < from->rank; a++)
         same &= from->pieces[a] == 1 && to->pieces[a] == 1 && from->log_extent[a] == to->log_extent[a];
     return same;
 }
 
-/* How a tile passes through shared memory. */
-typedef struct Passage {
+/* How a tile is converted through shared memory. */
+typedef struct Route {
     TileSharedLayout shared;
     TileSharedMatrices matrices;
     bool stores_matrices, loads_matrices; /* one of them at most */
-} Passage;
+} Route;
 
-/* By matrices where they fit: as few instructions as vectors of 16 bytes on both sides, whatever the registers of the
- * two layouts have in common. */
-static Passage choose_passage(const Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
+/* By matrices (stmatrix, ldmatrix) if possible: as few instructions as vectors of 16 bytes on both sides, whichever
+ * registers the two layouts share. */
+static Route choose_route(const Gpu *gpu, TileScalar scalar, const TileLayout *from, const TileLayout *to) {
     unsigned bytes = tile_scalar_bytes(scalar);
-    Passage passage = {.shared = tile_shared_swizzle(from, to, bytes)};
-    if (scalar == TILE_BOOL) return passage;
+    Route route = {.shared = tile_shared_swizzle(from, to, bytes)};
+    if (scalar == TILE_BOOL) return route;
     bool has_copies = from->map.inputs != from->map.outputs;
     if (gpu->context->target && gpu->context->target->has_stmatrix && !has_copies)
-        passage.stores_matrices = tile_shared_matrices(from, to, bytes, &passage.matrices);
-    if (!passage.stores_matrices) passage.loads_matrices = tile_shared_matrices(to, from, bytes, &passage.matrices);
-    if (passage.stores_matrices || passage.loads_matrices) passage.shared = passage.matrices.shared;
-    return passage;
+        route.stores_matrices = tile_shared_matrices(from, to, bytes, &route.matrices);
+    if (!route.stores_matrices) route.loads_matrices = tile_shared_matrices(to, from, bytes, &route.matrices);
+    if (route.stores_matrices || route.loads_matrices) route.shared = route.matrices.shared;
+    return route;
 }
 
 static TileValue *move_swizzled(Gpu *gpu, TileValue *value, TileScalar scalar, const TileLayout *from,
                                 const TileLayout *to) {
-    Passage passage = choose_passage(gpu, scalar, from, to);
-    const TileSharedLayout *shared = &passage.shared;
-    const TileSharedMatrices *matrices = &passage.matrices;
+    Route route = choose_route(gpu, scalar, from, to);
+    const TileSharedLayout *shared = &route.shared;
+    const TileSharedMatrices *matrices = &route.matrices;
     uint64_t bytes = (UINT64_C(1) << from->map.outputs) * tile_scalar_bytes(scalar);
     GpuMove move = {.scalar = scalar, .from = from, .to = to, .way = "shared memory", .bytes = bytes};
-    if (passage.stores_matrices) move.way = "shared memory, stored by stmatrix";
-    if (passage.loads_matrices) move.way = "shared memory, loaded by ldmatrix";
-    move.store_conflicts = tile_shared_conflicts(shared, passage.stores_matrices ? &matrices->rows : from);
-    move.load_conflicts = tile_shared_conflicts(shared, passage.loads_matrices ? &matrices->rows : to);
+    if (route.stores_matrices) move.way = "shared memory, stored by stmatrix";
+    if (route.loads_matrices) move.way = "shared memory, loaded by ldmatrix";
+    move.store_conflicts = tile_shared_conflicts(shared, route.stores_matrices ? &matrices->rows : from);
+    move.load_conflicts = tile_shared_conflicts(shared, route.loads_matrices ? &matrices->rows : to);
     gpu_remark_move(gpu, &move);
     gpu_open_shared(gpu, bytes, GPU_VECTOR_ALIGN);
-    if (passage.stores_matrices) {
-        put_matrices(gpu, matrices, value);
+    if (route.stores_matrices) {
+        store_matrices(gpu, matrices, value);
     } else {
         Swizzled write = swizzled_side(gpu, shared, from, scalar != TILE_BOOL);
-        put_swizzled(&write, value);
+        store_swizzled(&write, value);
     }
-    if (passage.loads_matrices) return get_matrices(gpu, matrices, scalar, to);
+    if (route.loads_matrices) return load_matrices(gpu, matrices, scalar, to);
     Swizzled read = swizzled_side(gpu, shared, to, scalar != TILE_BOOL);
-    return get_swizzled(&read, scalar);
+    return load_swizzled(&read, scalar);
 }
 
-/* Registers of the same thread, or lanes of the same warp that differ by one and the same pattern for all of them:
- * those that `source` maps to an exclusive or of the lane's own number. */
+/* Do elements come from registers of the same thread, or from lanes of the same warp at one exclusive or for all
+ * lanes? `source` maps lanes to an exclusive or of the lane's own number. */
 static bool is_exchange(const TileLayout *from, const TileLayout *to, const TileLinear *source) {
     unsigned a = tile_layout_first_bit(from, TILE_LAYOUT_LANE), b = tile_layout_first_bit(to, TILE_LAYOUT_LANE);
     for (unsigned i = b; i < to->map.inputs; i++)
@@ -388,8 +387,8 @@ TileValue *gpu_move(Gpu *gpu, TileValue *value, const TileType *type, const Tile
         gpu_remark_move(gpu, &(GpuMove){.scalar = scalar, .from = from, .to = to, .way = way});
         return pick_registers(gpu, value, from, to, &source);
     }
-    if (is_whole_power(from, to)) return move_swizzled(gpu, value, scalar, from, to);
-    /* Only the tile's own elements pass: what stands in the padding of one layout means nothing in another. */
+    if (have_same_powers(from, to)) return move_swizzled(gpu, value, scalar, from, to);
+    /* Only the tile's own elements are converted: the padding of one layout is not that of another. */
     TileLayoutShape shape = tile_layout_shape(type);
     GpuStrides strides = gpu_row_major(&shape, tile_scalar_bytes(scalar));
     TileSharedLayout row_major = tile_shared_linear(from, tile_scalar_bytes(scalar));

@@ -1,5 +1,5 @@
-/* What a program prints, and the values that the message of an assertion shows: one thread asks for the place of a
- * record (base/records.h), and each stores the elements that it has. */
+/* Prints, and the values in the message of an assertion: one thread allocates a record (base/records.h), and each
+ * thread stores its own elements in it. */
 #include "base/records.h"
 #include "ptx/lowering/machine.h"
 
@@ -10,10 +10,10 @@ typedef struct Print {
     const char *template;
     bool message;
     TileValue *first; /* is this the thread that stores scalars? */
-    TileValue *at;    /* where the next item begins */
+    TileValue *at;    /* address of the next item */
 } Print;
 
-/* Behind `bytes` more. */
+/* Advances the pointer by `bytes`. */
 static void advance(Print *print, int64_t bytes) {
     print->at = tile_build_ptr_add(&print->gpu->b, print->at, gpu_i64(print->gpu, bytes));
 }
@@ -39,7 +39,7 @@ static void begin_record(Print *print) {
     print->at = tile_build_ptr_add(&gpu->b, records, offset);
 }
 
-/* What an index adds to the address, and, in `mask`, whether the element is one that is kept. */
+/* The byte offset of an index; `mask` gets the condition that the record keeps the element. */
 static TileValue *axis_offset(Print *print, const TilePrintPlace *place, const TileLayout *layout, unsigned axis,
                               uint32_t reg, int64_t bytes, TileValue **mask) {
     Gpu *gpu = print->gpu;

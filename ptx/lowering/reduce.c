@@ -1,11 +1,11 @@
-/* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared memory.
- * The order is fixed by the layout, so results are the same from run to run. */
+/* Reductions: over the registers of a thread, then the lanes of a warp by exchanges, then warps through shared
+ * memory. The layout alone determines the order, so results are deterministic. */
 #include "lang/ir/eval.h"
 #include "ptx/lowering/machine.h"
 
 enum { VECTOR_BYTES = 16 };
 
-/* One or two values that are reduced together: a value, or a value and its index. */
+/* A value, or a value and its index, which are reduced together. */
 typedef struct Pair {
     TileValue *value, *index; /* index NULL: a plain reduction */
 } Pair;
@@ -15,14 +15,14 @@ typedef struct Reduction {
     const TileOp *op;
     TileName kind;
     unsigned axis;
-    TileLayout layout, result; /* of the operand; of what is left, without copies in registers */
+    TileLayout layout, result; /* of the operand; of the result, without copies in registers */
     uint32_t registers;        /* of the result */
-    Pair *parts;               /* one for each of them */
+    Pair *parts;               /* the partial result of each */
 } Reduction;
 
 /* ---- combining ---- */
 
-/* A NaN before all, then the greater (or lesser) value, then the lower index. */
+/* Is b better than a? NaN wins over all numbers, then the greater (or lesser) value, then the lower index. */
 static TileValue *is_better(Gpu *gpu, TileName kind, Pair a, Pair b) {
     TileOpId compare = kind == TILE_KIND_MAX ? TILE_OP_GT : TILE_OP_LT;
     TileValue *better = gpu_binary(gpu, compare, b.value, a.value),
@@ -48,7 +48,7 @@ static Pair combine(const Reduction *r, Pair a, Pair b) {
 
 /* ---- registers ---- */
 
-/* Lanes past the tile, where its extent was rounded up, count for nothing. */
+/* Padding, where the extent was rounded up, gets the identity element. */
 static Pair without_padding(const Reduction *r, Pair pair) {
     Gpu *gpu = r->gpu;
     int64_t extent = tile_op_operand(r->op, 0)->type->extent[r->axis];
@@ -56,8 +56,8 @@ static Pair without_padding(const Reduction *r, Pair pair) {
     TileValue *index = gpu_indices(gpu, &r->layout, r->axis);
     TileValue *inside = gpu_binary(gpu, TILE_OP_LT, index, tile_build_integer(&gpu->b, index->type, extent));
     const TileType *type = pair.value->type;
-    TileValue *nothing = tile_build_bits(&gpu->b, type, tile_eval_identity(r->kind, type->scalar));
-    pair.value = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.value, nothing);
+    TileValue *identity = tile_build_bits(&gpu->b, type, tile_eval_identity(r->kind, type->scalar));
+    pair.value = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.value, identity);
     if (pair.index) {
         TileValue *last = tile_build_integer(&gpu->b, pair.index->type, INT64_MAX);
         pair.index = tile_build_ternary(&gpu->b, TILE_OP_SELECT, inside, pair.index, last);
@@ -65,8 +65,8 @@ static Pair without_padding(const Reduction *r, Pair pair) {
     return pair;
 }
 
-/* Registers of the operand and of the result that have the same index on every other axis. */
-static bool belongs(const Reduction *r, uint32_t from, uint32_t to) {
+/* Is the operand's register reduced into the result's: have they the same index on every other axis? */
+static bool contributes(const Reduction *r, uint32_t from, uint32_t to) {
     for (unsigned a = 0, left = 0; a < r->layout.rank; a++) {
         if (a == r->axis) continue;
         if (gpu_register_index(&r->layout, a, from) != gpu_register_index(&r->result, left, to)) return false;
@@ -75,17 +75,17 @@ static bool belongs(const Reduction *r, uint32_t from, uint32_t to) {
     return true;
 }
 
-/* A tree, so that chains stay short. */
-static void reduce_registers(Reduction *r, Pair whole) {
+/* A tree, so that dependence chains are short. */
+static void reduce_registers(Reduction *r, Pair all) {
     Gpu *gpu = r->gpu;
     uint32_t count = tile_layout_registers(&r->layout), found;
     Pair *mine = TILE_NEW_ARRAY(gpu->arena, Pair, count);
     for (uint32_t to = 0; to < r->registers; to++) {
         found = 0;
         for (uint32_t from = 0; from < count; from++)
-            if (belongs(r, from, to))
-                mine[found++] = (Pair){gpu_register(gpu, whole.value, from),
-                                       whole.index ? gpu_register(gpu, whole.index, from) : NULL};
+            if (contributes(r, from, to))
+                mine[found++] =
+                    (Pair){gpu_register(gpu, all.value, from), all.index ? gpu_register(gpu, all.index, from) : NULL};
         for (uint32_t width = found; width > 1; width = (width + 1) / 2)
             for (uint32_t i = 0; i + (width + 1) / 2 < width; i++)
                 mine[i] = combine(r, mine[i], mine[i + (width + 1) / 2]);
@@ -134,7 +134,7 @@ static int64_t elements_of(const TileLayout *layout) {
     return count;
 }
 
-/* One lane of those that share a line writes for its warp, and of the warps that hold the same lines the first. */
+/* One of the lanes that share a line writes for its warp; of the warps that hold the same lines, the first one. */
 static TileValue *writes_line(const GpuLines *lines) {
     Gpu *gpu = lines->gpu;
     const TileLayout *layout = &lines->layout;
@@ -152,13 +152,13 @@ uint32_t gpu_line_warps(const GpuLines *lines) {
     return 1u << __builtin_popcount(gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
 }
 
-/* Lines that share their lanes lie with the values of all warps side by side, which every thread reads in vectors; more
- * lines than lanes one array for each warp, so that lanes meet no bank twice. */
-static bool lie_side_by_side(const TileLayout *result, TileScalar scalar) {
+/* If there are fewer lines than lanes, the values of all warps for a line are stored contiguously, and every thread
+ * loads them in vectors. Otherwise there is one array for each warp, so that lanes have no bank conflicts. */
+static bool are_interleaved(const TileLayout *result, TileScalar scalar) {
     return elements_of(result) < 1 << TILE_LANE_BITS && scalar != TILE_BOOL;
 }
 
-/* Of one line the values of `warps` warps, `distance` bytes apart. */
+/* Loads the values of `warps` warps for one line, `distance` bytes apart. */
 static void read_line(Gpu *gpu, TileValue *address, TileScalar scalar, uint32_t warps, int64_t distance,
                       TileValue **values, uint32_t step) {
     uint32_t size = tile_scalar_bytes(scalar), width = distance > size ? 1 : VECTOR_BYTES / size;
@@ -177,11 +177,11 @@ TileValue **gpu_gather_lines(const GpuLines *lines, TileValue *const *values) {
     const TileLayout *result = &lines->result;
     TileScalar scalar = values[0]->type->scalar;
     uint32_t warps = gpu_line_warps(lines), count = tile_layout_registers(result), size = tile_scalar_bytes(scalar);
-    bool beside = lie_side_by_side(result, scalar);
+    bool interleaved = are_interleaved(result, scalar);
     TileLayoutShape shape = {.rank = result->rank};
     for (unsigned a = 0; a < shape.rank; a++) shape.extent[a] = tile_layout_extent(result, a);
-    GpuStrides strides = gpu_row_major(&shape, beside ? size * warps : size);
-    int64_t distance = beside ? size : elements_of(result) * size; /* of warps */
+    GpuStrides strides = gpu_row_major(&shape, interleaved ? size * warps : size);
+    int64_t distance = interleaved ? size : elements_of(result) * size; /* of warps */
     gpu_open_shared(gpu, (uint64_t)elements_of(result) * size * warps, GPU_VECTOR_ALIGN);
     TileValue *rank = gpu_warp_rank(gpu, gpu_axis_bits(&lines->layout, TILE_LAYOUT_WARP, lines->axis));
     TileValue *writes = writes_line(lines), *base = gpu_shared_address(gpu, result, &strides);
@@ -206,7 +206,7 @@ static TileValue **gather_parts(const Reduction *r, bool indices) {
     return gpu_gather_lines(&lines, own);
 }
 
-/* Each thread combines those of its own lines, in the order of the warps. */
+/* Each thread combines the values of its own lines, in the order of the warps. */
 static void reduce_warps(Reduction *r) {
     uint32_t warps = 1u << __builtin_popcount(gpu_axis_bits(&r->layout, TILE_LAYOUT_WARP, r->axis));
     if (warps == 1) return;
@@ -222,9 +222,9 @@ static void reduce_warps(Reduction *r) {
 
 /* ---- the op ---- */
 
-static TileValue **reduce_all(Reduction *r, Pair whole, bool wants_index) {
+static TileValue **reduce_all(Reduction *r, Pair all, bool wants_index) {
     r->parts = TILE_NEW_ARRAY(r->gpu->arena, Pair, r->registers);
-    reduce_registers(r, without_padding(r, whole));
+    reduce_registers(r, without_padding(r, all));
     reduce_lanes(r);
     reduce_warps(r);
     TileValue **registers = TILE_NEW_ARRAY(r->gpu->arena, TileValue *, r->registers);
@@ -232,14 +232,14 @@ static TileValue **reduce_all(Reduction *r, Pair whole, bool wants_index) {
     return registers;
 }
 
-/* A sum begins with +0, so that it is never -0: a tree of elements alone may be. */
+/* A sum is never -0, since it begins with +0; a tree of the elements alone may be. */
 static void add_zero(const Reduction *r, TileValue **sums) {
     if (r->kind != TILE_KIND_SUM || !tile_scalar_is_float(sums[0]->type->scalar)) return;
     TileValue *zero = tile_build_bits(&r->gpu->b, sums[0]->type, 0);
     for (uint32_t i = 0; i < r->registers; i++) sums[i] = gpu_binary(r->gpu, TILE_OP_ADD, sums[i], zero);
 }
 
-static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
+static void reduce(Gpu *gpu, TileOp *op, Pair all, bool wants_index) {
     const TileType *from = tile_op_operand(op, 0)->type;
     Reduction r = {.gpu = gpu,
                    .op = op,
@@ -251,7 +251,7 @@ static void reduce(Gpu *gpu, TileOp *op, Pair whole, bool wants_index) {
     r.registers = tile_layout_registers(&r.result);
     TileValue **registers = wants_index ? NULL : gpu_scanned_totals(gpu, op, tile_eval_combiner(r.kind));
     if (!registers) gpu_remark_reduction(gpu, op, &r.layout, r.axis);
-    if (!registers) registers = reduce_all(&r, whole, wants_index);
+    if (!registers) registers = reduce_all(&r, all, wants_index);
     if (!wants_index) add_zero(&r, registers);
     TileValue *value = gpu_join(gpu, registers, r.registers);
     tile_map_set(&gpu->values, &op->results[0], value);
@@ -262,6 +262,6 @@ void gpu_lower_reduce(Gpu *gpu, TileOp *op) {
 }
 
 void gpu_lower_arg_reduce(Gpu *gpu, TileOp *op) {
-    Pair whole = {gpu_value(gpu, tile_op_operand(op, 0)), gpu_value(gpu, tile_op_operand(op, 1))};
-    reduce(gpu, op, whole, true);
+    Pair all = {gpu_value(gpu, tile_op_operand(op, 0)), gpu_value(gpu, tile_op_operand(op, 1))};
+    reduce(gpu, op, all, true);
 }

@@ -1,4 +1,4 @@
-/* What was decided about tiles, for `tilec explain`. */
+/* Remarks of gpu-machine, for `tilec explain`. */
 #include "ptx/lowering/machine.h"
 
 static const char *layout_text(const Gpu *gpu, const TileLayout *layout) {

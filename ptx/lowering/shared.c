@@ -1,8 +1,7 @@
-/* Purpose: give each buffer of shared memory its place. A buffer is in use from its op to its last use in the block of
- * ops where it stands; those in use at one time lie apart. Buffers that follow one another lie apart as well, as far as
- * there is room, since a thread that writes the one while others still read the other would have to wait for them:
- * there is room where no block more would fit on a multiprocessor if they shared. The largest come first, each to the
- * lowest bytes that are free for it.
+/* Purpose: allocate shared memory: assign an offset to each buffer. The live range of a buffer is from its op to its
+ * last use in the block of its op; buffers that are live at the same time must not overlap. Two buffers without a
+ * barrier between an access to the first and a write to the second should not overlap either, since that would need a
+ * barrier; this holds as far as it does not lower occupancy. First fit, the largest buffer first.
  *
  * Before:
  *     func phase machine @k.0(%x: ptr<global>, %shared: ptr<shared>) threads = 64 {
@@ -34,9 +33,9 @@
  *       store %3, %x
  *       return
  *     }
- * Needs: gpu-machine. Copies into a buffer have arrived by its last use. What scratch_bytes holds already stays where
- * it is. Keeps: machine form. Cost: linear in the ops, times the depth of loops, and in the pairs of buffers that lie apart;
- * for each buffer and each write the words of a set of buffers. */
+ * Needs: gpu-machine. Copies into a buffer are complete by its last use. The first scratch_bytes are already allocated.
+ * Keeps: machine form. Cost: linear in the ops, times the depth of loops, and in the interfering pairs of buffers; for
+ * each buffer and each write the words of a set of buffers. */
 #include <stdlib.h>
 
 #include "ptx/lowering/buffers.h"
@@ -47,25 +46,25 @@ enum { PLACE_ALIGN = 16 };
 
 typedef struct Shared {
     GpuBuffers buffers;
-    const TileOp **last; /* of each buffer: the op of its block in or behind which nothing uses it */
-    TileMap ending;      /* of such an op: the first of its buffers, from 1 on; 0: none */
-    size_t *next_ending; /* of each buffer: the next with the same op */
+    const TileOp **last; /* of each buffer: the op of its block with its last use */
+    TileMap ending;      /* such an op to the first buffer that it ends, index + 1 */
+    size_t *next_ending; /* of each buffer: the next that the same op ends, index + 1 */
     GpuSet live;
-    GpuSet *together, *following; /* of each buffer: those in use at the same time, and those with no barrier between */
+    GpuSet *together, *following; /* of each buffer: those live at the same time; those with no barrier between */
     uint64_t *offset, *size, *align;
-    uint64_t bytes; /* of all */
-    bool passing;   /* a turn of a loop before which more may be pending than is known yet */
+    uint64_t bytes; /* of all buffers */
+    bool unsettled; /* in a loop, before what is pending has reached its fixpoint */
 } Shared;
 
-/* ---- who meets whom ---- */
+/* ---- interference ---- */
 
-/* The op itself, or the one that it stands in, among the ops of the block. */
+/* The op of the block that is, or contains, this op. */
 static const TileOp *op_of_block(const TileOp *op, const TileBlock *block) {
     while (op->block != block) op = op->block->op;
     return op;
 }
 
-/* Called in order, so that the last use stays. */
+/* Called in order, so that the last use is the one that stays. */
 static void note_uses(TileOp *op, void *state) {
     Shared *s = state;
     for (unsigned i = 0; i < op->operand_count; i++) {
@@ -81,8 +80,8 @@ static void note_ends(Shared *s) {
     }
 }
 
-/* Pairs the buffer with each of 64 others, of which the lowest is `first`. */
-static void pair(GpuSet *sets, size_t number, size_t first, uint64_t others) {
+/* Records that the buffer interferes with each of 64 others, of which `first` is the lowest. */
+static void add_interference(GpuSet *sets, size_t number, size_t first, uint64_t others) {
     for (; others; others &= others - 1) {
         size_t other = first + (size_t)__builtin_ctzll(others);
         if (other == number) continue;
@@ -92,9 +91,9 @@ static void pair(GpuSet *sets, size_t number, size_t first, uint64_t others) {
 }
 
 static void write_buffer(Shared *s, size_t number, const GpuPending *pending) {
-    for (size_t i = 0; i < s->buffers.words && !s->passing; i++) {
-        pair(s->together, number, i * 64, s->live[i]);
-        pair(s->following, number, i * 64, pending->read[i] | pending->written[i] | pending->copied[i]);
+    for (size_t i = 0; i < s->buffers.words && !s->unsettled; i++) {
+        add_interference(s->together, number, i * 64, s->live[i]);
+        add_interference(s->following, number, i * 64, pending->read[i] | pending->written[i] | pending->copied[i]);
     }
 }
 
@@ -105,7 +104,7 @@ static void end_uses(Shared *s, const TileOp *op) {
 
 static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending);
 
-/* True where another turn of the loop would begin with more. */
+/* Returns whether another iteration of the loop would begin with more pending accesses. */
 static bool visit_regions(Shared *s, const TileOp *op, GpuPending *pending) {
     GpuPending entry = gpu_pending_copy(&s->buffers, pending);
     bool grown = false;
@@ -118,34 +117,35 @@ static bool visit_regions(Shared *s, const TileOp *op, GpuPending *pending) {
 }
 
 static void visit_control(Shared *s, const TileOp *op, GpuPending *pending) {
-    bool outer = s->passing;
-    s->passing = op->id != TILE_OP_IF || outer;
+    bool outer = s->unsettled;
+    s->unsettled = op->id != TILE_OP_IF || outer;
     while (op->id != TILE_OP_IF && visit_regions(s, op, pending)) {
     }
-    s->passing = outer;
+    s->unsettled = outer;
     visit_regions(s, op, pending);
 }
 
-/* Where an access waits for others of the same buffer a barrier will stand. */
+/* Where an access to a buffer needs a barrier for accesses of the same buffer, gpu-barriers will insert one. */
 static void visit_block(Shared *s, const TileBlock *block, GpuPending *pending) {
     for (const TileOp *op = block->first; op; op = op->next) {
         size_t number;
         if (op->region_count) visit_control(s, op, pending);
-        if (op->id == TILE_OP_BARRIER || gpu_waits(&s->buffers, op, pending)) gpu_pending_meet(&s->buffers, pending);
+        if (op->id == TILE_OP_BARRIER || gpu_needs_barrier(&s->buffers, op, pending))
+            gpu_pending_barrier(&s->buffers, pending);
         if (op->result_count && tile_map_get(&s->buffers.numbers, op))
             gpu_set_add(s->live, (size_t)gpu_buffer_of(&s->buffers, &op->results[0]));
-        GpuReach reach = gpu_reach(&s->buffers, op, &number);
-        if (reach == GPU_REACH_WRITE || reach == GPU_REACH_COPY) write_buffer(s, number, pending);
+        GpuBufferAccess access = gpu_buffer_access(&s->buffers, op, &number);
+        if (access == GPU_ACCESS_WRITE || access == GPU_ACCESS_COPY) write_buffer(s, number, pending);
         gpu_pending_add(&s->buffers, op, pending);
         end_uses(s, op);
     }
 }
 
-/* ---- places ---- */
+/* ---- offsets ---- */
 
 static uint64_t round_up(uint64_t bytes, uint64_t align) { return (bytes + align - 1) / align * align; }
 
-/* Where the first of the set ends that has any of the buffer's bytes if that lies at `at`; 0: none has. */
+/* The end of a buffer of the set that overlaps with this one at the offset `at`; 0: none does. */
 static uint64_t end_of_other(const Shared *s, size_t number, const uint64_t *set, uint64_t at) {
     for (size_t i = 0; i < s->buffers.words; i++)
         for (uint64_t others = set[i]; others; others &= others - 1) {
@@ -156,7 +156,7 @@ static uint64_t end_of_other(const Shared *s, size_t number, const uint64_t *set
     return 0;
 }
 
-/* The lowest bytes from `from` on that none of the set has. */
+/* The lowest offset from `from` on where the buffer overlaps with none of the set. */
 static uint64_t find_bytes(const Shared *s, size_t number, const uint64_t *set, uint64_t from) {
     uint64_t at = round_up(from, s->align[number]);
     for (uint64_t end; (end = end_of_other(s, number, set, at));) at = round_up(end, s->align[number]);
@@ -174,18 +174,18 @@ static int compare_sizes(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Those that follow one another lie apart as far as `room` lasts. */
-static void place_buffers(Shared *s, const Sized *order, uint64_t from, uint64_t room) {
+/* Buffers without a barrier between them do not overlap while there is `room`. */
+static void assign_offsets(Shared *s, const Sized *order, uint64_t from, uint64_t room) {
     GpuSet placed = gpu_set_create(&s->buffers), together = gpu_set_create(&s->buffers),
-           apart = gpu_set_create(&s->buffers);
+           disjoint = gpu_set_create(&s->buffers);
     s->bytes = from;
     for (size_t i = 0; i < s->buffers.ops.count; i++) {
         size_t next = order[i].number;
         for (size_t k = 0; k < s->buffers.words; k++) {
             together[k] = placed[k] & s->together[next][k];
-            apart[k] = together[k] | (placed[k] & s->following[next][k]);
+            disjoint[k] = together[k] | (placed[k] & s->following[next][k]);
         }
-        uint64_t at = find_bytes(s, next, apart, from);
+        uint64_t at = find_bytes(s, next, disjoint, from);
         if (at + s->size[next] > room) at = find_bytes(s, next, together, from);
         s->offset[next] = at;
         if (at + s->size[next] > s->bytes) s->bytes = at + s->size[next];
@@ -193,8 +193,8 @@ static void place_buffers(Shared *s, const Sized *order, uint64_t from, uint64_t
     }
 }
 
-/* The most with which as many blocks fit on a multiprocessor as with so many bytes, and as have threads there. */
-static uint64_t room_beside(const TilePassContext *context, const TileFunc *func, uint64_t bytes) {
+/* The most shared memory of a block with the same occupancy as `bytes`, which the number of threads limits too. */
+static uint64_t room_at_occupancy(const TilePassContext *context, const TileFunc *func, uint64_t bytes) {
     const TilePtxTarget *target = tile_ptx_target_of(context->target);
     uint64_t blocks = target->shared_core_bytes / (bytes + target->shared_reserved_bytes);
     if (blocks > target->blocks_core) blocks = target->blocks_core;
@@ -203,16 +203,16 @@ static uint64_t room_beside(const TilePassContext *context, const TileFunc *func
     return room < target->shared_block_bytes ? room : target->shared_block_bytes;
 }
 
-static void choose_places(Shared *s, const TilePassContext *context, const TileFunc *func) {
+static void choose_offsets(Shared *s, const TilePassContext *context, const TileFunc *func) {
     size_t count = s->buffers.ops.count;
     Sized *order = TILE_NEW_ARRAY(context->scratch, Sized, count);
     for (size_t i = 0; i < count; i++) order[i] = (Sized){i, s->size[i]};
     qsort(order, count, sizeof *order, compare_sizes);
-    place_buffers(s, order, func->scratch_bytes, 0);
-    uint64_t least = s->bytes, room = room_beside(context, func, least);
+    assign_offsets(s, order, func->scratch_bytes, 0);
+    uint64_t least = s->bytes, room = room_at_occupancy(context, func, least);
     if (room <= least) return;
-    place_buffers(s, order, func->scratch_bytes, room);
-    if (s->bytes > room) place_buffers(s, order, func->scratch_bytes, 0);
+    assign_offsets(s, order, func->scratch_bytes, room);
+    if (s->bytes > room) assign_offsets(s, order, func->scratch_bytes, 0);
 }
 
 static void create_tables(Shared *s, TileArena *arena) {
@@ -248,7 +248,7 @@ TileResult tile_pass_gpu_shared(TilePassContext *context, TileFunc *func) {
     note_ends(&s);
     GpuPending pending = gpu_pending_create(&s.buffers);
     visit_block(&s, &func->body, &pending);
-    choose_places(&s, context, func);
+    choose_offsets(&s, context, func);
     for (size_t i = 0; i < count; i++)
         tile_op_set_integer(context->module, s.buffers.ops.items[i], TILE_ATTRIBUTE_OFFSET, (int64_t)s.offset[i]);
     func->scratch_bytes = round_up(s.bytes, PLACE_ALIGN);

@@ -1,4 +1,4 @@
-/* Tiles in shared memory: their places, the copies that bring them there, and reading them. */
+/* Tiles in shared memory: swizzled addresses, stores, loads, and asynchronous copies from global memory. */
 #include "ptx/lowering/access.h"
 #include "ptx/pipeline/copies.h"
 
@@ -7,37 +7,37 @@ void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align) {
         gpu_build_buffer(&gpu->b, tile_type_pointer(gpu->module->context, TILE_SPACE_SHARED), (int64_t)bytes, align, 1);
 }
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
 static TileValue *shift_right(Gpu *gpu, TileValue *value, unsigned bits) {
     return bits ? gpu_binary(gpu, TILE_OP_SHR, value, gpu_i64(gpu, bits)) : value;
 }
 
-/* Bytes of a column in its row, turned as the row says. */
-static TileValue *turned_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
+/* The byte offset of a column in its row, swizzled by the row. */
+static TileValue *swizzled_column(Gpu *gpu, const GpuSharedTile *tile, TileValue *row, TileValue *column) {
     TileValue *bytes = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, tile_scalar_bytes(tile->scalar)));
     if (tile->swizzle == TILE_SWIZZLE_NONE) return bytes;
     if (tile->swizzle == TILE_SWIZZLE_BYTES) {
         TileValue *eights = gpu_binary(gpu, TILE_OP_AND, shift_right(gpu, row, 2), gpu_i64(gpu, 2));
         row = gpu_binary(gpu, TILE_OP_XOR, row, eights);
     }
-    TileValue *turn = shift_right(gpu, row, TILE_MAX_LOG_CHUNKS - tile->log_chunks);
+    TileValue *swizzle = shift_right(gpu, row, TILE_MAX_LOG_CHUNKS - tile->log_chunks);
     TileValue *mask = gpu_i64(gpu, (INT64_C(1) << tile->log_chunks) - 1);
-    turn = gpu_binary(gpu, TILE_OP_AND, turn, mask);
+    swizzle = gpu_binary(gpu, TILE_OP_AND, swizzle, mask);
     if (tile->swizzle == TILE_SWIZZLE_WORDS) {
-        TileValue *twice = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, 2));
-        twice = gpu_binary(gpu, TILE_OP_OR, twice, shift_right(gpu, turn, tile->log_chunks - 1));
-        turn = gpu_binary(gpu, TILE_OP_AND, twice, mask);
+        TileValue *twice = gpu_binary(gpu, TILE_OP_MUL, swizzle, gpu_i64(gpu, 2));
+        twice = gpu_binary(gpu, TILE_OP_OR, twice, shift_right(gpu, swizzle, tile->log_chunks - 1));
+        swizzle = gpu_binary(gpu, TILE_OP_AND, twice, mask);
     }
-    turn = gpu_binary(gpu, TILE_OP_MUL, turn, gpu_i64(gpu, TILE_CHUNK_BYTES));
-    return gpu_binary(gpu, TILE_OP_XOR, bytes, turn);
+    swizzle = gpu_binary(gpu, TILE_OP_MUL, swizzle, gpu_i64(gpu, TILE_CHUNK_BYTES));
+    return gpu_binary(gpu, TILE_OP_XOR, bytes, swizzle);
 }
 
 static TileValue *row_address(Gpu *gpu, const GpuSharedTile *tile, TileValue *pointer, TileValue *row) {
     return tile_build_ptr_add(&gpu->b, pointer, gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes)));
 }
 
-/* Takes the bytes that were added to a pointer off again. */
+/* Splits a pointer into its base and the bytes that were added. */
 static TileValue *split_pointer(Gpu *gpu, TileValue *pointer, TileValue **bytes) {
     *bytes = NULL;
     for (const TileOp *add; (add = tile_value_def(pointer, TILE_OP_PTR_ADD)); pointer = tile_op_operand(add, 0)) {
@@ -47,43 +47,44 @@ static TileValue *split_pointer(Gpu *gpu, TileValue *pointer, TileValue **bytes)
     return pointer;
 }
 
-/* What is added to the base is a multiple of the bytes of the chunks that change places, so that turning a row's chunks
- * is an exclusive or with the whole sum. */
+/* The bytes that were added to the base are a multiple of the chunks that the swizzle permutes, so the swizzle can be
+ * an exclusive or with the whole sum. */
 GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed) {
     GpuPlaces places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
     TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
     TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
-    own = gpu_binary(gpu, TILE_OP_ADD, own, turned_column(gpu, tile, row, column));
+    own = gpu_binary(gpu, TILE_OP_ADD, own, swizzled_column(gpu, tile, row, column));
     places.base = split_pointer(gpu, pointer, &bytes);
     places.offset = bytes ? gpu_binary(gpu, TILE_OP_ADD, bytes, own) : own;
     return places;
 }
 
-/* Thread and register have no bit of an index in common, and pieces are whole rounds of the turn. */
+/* The thread's and the register's parts of an index have no bit in common, and a piece of the layout is a multiple of
+ * the swizzle's period. */
 TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
     Gpu *gpu = places->gpu;
     const GpuSharedTile *tile = &places->tile;
     int64_t row = gpu_register_index(&places->layout, places->axis[0], reg),
             bytes = gpu_register_index(&places->layout, places->axis[1], reg) * tile_scalar_bytes(tile->scalar),
-            turning = (INT64_C(1) << tile->log_chunks) - 1;
-    int64_t chunk = (bytes / TILE_CHUNK_BYTES & turning) ^ gpu_chunk_turn(tile, row);
+            mask = (INT64_C(1) << tile->log_chunks) - 1;
+    int64_t chunk = (bytes / TILE_CHUNK_BYTES & mask) ^ gpu_chunk_swizzle(tile, row);
     TileValue **at = &places->at[chunk];
     if (!*at) {
         TileValue *offset = places->offset;
         if (chunk) offset = gpu_binary(gpu, TILE_OP_XOR, offset, gpu_i64(gpu, chunk * TILE_CHUNK_BYTES));
         *at = tile_build_ptr_add(&gpu->b, places->base, offset);
     }
-    int64_t more = row * tile->row_bytes + (bytes & ~(turning * TILE_CHUNK_BYTES));
+    int64_t more = row * tile->row_bytes + (bytes & ~(mask * TILE_CHUNK_BYTES));
     return more ? tile_build_ptr_add(&gpu->b, *at, gpu_i64(gpu, more)) : *at;
 }
 
 /* ---- whole tiles ---- */
 
-void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *place, TileValue *pointer) {
+void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
-    GpuSharedTile tile = gpu_shared_tile(place);
+    GpuSharedTile tile = gpu_shared_tile(stored);
     GpuPlaces places = gpu_places(gpu, pointer, &tile, &layout, false);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
     for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
@@ -112,7 +113,7 @@ typedef struct Copy {
     const GpuDimension *dimension[2]; /* of the tile's rows and columns */
 } Copy;
 
-/* Can chunks be copied as they are? One answer for the whole block. NULL: never. */
+/* Can chunks of 16 bytes be copied asynchronously? Uniform over the block. NULL: never. */
 static TileValue *lies_in_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     GpuAccess *access = &copy->access;
@@ -123,7 +124,7 @@ static TileValue *lies_in_chunks(Copy *copy) {
                    gpu_binary(gpu, TILE_OP_LE, unit->lo, gpu_i64(gpu, 0)));
 }
 
-/* Is every lane of the tile valid? One answer for the whole block. */
+/* Is every lane of the tile valid? Uniform over the block. */
 static TileValue *is_whole(Copy *copy) {
     Gpu *gpu = copy->gpu;
     TileValue *whole = NULL;
@@ -135,8 +136,8 @@ static TileValue *is_whole(Copy *copy) {
     return whole;
 }
 
-/* Of a register, from that of the one before: what lies between them is the same for all threads, so that no thread has
- * to keep the place of each of its chunks. */
+/* The address of a register, from that of an earlier one. Their difference is uniform, so no thread keeps the address
+ * of each chunk in registers. */
 static TileValue *next_address(Copy *copy, TileValue *address, uint32_t reg, uint32_t before) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
@@ -155,7 +156,7 @@ static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *byte
     tile_build_op(&gpu->b, TILE_OP_COPY_ASYNC, operands, 3, &size, 1, NULL, 0);
 }
 
-/* All chunks of a whole tile. */
+/* Copies all chunks of a tile whose lanes are all valid. */
 static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
@@ -174,36 +175,36 @@ static TileValue *is_valid(Gpu *gpu, const GpuDimension *dimension, TileValue *l
                    gpu_binary(gpu, TILE_OP_LT, lane, dimension->hi));
 }
 
-/* Lanes of a row and column, and their addresses. */
-typedef struct Place {
+/* A row and a column, and their addresses. */
+typedef struct Position {
     TileValue *row, *column, *from, *to;
-} Place;
+} Position;
 
-/* A chunk of which some lanes are not valid: those of its row that are come first. */
-static void copy_part(Copy *copy, const Place *place) {
+/* Copies a chunk of which only the first lanes of its row may be valid; the rest becomes 0. */
+static void copy_partial_chunk(Copy *copy, const Position *position) {
     Gpu *gpu = copy->gpu;
-    TileValue *row = is_valid(gpu, copy->dimension[0], place->row);
-    TileValue *left = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, place->column);
-    left = gpu_binary(gpu, TILE_OP_MUL, left, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
-    left = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, left, gpu_i64(gpu, TILE_CHUNK_BYTES)),
+    TileValue *row = is_valid(gpu, copy->dimension[0], position->row);
+    TileValue *rest = gpu_binary(gpu, TILE_OP_SUB, copy->dimension[1]->hi, position->column);
+    rest = gpu_binary(gpu, TILE_OP_MUL, rest, gpu_i64(gpu, tile_scalar_bytes(copy->tile.scalar)));
+    rest = gpu_binary(gpu, TILE_OP_MAX, gpu_binary(gpu, TILE_OP_MIN, rest, gpu_i64(gpu, TILE_CHUNK_BYTES)),
                       gpu_i64(gpu, 0));
-    left = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, left, gpu_i64(gpu, 0));
-    build_copy(gpu, place->to, place->from, tile_build_convert(&gpu->b, left, TILE_I32));
+    rest = tile_build_ternary(&gpu->b, TILE_OP_SELECT, row, rest, gpu_i64(gpu, 0));
+    build_copy(gpu, position->to, position->from, tile_build_convert(&gpu->b, rest, TILE_I32));
 }
 
-static void copy_element(Copy *copy, const Place *place) {
+static void copy_element(Copy *copy, const Position *position) {
     Gpu *gpu = copy->gpu;
-    TileValue *mask = is_valid(gpu, copy->dimension[0], place->row);
-    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], place->column));
+    TileValue *mask = is_valid(gpu, copy->dimension[0], position->row);
+    mask = gpu_and(gpu, mask, is_valid(gpu, copy->dimension[1], position->column));
     const TileType *type = tile_type_scalar(gpu->module->context, copy->tile.scalar);
     TileValue *zero = tile_build_bits(&gpu->b, type, 0);
-    TileValue *value = tile_build_load(&gpu->b, type, place->from, mask, zero, 0);
-    tile_build_store(&gpu->b, value, place->to, NULL, 0);
+    TileValue *value = tile_build_load(&gpu->b, type, position->from, mask, zero, 0);
+    tile_build_store(&gpu->b, value, position->to, NULL, 0);
 }
 
-/* `width` lanes at a time, in a loop: threads that follow one another take neighbours of a row. This path is taken
- * rarely: nothing is to be kept for it in registers meanwhile. */
-static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, const Place *place)) {
+/* A loop that copies `width` lanes at a time; neighbouring threads copy neighbours of a row. This path is rare: it
+ * keeps nothing live in registers outside of itself. */
+static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, const Position *position)) {
     Gpu *gpu = copy->gpu;
     int64_t columns = copy->tile.shape.extent[1] / width, threads = TILE_WARP_THREADS << gpu->log_warps;
     TileBuilder outer = gpu->b;
@@ -221,18 +222,20 @@ static void copy_in_loop(Copy *copy, int64_t width, void (*body)(Copy *copy, con
     TileValue *column = gpu_binary(gpu, TILE_OP_SUB, loop->regions[0].arguments[0],
                                    gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, columns)));
     if (width > 1) column = gpu_binary(gpu, TILE_OP_MUL, column, gpu_i64(gpu, width));
-    Place place = {.row = row, .column = column, .from = copy->access.origin};
-    place.from = tile_build_ptr_add(b, place.from, gpu_binary(gpu, TILE_OP_MUL, row, copy->dimension[0]->per_lane));
-    place.from = tile_build_ptr_add(b, place.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
-    place.to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
-                                  turned_column(gpu, &copy->tile, row, column));
-    body(copy, &place);
+    Position position = {.row = row, .column = column, .from = copy->access.origin};
+    position.from =
+        tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, row, copy->dimension[0]->per_lane));
+    position.from =
+        tile_build_ptr_add(b, position.from, gpu_binary(gpu, TILE_OP_MUL, column, copy->dimension[1]->per_lane));
+    position.to = tile_build_ptr_add(b, row_address(gpu, &copy->tile, copy->to, row),
+                                     swizzled_column(gpu, &copy->tile, row, column));
+    body(copy, &position);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
     gpu->b = outer;
 }
 
-static void copy_parts(Copy *copy) {
-    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_part);
+static void copy_partial_chunks(Copy *copy) {
+    copy_in_loop(copy, TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar), copy_partial_chunk);
 }
 
 static void copy_elements(Copy *copy) { copy_in_loop(copy, 1, copy_element); }
@@ -248,11 +251,11 @@ static void in_region(Copy *copy, TileBlock *block, void (*body)(Copy *copy)) {
     gpu->b = outer;
 }
 
-static TileOp *choose(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
-    TileOp *choice = tile_build_if(&copy->gpu->b, condition, NULL, 0);
-    in_region(copy, &choice->regions[0], then);
-    in_region(copy, &choice->regions[1], otherwise);
-    return choice;
+static TileOp *build_branch(Copy *copy, TileValue *condition, void (*then)(Copy *copy), void (*otherwise)(Copy *copy)) {
+    TileOp *branch = tile_build_if(&copy->gpu->b, condition, NULL, 0);
+    in_region(copy, &branch->regions[0], then);
+    in_region(copy, &branch->regions[1], otherwise);
+    return branch;
 }
 
 static void copy_chunks_once(Copy *copy) {
@@ -261,22 +264,22 @@ static void copy_chunks_once(Copy *copy) {
         copy_chunks(copy);
         return;
     }
-    TileOp *choice = choose(copy, first, copy_chunks, NULL);
-    tile_op_set_integer(copy->gpu->module, choice, TILE_ATTRIBUTE_DIVERGENT, 1);
+    TileOp *branch = build_branch(copy, first, copy_chunks, NULL);
+    tile_op_set_integer(copy->gpu->module, branch, TILE_ATTRIBUTE_DIVERGENT, 1);
 }
 
-/* In chunks, the distance of neighbours is known. */
-static void copy_whole_or_parts(Copy *copy) {
+/* Chunks are contiguous, so the stride is a constant. */
+static void copy_full_or_partial_chunks(Copy *copy) {
     TileValue **per_lane = &copy->access.dimensions[copy->access.rank - 1].per_lane, *any = *per_lane;
     *per_lane = gpu_i64(copy->gpu, tile_scalar_bytes(copy->tile.scalar));
-    choose(copy, is_whole(copy), copy_chunks_once, copy_parts);
+    build_branch(copy, is_whole(copy), copy_chunks_once, copy_partial_chunks);
     *per_lane = any;
 }
 
 void gpu_lower_copy(Gpu *gpu, TileOp *op) {
     const TileType *type = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0];
-    const TileValue *place = tile_op_operand(op, 1);
-    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(place->type), .to = gpu_value(gpu, place)};
+    const TileValue *stored = tile_op_operand(op, 1);
+    Copy copy = {.gpu = gpu, .tile = gpu_shared_tile(stored->type), .to = gpu_value(gpu, stored)};
     TileLayout layout = gpu_spread(&copy.tile.shape, gpu_floor_log2(GPU_ACCESS_BYTES / tile_scalar_bytes(type->scalar)),
                                    0, gpu->log_warps);
     gpu_read_access(gpu, op, type, &layout, &copy.access);
@@ -288,5 +291,5 @@ void gpu_lower_copy(Gpu *gpu, TileOp *op) {
         copy_elements(&copy);
         return;
     }
-    choose(&copy, chunks, copy_whole_or_parts, copy_elements);
+    build_branch(&copy, chunks, copy_full_or_partial_chunks, copy_elements);
 }

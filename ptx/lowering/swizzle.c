@@ -11,7 +11,7 @@ static TileLinearSpan span_of(const TileLayout *layout, TileLayoutDim dim, unsig
     return span;
 }
 
-/* The bits of an offset, from the lowest on, and what they already span. */
+/* The bits of an offset, from the lowest on, and the space that they span. */
 typedef struct Offsets {
     TileLinear map;
     TileLinearSpan span;
@@ -29,7 +29,7 @@ static void add_span(Offsets *offsets, const TileLinearSpan *span, unsigned limi
         add_offset_bit(offsets, span->vector[i]);
 }
 
-/* Vectors of `span` that are not in `known`, which grows by them. */
+/* The vectors of `span` that extend `known`, which they are added to. */
 static TileLinearSpan beyond(const TileLinearSpan *span, TileLinearSpan *known) {
     TileLinearSpan result = {0};
     for (unsigned i = 0; i < span->dimension; i++)
@@ -37,7 +37,7 @@ static TileLinearSpan beyond(const TileLinearSpan *span, TileLinearSpan *known) 
     return result;
 }
 
-/* What of the span is not in the vectors that are there already. */
+/* The span modulo `known`. */
 static TileLinearSpan modulo(const TileLinearSpan *span, const TileLinearSpan *known) {
     TileLinearSpan result = {0};
     for (unsigned i = 0; i < span->dimension; i++) tile_span_add(&result, tile_span_reduce(known, span->vector[i]));
@@ -49,8 +49,8 @@ static void fill(Offsets *offsets, unsigned limit) {
         add_offset_bit(offsets, UINT32_C(1) << i);
 }
 
-/* The lowest bits: elements that both sides have in registers, up to 16 bytes; less than a word is made up from what
- * one of them has. */
+/* The lowest bits are a vector: elements that are in one thread on both sides, up to 16 bytes. If that is less than a
+ * word, it is completed from one side. */
 static void add_vector(Offsets *offsets, const TileLayout *from, const TileLayout *to, unsigned scalar_bytes,
                        uint8_t *log_vector) {
     TileLinearSpan a = span_of(from, TILE_LAYOUT_REGISTER, TILE_LINEAR_BITS),
@@ -68,8 +68,9 @@ static void add_vector(Offsets *offsets, const TileLayout *from, const TileLayou
     add_span(offsets, &a, word > offsets->map.inputs ? word : offsets->map.inputs);
 }
 
-/* The bits that choose the bank. Lanes that are served together, of either side, differ in them: what both sides' lanes
- * span, then of what only one spans one half, the other half being sums with it. Those sums follow above. */
+/* The bits that select the bank. Lanes that are served together must differ in them, on both sides: first the vectors
+ * that the lanes of both sides span, then, of the vectors that only one side spans, those of one side; sums with
+ * those of the other side are in the bits above. */
 static void add_banks(Offsets *offsets, const TileLayout *from, const TileLayout *to, unsigned scalar_bytes) {
     unsigned unit = scalar_bytes << offsets->map.inputs, lanes = log2_of(BANK_BYTES / unit);
     TileLinearSpan p = span_of(from, TILE_LAYOUT_LANE, lanes), q = span_of(to, TILE_LAYOUT_LANE, lanes);
@@ -87,7 +88,8 @@ static void add_banks(Offsets *offsets, const TileLayout *from, const TileLayout
     unsigned limit = offsets->map.inputs + lanes;
     add_span(offsets, &both, limit);
     add_span(offsets, &single, limit);
-    /* Banks that no lane needs go to something that is not among the sums, or the sums would have no place above. */
+    /* Bank bits that no lane needs get vectors outside of the span of these sums, which otherwise would be missing
+     * above. */
     TileLinearSpan kept = offsets->span;
     for (unsigned i = 0; i < sums.dimension; i++) tile_span_add(&kept, sums.vector[i]);
     for (unsigned i = 0; i < offsets->outputs && offsets->map.inputs < limit; i++)
@@ -110,13 +112,14 @@ TileSharedLayout tile_shared_swizzle(const TileLayout *from, const TileLayout *t
 
 enum { LOG_ROWS = 3, LOG_MATRICES = 2 }; /* of a matrix; of one access */
 
-/* Bits of an access by matrices, by what they choose. */
+/* The bits of an access by matrices, by what they select. */
 typedef struct MatrixBits {
-    uint32_t row[LOG_ROWS], column[4]; /* places: the row of a matrix, and the element of the row */
+    uint32_t row[LOG_ROWS], column[4]; /* of the tile's index: the row of a matrix, the element of a row */
     unsigned columns;
 } MatrixBits;
 
-/* Of a word's elements the lowest register bits that `held` has; plain words lie along the row. */
+/* The elements of a word are the lowest register bits that `held` has; a word that is not transposed is along the
+ * row. */
 static bool choose_words(const TileLayout *layout, const TileLinearSpan *held, TileSharedMatrices *matrices) {
     unsigned count = log2_of(matrices->packed), found = 0;
     for (unsigned i = 0; i < layout->bits[TILE_LAYOUT_REGISTER] && found < count; i++) {
@@ -126,7 +129,7 @@ static bool choose_words(const TileLayout *layout, const TileLinearSpan *held, T
     return found == count;
 }
 
-/* Lane 4 i + j has word j of row i; transposed, of column i what is in rows 2 j and 2 j + 1. */
+/* Lane 4 i + j has word j of row i; transposed, the elements of column i in rows 2 j and 2 j + 1. */
 static MatrixBits bits_of(const TileLayout *layout, const TileSharedMatrices *matrices) {
     unsigned lane = tile_layout_first_bit(layout, TILE_LAYOUT_LANE), words = log2_of(matrices->packed), at = 0;
     MatrixBits bits = {0};
@@ -140,7 +143,7 @@ static MatrixBits bits_of(const TileLayout *layout, const TileSharedMatrices *ma
     return bits;
 }
 
-/* The layout in which each lane has the rows that it gives the address of, a row in its lowest registers. */
+/* The layout in which each lane has the rows whose addresses it supplies, a row in its lowest registers. */
 static TileLayout layout_of_rows(const TileLayout *layout, const MatrixBits *bits, TileSharedMatrices *matrices) {
     TileLayout rows = *layout;
     unsigned registers = layout->bits[TILE_LAYOUT_REGISTER], count = bits->columns, more = 0;
@@ -169,7 +172,7 @@ static TileLayout layout_of_rows(const TileLayout *layout, const MatrixBits *bit
     return rows;
 }
 
-/* Rows lie whole and one behind the other. */
+/* Is each row contiguous and aligned? */
 static bool are_rows_aligned(const TileSharedLayout *shared, const TileLayout *rows, unsigned columns) {
     TileLinear offsets = tile_shared_offsets(shared, rows);
     for (unsigned i = columns; i < offsets.inputs; i++)
@@ -213,7 +216,7 @@ uint32_t tile_shared_matrices_register(const TileSharedMatrices *matrices, uint3
     return reg;
 }
 
-/* ---- what it comes to ---- */
+/* ---- vectors and conflicts ---- */
 
 TileSharedLayout tile_shared_linear(const TileLayout *layout, unsigned scalar_bytes) {
     TileSharedLayout shared = {.map = tile_linear_identity(layout->map.outputs), .scalar_bytes = (uint8_t)scalar_bytes};
@@ -243,8 +246,8 @@ unsigned tile_shared_vector(const TileSharedLayout *shared, const TileLayout *la
     return 1u << count;
 }
 
-/* The lanes that are served together have the words base + L(lane), L being linear: as many as 2 to its rank, on as
- * many banks as 2 to the rank of its lowest bits, each as often as any other. */
+/* Lanes that are served together access the words base + L(lane), where L is linear: 2^rank(L) words, in 2^r banks,
+ * where r is the rank of L's lowest bits, evenly distributed. */
 unsigned tile_shared_conflicts(const TileSharedLayout *shared, const TileLayout *layout) {
     unsigned unit = shared->scalar_bytes * tile_shared_vector(shared, layout, NULL);
     unsigned elements = unit < WORD_BYTES ? WORD_BYTES / shared->scalar_bytes : unit / shared->scalar_bytes;

@@ -1,4 +1,4 @@
-/* Elementwise ops, constants, indices and shapes. */
+/* Lowering of elementwise ops, constants, indices and changes of shape. */
 #include <string.h>
 
 #include "ptx/lowering/machine.h"
@@ -35,12 +35,12 @@ static TileValue *spread_scalar(Gpu *gpu, TileValue *scalar, const TileType *typ
 
 /* ---- indices ---- */
 
-/* Bits of the thread's number that follow one another, as do the bits of the index that they are. */
+/* Consecutive bits of the thread's number that are consecutive bits of the index. */
 typedef struct Run {
     unsigned from, to, count;
 } Run;
 
-/* The next run of thread bits from bit `at` on that lie on the axis; false when there is none. */
+/* The next run of thread bits from bit `at` on that belong to the axis; false: there is none. */
 static bool next_run(const TileLayout *layout, unsigned axis, unsigned *at, Run *run) {
     unsigned first = layout->bits[TILE_LAYOUT_REGISTER], low = tile_layout_axis_bit(layout, axis);
     unsigned threads = (unsigned)layout->bits[TILE_LAYOUT_LANE] + layout->bits[TILE_LAYOUT_WARP];
@@ -59,8 +59,8 @@ static bool next_run(const TileLayout *layout, unsigned axis, unsigned *at, Run 
     return false;
 }
 
-/* Each bit of a thread's number is one bit of one axis in the layouts that this pass chooses, and of another one than
- * any register's; so parts are added where they would be exclusive-ored in general. */
+/* In the layouts that this pass chooses, each bit of a thread's number is one bit of one axis, and no register has
+ * it; so parts are added, where in general they would be exclusive-ored. */
 TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis) {
     TileValue *index = NULL;
     Run run;
@@ -91,8 +91,7 @@ TileValue *gpu_indices(Gpu *gpu, const TileLayout *layout, unsigned axis) {
     return gpu_join(gpu, registers, count);
 }
 
-/* A bound of lanes along an axis, less the thread's own index, as i32: outside of the tile one is as good as another.
- */
+/* A bound along an axis, less the thread's own index, as i32. Bounds outside of the tile are clamped to it. */
 static TileValue *bound_of_thread(Gpu *gpu, const TileLayout *layout, unsigned axis, TileValue *bound) {
     bound = gpu_binary(gpu, TILE_OP_MIN, bound, gpu_i64(gpu, tile_layout_extent(layout, axis)));
     bound = tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_MAX, bound, gpu_i64(gpu, 0)), TILE_I32);
@@ -100,7 +99,7 @@ static TileValue *bound_of_thread(Gpu *gpu, const TileLayout *layout, unsigned a
     return gpu_binary(gpu, TILE_OP_SUB, bound, own);
 }
 
-/* What a register adds is compared with what is left for the thread: one value for all registers. */
+/* The register's part of the index, a constant, is compared with a value that all registers of the thread share. */
 TileValue *gpu_lies_between(Gpu *gpu, const TileLayout *layout, unsigned axis, uint32_t reg, TileValue *lo,
                             TileValue *hi) {
     int64_t least, end;
@@ -141,7 +140,7 @@ static TileValue *like(Gpu *gpu, const TileOp *op, TileOpId id, TileValue *const
                           0);
 }
 
-/* The condition of a select may be a scalar beside tiles; all else has one shape. */
+/* The condition of a select may be a scalar where the operands are tiles; all other operands have one shape. */
 static TileValue *lower_elementwise(Gpu *gpu, const TileOp *op) {
     TileValue *operands[3];
     const TileType *old = op->results[0].type, *type = old;
@@ -150,25 +149,25 @@ static TileValue *lower_elementwise(Gpu *gpu, const TileOp *op) {
     return like(gpu, op, (TileOpId)op->id, operands, op->operand_count, type);
 }
 
-/* Is it a quotient of 64 bits by what is not known, the same in all threads? */
+/* Is it a uniform division of 64 bits by a value that is not constant? */
 static bool is_long_division(const TileOp *op) {
     return op->id == TILE_OP_DIV && op->results[0].type->scalar == TILE_U64 &&
            !tile_type_is_tile(op->results[0].type) && !tile_value_def(tile_op_operand(op, 1), TILE_OP_CONST);
 }
 
-/* It takes a hundred cycles and more, behind which all of a program's addresses wait. The programs of a grid's first
- * row, which is often the only one, are told by a comparison. */
+/* A division of 64 bits takes a hundred cycles and more, and all addresses of a program depend on it. For programs of
+ * a grid's first row, which is often the only row, a comparison replaces it. */
 static TileValue *lower_long_division(Gpu *gpu, const TileOp *op) {
     TileValue *x = gpu_value(gpu, tile_op_operand(op, 0)), *y = gpu_value(gpu, tile_op_operand(op, 1));
     const TileType *type = op->results[0].type;
-    TileOp *choice = tile_build_if(&gpu->b, gpu_binary(gpu, TILE_OP_LT, x, y), &type, 1);
-    TileBuilder below = tile_builder_at_end(gpu->module, &choice->regions[0]),
-                otherwise = tile_builder_at_end(gpu->module, &choice->regions[1]);
+    TileOp *branch = tile_build_if(&gpu->b, gpu_binary(gpu, TILE_OP_LT, x, y), &type, 1);
+    TileBuilder below = tile_builder_at_end(gpu->module, &branch->regions[0]),
+                otherwise = tile_builder_at_end(gpu->module, &branch->regions[1]);
     below.location = otherwise.location = op->location;
     TileValue *none = tile_build_bits(&below, type, 0), *quotient = tile_build_binary(&otherwise, TILE_OP_DIV, x, y);
     tile_build_end(&below, TILE_OP_YIELD, &none, 1);
     tile_build_end(&otherwise, TILE_OP_YIELD, &quotient, 1);
-    return tile_op_result(choice, 0);
+    return tile_op_result(branch, 0);
 }
 
 static TileValue *lower_const(Gpu *gpu, const TileOp *op) {
@@ -187,7 +186,8 @@ static TileValue *lower_iota(Gpu *gpu, const TileOp *op) {
     return type->scalar == TILE_I64 ? index : tile_build_convert(&gpu->b, index, type->scalar);
 }
 
-/* The operand has the layout of the result, less the axes that it stretches along: each register is already there. */
+/* The operand has the layout of the result, less the axes that it is broadcast along, so each thread already has
+ * every element. */
 static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
@@ -207,7 +207,7 @@ static TileValue *lower_broadcast(Gpu *gpu, const TileOp *op) {
     return gpu_join(gpu, registers, count);
 }
 
-/* Of a tile of one element. Every thread has it, unless the layout has padding. */
+/* The element of a tile of one element. Every thread has it, unless the layout has padding. */
 static TileValue *only_element(Gpu *gpu, TileValue *value, const TileLayout *layout) {
     TileValue *element = gpu_register(gpu, value, 0), *holds = NULL;
     for (unsigned a = 0; a < layout->rank; a++) {
@@ -219,8 +219,8 @@ static TileValue *only_element(Gpu *gpu, TileValue *value, const TileLayout *lay
     return gpu_share_scalar(gpu, element, gpu_and(gpu, holds, gpu_holds_first_copy(gpu, layout)));
 }
 
-/* Where the result's layout follows from the operand's its registers are the same; else the tile passes through shared
- * memory in row-major order. */
+/* If the result's layout follows from the operand's, registers stay the same; otherwise the tile is converted through
+ * shared memory in row-major order. */
 static TileValue *lower_reshape(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     TileValue *value = gpu_value(gpu, tile_op_operand(op, 0));
@@ -257,7 +257,7 @@ static TileValue *lower_convert_layout(Gpu *gpu, const TileOp *op) {
     return gpu_move(gpu, gpu_value(gpu, tile_op_operand(op, 0)), to, from->layout, to->layout);
 }
 
-/* The whole goes to shared memory, the part comes back. */
+/* The whole tile is stored to shared memory, and the slice loaded from it. */
 static TileValue *lower_slice(Gpu *gpu, const TileOp *op) {
     const TileType *from = tile_op_operand(op, 0)->type, *to = op->results[0].type;
     TileLayoutShape shape = tile_layout_shape(from);

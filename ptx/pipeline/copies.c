@@ -18,7 +18,7 @@ bool gpu_is_zero(const TileValue *value) {
     return (bits & tile_scalar_mask(value->type->scalar) & ~sign) == 0;
 }
 
-/* Does the fill say of lanes that the load does not reach that they are 0? `turned`: axes have been exchanged. */
+/* Does the fill write 0 to lanes that the load does not reach? `turned`: axes have been exchanged. */
 static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     if (!gpu_is_zero(tile_op_operand(fill, 1))) return false;
@@ -132,7 +132,7 @@ static void drop_fills(TileValue *value) {
         drop_fills(&user->results[0]);
         tile_value_replace(&user->results[0], value);
         tile_op_erase(user);
-        next = value->first_use; /* the list has changed: what has been seen has no fills left */
+        next = value->first_use; /* the list has changed; uses before this one have no fills left */
     }
 }
 

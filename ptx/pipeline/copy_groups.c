@@ -1,7 +1,8 @@
-/* Purpose: lower channels to groups of copies that each thread counts, and barriers. A channel becomes a buffer, its
- * slots parts of it. Commits that stand together close one group, waits that stand together wait for one; where slots
- * take turns a barrier follows the wait, behind which all threads' copies have arrived and everybody has released the
- * slot of the trip before, so that an acquire needs none of its own. With a single slot gpu-barriers sees to both.
+/* Purpose: lower channels to groups of asynchronous copies, which each thread counts, and barriers. A channel becomes a
+ * buffer, and its slots parts of it. Adjacent commits close one group, adjacent waits become one wait. If a channel has
+ * several slots, a barrier follows the wait: after it the copies of all threads are complete, and all threads have
+ * released the slot of the iteration before, so an acquire needs no barrier. With a single slot gpu-barriers inserts
+ * both barriers.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads = 64
@@ -161,7 +162,7 @@ typedef struct Lowering {
     const char *error;
 } Lowering;
 
-/* The next op that does anything. */
+/* The next op with effects. */
 static TileOp *next_effect(TileOp *op) {
     do op = op->next;
     while (op && tile_op_is_pure(op));
@@ -172,7 +173,8 @@ static void fail_of(Lowering *l, const TileBuilder *b) {
     if (b->error) l->error = b->error;
 }
 
-/* Where the slot is used: its place. Slots that nobody counts are the first, since there is one in use at a time. */
+/* Replaces uses of a slot by its address. Slots without an index are the first one, since only one is in use at a
+ * time. */
 static void place_uses(Lowering *l, TileOp *take, TileValue *buffer) {
     while (take->results[0].first_use) {
         TileUse *use = take->results[0].first_use;
@@ -202,7 +204,7 @@ static void lower_commit(Lowering *l, TileOp *commit) {
     fail_of(l, &b);
 }
 
-/* The first of those that stand together waits for all: no more groups may be under way than behind any of them. */
+/* The first of adjacent waits waits for all: no more groups may be pending than after any of them. */
 static void lower_wait(Lowering *l, TileOp *wait) {
     TileOp *previous = wait->previous;
     while (previous && tile_op_is_pure(previous)) previous = previous->previous;
@@ -220,7 +222,7 @@ static void lower_wait(Lowering *l, TileOp *wait) {
     fail_of(l, &b);
 }
 
-/* What is built looks at neighbours, so that all ops stay until it has been. */
+/* Lowering inspects adjacent ops, so all of them stay until it is done. */
 static void build_groups(Lowering *l, TileBlock *block) {
     for (TileOp *op = block->first; op; op = op->next) {
         if (op->id == TILE_OP_CHANNEL_COMMIT) lower_commit(l, op);
@@ -229,7 +231,7 @@ static void build_groups(Lowering *l, TileBlock *block) {
     }
 }
 
-/* Commits and releases first, which use the slots. */
+/* Erases commits and releases first, since they use the slots. */
 static void erase_ends(TileBlock *block) {
     for (TileOp *op = block->first, *next; op; op = next) {
         next = op->next;

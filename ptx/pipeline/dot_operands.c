@@ -1,5 +1,5 @@
-/* Purpose: bring what products for tensor cores take from memory to shared memory, where no loop does it ahead: the
- * load becomes a copy through a channel of one slot, which is waited for at once.
+/* Purpose: copy operands of products for tensor cores from global to shared memory where no loop copies them ahead: the
+ * load becomes a copy through a channel of one slot, with a wait directly after it.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %begin: i64,
@@ -34,7 +34,7 @@
  *       channel_release %2
  *       return
  *     }
- * Needs: gpu-channels, which takes the loads of loops. Keeps: tile form. Cost: linear. */
+ * Needs: gpu-channels, which transforms loads of loops. Keeps: tile form. Cost: linear. */
 #include "lang/ir/operands.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/passes.h"
@@ -48,7 +48,7 @@ static void find_loads(TilePassContext *context, const TileBlock *block, Loads *
     }
 }
 
-/* Another fill of what the convert takes, with 0 outside of the same bounds, that stands before this one. */
+/* An earlier fill of the convert's operand, with 0 outside of the same bounds; NULL: there is none. */
 static TileOp *find_equal_fill(const TileOp *fill, const TileOp *convert) {
     for (TileUse *use = tile_op_operand(convert, 0)->first_use; use; use = use->next) {
         TileOp *other = use->user;
@@ -66,7 +66,7 @@ static TileOp *find_equal_fill(const TileOp *fill, const TileOp *convert) {
     return NULL;
 }
 
-/* A row's weights are filled once to be summed and once, rounded, to be multiplied: rounding what has been filled is
+/* A row's weights are filled once to be summed and once, rounded, to be multiplied; rounding the filled tile gives
  * the same. */
 static bool share_fills(TilePassContext *context, TileBlock *block) {
     bool changed = false;
@@ -85,7 +85,7 @@ static bool share_fills(TilePassContext *context, TileBlock *block) {
     return changed;
 }
 
-/* Of a product that stands in no loop; gpu-channels has spoken of those in loops. */
+/* For products outside of loops; gpu-channels has remarks on those in loops. */
 static void remark_operands(TilePassContext *context, const TileOp *dot) {
     for (unsigned i = 0; i < 2; i++) {
         const TileOp *between, *load = gpu_operand_load(dot, i, &between);

@@ -1,7 +1,7 @@
-/* Purpose: let the ops of a loop run ahead that a stage says run ahead. A trip of the staged loop does what the last
- * stage has to do for its own index, and what stage 0 has to do for the trip that comes as many later as the last
- * stage's number says; in front of the loop stage 0 runs for the first trips. For a trip that is none it copies
- * nothing; slots of channels are counted and fragments are read all the same, and nobody reads what comes of it.
+/* Purpose: expand the software pipeline of a loop whose ops have stages. An iteration of the pipelined loop runs the
+ * last stage for its own index, and stage 0 for an iteration that is as many later as the last stage's number; ahead of
+ * the loop, a prologue runs stage 0 for the first iterations. There is no epilogue: past the last iteration stage 0
+ * copies nothing, but still advances slots of channels and reads fragments, whose values are not used.
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {noalias}, %c: tensor<f32, 2, out> {noalias}, %end: i64) threads = 64
@@ -97,13 +97,13 @@
  *       store_tile %c, %sum, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
  *       return
  *     }
- * Of the ops of a trip with a cluster those with the lowest come first, and what runs ahead comes before all others;
- * but where ops of the last stage have a higher one, it comes right before the first of them. What ops of stage 0 give
- * to others in registers is carried into the next trip, which it then is for.
+ * Within an iteration, ops with lower clusters come first, and stage 0 comes before all ops without a cluster; if ops
+ * of the last stage have a higher cluster, stage 0 comes directly before the first of them. Values that stage 0 defines
+ * for other ops become loop-carried, and stage 0 then is for the next iteration.
  *
- * Needs: stages, 0 and one other. Ops of stage 0 take from their own trip what is computed from the index alone, or,
- * where they give values to others, what is known where they then stand. Keeps: the form. Cost: linear in the body;
- * code in front of the loop grows by what runs ahead. */
+ * Needs: stage 0 and one other. Ops of stage 0 depend, in their own iteration, only on values that are computed from
+ * the induction variable, or, if they define values for others, on values that are available at their new position.
+ * Keeps: the form. Cost: linear in the body; the prologue is a copy of stage 0. */
 #include "ptx/pipeline/copies.h"
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
@@ -117,31 +117,31 @@ typedef struct Expansion {
     TilePassContext *context;
     TileOp *loop;
     TileBlock *body;
-    int64_t ahead;  /* trips */
+    int64_t ahead;  /* iterations */
     Ops early, low; /* of stage 0; of the last stage, with lower clusters; both by cluster */
     TileOp *behind; /* of the last stage, with a higher cluster; NULL: none */
-    Values given;   /* results of early ops that others use */
+    Values given;   /* results of early ops with other users */
     int64_t slots;  /* of each channel whose slots are counted; 0: there is none */
     TileBuilder b;
     const char *error;
 } Expansion;
 
-/* The trip that early ops are made for. */
+/* The iteration for which early ops are cloned. */
 typedef struct Trip {
     GpuCopies copies;
-    TileValue *number, *exists, *slot; /* exists: NULL until it is asked for */
+    TileValue *number, *exists, *slot; /* exists: NULL until it is needed */
     TileValue *end;
-    bool known_inside; /* what only a branch needs is made in the branch */
+    bool known_inside; /* operands of a branch's ops only are cloned inside of the branch */
     bool marks;
 } Trip;
 
-/* ---- what the stages say ---- */
+/* ---- stages and clusters ---- */
 
 static int64_t stage_of(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_STAGE, -1); }
 static int64_t cluster_of(const TileOp *op) { return tile_op_integer(op, TILE_ATTRIBUTE_CLUSTER, 0); }
 static bool is_early(const Expansion *e, const TileOp *op) { return op->block == e->body && stage_of(op) == 0; }
 
-/* Behind those of the same cluster. */
+/* Inserts the op after those of the same cluster. */
 static void add_by_cluster(Expansion *e, Ops *ops, TileOp *op) {
     tile_list_push(e->context->scratch, ops, op);
     size_t at = ops->count - 1;
@@ -191,10 +191,10 @@ static void count_slots(Expansion *e, const Ops *ops) {
     }
 }
 
-/* ---- ops of another trip ---- */
+/* ---- ops of another iteration ---- */
 
-/* What threads do together, and what is counted, goes on in a trip that is none; what it reads of shared memory is
- * nobody's. */
+/* Does the op also run past the last iteration? Collective ops and those that count do; shared memory that is read
+ * then holds stale values. */
 static bool runs_always(const TileOp *op) {
     bool channel = op->id == TILE_OP_CHANNEL_ACQUIRE || op->id == TILE_OP_CHANNEL_COMMIT;
     bool groups = op->id == TILE_OP_COPY_WAIT || op->id == TILE_OP_COPY_COMMIT || op->id == TILE_OP_BARRIER;
@@ -203,8 +203,8 @@ static bool runs_always(const TileOp *op) {
     return channel || groups || reads;
 }
 
-/* Is from + distance < to, where from < to is certain or asked for? Their difference fits into 64 bits without a sign.
- */
+/* Is from + distance < to? If `certain`, from < to holds, otherwise it is tested. Their difference fits into 64 bits
+ * unsigned. */
 static TileValue *build_reaches(TileBuilder *b, TileValue *from, TileValue *to, TileValue *distance, bool certain) {
     TileValue *left = tile_build_bitcast(b, tile_build_binary(b, TILE_OP_SUB, to, from), TILE_U64);
     TileValue *far = tile_build_binary(b, TILE_OP_GT, left, tile_build_bitcast(b, distance, TILE_U64));
@@ -212,7 +212,7 @@ static TileValue *build_reaches(TileBuilder *b, TileValue *from, TileValue *to, 
     return tile_build_binary(b, TILE_OP_AND, tile_build_binary(b, TILE_OP_LT, from, to), far);
 }
 
-/* One step past the last trip is a number still: loops end as whole numbers do (exact-loops). */
+/* Does the iteration exist? One step past the last iteration does not overflow (exact-loops). */
 static TileValue *exists_of(Trip *trip, TileBuilder *b) {
     if (!trip->exists) trip->exists = tile_build_binary(b, TILE_OP_LT, trip->number, trip->end);
     return trip->exists;
@@ -240,7 +240,8 @@ static void end_branch(Expansion *e, TileOp *choice, unsigned region) {
     tile_build_end(&b, TILE_OP_YIELD, NULL, 0);
 }
 
-/* Neighbours that a trip which is none must not run, in one branch. Returns the number of the next one. */
+/* Clones consecutive ops that must not run past the last iteration into one branch. Returns the index of the next op.
+ */
 static size_t clone_in_branch(Expansion *e, Trip *trip, size_t first) {
     TileOp *choice = tile_build_if(&e->b, exists_of(trip, &e->b), NULL, 0);
     TileBuilder b = tile_builder_at_end(e->context->module, &choice->regions[0]);
@@ -260,7 +261,7 @@ static size_t clone_in_branch(Expansion *e, Trip *trip, size_t first) {
     return i;
 }
 
-/* A branch without results is taken only in a trip that exists. */
+/* A branch without results is only taken if the iteration exists. */
 static void clone_branch(Expansion *e, Trip *trip, TileOp *op) {
     TileValue *condition = gpu_follow(&trip->copies, &e->b, tile_op_operand(op, 0));
     for (unsigned i = 0; i < op->region_count && !trip->known_inside; i++)
@@ -294,8 +295,8 @@ static void clone_early(Expansion *e, Trip *trip) {
 
 /* ---- slots ---- */
 
-/* Slots take turns: the one that this trip reads is an argument of the loop, the one that is acquired lies behind it.
- */
+/* Slots are used cyclically: an argument of the loop is the slot that this iteration reads; the acquired slot is
+ * `ahead` later. */
 static TileValue *acquired_slot(Expansion *e, TileValue *slot) {
     TileBuilder *b = &e->b;
     TileValue *zero = tile_build_i64(b, 0), *last = tile_build_i64(b, e->slots - 1);
@@ -326,7 +327,7 @@ static void erase_early(Expansion *e) {
     }
 }
 
-/* Ops of lower clusters come first. They are waits, which take nothing but the slot. */
+/* Ops of lower clusters come first. They are waits, whose only operand is the slot. */
 static void move_low(Expansion *e, TileValue *slot) {
     for (size_t i = 0; i < e->low.count; i++) {
         TileOp *op = e->low.items[i];
@@ -343,7 +344,7 @@ static Trip trip_of(Expansion *e, TileMap *map) {
     return (Trip){.copies = {e->context, e->loop, map, false}, .end = tile_op_operand(e->loop, 1)};
 }
 
-/* The first trips, one after the other: stage 0 needs their index alone. */
+/* The prologue, a loop over the first iterations: stage 0 depends on their index only. */
 static void build_prologue(Expansion *e) {
     TileBuilder outer = tile_builder_before(e->context->module, e->loop), *b = &e->b;
     TileMap map;
@@ -395,7 +396,8 @@ static void expand_copies(Expansion *e) {
     erase_early(e);
 }
 
-/* Values go to the next trip: the first ones are computed in front of the loop, as what it begins with says. */
+/* Values for the next iteration are loop-carried: the initial ones are computed ahead of the loop, from its initial
+ * values. */
 static void expand_values(Expansion *e) {
     TileMap map;
     Trip trip = trip_of(e, &map);

@@ -1,7 +1,7 @@
-/* Purpose: let loops carry long vectors lane by lane. A thread's sums of a tile are one vector, of which each
- * instruction takes some lanes and makes new ones; where nothing in the body wants more of it at once, the back end has
- * no long vector to put together in each trip and to take apart again. Where that is so, what is elementwise on such
- * vectors is done with some lanes at a time, and who takes a lane out of a vector gets what was put in.
+/* Purpose: split loop-carried long vectors into scalars. A thread's sums of a tile are one vector, of which each
+ * instruction uses some lanes and defines new ones. If no op of the body uses more lanes at once, the back end need not
+ * build and take apart a long vector in each iteration. In that case elementwise ops on such vectors are split as well,
+ * and extracted lanes are forwarded from the values that were inserted.
  *
  * Before:
  *     func phase machine @k.0(%c: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 32 {
@@ -100,13 +100,13 @@
  *       store %sums, %c
  *       return
  *     }
- * Needs: gpu-machine. Keeps: machine form. Cost: linear in the lanes that are taken out, by the length of vectors. */
+ * Needs: gpu-machine. Keeps: machine form. Cost: the number of extracted lanes times the length of vectors. */
 #include "lowering/each.h"
 #include "lang/ir/operands.h"
 #include "ptx/pipeline/loop.h"
 #include "ptx/passes.h"
 
-/* Vectors with more lanes are long, and taken apart into parts of so many. */
+/* Vectors with more lanes are long, and split into parts of this many. */
 enum { PART_LANES = 8, MOST_OPERANDS = 3 };
 
 static bool is_long(const TileType *type) {
@@ -115,7 +115,7 @@ static bool is_long(const TileType *type) {
 
 static bool takes_lanes(const TileOp *op) { return op->id == TILE_OP_EXTRACT || op->id == TILE_OP_SHUFFLE; }
 
-/* Do all who use the value take lanes out of it? */
+/* Do all uses of the value extract lanes? */
 static bool goes_in_parts(const TileValue *value) {
     for (const TileUse *use = value->first_use; use; use = use->next)
         if (!takes_lanes(use->user)) return false;
@@ -124,7 +124,7 @@ static bool goes_in_parts(const TileValue *value) {
 
 /* ---- lanes ---- */
 
-/* As the scalar that was put in, else taken out of the vector. */
+/* A lane of a vector: the scalar that was inserted, or else extracted. */
 static TileValue *lane_of(TileBuilder *b, TileValue *vector, int64_t lane) {
     for (const TileOp *op = vector->op; op; op = vector->op) {
         if (op->id == TILE_OP_SPLAT) return tile_op_operand(op, 0);
@@ -149,7 +149,7 @@ static TileValue *join(TileBuilder *b, TileValue *const *lanes, const TileType *
     return value;
 }
 
-/* Ops that put together what nobody uses any more. */
+/* Erases ops that build a vector without uses. */
 static void drop(TileValue *value) {
     while (value->op && !tile_value_has_uses(value) &&
            (value->op->id == TILE_OP_INSERT || value->op->id == TILE_OP_SPLAT || value->op->id == TILE_OP_SHUFFLE)) {
@@ -159,7 +159,7 @@ static void drop(TileValue *value) {
     }
 }
 
-/* Whoever takes a few lanes out of the value gets what was put in. */
+/* Forwards inserted values to ops that extract a few lanes. */
 static void forward(TilePassContext *context, TileValue *value) {
     for (TileUse *use = value->first_use, *next; use; use = next) {
         TileOp *user = use->user;
@@ -184,7 +184,7 @@ static const TileType *part_type(const TilePassContext *context, const TileType 
     return tile_type_vector(context->module->context, type->scalar, PART_LANES, false);
 }
 
-/* Gives the op that comes next. */
+/* Splits an elementwise op; returns the op that follows. */
 static TileOp *split_op(TilePassContext *context, TileOp *op) {
     TileValue *result = &op->results[0], *lanes[PART_LANES], *operands[MOST_OPERANDS];
     TileBuilder b = tile_builder_before(context->module, op);
@@ -235,7 +235,7 @@ static void replace(TileValue *vector, TileValue *joined) {
     tile_value_replace(vector, joined);
 }
 
-/* What is put together of the lanes stands where the vector was, and nothing carries that any more. */
+/* Makes the lanes of a vector loop-carried instead of the vector; a vector is built of them where it was used. */
 static TileOp *carry_lanes(TilePassContext *context, TileOp *loop, unsigned number) {
     const TileType *type = loop->results[number].type;
     unsigned count = (unsigned)tile_type_lanes(type), before = loop->result_count;
@@ -265,7 +265,7 @@ static TileOp *carry_lanes(TilePassContext *context, TileOp *loop, unsigned numb
 }
 
 static bool try_loop(TilePassContext *context, TileOp *loop, const char **error) {
-    (void)error; /* what is built fits */
+    (void)error; /* building cannot fail */
     bool changed = false;
     for (unsigned i = 0; i < loop->result_count;) {
         const TileOp *made = tile_op_operand(loop->regions[0].last, i)->op;

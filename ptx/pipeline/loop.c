@@ -23,7 +23,7 @@ TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const 
     return wider;
 }
 
-/* ---- ops made again ---- */
+/* ---- clones of ops ---- */
 
 TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value) {
     TileValue *made = tile_map_get(copies->map, value);
@@ -39,7 +39,7 @@ TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value) {
     return tile_op_result(op, value->index);
 }
 
-/* An op of a region that is made again, and what it takes from outside of the region. */
+/* The state of cloning a region: operands from outside of it are cloned, too. */
 typedef struct Inner {
     GpuCopies *copies;
     TileBuilder *b;

@@ -1,4 +1,4 @@
-/* Loops that carry more, and ops made again for another trip. Private to ptx/. */
+/* Loops with further loop-carried values, and clones of ops for another iteration. Private to ptx/. */
 #ifndef TILE_PTX_PIPELINE_LOOP_H
 #define TILE_PTX_PIPELINE_LOOP_H
 
@@ -6,12 +6,12 @@
 #include "lang/ir/build.h"
 #include "lowering/pass.h"
 
-/* The same loop with further carried values, which begin as `first`. Their arguments are the body's last; what it
- * yields for them is the caller's to add. The old loop goes. */
+/* Builds the same loop with further loop-carried values, whose initial values are `first`. Their arguments are the
+ * body's last; the caller adds the yielded values. The old loop is erased. */
 TileOp *gpu_loop_carry(TilePassContext *context, TileOp *loop, TileValue *const *first, unsigned more);
 
-/* What ops are made again from: values inside of `outer` are others in the copy, as the map says of them; those that it
- * does not have are made by their pure ops, once. A value that neither is in it nor made by an op sets `failed`. */
+/* Cloning of ops: values inside of `outer` are replaced as the map says; those that it does not have are
+ * rematerialised by their pure ops, once. A value that is neither in it nor defined by a pure op sets `failed`. */
 typedef struct GpuCopies {
     TilePassContext *context;
     const TileOp *outer;
@@ -20,11 +20,11 @@ typedef struct GpuCopies {
 } GpuCopies;
 
 TileValue *gpu_follow(GpuCopies *copies, TileBuilder *b, TileValue *value);
-/* What ops of the region take from elsewhere inside of `outer`. */
+/* Clones the operands of the region's ops that are defined elsewhere inside of `outer`. */
 void gpu_follow_region(GpuCopies *copies, TileBuilder *b, TileBlock *region);
-/* The region's ops at the end of `to`; what only they need is made there as well, and the map does not learn of it. */
+/* Clones the region's ops at the end of `to`, with operands that only they use, which are not added to the map. */
 void gpu_copy_region(GpuCopies *copies, TileBlock *region, TileBlock *to);
-/* A map of its own that begins with what this one has. */
+/* A copy of the map. */
 TileMap gpu_copy_map(TileArena *arena, const TileMap *map);
 
 #endif

@@ -1,8 +1,7 @@
-/* Purpose: decide that a loop of products begins each trip at the end of the trip before it. The head of a trip waits
- * for its copies, begins those of a later trip and loads the first fragments; where it stands at the start of the body,
- * tensor cores have nothing to do meanwhile. As a stage of its own it runs between the last fragments' loads and their
- * products, and the first fragments are carried into the next trip. Its copies shall then come one by one between these
- * products.
+/* Purpose: decide that each iteration of a loop of products begins at the end of the iteration before it. The head of
+ * an iteration waits for its copies, begins those of a later iteration and loads the first fragments; at the start of
+ * the body, it would leave tensor cores idle. As stage 0 it runs between the last fragments' loads and their products,
+ * and the first fragments are loop-carried. Its copies shall then be interleaved with these products.
  *
  * Before:
  *     func phase machine @k.0(%from: ptr<global>, %c: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 32 {
@@ -78,13 +77,13 @@
  *       store %sums, %c
  *       return
  *     }
- * The order of all accesses to memory stays what it was, but for loads of fragments against copies of other slots, and
- * for copies against what stands beside them behind a branch, which fills other places.
- * After the last trip a head runs for a trip that is none: it copies nothing, and nobody uses what it loads. Where the
- * body has another barrier, which stood between these loads and all that follows the loop, there is one behind it now.
+ * The order of all memory accesses is kept, but for loads of fragments and copies to other slots, and for copies and
+ * the accesses beside them in a branch, which are to other addresses. After the last iteration a head runs once more:
+ * it copies nothing, and the fragments that it loads are not used. If the body has another barrier, which was between
+ * these loads and the ops after the loop, a barrier is inserted after the loop.
  *
- * Needs: gpu-machine; `ahead` of ops that gpu-expand made for later trips. Keeps: machine form. Cost: linear in the
- * body.
+ * Needs: gpu-machine; `ahead` on ops that gpu-expand cloned for later iterations. Keeps: machine form. Cost: linear in
+ * the body.
  */
 #include "ptx/pipeline/copies.h"
 #include "lowering/each.h"
@@ -92,22 +91,22 @@
 
 enum { MOST_LOADS = 64, MOST_LATER = 8 };
 
-/* In a trip of the staged loop, from the first to the last. */
+/* In an iteration of the pipelined loop, from the first to the last. */
 enum { CLUSTER_ARRIVAL, CLUSTER_LOADS, CLUSTER_COPIES, CLUSTER_COMMIT, CLUSTER_PRODUCTS };
 
 typedef struct Rotation {
     TilePassContext *context;
     TileOp *loop;
     TileBlock *body;
-    TileOp *wait, *barrier, *later[MOST_LATER]; /* the head: for this trip's copies, and ops for a later trip */
+    TileOp *wait, *barrier, *later[MOST_LATER]; /* the head: for this iteration's copies; ops for a later iteration */
     unsigned later_count;
-    TileOp *behind;            /* what follows the head */
+    TileOp *behind;            /* the op after the head */
     TileOp *first, *last;      /* products: the first one, and the first of the last step */
     TileOp *loads[MOST_LOADS]; /* of the first step's fragments */
     unsigned count;
 } Rotation;
 
-/* ---- what the body is made of ---- */
+/* ---- the parts of the body ---- */
 
 static bool is_effect(const TileOp *op) { return !tile_op_is_pure(op); }
 
@@ -119,13 +118,13 @@ static bool does_nothing(const TileBlock *block) {
     return true;
 }
 
-/* What works for a later trip: a group's commit, or copies where that trip exists. */
+/* Is the op for a later iteration: a commit of a group, or copies under the condition that the iteration exists? */
 static bool is_for_later(const TileOp *op) {
     if (tile_op_integer(op, TILE_ATTRIBUTE_AHEAD, 0) == 0) return false;
     return op->id == TILE_OP_COPY_COMMIT || (is_bare_if(op) && does_nothing(&op->regions[1]));
 }
 
-/* The first ops of the body that do anything. */
+/* The first ops of the body with effects. */
 static bool find_head(Rotation *r) {
     TileOp *op = r->body->first;
     for (; op; op = op->next) {
@@ -149,7 +148,8 @@ static bool is_added_to(const Rotation *r, const TileOp *mma) {
     return false;
 }
 
-/* The last step's products are the last ones that no other adds to, with nothing but pure ops between and behind. */
+/* The products of the last step are those whose sums no other product of the body adds to, with only pure ops between
+ * and after them. */
 static bool find_products(Rotation *r) {
     for (TileOp *op = r->behind; op && !r->first; op = op->next)
         if (op->id == TILE_OP_MMA) r->first = op;
@@ -163,7 +163,7 @@ static bool find_products(Rotation *r) {
     return r->first && r->last;
 }
 
-/* Bytes are better loaded late: one by one they would take four times the registers that they fill. */
+/* Elements of 8 bits should be loaded late: one by one they need four times the registers that they fill. */
 static bool is_fragment_load(const TileOp *op) {
     if (op->id == TILE_OP_LOAD_MATRIX) return true;
     return op->id == TILE_OP_LOAD && op->operand_count == 1 &&
@@ -171,8 +171,8 @@ static bool is_fragment_load(const TileOp *op) {
            tile_scalar_bytes(op->results[0].type->scalar) >= 4;
 }
 
-/* Is the value made by pure ops of the body from what is known in front of it, and from its arguments? The loop's
- * number counts among them only where `numbered`. */
+/* Is the value computed by pure ops of the body from values ahead of the loop and from arguments? The induction
+ * variable is one of these only if `numbered`. */
 static bool is_computed(const Rotation *r, const TileValue *value, bool numbered) {
     if (tile_value_outside(value, r->loop)) return true;
     if (!value->op) return value->block == r->body && (numbered || value->index > 0);
@@ -182,7 +182,7 @@ static bool is_computed(const Rotation *r, const TileValue *value, bool numbered
     return true;
 }
 
-/* Loads of fragments in front of the first product and of all else that does anything. */
+/* Loads of fragments before the first product and before all other ops with effects. */
 static bool find_loads(Rotation *r) {
     for (TileOp *op = r->behind; op != r->first; op = op->next) {
         if (!is_effect(op)) continue;
@@ -193,9 +193,9 @@ static bool find_loads(Rotation *r) {
     return r->count > 0;
 }
 
-/* ---- what is known in front of the last products ---- */
+/* ---- values that are available before the last products ---- */
 
-/* Do all values of the body that the op and its regions take hold what is asked? */
+/* Does the predicate hold for all values of the body that the op and its regions use? */
 typedef struct Taken {
     const Rotation *rotation;
     bool (*holds)(const Rotation *r, const TileValue *value);
@@ -223,7 +223,7 @@ static bool can_follow(const Rotation *r) {
     return taken.all;
 }
 
-/* What the next trip begins with has to be there before the last step. */
+/* A value that the next iteration begins with must be computed before the last step. */
 static bool is_known_early(const Rotation *r, const TileValue *value) {
     if (tile_value_outside(value, r->loop) || !value->op) return true;
     for (const TileOp *op = r->last; op; op = op->next)
@@ -231,7 +231,7 @@ static bool is_known_early(const Rotation *r, const TileValue *value) {
     return value->op->block == r->body;
 }
 
-/* Arguments that the head does not use may come as late as they like. */
+/* Only arguments that the head uses must be available; others may be computed later. */
 static bool uses_only_known(const Rotation *r, const TileValue *value) {
     if (tile_value_outside(value, r->loop)) return true;
     if (!value->op) return value->index == 0 || is_known_early(r, tile_op_operand(r->body->last, value->index - 1));
@@ -270,7 +270,7 @@ static void set_stages(Rotation *r) {
 
 static void count_barrier(TileOp *op, void *count) { *(unsigned *)count += op->id == TILE_OP_BARRIER; }
 
-/* What comes next may write where the last head has read. */
+/* Ops after the loop may write memory that the last head has read. */
 static void build_last_barrier(Rotation *r, const char **error) {
     unsigned barriers = 0;
     tile_block_walk(r->body, count_barrier, &barriers);
@@ -281,7 +281,7 @@ static void build_last_barrier(Rotation *r, const char **error) {
     if (b.error) *error = b.error;
 }
 
-/* A loop of products that waits for copies of its own; others have nothing to begin ahead. */
+/* Is it a loop of products that waits for its copies? No other loop has anything to begin ahead. */
 static bool waits_for_copies(const Rotation *r) {
     bool waits = false, multiplies = false;
     for (const TileOp *op = r->body->first; op; op = op->next) {

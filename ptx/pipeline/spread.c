@@ -1,7 +1,7 @@
-/* Purpose: begin copies one by one between products. Where a branch is marked to be spread, what in it is nothing but
- * copies comes behind it, evenly among the products that follow, each under a mask; all else that it has (chunks in a
- * loop, copies element by element) stays behind a branch, which is rarely taken. The commit of the copies comes behind
- * the last of them. Where no product follows, the branch stays as it is.
+/* Purpose: interleave copies with products. Copies in a branch that is marked `spread` are distributed evenly among the
+ * products that follow it, each with a mask; other parts of the branch (loops of chunks, copies element by element)
+ * stay in a branch, which is rarely taken. The commit of the copies follows the last of them. If no product follows,
+ * the branch does not change.
  *
  * Before:
  *     func phase machine @k.0(%from: ptr<global>, %c: ptr<global>, %some: bool, %whole: bool, %shared: ptr<shared>)
@@ -79,21 +79,21 @@
  *       store %t, %c
  *       return
  *     }
- * Needs: gpu-expand. Copies meet nothing that stands between the branch and its commit. Keeps: machine form. Cost:
- * linear in the ops of the branch. */
+ * Needs: gpu-expand. Copies do not alias accesses between the branch and its commit. Keeps: machine form. Cost: linear
+ * in the ops of the branch. */
 #include "lowering/each.h"
 #include "ptx/pipeline/loop.h"
 #include "ptx/passes.h"
 
-/* A region runs where its if has come to the condition, and the if itself runs. */
+/* One arm of an `if` inside of the branch: it runs if the condition selects it and the `if` itself runs. */
 typedef struct Choice {
     struct Choice *parent; /* NULL: the marked branch itself */
     TileValue *condition;
     bool otherwise;  /* the second region */
-    TileValue *mask; /* NULL: not yet made */
+    TileValue *mask; /* NULL: not yet built */
 } Choice;
 
-/* A copy, or a region that stays one. */
+/* A copy, or a region that stays a region. */
 typedef struct Piece {
     const TileOp *copy;
     TileBlock *region;
@@ -104,12 +104,12 @@ typedef TILE_LIST(Piece) Pieces;
 
 typedef struct Spread {
     TilePassContext *context;
-    GpuCopies made; /* what comes out of the branch's regions */
+    GpuCopies made; /* clones of ops of the branch's regions */
     Pieces copies, regions;
     TileBuilder b;
 } Spread;
 
-/* ---- taking apart ---- */
+/* ---- analysis of the branch ---- */
 
 static bool is_bare_if(const TileOp *op) { return op->id == TILE_OP_IF && op->result_count == 0; }
 
@@ -122,7 +122,7 @@ static bool has_copies(const TileBlock *block) {
     return false;
 }
 
-/* Nothing but copies, what they need, and choices among them, whose regions are looked at by themselves. */
+/* Has the block only copies, pure ops, and branches without results, whose regions are analysed on their own? */
 static bool comes_apart(const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         bool plain = tile_op_is_pure(op) && !op->region_count;
@@ -156,7 +156,7 @@ static void take_apart(Spread *spread, TileBlock *block, Choice *choice) {
     }
 }
 
-/* ---- putting in ---- */
+/* ---- insertion ---- */
 
 static TileValue *mask_of(Spread *spread, TileBuilder *b, Choice *choice) {
     if (choice->mask) return choice->mask;
@@ -173,7 +173,7 @@ static TileBuilder open_branch(Spread *spread, TileBuilder *b, TileValue *condit
     return tile_builder_at_end(spread->context->module, &branch->regions[0]);
 }
 
-/* All of them behind one branch, which is rarely taken. */
+/* Builds the remaining regions inside of one branch, which is rarely taken. */
 static void build_branches(Spread *spread) {
     TileBuilder *b = &spread->b;
     TileValue *some = NULL;
@@ -209,7 +209,7 @@ static TileOp *next_product(TileOp *op) {
     return op;
 }
 
-/* The commit that the branch's copies wait for, if nothing else does anything before it. */
+/* The commit of the branch's copies, if no other op with effects is before it. */
 static TileOp *find_commit(const TileOp *branch) {
     TileOp *op = branch->next;
     while (op && tile_op_is_pure(op)) op = op->next;

@@ -57,7 +57,7 @@
 #include "lowering/each.h"
 #include "ptx/passes.h"
 
-/* In a trip of the staged loop, from the first to the last. */
+/* In an iteration of the pipelined loop, from the first to the last. */
 enum { CLUSTER_WAIT, CLUSTER_ACQUIRE, CLUSTER_COPY, CLUSTER_COMMIT };
 
 typedef struct Staged {

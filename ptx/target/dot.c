@@ -22,7 +22,7 @@ bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot) {
 
 static int64_t at_least(int64_t extent, int64_t least) { return extent < least ? least : extent; }
 
-/* Rows and columns are as many as an instruction takes along either, whatever the role of the tile. */
+/* Every tile is rounded up to an instruction's extent along both axes, whichever operand it is. */
 TileLayoutShape gpu_dot_shape(const TileType *tile) {
     int64_t step = STEP_BYTES / (int64_t)tile_scalar_bytes(tile->scalar);
     TileLayoutShape shape = {.rank = 2};
@@ -32,7 +32,7 @@ TileLayoutShape gpu_dot_shape(const TileType *tile) {
         int64_t power = M;
         while (power < shape.extent[a] || power < step) power *= 2;
         int64_t pieces = INT64_C(1) << plain.log_extent[a];
-        /* Pieces that are smaller than a step of an instruction would divide it. */
+        /* Pieces smaller than one step of an instruction would split that instruction's operand. */
         shape.extent[a] = pieces < at_least(M, step) ? power : tile_layout_extent(&plain, a);
     }
     return shape;
@@ -65,12 +65,12 @@ GpuSharedTile gpu_shared_tile(const TileType *pointer) {
 /* ---- shared memory ---- */
 
 const TileOp *gpu_find_shared(const TileValue *value, bool *transposed) {
-    bool turned = false;
+    bool is_transposed = false;
     const TileOp *op = value->op;
     for (; op && op->id == TILE_OP_PERMUTE; op = tile_op_operand(op, 0)->op)
-        turned ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
+        is_transposed ^= tile_op_get(op, TILE_ATTRIBUTE_AXES)->integers[0] != 0;
     bool found = op && op->id == TILE_OP_SHARED_TILE;
-    *transposed = found && turned;
+    *transposed = found && is_transposed;
     return found ? op : NULL;
 }
 
@@ -98,12 +98,12 @@ bool gpu_dot_is_mma(const TileOp *dot) {
 
 typedef struct Search {
     GpuDots dots;
-    int64_t sums; /* of all products, without those that go on with another's */
-    bool rows;    /* a row is reduced, or is the operand of a further product: one warp should have it */
-    bool bytes_along[2], wider_along[2]; /* elements that lie along m and along n */
+    int64_t sums; /* accumulators of all products; one that continues another's sum is not counted again */
+    bool rows;    /* a row is reduced, or is an operand of another product: it should belong to one warp */
+    bool bytes_along[2], wider_along[2]; /* of a and b: elements of 8 bits, and wider ones, contiguous along m or n */
 } Search;
 
-/* One more than there are places for has no other consequence than that it is not among them. */
+/* The list is sorted by size. If it is full, the smallest type is dropped. */
 static void add_type(Search *search, const TileType *type) {
     GpuDots *dots = &search->dots;
     for (unsigned i = 0; i < dots->count; i++)
@@ -133,15 +133,15 @@ static void search_block(Search *search, const TileBlock *block) {
     }
 }
 
-/* log2 of how many times 32 threads have so many elements each. */
+/* log2 of the number of warps whose threads hold `1 << log_of_a_thread` elements each. */
 static unsigned log_warps_of(int64_t elements, unsigned log_of_a_thread) {
     unsigned log = gpu_floor_log2(elements), of_a_warp = log_of_a_thread + TILE_LANE_BITS;
     return log > of_a_warp ? log - of_a_warp : 0;
 }
 
-/* So many that the sums of the largest product fit into registers, and up to four while each thread has 32 sums: with
- * fewer, warps load more than they multiply and wait for each other. Where rows are reduced, a third warp pays only if
- * it has rows of its own. Measured: docs/adr/0025-warps-of-small-products.md. */
+/* The sums of the largest product must fit into registers. Beyond that up to four warps are used while each thread
+ * has 32 sums: with fewer sums, warps load more than they multiply and wait for each other. Where rows are reduced, a
+ * third warp pays only if it has rows of its own. Measured: docs/adr/0025-warps-of-small-products.md. */
 static unsigned choose_log_warps(const Search *search, const TileLayoutShape *shape, unsigned log_row_blocks) {
     unsigned most = log_warps_of(shape->extent[0] * shape->extent[1], MOST_LOG_SUMS),
              wanted = gpu_least(log_warps_of(search->sums, LEAST_LOG_SUMS), USUAL_LOG_WARPS);
@@ -149,8 +149,8 @@ static unsigned choose_log_warps(const Search *search, const TileLayoutShape *sh
     return gpu_least(wanted > most ? wanted : most, MOST_LOG_WARPS);
 }
 
-/* No more warps than there are blocks of an instruction. They stand so that the block of a warp is near a square, which
- * reads its operands least, or along the rows. */
+/* There are at most as many warps as instruction tiles. They are arranged so that the part of one warp is nearly
+ * square, which loads the fewest operand elements; where rows are reduced, along the rows. */
 static void place_warps(Search *search, unsigned asked) {
     TileFragmentPlan *plan = &search->dots.plan;
     TileLayoutShape shape = gpu_dot_shape(search->dots.types[0]);
@@ -169,7 +169,7 @@ static void place_warps(Search *search, unsigned asked) {
     }
 }
 
-/* One answer for all products: they may have sums in common. Columns in pairs are those of two instructions. */
+/* One choice for all products, since they may share sums. Columns in pairs are those of two instructions. */
 static void choose_pairs(Search *search) {
     TileFragmentPlan *plan = &search->dots.plan;
     int64_t columns = gpu_dot_shape(search->dots.types[0]).extent[1];
@@ -186,7 +186,7 @@ GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body) {
     place_warps(&search, func->threads ? func->threads / TILE_WARP_THREADS : func->warps);
     TileFragmentPlan *plan = &search.dots.plan;
     while ((uint32_t)TILE_WARP_THREADS << (plan->log_warps_m + plan->log_warps_n) < func->threads)
-        plan->log_warps_m++; /* copies */
+        plan->log_warps_m++; /* the other warps hold copies */
     choose_pairs(&search);
     return search.dots;
 }

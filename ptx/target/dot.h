@@ -1,5 +1,5 @@
-/* Products for tensor cores: how their sums lie on the threads of a block, and how an operand lies in shared
- * memory. Private to ptx/. */
+/* Products for tensor cores: the layout of their sums over the threads of a block, and the layout of an operand in
+ * shared memory. Private to ptx/. */
 #ifndef TILE_PTX_TARGET_DOT_H
 #define TILE_PTX_TARGET_DOT_H
 
@@ -9,9 +9,9 @@
 
 enum { GPU_MOST_DOTS = 8 };
 
-/* The products of a function that mma computes, and how warps shall share them. */
+/* The products of a function that mma computes, and how warps divide them. */
 typedef struct GpuDots {
-    const TileType *types[GPU_MOST_DOTS]; /* of results, without repetition, the largest first */
+    const TileType *types[GPU_MOST_DOTS]; /* of the results, without duplicates, the largest first */
     unsigned count;
     TileFragmentPlan plan;
 } GpuDots;
@@ -19,56 +19,58 @@ typedef struct GpuDots {
 /* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
  * them? */
 bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
-/* Does it take them? gpu-threads has decided. */
+/* Is the product computed by mma? gpu-threads has decided it. */
 bool gpu_dot_is_mma(const TileOp *dot);
-/* The warps are those of the function's threads; where these are not decided yet, as the kernel's author or the largest
- * sums want them. Rows or columns are in pairs where load_matrix then reads bytes that lie along them, once it is known
- * what lies in shared memory. */
+/* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's
+ * author asks for or that the largest sums need. Rows or columns are paired where load_matrix then reads 8-bit
+ * elements that are contiguous along them; that is known only once operands are placed in shared memory. */
 GpuDots gpu_find_dots(const TileFunc *func, const TileBlock *body);
-/* The plan as attributes of each such product, and what they say. gpu-anchor decides, gpu-machine carries out. */
+/* Writes the plan as attributes of each such product, and reads it back. gpu-anchor decides, gpu-machine carries out.
+ */
 void gpu_set_plan(TileModule *module, TileBlock *body, const TileFragmentPlan *plan);
 bool gpu_dot_plan(const TileOp *dot, TileFragmentPlan *plan);
-/* Is the op's result in shared memory, and used by such products alone, which take it from there? No thread holds it.
- */
+/* Is the op's result in shared memory and used only by such products, which read it from there? Then no thread holds
+ * it in registers. */
 bool gpu_stays_shared(const TileOp *op);
-/* Which axis of the product an operand's chunks of shared memory lie along; one in registers would be put there as it
- * is. */
+/* Are an operand's elements contiguous along k in shared memory? An operand in registers is taken as it would be
+ * stored there: row by row. */
 bool gpu_lies_along_k(const TileOp *dot, unsigned operand);
-/* The op that says where in shared memory the value lies, through exchanges of the axes; NULL: it has registers. */
+/* The op that defines where the value is in shared memory, looking through transpositions; NULL: the value is in
+ * registers. */
 const TileOp *gpu_find_shared(const TileValue *value, bool *transposed);
 /* Accumulator fragments of a tile of two axes. */
 TileLayout gpu_sum_layout(const GpuDots *dots, const TileType *tile);
-/* The tile's shape, rounded up to what instructions take of an operand or a sum. */
+/* The tile's shape, rounded up to what instructions take as an operand or a sum. */
 TileLayoutShape gpu_dot_shape(const TileType *tile);
 
-/* How a tile of two axes lies in shared memory, as a pointer's type says: rows one after the other, each a number of
- * chunks of 16 bytes, which change places by the swizzle. */
+/* The layout of a tile of two axes in shared memory, as a pointer's type gives it: row by row, each row a number of
+ * chunks of 16 bytes, which the swizzle permutes. */
 typedef struct GpuSharedTile {
     TileLayoutShape shape; /* rounded up */
     TileScalar scalar;
     TileSwizzle swizzle;
     int64_t row_bytes;
-    unsigned log_chunks; /* that change places: 0 .. 3 */
+    unsigned log_chunks; /* log2 of how many chunks the swizzle permutes: 0 .. 3 */
 } GpuSharedTile;
 
-/* Where such a tile may begin: the chunks that change places are those of an aligned row of banks. */
+/* Alignment of such a tile: the chunks that the swizzle permutes fill an aligned row of banks. */
 enum { GPU_TILE_ALIGN = 128 };
 
-/* The decision, for a tile that mma shall read: its extents as instructions take them, and as many chunks changing
- * places as divide a row. Of bytes also rows 0, 1, 4, 5, 8, 9, 12 and 13 lie in different banks, which bytes along m or
- * n are read by (lowering/mma.c). */
+/* Decides on the layout of a tile that mma reads: extents rounded up to instructions, and the largest number of
+ * permuted chunks that divides a row. For bytes, rows 0, 1, 4, 5, 8, 9, 12 and 13 are in different banks as well: one
+ * access reads these where bytes are contiguous along m or n (lowering/mma.c). */
 const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
-/* What such a type says. */
+/* The layout that such a type gives. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
     return tile->row_bytes * tile->shape.extent[0];
 }
-/* What the row's number does to the numbers of its chunks, by exclusive or. It depends on the number's lowest four
- * bits, and what it does for two numbers that have no bit in common is what both do. */
-static inline int64_t gpu_chunk_turn(const GpuSharedTile *tile, int64_t row) {
+/* The swizzle of a row: its chunks' numbers are exclusive-ored with this. It depends on the row number's lowest four
+ * bits and is linear over GF(2). */
+static inline int64_t gpu_chunk_swizzle(const GpuSharedTile *tile, int64_t row) {
     if (tile->swizzle == TILE_SWIZZLE_BYTES) row ^= row >> 2 & 2;
-    int64_t mask = (INT64_C(1) << tile->log_chunks) - 1, turn = row >> (TILE_MAX_LOG_CHUNKS - tile->log_chunks) & mask;
-    return tile->swizzle == TILE_SWIZZLE_WORDS ? (turn << 1 | turn >> (tile->log_chunks - 1)) & mask : turn;
+    int64_t mask = (INT64_C(1) << tile->log_chunks) - 1, bits = row >> (TILE_MAX_LOG_CHUNKS - tile->log_chunks) & mask;
+    return tile->swizzle == TILE_SWIZZLE_WORDS ? (bits << 1 | bits >> (tile->log_chunks - 1)) & mask : bits;
 }
 
 #endif

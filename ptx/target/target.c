@@ -1,4 +1,4 @@
-/* Target facts of the GPUs. */
+/* The table of GPU targets. */
 #include "ptx/target/target.h"
 
 #include <stddef.h>

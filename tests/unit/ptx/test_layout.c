@@ -242,8 +242,8 @@ Test(shared_tile, rows_of_a_matrix_lie_on_different_banks) {
             for (int64_t chunk = 0; chunk < tile.row_bytes / CHUNK; chunk++) {
                 unsigned groups = 0;
                 for (int64_t r = 0; r < 8; r++) {
-                    int64_t row = row_of_matrix(cases[i].pairs, matrix, r), turned = chunk ^ gpu_chunk_turn(&tile, row);
-                    groups |= 1u << (row * tile.row_bytes / CHUNK + turned) % GROUPS;
+                    int64_t row = row_of_matrix(cases[i].pairs, matrix, r), swizzled = chunk ^ gpu_chunk_swizzle(&tile, row);
+                    groups |= 1u << (row * tile.row_bytes / CHUNK + swizzled) % GROUPS;
                 }
                 cr_expect_eq(groups, (1u << GROUPS) - 1, "case %u, matrix %d, chunk %d", i, (int)matrix, (int)chunk);
             }

@@ -4,7 +4,7 @@
 # documents.
 set -eu
 cd "$(dirname "$0")/.."
-rooms='driver launch tools base include docs lang/ir lang/scalar lang/affine lang/layout lang/index lang/execute parser object bench'
+rooms='driver launch tools base include docs lang/ir lang/scalar lang/affine lang/layout lang/index lang/execute parser object bench tests'
 # These are made from tables, or are the history of decisions.
 made='^docs/(passes|ops|stdlib|glossary)\.md$|^docs/adr/'
 work=$(mktemp -d)

@@ -1,10 +1,11 @@
-/* Prints the table of scripts/bench.sh: kernels of the standard library beside the same loops in plain C, matrix
- * products beside the machine's peak and OpenBLAS, and compile times. One thread everywhere, and its processor time.
+/* Prints the table of scripts/bench.sh: kernels of the standard library compared with the same loops in plain C, matrix
+ * products with the machine's peak and with OpenBLAS, and compile times. Everything is single-threaded and measured in
+ * processor time.
  *
  * usage: tile_bench PEERS STDLIB TILEC MANY ONE [PATTERN]
- *   PEERS     the shared object made from peers.c      STDLIB  directory of the standard library
- *   TILEC     the compiler, for compile times          PATTERN only lines whose name contains it
- *   MANY, ONE texts of 10,000 lines, from long_text.py: many kernels, and one */
+ *  PEERS     the shared object built from peers.c      STDLIB  directory of the standard library
+ *  TILEC     the compiler, for compile times           PATTERN only lines whose name contains it
+ *  MANY, ONE texts of 10,000 lines, from long_text.py: with many kernels, and with one */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +21,16 @@
 enum { ROUNDS = 11, MAX_TENSORS = 6 };
 static const double sample_seconds = 0.004;
 
-/* What to measure: tensors by their dimensions (R rows, C columns, E elements; r and c are as many as there are rows,
- * of i64 below R and below C) in the order of the kernel, then a scalar. */
+/* What to measure: the tensors by their dimensions (R rows, C columns, E elements; r and c are i64 tensors with as many
+ * elements as there are rows, values below R and C), in the order of the kernel's parameters, then a scalar. */
 typedef struct Entry {
     const char *name, *file, *kernel, *function; /* function: the value of setting f, or NULL */
     const char *tensors[MAX_TENSORS];
-    int x, w, b, y; /* which tensor a peer gets as its x, w, b, y; -1: none */
+    int x, w, b, y; /* the tensors that a peer gets as its x, w, b, y; -1: none */
     bool index;     /* the result is i64 */
     bool has_scalar;
     double scalar;
-    double bytes; /* traffic that cannot be avoided, per element of x */
+    double bytes; /* minimum memory traffic per element of x */
 } Entry;
 
 static const Entry entries[] = {
@@ -109,7 +110,7 @@ static const Entry entries[] = {
     {"transpose", "transpose", "transpose", NULL, {"RC", "CR"}, 0, -1, -1, 1, false, false, 0, 8},
 };
 
-/* One kernel with its tensors, ready to run. */
+/* A kernel with its tensors, ready to launch. */
 typedef struct Work {
     TileLibrary *library;
     TileKernel *kernel;
@@ -157,7 +158,7 @@ bool bench_open(const Bench *bench, TileLibrary **library, TileKernel **kernel, 
     return good;
 }
 
-/* Random numbers in -2 .. 2; pages are touched before anything is timed. */
+/* Random numbers in -2 .. 2; also touches the pages, before anything is timed. */
 static bool make_tensor(Work *work, int index, const int64_t *shape, int rank, bool index_type) {
     int64_t count = 1;
     for (int i = 0; i < rank; i++) count *= work->shapes[index][i] = shape[i];
@@ -179,7 +180,7 @@ static bool make_tensor(Work *work, int index, const int64_t *shape, int rank, b
     return true;
 }
 
-/* Scattered numbers below `limit`. */
+/* Random indices below `limit`. */
 static void fill_indices(Work *work, int index, long limit) {
     int64_t *data = work->tensors[index].data;
     for (int64_t i = 0; i < work->shapes[index][0]; i++)
@@ -271,7 +272,7 @@ static bool run_sgemm(void *state) {
     return true;
 }
 
-/* OpenBLAS on one thread, or NULL where it is not installed. */
+/* OpenBLAS, single-threaded; or NULL if it is not installed. */
 static Sgemm *find_openblas(void) {
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) return NULL;
@@ -322,8 +323,8 @@ static bool bench_matmul(const Bench *bench, Sgemm *openblas) {
 
 /* ---- general code ---- */
 
-/* With a limit of one variant: a launch from the last element of the first tensor backwards gets it, and from then on
- * all others run the general code. */
+/* With a limit of one variant: the first launch, on a view with a negative stride, gets that variant; all later ones
+ * run the general code. */
 static bool use_up_variants(Work *work) {
     DLTensor *first = &work->tensors[0], kept = *first;
     int64_t strides[2] = {0, -1}, count = 1;
@@ -377,9 +378,9 @@ static bool bench_general(const Bench *bench) {
 
 /* ---- compile times ---- */
 
-/* `seconds` (may be NULL): the processor time that it took. */
+/* `seconds` (may be NULL): the processor time. */
 static bool run_program(char **words, double *seconds) {
-    fflush(stdout); /* or the child writes it once more */
+    fflush(stdout); /* or the child writes the buffer, too */
     pid_t process = fork();
     if (process == 0) {
         if (!freopen("/dev/null", "w", stdout)) _exit(127);
@@ -397,7 +398,7 @@ static bool run_program(char **words, double *seconds) {
 
 static bool run_command(void *state) { return run_program(state, NULL); }
 
-/* Processor time, which a busy machine disturbs less: the median and the least of many runs. */
+/* Processor time, which other load disturbs less: the median and the minimum of many runs. */
 static bool print_check(const Bench *bench, const char *words, char *text) {
     enum { RUNS = 31 };
     char *command[] = {(char *)bench->tilec, "check", text, NULL};
@@ -411,7 +412,7 @@ static bool print_check(const Bench *bench, const char *words, char *text) {
     return true;
 }
 
-/* Milliseconds from text to loaded code of a softmax, and their steps, in a warm process. */
+/* Milliseconds from text to loaded code of a softmax, with its steps, in a warm process. */
 static void print_compile_steps(const Bench *bench) {
     enum { COMPILES = 15 };
     double total[COMPILES], steps[TILE_STEP_COUNT][COMPILES];

@@ -1,4 +1,4 @@
-/* What the tables of tile_bench share. */
+/* Shared by the tables of tile_bench. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -18,10 +18,10 @@ typedef void Sgemm(int order, int trans_a, int trans_b, int m, int n, int k, flo
                    const float *b, int ldb, float beta, float *c, int ldc);
 
 bool bench_wanted(const Bench *bench, const char *name);
-/* A kernel of the standard library, with one setting unless its name is NULL; false after a message. */
+/* Compiles a kernel of the standard library, with one setting unless its name is NULL; false after a message. */
 bool bench_open(const Bench *bench, TileLibrary **library, TileKernel **kernel, const char *file, const char *name,
                 const TileSetting *setting);
-/* products.c; without OpenBLAS (NULL), its products have no peer. */
+/* products.c; if OpenBLAS is NULL, its products have no peer. */
 bool bench_products(const Bench *bench, Sgemm *sgemm);
 
 #endif

@@ -1,9 +1,9 @@
-/* What a launch costs before the kernel's own code runs: a call that does nothing, tile_prepare (read the arguments,
- * find the variant, check) and tile_launch of code that does nothing, for four tensors of rank four.
+/* The overhead of a launch before the kernel's own code runs: an empty call, tile_prepare (reads the arguments, finds
+ * the variant, checks) and tile_launch of code that does nothing, for four tensors of rank four.
  *
  * usage: tile_bench_guards [CALLS [same|varying]]
- * With CALLS the calls are made once and nothing is printed: for `valgrind --tool=cachegrind --cache-sim=no`, whose
- * instruction counts do not depend on what else the machine does. */
+ * With CALLS, makes so many calls once and prints nothing: for `valgrind --tool=cachegrind --cache-sim=no`, whose
+ * instruction counts do not depend on other load. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static const TileImagePhase phases[] = {{.entry = do_nothing, .rank = RANK, .ext
 
 static void destroy_code(TileImageCode *code) { free(code); }
 
-/* Code that asked for all strides, and needs the last ones to be of one element, as that for CPUs. */
+/* Like code for CPUs: has asked for all strides, and requires that the last ones are 1 element. */
 static tile_status compile(void *state, uint32_t kernel, const TileImageRequest *request, TileImageCode **code,
                            TileReport **report) {
     static TileImageDimension dimensions[(TENSORS - 1) * RANK];
@@ -107,7 +107,7 @@ static double now_ns(void) {
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* The least of several rounds: others that use the machine only add. */
+/* The minimum of several repetitions: other load only adds time. */
 static double measure(Calls *calls, Call *call) {
     enum { COUNT = 100000 };
     double best = 1e30;

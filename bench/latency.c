@@ -1,9 +1,10 @@
-/* What one call of a tiny kernel costs: N elementwise statements and a sum, on an input of (8, 16) and on inputs of
- * ((i % 10) + 4, 16), from C. scripts/latency.sh makes the table and the plot, beside PyTorch where that is there.
+/* The cost of one call of a small kernel: N elementwise statements and a sum, on an input of (8, 16) and on inputs of
+ * ((i % 10) + 4, 16), from C. scripts/latency.sh makes the table and the plot, with PyTorch for comparison if it is
+ * installed.
  *
- * usage: tile_bench_latency TARGET [CALLS]     (cpu, cuda, ..; 300)
- * prints lines: N, "fixed" or "varying", microseconds a call (median of batches of 100, each with one synchronisation),
- * compiles, relative error, milliseconds of compiling */
+ * usage: tile_bench_latency TARGET [CALLS] (cpu, cuda, ..; 300)
+ * prints lines: N, "fixed" or "varying", microseconds per call (median over batches of 100, each with one
+ * synchronisation), number of compilations, relative error, milliseconds of compilation */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 enum { BATCH = 100, MOST_BATCHES = 100, WARM = 30, SHAPES = 10, COLUMNS = 16, MOST_ROWS = SHAPES + 3 };
 
-/* The statements of the experiment, over and over. */
+/* The statements of the experiment, repeated. */
 static const char *const statements[] = {"v + 0.1",     "sin(v)",  "v * 1.1",      "cos(v)",  "v + 0.2",
                                          "max(v, 0.0)", "v - 0.1", "exp(v * 0.5)", "v + 0.3", "1.0 / (1.0 + exp(-v))",
                                          "v * 1.2",     "sin(v)",  "v + 0.4",      "cos(v)",  "v - 0.2",
@@ -58,7 +59,7 @@ static void write_kernel(int count, char *text, size_t size) {
              "            total = total + sum(v)\n        } }\n        y[] = total\n    }\n}\n");
 }
 
-/* Arrays here, or there on a GPU. */
+/* Arrays in host memory, or in a GPU's. */
 typedef struct Memory {
     bool gpu;
     float *input;
@@ -123,7 +124,7 @@ static tile_status call(Case *test, int first, int count) {
     return test->memory->gpu ? tile_device_synchronize(0, NULL, test->options.error) : TILE_OK;
 }
 
-/* The worst relative difference from double precision. */
+/* The greatest relative difference from double precision. */
 static tile_status check(Case *test, int statement_count, double *worst) {
     *worst = 0;
     for (int s = 0; s < SHAPES; s++) {

@@ -1,9 +1,9 @@
-/* What a launch costs the caller: tile_launch of a kernel with three tensors that has been launched before, beside a
- * bare cuLaunchKernel of the same code with the same parameters. By turns, medians; the GPU has next to nothing to do,
- * and is waited for where no clock runs.
+/* The cost of a launch for the caller: tile_launch of a kernel with three tensors that has been launched before,
+ * compared with a plain cuLaunchKernel of the same code with the same parameters. Measured alternately, medians; the
+ * GPU has almost nothing to do, and is waited for outside of the measured time.
  *
  * usage: tile_launch_bench [ROUNDS]
- * Prints nanoseconds of a launch and the ratio. Ends with 2 where there is no GPU. Needs no CUDA toolkit. */
+ * Prints nanoseconds per launch and the ratio. Exit status 2 if there is no GPU. Needs no CUDA toolkit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct Bench {
     int64_t shape[2];
     DLTensor tensors[TENSORS];
     TileArg arguments[TENSORS];
-    void *bare; /* the same kernel, as the driver knows it */
+    void *bare; /* the same kernel, as the driver's handle */
     unsigned threads;
 } Bench;
 
@@ -59,7 +59,7 @@ static bool make_kernel(Bench *bench, const TileCompileOptions *options) {
     return true;
 }
 
-/* The code that the launcher takes too, loaded once more. */
+/* The launcher's code, loaded a second time. */
 static bool make_bare(Bench *bench, const TileCompileOptions *options) {
     TileEmitOptions emit = {.struct_size = sizeof emit, .stage = TILE_STAGE_PTX};
     const TileCudaDriver *driver = tile_cuda_driver();
@@ -92,7 +92,7 @@ static bool launch_tile(const Bench *bench) {
     return tile_launch(bench->kernel, bench->arguments, TENSORS, NULL) == TILE_OK;
 }
 
-/* Nanoseconds of one launch among BATCH; negative where one fails. */
+/* Nanoseconds per launch in a batch of BATCH; negative if one fails. */
 static double sample(const Bench *bench, bool (*launch)(const Bench *bench)) {
     bool good = true;
     uint64_t start = tile_clock_ns();

@@ -1,5 +1,5 @@
-/* The kernels of the table as plain C loops, for clang -O3 -march=native -ffast-math. scripts/bench.sh compiles this file
- * into a shared object, apart from everything else. */
+/* The kernels of the table as plain C loops, for clang -O3 -march=native -ffast-math. scripts/bench.sh compiles this
+ * file to a separate shared object. */
 #include "bench/peers.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ void peer_softmax(PEER_ARGUMENTS) {
         for (long c = 0; c < columns; c++) y[c] *= scale;)
 }
 
-#ifndef ONLY_SOFTMAX /* compile times are compared with softmax alone */
+#ifndef ONLY_SOFTMAX /* compile times are compared for softmax only */
 static inline float sigmoid(float t) { return 1.f / (1.f + expf(-t)); }
 
 void peer_add(PEER_ARGUMENTS) {
@@ -131,7 +131,7 @@ void peer_cross_entropy_backward(PEER_ARGUMENTS) {
          y[target[r]] -= scale;)
 }
 
-/* x is dy here, w is x, b gamma. */
+/* x is dy, w is x, b is gamma. */
 void peer_layernorm_backward(PEER_ARGUMENTS) {
     const float *mean = all[3], *rstd = all[4];
     for (long r = 0; r < rows; r++, x += columns, w += columns, y += columns) {

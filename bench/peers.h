@@ -1,9 +1,9 @@
-/* The plain C loops that the table compares with. */
+/* The plain C loops that kernels are compared with. */
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
 
-/* x, w, y: [rows, columns] or a row or column of it, as the kernel has it; b: [columns]; all: every tensor of the
- * kernel, in its order. */
+/* x, w, y: [rows, columns] or one row or column, as for the kernel; b: [columns]; all: every tensor of the kernel, in
+ * the order of its parameters. */
 #define PEER_ARGUMENTS                                                                                                 \
     const float *restrict x, const float *restrict w, const float *restrict b, float *restrict y, long rows,           \
         long columns, void *const *all

@@ -1,5 +1,5 @@
-/* Kernels made of products as plain C loops, for clang -O3 -march=native -ffast-math: in the order of loops that lets
- * it vectorise. Compiled into the same shared object as peers.c. */
+/* Kernels that consist of products as plain C loops, for clang -O3 -march=native -ffast-math, with loops in an order
+ * that it can vectorise. Compiled into the same shared object as peers.c. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void peer_gemv_t(void *const *t) {
         for (long n = 0; n < VECTOR; n++) y[n] += a[k * VECTOR + n] * x[k];
 }
 
-/* A window along a line: x [count, C], wt [3, C, C], one element of zeros on both sides. */
+/* Convolution along a line: x [count, C], wt [3, C, C], zero padding of one element on both sides. */
 static void convolve_position(const float *restrict x, const float *restrict wt, float *restrict y, long position,
                               long count) {
     for (long i = 0; i < WINDOW; i++) {
@@ -88,8 +88,7 @@ void peer_conv1d_depthwise(void *const *t) {
     }
 }
 
-/* What is done at each position of y with each row of the window that lies inside: its row of x, and its row of the
- * window's weights. */
+/* Called for each position of y and each row of the window inside x: its row of x, and its row of weights. */
 #define FOR_EACH_WINDOW_ROW(BEGIN, BODY, END)                                                                          \
     for (long b = 0; b < IMAGES; b++)                                                                                  \
         for (long p = 0; p < SIDE; p++)                                                                                \
@@ -145,7 +144,7 @@ void peer_avg_pool2d(void *const *t) {
                                    for (long c = 0; c < CHANNELS; c++) y[c] /= (float)count)
 }
 
-/* One query over the keys first .. last - 1, the rows of which lie `step` apart. */
+/* One query over the keys first .. last - 1, whose rows are `step` apart. */
 static void attend(const float *restrict q, const float *restrict k, const float *restrict v, float *restrict o,
                    long first, long last, long step) {
     float score[TOKENS * 2], top = -3e38f, total = 0;
@@ -174,7 +173,7 @@ void peer_attention(void *const *t) { attend_all(t, TOKENS, 0); }
 void peer_attention_causal(void *const *t) { attend_all(t, TOKENS, 1); }
 void peer_attention_window(void *const *t) { attend_all(t, SIGHT, 1); }
 
-/* Pages in order: what is measured does not depend on their numbers. */
+/* Pages in order: the measurement does not depend on their numbers. */
 void peer_attention_paged(void *const *t) {
     for (long b = 0; b < SEQUENCES; b++)
         for (long h = 0; h < HEADS; h++) {

@@ -1,4 +1,4 @@
-/* Kernels made of products beside OpenBLAS, where it has the product, or plain C loops. */
+/* Kernels that consist of products, compared with OpenBLAS, if it has the product, or with plain C loops. */
 #include "bench/products.h"
 
 #include <dlfcn.h>
@@ -18,19 +18,19 @@ static const struct {
 } numbers[] = {[NUMBER_F32] = {kDLFloat, 4}, [NUMBER_I8] = {kDLInt, 1}, [NUMBER_I32] = {kDLInt, 4}};
 
 typedef struct Shape {
-    int64_t extents[MOST_RANK]; /* 0 behind the last */
+    int64_t extents[MOST_RANK]; /* 0 after the last */
     Number number;
 } Shape;
 
-/* Square products that OpenBLAS has; else its peer is a loop in C. */
+/* Square products that OpenBLAS has; otherwise the peer is a C loop. */
 typedef struct Product {
     const char *name, *file, *kernel, *peer;
     Shape shapes[MOST_TENSORS];
     TileArg scalars[MOST_SCALARS];
     double flops;
     TileSetting setting;
-    int transposed_a, transposed_b; /* for OpenBLAS */
-    int m, n, k;                    /* 0: no peer there */
+    int transposed_a, transposed_b; /* of OpenBLAS */
+    int m, n, k;                    /* 0: no such peer */
 } Product;
 
 #define SQUARES                                                                                                        \
@@ -147,7 +147,7 @@ static bool run_peer(void *state) {
     return true;
 }
 
-/* Floats in -2 .. 2; bytes; 32-bit integers count up, those of one dimension being lengths. */
+/* Floats in -2 .. 2; bytes; 32-bit integers count up: those of rank 1 are lengths. */
 static void fill(void *data, const Shape *shape, int64_t count, int rank) {
     uint32_t seed = 1;
     for (int64_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* The sizes at which kernels made of products are measured, shared with the plain C loops beside them. */
+/* The sizes for kernels that consist of products, shared with the plain C loops. */
 #ifndef BENCH_PRODUCTS_H
 #define BENCH_PRODUCTS_H
 

@@ -10,12 +10,12 @@
 typedef struct Piece {
     TileElf elf;
     const TileMergeInput *input;
-    uint32_t *section_map, *symbol_map; /* to numbers in the result; 0: left out */
+    uint32_t *section_map, *symbol_map; /* to indices in the result; 0: dropped */
 } Piece;
 
 typedef struct OutputSection {
     Elf64_Shdr header;
-    const Piece *piece; /* whose bytes these are, or NULL */
+    const Piece *piece; /* the input whose bytes these are, or NULL */
     const char *bytes;
 } OutputSection;
 
@@ -28,7 +28,7 @@ typedef struct Merger {
     TILE_LIST(Elf64_Sym) symbols;
     TileText names, section_names;
     TileInterner *interner;
-    TileMap global; /* interned name to the number of the symbol that stands for it */
+    TileMap global; /* interned name to the index of the symbol with this name */
     uint32_t local_count;
     uint16_t machine;
     uint32_t flags;
@@ -70,7 +70,8 @@ static uint32_t add_section(Merger *m, OutputSection section, const char *name) 
     return (uint32_t)m->sections.count - 1;
 }
 
-/* Tables are made anew; what a linker is told about addresses taken is of no use for so few symbols. */
+/* Is the section copied? Symbol, string and relocation tables are built anew; address-significance tables are of little
+ * use for so few symbols. */
 static bool is_kept(const Elf64_Shdr *section, const char *name) {
     switch (section->sh_type) {
     case SHT_NULL:
@@ -81,7 +82,7 @@ static bool is_kept(const Elf64_Shdr *section, const char *name) {
     }
 }
 
-static tile_status place_sections(Merger *m, Piece *piece) {
+static tile_status add_sections(Merger *m, Piece *piece) {
     for (size_t i = 1; i < piece->elf.section_count; i++) {
         const Elf64_Shdr *section = &piece->elf.sections[i];
         const char *name = tile_elf_section_name(&piece->elf, i);
@@ -134,8 +135,8 @@ static tile_status check_symbols(Merger *m, const Piece *piece) {
     return TILE_OK;
 }
 
-/* Local symbols have to come first in the table: `global` says which are wanted now. */
-static void place_symbols(Merger *m, Piece *piece, bool global) {
+/* Local symbols have to precede global ones in the table: `global` selects which are added. */
+static void add_symbols(Merger *m, Piece *piece, bool global) {
     for (size_t i = 1; i < piece->elf.symbol_count; i++) {
         const Elf64_Sym *symbol = &piece->elf.symbols[i];
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
@@ -148,8 +149,9 @@ static void place_symbols(Merger *m, Piece *piece, bool global) {
     }
 }
 
-/* References to what another piece defines take its symbol; the others become the result's own references. */
-static void place_references(Merger *m, Piece *piece) {
+/* Undefined symbols that another input defines are replaced by its symbol; others become undefined symbols of the
+ * result. */
+static void resolve_references(Merger *m, Piece *piece) {
     for (size_t i = 1; i < piece->elf.symbol_count; i++) {
         const Elf64_Sym *symbol = &piece->elf.symbols[i];
         if (symbol->st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) == STB_LOCAL) continue;
@@ -164,12 +166,12 @@ static void place_references(Merger *m, Piece *piece) {
 
 static void number_symbols(Merger *m) {
     Elf64_Sym none = {0};
-    tile_map_init(&m->global, m->arena); /* check_symbols had its own use for it */
+    tile_map_init(&m->global, m->arena); /* check_symbols used it for another purpose */
     tile_list_push(m->arena, &m->symbols, none);
-    for (size_t i = 0; i < m->piece_count; i++) place_symbols(m, &m->pieces[i], false);
+    for (size_t i = 0; i < m->piece_count; i++) add_symbols(m, &m->pieces[i], false);
     m->local_count = (uint32_t)m->symbols.count;
-    for (size_t i = 0; i < m->piece_count; i++) place_symbols(m, &m->pieces[i], true);
-    for (size_t i = 0; i < m->piece_count; i++) place_references(m, &m->pieces[i]);
+    for (size_t i = 0; i < m->piece_count; i++) add_symbols(m, &m->pieces[i], true);
+    for (size_t i = 0; i < m->piece_count; i++) resolve_references(m, &m->pieces[i]);
 }
 
 /* ---- relocations ---- */
@@ -202,7 +204,7 @@ static tile_status add_all_relocations(Merger *m, uint32_t symbol_table) {
     return TILE_OK;
 }
 
-/* ---- the result ---- */
+/* ---- output ---- */
 
 static OutputSection table(uint32_t type, const void *bytes, size_t size, size_t entry, size_t align) {
     return (OutputSection){.header = {.sh_type = type, .sh_size = size, .sh_entsize = entry, .sh_addralign = align},
@@ -212,9 +214,10 @@ static OutputSection table(uint32_t type, const void *bytes, size_t size, size_t
 static tile_status lay_out(Merger *m, uint32_t *name_table) {
     OutputSection nothing = {.header = {.sh_type = SHT_NULL}};
     add_section(m, nothing, "");
-    for (size_t i = 0; i < m->piece_count; i++) TILE_TRY(place_sections(m, &m->pieces[i]));
+    for (size_t i = 0; i < m->piece_count; i++) TILE_TRY(add_sections(m, &m->pieces[i]));
     number_symbols(m);
-    OutputSection stack = table(SHT_PROGBITS, "", 0, 0, 1); /* its absence would ask for an executable stack */
+    OutputSection stack = table(SHT_PROGBITS, "", 0, 0, 1); /* without this section, linkers make the stack
+                                                             * executable */
     add_section(m, stack, ".note.GNU-stack");
     size_t symbol_bytes = m->symbols.count * sizeof(Elf64_Sym);
     uint32_t symbols =

@@ -1,4 +1,4 @@
-/* Several relocatable objects become one: 64-bit little-endian ELF as mlir_bridge emits it. */
+/* Merges several relocatable objects into one: 64-bit little-endian ELF as mlir_bridge emits it. */
 #ifndef TILE_OBJECT_MERGE_H
 #define TILE_OBJECT_MERGE_H
 
@@ -6,7 +6,7 @@
 #include "object/code.h"
 #include "tile/status.h"
 
-/* What a global symbol of an input is called in the result. */
+/* The name of an input's global symbol in the result. */
 typedef struct TileMergeName {
     const char *from, *to;
 } TileMergeName;
@@ -14,14 +14,14 @@ typedef struct TileMergeName {
 typedef struct TileMergeInput {
     const void *object; /* aligned to 8 bytes */
     size_t size;
-    const TileMergeName *names; /* symbols that are not listed keep their names */
+    const TileMergeName *names; /* symbols that are not in the list keep their names */
     size_t name_count;
-    bool hides; /* nobody outside of the result sees what this input defines */
+    bool hides; /* the symbols that this input defines are hidden */
 } TileMergeInput;
 
-/* Sections stand in the order of the inputs, so the same inputs give the same bytes. References between inputs are
- * resolved by the new names. Names of source files are left out. TILE_BACKEND, with a message, where an input is not
- * what the bridge emits; TILE_OUT_OF_MEMORY. */
+/* Sections are in the order of the inputs, so that the same inputs give the same bytes. References between inputs are
+ * resolved by the new names. Names of source files are dropped. TILE_BACKEND, with a message, if an input is not as the
+ * bridge emits it; TILE_OUT_OF_MEMORY. */
 tile_status tile_objects_merge(const TileMergeInput *inputs, size_t count, TileCode *merged, TileText *message);
 
 #endif

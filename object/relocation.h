@@ -1,4 +1,4 @@
-/* What an architecture's relocations write. Private to object/. */
+/* Relocation types of the architectures. Private to object/. */
 #ifndef TILE_OBJECT_RELOCATION_H
 #define TILE_OBJECT_RELOCATION_H
 
@@ -9,7 +9,7 @@ typedef enum TileRelocationHow { TILE_RELOCATION_ABSOLUTE, TILE_RELOCATION_RELAT
 
 typedef struct TileRelocation {
     uint32_t type;
-    uint8_t bytes; /* that it writes */
+    uint8_t bytes; /* number of bytes that it changes */
     uint8_t how;   /* TileRelocationHow */
 } TileRelocation;
 
@@ -19,12 +19,12 @@ typedef struct TileArchitecture {
     uint16_t machine; /* e_machine */
     const TileRelocation *relocations;
     size_t count;
-    uint32_t absolute, relative, slot; /* types that the dynamic linker knows: S + A; base + A; S into a slot */
-    /* Code of TILE_STUB_BYTES bytes at address `stub` that jumps to what the slot holds. */
+    uint32_t absolute, relative, slot; /* the dynamic linker's relocation types: S + A; base + A; S into a slot */
+    /* Writes a stub of TILE_STUB_BYTES bytes at address `stub`, which jumps to the address in the slot. */
     void (*write_stub)(char *code, uint64_t stub, uint64_t slot);
 } TileArchitecture;
 
-/* NULL where no table has the machine. */
+/* NULL if the machine is not supported. */
 const TileArchitecture *tile_architecture_find(uint16_t machine);
 /* NULL for a type that the compiler does not emit. */
 const TileRelocation *tile_relocation_find(const TileArchitecture *architecture, uint32_t type);

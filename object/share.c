@@ -1,5 +1,5 @@
-/* The file is laid out as it is mapped: an offset in it is the address, less the base. In order: headers and tables,
- * constants; code and stubs; data that is constant once relocated; data. */
+/* The file's layout is that of the mapped memory: offset = address - base. In order: headers and tables, constants;
+ * code and stubs; data that is read-only after relocation; data. */
 #include "object/share.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ typedef struct Sharer {
     const TileArchitecture *architecture;
     uint8_t *region;   /* of each section */
     uint64_t *address; /* of each section */
-    uint32_t *slot;    /* of each symbol: number of its place in the offset table + 1, or 0 */
-    uint32_t *dynamic; /* of each symbol: its number in the dynamic table, or 0 */
+    uint32_t *slot;    /* of each symbol: index of its slot in the global offset table + 1, or 0 */
+    uint32_t *dynamic; /* of each symbol: its index in the dynamic symbol table, or 0 */
     uint32_t slot_count, relocation_count;
     TILE_LIST(Elf64_Sym) dynamic_symbols;
     TileText dynamic_names;
@@ -30,7 +30,8 @@ typedef struct Sharer {
     TILE_LIST(Elf64_Dyn) entries;
     uint32_t bucket_count;
     uint64_t dynsym, hash, dynstr, rela, stubs, slots, table;  /* addresses */
-    uint64_t begin[REGION_COUNT], end[REGION_COUNT], file_end; /* file_end: where zeros that need no file begin */
+    uint64_t begin[REGION_COUNT], end[REGION_COUNT], file_end; /* file_end: where the trailing zeros begin, which are
+                                                                * not in the file */
     char *out;
 } Sharer;
 
@@ -77,7 +78,7 @@ static Region region_of(const Sharer *s, size_t index) {
 
 static bool is_undefined(const Sharer *s, size_t symbol) { return s->elf.symbols[symbol].st_shndx == SHN_UNDEF; }
 
-/* Calls body for every relocation of what is mapped, until one fails. */
+/* Calls body for every relocation of mapped sections, until one fails. */
 static tile_status each_relocation(Sharer *s, tile_status (*body)(Sharer *s, const Elf64_Rela *rela, size_t section)) {
     for (size_t i = 1; i < s->elf.section_count; i++) {
         const Elf64_Shdr *section = &s->elf.sections[i];
@@ -91,7 +92,7 @@ static tile_status each_relocation(Sharer *s, tile_status (*body)(Sharer *s, con
     return TILE_OK;
 }
 
-/* ---- what is needed ---- */
+/* ---- sizes of tables ---- */
 
 static tile_status count_one(Sharer *s, const Elf64_Rela *rela, size_t section) {
     size_t symbol = ELF64_R_SYM(rela->r_info);
@@ -119,7 +120,7 @@ static uint32_t add_dynamic_name(Sharer *s, const char *name) {
     return at;
 }
 
-/* All global symbols: what the object defines, and what it refers to. */
+/* Adds all global symbols, defined and undefined. */
 static void collect_symbols(Sharer *s) {
     Elf64_Sym none = {0};
     tile_list_push(s->arena, &s->dynamic_symbols, none);
@@ -168,7 +169,7 @@ static void lay_out(Sharer *s) {
     place_sections(s, REGION_RELRO, false, &at);
     s->slots = place(&at, s->slot_count * SLOT_BYTES, 8);
     s->table = place(&at, DYNAMIC_ENTRIES * sizeof(Elf64_Dyn), 8);
-    s->end[REGION_RELRO] = at = tile_elf_round_up(at, PAGE); /* sealed by whole pages */
+    s->end[REGION_RELRO] = at = tile_elf_round_up(at, PAGE); /* protected in whole pages */
     s->begin[REGION_DATA] = at;
     place_sections(s, REGION_DATA, false, &at);
     s->file_end = at;
@@ -187,7 +188,7 @@ static uint64_t slot_address(const Sharer *s, size_t symbol) {
     return s->slots + (s->slot[symbol] - 1) * (uint64_t)SLOT_BYTES;
 }
 
-/* Eight bytes at `where` get the symbol's address when the object is loaded. */
+/* Adds a dynamic relocation: the eight bytes at `where` are set to the symbol's address at load time. */
 static void add_relocation(Sharer *s, uint64_t where, size_t symbol, int64_t addend, uint32_t kind) {
     Elf64_Rela rela = {.r_offset = where};
     if (is_undefined(s, symbol)) {
@@ -220,7 +221,7 @@ static tile_status relocate_one(Sharer *s, const Elf64_Rela *rela, size_t sectio
     return TILE_OK;
 }
 
-/* For calls of what other libraries define. */
+/* Stubs for calls to other libraries. */
 static void write_stubs(Sharer *s) {
     for (size_t i = 0; i < s->elf.symbol_count; i++) {
         if (!s->slot[i]) continue;
@@ -232,7 +233,7 @@ static void write_stubs(Sharer *s) {
 
 /* ---- tables ---- */
 
-/* The System V hash of a name. */
+/* The hash function of System V ABI hash tables. */
 static uint32_t hash_name(const char *name) {
     uint32_t hash = 0;
     for (; *name; name++) {
@@ -255,7 +256,7 @@ static void write_hash(Sharer *s) {
     }
 }
 
-/* The sections of the result that its symbols and tools are told of. */
+/* The sections of the result that have section headers. */
 typedef enum ResultSection {
     RESULT_NONE,
     RESULT_DYNSYM,
@@ -356,7 +357,7 @@ static Elf64_Shdr describe(uint32_t name, uint32_t type, uint64_t flags, uint64_
                         .sh_addralign = 8};
 }
 
-/* Names of the sections of the result, each at a fixed offset. */
+/* Names of the sections of the result, at fixed offsets. */
 static const char result_names[] =
     "\0.dynsym\0.dynstr\0.hash\0.rela.dyn\0.rodata\0.text\0.data.rel.ro\0.dynamic\0.data\0"
     ".shstrtab";
@@ -390,13 +391,13 @@ static void write_sections(Sharer *s, uint64_t names, uint64_t section_table) {
                                  s->begin[REGION_DATA], has_data ? s->file_end : s->end[REGION_DATA], 0),
         [RESULT_NAMES] = describe(name_at(".shstrtab"), SHT_STRTAB, 0, names, names + sizeof result_names, 0)};
     list[RESULT_DYNSYM].sh_link = list[RESULT_DYNAMIC].sh_link = RESULT_DYNSTR;
-    list[RESULT_DYNSYM].sh_info = 1; /* all but the first are global */
+    list[RESULT_DYNSYM].sh_info = 1; /* index of the first global symbol */
     list[RESULT_HASH].sh_link = list[RESULT_RELA].sh_link = RESULT_DYNSYM;
     memcpy(s->out + names, result_names, sizeof result_names);
     memcpy(s->out + section_table, list, sizeof list);
 }
 
-/* ---- the whole way ---- */
+/* ---- the writer ---- */
 
 static void copy_sections(Sharer *s) {
     for (size_t i = 1; i < s->elf.section_count; i++)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every kernel of the standard library, tests/programs and examples, with floats of each size, as PTX for every GPU target,
-# through ptxas: it assembles, and all of it fits into registers. ptxas is looked for as tools/ptxas.c does; ends with 77,
-# skipped, where there is none.
+# Compiles every kernel of the standard library, tests/programs and examples, with floats of each size, to PTX for every GPU
+# target, and assembles it with ptxas: there must be no errors and no register spills. ptxas is searched as by tools/ptxas.c;
+# exit status 77, skipped, if it is not installed.
 #
 # usage: assemble_ptx.sh [--turns] TILEC [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
 #   --turns   of one type for each target, and every third kernel, the others for the next ones
@@ -29,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 
 . "$root/tests/instances.sh"
 
-# chosen_types TARGET TYPE..: all; by turns, one for each target.
+# chosen_types TARGET TYPE..: all of them; with --turns one for each target, alternately.
 chosen_types() {
     usual=f32
     case $1 in sm_86) usual=f16 ;; sm_89) usual=bf16 ;; esac
@@ -62,7 +62,7 @@ assemble() {
     failed=$((failed + 1))
 }
 
-# visit TARGET FILE KERNEL TYPE..: if it is this target's turn
+# visit TARGET FILE KERNEL TYPE..: if the kernel is to be compiled for this target
 visit() {
     target=$1 file=$2 kernel=$3
     number=$((number + 1))

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Passes rely on the IR, not on one another's habits: canonicalise, cse and dce between any two passes of a pipeline change
-# no result, and no decision.
+# Passes rely on the IR, not on properties of a particular predecessor: canonicalise, cse and dce between any two passes of a
+# pipeline change neither results nor decisions.
 #   between.sh [all]     without `all`, one instance of each kernel
-# Results: what the golden tests run through a whole pipeline, the executor runs again. Decisions: on GPUs threads, shared
-# memory, and how many instructions there are of each kind that products, copies and meetings of threads are made of; on
-# CPUs what cpu-nest made of the kernel.
+# Results: the executor runs again what the golden tests run through a whole pipeline. Decisions: on GPUs threads, shared
+# memory, and the number of instructions of each kind for products, copies and synchronisation; on CPUs the loops that
+# cpu-nest made of the kernel.
 set -u
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 . "$TILE_SOURCE_DIR/tests/instances.sh"
@@ -14,13 +14,13 @@ gpu_decisions='mma|load_matrix|store_matrix|copy_async|copy_commit|copy_wait|bar
 cpu_decisions='dot_block|buffer|loop|fold_loop'
 compared=0 runs=0
 
-# decisions PATTERN: of the IR in $work/output, a line each.
+# decisions PATTERN: of the IR in $work/output, one line each.
 decisions() {
     grep -oE "scratch_bytes = [0-9]+|threads = [0-9]+|^ *(%[^=]*= )?($1)( |\$)" "$work/output" |
         sed -E 's/^ *(%[^=]*= )?//; s/ $//' | sort | uniq -c
 }
 
-# compare TARGET PIPELINE PATTERN OPTIONS..: what becomes of $work/tile.tir.
+# compare TARGET PIPELINE PATTERN OPTIONS..: compiles $work/tile.tir with and without the passes, and compares.
 compare() {
     target=$1 pipeline=$2 pattern=$3
     shift 3

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The libraries export the functions that their headers declare and nothing else, and tests/abi.txt lists them with the
-# sizes of the public structs: a change of either is a decision. usage: check_abi.sh [--update]
+# The libraries export exactly the functions that their headers declare, and tests/abi.txt lists them with the sizes of the
+# public structs: any change must be intended. usage: check_abi.sh [--update]
 set -eu
 cd "$(dirname "$0")/.."
 library=${TILE_BINARY_DIR:-build/release}/lib

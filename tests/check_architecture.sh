@@ -1,14 +1,14 @@
 #!/bin/sh
-# docs/architecture.md says what the sources say: its stages are those of driver/compile/stages.def, its rooms and what
-# each may include those of tests/check_includes.sh, the passes and attributes of its decisions are in passes.def and
-# attributes.def, and the pass's folder has the attribute. With --stages it prints the table of the stages.
+# docs/architecture.md agrees with the sources: its stages are those of driver/compile/stages.def, its rooms and what each
+# may include those of tests/check_includes.sh, the passes and attributes of its decisions are in passes.def and
+# attributes.def, and files of the pass's folder use the attribute. With --stages it prints the table of the stages.
 set -eu
 cd "$(dirname "$0")/.."
 page=docs/architecture.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# One row for each STAGE: a stage has the times of the steps below it, and the forms that `tilec emit` prints behind it.
+# One row for each STAGE: a stage includes the times of the following steps, and the forms that `tilec emit` prints after it.
 stages() {
     awk '
         function field(n) { split($0, part, /", *"|"/); return part[n] }
@@ -67,7 +67,7 @@ report=$(
     [ -s "$work/decisions" ] || echo "$page: no decisions"
     while IFS='|' read -r _ _ carried decided done _; do decision "$carried" "$decided" "$done"; done <"$work/decisions"
 
-    # Each attribute is one of a decision or listed as a plain part of an op.
+    # Each attribute belongs to a decision, or is listed as a plain part of an op.
     { cut -d'|' -f3 "$work/decisions" | grep -o '`[a-z_]*`'; sed -n '/^The other attributes/,/^$/p' "$page" | grep -o '`[a-z_]*`'; } |
         tr -d '`' | sort -u >"$work/attributes"
     for word in $(sed -n 's/^ATTRIBUTE([A-Z_]*, "\([a-z_]*\)".*/\1/p' lang/ir/attributes.def); do

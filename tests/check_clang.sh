@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every C and C++ file is accepted by clang 22 with the flags of the build, warnings being errors. Rows of tables may leave
-# out what is zero.
+# clang 22 compiles every C and C++ file with the flags of the build, without warnings. Rows of tables may omit fields that
+# are zero.
 set -eu
 commands=${TILE_BINARY_DIR:?}/compile_commands.json
 clang=$(command -v clang-22) || { echo "clang-22 is not installed (scripts/install_packages.sh test)"; exit 1; }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Each code of base/diagnostics.def has a page in docs/errors with its message and a text put right, each page has a code,
-# and the index has all of them.
+# Each code of base/diagnostics.def has a page in docs/errors with its message and a corrected text, each page has a code,
+# and the index lists all of them.
 set -eu
 cd "$(dirname "$0")/.."
 sed -n 's/^DIAGNOSTIC([A-Z_0-9]*, "\([a-z0-9-]*\)".*/\1/p' base/diagnostics.def | sort >"${TMPDIR:-/tmp}/codes.$$"
 trap 'rm -f "${TMPDIR:-/tmp}/codes.$$"' EXIT
 codes=${TMPDIR:-/tmp}/codes.$$
-# What no short text brings about.
+# Codes that no short text can cause.
 without_example=' long-header many-parameters many-files tune-points too-much-code too-large bad-utf8 too-deep too-many-operations no-such-binding internal '
 
 report=$(

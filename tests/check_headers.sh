@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each public header stands alone, in C11 and in C++17, with all warnings.
+# Each public header compiles by itself, in C11 and in C++17, with all warnings.
 set -eu
 cd "$(dirname "$0")/.."
 for header in include/tile/*.h; do

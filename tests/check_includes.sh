@@ -1,13 +1,13 @@
 #!/bin/sh
-# Rooms include only downward. The list below is their order: what a room may include stands above it in the list. Only
-# mlir_bridge includes MLIR or LLVM headers. And kinds of targets are read in few places only.
+# Rooms include only downward. The list below is in that order: the rooms that a room may include are above it in the list.
+# Only mlir_bridge includes MLIR or LLVM headers. Kinds of targets are read in few places only.
 set -eu
 cd "$(dirname "$0")/.."
 failed=0
 known=" "
 
-# allow ROOM OTHERS..: files of ROOM, those of its subfolders aside, may include headers of it, of include/, and of OTHERS.
-# Each of OTHERS is a room that stands further up, so there is no cycle, or the folder of a foreign library.
+# allow ROOM OTHERS..: files of ROOM, except those of its subfolders, may include headers of it, of include/, and of OTHERS.
+# Each of OTHERS is a room that is above it, so there is no cycle, or the folder of a foreign library.
 allow() {
     room=$1
     shift
@@ -70,7 +70,7 @@ report=$(
     grep -rnE '# *include *[<"](mlir|llvm)(-c)?/' --include='*.[ch]' --include='*.cc' --include='*.re' \
         include base lang launch parser lowering cpu ptx object driver tools |
         sed 's/$/   (only mlir_bridge may include MLIR and LLVM)/'
-    # A target's kind is written down in its table and read by what finds its family's struct of behaviour.
+    # A target's kind is written in the tables of targets, and read where its family's struct of behaviour is selected.
     grep -rnE 'TILE_TARGET_(CPU|GPU)|(->|\.)kind [!=]= TILE_TARGET' --include='*.[ch]' \
         base lang launch parser lowering cpu ptx object mlir_bridge driver tools |
         grep -vE '^(lang/ir/target\.h|cpu/(target|family)\.c|ptx/(family|target/target)\.c|mlir_bridge/export_(family|gpu)\.c):' |

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Operands of ops that have more than two, or whose number varies, are asked for by name (lang/ir/operands.def): nobody but the
-# decoder counts where they stand.
+# Operands of ops that have more than two, or a variable number, are accessed by name (lang/ir/operands.def): only the
+# decoder uses their indices.
 set -eu
 cd "$(dirname "$0")/.."
 bare='tile_op_operand\([^,()]*(\([^()]*\))?[^,()]*, *([2-9]|[0-9]+ *\+|[a-z_]*(first|count)[a-z_]* *[+-])'

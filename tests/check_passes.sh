@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every pass has golden tests. The opening comment of a pass shows a function before and after it: what the pass makes of
-# the first is the second; where that needs a target, or passes that tidy up, a line `Run:` has the words. Set TILE_SHOW=1
-# to see what it made.
+# Every pass has golden tests. The opening comment of a pass shows a function before and after it: the pass must transform
+# the former to the latter; a line `Run:` has the options if that requires a target, or cleanup passes. Set TILE_SHOW=1 to
+# see the pass's output.
 set -eu
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
@@ -9,7 +9,7 @@ optimise="$TILE_BINARY_DIR/bin/tile-opt"
 failed=0
 checked=0
 
-# part FILE FROM: the indented lines of the opening comment behind the line FROM
+# part FILE FROM: the indented lines of the opening comment after the line FROM
 part() {
     awk -v from=" * $2:" '
         /\*\/$/ { exit }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Files of at most 800 lines, functions of at most 60, no unfinished business, no tabs or trailing blanks.
+# Files have at most 800 lines, functions at most 60; no unfinished work, no tabs or trailing blanks.
 set -eu
 cd "$(dirname "$0")/.."
 files=$(find base bench cpu driver examples include lang launch lowering mlir_bridge object parser ptx scripts stdlib tests tools \
@@ -13,7 +13,7 @@ report=$(
         [ "$lines" -le 800 ] || echo "$file: $lines lines, at most 800 are allowed"
     done
 
-    # A function opens with a line at column 0, or what continues it, that ends in "{", and closes with "}" at column 0.
+    # A function begins with a line at column 0, or its continuation, that ends in "{", and ends with "}" at column 0.
     # The rules between re2c's marks are a table, not code.
     for file in $code; do
         awk '
@@ -29,7 +29,7 @@ report=$(
             }' "$file"
     done
 
-    # The words are split here so that this file does not find itself.
+    # The words are split so that this file does not match itself.
     words='TO''DO|FIX''ME|XX''X|for ''now|not ''implemented|unimple''mented|place''holder'
     # shellcheck disable=SC2086
     grep -nEi "\b($words)\b" $files | sed 's/$/   (unfinished business)/'

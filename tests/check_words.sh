@@ -4,7 +4,7 @@
 # documents.
 set -eu
 cd "$(dirname "$0")/.."
-rooms='driver launch tools base include docs ptx/target ptx/layouts ptx/grid ptx/lowering lowering cpu mlir_bridge'
+rooms='base docs driver include lang launch lowering mlir_bridge object parser ptx cpu bench tests tools'
 # These are made from tables, or are the history of decisions.
 made='^docs/(passes|ops|stdlib|glossary)\.md$|^docs/adr/'
 work=$(mktemp -d)

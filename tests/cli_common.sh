@@ -26,7 +26,7 @@ expect() {
     [ -z "$text" ] || grep -qF -e "$text" "$work/output" || complain "no '$text' in what this prints: $*"
 }
 
-# absent FILE: it was not made, nor was anything half-written left in its directory.
+# absent FILE: it does not exist, nor is there a partial file in its directory.
 absent() {
     checks=$((checks + 1))
     ls -A "$(dirname "$1")" 2>/dev/null >"$work/output"

@@ -50,7 +50,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Words of a command up to `|` or the end; returns what follows. */
+/* The words of a command up to `|` or the end; returns the rest. */
 static const char *split(Test *test, const char *line, Names *words) {
     for (;;) {
         line += strspn(line, " \t\r");

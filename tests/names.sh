@@ -1,8 +1,8 @@
 #!/bin/sh
-# Names carry nothing: a pipeline that meets other names after each of its passes makes the same machine form, for each
-# instance of each kernel of the standard library, tests/programs and examples, on each target given. So do whole
-# compilations, whose symbols have their own names at the end: the same assembly and PTX, in turns a target for each kernel
-# (with `all` each), and the same objects byte for byte, with their images.
+# Names do not matter: a pipeline in which values are renamed after each pass gives the same machine form, for each instance
+# of each kernel of the standard library, tests/programs and examples, on each given target. So do whole compilations, whose
+# symbols get their own names back at the end: the same assembly and PTX, for one target per kernel alternately (with `all`
+# for each), and the same objects byte for byte, with their images.
 #   names.sh [all]       without `all`, one instance of each kernel
 set -u
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
@@ -10,7 +10,7 @@ set -u
 optimise="$TILE_BINARY_DIR/bin/tile-opt"
 compared=0 codes=0 objects=0 turn=0
 
-# compare PIPELINE TARGET: what becomes of $work/tile.tir.
+# compare PIPELINE TARGET: compiles $work/tile.tir.
 compare() {
     expect 0 '' "$optimise" "$work/tile.tir" --pipeline="$1" --target="$2" --rename=0
     mv "$work/output" "$work/plain"
@@ -23,7 +23,7 @@ compare() {
     compared=$((compared + 1))
 }
 
-# compare_code TARGET SETTINGS..: of the kernel at hand, from text to code.
+# compare_code TARGET SETTINGS..: of the current kernel, from text to code.
 compare_code() {
     target=$1
     shift
@@ -37,7 +37,7 @@ compare_code() {
     codes=$((codes + 1))
 }
 
-# compare_objects FILE: of its exports, if all of them may be built as they are.
+# compare_objects FILE: of its exports, if all of them can be built without settings.
 compare_objects() {
     grep -q '^export' "$1" || return 0
     "$tilec" build "$1" --target=avx2 -o "$work/object" 2>&1 | grep -q 'export-open' && return 0

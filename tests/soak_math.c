@@ -1,5 +1,5 @@
-/* Every f32 argument of one transcendental function against the C library in double: the greatest error in units of
- * the last place, and how many results are wrong in kind (NaN, infinity, sign of zero).
+/* Every f32 argument of one transcendental function, compared with the C library in double precision: the greatest
+ * error in ulp, and the number of results of a wrong kind (NaN, infinity, sign of zero).
  * usage: soak_math FUNCTION [approx] [STEP]
  *        soak_math pow PAIRS       pairs of random bits, half of them near 1, where the result is neither 0 nor
  * infinite */
@@ -41,7 +41,7 @@ typedef struct Worst {
     unsigned long kinds;
 } Worst;
 
-/* In units of the last place of the exact value. Past the largest f32, infinity stands for 2^128. */
+/* In ulp of the exact value. Beyond the greatest f32, infinity counts as 2^128. */
 static double distance(float got, double exact) {
     int exponent;
     double magnitude = fabs(exact);
@@ -61,7 +61,7 @@ static void compare(Worst *worst, float x, float got, double exact) {
     }
 }
 
-/* Where the short forms promise nothing, or only a small result. */
+/* Arguments for which the approximate versions guarantee nothing, or only a small result. */
 static bool is_beyond_approx(TileEvalOp id, float x, double exact) {
     if (id == TILE_EVAL_SIN || id == TILE_EVAL_COS) return !(fabsf(x) <= 0x1p17f);
     if (id == TILE_EVAL_LOG || id == TILE_EVAL_LOG2) return fabsf(x) < 0x1p-126f;
@@ -88,7 +88,7 @@ static int check_pow(uint64_t pairs) {
     float other = 0;
     for (uint64_t i = 0; i < pairs; i++) {
         uint64_t random = next_random(&state);
-        /* 1/4 to 4 to a power of up to 64: results over the whole range of f32. */
+        /* 1/4 to 4 to a power of up to 64: results in the full range of f32. */
         float x =
             i & 1 ? ldexpf(1 + (float)(random & 0xffffff) * 0x1p-24f, (int)(random >> 24 & 3) - 2) : from_bits(random);
         float y = i & 1 ? (float)(int32_t)(random >> 32) * 0x1p-25f : from_bits(random >> 32);

@@ -4,11 +4,11 @@
 
 #include "lang/affine/sum.h"
 
-enum { TILE_SUM_NO_FACT = 1 }; /* the stamp of a proof that needs none */
+enum { TILE_SUM_NO_FACT = 1 }; /* the stamp of a proof that used no fact */
 
-/* The one sum of these products, in order, and a constant. */
+/* The unique sum of these products, in this order, and a constant. */
 const TileSum *tile_sum_intern(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count);
-/* By zero it is 0. */
+/* Division by zero gives 0. */
 int64_t tile_sum_floor_divide(int64_t a, int64_t b);
 
 #endif

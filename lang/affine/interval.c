@@ -1,5 +1,5 @@
-/* What numbers sums can be. Proofs speak of whole numbers, code computes modulo 2^64: what was compared or chosen at
- * run time tells of a sum's whole number only on the side on which it cannot leave 64 bits. */
+/* Intervals of sums. Proofs are about exact integers, but code computes modulo 2^64: a comparison or a min or max at
+ * run time implies something about the exact sum only on the side on which the sum cannot overflow. */
 #include "base/limits.h"
 #include "lang/affine/sum.h"
 
@@ -19,7 +19,7 @@ static TileInterval whole(void) { return (TileInterval){.least = INT64_MIN, .mos
 
 static TileInterval between(int64_t least, int64_t most) { return (TileInterval){.least = least, .most = most}; }
 
-/* What the code computes. */
+/* The interval of the value that the code computes. */
 static TileInterval computed(TileSumTable *table, const TileSum *sum) {
     TileInterval interval = tile_sum_interval(table, sum);
     return interval.below || interval.above ? whole() : interval;
@@ -50,7 +50,7 @@ static TileInterval product_of(TileSumTable *table, const TileSum *a, const Tile
     return least < INT64_MIN || most > INT64_MAX ? whole() : between((int64_t)least, (int64_t)most);
 }
 
-/* Bounds that a launch has to check first do not count. */
+/* Ignores bounds that a launch still has to check. */
 static TileInterval bounded(TileSumTable *table, const TileSymbol *symbol, TileInterval interval) {
     for (unsigned i = 0; i < symbol->lower_count && !symbol->needs; i++) {
         TileInterval bound = tile_sum_interval(table, symbol->lower[i]);
@@ -63,7 +63,7 @@ static TileInterval bounded(TileSumTable *table, const TileSymbol *symbol, TileI
     return interval;
 }
 
-/* What the type holds. */
+/* The range of the type. */
 static TileInterval typed(TileScalar type) {
     if (!tile_scalar_is_int(type) || tile_scalar_bits(type) == 64) return whole();
     int64_t most = (INT64_C(1) << tile_scalar_bits(type)) - 1;
@@ -98,7 +98,7 @@ static TileInterval symbol_interval(TileSumTable *table, const TileSymbol *symbo
     return whole();
 }
 
-/* x * (a / b) is no more than a where 0 <= x < b, as the begin of a group out of b. */
+/* x * (a / b) <= a if 0 <= x < b: the start of group x of b. */
 static bool group_interval(TileSumTable *table, const TileSymbol *x, const TileSymbol *groups, Wide *least,
                            Wide *most) {
     if (groups->kind != TILE_SYMBOL_DIV || x->needs || symbol_interval(table, x).least < 0) return false;
@@ -111,7 +111,7 @@ static bool group_interval(TileSumTable *table, const TileSymbol *x, const TileS
     return false;
 }
 
-/* One product, as a whole number. */
+/* One product, exact. */
 static void product_interval(TileSumTable *table, const TileProduct *product, Wide *least, Wide *most) {
     for (unsigned i = 0; i < 2 && product->degree == 2; i++) {
         if (!group_interval(table, product->symbols[i], product->symbols[1 - i], least, most)) continue;

@@ -1,4 +1,4 @@
-/* Sums as a person would write them. */
+/* Sums as text for users. */
 #include "lang/affine/sum.h"
 
 static void print_symbol(TileText *text, const TileSymbol *symbol) {

@@ -1,15 +1,15 @@
-/* What can be proven of sums: that one is at most another, from the bounds of symbols and from facts that hold in a
- * scope. Both are whole numbers; whether the code's number is the same one is asked of interval.c. */
+/* Proofs about sums: that one is at most another, by the bounds of symbols and by facts that hold in a scope. Both are
+ * exact integers; interval.c tells whether the code's value, modulo 2^64, is equal. */
 #include "lang/affine/internal.h"
 
 /* ---- bounds ---- */
 
-/* What failed has to be tried again if there is something new about a symbol that it may have met. */
+/* A failed proof is tried again once there is a new bound or fact about a symbol that it may have used. */
 static void count_bound(TileSumTable *table, const TileSymbol *symbol) {
     table->bound_count += symbol->id < table->asked_symbols;
 }
 
-/* What is proven from a bound is open as that is. */
+/* A proof is as open as the bounds that it uses. */
 static void open_by_bound(TileSymbol *symbol, const TileSum *bound) {
     if (tile_sum_open(bound)) symbol->open |= TILE_OPEN_NUMBER;
 }
@@ -24,7 +24,7 @@ void tile_symbol_bound(TileSumTable *table, TileSymbol *symbol, const TileSum *l
 
 /* ---- proofs ---- */
 
-/* sum = coefficient * symbol + rest; false where the symbol also stands in a higher power. */
+/* sum = coefficient * symbol + rest; false if a higher power of the symbol occurs, too. */
 static bool take_apart(TileSumTable *table, const TileSum *sum, const TileSymbol *symbol, const TileSum **coefficient,
                        const TileSum **rest) {
     TileProduct kept[TILE_MAX_PRODUCTS];
@@ -79,7 +79,7 @@ typedef struct Goal {
     unsigned fuel;
 } Goal;
 
-/* Is the code's number nowhere below (above) the whole number? */
+/* Is the code's value never below (above) the exact one? */
 static bool is_bound(TileSumTable *table, const TileSum *sum, bool below) {
     return below ? !tile_sum_exceeds(table, sum) : !tile_sum_falls(table, sum);
 }
@@ -122,7 +122,7 @@ static bool prove_by_facts(TileSumTable *table, const TileSymbol *symbol, const 
     return false;
 }
 
-/* The newest symbol is replaced by its bounds, which speak of older ones; so this ends. */
+/* The newest symbol is replaced by its bounds, which contain only older symbols; so this terminates. */
 static bool prove_by_newest(TileSumTable *table, const TileSum *sum, TileSumNeeds *needs, unsigned fuel) {
     const TileSymbol *symbol = newest_symbol(sum);
     const TileSum *coefficient, *rest;
@@ -153,7 +153,7 @@ static uint64_t fact_stamp(const TileSumTable *table, size_t count) {
     return count ? table->facts.items[count - 1].stamp : TILE_SUM_NO_FACT;
 }
 
-/* Facts are a stack: where one still holds, so do those before it. */
+/* Facts are a stack: if one still holds, all before it hold, too. */
 static bool still_proven(const TileSumTable *table, const TileProof *proof) {
     return proof->stamp && proof->facts <= table->facts.count && proof->stamp == fact_stamp(table, proof->facts);
 }
@@ -162,8 +162,7 @@ static bool still_fails(const TileSumTable *table, const TileProof *proof, unsig
     return proof->stamp == table->bound_count + 1 && proof->facts >= table->facts.count && proof->fuel >= fuel;
 }
 
-/* What was tried under the same bounds is not tried again. What an attempt that failed would have needed is not
- * needed. */
+/* Attempts under the same bounds are not repeated. What a failed attempt would have required of a launch is dropped. */
 static bool prove(TileSumTable *table, const TileSum *question, TileSumNeeds *needs, unsigned fuel) {
     TileSum *sum = (TileSum *)tile_sum_resolve(table, question);
     if (question->inexact) return false;
@@ -213,7 +212,7 @@ static void add_fact(TileSumTable *table, const TileSymbol *symbol, const TileSu
     tile_list_push(table->arena, &table->facts, (TileFact){symbol, bound, ++table->stamp, upper});
 }
 
-/* A product of two or more that is at least 1, each factor being at least 0: each is at least 1. */
+/* A product that is at least 1 and whose factors are all at least 0: each factor is at least 1. */
 static void assume_factors(TileSumTable *table, const TileSum *sum) {
     const TileProduct *product = &sum->products[0];
     if (sum->count != 1 || sum->constant >= 0 || product->factor < 0) return;
@@ -225,14 +224,14 @@ static void assume_factors(TileSumTable *table, const TileSum *sum) {
 
 static void assume(TileSumTable *table, const TileSum *sum);
 
-/* What the code computes for `sum` is at least -rest. */
+/* The code's value of `sum` is at least -rest. */
 static void assume_bound(TileSumTable *table, const TileSum *sum, const TileSum *rest) {
     tile_sum_wrapped(table);
     const TileSum *room = tile_sum_add(table, sum, rest);
     if (!tile_sum_wrapped(table) && !tile_sum_falls(table, sum)) assume(table, room);
 }
 
-/* The whole number is >= 0. */
+/* The exact integer is >= 0. */
 static void assume(TileSumTable *table, const TileSum *sum) {
     sum = tile_sum_resolve(table, sum);
     const TileSymbol *symbol = newest_symbol(sum);

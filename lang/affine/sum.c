@@ -48,7 +48,7 @@ static void grow_table(TileSumTable *table) {
     }
 }
 
-/* The sum of these products, which have this hash, and a constant. `kept`: they lie in the arena already. */
+/* The unique sum of these products, whose hash is given, and a constant. `kept`: they are in the arena already. */
 static const TileSum *intern_hashed(TileSumTable *table, int64_t constant, const TileProduct *products, uint32_t count,
                                     uint32_t hash, bool kept) {
     if (table->count * 2 >= table->capacity) grow_table(table);
@@ -72,7 +72,7 @@ const TileSum *tile_sum_intern(TileSumTable *table, int64_t constant, const Tile
     return intern_hashed(table, constant, products, count, hash_products(products, count), false);
 }
 
-/* The sum with another constant. */
+/* The same sum with another constant. */
 static const TileSum *with_constant(TileSumTable *table, const TileSum *sum, int64_t constant) {
     if (sum->constant == constant) return sum;
     if (!sum->count) return tile_sum_integer(table, constant);
@@ -184,7 +184,7 @@ static void grow_buckets(TileSumTable *table) {
         }
 }
 
-/* A sum as one symbol of its own, where the normal form would grow too large. */
+/* Replaces a sum by a single symbol, where the normal form would grow too large. */
 static const TileSum *as_symbol(TileSumTable *table, TileSymbolKind kind, const TileSum *a, const TileSum *b) {
     for (TileSymbol *other = *bucket_of(table, kind, a, b); other; other = other->next)
         if (other->kind == kind && other->a == a && other->b == b) return tile_sum_symbol(table, other);
@@ -313,7 +313,8 @@ const TileSum *tile_sum_min(TileSumTable *table, const TileSum *a, const TileSum
     return as_symbol(table, TILE_SYMBOL_MIN, a, b);
 }
 
-/* min(bounded, high) where bounded >= low: a symbol of its own, even where it would fold to `high`, unless proven. */
+/* min(bounded, high) where bounded >= low: a new symbol, even if it would fold to `high`, unless low <= high is
+ * proven. */
 static const TileSum *clamp_symbol(TileSumTable *table, const TileSum *bounded, const TileSum *low,
                                    const TileSum *high) {
     const TileSum *result = tile_sum_min(table, bounded, high), *needs = tile_sum_subtract(table, high, low);
@@ -371,7 +372,7 @@ static const TileSum *resolve_symbol(TileSumTable *table, TileSymbol *symbol) {
     return tile_sum_symbol(table, symbol);
 }
 
-/* Nothing in it has a value or operands that could have one. */
+/* Are all its symbols VALUEs, so that there is nothing to replace? */
 static bool is_resolved(const TileSum *sum) {
     for (uint32_t i = 0; i < sum->count; i++)
         for (uint32_t k = 0; k < sum->products[i].degree; k++)
@@ -379,7 +380,7 @@ static bool is_resolved(const TileSum *sum) {
     return true;
 }
 
-/* *inexact where what is multiplied here wraps. */
+/* Sets *inexact if a multiplication wraps. */
 static const TileSum *resolve_product(TileSumTable *table, const TileProduct *product, bool *inexact) {
     TileProduct plain = {.factor = product->factor};
     const TileSum *others = tile_sum_integer(table, 1);
@@ -402,7 +403,7 @@ static const TileSum *resolve_product(TileSumTable *table, const TileProduct *pr
     return result;
 }
 
-/* Kept with the sum, so that only what holds everywhere may fold it. */
+/* Stored with the sum, so it may only be folded by bounds that hold everywhere. */
 const TileSum *tile_sum_resolve(TileSumTable *table, const TileSum *sum) {
     if (sum->resolved) return sum->resolved;
     if (is_resolved(sum)) return ((TileSum *)sum)->resolved = sum;

@@ -1,4 +1,4 @@
-/* Activations: the registers of a program that runs, with its constants in them. */
+/* Activations: the registers of a function's execution, with its constants in them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static size_t activation_bytes(const TileExecutor *e, const ExecProgram *program
     return sizeof(ExecActivation) + program->lane_count * lane + program->register_count;
 }
 
-/* One block of memory for the activation and its registers. */
+/* The activation and its registers are one allocation. */
 ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program) {
     size_t lanes = program->lane_count;
     size_t bytes = activation_bytes(e, program);

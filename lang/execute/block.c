@@ -1,7 +1,7 @@
-/* Blocks of threads: each thread runs the phase as an executor of its own, with registers and frames of its own and the
- * memory objects of all. The scheduler lets one of them go on at a time until it meets an op at which threads wait for
- * others: in turn, or, where there is a seed, at random and with a bias that changes, since what goes wrong seldom goes
- * wrong where all threads are about equally fast. Blocks run one after the other; with a seed, in any order. */
+/* Blocks of threads: each thread runs the phase as an executor with its own registers and frames; memory objects are
+ * shared. The scheduler runs one thread at a time, until it reaches an op at which threads wait for others: round
+ * robin, or, with a seed, at random and with a bias that changes, since races seldom show when all threads are about
+ * equally fast. Blocks run one after the other; with a seed, in any order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,35 +9,36 @@
 
 typedef enum Bias {
     BIAS_NONE,
-    BIAS_AHEAD,    /* one thread runs as far as it can, then its neighbour */
-    BIAS_STARVED,  /* one thread runs only when no other can */
-    BIAS_BACKWARD, /* the last thread that can */
+    BIAS_AHEAD,    /* one thread runs as far as it can, then the next one */
+    BIAS_STARVED,  /* one thread runs only if no other can */
+    BIAS_BACKWARD, /* the last thread that can run */
     BIAS_LOCKSTEP, /* each thread one step */
     BIAS_COUNT
 } Bias;
 
 typedef struct Schedule {
     Bias bias;
-    uint64_t turns;  /* for which it holds */
-    uint32_t thread; /* the one that it is about; without a seed, the last one that ran */
+    uint64_t decisions; /* how many more scheduling decisions it holds for */
+    uint32_t thread;    /* the thread that the bias is about; without a seed, the last one that ran */
 } Schedule;
 
 typedef struct Block {
     TileExecutor *host;
-    const ExecActivation *phase; /* holds the parameters */
+    const ExecActivation *phase; /* has the parameters */
     TileExecutor *threads;
-    uint32_t count, shared; /* threads; the object */
+    uint32_t count, shared; /* threads; the object of shared memory */
     int64_t number, blocks;
-    uint32_t waiting; /* threads at a barrier */
-    uint32_t *lanes;  /* for each warp: threads at an op that its lanes do together */
+    uint32_t waiting; /* threads that wait at a barrier */
+    uint32_t *lanes;  /* for each warp: lanes that wait at a warp-level op */
     uint64_t
-        ready[TILE_MAX_THREADS / 64]; /* bits of the threads that have not ended, nor wait for others of the block */
+        ready[TILE_MAX_THREADS / 64]; /* bit set of threads that have not ended and do not wait for others of the
+                                       * block */
     ExecRaces *races;
     ExecMbarriers *mbarriers; /* NULL: the function has none */
     Schedule schedule;
 } Block;
 
-/* ---- what threads do alone ---- */
+/* ---- ops of a single thread ---- */
 
 bool tile_exec_thread(TileExecutor *e, const ExecInstruction *in) {
     tile_exec_set_scalar(tile_exec_result(e, in), e->thread);
@@ -72,7 +73,8 @@ bool tile_exec_block_count(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* The scheduler does the rest when all that take part have come. In tile form there is nobody to wait for. */
+/* The thread stops here; the scheduler executes the op when all participants have arrived. In tile form there is one
+ * thread, which does not wait. */
 bool tile_exec_meet(TileExecutor *e, const ExecInstruction *in) {
     if (tile_op_func(in->op)->form == TILE_FORM_TILE) return true;
     if (!e->thread_count) return tile_exec_fault(e, in, "this function is not run by a block of threads");
@@ -80,7 +82,7 @@ bool tile_exec_meet(TileExecutor *e, const ExecInstruction *in) {
     return false;
 }
 
-/* ---- what they do together ---- */
+/* ---- ops of several threads ---- */
 
 static bool take_over(TileExecutor *host, const TileExecutor *thread) {
     host->state = thread->state;
@@ -92,7 +94,7 @@ static uint32_t warp_size(const Block *block, uint32_t first) {
     return block->count - first < TILE_WARP_THREADS ? block->count - first : TILE_WARP_THREADS;
 }
 
-/* Do the threads first .. first + count all wait at one and the same op? */
+/* Do threads first .. first + count all wait at the same op? */
 static bool have_come(const Block *block, uint32_t first, uint32_t count) {
     const ExecInstruction *at = block->threads[first].meeting;
     for (uint32_t i = first; i < first + count; i++)
@@ -104,7 +106,7 @@ static void set_ready(Block *block, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) block->ready[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-/* The thread waits; where it is the last one that the others wait for, all go on. */
+/* The thread waits; if it is the last one to arrive, all continue. */
 static bool arrive(Block *block, uint32_t thread) {
     uint32_t first = thread / TILE_WARP_THREADS * TILE_WARP_THREADS;
     if (block->threads[thread].meeting->op->id != TILE_OP_BARRIER) {
@@ -126,12 +128,12 @@ static bool arrive(Block *block, uint32_t thread) {
 
 /* ---- the scheduler ---- */
 
-/* Of those that are ready. */
+/* A ready thread can run unless it waits for a phase of an mbarrier that has not completed. */
 static bool can_run(const TileExecutor *e) { return !e->awaited || tile_exec_may_go_on(e); }
 
 static uint64_t random_below(Block *block, uint64_t end) { return tile_exec_random(block->host) % end; }
 
-/* The first one from `begin` on that can run; end: none below it can. */
+/* The first ready thread from `begin` on; `end` if there is none below it. */
 static uint32_t find_between(const Block *block, uint32_t begin, uint32_t end) {
     for (uint32_t i = begin; i < end; i = (i / 64 + 1) * 64) {
         for (uint64_t bits = block->ready[i / 64] >> i % 64 << i % 64; bits; bits &= bits - 1) {
@@ -143,7 +145,7 @@ static uint32_t find_between(const Block *block, uint32_t begin, uint32_t end) {
     return end;
 }
 
-/* The first thread that can run from `start` on, and around; count: none can. */
+/* The first ready thread from `start` on, cyclically; `count` if there is none. */
 static uint32_t find_thread(const Block *block, uint32_t start) {
     start %= block->count;
     uint32_t found = find_between(block, start, block->count);
@@ -158,14 +160,14 @@ static uint32_t find_last(const Block *block) {
     return block->count;
 }
 
-/* Which thread goes on, and for how many steps at most. */
+/* Chooses the thread to run, and for how many steps at most. */
 static uint32_t choose(Block *block, uint64_t *steps) {
     Schedule *schedule = &block->schedule;
     *steps = UINT32_MAX;
     if (!block->host->options.seed) return find_thread(block, schedule->thread);
-    if (!schedule->turns--)
+    if (!schedule->decisions--)
         *schedule = (Schedule){.bias = (Bias)random_below(block, BIAS_COUNT),
-                               .turns = random_below(block, 4 * (uint64_t)block->count),
+                               .decisions = random_below(block, 4 * (uint64_t)block->count),
                                .thread = (uint32_t)random_below(block, block->count)};
     *steps = 1 + random_below(block, 64);
     switch (schedule->bias) {
@@ -179,12 +181,12 @@ static uint32_t choose(Block *block, uint64_t *steps) {
     return find_thread(block, (uint32_t)random_below(block, block->count));
 }
 
-/* Do both wait for the same, or have they both ended? */
+/* Do both wait for the same, or have both ended? */
 static bool wait_alike(const TileExecutor *a, const TileExecutor *b) {
     return a->meeting == b->meeting && a->awaited == b->awaited && a->parity == b->parity;
 }
 
-/* Threads that wait as this one does, or have all ended, as ranges. */
+/* For messages: ranges of threads that wait as this one does, or have all ended. */
 static void print_group(const Block *block, const TileExecutor *e, TileText *text) {
     const char *separator = text->length ? "; " : "";
     for (uint32_t i = 0, end; i < block->count; i = end) {
@@ -218,7 +220,7 @@ static bool end_copies(Block *block) {
     return take_over(block->host, e);
 }
 
-/* No thread can run: all have ended, or some wait for what does not come. */
+/* No thread is ready: all have ended, or there is a deadlock. */
 static bool end_block(Block *block) {
     uint32_t waits = 0;
     TileText groups = {.arena = block->host->arena};
@@ -240,7 +242,7 @@ static bool land_bulk(Block *block) {
     return tile_exec_land_bulk(block->host, block->mbarriers, &failed) || take_over(block->host, failed);
 }
 
-/* Does somebody wait for what may come with a copy that is under way? */
+/* Does a thread wait for a phase that a pending copy may complete? */
 static bool waits_for_copies(const Block *block) {
     const ExecInstruction *in;
     bool waits = false;
@@ -274,7 +276,7 @@ static bool run_threads(Block *block) {
 
 /* ---- one block ---- */
 
-/* The objects are those of the host, by the same numbers. */
+/* The objects are those of the host, with the same numbers. */
 static bool create_thread(Block *block, uint32_t number) {
     TileExecutor *host = block->host, *e = &block->threads[number];
     *e = (TileExecutor){.arena = host->arena,
@@ -296,7 +298,7 @@ static bool create_thread(Block *block, uint32_t number) {
     return e->root || tile_exec_out_of_memory(host);
 }
 
-/* What the thread has made itself: buffers, activations of functions that it has called. */
+/* Frees the thread's own buffers, and activations of functions that it has called. */
 static void drop_own(TileExecutor *e) {
     if (e->root) tile_exec_release(e, e->root->first_object);
     for (size_t i = 0; i < e->depth; i++)
@@ -307,7 +309,7 @@ static void drop_own(TileExecutor *e) {
 static bool start_thread(Block *block, uint32_t number) {
     TileExecutor *e = &block->threads[number];
     drop_own(e);
-    e->object_count = e->root->first_object; /* nothing points to the others any more */
+    e->object_count = e->root->first_object; /* no pointers to the others are left */
     e->state = TILE_EXECUTION_PAUSED;
     e->started = true;
     e->message = (TileText){.arena = e->arena};
@@ -356,7 +358,7 @@ static bool run_block(Block *block, int64_t number) {
 
 /* ---- all blocks ---- */
 
-/* Their numbers in the order in which they run; NULL: in turn. False where there is no memory. */
+/* The order in which blocks run; NULL: by number. False if out of memory. */
 static bool choose_order(Block *block, int64_t **order) {
     *order = NULL;
     if (!block->host->options.seed) return true;
@@ -401,7 +403,7 @@ bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecAc
     size_t first_object = e->object_count;
     bool done = run_blocks(&block);
     tile_exec_release(e, first_object);
-    e->object_count = first_object; /* nothing points to it any more */
+    e->object_count = first_object; /* no pointers to it are left */
     free(block.threads);
     free(block.lanes);
     return done;

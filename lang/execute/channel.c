@@ -1,4 +1,5 @@
-/* Channels, in tile form: one thread does everything, so that what would wait for ever is a fault. Slots go round. */
+/* Channels, in tile form: a single thread executes everything, so an op that would wait forever is a fault. Slots are
+ * used cyclically. */
 #include <string.h>
 
 #include "lang/execute/state.h"
@@ -18,7 +19,7 @@ bool tile_exec_channel(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Gives slot number `number`, counted from the first that the channel had, and asks whether the loop counts alike. */
+/* Gives slot `number`, counted from the channel's first, and checks that the loop's own count agrees. */
 static bool give_slot(TileExecutor *e, const ExecInstruction *in, uint64_t number) {
     ExecValue channel = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
     uint64_t slot = number % e->objects[channel.lanes[0]].channel.slots;

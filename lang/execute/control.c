@@ -1,14 +1,14 @@
 /* Regions, loops and calls, without recursion: an op with regions pushes a frame, and the terminator of the region
- * decides whether it runs again. */
+ * decides whether the region is executed again. */
 #include <string.h>
 
 #include "lang/execute/state.h"
 #include "lang/scalar/scalar.h"
 
-/* ---- moving values ---- */
+/* ---- copying values ---- */
 
-/* Copies operands first .. first + count of the terminator into consecutive registers. Where one of those is also
- * read, all are put aside first. */
+/* Copies operands first .. first + count of the terminator to consecutive registers. If one of these is also an
+ * operand, all are copied to scratch first. */
 static bool move_values(TileExecutor *e, const ExecInstruction *in, unsigned first, uint32_t count, uint32_t to) {
     const ExecActivation *activation = tile_exec_frame(e)->activation;
     if (!in->staged) {
@@ -63,7 +63,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-/* Points 0 .. end in order or, where there is a seed, in an order given by a random affine map. */
+/* The iterations 0 .. end in order or, with a seed, in an order given by a random affine permutation. */
 static void scramble(TileExecutor *e, ExecFrame *frame) {
     frame->factor = 1;
     frame->shift = 0;
@@ -176,7 +176,7 @@ bool tile_exec_condition(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* The active lanes divide; with one lane, one of the sets is empty, and its branch is not entered. */
+/* The active lanes diverge; with one lane, one of the sets is empty, and its branch is not entered. */
 bool tile_exec_if(TileExecutor *e, const ExecInstruction *in) {
     int64_t holds;
     if (!tile_exec_integer(e, in, 0, "the condition", &holds)) return false;
@@ -192,14 +192,14 @@ static uint32_t stripe_count(const ExecInstruction *in) { return in->stripes ? T
 
 static TileScalar carried_scalar(const ExecInstruction *in, uint32_t i) { return in->op->results[i].type->scalar; }
 
-/* Lane `lane` of carried value i's accumulators. */
+/* The accumulators of loop-carried value i, lane `lane`. */
 static ExecValue accumulator(TileExecutor *e, const ExecInstruction *in, uint32_t i, uint32_t lane) {
     ExecValue all = tile_exec_value(e, in->hidden);
     uint32_t at = i * stripe_count(in) + lane;
     return (ExecValue){all.lanes + at, all.poison + at, all.any, 1, NULL};
 }
 
-/* Every accumulator starts from the init operand, which the maker of a striped sum gives as the identity. */
+/* Every accumulator starts as the init operand; for a striped sum that is the identity element. */
 static void start_accumulators(TileExecutor *e, const ExecInstruction *in) {
     ExecValue all = tile_exec_value(e, in->hidden);
     memset(all.poison, 0, all.count);
@@ -214,8 +214,8 @@ static void start_accumulators(TileExecutor *e, const ExecInstruction *in) {
     }
 }
 
-/* Combines x into accumulator `lane` of carried value i. An arg_max takes the values `with` it along; equal values
- * go by the first of those, the index. */
+/* Combines x into accumulator `lane` of loop-carried value i. An arg_max also updates the `with` values; ties are
+ * decided by the first of those, the index. */
 static void combine_arg(TileExecutor *e, const ExecInstruction *in, uint32_t i, uint32_t lane, const ExecValue *x) {
     const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_COMBINE);
     bool with = i + 1 < kinds->count && kinds->integers[i + 1] == TILE_COMBINE_WITH;
@@ -232,7 +232,7 @@ static void combine_arg(TileExecutor *e, const ExecInstruction *in, uint32_t i, 
     }
 }
 
-/* x holds one value for each carried one. */
+/* x has one value for each loop-carried one. */
 static void combine(TileExecutor *e, const ExecInstruction *in, uint32_t lane, const ExecValue *x) {
     const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_COMBINE);
     for (uint32_t i = 0; i < kinds->count; i++) {
@@ -279,7 +279,8 @@ static bool is_reduce(const ExecInstruction *in) {
     return tile_op_integer(in->op, TILE_ATTRIBUTE_LOOP_KIND, 0) == TILE_LOOP_KIND_REDUCE;
 }
 
-/* Arguments of the point that the frame is at. Those of a reduction's accumulators mean nothing inside. */
+/* Sets the region's arguments for the frame's current iteration. Those for a reduction's accumulators have no meaning
+ * in the region. */
 static void set_point(TileExecutor *e, ExecFrame *frame, const ExecInstruction *in) {
     uint32_t first = frame->code->first_argument;
     tile_exec_set_scalar(tile_exec_value(e, first), (uint64_t)point(frame));
@@ -329,7 +330,7 @@ static bool next_point(TileExecutor *e, ExecFrame *frame, const ExecInstruction 
     return true;
 }
 
-/* ---- ends of blocks ---- */
+/* ---- terminators ---- */
 
 bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in) {
     ExecFrame *frame = tile_exec_frame(e);
@@ -350,7 +351,8 @@ bool tile_exec_yield(TileExecutor *e, const ExecInstruction *in) {
     }
 }
 
-/* Results go to the call's registers in the activation below, or stay for tile_executor_result. */
+/* Results are copied to the call's registers in the caller's activation; of the outermost function they are kept for
+ * tile_executor_result. */
 bool tile_exec_return(TileExecutor *e, const ExecInstruction *in) {
     ExecActivation *activation = tile_exec_frame(e)->activation;
     const ExecInstruction *call = tile_exec_frame(e)->owner;

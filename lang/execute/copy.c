@@ -1,6 +1,6 @@
-/* Copies from global to shared memory that go on beside the threads. The bytes are poison from when a copy begins until
- * it lands. That happens at the latest when its thread waits for it, which is when it does where there is no seed; with
- * a seed, also at any time before. */
+/* Asynchronous copies from global to shared memory. The destination is poison from the start of a copy to its
+ * completion, which is at the latest when its thread waits for it. Without a seed it is exactly then; with a seed, at
+ * any time before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@ typedef struct Copy {
     const ExecInstruction *in;
     uint64_t to, from; /* objects */
     int64_t to_offset, from_offset;
-    uint32_t bytes, count; /* written, and of these copied */
-    uint32_t begun;        /* the era */
+    uint32_t bytes, count; /* written; copied, the rest is zero-filled */
+    uint32_t begun;        /* the era in which it started */
     uint64_t group;
     bool landed;
 } Copy;
@@ -19,7 +19,7 @@ typedef struct Copy {
 struct ExecCopies {
     Copy *items;
     size_t count, capacity;
-    uint64_t group; /* groups that have been closed */
+    uint64_t group; /* number of groups committed */
 };
 
 void tile_exec_forget_copies(TileExecutor *e) {
@@ -52,7 +52,7 @@ static bool add_copy(TileExecutor *e, ExecCopies *copies, const Copy *copy) {
     return true;
 }
 
-/* The memory was looked at when the copy began, and lives as long as the launch. */
+/* The memory was checked when the copy started, and lives as long as the launch. */
 static void land(TileExecutor *e, Copy *copy) {
     ExecObject *to = &e->objects[copy->to];
     const ExecObject *from = &e->objects[copy->from];

@@ -1,4 +1,4 @@
-/* Functions to instructions: what an op needs at each execution and does not change is found once. */
+/* Decoding: properties of an op that are the same in every execution are computed once. */
 #include <string.h>
 
 #include "lang/execute/state.h"
@@ -8,7 +8,7 @@ typedef struct Decoder {
     TileExecutor *e;
     ExecProgram *program;
     uint32_t grids;
-    bool combiner; /* inside of one: values have a lane for each of TILE_FOLD_BLOCK applications */
+    bool combiner; /* inside a combiner: values have a lane for each of TILE_FOLD_BLOCK applications */
 } Decoder;
 
 static uint32_t lanes_of(const TileExecutor *e, const TileType *type) {
@@ -23,9 +23,9 @@ static uint32_t register_lanes(const Decoder *d, const TileType *type) {
     return d->combiner ? TILE_FOLD_BLOCK : lanes_of(d->e, type);
 }
 
-/* ---- maps from lanes of the result to lanes of the operands ---- */
+/* ---- maps from lanes of the result to lanes of operands ---- */
 
-/* Each lane of a tile of these extents is the operand's lane at + sum(index[i] * stride[i]). */
+/* Lane index[..] of a tile of these extents is the operand's lane at + sum(index[i] * stride[i]). */
 static const uint32_t *strided_map(Decoder *d, unsigned rank, const int64_t *extent, const int64_t *stride,
                                    int64_t at) {
     size_t lanes = 1, next = 0;
@@ -52,7 +52,7 @@ static void row_major(const TileType *type, int64_t *stride) {
     }
 }
 
-/* Rows of x and y by turns: a row is what lies behind the axis, and the axis itself. */
+/* Rows of x and y alternately: a row consists of the concatenated axis and those behind it. */
 static const uint32_t *cat_map(Decoder *d, const TileOp *op) {
     const TileType *x = op->operands[0].value->type, *y = op->operands[1].value->type;
     int64_t axis = tile_op_integer(op, TILE_ATTRIBUTE_AXIS, 0), row[2] = {x->extent[axis], y->extent[axis]};
@@ -128,7 +128,7 @@ static uint32_t add_register(Decoder *d, uint64_t lanes) {
     return program->register_count++;
 }
 
-/* A yield reads all its operands before it overwrites the region's arguments. */
+/* A yield that reads an operand which it overwrites as an argument of the region: all operands are read first. */
 static bool overwrites_what_it_reads(const TileOp *op) {
     const TileBlock *block = op->block;
     if (!block->op) return false;
@@ -150,8 +150,8 @@ static void find_parts(ExecInstruction *in) {
     }
 }
 
-/* The bits of a scalar that follows from the thread's number and constants alone, at this thread; false: it does not,
- * or only by a long way. */
+/* The bits of a scalar that is computed from this thread's number and constants only; false if it is not, or if that
+ * takes too many steps. */
 static bool evaluate_at(const TileValue *value, uint64_t thread, unsigned *steps, uint64_t *bits) {
     enum { MOST_STEPS = 256, MOST_OPERANDS = 3 };
     const TileOp *op = value->op;
@@ -167,7 +167,7 @@ static bool evaluate_at(const TileValue *value, uint64_t thread, unsigned *steps
     return tile_eval(op->id, tile_eval_operand_type(op), to, operands, bits);
 }
 
-/* Does the mask choose among the threads of a block, the same ones whatever the arguments and the data? */
+/* Does the mask depend on the thread's number only, not on the block, arguments or data? */
 static bool chooses_threads(const TileOp *op, const TileValue *mask) {
     uint32_t threads = tile_op_func(op)->threads, chosen = 0;
     for (uint32_t thread = 0; thread < threads; thread++) {
@@ -179,8 +179,8 @@ static bool chooses_threads(const TileOp *op, const TileValue *mask) {
     return chosen > 0 && chosen < threads;
 }
 
-/* Registers of an op's own: the object of a buffer, the accumulators of a reduce loop, what the points of a fold gave
- * and, behind that, what they get. */
+/* Registers for an op's own state: the object of a buffer, the accumulators of a reduction loop; of a fold_loop, the
+ * values of its points and, after those, their results. */
 static void add_hidden(Decoder *d, ExecInstruction *in) {
     const TileOp *op = in->op;
     if (op->id == TILE_OP_FOLD_LOOP)

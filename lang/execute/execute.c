@@ -8,7 +8,7 @@
 #include "lang/scalar/scalar.h"
 #include "lang/ir/text.h"
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static TileExecutor *create(TileArena *arena, TileFunc *func, const TileExecutorOptions *options) {
     TileExecutor *e = TILE_NEW(arena, TileExecutor);
@@ -27,8 +27,8 @@ static TileExecutor *create(TileArena *arena, TileFunc *func, const TileExecutor
     return NULL;
 }
 
-/* The executor's arena has a guard of its own in each call that may allocate: whoever compiled the module may have
- * left long ago. */
+/* Calls that may allocate set their own guard on the executor's arena: the code that compiled the module may have
+ * returned long ago, and its guard with it. */
 TileExecutor *tile_executor_create(TileFunc *func, const TileExecutorOptions *options) {
     TileArena *arena = tile_arena_create(NULL);
     if (!arena) return NULL;
@@ -65,7 +65,7 @@ static const char *parameter_name(const TileExecutor *e, unsigned parameter) {
     return e->func->parameters[parameter].name;
 }
 
-/* Do all elements lie in the memory that may be touched? */
+/* Are all elements in the memory that may be accessed? */
 static bool lies_inside(const TileExecutorTensor *tensor, const TileType *type) {
     __int128 low = 0, high = tile_scalar_bytes(type->scalar);
     for (unsigned d = 0; d < type->rank; d++) {
@@ -85,7 +85,7 @@ static bool disagree(TileExecutor *e, unsigned parameter, const char *what, unsi
                           what, dimension, parameter_name(e, parameter), (long long)is, (long long)assumed);
 }
 
-/* Do all elements begin less than 2**31 bytes behind the first, and none before it? */
+/* Does every element begin less than 2**31 bytes after the first one, and none before it? */
 static bool is_narrow(const TileExecutorTensor *tensor, unsigned rank) {
     __int128 last = 0;
     bool forwards = true, empty = false;
@@ -97,7 +97,7 @@ static bool is_narrow(const TileExecutorTensor *tensor, unsigned rank) {
     return empty || (forwards && last <= INT32_MAX);
 }
 
-/* What a specialised function relies on has to hold; but a stride that is only multiplied by 0 is any number. */
+/* Checks the facts that a specialised function relies on; a stride that is only multiplied by 0 may have any value. */
 static bool check_facts(TileExecutor *e, unsigned parameter, const TileExecutorTensor *tensor, unsigned rank) {
     const TileParameter *used = &e->func->parameters[parameter];
     const TileTensorFacts *facts = &used->facts;
@@ -221,7 +221,7 @@ const uint64_t *tile_executor_result(const TileExecutor *e, unsigned index, cons
     return value.lanes;
 }
 
-/* Where slack decided what ran nothing is known of any result. */
+/* If slack decided what ran, no bound is known for any result. */
 static void close_slack(const TileExecutor *e, const TileExecutorArgument *arguments) {
     for (uint32_t i = 0; i < e->func->body.argument_count && e->undecided; i++) {
         const TileExecutorTensor *tensor = &arguments[i].tensor;

@@ -1,21 +1,22 @@
-/* Folds and scans by a combiner, in the order that ops.def gives them.
+/* Folds and scans with a combiner, in the order that ops.def specifies.
  *
- * Elements are taken into cells, one for each element of a block and a few for what is carried; the combiner runs on up
- * to TILE_FOLD_BLOCK pairs of cells at once, since the values of its region have that many lanes. */
+ * Elements are copied to cells: one for each element of a block, and some for values carried between blocks. The
+ * combiner is applied to up to TILE_FOLD_BLOCK pairs of cells at once, since the values of its region have that many
+ * lanes. */
 #include "lang/execute/state.h"
 
-/* What is folded: lanes of tiles, or of what the points of a loop gave. */
+/* The elements to fold: lanes of tiles, or the recorded values of a loop's points. */
 typedef struct Line {
     ExecValue x[TILE_MAX_FOLD], init[TILE_MAX_FOLD], result[TILE_MAX_FOLD], mask;
     bool has_mask, has_init, scan, reverse, exclusive;
     unsigned count;        /* values that are folded together */
     size_t extent, stride; /* of the axis, in lanes */
-    size_t first, line;    /* lane of the line's first element; of its init and of its fold */
+    size_t first, line;    /* lane of the line's first element; of its init and of its result */
 } Line;
 
 enum {
-    ACC = 2 * TILE_FOLD_BLOCK, /* behind the elements of a block: what was before them, */
-    AFTER = ACC + 1,           /* with the scan's block or, in turn, an element: what is after each */
+    ACC = 2 * TILE_FOLD_BLOCK, /* after the elements of a block: the fold of all before the block, */
+    AFTER = ACC + 1,           /* the scan's block or, elements in order, one of them: the fold after each */
     CELLS = AFTER + TILE_FOLD_BLOCK
 };
 
@@ -51,7 +52,7 @@ static void put_pair(Folding *f, uint32_t lane, const Cell *left, const Cell *ri
     }
 }
 
-/* Runs the combiner on the pairs that wait. Lanes without a pair do what lane 0 does: they must not trap. */
+/* Applies the combiner to the pending pairs. Lanes without a pair repeat lane 0's, so that they cannot trap. */
 static bool flush(Folding *f) {
     if (!f->queued) return true;
     for (unsigned k = 0; k < 2 * f->count; k++) {
@@ -76,7 +77,7 @@ static bool flush(Folding *f) {
     return true;
 }
 
-/* Cell `to` becomes left combined with right, now or at the next flush; an empty cell leaves the other as it is. */
+/* Sets cell `to` to combine(left, right), now or at the next flush; if one cell is empty, to the other. */
 static bool merge(Folding *f, uint32_t left, uint32_t right, uint32_t to) {
     Cell *cells = f->cells;
     if (!cells[left].full || !cells[right].full) {
@@ -109,7 +110,7 @@ static void take_init(Folding *f, const Line *line, size_t lane, uint32_t to) {
     }
 }
 
-/* `counts`: the element itself is not left out. */
+/* `counts`: the element's own mask is true. */
 static void give_result(Folding *f, const Line *line, size_t lane, uint32_t from, bool counts) {
     const Cell *cell = &f->cells[from];
     for (unsigned k = 0; k < line->count; k++) {
@@ -124,7 +125,7 @@ static void give_result(Folding *f, const Line *line, size_t lane, uint32_t from
 
 /* ---- in blocks ---- */
 
-/* Cells 0 .. size to cell 0: each with its right neighbour, and again. */
+/* Folds cells 0 .. size into cell 0, as a tree of neighbours. */
 static bool fold_neighbours(Folding *f, uint32_t size) {
     for (uint32_t half = size / 2; half; half /= 2) {
         for (uint32_t i = 0; i < half; i++)
@@ -134,7 +135,7 @@ static bool fold_neighbours(Folding *f, uint32_t size) {
     return true;
 }
 
-/* Each cell takes what is 1, 2, 4, .. to its left (from the end: to its right). */
+/* Each cell is combined with that at distance 1, 2, 4, .. to its left (in reverse: to its right). */
 static bool scan_block(Folding *f, bool reverse) {
     for (uint32_t distance = 1; distance < TILE_SCAN_BLOCK; distance *= 2) {
         for (uint32_t i = TILE_SCAN_BLOCK - distance; i-- > 0;) {
@@ -163,7 +164,7 @@ static bool fold_line(Folding *f, const Line *line) {
     return true;
 }
 
-/* Results of one block; cell ACC becomes what the next one begins with. */
+/* The results of one block; cell ACC is updated for the next one. */
 static bool give_block(Folding *f, const Line *line, size_t begin, const bool *counts) {
     for (uint32_t i = 0; i < TILE_SCAN_BLOCK; i++)
         if (!merge(f, ACC, i, AFTER + i)) return false;
@@ -191,9 +192,9 @@ static bool scan_line(Folding *f, const Line *line) {
     return true;
 }
 
-/* ---- in turn ---- */
+/* ---- elements in order ---- */
 
-/* Neighbouring lines at once: line i has its element in cell i, what is before in cell SIDE + i. */
+/* Neighbouring lines at once: line i has its element in cell i, the fold so far in cell SIDE + i. */
 enum { SIDE = TILE_FOLD_BLOCK };
 
 static bool fold_lines_in_turn(Folding *f, const Line *line, size_t lines) {
@@ -275,9 +276,9 @@ bool tile_exec_fold(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* ---- points ---- */
+/* ---- loops over points ---- */
 
-/* Part number `part` of what the loop keeps for each lane: n values, whether it counts, n results. */
+/* Part `part` of a lane's state in a fold_loop: n values, whether the mask is true, n results. */
 static ExecValue kept_part(TileExecutor *e, const ExecInstruction *in, unsigned part) {
     ExecValue all = tile_exec_value(e, in->hidden);
     uint32_t extent = (uint32_t)tile_op_integer(in->op, TILE_ATTRIBUTE_EXTENT, 0);
@@ -288,7 +289,7 @@ static void set_index(TileExecutor *e, const ExecFrame *frame) {
     tile_exec_set_scalar(tile_exec_value(e, frame->code->first_argument), (uint64_t)frame->index);
 }
 
-/* What region 2 gets for the point that the frame is at. */
+/* Sets the arguments of region 2 for the frame's current point. */
 static void set_results(TileExecutor *e, const ExecFrame *frame, unsigned count) {
     for (unsigned k = 0; k < count; k++) {
         ExecValue kept = kept_part(e, frame->owner, count + 1 + k);
@@ -299,7 +300,7 @@ static void set_results(TileExecutor *e, const ExecFrame *frame, unsigned count)
     set_index(e, frame);
 }
 
-/* All points have been recorded. */
+/* Called when all points have been recorded. */
 static bool fold_points(TileExecutor *e, const ExecInstruction *in) {
     unsigned count = in->op->regions[1].argument_count / 2;
     Line line = {.scan = tile_op_integer(in->op, TILE_ATTRIBUTE_ORDER, 0) == TILE_ORDER_PREFIX,

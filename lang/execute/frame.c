@@ -1,5 +1,5 @@
-/* What every instruction of the executor may ask for: to stop with a message, frames and activations, scratch, random
- * numbers, an integer operand. */
+/* Services for all instructions of the executor: stopping with a message, frames and activations, scratch memory,
+ * random numbers, integer operands. */
 #include "lang/execute/execute.h"
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "lang/scalar/scalar.h"
 #include "lang/ir/text.h"
 
-/* ---- stopping ---- */
+/* ---- faults ---- */
 
 static void print_place(const TileExecutor *e, const TileOp *op, TileText *text) {
     TileLocation at = op->location;
@@ -95,7 +95,7 @@ bool tile_exec_poison(TileExecutor *e, const ExecInstruction *in, uint8_t poison
     return tile_exec_fault(e, in, "%s", reason);
 }
 
-/* Allocates nothing: see tile_executor_message. */
+/* Does not allocate: see tile_executor_message. */
 bool tile_exec_out_of_memory(TileExecutor *e) {
     e->state = TILE_EXECUTION_OUT_OF_MEMORY;
     return false;

@@ -1,9 +1,9 @@
-/* Mbarriers, and the bulk copies that they count. What an mbarrier stands at is kept here; in memory its bytes are
- * poison and have its number, so that it is noticed where something else has been written there.
+/* Mbarriers, and the bulk copies that they count. An mbarrier's state is kept here; its bytes in memory are poison and
+ * contain its number, so that a store to them by other ops is detected.
  *
- * A bulk copy lands when no thread can go on, which is as late as can be; with a seed also at any time before. From
- * then on its bytes may be read, and its mbarrier has got them. But its accesses are ordered with nobody's before a
- * thread has waited for that phase. */
+ * A bulk copy completes when no thread can continue, which is the latest possible time; with a seed, at any time
+ * before. From then on its bytes may be read, and its mbarrier has counted them. But the copy's accesses are ordered
+ * before a thread's only when that thread has waited for that phase. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +16,9 @@ typedef struct Mbarrier {
     int64_t offset;
     const TileOp *init;
     uint32_t number, count;
-    uint32_t arrivals; /* that the phase lacks */
-    int64_t bytes;     /* likewise; below 0 where more have come than were spoken of */
-    uint32_t phase;    /* phases that have completed */
+    uint32_t arrivals; /* that the phase still expects */
+    int64_t bytes;     /* likewise; negative if more bytes were copied than expected so far */
+    uint32_t phase;    /* number of completed phases */
     ExecClock gathering, completed;
 } Mbarrier;
 
@@ -28,14 +28,14 @@ typedef struct Bulk {
     uint64_t to, from; /* objects */
     int64_t to_offset, from_offset;
     uint32_t bytes, mbarrier;
-    uint32_t phase; /* how many have completed when it is waited for; 0: it has not landed */
+    uint32_t phase; /* phases completed when it is waited for; 0: not completed */
 } Bulk;
 
 struct ExecMbarriers {
     ExecRaces *races;
     Mbarrier *items; /* with clocks up to `clocks` */
     uint32_t count, clocks, most;
-    Bulk *copies; /* that nobody has waited for */
+    Bulk *copies; /* that no thread has waited for */
     size_t copy_count, copy_capacity, flying;
 };
 
@@ -83,9 +83,9 @@ void tile_exec_forget_mbarriers(ExecMbarriers *mbarriers) {
     mbarriers->copy_count = mbarriers->flying = 0;
 }
 
-/* ---- finding them ---- */
+/* ---- lookup ---- */
 
-/* Where the operand points to: 8 bytes of memory, aligned to 8. */
+/* The memory that the operand points to: 8 bytes, aligned to 8. */
 static ExecObject *reach(TileExecutor *e, const ExecInstruction *in, unsigned operand, uint64_t *number,
                          int64_t *offset) {
     ExecValue pointer = tile_exec_operand(e, in, operand);
@@ -124,7 +124,7 @@ static bool check_intact(TileExecutor *e, const ExecInstruction *in, const Mbarr
     return tile_exec_fault(e, in, "something else has been written to the mbarrier of `%s`", tile_text_get(&init));
 }
 
-/* The mbarrier there, which the thread now uses; NULL, and it stops, where there is none. */
+/* The mbarrier at the pointer, with an access by this thread; NULL, and the thread stops, if there is none. */
 static Mbarrier *use(TileExecutor *e, const ExecInstruction *in, unsigned operand) {
     uint64_t number;
     int64_t offset;
@@ -186,7 +186,7 @@ static bool add_bytes(TileExecutor *e, const ExecInstruction *in, Mbarrier *mbar
                            MOST_BYTES, (long long)mbarrier->bytes);
 }
 
-/* Nothing is lacking: the next phase begins. */
+/* Starts the next phase if nothing is missing. */
 static bool complete(TileExecutor *e, const ExecInstruction *in, Mbarrier *mbarrier) {
     if (mbarrier->arrivals || mbarrier->bytes) return true;
     if (mbarrier->phase == MOST_PHASES)
@@ -215,7 +215,7 @@ bool tile_exec_mbarrier_arrive(TileExecutor *e, const ExecInstruction *in) {
 
 static bool has_completed(const Mbarrier *mbarrier, uint32_t parity) { return (mbarrier->phase & 1) != parity; }
 
-/* The thread knows what was done before the arrivals of the last phase that has completed, and what copies did. */
+/* Orders the thread after everything before the arrivals of the last completed phase, and after its copies. */
 static void learn(TileExecutor *e, const Mbarrier *mbarrier) {
     ExecMbarriers *all = e->mbarriers;
     size_t kept = 0;

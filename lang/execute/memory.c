@@ -1,4 +1,5 @@
-/* Memory objects, and the accesses of machine form: addresses checked against the object they came from. */
+/* Memory objects, and the accesses of machine form: addresses are checked against the object that they were derived
+ * from. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ bool tile_exec_add_tensor(TileExecutor *e, const ExecTensor *tensor, uint32_t *n
     return true;
 }
 
-/* The bytes and their poison are one block; what is read before it is written is all ones. */
+/* The bytes and their poison are one allocation; uninitialised bytes are all ones. */
 bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool keeps_poison, uint32_t *number) {
     if (align < 64) align = 64;
     uint64_t padded = (size + align - 1) / align * align + align;
@@ -57,7 +58,7 @@ bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool kee
     return false;
 }
 
-/* The numbers of dead objects are not used again, so that a stale pointer is noticed. */
+/* The numbers of freed objects are not reused, so that dangling pointers are detected. */
 void tile_exec_release(TileExecutor *e, size_t first_object) {
     for (size_t i = first_object; i < e->object_count; i++) {
         free(e->objects[i].owned);
@@ -87,7 +88,7 @@ ExecObject *tile_exec_reach(TileExecutor *e, const ExecInstruction *in, uint64_t
     return object;
 }
 
-/* The bit of the op's loads from the temporary. */
+/* The bit for this load from the temporary. */
 static uint8_t undefined_bit(TileExecutor *e, const ExecInstruction *in, const ExecObject *object, int64_t offset) {
     ExecUndefined *undefined = e->undefined;
     unsigned slot = 0;
@@ -157,7 +158,7 @@ bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_
     return true;
 }
 
-/* Threads and programs take turns between ops only, so that nothing can come in between. */
+/* The scheduler switches threads and programs only between ops, so this is atomic. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first) {
     int64_t update = tile_op_integer(in->op, TILE_ATTRIBUTE_UPDATE, TILE_UPDATE_ADD);
@@ -228,7 +229,7 @@ bool tile_exec_buffer(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* A load, gather, store or scatter: where its lanes lie. */
+/* The addresses of the lanes of a load, gather, store or scatter. */
 typedef struct Lanes {
     ExecValue pointer, offsets, mask, fill;
     bool has_offsets, has_mask, has_fill;
@@ -249,7 +250,7 @@ static Lanes lanes_of(TileExecutor *e, const ExecInstruction *in, unsigned point
     return lanes;
 }
 
-/* Sets `active` and, where it is, `offset` in the object of the pointer. */
+/* Sets `active` and, for active lanes, `offset` in the pointer's object. */
 static inline bool locate(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, uint32_t lane, bool *active,
                           int64_t *offset) {
     *active = !lanes->has_mask || lanes->mask.lanes[lane];
@@ -265,7 +266,7 @@ static inline bool locate(TileExecutor *e, const ExecInstruction *in, const Lane
     return true;
 }
 
-/* The alignment promised holds for the first lane, or for each one of a gather. */
+/* Checks the promised alignment for the first lane, or for each lane of a gather. */
 static bool check_alignment(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, uint32_t lane,
                             int64_t offset) {
     if (in->align <= 1 || (lane && !lanes->has_offsets) || lanes->pointer.lanes[0] >= e->object_count) return true;
@@ -274,8 +275,8 @@ static bool check_alignment(TileExecutor *e, const ExecInstruction *in, const La
     return tile_exec_fault(e, in, "the address is not aligned to %lld bytes", (long long)in->align);
 }
 
-/* Lanes one after the other, all of them active: one check for all. NULL where that is not so, or fails, which
- * the check lane by lane then reports. */
+/* Contiguous lanes, all of them active: one bounds check for all. NULL if they are not, or if it fails, which the check
+ * for each lane then reports. */
 static ExecObject *reach_all(TileExecutor *e, const ExecInstruction *in, const Lanes *lanes, uint32_t count,
                              bool write) {
     if (lanes->has_mask || lanes->has_offsets || tile_exec_poisoned(lanes->pointer, 0)) return NULL;
@@ -367,7 +368,7 @@ bool tile_exec_atomic(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* A hint: no address of it is wrong. */
+/* A hint: any address is allowed. */
 bool tile_exec_prefetch(TileExecutor *e, const ExecInstruction *in) {
     (void)e, (void)in;
     return true;

@@ -1,5 +1,5 @@
-/* Grids run by phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
- * call whose arguments are made from the kernel's. */
+/* Grids run as phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
+ * call, whose arguments are computed from the kernel's. */
 #include "lang/execute/state.h"
 
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs) {
@@ -13,11 +13,11 @@ typedef struct Binder {
     TileExecutor *e;
     const ExecInstruction *grid;
     ExecActivation *phase;
-    uint32_t next; /* parameter of the phase */
+    uint32_t next; /* the parameter of the phase */
     bool failed;
 } Binder;
 
-/* The next parameter's register, if it is of this kind of type. */
+/* The register of the next parameter, if it has this kind of type. */
 static bool next_parameter(Binder *b, TileTypeKind kind, ExecValue *value) {
     const TileFunc *func = b->phase->program->func;
     if (b->failed) return false;
@@ -29,7 +29,7 @@ static bool next_parameter(Binder *b, TileTypeKind kind, ExecValue *value) {
     return true;
 }
 
-/* What the phase relies on has to hold. */
+/* Checks the facts that the phase relies on. */
 static void bind_integer(Binder *b, int64_t integer) {
     ExecValue value;
     if (!next_parameter(b, TILE_TYPE_SCALAR, &value)) return;
@@ -66,7 +66,7 @@ static void bind_tensor(Binder *b, uint32_t number, unsigned rank) {
     for (unsigned d = 0; d < rank; d++) bind_integer(b, tensor->stride[d]);
 }
 
-/* A temp that comes after the grid has no memory yet: it is bound to none. */
+/* A temp that is created after the grid has no memory yet: it is not bound. */
 static void bind_temps(Binder *b, const TileFunc *kernel) {
     bool after = false;
     for (const TileOp *op = kernel->body.first; op && !b->failed; op = op->next) {
@@ -107,7 +107,7 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
         b->failed = !tile_exec_fault(b->e, b->grid, "%s has too many parameters", func->name);
 }
 
-/* The row of a program among all rows, and its column, where the range is all of the grid and has an order. */
+/* The row of a program among all rows, and its column, if the range is the full grid and has an explicit order. */
 static void order_place(TileName order, int64_t begin, int64_t end, int64_t columns, int64_t *row, int64_t *column) {
     int64_t rows = end / columns, program = *row * columns + *column;
     if (begin || rows * columns != end) return;
@@ -123,7 +123,7 @@ static void order_place(TileName order, int64_t begin, int64_t end, int64_t colu
     *column = columns - 1 - within / size;
 }
 
-/* The order of the last axis, for the program whose row and column these are. */
+/* The number along the last axis of the program in this row and column. */
 static bool apply_order(TileExecutor *e, const ExecInstruction *in, int64_t columns, int64_t *row, int64_t *column) {
     const TileAttribute *order = tile_op_get(in->op, TILE_ATTRIBUTE_PROGRAMS);
     unsigned range = 1u + in->op->result_count;
@@ -150,14 +150,14 @@ bool tile_exec_program_id(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Where the range that begins at `begin` ends. */
+/* The end of the range that begins at `begin`. */
 static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
     int64_t chunks = e->options.chunks ? e->options.chunks : 1, size = programs / chunks + (programs % chunks != 0);
     if (e->options.seed && chunks > 1) size = 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(2 * size));
     return size < programs - begin ? begin + size : programs;
 }
 
-/* A launch may have fewer blocks than programs, or more: with a seed, any number. */
+/* A launch may have fewer or more blocks than programs: with a seed, a random number. */
 static int64_t block_count(TileExecutor *e, int64_t programs) {
     return e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(programs + 1)) : programs;
 }
@@ -177,7 +177,8 @@ bool tile_exec_next_phase(TileExecutor *e) {
     if (!phase) return false;
     Binder binder = {.e = e, .grid = grid, .phase = phase};
     bind_parameters(&binder, begin, end);
-    if (!binder.failed && func->threads && func->form == TILE_FORM_MACHINE) { /* else tiles are whole, for one thread */
+    if (!binder.failed && func->threads && func->form == TILE_FORM_MACHINE) { /* else tiles are complete, for one
+                                                                               * thread */
         bool done = tile_exec_blocks(e, grid, phase, block_count(e, end - begin));
         tile_exec_deactivate(e, phase);
         return done;

@@ -1,12 +1,12 @@
-/* Races in memory that threads share: shadow memory holds, for each place, the last accesses that a later one can be in
- * conflict with.
+/* Data races in memory that threads share. Shadow memory has, for each piece of memory (grain), the last accesses that
+ * a later one can conflict with.
  *
- * Barriers order all threads of a block, and threads of different blocks are ordered by nothing until the launch ends.
- * So time is one count of eras, a new one with each block and each barrier of it, and an access comes before another of
- * a different thread where both are of one block and its era is an earlier one. Within an era only mbarriers order, and
- * in part: where a kernel has any, each thread also has a clock, which says up to which of their own times it knows
- * what the others did in this era. Neither needs an order of the scheduler's: a conflict is found whichever of the two
- * came first. See docs/adr/0020-eras-and-clocks.md. */
+ * A barrier orders all threads of a block; threads of different blocks are unordered until the launch ends. So time is
+ * a global count of eras, which each block and each barrier of a block increments; an access happens before another one
+ * of a different thread if both are in the same block and the former's era is lower. Within an era only mbarriers order
+ * accesses: if a kernel has any, each thread also has a vector clock, which has for each other thread the latest of its
+ * times that happened before this thread's next access. Neither depends on the schedule: a conflict is found whichever
+ * access is executed first. See docs/adr/0020-eras-and-clocks.md. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +14,12 @@
 
 enum { PAGE_BYTES = 1024, LOG_GRAIN_MOST = 3 };
 
-/* Own times of threads, from 1 on; 0 where no kernel's function has mbarriers. */
+/* A thread's own time in an era, from 1; 0 if no function of the kernel has mbarriers. */
 enum { TIME_BITS = 20, TIME_COPY = (1 << TIME_BITS) - 1, TIME_BULK = TIME_COPY - 1, MOST_TIME = TIME_BULK - 1 };
 
-/* One that a copy makes is nobody's time until somebody has waited for it: TIME_BULK is unordered with all of the
- * block, TIME_COPY with other threads in the era. Behind the threads come the mbarriers, whose times are their phases:
- * what bulk copies did is theirs then. */
+/* Times of bulk copies, until a thread has waited for the copy: TIME_BULK is unordered with all accesses of the block,
+ * TIME_COPY with those of other threads in the era. Clocks have entries for threads, then for mbarriers, whose times
+ * are their phases: after the wait, that is the time of their copies. */
 typedef struct Access {
     const TileOp *op; /* NULL: none */
     uint32_t era, thread : 32 - TIME_BITS, time : TIME_BITS;
@@ -27,9 +27,9 @@ typedef struct Access {
 
 _Static_assert(TILE_MAX_THREADS + EXEC_MOST_MBARRIERS <= 1 << (32 - TIME_BITS), "threads and mbarriers have a number");
 
-/* Of many accesses that are in no conflict with one another, those that stand for all: two threads' of the latest era,
- * since one of them is another's, whoever comes next, and one of a block before. With clocks it is all of this block
- * that no later one is ordered behind: a List in place of `latest`. */
+/* A sufficient subset of a grain's accesses without conflicts among them: one of two different threads in the latest
+ * era, since at least one of them is not the next accessor's own, and one of a previous block. With clocks it has all
+ * accesses of this block that are not ordered before a later one: a List instead of `latest`. */
 typedef struct Accesses {
     Access latest[2], other;
 } Accesses;
@@ -48,11 +48,11 @@ typedef struct Lists {
     List reads, updates;
 } Lists;
 
-/* Memory of PAGE_BYTES bytes, in grains that no access has divided so far. */
+/* PAGE_BYTES bytes of memory, divided into grains as small as the accesses so far. */
 typedef struct Page {
     unsigned log_grain;
     Cell *cells;       /* NULL: no access yet */
-    Accesses *updates; /* atomic ones, a set for each grain; NULL: none yet */
+    Accesses *updates; /* atomic updates, a set for each grain; NULL: none yet */
     Lists *lists;      /* with clocks, for each grain; NULL: no access yet, or no clocks */
 } Page;
 
@@ -68,18 +68,18 @@ typedef struct BlockBegin {
 } BlockBegin;
 
 struct ExecRaces {
-    uint32_t era, block_era; /* now, and when this block began */
+    uint32_t era, block_era; /* the current one; that in which this block began */
     BlockBegin *blocks;
     size_t block_count, block_capacity;
     ExecShadow *shadows;
     size_t shadow_count;
-    ExecClock *clocks; /* of the threads; NULL: barriers alone order them */
+    ExecClock *clocks; /* of the threads; NULL: only barriers order them */
     uint32_t thread_count, clock_size;
 };
 
 typedef enum Kind { READ, WRITE, UPDATE } Kind;
 
-/* What is known of a grain. */
+/* The state of a grain. */
 typedef struct Place {
     Cell *cell;
     Accesses *updates; /* NULL: none */
@@ -93,7 +93,7 @@ static int compare_shadows(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Objects may lie in one another: arguments that share memory. Each piece of memory has one shadow. */
+/* Objects may overlap: arguments may share memory. Each piece of memory has one shadow. */
 static void merge_shadows(ExecRaces *races) {
     qsort(races->shadows, races->shadow_count, sizeof *races->shadows, compare_shadows);
     size_t kept = 0;
@@ -112,7 +112,7 @@ static bool has_bytes(const ExecObject *object) { return !object->dead && object
 
 static size_t page_count(const ExecShadow *shadow) { return (shadow->end - shadow->begin) / PAGE_BYTES + 1; }
 
-/* For so many threads, and the mbarriers that fit into so many bytes. */
+/* The size of a clock for so many threads, and the mbarriers that fit into so many bytes. */
 static bool create_clocks(ExecRaces *races, uint32_t threads, uint64_t bytes) {
     uint64_t mbarriers = bytes / EXEC_MBARRIER_BYTES;
     races->thread_count = threads;
@@ -215,7 +215,7 @@ bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock) {
     return clock->times != NULL;
 }
 
-/* What was known before the last barrier, everybody knows. */
+/* Everything before the last barrier happened before this. */
 static uint32_t *times_now(const ExecRaces *races, ExecClock *clock) {
     if (clock->era != races->era) memset(clock->times, 0, races->clock_size * sizeof *clock->times);
     clock->era = races->era;
@@ -271,7 +271,7 @@ static inline bool is_unordered(const ExecRaces *races, const Access *access, ui
     return !races->clocks || !has_seen(races, thread, access);
 }
 
-/* One of them that nothing orders with an access of the thread now; NULL: there is none. */
+/* An access that is unordered with one of the current thread; NULL: there is none. */
 static const Access *find_unordered(const ExecRaces *races, const Accesses *accesses, const List *list, uint32_t thread,
                                     bool blocks) {
     const Access *const all[] = {&accesses->latest[0], &accesses->latest[1], &accesses->other};
@@ -283,14 +283,14 @@ static const Access *find_unordered(const ExecRaces *races, const Accesses *acce
     return NULL;
 }
 
-/* Are they parts of one store of this block, of which any lane may stay? */
+/* Are both parts of one store of this block, of which the language lets any lane remain? */
 static bool may_meet(const ExecRaces *races, const Access *a, const TileOp *b) {
     int64_t number = tile_op_integer(a->op, TILE_ATTRIBUTE_MEETS, 0);
     return number && number == tile_op_integer(b, TILE_ATTRIBUTE_MEETS, 0) && !is_foreign(races, a);
 }
 
-/* The language lets a program read what others update meanwhile: it sees the old value or the new one. `then` is the
- * kind of what is found. */
+/* The language allows a read of what other programs update atomically: it gives the old value or the new one. `then` is
+ * the kind of the earlier access. */
 static const Access *find_conflict(const ExecRaces *races, const Place *place, Kind kind, const TileOp *op,
                                    uint32_t thread, Kind *then) {
     const Access *found = NULL, *write = &place->cell->write;
@@ -321,7 +321,7 @@ static void add_access(const ExecRaces *races, Accesses *accesses, Access access
     }
 }
 
-/* What comes behind an access of the list comes behind those that this one comes behind. */
+/* Drops accesses of the list that are ordered before this one: what is ordered after this one is ordered after them. */
 static bool list_access(const ExecRaces *races, Accesses *accesses, List *list, Access access) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list->count; i++) {
@@ -363,7 +363,7 @@ static bool copy_list(List *to, const List *from) {
     return to->items != NULL;
 }
 
-/* Those of the page's grains, for `count` smaller ones; NULL where there is no memory. */
+/* The page's entries, split for `count` smaller grains; NULL if out of memory. */
 static Lists *divide_lists(const Page *page, size_t count) {
     Lists *lists = calloc(count, sizeof *lists);
     size_t parts = count / (PAGE_BYTES >> page->log_grain);
@@ -376,7 +376,7 @@ static Lists *divide_lists(const Page *page, size_t count) {
     return NULL;
 }
 
-/* The page, in grains of at most 1 << log_grain bytes. */
+/* The page, with grains of at most 1 << log_grain bytes. */
 static bool divide_page(Page *page, unsigned log_grain, bool lists) {
     if (page->cells && page->log_grain <= log_grain) return true;
     size_t count = PAGE_BYTES >> log_grain;
@@ -405,7 +405,7 @@ static bool prepare_page(Page *page, unsigned log_grain, Kind kind, bool lists) 
     return page->updates != NULL;
 }
 
-/* The grain at a byte of the shadow, `bytes` long; the page has been divided. */
+/* The grain at an offset of the shadow, `bytes` long; the page must have been split. */
 static inline Place place_at(const ExecShadow *shadow, uint64_t at, uint64_t *bytes) {
     Page *page = &shadow->pages[at / PAGE_BYTES];
     size_t number = at % PAGE_BYTES >> page->log_grain;
@@ -432,7 +432,7 @@ static const char *name_of(const TileExecutor *e, uint64_t object) {
     return "?";
 }
 
-/* Whose access it was. */
+/* Describes the thread of an access, for messages. */
 static const char *who_of(const TileExecutor *e, const ExecRaces *races, const Access *access) {
     if (races->clocks && access->thread >= races->thread_count) return "a copy";
     return tile_arena_format(e->arena, access->time == TIME_BULK ? "a copy of thread %u" : "thread %u", access->thread);
@@ -507,7 +507,7 @@ uint32_t tile_exec_era(const TileExecutor *e, uint64_t object) {
     return shadow ? shadow->races->era : 0;
 }
 
-/* Somebody's access since the copy began; NULL: none. `then` is its kind. */
+/* Another access since the copy started; NULL: none. `then` is its kind. */
 static const Access *find_intruder(const Place *place, const TileExecutor *e, const ExecInstruction *copy,
                                    uint32_t begun, Kind *then) {
     const Access *write = &place->cell->write, *latest = place->cell->reads.latest;
@@ -542,7 +542,7 @@ bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_
     Access access = {in->op, races->era, e->thread, races->clocks ? *own_time(races, e->thread) : 0};
     for (uint64_t at = begin, grain; at < begin + (uint64_t)bytes; at += grain) {
         Kind then;
-        Place place = place_at(shadow, at, &grain); /* the copy's begin has divided the page */
+        Place place = place_at(shadow, at, &grain); /* the start of the copy has split the page */
         const Access *other = find_intruder(&place, e, in, begun, &then);
         if (other) return report_intruder(e, in, object, offset + (int64_t)(at - begin), other, then);
         place.cell->write = access;

@@ -1,4 +1,4 @@
-/* What blocks of threads have to say, in memory as compiled code leaves it (base/records.h). */
+/* Prints and failed assertions of blocks of threads, in memory, in the format of compiled code (base/records.h). */
 #include <string.h>
 
 #include "base/records.h"
@@ -11,7 +11,7 @@ struct ExecRecords {
     const char **templates;
     uint32_t object;
     unsigned char *memory;
-    const ExecInstruction *failed; /* the assertion that counts; NULL: none failed */
+    const ExecInstruction *failed; /* the assertion to report; NULL: none failed */
 };
 
 bool tile_exec_open_records(TileExecutor *e, TileFunc *func) {
@@ -67,7 +67,7 @@ static void put(ExecRecords *records, uint64_t offset, uint64_t word) {
     memcpy(records->memory + offset, &word, sizeof word);
 }
 
-/* Is the thread's block the one whose assertion counts, and was nobody's before? */
+/* Does the thread's block own the reported assertion, or could it become the owner? */
 static bool claim(TileExecutor *e, bool *was_free) {
     uint64_t owner = get(e->records, TILE_RECORDS_OWNER), own = (uint64_t)e->block + 1;
     *was_free = owner == 0;
@@ -91,8 +91,8 @@ bool tile_exec_records(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Where the record begins, whose number is written there. */
-static uint64_t place_line(ExecRecords *records, uint64_t bytes, uint64_t number) {
+/* Allocates a record, writes its number, and gives its offset. */
+static uint64_t allocate_line(ExecRecords *records, uint64_t bytes, uint64_t number) {
     const TileRecords *layout = &records->layout;
     uint64_t used = get(records, TILE_RECORDS_USED);
     bool fits = used + bytes <= layout->lines_bytes;
@@ -117,7 +117,7 @@ bool tile_exec_new_record(TileExecutor *e, const ExecInstruction *in) {
     while (records->prints.items[number - 1] != in->op) number++;
     const char *template = records->templates[number - 1];
     bool values = tile_print_is_assertion(template, NULL, NULL);
-    uint64_t place = values ? place_values(e, number) : place_line(records, tile_record_bytes(template), number);
+    uint64_t place = values ? place_values(e, number) : allocate_line(records, tile_record_bytes(template), number);
     tile_exec_set_scalar(tile_exec_result(e, in), place + sizeof(uint64_t));
     return true;
 }

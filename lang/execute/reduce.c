@@ -1,4 +1,4 @@
-/* Reductions and dot, in the order that ops.def gives them. */
+/* Reductions and dot, in the order that ops.def specifies. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static Lines lines_of(const ExecInstruction *in) {
     return lines;
 }
 
-/* acc = op(acc, x), lane by lane. */
+/* acc = op(acc, x), for each lane. */
 static void combine(const ExecInstruction *in, uint64_t *acc, const uint64_t *x, size_t count) {
     const uint64_t *operands[] = {acc, x};
     in->loop(in->from, in->from, operands, acc, count);
@@ -39,7 +39,7 @@ static void add_poison(TileExecutor *e, ExecValue result, size_t lane, uint8_t p
     tile_exec_set_poison(e, result, (uint32_t)lane, poison | tile_exec_poisoned(result, (uint32_t)lane));
 }
 
-/* A result is poison where any lane of its line is. */
+/* A result is poison if any lane of its line is. */
 static void join_lines(TileExecutor *e, ExecValue x, ExecValue result, const Lines *lines) {
     *result.any = 0;
     if (!*x.any) return;
@@ -67,7 +67,8 @@ bool tile_exec_reduce(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Values before which the index decides: NaN above all, then the greater (or the lesser). */
+/* Compares the values: NaN is before all others, then the greater (or the lesser); the index decides between equal
+ * ones. */
 bool tile_exec_is_better(bool maximum, TileScalar scalar, uint64_t x, int64_t i, uint64_t best, int64_t best_index) {
     bool x_nan = tile_scalar_is_nan(scalar, x), best_nan = tile_scalar_is_nan(scalar, best);
     if (x_nan != best_nan) return x_nan;
@@ -101,12 +102,12 @@ bool tile_exec_arg_reduce(TileExecutor *e, const ExecInstruction *in) {
 
 /* ---- dot ---- */
 
-/* tf32x3 allows less than f32 in full, which is computed nevertheless. */
+/* tf32x3 may be less precise than f32, but is computed in f32. */
 static bool rounds_to_tf32(const ExecInstruction *in) {
     return tile_op_integer(in->op, TILE_ATTRIBUTE_PRECISION, TILE_PRECISION_IEEE) == TILE_PRECISION_TF32;
 }
 
-/* c[m, n] += a[m, k] * b[k, n], k in turn; all contiguous. */
+/* c[m, n] += a[m, k] * b[k, n], in order of k; all contiguous. */
 static void dot_f32(bool tf32, const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     for (size_t i = 0; i < m; i++)
         for (size_t l = 0; l < k; l++) {
@@ -131,7 +132,7 @@ static void dot_i32(const int32_t *a, const int32_t *b, int32_t *c, size_t m, si
                 c[i * n + j] = (int32_t)((uint32_t)c[i * n + j] + (uint32_t)a[i * k + l] * (uint32_t)b[l * n + j]);
 }
 
-/* Lanes to plain numbers of the accumulator's type, and back. */
+/* Lanes to numbers of the accumulator's type, and back. */
 static void unpack(TileScalar from, TileScalar acc, const uint64_t *lanes, size_t count, void *out) {
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = from == acc ? lanes[i] : tile_scalar_convert(from, acc, lanes[i]);
@@ -157,7 +158,7 @@ typedef struct Product {
     size_t m, n, k;
 } Product;
 
-/* On lanes; c is read and written. `work` has room for all three in the accumulator's type. */
+/* On lanes; c is read and written. `work` has room for all three matrices in the accumulator's type. */
 static void multiply(const Product *p, const uint64_t *a, const uint64_t *b, uint64_t *c, void *work) {
     size_t bytes = p->acc == TILE_F64 ? 8 : 4;
     char *wa = work, *wb = wa + p->m * p->k * bytes, *wc = wb + p->k * p->n * bytes;
@@ -175,7 +176,7 @@ static void multiply(const Product *p, const uint64_t *a, const uint64_t *b, uin
 
 static size_t work_size(const Product *p) { return (p->m * p->k + p->k * p->n + p->m * p->n) * 8; }
 
-/* An element is poison where its row of a, its column of b or its accumulator holds poison. */
+/* An element is poison if its row of a, its column of b or its accumulator has poison. */
 static void join_dot(TileExecutor *e, const Product *p, size_t batch, ExecValue a, ExecValue b, ExecValue acc,
                      ExecValue result) {
     for (size_t i = 0; i < p->m; i++)
@@ -228,7 +229,7 @@ static int64_t element_offset(const Matrix *x, size_t row, size_t column) {
            (x->first_column + (int64_t)column) * x->column;
 }
 
-/* A matrix's lanes, and whether each is poison. */
+/* The lanes of a matrix, and whether each is poison. */
 typedef struct Copy {
     uint64_t *lanes;
     uint8_t *poison;
@@ -263,7 +264,7 @@ static bool write_matrix(TileExecutor *e, const ExecInstruction *in, const Matri
     return true;
 }
 
-/* As join_dot. */
+/* Like join_dot. */
 static void join_copies(const Product *p, const Copy *a, const Copy *b, Copy *c) {
     if (!a->any && !b->any) return;
     for (size_t i = 0; i < p->m; i++)
@@ -272,7 +273,7 @@ static void join_copies(const Product *p, const Copy *a, const Copy *b, Copy *c)
                 c->poison[i * p->n + j] |= a->poison[i * p->k + l] | b->poison[l * p->n + j];
 }
 
-/* Sizes and offsets: m, n, k, m0, n0, k0, checked against the extents that the op promises. */
+/* Sizes and offsets: m, n, k, m0, n0, k0, checked against the extents that the op declares. */
 static bool read_sizes(TileExecutor *e, const ExecInstruction *in, int64_t *sizes) {
     const TileAttribute *extents = tile_op_get(in->op, TILE_ATTRIBUTE_EXTENTS);
     for (unsigned i = 0; i < 6; i++)

@@ -1,12 +1,12 @@
-/* Slack: how far each float may be from what the same kernel computes where sums are added in another order.
+/* Slack: a bound on how far a float may be from what the same kernel computes if sums are added in another order.
  *
- * What is loaded has none. A sum, and a product of matrices, has that of its terms and 2 * n * u * (sum of their
- * magnitudes) more: in any order n terms are within n * u * (sum of magnitudes) of their exact sum, u being half a unit in
- * the last place of 1. What is computed from a value with slack is computed from both ends of its range as well, to first
- * order: of each operand alone, as for functions without a turn in the range. Where slack decides what is chosen,
- * indexed or run, no bound is known: it is infinite.
+ * Loaded values have slack 0. A sum, or a product of matrices, has the slack of its terms plus 2 * n * u * (sum of
+ * their magnitudes): in any order, the sum of n terms is within n * u * (sum of magnitudes) of the exact sum, where u
+ * is half a unit in the last place of 1. For a function of a value with slack, the function is also evaluated at both
+ * ends of the value's interval, for one operand at a time (a first-order bound, for functions that are monotonic in the
+ * interval). If slack affects a choice, an index or control flow, no bound is known: the slack is infinite.
  *
- * Of tile form only, and only where the options ask for it. */
+ * For tile form only, and only if the options ask for it. */
 #include <math.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ void tile_exec_slack_unknown(TileExecutor *e, ExecValue value) {
 
 /* ---- elementwise ---- */
 
-/* May it have a pole between the ends? */
+/* May it have a pole in the interval? */
 static bool divides(TileOpId id) {
     return id == TILE_OP_DIV || id == TILE_OP_REM || id == TILE_OP_RSQRT;
 }
@@ -101,12 +101,12 @@ void tile_exec_slack_select(ExecValue c, ExecValue x, ExecValue y, ExecValue res
 
 typedef struct Terms {
     double magnitudes, slack, relative, greatest;
-    size_t count; /* those that are not 0 */
+    size_t count; /* terms that are not 0 */
 } Terms;
 
 static void take_term(Terms *terms, TileScalar scalar, uint64_t bits, double slack) {
     double x = fabs(number(scalar, bits));
-    if (isnan(x)) x = (double)INFINITY; /* what comes of it is NaN in any order, or nothing */
+    if (isnan(x)) x = (double)INFINITY; /* what follows from it is NaN in any order, or is not affected */
     terms->slack += slack;
     terms->greatest = fmax(terms->greatest, slack);
     if (slack > 0) terms->relative += x > slack ? slack / (x - slack) : (double)INFINITY;
@@ -114,7 +114,7 @@ static void take_term(Terms *terms, TileScalar scalar, uint64_t bits, double sla
     terms->magnitudes += x;
 }
 
-/* What another order may change: nothing of one term. */
+/* A bound on the effect of another order: 0 for a single term. */
 static double reordered(const Terms *terms, TileScalar scalar) {
     return terms->count > 1 ? 2 * (double)terms->count * roundoff(scalar) * (terms->magnitudes + terms->slack) : 0;
 }
@@ -139,7 +139,7 @@ void tile_exec_slack_reduce(const ExecInstruction *in, ExecValue x, ExecValue re
     }
 }
 
-/* Another element may be the greatest: its index is as far away as it is. */
+/* Another element may be the greatest one: the slack of the index is the distance to the farthest such element. */
 void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index, ExecValue result, size_t extent,
                          size_t inner) {
     for (uint32_t r = 0; r < result.count; r++) {
@@ -157,8 +157,8 @@ void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index
     }
 }
 
-/* Element (i, j) of a product of m x k and k x n. Tensor cores add up to 2**-20 of the magnitudes more, and round f32 to
- * tf32 as they please. */
+/* Element (i, j) of a product of m x k and k x n. Tensor cores add up to 2**-20 of the magnitudes, and may round f32 to
+ * tf32 in any way. */
 void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
                          size_t k, size_t n, double precision) {
     TileScalar scalar = in->op->operands[0].value->type->scalar, other = in->op->operands[1].value->type->scalar;
@@ -182,7 +182,7 @@ void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, Ex
 
 /* ---- folds ---- */
 
-/* What the combiner is: one operation on one value, or else TILE_OP_COUNT. */
+/* The combiner's operation, if it is a single one on one value; else TILE_OP_COUNT. */
 static TileOpId only_op(const ExecInstruction *in) {
     const TileOp *op = in->op->regions[0].first;
     return op && op->next && op->next == in->op->regions[0].last && in->op->result_count == 1 ? (TileOpId)op->id
@@ -197,7 +197,7 @@ static bool computes(const TileBlock *block) {
     return false;
 }
 
-/* Line by line: what has come of all terms of the line, wherever a result stands in it. */
+/* For each line, the slack of the fold of all terms is used for every result of the line. */
 void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, const ExecFolded *folded) {
     ExecValue x = folded->x, result = folded->result;
     size_t extent = folded->extent, inner = folded->inner;

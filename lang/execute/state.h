@@ -1,23 +1,26 @@
 /* The executor's state, shared by its files:
- *   frame.c       frames of functions, faults
- *   activation.c  registers of a function that runs
- *   execute.c     public interface
- *   decode.c      functions to instructions
- *   values.c      elementwise ops, shapes, vectors
- *   reduce.c      reductions, dot
- *   fold.c        folds and scans by combiners, of tiles and of points
- *   memory.c      objects, tensors, accesses of both forms
- *   control.c     regions, loops, calls
- *   phases.c      grids run by phase functions
- *   block.c       phases of GPUs: blocks of threads, and their scheduler
- *   warp.c        what the lanes of a warp do together: exchanges, matrices
- *   copy.c        copies to shared memory that go on beside the threads
- *   mbarrier.c    mbarriers, and bulk copies that they count
- *   race.c        accesses of several threads to the same memory
- *   records.c     what blocks of threads print, and their assertions
+ *  frame.c       frames of functions, faults
+ *  activation.c  registers of a function's execution
+ *  execute.c     public interface
+ *  decode.c      decoding of functions to instructions
+ *  values.c      elementwise ops, shapes, vectors
+ *  reduce.c      reductions, dot
+ *  fold.c        folds and scans with combiners, of tiles and of points
+ *  memory.c      memory objects, accesses of machine form
+ *  tensor.c      tensors, accesses of tile form
+ *  control.c     regions, loops, calls
+ *  phases.c      grids run as phase functions
+ *  block.c       phases of GPUs: blocks of threads, and their scheduler
+ *  warp.c        warp-level ops: shuffles, matrices
+ *  copy.c        asynchronous copies to shared memory
+ *  channel.c     channels, in tile form
+ *  mbarrier.c    mbarriers, and the bulk copies that they count
+ *  race.c        detection of data races
+ *  records.c     prints and assertions of blocks of threads
+ *  slack.c       bounds on the effect of the order of sums
  *
- * Every value has a register: a run of 64-bit lanes in the file of its function's activation. A pointer takes two,
- * the number of a memory object and the offset in it; a tensor one, the number of its descriptor. */
+ * Every value has a register: a sequence of 64-bit lanes in the register file of its function's activation. A pointer
+ * has two, the number of a memory object and the offset in it; a tensor has one, the number of its descriptor. */
 #ifndef TILE_LANG_EXECUTE_STATE_H
 #define TILE_LANG_EXECUTE_STATE_H
 
@@ -32,23 +35,23 @@ typedef struct ExecCopies ExecCopies;
 typedef struct ExecRecords ExecRecords;
 typedef struct ExecMbarriers ExecMbarriers;
 
-/* False: the executor stops, for the reason noted in it. */
+/* False: the executor stops, for the reason that it has recorded. */
 typedef bool (*ExecHandler)(TileExecutor *e, const ExecInstruction *in);
 
-/* Why a lane or a byte is poison. What a program loads from a temporary before anything stored it is undefined by the
- * program's mistake, and every such load has a bit of its own while there are enough; all else must not reach what the
- * executor looks at. */
+/* Why a lane or a byte is poison. Values that a program loads from uninitialised elements of a temporary are undefined
+ * by a mistake of the program: each such load op has its own bit, as far as there are bits. Other poison that reaches a
+ * checked use is a fault. */
 typedef enum ExecPoison {
     EXEC_POISON = 1,
     EXEC_FIRST_UNDEFINED = 2,
-    EXEC_MOST_UNDEFINED = 7, /* loads; the last stands for all further ones */
+    EXEC_MOST_UNDEFINED = 7, /* loads; the last bit is for all further ones */
 } ExecPoison;
 
 typedef struct ExecUndefined {
     struct {
         const TileOp *load, *temp;
         const int64_t *extent;
-        int64_t element; /* the first that was undefined, in row-major order */
+        int64_t element; /* the first uninitialised one, in row-major order */
     } loads[EXEC_MOST_UNDEFINED];
     unsigned count;
 } ExecUndefined;
@@ -71,20 +74,20 @@ struct ExecInstruction {
     uint32_t *operands; /* registers */
     uint32_t operand_count;
     uint32_t result; /* first register of the results */
-    uint32_t hidden; /* register of the op's own state, where it has one */
+    uint32_t hidden; /* register of the op's own state, if it has any */
     uint32_t lanes;  /* of the first result */
-    uint32_t number; /* grids: which of the kernel's */
+    uint32_t number; /* grids: index among the kernel's grids */
     TileScalar from, to;
     TileEvalLoop loop;
-    const uint32_t *map; /* lanes of the operands that become the lanes of the result */
-    int mask, fill;      /* operand numbers, -1 where absent */
-    bool chooses;        /* the mask chooses among the threads of a block and says nothing of what exists */
-    bool staged;         /* yields that overwrite what they read */
+    const uint32_t *map; /* for each lane of the result, the lane of the operands that it is */
+    int mask, fill;      /* operand indices, -1 if absent */
+    bool chooses;        /* the mask selects threads of a block, not existing elements */
+    bool staged;         /* yields that overwrite their own operands */
     bool stripes;
     int64_t align;
 };
 
-/* A function, decoded. Constants are set once for each activation. */
+/* A decoded function. Constants are set once for each activation. */
 struct ExecProgram {
     TileFunc *func;
     ExecProgram *next;
@@ -98,9 +101,9 @@ struct ExecProgram {
 typedef struct ExecActivation {
     ExecProgram *program;
     uint64_t *lanes;
-    uint8_t *poison; /* one for each lane: bits of ExecPoison */
-    uint8_t *any;    /* one for each register: some lane may be poison. Lanes' poison is valid only where it is set. */
-    double *slack;   /* one for each lane, where it is asked for (slack.c); else NULL */
+    uint8_t *poison; /* one for each lane: a set of ExecPoison */
+    uint8_t *any;    /* one for each register: may any lane be poison? The lanes' poison is only valid if it is set. */
+    double *slack;   /* one for each lane, if asked for (slack.c); else NULL */
     size_t first_object;
 } ExecActivation;
 
@@ -108,14 +111,14 @@ typedef struct ExecFrame {
     ExecActivation *activation;
     const ExecCode *code; /* NULL: a frame that runs the phases of a grid */
     uint32_t next;
-    const ExecInstruction *owner; /* the op whose region this is; NULL for a function's body */
-    uint64_t active;              /* set of lanes */
-    int64_t index, end, step;     /* loops: this point, the end, the step; by number where `scrambled` */
+    const ExecInstruction *owner; /* the op whose region is executed; NULL for a function's body */
+    uint64_t active;              /* bit set of lanes */
+    int64_t index, end, step;     /* loops: current value, end, step; iteration numbers if `scrambled` */
     int64_t base;                 /* first point */
-    uint64_t factor, shift;       /* point number n is base + (n * factor + shift) mod end */
+    uint64_t factor, shift;       /* iteration n is at base + (n * factor + shift) mod end */
 } ExecFrame;
 
-/* How many slots of a channel have been acquired so far, and so on: no more than `slots` from the first to the last. */
+/* Counts of a channel's acquires, commits, waits and releases; the first exceeds the last by at most `slots`. */
 typedef struct ExecChannel {
     uint64_t acquired, committed, waited, released, slots;
 } ExecChannel;
@@ -123,17 +126,17 @@ typedef struct ExecChannel {
 typedef struct ExecObject {
     unsigned char *base;
     int64_t size;
-    uint8_t *poison;     /* a byte for each: bits of ExecPoison; NULL: all defined */
-    const TileOp *temp;  /* that made it; what is undefined in it is the program's business */
-    int64_t *extent;     /* of a temp: for each dimension */
+    uint8_t *poison;     /* a byte for each: a set of ExecPoison; NULL: all defined */
+    const TileOp *temp;  /* the op that created it; uninitialised elements are the program's mistake */
+    int64_t *extent;     /* of a temp: of each dimension */
     bool writable;
     bool keeps_poison; /* scratch: poison may be stored */
     bool dead;
-    double *slack; /* one for each element, of the size that it is accessed in; NULL: none */
+    double *slack; /* one for each element, of the size that it is accessed with; NULL: none */
     void *owned;   /* freed with the object */
     uint64_t owned_bytes;
-    ExecShadow *shadow; /* of memory that threads share; NULL elsewhere */
-    ExecChannel channel; /* whose slots it is; no slots: it is none */
+    ExecShadow *shadow; /* of memory that threads share; else NULL */
+    ExecChannel channel; /* the channel whose slots it has; its `slots` is 0 if there is none */
 } ExecObject;
 
 typedef struct ExecTensor {
@@ -143,35 +146,35 @@ typedef struct ExecTensor {
 } ExecTensor;
 
 struct TileExecutor {
-    TileArena *arena; /* decoded programs, messages */
+    TileArena *arena; /* decoded functions, messages */
     TileFunc *func;
     TileExecutorOptions options;
     ExecProgram *programs;
     ExecFrame *frames;
     size_t depth, frame_capacity;
-    ExecActivation *root; /* lives until the executor ends: it holds the results */
+    ExecActivation *root; /* freed with the executor: it has the results */
     ExecObject *objects;
     size_t object_count, object_capacity;
     ExecTensor *tensors;
     size_t tensor_count, tensor_capacity;
-    void *scratch; /* of one op */
+    void *scratch; /* memory for one op */
     size_t scratch_size;
     uint64_t steps, random, bytes;
-    ExecUndefined *undefined; /* of all threads */
-    bool undecided;           /* slack may change what runs, or where it is stored */
-    uint32_t *results; /* registers of the root's results */
+    ExecUndefined *undefined; /* for all threads */
+    bool undecided;           /* slack may affect control flow or the address of a store */
+    uint32_t *results; /* registers of the root function's results */
     TileExecution state;
     bool started;
     TileText message;
-    unsigned values_line, values_column; /* the assertion whose values options.values has */
-    /* Of one thread of a block; elsewhere a block of one. */
+    unsigned values_line, values_column; /* the assertion that options.values is about */
+    /* For one thread of a block; on a CPU, a block of one thread. */
     uint32_t thread, thread_count;
     int64_t block, block_count;
-    const ExecInstruction *meeting; /* what the thread waits at for others; NULL: it can go on */
-    ExecCopies *copies;             /* that it has begun; NULL: none */
-    ExecRecords *records;           /* of all threads of a phase; NULL: it has nothing to say */
+    const ExecInstruction *meeting; /* the op at which the thread waits for others; NULL: it can run */
+    ExecCopies *copies;             /* started by the thread; NULL: none */
+    ExecRecords *records;           /* of all threads of a phase; NULL: it has no prints or assertions */
     ExecMbarriers *mbarriers;       /* of the block; NULL: its function has none */
-    uint32_t awaited, parity;       /* `meeting` is a wait: number of the mbarrier, from 1 on; 0: it is none */
+    uint32_t awaited, parity;       /* if `meeting` is a wait: number of the mbarrier, from 1; else 0 */
 };
 
 /* ---- registers ---- */
@@ -205,7 +208,7 @@ static inline uint8_t tile_exec_poisoned(ExecValue value, uint32_t lane) {
     return *value.any ? value.poison[lane] : 0;
 }
 
-/* Marks a lane; the value's other lanes must have been cleared or set since `any` was. */
+/* Sets a lane's poison; the value's other lanes must have been cleared or set since `any` was set. */
 void tile_exec_clear_poison(ExecValue value);
 void tile_exec_set_poison(TileExecutor *e, ExecValue value, uint32_t lane, uint8_t poison);
 void tile_exec_set_scalar(ExecValue value, uint64_t bits);
@@ -216,25 +219,25 @@ void tile_exec_copy(ExecValue from, ExecValue to);
 bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...)
     TILE_PRINTF(4, 5);
 bool tile_exec_out_of_memory(TileExecutor *e);
-/* The op and where it stands. */
+/* The op and its location, for messages. */
 void tile_exec_print_op(const TileExecutor *e, const TileOp *op, TileText *text);
-/* Counts memory that is about to be allocated; false, and the executor stops, beyond the limit. */
+/* Counts memory that is about to be allocated; false, and the executor stops, if that exceeds the limit. */
 bool tile_exec_count_bytes(TileExecutor *e, uint64_t bytes);
 #define tile_exec_fault(e, in, ...) tile_exec_stop((e), (in), TILE_EXECUTION_FAULT, __VA_ARGS__)
-/* Stops because of poison: where it only comes of undefined elements of temporaries, as the program's mistake, `what`
- * saying what the op would do with them, else as a fault. */
+/* Stops because of poison: if it comes only from uninitialised elements of temporaries, with a message on the program's
+ * mistake, in which `what` says what the op would do with them; else as a fault. */
 bool tile_exec_poison(TileExecutor *e, const ExecInstruction *in, uint8_t poison, const char *what, const char *format,
                       ...) TILE_PRINTF(5, 6);
-/* Memory for one op; NULL, and the executor stops, where there is none. */
+/* Scratch memory for one op; NULL, and the executor stops, if out of memory. */
 void *tile_exec_scratch(TileExecutor *e, size_t size);
 uint64_t tile_exec_random(TileExecutor *e);
-/* NULL, and the executor stops, where there is no memory. */
+/* NULL, and the executor stops, if out of memory. */
 ExecFrame *tile_exec_push(TileExecutor *e, const ExecFrame *frame);
 ExecActivation *tile_exec_activate(TileExecutor *e, ExecProgram *program);
-/* As it was when it was made. */
+/* Resets it to its initial state. */
 void tile_exec_reset(ExecActivation *activation);
 void tile_exec_deactivate(TileExecutor *e, ExecActivation *activation);
-/* The operand's only lane, which must not be poison; `what` says what it is for. */
+/* The operand's single lane, which must not be poison; `what` describes it in messages. */
 bool tile_exec_integer(TileExecutor *e, const ExecInstruction *in, unsigned operand, const char *what, int64_t *value);
 
 /* ---- decode.c ---- */
@@ -243,17 +246,17 @@ ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func);
 
 /* ---- memory.c ---- */
 
-/* The items, or a larger copy of them, with room for one more; NULL where there is no memory. */
+/* The items, grown if needed to have room for one more; NULL if out of memory. */
 void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size);
-/* The number of a new object, or false. */
+/* The number of a new object; false if out of memory. */
 bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number);
-/* New memory, aligned to 64 bytes at least, all poison. */
+/* New memory, aligned to at least 64 bytes, all poison. */
 bool tile_exec_allocate(TileExecutor *e, uint64_t size, uint64_t align, bool keeps_poison, uint32_t *number);
-/* The object of the op's own (`hidden`) in this activation; each execution makes its bytes undefined again. */
+/* The op's own object (`hidden`) in this activation; each execution makes its bytes poison again. */
 bool tile_exec_own_object(TileExecutor *e, const ExecInstruction *in, int64_t bytes, int64_t align, uint64_t *number);
 bool tile_exec_add_tensor(TileExecutor *e, const ExecTensor *tensor, uint32_t *number);
 void tile_exec_release(TileExecutor *e, size_t first_object);
-/* The object, if bytes offset .. offset + size may be accessed in it; else NULL, and the executor stops. */
+/* The object, if bytes offset .. offset + size are in bounds; else NULL, and the executor stops. */
 ExecObject *tile_exec_reach(TileExecutor *e, const ExecInstruction *in, uint64_t number, int64_t offset, int64_t size,
                             bool write);
 /* One element at an offset in an object. */
@@ -261,35 +264,36 @@ bool tile_exec_load_element(TileExecutor *e, const ExecInstruction *in, uint64_t
                             TileScalar scalar, uint64_t *bits, uint8_t *poison);
 bool tile_exec_store_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                              TileScalar scalar, uint64_t bits, uint8_t poison);
-/* Why some of the bytes, which the op reads, are poison; 0: none is. */
+/* The union of the poison of the bytes that the op reads; 0: none is poison. */
 uint8_t tile_exec_read_poison(TileExecutor *e, const ExecInstruction *in, const ExecObject *object, int64_t offset,
                               int64_t size);
 
-/* An atomic op on one element: lane `lane` of the operands `first` (the value) and behind it (the expected one). */
+/* An atomic op on one element: lane `lane` of the value, operand `first`, and of the expected value, the next
+ * operand. */
 bool tile_exec_update_element(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset,
                               TileScalar scalar, uint32_t lane, unsigned first);
 
 /* ---- phases.c ---- */
 
-/* Runs the instructions of the innermost frame and what they enter, up to `limit` steps in all. */
+/* Runs the innermost frame and the frames that it pushes, for at most `limit` steps. */
 TileExecution tile_exec_run(TileExecutor *e, uint64_t limit);
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs);
 bool tile_exec_next_phase(TileExecutor *e);
 
 /* ---- block.c ---- */
 
-/* Runs a phase whose activation has its parameters, but for the shared memory that is its last: `block_count` blocks of
+/* Runs a phase whose activation has its parameters, except for the last, the shared memory: `block_count` blocks of
  * func->threads threads. */
 bool tile_exec_blocks(TileExecutor *e, const ExecInstruction *grid, const ExecActivation *phase, int64_t block_count);
 
 /* ---- warp.c ---- */
 
-/* The threads of a warp have all come to the same op, which then is done for all. Otherwise one of them has failed. */
+/* All threads of a warp have arrived at the same op, which is executed for all. On an error one of them has stopped. */
 bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
 
 /* ---- copy.c ---- */
 
-/* Copies of the thread's may arrive now, as it happens. */
+/* Completes some of the thread's pending copies, at random. */
 void tile_exec_land_some(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
@@ -298,85 +302,85 @@ void tile_exec_free_copies(TileExecutor *e);
 
 enum { EXEC_MBARRIER_BYTES = 8, EXEC_MOST_MBARRIERS = 2048 };
 
-/* Where the functions of the module have any: NULL in `mbarriers` if not. False, and the executor stops, where there is
- * no memory. */
+/* If the module's functions have any; else `mbarriers` is set to NULL. False, and the executor stops, if out of
+ * memory. */
 bool tile_exec_create_mbarriers(TileExecutor *host, const TileFunc *func, ExecRaces *races, ExecMbarriers **mbarriers);
 void tile_exec_free_mbarriers(ExecMbarriers *mbarriers);
-/* A block begins, with none. */
+/* Resets them at the start of a block. */
 void tile_exec_forget_mbarriers(ExecMbarriers *mbarriers);
-/* Has the phase completed that the thread waits for? Then it may go on. */
+/* Has the phase that the thread waits for completed, so that the thread can continue? */
 bool tile_exec_may_go_on(const TileExecutor *e);
 void tile_exec_go_on(TileExecutor *e);
-/* What the phase that the thread waits for still lacks. */
+/* What is missing for the phase that the thread waits for, for messages. */
 void tile_exec_print_lacking(const TileExecutor *e, TileText *text);
-/* The thread of a bulk copy that has not landed; NULL: there is none. */
+/* The thread of a pending bulk copy; NULL: there is none. */
 TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecInstruction **in);
-/* One of the copies lands, if there is any. False: its thread has failed. */
+/* Completes one of the pending copies, if there are any. On false its thread has failed. */
 bool tile_exec_land_bulk(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
 
 /* ---- race.c ---- */
 
-/* What somebody knows of all threads and mbarriers in an era: up to which of its own times. */
+/* A vector clock: for each thread and mbarrier, the latest of its times in this era that happened before. */
 typedef struct ExecClock {
     uint32_t era;
     uint32_t *times;
 } ExecClock;
 
-/* From now on all objects are shared by threads; NULL, and the executor stops, where there is no memory. */
+/* From now on all objects are shared by threads; NULL, and the executor stops, if out of memory. */
 ExecRaces *tile_exec_watch(TileExecutor *e);
 void tile_exec_unwatch(TileExecutor *e, ExecRaces *races);
-/* Mbarriers, of which there are those that fit into so many bytes, order threads too. */
+/* From now on mbarriers order threads, too: as many as fit into so many bytes. */
 bool tile_exec_keep_clocks(TileExecutor *e, ExecRaces *races, uint32_t threads, uint64_t bytes);
 bool tile_exec_clock_create(const ExecRaces *races, ExecClock *clock);
-/* What the thread knows, and has done so far, is in the clock too; false, and it stops, where its time is up. */
+/* Joins the thread's clock into `clock` (release); false, and it stops, if its own time overflows. */
 bool tile_exec_publish(TileExecutor *e, const ExecInstruction *in, const ExecRaces *races, ExecClock *clock);
-/* The thread knows what is in the clock. */
+/* Joins `clock` into the thread's (acquire). */
 void tile_exec_learn(const ExecRaces *races, uint32_t thread, const ExecClock *clock);
-/* The clock has what bulk copies did up to this phase of the mbarrier. */
+/* Adds to the clock what bulk copies did up to this phase of the mbarrier. */
 void tile_exec_tick(const ExecRaces *races, ExecClock *clock, uint32_t mbarrier, uint32_t phase);
-/* A block begins, with shared memory that nobody has touched. */
+/* Starts a block, with fresh shared memory. */
 bool tile_exec_begin_block(TileExecutor *e, ExecRaces *races, int64_t number, const ExecObject *shared);
-/* The block's threads have all come to a barrier. */
+/* All threads of the block have arrived at a barrier. */
 void tile_exec_next_era(ExecRaces *races);
-/* The thread accesses bytes of an object that has a shadow; false, and it stops, where another thread's access to one
- * of them is not ordered with this one. */
+/* Records that the thread accesses bytes of an object that has a shadow; false, and it stops, if another thread's
+ * access to one of them is unordered with it. */
 bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                      bool write);
 
-/* The thread uses an mbarrier there. */
+/* Records that the thread uses the mbarrier there. */
 bool tile_exec_share_mbarrier(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset);
-/* Of the thread's bulk copy, whose accesses there are ordered with nobody's yet: whoever knows of the phase of the
- * mbarrier knows them. */
+/* Records an access of the thread's bulk copy, which is unordered with all others: only a wait for the mbarrier's phase
+ * orders it before a thread's accesses. */
 void tile_exec_share_landed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
                             int64_t bytes, uint32_t mbarrier, uint32_t phase);
 
 uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);
-/* A copy that the thread began to write there in the given era has arrived, which it now knows: nobody may have
- * accessed the bytes in between. */
+/* The thread's copy to these bytes, started in the given era, has completed and the thread has waited for it: there
+ * must have been no other access in between. */
 bool tile_exec_share_arrival(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset, int64_t bytes,
                              uint32_t begun);
 
 /* ---- records.c ---- */
 
-/* What the phase's threads say from now on is kept, as on a GPU: their programs go on behind an assertion that fails.
- */
+/* From now on prints and assertions of the phase's threads are recorded as on a GPU: programs continue after a failed
+ * assertion. */
 bool tile_exec_open_records(TileExecutor *e, TileFunc *func);
-/* Hands over the lines; false, and the executor stops, where an assertion has failed. Where the run did not come to its
- * end (`going` is false) there is nothing to be handed over. */
+/* Passes the recorded lines on; false, and the executor stops, if an assertion failed. If the run was stopped early
+ * (`going` is false), nothing is passed on. */
 bool tile_exec_close_records(TileExecutor *e, bool going);
 void tile_exec_note_assertion(TileExecutor *e, const ExecInstruction *in);
 
 /* ---- slack.c: where values have slack ---- */
 
-/* The value decides what runs, or where it is stored. */
+/* The value affects control flow or the address of a store. */
 void tile_exec_slack_unknown(TileExecutor *e, ExecValue value);
 void tile_exec_slack_elementwise(TileExecutor *e, const ExecInstruction *in);
 void tile_exec_slack_select(ExecValue c, ExecValue x, ExecValue y, ExecValue result, TileScalar scalar);
-/* Lines of `extent` lanes with `inner` in between. */
+/* Lines of `extent` lanes, `inner` lanes apart. */
 void tile_exec_slack_reduce(const ExecInstruction *in, ExecValue x, ExecValue result, size_t extent, size_t inner);
 void tile_exec_slack_arg(const ExecInstruction *in, ExecValue x, ExecValue index, ExecValue result, size_t extent,
                          size_t inner);
-/* `precision`: what the rounding of its operands may change, relative to the sum of magnitudes. */
+/* `precision`: a bound on the effect of rounding the operands, relative to the sum of magnitudes. */
 void tile_exec_slack_dot(const ExecInstruction *in, ExecValue a, ExecValue b, ExecValue acc, ExecValue result, size_t m,
                          size_t k, size_t n, double precision);
 typedef struct ExecFolded {
@@ -385,7 +389,7 @@ typedef struct ExecFolded {
     size_t extent, inner;
     bool scan;
 } ExecFolded;
-/* Of one of the values that are folded together. */
+/* For one of the values that are folded together. */
 void tile_exec_slack_fold(const ExecInstruction *in, unsigned value, const ExecFolded *folded);
 
 /* ---- handlers ---- */
@@ -395,10 +399,10 @@ bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in);
 #include "lang/execute/execute.def"
 #undef EXECUTE
 
-/* Ends a point of a fold_loop. */
+/* Ends an iteration of a fold_loop. */
 bool tile_exec_next_fold_point(TileExecutor *e, ExecFrame *frame, const ExecInstruction *yield);
 
-/* Is x, with index i, to take the place of the best so far in an arg_max (or arg_min)? */
+/* Does x, with index i, replace the best one so far of an arg_max (or arg_min)? */
 bool tile_exec_is_better(bool maximum, TileScalar scalar, uint64_t x, int64_t i, uint64_t best, int64_t best_index);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tensors: load_tile, store_tile, and the host ops about them. */
+/* Tensors: load_tile, store_tile, and the host ops on tensors. */
 #include <math.h>
 #include <string.h>
 
@@ -6,11 +6,11 @@
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 
-/* What is the matter with a lane along one axis, or with all lanes; the least wins: an invalid lane is not
- * accessed, whatever its index. */
+/* The state of a lane along one axis; several are combined to the least. An invalid lane is not accessed, so its index
+ * may be any. */
 enum { INVALID, POISON, OUTSIDE, VALID };
 
-/* A kept axis: for each of its lanes, the bytes that it adds to the address, and whether it is valid. */
+/* A kept axis: for each of its lanes, the byte offset that it adds to the address, and whether it is valid. */
 typedef struct Axis {
     uint32_t extent;
     int64_t *offset;
@@ -22,11 +22,11 @@ typedef struct Access {
     const TileType *type; /* of the tensor */
     unsigned rank;
     Axis axes[TILE_MAX_TILE_RANK];
-    int64_t offset; /* from indices that drop their dimension */
+    int64_t offset; /* of the indices that drop their dimension */
     uint8_t state;
     bool has_mask;
     ExecValue mask;
-    unsigned first_operand; /* of the indices */
+    unsigned first_operand; /* the first index */
 } Access;
 
 static uint8_t index_state(const Access *a, unsigned dimension, int64_t index) {
@@ -37,7 +37,7 @@ static void narrow(uint8_t *state, uint8_t with) {
     if (with < *state) *state = with;
 }
 
-/* Wraps as addresses do; only what lies inside the tensor is accessed. */
+/* Wraps, like address arithmetic; only addresses inside the tensor are accessed. */
 static int64_t scale(int64_t index, int64_t stride) { return (int64_t)((uint64_t)index * (uint64_t)stride); }
 
 static bool take_range(TileExecutor *e, const ExecInstruction *in, Access *a, unsigned dimension, unsigned operand,
@@ -130,14 +130,14 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, const TileTy
 typedef bool (*LaneVisitor)(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                             bool valid);
 
-/* The index of a lane in a dimension whose operands begin at `operand`; `along` is the lane's place on its axis. */
+/* The index of a lane in the dimension whose operands start at `operand`; `along` is the lane's index on its axis. */
 static int64_t index_of(TileExecutor *e, const ExecInstruction *in, int64_t kind, unsigned operand, uint32_t along) {
     const uint64_t *first = tile_exec_operand(e, in, operand).lanes;
     if (kind != TILE_ACCESS_RANGE) return (int64_t)first[kind == TILE_ACCESS_GATHER ? along : 0];
     return (int64_t)(first[0] + along * tile_exec_operand(e, in, operand + 1).lanes[0]);
 }
 
-/* Why some index of the access is poison. */
+/* The poison of the access's indices, for messages. */
 static uint8_t index_poison(TileExecutor *e, const ExecInstruction *in, const Access *a) {
     const TileAttribute *kinds = tile_op_get(in->op, TILE_ATTRIBUTE_ACCESS);
     unsigned operand = a->first_operand;
@@ -247,7 +247,7 @@ static bool store_lane(TileExecutor *e, const ExecInstruction *in, const Access 
                                    tile_exec_poisoned(value, lane));
 }
 
-/* Programs come in any order, which decides how floats add up: by how much is not known. */
+/* Programs run in any order, so atomic sums of floats have no known bound. */
 static void update_slack(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset) {
     ExecValue value = tile_exec_operand(e, in, 1), result = tile_exec_result(e, in);
     double *slack = e->objects[a->tensor->object].slack;
@@ -270,7 +270,7 @@ static bool update_lane(TileExecutor *e, const ExecInstruction *in, const Access
     return true;
 }
 
-/* Lanes lie one after the other. */
+/* The lanes are contiguous. */
 static bool copy_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                       bool valid) {
     ExecValue place = tile_exec_operand(e, in, 1);
@@ -335,7 +335,7 @@ bool tile_exec_dim(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Contiguous, row-major, undefined. */
+/* Contiguous, row-major, poison. */
 bool tile_exec_temp(TileExecutor *e, const ExecInstruction *in) {
     const TileType *type = in->op->results[0].type;
     ExecTensor tensor = {0};
@@ -365,7 +365,7 @@ bool tile_exec_check_dim(TileExecutor *e, const ExecInstruction *in) {
                           tile_op_get(in->op, TILE_ATTRIBUTE_TEXT)->text, (long long)extent, (long long)expected);
 }
 
-/* Values that were kept are those of the assertion that they name. */
+/* Only values of this assertion are shown in its message. */
 static void check_values(TileExecutor *e, const TileOp *assertion) {
     bool same = e->values_line == assertion->location.line && e->values_column == assertion->location.column;
     if (e->options.values && !same) e->options.values->length = 0;
@@ -403,7 +403,7 @@ static void print_items(TileExecutor *e, const ExecInstruction *in, const uint64
     if (e->options.print) tile_print_line(text, items, e->options.print, e->options.print_host);
 }
 
-/* Registers hold a lane in a word, as the line wants it. */
+/* Registers have a lane in each word, as the format of a line has. */
 bool tile_exec_print(TileExecutor *e, const ExecInstruction *in) {
     const uint64_t **items = tile_exec_scratch(e, (in->operand_count + 1) * sizeof *items);
     if (!items) return false;
@@ -418,7 +418,7 @@ bool tile_exec_print(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* The words of operand `operand`, read from memory to `words`. */
+/* Copies the words of operand `operand` to `words`. */
 static bool read_words(TileExecutor *e, const ExecInstruction *in, unsigned operand, uint64_t *words, size_t lanes) {
     ExecValue pointer = tile_exec_operand(e, in, operand);
     for (size_t l = 0; l < lanes; l++) {

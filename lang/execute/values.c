@@ -25,7 +25,7 @@ void tile_exec_copy(ExecValue from, ExecValue to) {
     *to.any = *from.any;
 }
 
-/* A lane is poison where one of any operand's is. */
+/* A lane is poison if that lane of any operand is. */
 static void join_poison(TileExecutor *e, const ExecInstruction *in, ExecValue result) {
     memset(result.poison, 0, result.count);
     for (unsigned i = 0; i < in->operand_count; i++) {
@@ -52,14 +52,14 @@ bool tile_exec_elementwise(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* `any` says that a lane is poison, and users of scalars ask for nothing else. */
+/* `any` says whether a lane is poison; users of scalars read only that. */
 static void settle(ExecValue result, bool any) {
     uint8_t found = 0;
     for (uint32_t i = 0; any && i < result.count; i++) found |= result.poison[i];
     *result.any = found != 0;
 }
 
-/* The condition is one scalar, or has a lane for each of the values'. Only what is chosen can be poison. */
+/* The condition is a scalar, or has a lane for each lane of the values. Only the poison of the chosen value matters. */
 bool tile_exec_select(TileExecutor *e, const ExecInstruction *in) {
     ExecValue c = tile_exec_operand(e, in, 0), x = tile_exec_operand(e, in, 1), y = tile_exec_operand(e, in, 2);
     ExecValue result = tile_exec_result(e, in);
@@ -83,7 +83,7 @@ bool tile_exec_splat(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
-/* Lanes of the operands, the second's numbered on from the first's. */
+/* Lanes of both operands, the second's numbered after the first's. */
 bool tile_exec_map(TileExecutor *e, const ExecInstruction *in) {
     ExecValue x = tile_exec_operand(e, in, 0), result = tile_exec_result(e, in);
     ExecValue y = tile_exec_operand(e, in, in->operand_count - 1);

@@ -1,5 +1,5 @@
-/* What the lanes of a warp do together, once all have come: exchanges, and matrices in fragments. PTX ISA 8.7, ldmatrix,
- * stmatrix, and mma.m16n8k16 and its kin. */
+/* Warp-level ops, executed once all lanes have arrived: shuffles, and matrices in fragments. PTX ISA 8.7, ldmatrix,
+ * stmatrix, and mma.m16n8k16 and the like. */
 #include <string.h>
 
 #include "lang/execute/state.h"
@@ -9,7 +9,7 @@ enum { ROW_BYTES = 16, ROWS = 8, WORD_BITS = 32, MOST_MATRICES = 4, M = 16, N = 
 
 /* ---- exchange ---- */
 
-/* A lane that does not exist gives poison. */
+/* Reading a lane that does not exist gives poison. */
 static bool exchange(TileExecutor *threads, uint32_t count, uint32_t *failed) {
     uint64_t bits[TILE_WARP_THREADS];
     uint8_t poison[TILE_WARP_THREADS];
@@ -41,9 +41,9 @@ typedef struct Row {
     uint8_t poison[ROW_BYTES];
 } Row;
 
-/* The memory that the lane's row is in. A row that is read goes to four lanes; that one of them is another than the one
- * that gives its address is enough to find whom no barrier orders with them. One that is written is written once, in
- * the name of the lane that gives its address. */
+/* The memory of the row whose address this lane has. Four lanes get the row's values when it is read; to detect a race
+ * it suffices that one of them is another lane than the one with the address. A row is stored once, by the lane with
+ * its address. */
 static ExecObject *reach_row(TileExecutor *threads, uint32_t lane, bool write, int64_t *offset) {
     TileExecutor *e = &threads[lane], *other = &threads[lane ^ 1];
     const ExecInstruction *in = e->meeting;
@@ -78,7 +78,7 @@ static bool read_row(TileExecutor *threads, uint32_t lane, Row *row) {
     return true;
 }
 
-/* Where the byte of a lane's register is in the matrix. */
+/* The offset of a byte of a lane's register in the matrix. */
 static void locate(bool transposed, uint32_t lane, uint32_t byte, uint32_t *row, uint32_t *column) {
     *row = lane / 4;
     *column = 4 * (lane % 4) + byte;
@@ -169,7 +169,7 @@ static bool store_matrix(TileExecutor *threads, uint32_t *failed) {
 
 typedef struct Product {
     double a[M][MOST_K], b[MOST_K][N];
-    uint8_t a_poison[M], b_poison[N]; /* some element of the row, or of the column */
+    uint8_t a_poison[M], b_poison[N]; /* does the row, or the column, have a poison element? */
 } Product;
 
 static double number_of(TileScalar scalar, uint64_t bits) {
@@ -179,7 +179,7 @@ static double number_of(TileScalar scalar, uint64_t bits) {
     return number;
 }
 
-/* Elements of a register lie along k, lanes of a group of four behind each other, then come further registers. */
+/* Elements of a register are consecutive along k, then the lanes of a group of four, then further registers. */
 static void take_operands(TileExecutor *e, uint32_t lane, Product *product) {
     for (unsigned operand = 0; operand < 2; operand++) {
         ExecValue value = tile_exec_operand(e, e->meeting, operand);
@@ -187,7 +187,7 @@ static void take_operands(TileExecutor *e, uint32_t lane, Product *product) {
         uint32_t packed = WORD_BITS / tile_scalar_bits(scalar), group = lane / 4;
         for (uint32_t i = 0; i < value.count; i++) {
             uint32_t word = i / packed, k = lane % 4 * packed + i % packed;
-            uint64_t bits = scalar == TILE_F32 ? value.lanes[i] & ~UINT64_C(0x1fff) /* tf32's */ : value.lanes[i];
+            uint64_t bits = scalar == TILE_F32 ? value.lanes[i] & ~UINT64_C(0x1fff) /* of tf32 */ : value.lanes[i];
             double number = number_of(scalar, bits);
             uint8_t poison = tile_exec_poisoned(value, i);
             if (operand) {

@@ -1,5 +1,4 @@
-/* Does an analysis still hold? What it has kept is compared with what a new one finds, for each value of the function.
- */
+/* Is an analysis still valid? Compares its cached results with those of a new one, for each value of the function. */
 #include "lang/index/internal.h"
 
 typedef struct Comparison {
@@ -17,7 +16,7 @@ static bool has_symbols(const TileProduct *product, const TileProduct *other) {
     return product->degree == other->degree && product->factor == other->factor;
 }
 
-/* Symbols have no order that two analyses share. */
+/* The order of symbols differs between two analyses. */
 static bool is_same_sum(const TileSum *a, const TileSum *b) {
     if (a->constant != b->constant || a->count != b->count) return false;
     for (uint32_t i = 0; i < a->count; i++) {

@@ -5,9 +5,9 @@
 
 #include "lang/ir/build.h"
 
-enum { MAX_DEPTH = 6, MAX_STEPS = 256 }; /* of choices between the operands of min and max */
+enum { MAX_DEPTH = 6, MAX_STEPS = 256 }; /* of the search, and choices between the operands of min and max */
 
-/* The least that a difference can be. */
+/* The lower bound of a difference. */
 typedef struct Least {
     Wide least;
     uint64_t because;
@@ -16,7 +16,7 @@ typedef struct Least {
 static Least greater(Least a, Least b) { return b.least > a.least ? b : a; }
 static Least smaller(Least a, Least b) { return (Least){a.least < b.least ? a.least : b.least, a.because | b.because}; }
 
-/* x >= y + 1 where y runs up to x. */
+/* x >= y + 1 if y is an induction variable with the upper bound x. */
 static bool is_below_bound(const TileValue *y, const TileValue *x) {
     if (!y->block || !y->block->op) return false;
     const TileOp *op = y->block->op;
@@ -31,7 +31,7 @@ static bool starts_at(const TileValue *x, const TileValue *y) {
     return (op->id == TILE_OP_FOR || op->id == TILE_OP_LOOP) && tile_value_is_same(tile_op_operand(op, 0), y);
 }
 
-/* y = p * B where p runs over the (x + B - 1) / B blocks of x: a block starts before the end. */
+/* y = p * B where p iterates over the (x + B - 1) / B blocks of x: a block starts before x. */
 static bool is_block_start(const TileValue *y, const TileValue *x) {
     const TileOp *mul = tile_value_def(y, TILE_OP_MUL);
     int64_t size, above, divisor;
@@ -58,7 +58,7 @@ static bool is_rounded_down(TileIndices *indices, const TileValue *y, const Tile
 
 static Least difference(TileIndices *indices, const TileValue *x, const TileValue *y, unsigned depth);
 
-/* min and max: of the one that is looked at, either operand may be it. */
+/* min and max of one operand of the difference: either of their operands may be the result. */
 static Least by_choice(TileIndices *indices, const TileValue *x, const TileValue *y, Least best, unsigned depth) {
     const TileOp *op;
     if ((op = tile_value_def(y, TILE_OP_MIN)) || (op = tile_value_def(y, TILE_OP_MAX))) {
@@ -74,7 +74,7 @@ static Least by_choice(TileIndices *indices, const TileValue *x, const TileValue
     return best;
 }
 
-/* The least that one product can be; false where that is beyond 64 bits. */
+/* The lower bound of one product; false if it is not a 64-bit integer. */
 static bool least_product(TileIndices *indices, const TileProduct *product, Least *sum) {
     Wide lo = product->factor, hi = product->factor;
     for (uint32_t i = 0; i < product->degree; i++) {
@@ -96,7 +96,7 @@ static bool is_plain(const TileProduct *product, int64_t factor) {
     return product->degree == 1 && product->factor == factor && product->symbols[0]->value;
 }
 
-/* x - y as a sum in which what they have in common is gone; NULL where one of them may have wrapped. */
+/* x - y as a sum, in which common terms cancel; NULL if x or y may wrap. */
 static const TileSum *exact_difference(TileIndices *indices, const TileValue *x, const TileValue *y) {
     const TileSum *a = tile_index_exact_sum(indices, x), *b = tile_index_exact_sum(indices, y);
     if (!a || !b) return NULL;
@@ -105,7 +105,7 @@ static const TileSum *exact_difference(TileIndices *indices, const TileValue *x,
     return tile_sum_wrapped(&indices->table) ? NULL : sum;
 }
 
-/* One symbol may be compared with another one that is taken away; the rest is what ranges say. */
+/* A symbol may be compared with one that is subtracted; for the other terms ranges are used. */
 static Least by_sum(TileIndices *indices, const TileValue *x, const TileValue *y, Least best, unsigned depth) {
     const TileSum *sum = exact_difference(indices, x, y);
     if (!sum) return best;
@@ -139,10 +139,10 @@ static Least difference(TileIndices *indices, const TileValue *x, const TileValu
     return by_sum(indices, x, y, best, depth - 1);
 }
 
-/* The bounds of x - y as exact numbers. */
+/* The bounds of x - y without wrapping. */
 static void bound_difference(TileIndices *indices, const TileValue *x, const TileValue *y, Wide *lo, Wide *hi,
                              uint64_t *because) {
-    unsigned outer = indices->steps; /* a difference may ask for a comparison, and that for a difference */
+    unsigned outer = indices->steps; /* differences and comparisons may be nested */
     indices->steps = MAX_STEPS;
     Least least = difference(indices, x, y, MAX_DEPTH);
     indices->steps = MAX_STEPS;

@@ -5,12 +5,12 @@
 #include "base/map.h"
 #include "lang/index/index.h"
 
-/* Sums and products of bounds, and differences of any two 64-bit numbers, are exact in this. */
+/* 128 bits: sums and products of bounds, and differences of any two 64-bit numbers, do not overflow. */
 typedef __int128 Wide;
 
 enum { TILE_MAX_ASSUMPTIONS = 64 };
 
-/* A value in the middle of a walk, and the number of what it needs next. */
+/* An entry of the depth-first walk: a value, and the index of its next dependence. */
 typedef struct TileIndexPending {
     const TileValue *value;
     unsigned next;
@@ -26,10 +26,10 @@ struct TileIndices {
     TileMap ranges; /* TileValue to TileIndexRange */
     TileAssumption assumptions[TILE_MAX_ASSUMPTIONS];
     unsigned assumption_count;
-    unsigned steps;     /* left for the difference at hand: min and max branch */
-    int64_t divisor;    /* that extents of machine form are supposed to have, or 0 */
-    bool unconditional; /* nothing is assumed of parameters */
-    TileIndices *less;  /* the same without assumptions; NULL until asked for */
+    unsigned steps;     /* remaining steps for the current difference: min and max branch */
+    int64_t divisor;    /* the assumed divisor of extents of machine form, or 0 */
+    bool unconditional; /* no assumptions about parameters are used */
+    TileIndices *less;  /* the analysis without assumptions; NULL until first used */
     TileSumTable table;
     TileMap symbols;    /* TileValue to the TileSymbol that stands for it */
     TileIndexView view; /* of all values */
@@ -38,21 +38,21 @@ struct TileIndices {
 
 /* range.c: the numbers of a type. */
 TileIndexRange tile_index_range_of_type(const TileType *type);
-/* The range that holds whatever the parameters are. */
+/* The range without any assumption about parameters. */
 TileIndexRange tile_index_range_always(TileIndices *indices, const TileValue *value);
 
-/* sums.c: the value as a sum that is exact as an integer, whatever the parameters are; NULL where it may wrap. */
+/* sums.c: the value as a sum that is exact as an integer, without assumptions about parameters; NULL if it may wrap. */
 const TileSum *tile_index_exact_sum(TileIndices *indices, const TileValue *value);
 
-/* difference.c: the range of x - y where that does not wrap. */
+/* difference.c: the range of x - y, if that does not wrap. */
 TileIndexRange tile_index_subtraction(TileIndices *indices, const TileOp *op, const TileType *type);
 int64_t tile_index_common_divisor(int64_t a, int64_t b);
-/* The range lo .. hi in a value of the type; where the type does not hold all of it, the value may have wrapped, which
- * leaves of what divides it the power of two. */
+/* The range lo .. hi as a value of the type. If the type cannot represent all of it, the value may have wrapped: only
+ * the power of two in its divisor remains. */
 TileIndexRange tile_index_in_type(const TileType *type, Wide lo, Wide hi, int64_t multiple, uint64_t because);
 
-/* Calls compute(state, v) for `value` and what it needs, each value behind those that it needs itself, and only while
- * is_known(state, v) is false; needed(state, v, k) is the k-th of those, or NULL. A chain of ops takes no stack. */
+/* Calls compute(state, v) for `value` and its dependences, in post-order, and only while is_known(state, v) is false;
+ * needed(state, v, k) is dependence k, or NULL. Does not recurse, so long chains of ops are fine. */
 typedef struct TileIndexOrder {
     bool (*is_known)(void *state, const TileValue *value);
     const TileValue *(*needed)(void *state, const TileValue *value, unsigned k);

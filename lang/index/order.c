@@ -1,8 +1,7 @@
-/* Values in an order in which each stands behind what it is computed from: a depth-first walk with a stack of its own.
- */
+/* Values in post-order: each after the values that it is computed from. A depth-first walk with an explicit stack. */
 #include "lang/index/internal.h"
 
-/* Calls of it may be nested: each has the part of the stack above those around it. */
+/* Calls may be nested: each uses the part of the stack above those of its callers. */
 void tile_index_in_order(TileIndices *indices, const TileIndexOrder *order, const TileValue *value) {
     size_t base = indices->pending.count;
     tile_list_push(indices->arena, &indices->pending, (TileIndexPending){value, 0});

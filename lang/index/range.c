@@ -1,6 +1,6 @@
-/* Ranges: the numbers that an integer can be, lane by lane, and a number that divides them. They follow from constants,
- * loop bounds, program ids, comparisons of a value with its own bound, and from what a specialised variant may assume
- * of its parameters. Each op is looked at once; requires the ranges of its operands, which are computed first. */
+/* Ranges: an interval for an integer's lanes, and a number that divides them. They follow from constants, loop bounds,
+ * program ids, comparisons of a value with its own bound, and the facts of a specialised variant about its parameters.
+ * Each op is evaluated once; requires the ranges of its operands, which are computed first. */
 #include "lang/index/internal.h"
 
 #include "lang/ir/build.h"
@@ -72,8 +72,8 @@ TileIndexRange tile_index_range_of_type(const TileType *type) {
     return range;
 }
 
-/* The range when the type holds all of the range. Else the value may have wrapped, which leaves of what divides it the
- * power of two. */
+/* The range, if the type can represent all of it. Else the value may have wrapped: only the power of two in its divisor
+ * remains. */
 TileIndexRange tile_index_in_type(const TileType *type, Wide lo, Wide hi, int64_t multiple, uint64_t because) {
     TileIndexRange all = tile_index_range_of_type(type);
     if (lo < all.lo || hi > all.hi || type->scalar == TILE_U64) {
@@ -100,7 +100,7 @@ static TileIndexRange product(const TileType *type, TileIndexRange a, TileIndexR
 }
 
 static TileIndexRange quotient(const TileType *type, TileIndexRange a, TileIndexRange b) {
-    if (b.lo <= 0) { /* by 0 it is 0, and by anything else no greater, whatever the sign */
+    if (b.lo <= 0) { /* |quotient| <= |dividend| for either sign of the divisor; by 0 it is 0 */
         Wide size = -(Wide)a.lo > a.hi ? -(Wide)a.lo : a.hi;
         return tile_index_in_type(type, -size, size, 1, a.because);
     }
@@ -165,7 +165,7 @@ static TileIndexRange extent_of(TileIndices *indices, const TileOp *dim) {
     return (TileIndexRange){extent, extent, extent, UINT64_C(1) << indices->assumption_count++};
 }
 
-/* Bounds of a loop's number or a program's number. */
+/* The bounds of an induction variable or of a program id. */
 static TileIndexRange index_of(TileIndices *indices, const TileValue *index) {
     const TileOp *op = index->block->op;
     const TileIndexRange zero = {0, 0, 0, 0}, one = {1, 1, 1, 0};
@@ -183,7 +183,7 @@ static TileIndexRange index_of(TileIndices *indices, const TileValue *index) {
                             because};
 }
 
-/* An extent of machine form. */
+/* An extent in machine form. */
 static TileIndexRange supposed_extent(TileIndices *indices, const TileValue *value) {
     bool extent = indices->func->parameters[value->index].role == TILE_ROLE_EXTENT;
     if (!extent || indices->assumption_count == TILE_MAX_ASSUMPTIONS) return tile_index_range_of_type(value->type);
@@ -211,7 +211,7 @@ static TileIndexRange chosen_range(const TileType *type, TileIndexRange conditio
     return chosen;
 }
 
-/* x * (n / d) is no more than n where 0 <= x <= d, as the begin of a group out of d. */
+/* x * (n / d) <= n if 0 <= x <= d: the start of group x of d. */
 static bool product_of_groups(TileIndices *indices, const TileValue *x, const TileValue *groups,
                               TileIndexRange *range) {
     const TileOp *div = tile_value_def(groups, TILE_OP_DIV);
@@ -307,7 +307,7 @@ static TileIndexRange op_range(TileIndices *indices, const TileOp *op, const Til
     }
 }
 
-/* The extent of a temporary, which a launch checks before any grid; phases have none of their own. */
+/* The extent of a temporary, which a launch checks before any grid; phases have no temporaries of their own. */
 static bool is_extent(const TileIndices *indices, const TileValue *value) {
     if (indices->func->kind == TILE_FUNC_PHASE) return false;
     for (const TileUse *use = value->first_use; use; use = use->next)
@@ -315,7 +315,7 @@ static bool is_extent(const TileIndices *indices, const TileValue *value) {
     return false;
 }
 
-/* Floats, pointers and tensors have no range, and none is kept for them. */
+/* Floats, pointers and tensors have no range. */
 static bool is_described(const TileType *type) {
     return type->kind != TILE_TYPE_POINTER && type->kind != TILE_TYPE_TENSOR && !tile_scalar_is_float(type->scalar);
 }
@@ -325,7 +325,7 @@ static bool is_known(void *state, const TileValue *value) {
     return !is_described(value->type) || tile_map_get(&indices->ranges, value);
 }
 
-/* The values whose ranges op_range and argument_range ask for, one after the other. */
+/* The k-th value whose range op_range or argument_range requires. */
 static const TileValue *needed(void *state, const TileValue *value, unsigned k) {
     const TileOp *op = value->op ? value->op : value->block->op;
     if (!op) return NULL;

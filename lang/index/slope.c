@@ -1,4 +1,4 @@
-/* Slopes: how values change with an induction variable or a program id. Requires sums. */
+/* Slopes: how values depend on an induction variable or a program id. Requires sums. */
 #include "lang/index/internal.h"
 
 #include "lang/ir/build.h"
@@ -21,7 +21,7 @@ bool tile_index_depends(TileIndices *indices, const TileValue *value, const Tile
     return false;
 }
 
-/* ---- growth ---- */
+/* ---- monotonicity ---- */
 
 static TileGrowth reversed(TileGrowth growth) {
     if (growth == TILE_GROWTH_RISES) return TILE_GROWTH_FALLS;
@@ -65,7 +65,7 @@ void tile_slopes_init(TileSlopes *slopes, TileIndices *indices, TileOp *loop) {
 
 static TileSlope varies(void) { return (TileSlope){TILE_SLOPE_VARYING, 0, NULL}; }
 
-/* A fold_loop has one in each region that runs over its lines. */
+/* A fold_loop has an induction variable in each region that iterates over its lines. */
 static bool is_induction_variable(const TileSlopes *slopes, const TileValue *value) {
     return !value->op && value->block->op == slopes->loop && value->index == 0 && value->type->scalar == TILE_I64;
 }
@@ -75,7 +75,7 @@ static bool is_uniform(const TileSlopes *slopes, const TileValue *value) {
     return tile_value_outside(value, slopes->loop) || (slope && slope->kind == TILE_SLOPE_UNIFORM);
 }
 
-/* A product has a slope where it is the induction variable times a number and at most one value. */
+/* A product is affine if it is the induction variable times a constant and at most one value. */
 static TileSlope slope_of_product(TileSlopes *slopes, const TileProduct *product) {
     TileSlope slope = {TILE_SLOPE_UNIFORM, product->factor, NULL};
     for (uint32_t i = 0; i < product->degree; i++) {
@@ -113,15 +113,15 @@ static TileSlope slope_of_sum(TileSlopes *slopes, const TileSum *sum) {
     return total.step ? total : (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL};
 }
 
-/* The induction variable of an inner loop is the same in all lanes; what a loop carries need not be. */
+/* The induction variable of an inner loop is the same in all lanes; its loop-carried values need not be. */
 static TileSlope slope_of_argument(const TileSlopes *slopes, const TileValue *value) {
     if (is_induction_variable(slopes, value)) return (TileSlope){TILE_SLOPE_AFFINE, 1, NULL};
     if (value->index == 0 && value->block->op != slopes->loop) return (TileSlope){TILE_SLOPE_UNIFORM, 0, NULL};
     return varies();
 }
 
-/* A value that is made of one that varies varies as well, even where a sum shows that it cancels: who asks computes the
- * value by its op. Each lane has a buffer of its own. */
+/* A value that is computed from a varying one counts as varying, even if its sum shows that the variation cancels: the
+ * caller computes the value by its op. Each lane has its own buffers. */
 static TileSlope slope_of_op(TileSlopes *slopes, const TileValue *value) {
     const TileOp *op = value->op;
     bool same = !op->region_count && op->id != TILE_OP_BUFFER;

@@ -1,6 +1,6 @@
 /* Sums: integers of the IR in the normal form of lang/affine/sum.h. Addition, subtraction, negation, multiplication and
- * shifts by a constant are followed; what other ops compute is a symbol. Requires ranges for integers that are narrower
- * than 64 bits. */
+ * shifts by a constant are followed; the results of other ops are symbols. Requires ranges for integers narrower than
+ * 64 bits. */
 #include "lang/index/internal.h"
 
 #include "lang/ir/build.h"
@@ -30,7 +30,7 @@ static void bound(TileIndices *indices, TileSymbol *symbol, int64_t least, int64
 
 /* ---- ops ---- */
 
-/* Does the integer of a linear op leave a type narrower than 64 bits? Of other ops than + and - it may. */
+/* May the result of a linear op overflow a type narrower than 64 bits? Only + and - are analysed. */
 static bool may_wrap(TileIndices *indices, const TileOp *op) {
     const TileType *type = op->results[0].type;
     if (type->kind == TILE_TYPE_POINTER || type->scalar == TILE_I64) return false;
@@ -57,7 +57,7 @@ static bool is_shape_op(const TileOp *op) {
     case TILE_OP_BROADCAST:
     case TILE_OP_RESHAPE:
     case TILE_OP_PERMUTE: return true;
-    default: return false; /* of all other ops none gives lanes another place */
+    default: return false; /* other ops do not move elements between lanes */
     }
 }
 
@@ -69,8 +69,8 @@ static bool is_uniform_product(const TileProduct *product) {
     return true;
 }
 
-/* Lanes change their places: what they share stays, and the rest is a symbol of the result's own, with the same range.
- */
+/* Elements move between lanes: the lanes' shared part is unchanged, and their own part is a new symbol for the result,
+ * with the same range. */
 static const TileSum *reshaped(TileIndexView *view, const TileOp *op) {
     TileSumTable *table = &view->indices->table;
     const TileSum *from = tile_index_sum(view, tile_op_operand(op, 0));
@@ -83,7 +83,7 @@ static const TileSum *reshaped(TileIndexView *view, const TileOp *op) {
     if (!view->tiles) return symbol_of(view->indices, &view->indices->symbols, op->results);
     TileInterval interval = tile_sum_interval(table, own);
     const TileSum *lanes = symbol_of(view->indices, &view->lanes, op->results);
-    if (interval.below || interval.above) return lanes; /* of the value as a whole */
+    if (interval.below || interval.above) return lanes; /* the symbol is the value itself, `shared` included */
     bound(view->indices, lanes->products[0].symbols[0], interval.least, interval.most);
     return tile_sum_add(table, shared, lanes);
 }

@@ -18,7 +18,7 @@ static const char *check_counts(const TileOp *op) {
     return NULL;
 }
 
-/* Words of enumerations belong to their attribute. */
+/* The names of an enumeration are valid only for the attribute that it belongs to. */
 static const char *check_words(const TileOp *op) {
     for (unsigned i = 0; i < op->attribute_count; i++) {
         const TileAttribute *attribute = &op->attributes[i];

@@ -1,8 +1,9 @@
 #include "lang/ir/eval.h"
 
-/* ---- ops of the IR and those of scalars ---- */
+/* ---- mapping of ops to scalar operations ---- */
 
-/* The number + 1; an elementwise op of ops.def that has no row in eval.def nor in math.def does not compile here. */
+/* The operation's number + 1. This does not compile if an elementwise op of ops.def has no row in eval.def or
+ * math.def. */
 #define ROW_ELEMENTWISE(id) [TILE_OP_##id] = TILE_EVAL_##id + 1,
 #define ROW_SHAPE(id)
 #define ROW_REDUCE(id)
@@ -23,7 +24,7 @@ static const uint16_t ids[TILE_EVAL_COUNT] = {
 #include "lang/scalar/eval_ops.def"
 };
 
-/* Both have the same operations, with as many operands. */
+/* Both tables have the same operations, with equally many operands. */
 #define EVAL_OP(id, count) enum { OPERANDS_##id = count };
 #include "lang/scalar/eval_ops.def"
 #define SAME_COUNT_ELEMENTWISE(id, count)                                                                              \

@@ -1,17 +1,18 @@
-/* The meaning of every elementwise op of the IR on scalars, as bits: lang/scalar/eval.h by the numbers of ops.def. */
+/* The meaning of every elementwise op of the IR on scalars, as bits: lang/scalar/eval.h, indexed by the ops of
+ * ops.def. */
 #ifndef TILE_LANG_IR_EVAL_H
 #define TILE_LANG_IR_EVAL_H
 
 #include "lang/ir/ir.h"
 #include "lang/scalar/eval.h"
 
-/* TILE_EVAL_COUNT for what is not elementwise. */
+/* TILE_EVAL_COUNT if the op is not elementwise. */
 TileEvalOp tile_eval_op_of(TileOpId id);
 TileOpId tile_eval_op_id(TileEvalOp op);
-/* Of an elementwise op: the type of its values, in the sense of tile_eval_op_loop. */
+/* The operand type of an elementwise op, in the sense of tile_eval_op_loop. */
 TileScalar tile_eval_operand_type(const TileOp *op);
 
-/* False where the operation has no meaning on these types, or is not elementwise. */
+/* False if the operation is not defined on these types, or is not elementwise. */
 bool tile_eval(TileOpId id, TileScalar operand_type, TileScalar result_type, const uint64_t *operands,
                uint64_t *result);
 
@@ -20,11 +21,11 @@ TileEvalLoop tile_eval_loop(TileOpId id, TileScalar operand_type, TileScalar res
 
 /* The reduction of a TILE_KIND_* or TILE_COMBINE_*. */
 TileReduction tile_eval_reduction(int64_t kind);
-/* The operation by which it combines, and the bits that it starts from. */
+/* The operation that combines two elements, and the bits of its identity element. */
 TileOpId tile_eval_combiner(int64_t kind);
 uint64_t tile_eval_identity(int64_t kind, TileScalar scalar);
 
-/* What an atomic op (TILE_UPDATE_*) stores, given what is there. */
+/* The value that an atomic op (TILE_UPDATE_*) stores, given the old value. */
 uint64_t tile_eval_update(int64_t update, TileScalar scalar, uint64_t old, uint64_t value, uint64_t expected);
 
 #endif

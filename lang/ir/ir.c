@@ -6,7 +6,7 @@
 
 /* ---- contexts, types, functions ---- */
 
-/* Nobody can have set a guard on an arena that did not exist, so memory that runs out here is caught here. */
+/* Out of memory is caught here: nobody can have set a guard on an arena that did not exist yet. */
 TileContext *tile_ir_context_create(void) {
     TileArena *arena = tile_arena_create(NULL);
     jmp_buf guard;
@@ -107,7 +107,8 @@ const TileType *tile_type_with_layout(TileContext *context, const TileType *type
     return tile_type_intern(context->types, &other);
 }
 
-/* An op more, or a function's parameter: many functions of many parameters are large without an op. */
+/* Counts an op or a parameter of a function. Parameters count as well: many functions with many parameters need much
+ * memory even without ops. */
 static void count_work(TileModule *module) {
     if (++module->created > module->created_most && module->spent) longjmp(*module->spent, 1);
 }
@@ -131,7 +132,7 @@ TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind ki
 TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileType *type) {
     uint32_t count = func->body.argument_count;
     count_work(func->module);
-    if (!(count & (count - 1))) /* room for as many again */
+    if (!(count & (count - 1))) /* the list is full: double its capacity */
         func->parameters = tile_arena_grow(func->module->arena, func->parameters, count * sizeof(TileParameter),
                                            (count ? 2 * count : 1) * sizeof(TileParameter));
     TileParameter *parameter = &func->parameters[count];
@@ -324,7 +325,7 @@ static void copy_payload(TileModule *module, TileAttribute *attribute) {
     }
 }
 
-/* Attributes stay sorted by key, so that the order of setting them does not show in the text. */
+/* Attributes are sorted by key, so that the text does not depend on the order in which they are set. */
 void tile_op_set(TileModule *module, TileOp *op, TileAttribute attribute) {
     copy_payload(module, &attribute);
     TileAttribute *old = find_attribute(op, attribute.key);
@@ -334,10 +335,10 @@ void tile_op_set(TileModule *module, TileOp *op, TileAttribute attribute) {
     }
     op->attributes = tile_arena_grow(module->arena, op->attributes, op->attribute_count * sizeof attribute,
                                      (op->attribute_count + 1u) * sizeof attribute);
-    unsigned place = op->attribute_count++;
-    for (; place && op->attributes[place - 1].key > attribute.key; place--)
-        op->attributes[place] = op->attributes[place - 1];
-    op->attributes[place] = attribute;
+    unsigned index = op->attribute_count++;
+    for (; index && op->attributes[index - 1].key > attribute.key; index--)
+        op->attributes[index] = op->attributes[index - 1];
+    op->attributes[index] = attribute;
 }
 
 void tile_op_set_integer(TileModule *module, TileOp *op, TileAttributeKey key, int64_t value) {
@@ -355,8 +356,8 @@ void tile_op_set_text(TileModule *module, TileOp *op, TileAttributeKey key, cons
 void tile_op_clear(TileOp *op, TileAttributeKey key) {
     TileAttribute *attribute = find_attribute(op, key);
     if (!attribute) return;
-    unsigned place = (unsigned)(attribute - op->attributes);
-    memmove(attribute, attribute + 1, (op->attribute_count - place - 1u) * sizeof *attribute);
+    unsigned index = (unsigned)(attribute - op->attributes);
+    memmove(attribute, attribute + 1, (op->attribute_count - index - 1u) * sizeof *attribute);
     op->attribute_count--;
 }
 
@@ -365,7 +366,7 @@ static void set_block(TileOp *op, TileBlock *block) {
     for (unsigned i = 0; i < op->region_count; i++) op->regions[i].func = block->func;
 }
 
-/* Regions created while their op was detached learn their function when it is inserted. */
+/* Regions that were created while their op was detached get their function when the op is inserted. */
 static void adopt(TileOp *op, TileBlock *block) {
     set_block(op, block);
     for (unsigned i = 0; i < op->region_count; i++)
@@ -457,7 +458,7 @@ void tile_block_remove_argument(TileBlock *block, unsigned index) {
     block->argument_count--;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 TileBlock *tile_value_block(const TileValue *value) { return value->op ? value->op->block : value->block; }
 
@@ -493,7 +494,7 @@ static bool any_op(const TileOp *op, bool (*is)(const TileOp *op)) {
 
 static bool is_impure(const TileOp *op) { return !tile_op_is_pure(op); }
 
-/* A while loop need not end, so it is never removed, moved or merged. */
+/* A while loop may not terminate, so it is never removed, moved or merged. */
 bool tile_op_is_pure(const TileOp *op) {
     const TileOpInfo *info = tile_op_info(op->id);
     if (info->traits & (TILE_TRAIT_PURE | TILE_TRAIT_TERMINATOR)) return true;

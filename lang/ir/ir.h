@@ -80,46 +80,46 @@ typedef enum TileName {
     TILE_NAME_COUNT
 } TileName;
 
-/* Threads of a GPU's block at most, and of a warp; trips of a loop that are under way together. */
+/* The greatest number of threads of a GPU's block, and of a warp; of iterations of a loop in flight at a time. */
 enum { TILE_MAX_THREADS = 1024, TILE_WARP_THREADS = 32, TILE_MAX_STAGES = 16 };
 
-/* Rows of programs that `longest_first` numbers together: more would not share what they read with those that run at the
- * same time. */
+/* Rows of programs that `longest_first` numbers together: with more, programs that run at the same time would share
+ * fewer of their reads. */
 enum { TILE_PROGRAM_ROWS = 8 };
-/* Stripes of a reduction along the last axis (see REDUCE in ops.def). */
+/* Accumulators (stripes) of a reduction along the last axis: see REDUCE in ops.def. */
 enum { TILE_STRIPES = 64 };
-/* Elements that a fold combines as neighbours, that a scan takes at a time; values that are folded together. */
+/* Block sizes of folds and scans; the greatest number of values that are folded together. */
 enum { TILE_FOLD_BLOCK = 64, TILE_SCAN_BLOCK = 16, TILE_MAX_FOLD = 8 };
 
 typedef struct TileOpInfo {
     const char *mnemonic, *doc;
     uint8_t class, forms;
-    int8_t operands, results, regions; /* TILE_ANY_COUNT where the rule decides */
+    int8_t operands, results, regions; /* TILE_ANY_COUNT: the type rule decides */
     uint16_t traits;
     uint64_t required; /* bit set of TileAttributeKey; see also tile_op_allows */
 } TileOpInfo;
 
 const TileOpInfo *tile_op_info(TileOpId id);
-/* One that any op may carry: what a schedule says of it. */
+/* Is it an attribute that any op may have, as part of a schedule? */
 bool tile_attribute_is_general(TileAttributeKey key);
-/* May an op of this kind carry the attribute? */
+/* May an op of this kind have the attribute? */
 bool tile_op_allows(TileOpId id, TileAttributeKey key);
-/* TILE_OP_COUNT when no op has this mnemonic. */
+/* TILE_OP_COUNT if no op has this mnemonic. */
 TileOpId tile_op_find(const char *mnemonic, size_t length);
 const char *tile_attribute_name(TileAttributeKey key);
 TileAttributeStorage tile_attribute_storage(TileAttributeKey key);
-/* TILE_ATTRIBUTE_COUNT when none. */
+/* TILE_ATTRIBUTE_COUNT if there is none. */
 TileAttributeKey tile_attribute_find(const char *name, size_t length);
-/* Element type in which a dot of this operand type accumulates: f64, f32 for other floats, i32 for integers. */
+/* The element type in which a dot of this operand type accumulates: f64, f32 for other floats, i32 for integers. */
 TileScalar tile_dot_accumulator(TileScalar operand);
-/* The word for a value of a NAME attribute, NULL when it is not one of this key; and back, -1 when none. */
+/* The mnemonic of a value of a NAME attribute, NULL if it is not one of this key; and the inverse, -1 if there is
+ * none. */
 const char *tile_name_text(TileAttributeKey key, int64_t value);
 int64_t tile_name_find(TileAttributeKey key, const char *text, size_t length);
 
 /* ---- the structure ---- */
 
-/* Where something stands in the source; file indexes the context's file list, 0 is none; line and column count
- * from 1. */
+/* A place in the source. `file` indexes the context's list of files, 0: none; line and column count from 1. */
 typedef struct TileLocation {
     uint32_t file, line, column;
 } TileLocation;
@@ -136,9 +136,9 @@ struct TileValue {
     TileOp *op;       /* the op whose result this is, or NULL */
     TileBlock *block; /* the block whose argument this is, or NULL */
     uint32_t index;   /* result or argument number */
-    uint32_t number;  /* printer's and executor's scratch: renumbered by tile_func_number */
+    uint32_t number;  /* scratch of the printer and the executor: assigned by tile_func_number */
     TileUse *first_use;
-    const char *name; /* hint for readers, may be NULL; interned */
+    const char *name; /* a hint for the printer, may be NULL; interned */
 };
 
 typedef struct TileAttribute {
@@ -174,17 +174,16 @@ struct TileBlock {
     TileFunc *func;
 };
 
-/* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass relied on,
- * and only that is guarded; `asked` what it would have made use of, had it been known: other answers give other code.
- */
+/* What the compiled code may assume of a parameter; set for specialised variants. `used` records what a pass relied on:
+ * only that is guarded. `asked` records which facts would have changed the code, had they been known. */
 typedef struct TileTensorFacts {
-    uint32_t align;                       /* base address, bytes; 0 is the element's own alignment */
-    int64_t stride[TILE_MAX_TENSOR_RANK]; /* bytes; TILE_UNKNOWN where not known */
-    int64_t extent[TILE_MAX_TENSOR_RANK]; /* TILE_UNKNOWN where not known */
-    /* A power of two that divides the extent, TILE_UNKNOWN where none is known; machine form has that of an extent at
-     * the number's own parameter, in the first place. */
+    uint32_t align;                       /* of the base address, in bytes; 0: the element's own alignment */
+    int64_t stride[TILE_MAX_TENSOR_RANK]; /* in bytes; TILE_UNKNOWN if not known */
+    int64_t extent[TILE_MAX_TENSOR_RANK]; /* TILE_UNKNOWN if not known */
+    /* A power of two that divides the extent, TILE_UNKNOWN if none is known. In machine form an extent is a parameter
+     * of its own, which has this fact as element 0. */
     int64_t multiple[TILE_MAX_TENSOR_RANK];
-    bool narrow; /* every element begins less than 2**31 bytes behind the first one, and none before it */
+    bool narrow; /* every element begins less than 2**31 bytes after the first one, and none before it */
 } TileTensorFacts;
 #define TILE_UNKNOWN INT64_MIN
 
@@ -195,7 +194,7 @@ typedef enum TileParameterRole {
     TILE_ROLE_COUNT
 } TileParameterRole;
 
-/* The role's word in the text form; TILE_ROLE_COUNT where none is called so. */
+/* The role's mnemonic in the text form; TILE_ROLE_COUNT if no role has this name. */
 const char *tile_role_word(TileParameterRole role);
 TileParameterRole tile_role_find(const char *word, size_t length);
 bool tile_role_has_argument(TileParameterRole role);
@@ -204,25 +203,26 @@ bool tile_role_has_axis(TileParameterRole role);
 typedef struct TileParameter {
     const char *name;                  /* interned */
     TileParameterRole role;            /* in a phase */
-    uint32_t argument;                 /* of which parameter of the kernel; its temps have the numbers behind */
+    uint32_t argument;                 /* the kernel's parameter that it stands for; temps are numbered after the
+                                        * parameters */
     uint32_t axis;                     /* of a tensor */
     TileTensorFacts facts;             /* assumed */
-    uint32_t used_align;               /* relied on */
-    uint32_t used_stride, used_extent; /* bit per dimension */
+    uint32_t used_align;               /* relied on by passes */
+    uint32_t used_stride, used_extent; /* a bit for each dimension */
     uint32_t asked_align, asked_stride;
-    uint32_t used_multiple, asked_multiple; /* machine form, extents: the divisors, powers of two, as a set */
-    /* Tensors of which nothing is known: dimensions that may well be contiguous. Machine form has at a number what it
-     * may well be: code for that is worth having, besides that for all others. 0: nothing. */
+    uint32_t used_multiple, asked_multiple; /* machine form, extents: sets of divisors, each a power of two */
+    /* Of a tensor without facts: the dimensions that are likely contiguous. Machine form has, at a scalar, its likely
+     * value: code for that value is worth a version of its own, besides the general one. 0: none. */
     uint32_t likely_stride, likely;
     bool used_narrow, asked_narrow;
-    bool noalias;  /* machine form: no other parameter reaches this memory */
-    bool readonly; /* machine form: never written through */
+    bool noalias;  /* machine form: no other parameter points into this memory */
+    bool readonly; /* machine form: never stored to */
 } TileParameter;
 
 typedef enum TileFuncKind {
     TILE_FUNC_KERNEL, /* tile form: tensors and scalars, host ops, grids */
-    TILE_FUNC_DEVICE, /* tile form: a fn instance, to be inlined */
-    TILE_FUNC_PHASE,  /* machine form: one grid of a kernel, over a range of its programs */
+    TILE_FUNC_DEVICE, /* tile form: an instance of a fn, to be inlined */
+    TILE_FUNC_PHASE,  /* machine form: one grid of a kernel, for a range of its programs */
 } TileFuncKind;
 
 struct TileFunc {
@@ -230,18 +230,19 @@ struct TileFunc {
     TileFunc *next, *previous;
     bool removed;     /* from the module */
     const char *name; /* interned */
-    TileFunc *kernel; /* phases: the kernel of whose grids it is one, NULL where the module has none */
-    uint32_t phase;   /* phases: the grid's number, from 0 on */
+    TileFunc *kernel; /* phases: the kernel that the grid belongs to; NULL if it is not in the module */
+    uint32_t phase;   /* phases: the grid's number, from 0 */
     TileFuncKind kind;
     uint8_t form; /* TILE_FORM_TILE or TILE_FORM_MACHINE */
     TileBlock body;
     TileParameter *parameters; /* one per body argument */
     const TileType **result_types;
     uint32_t result_count;
-    uint64_t scratch_bytes; /* phases: scratch that one thread needs; on a GPU, shared memory of one block */
-    uint32_t threads;       /* phases of a GPU: threads of one block; 0 on a CPU */
-    uint32_t warps, stages; /* of GPUs, as the kernel's author wants them; 0: as the compiler thinks best */
-    bool stream;            /* of GPUs, by the author's wish: what is read once is the first to leave the L2 cache */
+    uint64_t scratch_bytes; /* phases: scratch of one thread; on a GPU, shared memory of one block */
+    uint32_t threads;       /* phases of a GPU: threads of a block; 0 on a CPU */
+    uint32_t warps, stages; /* of GPUs, as the kernel's author chose; 0: the compiler decides */
+    bool stream;            /* of GPUs, chosen by the author: data that is read once is evicted from the L2 cache
+                             * first */
     TileLocation location;
 };
 
@@ -249,8 +250,9 @@ struct TileModule {
     TileContext *context;
     TileArena *arena;
     TileFunc *first, *last;
-    uint64_t created, created_most; /* ops and functions' parameters so far; where creating another one goes to `spent` */
-    jmp_buf *spent;                 /* NULL: any number */
+    uint64_t created, created_most; /* ops and functions' parameters so far; beyond created_most, creation jumps to
+                                     * `spent` */
+    jmp_buf *spent;                 /* NULL: no limit */
 };
 
 struct TileContext {
@@ -260,69 +262,69 @@ struct TileContext {
     TILE_LIST(const char *) files; /* files.items[0] is unused */
 };
 
-/* ---- making and unmaking ---- */
+/* ---- creation and destruction ---- */
 
 /* NULL if out of memory. */
 TileContext *tile_ir_context_create(void);
 void tile_ir_context_destroy(TileContext *context);
 TileModule *tile_module_create(TileContext *context);
-/* In an arena of the caller's: never to be destroyed by itself. */
+/* In an arena of the caller's: must not be destroyed separately. */
 TileModule *tile_module_create_in(TileContext *context, TileArena *arena);
 void tile_module_destroy(TileModule *module);
 
 const TileType *tile_type_scalar(TileContext *context, TileScalar scalar);
-/* A scalar type when rank is 0. */
+/* A scalar type if rank is 0. */
 const TileType *tile_type_tile(TileContext *context, TileScalar scalar, unsigned rank, const int64_t *extent);
 const TileType *tile_type_tensor(TileContext *context, TileScalar scalar, unsigned rank, TileAccess access);
 const TileType *tile_type_pointer(TileContext *context, TileSpace space);
-/* To so many rows and columns in shared memory. */
+/* A pointer to a tile of so many rows and columns in shared memory. */
 const TileType *tile_type_shared(TileContext *context, TileScalar scalar, const int64_t *extent, TileSwizzle swizzle,
                                  unsigned log_chunks);
-/* A channel of what the pointer says lies there, and such a pointer to one of its slots. */
+/* A channel whose slots have the type that the pointer points to; and the type of a pointer to one of its slots. */
 const TileType *tile_type_channel(TileContext *context, const TileType *pointer);
 const TileType *tile_type_slot(TileContext *context, const TileType *channel);
-/* lanes == 1 gives a scalar. */
+/* A scalar type if lanes == 1. */
 const TileType *tile_type_vector(TileContext *context, TileScalar scalar, int64_t lanes, bool scalable);
 /* The same shape, and layout, with another element type. */
 const TileType *tile_type_with_scalar(TileContext *context, const TileType *type, TileScalar scalar);
-/* The same tile in another layout (lang/layout/layout.h), or, with NULL, in none. */
+/* The same tile in another layout (lang/layout/layout.h); NULL: in no layout. */
 const TileType *tile_type_with_layout(TileContext *context, const TileType *type, const struct TileLayout *layout);
 
 TileFunc *tile_func_create(TileModule *module, const char *name, TileFuncKind kind, unsigned form);
 TileValue *tile_func_add_parameter(TileFunc *func, const char *name, const TileType *type);
 TileFunc *tile_func_find(const TileModule *module, const char *name);
-/* The phase that is the kernel's grid of this number; NULL where there is none. */
+/* The phase for the kernel's grid of this number; NULL if there is none. */
 TileFunc *tile_func_phase(const TileFunc *kernel, uint32_t number);
-/* `argument` and `axis` are 0 where the role has none. */
+/* `argument` and `axis` are 0 if the role has none. */
 void tile_func_set_role(TileFunc *func, const TileValue *parameter, TileParameterRole role, uint32_t argument,
                         uint32_t axis);
 void tile_func_remove(TileFunc *func);
-/* Numbers all values in order of definition; returns their count. */
+/* Numbers all values in order of definition; returns how many there are. */
 uint32_t tile_func_number(TileFunc *func);
 
-/* A detached op; result types are given, regions empty. No checking: see build.h for checked construction. */
+/* A detached op with these result types and empty regions. Not checked: see build.h for checked construction. */
 TileOp *tile_op_create(TileModule *module, TileOpId id, TileLocation location, TileValue *const *operands,
                        unsigned operand_count, const TileType *const *result_types, unsigned result_count);
-/* Attributes are copied; replaces one of the same key. */
+/* Attributes are copied; an attribute of the same key is replaced. */
 void tile_op_set(TileModule *module, TileOp *op, TileAttribute attribute);
 void tile_op_set_integer(TileModule *module, TileOp *op, TileAttributeKey key, int64_t value);
 void tile_op_set_integers(TileModule *module, TileOp *op, TileAttributeKey key, const int64_t *values, unsigned count);
 void tile_op_set_text(TileModule *module, TileOp *op, TileAttributeKey key, const char *text);
 void tile_op_clear(TileOp *op, TileAttributeKey key);
-/* NULL when absent. */
+/* NULL if absent. */
 const TileAttribute *tile_op_get(const TileOp *op, TileAttributeKey key);
 int64_t tile_op_integer(const TileOp *op, TileAttributeKey key, int64_t otherwise);
-/* Is the optional operand among those that `parts` names? */
+/* Is the optional operand one of those that `parts` lists? */
 bool tile_op_has_part(const TileOp *op, TileName part);
-/* The region of a fold or scan that combines values, NULL in other ops. It is straight and sees nothing outside. */
+/* The combiner of a fold or scan, NULL for other ops. It is straight-line code and uses no value from outside. */
 TileBlock *tile_op_combiner(const TileOp *op);
 
 void tile_op_insert_before(TileOp *op, TileOp *position);
 void tile_op_insert_after(TileOp *op, TileOp *position);
 void tile_op_append(TileOp *op, TileBlock *block);
-/* Takes the op out of its block, keeping it whole. */
+/* Detaches the op from its block; the op stays valid. */
 void tile_op_detach(TileOp *op);
-/* Drops operands, regions' ops included. The results must have no uses. */
+/* Detaches and drops the op, with its operands and regions. Its results must have no uses. */
 void tile_op_erase(TileOp *op);
 /* Moves all ops of `from` to the end of `to`. */
 void tile_block_splice(TileBlock *to, TileBlock *from);
@@ -333,37 +335,37 @@ void tile_block_remove_argument(TileBlock *block, unsigned index);
 static inline TileValue *tile_op_operand(const TileOp *op, unsigned index) { return op->operands[index].value; }
 static inline TileValue *tile_op_result(const TileOp *op, unsigned index) { return &op->results[index]; }
 static inline bool tile_op_is(const TileOp *op, TileOpId id) { return op && op->id == id; }
-/* The op that defines the value, if it is of this kind; else NULL. */
+/* The defining op of the value, if it is of this kind; else NULL. */
 static inline TileOp *tile_value_def(const TileValue *value, TileOpId id) {
     return value->op && value->op->id == id ? value->op : NULL;
 }
 void tile_op_set_operand(TileOp *op, unsigned index, TileValue *value);
 void tile_op_add_operand(TileModule *module, TileOp *op, TileValue *value);
 void tile_op_remove_operand(TileOp *op, unsigned index);
-/* The result must have no uses. Those after it move down: they are other TileValues then. */
+/* Removes a result without uses. Those after it move down by one and become other TileValues. */
 void tile_op_remove_result(TileOp *op, unsigned index);
 void tile_value_replace(TileValue *value, TileValue *with);
 static inline bool tile_value_has_uses(const TileValue *value) { return value->first_use != NULL; }
 bool tile_value_has_one_use(const TileValue *value);
 
-/* The function that holds the op or value. */
+/* The function that contains the op or value. */
 TileFunc *tile_op_func(const TileOp *op);
-TileBlock *tile_value_block(const TileValue *value); /* where it is defined */
-/* Does `block` lie inside `outer`, or is it `outer`? */
+TileBlock *tile_value_block(const TileValue *value); /* that defines it */
+/* Is `block` nested in `outer`, or equal to it? */
 bool tile_block_inside(const TileBlock *block, const TileBlock *outer);
 /* Is the value defined outside of the op's regions? */
 bool tile_value_outside(const TileValue *value, const TileOp *op);
 
-/* A deep copy of `op`, detached. Operands are looked up in `map` (old TileValue* to new), else kept; the results
- * and region arguments are added to it. `module` may be another module of the same context. */
+/* A deep copy of `op`, detached. Operands are mapped by `map` (old TileValue* to new) or, if not in it, kept; the
+ * results and region arguments are added to it. `module` may be another module of the same context. */
 TileOp *tile_op_clone(TileModule *module, const TileOp *op, TileMap *map);
 
-/* Calls `visit` on each op of the block and below, in order, parents first. The visitor may erase the op that
- * it is given, but no other. */
+/* Calls `visit` for each op of the block and of nested regions, in pre-order. The visitor may erase the op that it is
+ * given, but no other. */
 typedef void (*TileOpVisitor)(TileOp *op, void *state);
 void tile_block_walk(TileBlock *block, TileOpVisitor visit, void *state);
 
-/* May the op be removed when its results are unused (regions looked into)? May it be moved or merged? */
+/* May the op be removed if its results are unused (looks into regions)? May it be moved or merged? */
 bool tile_op_is_pure(const TileOp *op);
 bool tile_op_reads(const TileOp *op);
 bool tile_op_writes(const TileOp *op);

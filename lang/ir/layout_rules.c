@@ -29,9 +29,9 @@ static TileLayout without_axis(const TileLayout *layout, unsigned axis) {
     return tile_layout_without_copies(&slice);
 }
 
-/* The axes of extent 1 in `from` are gone and those of `to` are there; false where the tiles differ in more, where
- * there are more axes on the way than a layout has, or where an axis that goes was rounded up: lanes of its padding hold
- * no copies of the element. */
+/* Removes the axes of extent 1 of `from` and adds those of `to`. False if the shapes differ in more than such axes, if
+ * an intermediate shape has too many axes for a layout, or if a removed axis was padded: lanes of padding hold no
+ * copies of the element. */
 static bool change_ones(const TileLayout *layout, const TileType *from, const TileType *to, TileLayout *result) {
     unsigned a = 0, b = 0, rank = layout->rank;
     *result = *layout;
@@ -58,7 +58,7 @@ static bool reshape(const TileLayout *layout, const TileType *from, const TileTy
     return change_ones(layout, from, to, result) || tile_layout_reshape(layout, &shape, result);
 }
 
-/* Pieces are numbered in the order of the axes, which changes. */
+/* Pieces are numbered in the order of the axes, which a permutation changes. */
 static bool permute(const TileLayout *layout, const TileAttribute *axes, bool back, TileLayout *result) {
     unsigned order[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < axes->count; i++)
@@ -85,7 +85,7 @@ bool tile_layout_of_result(const TileOp *op, const TileLayout *operand, TileLayo
     }
 }
 
-/* The layout of the result, less the axes that the operand does not have. */
+/* The layout of the result without the axes that the operand does not have. */
 static TileLayout before_broadcast(const TileType *from, const TileType *to, TileLayout layout) {
     for (unsigned a = 0; a < to->rank; a++) {
         if (from->extent[a] == to->extent[a]) continue;
@@ -95,7 +95,7 @@ static TileLayout before_broadcast(const TileType *from, const TileType *to, Til
     return tile_layout_without_copies(&layout);
 }
 
-/* The axis of the accessed tile that the operand gives indices along, -1: it is no index of a gather. */
+/* The axis of the accessed tile along which the operand gives indices; -1: the operand is not an index of a gather. */
 static int gathered_axis(const TileOp *op, unsigned index) {
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(op, indices);
@@ -134,7 +134,7 @@ static const char *check_fit(const TileType *type, uint32_t threads) {
     return fits ? NULL : "a tile's layout is one for another number of threads";
 }
 
-/* Tiles of one shape and different element types, which no type rule compares. */
+/* Tiles of equal shape and different element types, which no type rule compares. */
 static bool belongs_together(const TileOp *op, unsigned operand) {
     switch (op->id) {
     case TILE_OP_SELECT:
@@ -156,12 +156,12 @@ static const TileLayout *common_layout(const TileOp *op) {
     return (op->id == TILE_OP_SELECT ? tile_op_named(op, TILE_OPERAND_X) : tile_op_operand(op, 0))->type->layout;
 }
 
-/* Of another rank, which check_fit complains of, no rule is asked. */
+/* No rule applies to a layout of another rank, which check_fit reports. */
 static bool is_laid_out(const TileType *type) {
     return tile_type_is_tile(type) && type->layout && type->layout->rank == type->rank;
 }
 
-/* What follows from the operand is not asked of the operand as well. */
+/* A layout that the operand's implies is not required of the operand, too. */
 static bool follows_rules(const TileOp *op) {
     TileLayout wanted;
     const TileValue *accessed = tile_accessed_tile(op), *result = op->result_count ? &op->results[0] : NULL;

@@ -17,7 +17,7 @@ static const char *const words[] = {
 const uint8_t *tile_operand_names(TileOpId id) { return names[id][0] ? names[id] : NULL; }
 const char *tile_operand_word(TileOperand name) { return words[name]; }
 
-/* ---- how many ---- */
+/* ---- counts ---- */
 
 static unsigned index_count(const TileOp *op) {
     const TileAttribute *kinds = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
@@ -35,7 +35,7 @@ static bool updates_by(const TileOp *op, TileName update) {
     return tile_op_integer(op, TILE_ATTRIBUTE_UPDATE, 0) == update;
 }
 
-/* Of the name, where `before` operands stand in front of it. */
+/* The number of operands of this name, if it is preceded by `before` operands. */
 static unsigned count_of(const TileOp *op, TileOperand name, unsigned before) {
     unsigned rest = op->operand_count > before ? op->operand_count - before : 0;
     switch (name) {

@@ -1,4 +1,4 @@
-/* Which operand of an op is what, by name: the one decoder of operands (lang/ir/operands.def). Every function is pure. */
+/* Operands by name: the only decoder of operand lists (lang/ir/operands.def). Every function is pure. */
 #ifndef TILE_LANG_IR_OPERANDS_H
 #define TILE_LANG_IR_OPERANDS_H
 
@@ -11,30 +11,31 @@ typedef enum TileOperand {
     TILE_OPERAND_COUNT
 } TileOperand;
 
-/* The names of the op's operands, ended by TILE_OPERAND_NONE; NULL for an op of at most two, which has none. */
+/* The names of the op's operands, ended by TILE_OPERAND_NONE; NULL for ops of at most two, which have no names. */
 const uint8_t *tile_operand_names(TileOpId id);
 const char *tile_operand_word(TileOperand name);
 
-/* The number of the first operand of the name, and how many there are: 0 for an optional one that is absent, and where the
- * op has no operand of the name. */
+/* The index of the first operand of this name, and how many there are: 0 if an optional one is absent, or if the op has
+ * none of this name. */
 unsigned tile_op_operands(const TileOp *op, TileOperand name, unsigned *count);
-/* The operand, the first of several; NULL where it is absent. */
+/* The (first) operand of this name; NULL if absent. */
 TileValue *tile_op_named(const TileOp *op, TileOperand name);
-/* The i-th of several, which is there. */
+/* The i-th operand of this name, which must exist. */
 TileValue *tile_op_named_at(const TileOp *op, TileOperand name, unsigned i);
-/* Do the op's operands fit their names? Asked by the verifier, behind the op's own rule. */
+/* Do the op's operands match their names? The verifier calls this after the op's type rule. */
 bool tile_operands_fit(const TileOp *op);
 
-/* What stands for one dimension of a tensor in an access (`access` of load_tile and its kin). */
+/* The operands for one dimension of a tensor in an access (`access` of load_tile and similar ops). */
 typedef struct TileAccessIndex {
     TileName kind;    /* TILE_ACCESS_* */
-    unsigned operand; /* the number of the first */
-    int axis;         /* of the value; -1 for an index, which has none. Gathers of one access share an axis. */
+    unsigned operand; /* the index of the first one */
+    int axis;         /* of the value; -1 for an index, which drops its dimension. Gathers of one access share an
+                       * axis. */
     TileValue *first; /* INDEX and GATHER: the index */
-    TileValue *step, *lo, *hi; /* RANGE; else NULL */
+    TileValue *step, *lo, *hi; /* of a RANGE; else NULL */
 } TileAccessIndex;
 
-/* The number of the first operand of the indices, and of the first behind them. */
+/* The index of the first operand that is an index, and of the first operand after them. */
 static inline unsigned tile_access_first(const TileOp *op) {
     unsigned count;
     return tile_op_operands(op, TILE_OPERAND_INDICES, &count);
@@ -45,10 +46,10 @@ static inline unsigned tile_access_end(const TileOp *op) {
 }
 /* The number of dimensions. */
 unsigned tile_access_read(const TileOp *op, TileAccessIndex indices[TILE_MAX_TENSOR_RANK]);
-/* The bounds of the value's axis where a range of the access makes it. */
+/* The bounds of the value's axis, if a range of the access defines it. */
 bool tile_access_bounds(const TileOp *op, unsigned axis, TileValue **lo, TileValue **hi);
 
-/* The i-th value that is carried into the first iteration, of an op that carries values: for, while, loop, fold_loop, condition. */
+/* The initial value of loop-carried value i, of an op with such values: for, while, loop, fold_loop, condition. */
 static inline TileValue *tile_loop_carried(const TileOp *op, unsigned i) {
     return tile_op_named_at(op, TILE_OPERAND_CARRIED, i);
 }

@@ -10,14 +10,14 @@ typedef struct Printer {
     TileText *text;
     TileArena *scratch;
     unsigned options;
-    TileMap names; /* TileValue to its name */
-    TileMap taken; /* interned name to the number that the next value of this hint tries */
+    TileMap names; /* TileValue to name */
+    TileMap taken; /* interned name to the number that the next value with this hint tries */
     TileInterner *strings;
     uint32_t unnamed;
     TILE_LIST(const TileLayout *) layouts;
 } Printer;
 
-/* ---- layouts: numbered in the order of their first values ---- */
+/* ---- layouts: numbered in the order of first use ---- */
 
 static size_t layout_number(Printer *p, const TileLayout *layout) {
     size_t number = 0;
@@ -115,7 +115,7 @@ static void print_name(TileText *text, char sigil, const char *name, bool number
         print_quoted(text, name);
 }
 
-/* Numbers are not interned as taken names, which tells them from a parameter that is called by digits. */
+/* Numbers are not entered in `taken`, so they cannot collide with a parameter whose name consists of digits. */
 static void print_value(Printer *p, const TileValue *value) {
     const char *name = value ? tile_map_get(&p->names, value) : NULL;
     if (!name)

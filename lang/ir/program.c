@@ -10,7 +10,7 @@ typedef struct Checker {
     const TileFunc *func;
     TileComplaints complaints;
     size_t ops;
-    TileMap states; /* of functions, while calls are followed */
+    TileMap states; /* of functions, for the search for recursion */
 } Checker;
 
 static void complain(Checker *c, const TileOp *op, const char *format, ...) TILE_PRINTF(3, 4);
@@ -69,7 +69,7 @@ static void check_access(Checker *c, const TileOp *op) {
         complain(c, op, "writes a tensor that is `in`");
 }
 
-/* What stands outside of the grids is computed by the launcher, once. */
+/* Ops outside of grids are computed once, by the launcher. */
 static bool is_for_launcher(const TileOp *op) {
     TileOpClass class = (TileOpClass)tile_op_info((TileOpId)op->id)->class;
     bool scalars = op->id == TILE_OP_CONST || class == TILE_CLASS_ELEMENTWISE;

@@ -85,7 +85,7 @@ static void read_parameter(Reader *r) {
     tile_read_expect(r, "}");
 }
 
-/* `word = number`; 0 where the word does not stand there. */
+/* `word = number`; 0 if the word is not there. */
 static uint32_t read_count(Reader *r, const char *word, int64_t most, const char *limits) {
     if (!tile_read_accept_word(r, word)) return 0;
     tile_read_expect(r, "=");
@@ -94,7 +94,7 @@ static uint32_t read_count(Reader *r, const char *word, int64_t most, const char
     return (uint32_t)count;
 }
 
-/* `kernel = @name phase = number`; the kernel may stand anywhere in the text. */
+/* `kernel = @name phase = number`; the kernel may be anywhere in the text. */
 static void read_kernel(Reader *r) {
     if (!tile_read_accept_word(r, "kernel")) return;
     tile_read_expect(r, "=");
@@ -188,7 +188,7 @@ static void read_func(Reader *r) {
     tile_read_expect(r, "}");
 }
 
-/* `file "name"`: the next number of locations. */
+/* `file "name"`: the next entry of the list of files that locations refer to. */
 static void read_file(Reader *r) {
     if (r->func) tile_read_fail(r, "files stand before functions");
     tile_read_advance(r);
@@ -232,7 +232,7 @@ tile_status tile_module_read(TileContext *context, const char *text, size_t leng
     return tile_module_read_file(context, 0, text, length, module, errors);
 }
 
-/* `file`, or `func` before a kind: no text of the language begins so. */
+/* `file`, or `func` before a kind: no text of the language begins like this. */
 bool tile_text_is_ir(const char *text, size_t length) {
     TileArena *scratch = tile_arena_create(NULL);
     jmp_buf guard;
@@ -252,7 +252,7 @@ bool tile_text_is_ir(const char *text, size_t length) {
     return is_ir;
 }
 
-/* ---- pieces of a text ---- */
+/* ---- fragments of a text ---- */
 
 const TileType *tile_type_read(TileContext *context, const char *text, TileText *errors) {
     Reader r = {.context = context, .text = text, .length = strlen(text), .line = 1, .errors = errors};

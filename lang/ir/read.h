@@ -1,12 +1,12 @@
-/* Internals of the reader of the text form, shared by its files; private to lang/. After the first error the rest of
- * the text counts as its end, so every loop ends without a check of its own. */
+/* Internals of the reader of the text form, shared by its files; private to lang/. After the first error the current
+ * token is the end of the text, so loops need no error check to terminate. */
 #ifndef TILE_LANG_IR_READ_H
 #define TILE_LANG_IR_READ_H
 
 #include "lang/layout/layout.h"
 #include "lang/ir/text.h"
 
-/* Elements of a tile at most. */
+/* The greatest number of elements of a tile. */
 #define TILE_READ_MOST_LANES ((int64_t)1 << 31)
 
 typedef enum TokenKind {
@@ -28,7 +28,7 @@ typedef struct Token {
     uint32_t line, column;
 } Token;
 
-/* An attribute whose bits can be read only when the type of the result is known. */
+/* An attribute whose bits can only be read once the type of the result is known. */
 typedef struct Attribute {
     TileAttribute attribute;
     Token word;
@@ -50,33 +50,33 @@ typedef struct Reader {
     TileText *errors;
     bool failed;
     TileFunc *func;
-    TileMap values;                  /* from key_of a name to the value; NULL once it is out of sight */
-    TILE_LIST(const char *) visible; /* keys of names in the order of definition */
+    TileMap values;                  /* key_of(name) to the value; NULL once it is out of scope */
+    TILE_LIST(const char *) visible; /* keys of names in scope, in order of definition */
     unsigned depth;
     TILE_LIST(TileValue *) operands;
     TILE_LIST(Attribute) attributes;
     TILE_LIST(const TileType *) types;
     TILE_LIST(Token) names;
-    uint32_t file; /* the context's number of this text; 0: ops do not say where in it they stand */
+    uint32_t file; /* the context's index of this text; 0: ops get no location in the text */
     TILE_LIST(const TileLayout *) layouts; /* of the function, by number */
-    TILE_LIST(uint32_t) files;             /* the context's numbers of the files that the text names */
-    TILE_LIST(PhaseOf) phases;             /* whose kernels are to be found */
+    TILE_LIST(uint32_t) files;             /* the context's indices of the files that the text lists */
+    TILE_LIST(PhaseOf) phases;             /* phases whose kernels are resolved at the end */
 } Reader;
 
-/* ---- read_lex.c: tokens, and pieces of a few of them ---- */
+/* ---- read_lex.c: tokens, and short sequences of them ---- */
 
-/* The first error counts; after it the text has ended. */
+/* Records the first error only; afterwards the reader is at the end of the text. */
 void tile_read_fail_at(Reader *r, uint32_t line, uint32_t column, const char *format, ...) TILE_PRINTF(4, 5);
 #define tile_read_fail(r, ...) tile_read_fail_at((r), (r)->token.line, (r)->token.column, __VA_ARGS__)
-/* To the next token. */
+/* Advances to the next token. */
 void tile_read_advance(Reader *r);
-/* Is the token this mark, or this word? `accept` goes on behind it if so, `expect` fails if not. */
+/* Is the current token this mark, or this word? `accept` consumes it if so; `expect` fails if not. */
 bool tile_read_at_mark(const Reader *r, const char *mark);
 bool tile_read_at_word(const Reader *r, const char *word);
 bool tile_read_accept(Reader *r, const char *mark);
 void tile_read_expect(Reader *r, const char *mark);
 bool tile_read_accept_word(Reader *r, const char *word);
-/* The number of the word among those that may stand here; `what` names them in a message. */
+/* The index of the current word in a list of allowed ones; `what` describes them in a message. */
 unsigned tile_read_choice(Reader *r, const char *const *words, unsigned count, const char *what);
 const char *tile_read_intern(Reader *r, const Token *token);
 int64_t tile_read_integer(Reader *r);
@@ -88,14 +88,14 @@ const TileType *tile_read_type(Reader *r);
 
 /* ---- read_ops.c: attributes, values and ops ---- */
 
-/* `{key = value, ..}`, which may be missing: into the reader, and from there to an op whose types are known. */
+/* Reads optional `{key = value, ..}` into the reader; and sets those attributes on an op whose types are known. */
 void tile_read_attributes(Reader *r);
 void tile_read_set_attributes(Reader *r, TileOp *op);
-/* A name of digits alone, which the printer gives to values without one. */
+/* A name of digits only, as the printer gives to values without a hint. */
 bool tile_read_is_number(const Token *token);
 void tile_read_define(Reader *r, const Token *token, TileValue *value);
 Token tile_read_value_name(Reader *r);
-/* The op, at the end of the block. */
+/* Reads an op and appends it to the block. */
 void tile_read_op(Reader *r, TileBlock *block);
 TileLocation tile_read_location(Reader *r, const Token *begin);
 

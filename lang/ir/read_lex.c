@@ -1,4 +1,4 @@
-/* Tokens of the text form: a lexer by hand. */
+/* Tokens of the text form: a hand-written lexer. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -124,7 +124,7 @@ void tile_read_advance(Reader *r) {
     }
 }
 
-/* ---- small pieces ---- */
+/* ---- helpers ---- */
 
 static bool at(const Reader *r, TokenKind kind, const char *text) {
     return r->token.kind == kind && strlen(text) == r->token.length &&
@@ -149,7 +149,7 @@ bool tile_read_accept_word(Reader *r, const char *word) {
     return true;
 }
 
-/* The number of the word among `count` words; the last one when there is none, after an error. */
+/* The index of the current word among `count` words; after an error, the last one. */
 unsigned tile_read_choice(Reader *r, const char *const *words, unsigned count, const char *what) {
     for (unsigned i = 0; i < count; i++)
         if (tile_read_accept_word(r, words[i])) return i;

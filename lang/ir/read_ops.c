@@ -1,4 +1,4 @@
-/* Ops with their names, attributes and regions: recursive descent. */
+/* Ops with their names, attributes and regions, by recursive descent. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void read_types(Reader *r, TileAttribute *attribute) {
     attribute->count = (uint32_t)types.count;
 }
 
-/* A number, a word, or bits(0x..): taken as it stands up to what follows it. */
+/* A number, a word, or bits(0x..): the text up to the next delimiter. */
 static Token read_bits(Reader *r) {
     Token word = r->token;
     bool raw = tile_read_at_word(r, "bits");
@@ -123,7 +123,7 @@ void tile_read_set_attributes(Reader *r, TileOp *op) {
 
 /* ---- values and ops ---- */
 
-/* `%0` and `%"0"` differ, and numbers are no hints. */
+/* `%0` and `%"0"` differ; names that are numbers are no hints. */
 bool tile_read_is_number(const Token *token) { return !token->quoted && isdigit((unsigned char)token->text[0]); }
 
 static const char *key_of(Reader *r, const Token *token) {
@@ -141,7 +141,7 @@ void tile_read_define(Reader *r, const Token *token, TileValue *value) {
     if (!tile_read_is_number(token)) value->name = tile_read_intern(r, token);
 }
 
-/* Names end with the region that they are defined in. */
+/* A name's scope ends with the region that defines it. */
 static void hide(Reader *r, size_t count) {
     while (r->visible.count > count) tile_map_set(&r->values, r->visible.items[--r->visible.count], NULL);
 }
@@ -155,7 +155,7 @@ Token tile_read_value_name(Reader *r) {
     return token;
 }
 
-/* On the line of the op's name: a value on the next one is a result of the next op. */
+/* Operands must be on the line of the op's name: a value on the next line is a result of the next op. */
 static void read_operands(Reader *r, uint32_t line) {
     if (r->token.kind != TOKEN_VALUE || r->token.line != line) return;
     do {
@@ -171,13 +171,13 @@ static void read_operands(Reader *r, uint32_t line) {
 
 void tile_read_op(Reader *r, TileBlock *block);
 
-/* The context's number of a file: of those that the text names, where it names any. */
+/* The context's index of a file: one of those that the text lists, if it lists any. */
 static uint32_t file_number(const Reader *r, uint32_t number) {
     if (r->files.count) return number && number <= r->files.count ? r->files.items[number - 1] : 0;
     return number < r->context->files.count ? number : 0;
 }
 
-/* The `@file:line:column` of an op or a function; else the place of what begins with the token. */
+/* The `@file:line:column` of an op or a function; without one, the location of the given token. */
 TileLocation tile_read_location(Reader *r, const Token *begin) {
     uint64_t number = 0;
     if (r->token.kind != TOKEN_SYMBOL || r->token.quoted)

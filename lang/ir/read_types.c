@@ -1,4 +1,4 @@
-/* Types, as the printer writes them. */
+/* Types, as the printer prints them. */
 #include <string.h>
 
 #include "lang/ir/read.h"
@@ -77,7 +77,7 @@ static void read_swizzle(Reader *r, TileType *type) {
     type->swizzle = (uint8_t)(TILE_SWIZZLE_ROWS + tile_read_choice(r, words, 3, "rows, words or bytes"));
 }
 
-/* What lies at a pointer into shared memory, or in a channel's slots. */
+/* The tile that a pointer into shared memory points to, or that a channel's slots hold. */
 static void read_stored(Reader *r, TileType *type) {
     TileScalar scalar = read_scalar(r);
     tile_read_expect(r, "[");

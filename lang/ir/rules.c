@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Mnemonics of traits that rules consult. */
+/* Names of the traits that rules consult. */
 static bool has_trait(const TileRule *r, unsigned trait) { return (tile_op_info(r->op->id)->traits & trait) != 0; }
 
 const char *tile_rule_complain(const TileRule *r, const char *format, ...) {
@@ -29,7 +29,7 @@ static const char *type_text(const TileRule *r, const TileType *type) {
 const char *tile_rule_result(const TileRule *r, unsigned index, const TileType *type) {
     const TileType *has = r->result[index];
     if (!has) has = r->result[index] = type;
-    /* Where the rule is about shapes alone, so is the comparison. */
+    /* For rules that are about shapes only: compares shapes only. */
     if (tile_type_is_tile(has) && !type->layout) has = tile_type_with_layout(r->module->context, has, NULL);
     if (has == type) return NULL;
     return tile_rule_complain(r, "result %u has type %s where the rule gives %s", index, type_text(r, r->result[index]),
@@ -83,7 +83,7 @@ const char *tile_rule_predicate(const TileRule *r) {
     return error ? error : bool_result(r, tile_rule_operand(r, 0));
 }
 
-/* A scalar condition may also choose between two values of any one type. */
+/* With a scalar condition, `select` chooses between two values of any one type. */
 const char *tile_rule_select(const TileRule *r) {
     const TileType *condition = tile_rule_operand(r, 0), *type = tile_rule_operand(r, 1);
     if (!is_value_shape(condition) || condition->scalar != TILE_BOOL) return "the condition is not bool";
@@ -262,10 +262,10 @@ const char *tile_rule_arg_reduce(const TileRule *r) {
 
 /* ---- folds ---- */
 
-/* n left and n right scalars; what is yielded is the verifier's. */
+/* n left and n right scalars; the verifier checks what is yielded. */
 static const char *check_combiner(const TileRule *r, unsigned region, unsigned count) {
     const TileBlock *block = &r->op->regions[region];
-    if (!block->argument_count && !block->first) return NULL; /* being built */
+    if (!block->argument_count && !block->first) return NULL; /* under construction */
     if (block->argument_count != 2 * count) return "the combiner takes two scalars for each value";
     for (unsigned i = 0; i < count; i++)
         if (!tile_type_is_scalar(block->arguments[i]->type) ||
@@ -315,7 +315,7 @@ TileScalar tile_dot_accumulator(TileScalar scalar) {
     return tile_scalar_is_float(scalar) ? TILE_F32 : TILE_I32;
 }
 
-/* How warps share the sums of a product for tensor cores. */
+/* How the warps of a block divide a product for tensor cores. */
 static const char *check_plan(const TileRule *r) {
     const TileAttribute *warps = tile_op_get(r->op, TILE_ATTRIBUTE_WARPS), *pairs = tile_op_get(r->op, TILE_ATTRIBUTE_PAIRS);
     if (warps && warps->count != 2) return "warps has a number for rows and one for columns";
@@ -360,7 +360,7 @@ const char *tile_rule_none(const TileRule *r) {
 static const char *check_region(const TileRule *r, unsigned region, unsigned leading, unsigned first_operand) {
     const TileBlock *block = &r->op->regions[region];
     unsigned carried = r->op->operand_count - first_operand;
-    if (!block->argument_count && !block->first) return NULL; /* being built */
+    if (!block->argument_count && !block->first) return NULL; /* under construction */
     if (block->argument_count != leading + carried) return "a region has the wrong number of arguments";
     for (unsigned i = 0; i < leading; i++)
         if (!tile_rule_is_i64(block->arguments[i]->type)) return "a region's index argument is not i64";
@@ -423,7 +423,7 @@ const char *tile_rule_grid(const TileRule *r) {
     return NULL;
 }
 
-/* The program, an extent for each result, and with an order of its own the range. */
+/* The program, an extent for each result, and the range if there is an explicit order. */
 const char *tile_rule_program_id(const TileRule *r) {
     const char *error = check_i64_operands(r, r->op->operand_count);
     unsigned range = tile_op_get(r->op, TILE_ATTRIBUTE_PROGRAMS) ? 2 : 0, axes = r->op->result_count;
@@ -439,7 +439,8 @@ const char *tile_rule_require(const TileRule *r) {
     return tile_rule_is_bool(tile_rule_operand(r, 0)) ? NULL : "the condition is not a bool scalar";
 }
 
-/* The callee is compared by the verifier where it exists; a call built before its callee gives its types. */
+/* The verifier compares with the callee if it exists; the builder of a call that precedes its callee gives the
+ * types. */
 const char *tile_rule_call(const TileRule *r) {
     const TileFunc *callee = tile_func_find(r->module, tile_op_get(r->op, TILE_ATTRIBUTE_CALLEE)->text);
     if (!callee) return "no function of this name";

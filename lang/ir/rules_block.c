@@ -1,4 +1,4 @@
-/* Type rules of what the threads of a block do. */
+/* Type rules of ops for the threads of a block. */
 #include "lang/ir/rules.h"
 
 const char *tile_rule_thread(const TileRule *r) {
@@ -81,14 +81,14 @@ const char *tile_rule_channel_take(const TileRule *r) {
     return tile_rule_result(r, 0, tile_type_slot(r->module->context, tile_rule_operand(r, 0)));
 }
 
-/* Whose slot it is the verifier looks at (verify_channels.c). */
+/* The verifier checks which channel the slot belongs to (verify_channels.c). */
 const char *tile_rule_channel_end(const TileRule *r) {
     return points_to(tile_rule_operand(r, 0), TILE_SPACE_SHARED) ? NULL : "needs a slot of a channel";
 }
 
 /* ---- mbarriers ---- */
 
-/* What an mbarrier can count to, of arrivals as of bytes. */
+/* The greatest count of an mbarrier, for arrivals and for bytes. */
 enum { MOST_COUNTED = (1 << 20) - 1 };
 
 const char *tile_rule_mbarrier(const TileRule *r) {
@@ -116,7 +116,7 @@ const char *tile_rule_copy_bulk(const TileRule *r) {
 
 /* ---- matrices ---- */
 
-/* Bits that a lane has of a fragment. */
+/* Bits of a fragment in one lane. */
 static int64_t fragment_bits(const TileType *type) {
     bool whole = type->kind == TILE_TYPE_VECTOR && !type->scalable;
     return whole ? type->extent[0] * (int64_t)tile_scalar_bits(type->scalar) : 0;

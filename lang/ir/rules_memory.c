@@ -9,7 +9,7 @@ static unsigned part_count(const TileOp *op) {
     return parts ? parts->count : 0;
 }
 
-/* The optional operands stand at the end: mask, then fill. */
+/* The optional operands come last: mask, then fill. */
 static const char *check_parts(const TileRule *r, unsigned expected, const TileType *value) {
     unsigned count = part_count(r->op);
     if (r->op->operand_count != expected + count) return "the number of operands does not fit the attributes";
@@ -27,10 +27,10 @@ static const char *check_parts(const TileRule *r, unsigned expected, const TileT
     return next == r->op->operand_count ? NULL : "parts are named twice or out of order";
 }
 
-/* Walks the indices of an access from operand `next`; collects the kept axes' extents where they are known. */
+/* Checks the indices of an access from operand `next` on; collects the known extents of the kept axes. */
 typedef struct Access {
     unsigned next, rank;
-    int64_t extent[TILE_MAX_TENSOR_RANK]; /* -1: a range, whose lane count is the value's */
+    int64_t extent[TILE_MAX_TENSOR_RANK]; /* -1: a range, whose length is the lane count of the value */
 } Access;
 
 static const char *walk_access(const TileRule *r, const TileType *tensor, Access *access) {
@@ -103,21 +103,21 @@ const char *tile_rule_print(const TileRule *r) {
     return fits ? NULL : "the text has another number of places";
 }
 
-/* The tile's type is an attribute: no value has it. */
-/* A place in shared memory, and the tile that is copied there or found there. */
-static const char *check_place(const TileType *place, const TileType *tile) {
-    if (place->kind != TILE_TYPE_POINTER || place->space != TILE_SPACE_SHARED || place->rank != 2)
+/* No value has the tile's type, so it is an attribute. */
+/* A pointer into shared memory, and the tile that is copied to or read from there. */
+static const char *check_shared(const TileType *pointer, const TileType *tile) {
+    if (pointer->kind != TILE_TYPE_POINTER || pointer->space != TILE_SPACE_SHARED || pointer->rank != 2)
         return "needs a place in shared memory that says how a tile lies there";
     if (tile->rank != 2) return "the tile has not two axes";
-    bool fits = place->extent[0] >= tile->extent[0] && place->extent[1] >= tile->extent[1];
-    return fits && place->scalar == tile->scalar ? NULL : "the place is one of another tile";
+    bool fits = pointer->extent[0] >= tile->extent[0] && pointer->extent[1] >= tile->extent[1];
+    return fits && pointer->scalar == tile->scalar ? NULL : "the place is one of another tile";
 }
 
 const char *tile_rule_copy_tile(const TileRule *r) {
     const TileAttribute *types = tile_op_get(r->op, TILE_ATTRIBUTE_TYPES);
     if (types->count != 1 || !tile_type_is_tile(types->types[0])) return "types names the tile's type";
     if (r->op->operand_count < 2) return "needs a tensor and a place in shared memory";
-    const char *error = check_place(tile_rule_operand(r, 1), types->types[0]);
+    const char *error = check_shared(tile_rule_operand(r, 1), types->types[0]);
     if (error) return error;
     if (tile_op_has_part(r->op, TILE_PARTS_MASK) || tile_op_has_part(r->op, TILE_PARTS_FILL))
         return "a copy has neither mask nor fill";
@@ -127,7 +127,7 @@ const char *tile_rule_copy_tile(const TileRule *r) {
 const char *tile_rule_shared_tile(const TileRule *r) {
     const TileType *type = r->result[0];
     if (!type) return "the result type has to be given";
-    return tile_type_is_tile(type) ? check_place(tile_rule_operand(r, 0), type) : "the result is no tile of two axes";
+    return tile_type_is_tile(type) ? check_shared(tile_rule_operand(r, 0), type) : "the result is no tile of two axes";
 }
 
 static bool is_number(TileScalar scalar) { return scalar != TILE_BOOL; }

@@ -1,4 +1,4 @@
-/* The tables of ops.def and attributes.def as data, and look-up by name. */
+/* The tables of ops.def and attributes.def as data, and lookup by name. */
 #include <string.h>
 
 #include "lang/ir/ir.h"
@@ -36,7 +36,7 @@ static const TileOpInfo ops[TILE_OP_COUNT] = {
 #undef O
 };
 
-/* The optional attributes: the same columns read with A and O exchanged. */
+/* The optional attributes: the same columns with A and O swapped. */
 static const uint64_t optional_attributes[TILE_OP_COUNT] = {
 #define A(key)
 #define O(key) | (UINT64_C(1) << TILE_ATTRIBUTE_##key)

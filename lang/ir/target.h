@@ -1,5 +1,5 @@
-/* Plain facts about a machine that code is made for. The back ends' folders fill it in (cpu/target, ptx/target);
- * passes and the bridge read it. Nothing here is measured or looked up. */
+/* Facts about a machine that code is compiled for. The back ends' folders define them (cpu/target, ptx/target); passes
+ * and the bridge read them. Nothing here is measured or detected. */
 #ifndef TILE_LANG_IR_TARGET_H
 #define TILE_LANG_IR_TARGET_H
 
@@ -8,7 +8,7 @@
 
 typedef enum TileTargetKind { TILE_TARGET_CPU, TILE_TARGET_GPU } TileTargetKind;
 
-/* Whose instructions its code has: an object file holds code of one architecture. */
+/* The instruction set architecture: an object file holds code of one. */
 typedef enum TileArchitecture {
     TILE_ARCHITECTURE_X86_64,
     TILE_ARCHITECTURE_AARCH64,
@@ -17,24 +17,24 @@ typedef enum TileArchitecture {
 
 typedef struct TileTarget {
     const char *name;          /* as on the command line: "avx512" */
-    const char *description;   /* in lists of targets */
-    TileTargetKind kind;       /* whose it is: asked by what finds the family's struct of behaviour, and nowhere else */
+    const char *description;   /* for lists of targets */
+    TileTargetKind kind;       /* its family: read only to find the family's struct of behaviour */
     TileArchitecture architecture;
     const char *triple;        /* of LLVM */
     const char *llvm_cpu;      /* of LLVM: "x86-64-v4" */
     const char *llvm_features; /* of LLVM: "+avx512bf16"; "" for none */
-    uint32_t compute_capability; /* of an NVIDIA GPU, 80 for 8.0; 0 on others */
-    bool exact_capability;       /* its code runs on that capability alone, not on later ones */
-    uint32_t vector_bytes;     /* of one vector register; the least there is where scalable */
+    uint32_t compute_capability; /* of an NVIDIA GPU, 80 for 8.0; 0 for others */
+    bool exact_capability;       /* code for it runs on that capability alone, not on later ones */
+    uint32_t vector_bytes;     /* of one vector register; the minimum if scalable */
     uint32_t vector_registers;
-    bool scalable;               /* vectors of a length known only when the program runs */
-    bool has_masks;              /* predicates for every vector operation and memory access */
-    bool has_bf16_rounding;      /* f32 to bf16, to nearest even, denormals as any others */
+    bool scalable;               /* vectors of a length known only at run time */
+    bool has_masks;              /* predicates for all vector operations and memory accesses */
+    bool has_bf16_rounding;      /* f32 to bf16, to nearest even, subnormals like other numbers */
     bool has_f8;                 /* conversion from f8 to f16 */
-    bool has_vnni;               /* dot products of 8-bit integers; no pass makes any so far */
-    bool has_tma;                /* bulk copies, by tensor maps too, counted by mbarriers */
-    bool has_tf32_even;          /* rounds f32 to tf32 with halves to even; else away from zero */
-    bool has_stmatrix;           /* matrices that a warp stores to shared memory */
+    bool has_vnni;               /* dot products of 8-bit integers; no pass generates them so far */
+    bool has_tma;                /* bulk copies, also by tensor maps, counted by mbarriers */
+    bool has_tf32_even;          /* rounds f32 to tf32 with ties to even; else away from zero */
+    bool has_stmatrix;           /* stores of 8 x 8 matrices to shared memory by a warp */
     uint64_t l1_bytes, l2_bytes; /* data caches of one core */
 } TileTarget;
 

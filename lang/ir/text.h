@@ -24,30 +24,30 @@
 #include "tile/status.h"
 
 enum {
-    TILE_PRINT_LOCATIONS = 1,  /* @line:column after ops and functions that have one */
+    TILE_PRINT_LOCATIONS = 1,  /* @line:column after ops and functions that have a location */
     TILE_PRINT_NO_REGIONS = 2, /* tile_op_print: only the line of the op itself */
-    TILE_PRINT_FILES = 4,      /* tile_module_print: file "name" for each that locations count by, in front */
+    TILE_PRINT_FILES = 4,      /* tile_module_print: first, file "name" for each file that locations refer to */
 };
 
 void tile_module_print(TileText *text, const TileModule *module, unsigned options);
 void tile_func_print(TileText *text, const TileFunc *func, unsigned options);
-/* The op with the names that its function's text gives to its values. */
+/* Prints the op with the value names of its function's text. */
 void tile_op_print(TileText *text, const TileOp *op, unsigned options);
 
-/* Reads functions into a new module. Nothing but the syntax and the definition of names before their use is
- * checked: the verifier has to follow. On TILE_INVALID_SOURCE, `errors` holds "line:column: reason". */
+/* Reads functions into a new module. Checks only the syntax and that names are defined before use: the caller has to
+ * run the verifier. On TILE_INVALID_SOURCE, `errors` holds "line:column: reason". */
 tile_status tile_module_read(TileContext *context, const char *text, size_t length, TileModule **module,
                              TileText *errors);
-/* The same; ops and functions without a location get their place in the text, which is this file of the context. */
+/* The same; ops and functions without a location get their location in this text, which is this file of the context. */
 tile_status tile_module_read_file(TileContext *context, uint32_t file, const char *text, size_t length,
                                   TileModule **module, TileText *errors);
-/* Does the text begin as one of the IR does? No text of the language does. */
+/* Does the text begin as the IR's text form does? No text of the language does. */
 bool tile_text_is_ir(const char *text, size_t length);
 
-/* A type by itself, as in "f32[4, 64]"; NULL where it is none, and `errors` says why. */
+/* A type, as in "f32[4, 64]"; NULL if it is not one, and `errors` says why. */
 const TileType *tile_type_read(TileContext *context, const char *text, TileText *errors);
-/* Attributes without their braces, as in "kind = sum, axis = 1": sets them. A constant's result type has to be known.
- * False where they are none, and `errors` says why. */
+/* Reads attributes without their braces, as in "kind = sum, axis = 1", and sets them. A constant's result type has to
+ * be known. False on an error, described by `errors`. */
 bool tile_op_read_attributes(TileModule *module, TileOp *op, const char *text, TileText *errors);
 
 #endif

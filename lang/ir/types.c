@@ -9,7 +9,7 @@ struct TileTypeTable {
     TileArena *arena;
     TileType **slots;
     size_t capacity, count;
-    const TileType *scalars[TILE_SCALAR_COUNT]; /* once asked for */
+    const TileType *scalars[TILE_SCALAR_COUNT]; /* NULL until first used */
     TILE_LIST(const TileLayout *) layouts;
 };
 

@@ -23,13 +23,13 @@ typedef enum TileTypeKind {
 typedef enum TileAccess { TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT, TILE_ACCESS_TEMP } TileAccess;
 typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH } TileSpace;
 
-/* How chunks of 16 bytes change places in a tile of shared memory, whose rows lie one after the other: of each 2, 4 or
- * 8 neighbouring chunks, by exclusive or with a number that the row has. */
+/* How chunks of 16 bytes are permuted in a tile of shared memory, whose rows are contiguous: within each group of 2, 4
+ * or 8 chunks, the chunk's number is xor-ed with a number derived from the row. */
 typedef enum TileSwizzle {
     TILE_SWIZZLE_NONE,
-    TILE_SWIZZLE_ROWS,  /* neighbouring rows differ by one chunk: the same chunk of 8 rows lies in different banks */
-    TILE_SWIZZLE_WORDS, /* by two chunks: words of 32 bits are read one by one, two chunks of four rows at a time */
-    TILE_SWIZZLE_BYTES  /* and rows that are 8 apart differ: bytes along a column are read from 16 of them */
+    TILE_SWIZZLE_ROWS,  /* neighbouring rows by 1: the same chunk of 8 rows is in different banks */
+    TILE_SWIZZLE_WORDS, /* by 2: for reads of single words of 32 bits, from two chunks of four rows at a time */
+    TILE_SWIZZLE_BYTES  /* also by bits of row / 8: for reads of bytes along a column of 16 rows */
 } TileSwizzle;
 
 struct TileLayout; /* lang/layout/layout.h */
@@ -37,14 +37,15 @@ struct TileLayout; /* lang/layout/layout.h */
 typedef struct TileType {
     TileTypeKind kind;
     TileScalar scalar;                  /* element; of pointers where they have a rank */
-    uint8_t rank;                       /* tiles, tensors, channels; pointers: 2 where they say what lies there, or 0 */
+    uint8_t rank;                       /* tiles, tensors, channels; pointers: 2 if they point to a tile, else 0 */
     uint8_t access;                     /* tensors: TileAccess */
     uint8_t space;                      /* pointers: TileSpace */
     bool scalable;                      /* vectors */
-    uint8_t swizzle, log_chunks;        /* with pointers' extents: TileSwizzle; log2 of the chunks that change places */
-    int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents; pointers, channels: as they are stored; vectors: extent[0]
-                                         * lanes (per 128 bits where scalable) */
-    const struct TileLayout *layout;    /* tiles: where elements lie on a GPU, interned; NULL: not decided */
+    uint8_t swizzle, log_chunks;        /* of pointers with extents: TileSwizzle; log2 of the number of chunks in a
+                                         * group */
+    int64_t extent[TILE_MAX_TILE_RANK]; /* tiles: extents; pointers, channels: as stored; vectors: extent[0] lanes (per
+                                         * 128 bits if scalable) */
+    const struct TileLayout *layout;    /* tiles: which thread holds which elements, interned; NULL: not decided */
 } TileType;
 
 typedef struct TileTypeTable TileTypeTable;
@@ -56,9 +57,9 @@ const struct TileLayout *tile_layout_intern(TileTypeTable *table, const struct T
 
 static inline bool tile_type_is_scalar(const TileType *type) { return type->kind == TILE_TYPE_SCALAR; }
 static inline bool tile_type_is_tile(const TileType *type) { return type->kind == TILE_TYPE_TILE; }
-/* Number of lanes of a scalar (1), tile or fixed vector. */
+/* The number of lanes of a scalar (1), tile or fixed vector. */
 int64_t tile_type_lanes(const TileType *type);
-/* Same kind and extents, element type and layout aside: what elementwise operations ask of their operands. */
+/* Same kind and extents, whatever element type and layout: required of the operands of elementwise ops. */
 bool tile_type_same_shape(const TileType *a, const TileType *b);
 void tile_type_print(TileText *text, const TileType *type);
 

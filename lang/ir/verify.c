@@ -7,9 +7,9 @@
 typedef struct Verifier {
     const TileFunc *func;
     TileArena *scratch;
-    TileArena *arena;       /* of the complaints */
+    TileArena *arena;       /* for the complaints */
     TileComplaints *errors; /* NULL: only counted */
-    TileMap seen;           /* values defined so far on the path */
+    TileMap seen;           /* values defined so far, in scope */
     unsigned complaints;
     unsigned depth;
 } Verifier;
@@ -52,8 +52,7 @@ static bool uses_hold(const TileOp *op, unsigned index) {
     return !use->next || use->next->previous == use;
 }
 
-/* Values of an outer block are visible inside; those of a finished region are not, since its entries are
- * cleared when it ends. */
+/* Values of an enclosing block are visible inside; values of a finished region are not: they are removed at its end. */
 static void check_operands(Verifier *v, const TileOp *op) {
     for (unsigned i = 0; i < op->operand_count; i++) {
         if (!uses_hold(op, i))
@@ -68,7 +67,7 @@ static bool is_machine_value(const TileType *type) {
            (type->kind == TILE_TYPE_POINTER && !type->rank);
 }
 
-/* Tiles of a GPU's block have places in its shared memory. */
+/* Ops of a GPU's block have addresses in its shared memory. */
 static bool is_tile_value(const TileType *type) {
     return type->kind == TILE_TYPE_SCALAR || type->kind == TILE_TYPE_TILE || type->kind == TILE_TYPE_TENSOR ||
            type->kind == TILE_TYPE_CHANNEL || (type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_SHARED);
@@ -102,13 +101,13 @@ static void check_types(Verifier *v, const TileOp *op) {
     if (error) complain(v, op, "%s", error);
 }
 
-/* What a region's terminator has to be, and the types it has to carry (NULL: none are compared). */
+/* The required terminator of a region, and the types of its operands (NULL: not compared). */
 static TileOpId terminator_of(const TileOp *parent, unsigned region) {
     if (!parent) return TILE_OP_RETURN;
     return parent->id == TILE_OP_WHILE && region == 0 ? TILE_OP_CONDITION : TILE_OP_YIELD;
 }
 
-/* The type of value `index` that the region's end has to carry, NULL beyond the last. */
+/* The type that operand `index` of the region's terminator has to have, NULL beyond the last. */
 static const TileType *carried_type(const Verifier *v, const TileOp *parent, unsigned region, unsigned index) {
     const TileBlock *combiner = parent ? tile_op_combiner(parent) : NULL;
     if (!parent) return index < v->func->result_count ? v->func->result_types[index] : NULL;
@@ -132,7 +131,7 @@ static void compare_types(Verifier *v, const TileOp *op, unsigned skip, const Ti
             complain(v, op, "value %u differs in type from the result", i);
 }
 
-/* A combiner is run for many elements at once, wherever the target likes. */
+/* A target may apply a combiner to many elements at once, in any position. */
 static void check_combiner(Verifier *v, const TileBlock *block) {
     for (const TileOp *op = block->first; op; op = op->next) {
         bool straight = tile_op_info(op->id)->class == TILE_CLASS_ELEMENTWISE || op->id == TILE_OP_CONST;
@@ -214,7 +213,7 @@ static bool has_role_type(const TileFunc *func, uint32_t index) {
     return false;
 }
 
-/* A number of the kernel's keeps its type; a tensor of it is one in the phase, too. */
+/* A scalar of the kernel keeps its type in the phase; so does a tensor that stays a tensor. */
 static bool fits_kernel(const TileFunc *phase, uint32_t index) {
     const TileParameter *parameter = &phase->parameters[index];
     const TileBlock *kernel = &phase->kernel->body;
@@ -238,7 +237,7 @@ static void check_signature(Verifier *v) {
     }
 }
 
-/* `errors` lies in `arena`; both may be NULL. */
+/* `errors` is in `arena`; both may be NULL. */
 static bool verify(const TileFunc *func, TileArena *arena, TileComplaints *errors) {
     TileArena *scratch = tile_arena_create(func->module->arena);
     if (!scratch) return false;
@@ -267,7 +266,7 @@ TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena
     return errors;
 }
 
-/* A line for each: name:line:column: words. */
+/* One line for each: name:line:column: words. */
 static void print_complaints(TileText *text, const TileComplaints *errors) {
     for (size_t i = 0; i < errors->count; i++) {
         const TileComplaint *complaint = &errors->items[i];

@@ -1,11 +1,11 @@
-/* The verifier: every rule that holds between passes. */
+/* The verifier: every invariant that holds between passes. */
 #ifndef TILE_LANG_IR_VERIFY_H
 #define TILE_LANG_IR_VERIFY_H
 
 #include "base/list.h"
 #include "lang/ir/ir.h"
 
-/* What is wrong, and where. */
+/* What is wrong, and with which op. */
 typedef struct TileComplaint {
     const TileFunc *func;
     const TileOp *op;  /* NULL: the function */
@@ -13,16 +13,16 @@ typedef struct TileComplaint {
 } TileComplaint;
 typedef TILE_LIST(TileComplaint) TileComplaints;
 
-/* Checks structure (lists, uses, blocks, terminators), definition before use, forms, attributes, counts and type
- * rules. Reports every complaint, each on a line of its own together with the op it is about, into `errors`
- * (which may be NULL). True when there is none. */
+/* Checks structure (lists, uses, blocks, terminators), dominance of uses by definitions, forms, attributes, counts and
+ * type rules. Appends every complaint, each on a line of its own with its op, to `errors` (which may be NULL). True if
+ * there are none. */
 bool tile_func_verify(const TileFunc *func, TileText *errors);
 bool tile_module_verify(const TileModule *module, TileText *errors);
-/* The same as a list in `arena`, which is empty where there is none. At most 50 for each function. */
+/* The same as a list in `arena`, which is empty if nothing is wrong. At most 50 for each function. */
 TileComplaints tile_module_complaints(const TileModule *module, TileArena *arena);
 
-/* verify_channels.c: what is wrong with how the op, which is of its type, or the slot that it takes is used; NULL:
- * nothing. */
+/* verify_channels.c: checks the type of an acquire, wait, commit or release, and the uses of the slot that it takes.
+ * NULL, or what is wrong. */
 const char *tile_channel_misuse(const TileOp *op);
 
 #endif

@@ -1,5 +1,5 @@
-/* A slot of a channel is in one hand: the pointer of an acquire has one commit, that of a wait one release, in its own
- * block of ops, and no use behind it. */
+/* A slot of a channel has one owner at a time: the pointer of an acquire has one commit, that of a wait one release, in
+ * the same block of ops, and no use after it. */
 #include "lang/ir/verify.h"
 
 static const TileOp *op_of_block(const TileOp *op, const TileBlock *block) {
@@ -12,7 +12,7 @@ static bool comes_before(const TileOp *op, const TileOp *other) {
     return op && op == other;
 }
 
-/* Is every use of the value before the end, that of a tile that stays in the slot too? */
+/* Does every use of the value precede `end`? Uses of a tile that stays in the slot count, too. */
 static bool is_used_before(const TileValue *value, const TileOp *end) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
         if (use->user == end) continue;

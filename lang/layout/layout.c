@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading a layout ---- */
+/* ---- evaluation and queries ---- */
 
 static uint32_t piece_count(const TileLayout *layout) {
     uint32_t count = 1;
@@ -84,7 +84,7 @@ static unsigned ceil_log2(int64_t value) {
     return log;
 }
 
-/* 96 is 3 pieces of 32; 100 would be 25 pieces of 4, and becomes one of 128. */
+/* 96 is 3 pieces of 32; 100 would be 25 pieces of 4, and is padded to one of 128. */
 static void split_extent(int64_t extent, uint8_t *log_extent, uint8_t *pieces) {
     enum { MOST_PIECES = 7 };
     unsigned log = (unsigned)__builtin_ctzll((unsigned long long)extent);
@@ -105,7 +105,7 @@ static TileLayout layout_of_shape(const TileLayoutShape *shape) {
     return layout;
 }
 
-/* Gives out the bits of each axis from the lowest on; an axis that has none left gives copies. */
+/* Assigns the bits of each axis from the lowest on; an axis without unassigned bits gets replication. */
 typedef struct Builder {
     TileLayout layout;
     unsigned used[TILE_MAX_TILE_RANK];
@@ -130,7 +130,7 @@ static void add_bits(Builder *builder, TileLayoutDim dim, unsigned axis, unsigne
     }
 }
 
-/* What is left of the tile goes to registers, the axes given in `order` from the fastest on. */
+/* Assigns the remaining bits to registers, axes in `order` from the fastest on. */
 static TileLayout finish(Builder *builder, const uint8_t *order) {
     TileLayout *layout = &builder->layout;
     for (unsigned i = 0; i < layout->rank; i++) {
@@ -157,13 +157,13 @@ TileLayout tile_layout_blocked(const TileLayoutShape *shape, const TileLayoutBlo
 
 /* ---- fragments ---- */
 
-/* The 8 x 4 lanes of all fragments: two bits along the axis of packed elements, three along the other. */
+/* The 8 x 4 lanes of all fragments: two bits along the axis of packed elements, three along the other one. */
 static void add_lanes(Builder *builder, unsigned packed, unsigned other) {
     add_bits(builder, TILE_LAYOUT_LANE, packed, 2);
     add_bits(builder, TILE_LAYOUT_LANE, other, 3);
 }
 
-/* The lowest bit of columns in pairs chooses between two instructions, that of rows between the halves of one. */
+/* Paired: the lowest bit of columns selects one of two instructions, that of rows one of an instruction's halves. */
 static void add_accumulator(Builder *builder, unsigned m, unsigned n, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, n, plan.pairs_n ? 2 : 1);
     if (plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
@@ -171,7 +171,7 @@ static void add_accumulator(Builder *builder, unsigned m, unsigned n, TileFragme
     if (!plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
 }
 
-/* 32 bits of consecutive k in a register, then the eight rows below, then the other half of k. */
+/* Consecutive k in a register of 32 bits, then the eight rows below, then the other half of k. */
 static void add_operand_a(Builder *builder, unsigned m, unsigned k, unsigned log_packed, TileFragmentPlan plan) {
     add_bits(builder, TILE_LAYOUT_REGISTER, k, log_packed);
     if (plan.pairs_m) add_bits(builder, TILE_LAYOUT_REGISTER, m, 1);
@@ -191,7 +191,7 @@ TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragm
                                 TileFragmentPlan plan) {
     Builder builder = {.layout = layout_of_shape(shape)};
     unsigned row = shape->rank - 2u, column = shape->rank - 1u, log_packed = ceil_log2(32 / (int64_t)scalar_bits);
-    /* The axis along which warps of each kind stand; an operand has only one of the two. */
+    /* The axis that warps of each kind divide; an operand has only one of the two. */
     unsigned m = row, n = column;
     bool has_m = true, has_n = true;
     switch (fragment) {
@@ -207,7 +207,7 @@ TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragm
     case TILE_FRAGMENT_MMA_C:
     case TILE_FRAGMENT_WGMMA_C: add_accumulator(&builder, row, column, plan); break;
     }
-    if (fragment == TILE_FRAGMENT_WGMMA_C) /* one instruction has all columns before the next warpgroup begins */
+    if (fragment == TILE_FRAGMENT_WGMMA_C) /* an instruction has all columns; the next warpgroup has the next rows */
         add_bits(&builder, TILE_LAYOUT_REGISTER, n, builder.layout.log_extent[n]);
     for (unsigned i = 0; i < plan.log_warps_m; i++)
         add_column(&builder, TILE_LAYOUT_WARP, has_m ? next_bit(&builder, m) : 0);
@@ -216,9 +216,9 @@ TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragm
     return finish(&builder, NULL);
 }
 
-/* ---- results ---- */
+/* ---- layouts of results ---- */
 
-/* The bits of each axis of one index, put together again in another order; axis -1 is one of no bits. */
+/* Concatenates the bits of the axes of an index in another order; axis -1 has no bits. */
 static uint32_t rearrange(const TileLayout *from, const TileLayout *to, const int *axes, uint32_t output) {
     uint32_t result = 0;
     for (unsigned a = 0; a < to->rank; a++) {
@@ -229,8 +229,8 @@ static uint32_t rearrange(const TileLayout *from, const TileLayout *to, const in
     return result;
 }
 
-/* Axis i of the result is axis axes[i], -1 standing for a new one of extent 1. Registers keep their order, and so the
- * pieces' too only where what is left of them keeps its own. */
+/* Result axis i is axis axes[i], or a new one of extent 1 if that is -1. Registers keep their order, which is right for
+ * pieces only if the axes that have several keep theirs. */
 static TileLayout select_axes(const TileLayout *layout, const int *axes, unsigned rank) {
     TileLayout result = {.rank = (uint8_t)rank};
     memcpy(result.bits, layout->bits, sizeof result.bits);
@@ -288,8 +288,8 @@ unsigned tile_layout_vector(const TileLayout *layout, unsigned axis, unsigned li
     return 1u << count;
 }
 
-/* Answers each input of `to` with an input of `from` that has the same element: the bits of the thread itself first,
- * then what the registers of `from` can make up, then its lanes. */
+/* Maps each input of `to` to an input of `from` that holds the same element: one with the same lane, warp and block
+ * bits, corrected by the first `usable` input bits of `from`, its registers or registers and lanes. */
 static bool find_source(const TileLayout *from, const TileLayout *to, unsigned usable, TileLinear *source) {
     TileLinear columns = tile_linear_zero(usable, from->map.outputs), wanted = to->map;
     memcpy(columns.column, from->map.column, usable * sizeof *columns.column);
@@ -345,7 +345,7 @@ static void skip_blanks(const char **at) {
     while (**at == ' ' || **at == '\t' || **at == '\n' || **at == '\r') (*at)++;
 }
 
-/* At most nine digits: every number of a layout is below 2^30. */
+/* At most nine digits: every number in a layout is below 2^30. */
 static bool read_number(const char **at, uint32_t *number) {
     skip_blanks(at);
     unsigned digits = 0;

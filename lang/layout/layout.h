@@ -1,12 +1,12 @@
-/* Where the elements of a tile lie on a GPU: a linear map from the bits of (register, lane, warp, block) to the bits of
- * the element's place in the tile.
+/* Layouts of tiles on a GPU: a linear map from the bits of (register, lane, warp, block) to the bits of an element's
+ * position in the tile.
  *
- * A place is the row-major index with every axis rounded up to a power of two, so axis 0 has the highest bits. A zero
- * column says that a bit does not matter: the element is there more than once (replication). An axis whose extent is an
- * odd number of powers of two (96 = 3 x 32) is a row of equal pieces: `pieces[axis]` of them, each laid out alike, and
- * each piece of each axis has registers of its own, those of the last axis running fastest above the register bits.
+ * A position is the row-major index with every axis rounded up to a power of two, so axis 0 has the highest bits. An
+ * input bit whose column is zero does not affect the position: the element is replicated. An axis whose extent is an
+ * odd multiple of a power of two (96 = 3 x 32) consists of `pieces[axis]` equal pieces. All pieces have the same
+ * layout, and each has its own registers: above the register bits, those of the last axis running fastest.
  *
- * Every function is pure and safe from any thread. Source: Zhou et al., "Linear Layouts", 2025, sections 4 and 5. */
+ * Every function is pure and thread safe. Source: Zhou et al., "Linear Layouts", 2025, sections 4 and 5. */
 #ifndef TILE_LANG_LAYOUT_LAYOUT_H
 #define TILE_LANG_LAYOUT_LAYOUT_H
 
@@ -32,7 +32,7 @@ typedef struct TileLayout {
     TileLinear map;                         /* of one piece; register bits lowest, then lane, warp, block */
 } TileLayout;
 
-/* Where the element is that a thread has in a register. */
+/* A register of a thread: an input of the layout. */
 typedef struct TileLayoutPlace {
     uint32_t reg, lane, warp, block;
 } TileLayoutPlace;
@@ -43,51 +43,50 @@ static inline unsigned tile_layout_first_bit(const TileLayout *layout, TileLayou
     for (unsigned d = 0; d < dim; d++) first += layout->bits[d];
     return first;
 }
-/* The lowest bit of an axis among the output bits. */
+/* The lowest output bit of an axis. */
 static inline unsigned tile_layout_axis_bit(const TileLayout *layout, unsigned axis) {
     unsigned first = 0;
     for (unsigned a = layout->rank; a-- > axis + 1;) first += layout->log_extent[a];
     return first;
 }
-/* Registers of one thread, all pieces included. */
+/* Registers of one thread, for all pieces. */
 uint32_t tile_layout_registers(const TileLayout *layout);
-/* Extent of an axis: pieces times a power of two, not less than the tile's own. */
+/* The extent of an axis: pieces times a power of two, at least the tile's own. */
 int64_t tile_layout_extent(const TileLayout *layout, unsigned axis);
 
-/* The indices, one for each axis, of the element at a place. */
+/* The indices, one for each axis, of the element in a thread's register. */
 void tile_layout_apply(const TileLayout *layout, TileLayoutPlace place, int64_t *index);
-/* Same places, columns and pieces. */
+/* Are positions, columns and pieces the same? */
 bool tile_layout_equal(const TileLayout *a, const TileLayout *b);
-/* Equal when copies of the same element in other registers of a thread are left out. */
+/* Are they equal, apart from copies of an element in several registers of a thread? */
 bool tile_layout_same_elements(const TileLayout *a, const TileLayout *b);
-/* The same layout with each element at most once among the registers of a thread. */
+/* The same layout, without copies of an element in several registers of a thread. */
 TileLayout tile_layout_without_copies(const TileLayout *layout);
-/* Does every element of the tile lie somewhere? What verification of a layout asks beside its sizes. */
+/* Is every element of the tile held by some thread? The verifier checks this, besides sizes. */
 bool tile_layout_is_surjective(const TileLayout *layout);
-/* Input bits of a dimension on which nothing depends. */
+/* Input bits of a dimension that do not affect the position. */
 uint32_t tile_layout_free_bits(const TileLayout *layout, TileLayoutDim dim);
 
-/* ---- builders: layouts of a tile of this shape; extents that are no odd multiple of a power of two are rounded up to
- * the next power of two ---- */
+/* ---- builders: layouts of a tile of this shape; extents that are not an odd multiple (see above) of a power of two
+ * are padded to the next power of two ---- */
 
 typedef struct TileLayoutShape {
     uint8_t rank;
     int64_t extent[TILE_MAX_TILE_RANK];
 } TileLayoutShape;
 
-/* Powers of two for each axis, as logarithms. The fastest axis comes first in `order`, for elements of a thread as for
- * lanes and warps. */
+/* Numbers of bits for each axis. `order` has the axes, fastest first, for the elements of a thread as for lanes and
+ * warps. */
 typedef struct TileLayoutBlocked {
     uint8_t elements[TILE_MAX_TILE_RANK], lanes[TILE_MAX_TILE_RANK], warps[TILE_MAX_TILE_RANK];
     uint8_t order[TILE_MAX_TILE_RANK];
 } TileLayoutBlocked;
-/* Elements of a thread, then lanes, then warps; what is left of the tile goes to further registers, what is too much
- * holds copies. The lanes' logarithms add up to 5. */
+/* Blocked: elements of a thread, then lanes, then warps. Remaining elements are in further registers; surplus bits are
+ * replication. The lanes' numbers of bits sum up to 5. */
 TileLayout tile_layout_blocked(const TileLayoutShape *shape, const TileLayoutBlocked *blocked);
 
 /* Fragments of the tensor core instructions: of mma.sync m16n8 with k of 32 bytes, and of wgmma m64. The last two axes
- * are rows and columns as the instruction names them (A: m, k; B: k, n; accumulator: m, n); leading axes go to
- * registers. */
+ * are the instruction's rows and columns (A: m, k; B: k, n; accumulator: m, n); leading axes are in registers. */
 typedef enum TileFragment {
     TILE_FRAGMENT_MMA_A,
     TILE_FRAGMENT_MMA_B,
@@ -95,46 +94,46 @@ typedef enum TileFragment {
     TILE_FRAGMENT_WGMMA_A,
     TILE_FRAGMENT_WGMMA_C
 } TileFragment;
-/* How a product's fragments lie on the warps of a block, and which rows and columns of the tile an instruction has.
- * Paired, what else would be two blocks of 8 neighbours is the even and the odd ones of 16: of mma's rows in m, of the
- * columns of two instructions in n. */
+/* How the warps of a block divide a product, and which rows and columns of the tile an instruction has. Paired: instead
+ * of two blocks of 8 consecutive rows or columns, the even and the odd ones of 16: of mma's rows in m, of the columns
+ * of two instructions in n. */
 typedef struct TileFragmentPlan {
     uint8_t log_warps_m, log_warps_n;
     bool pairs_m, pairs_n;
 } TileFragmentPlan;
-/* `scalar_bits`: of one element of A or B (8, 16, 32). An operand is copied to the warps that differ along the axis
- * that it lacks. PTX ISA 8.7, "Matrix Fragments for mma.m16n8k16" and its kin, and "Register Fragments and Shared
- * Memory Matrix Layouts" of wgmma. */
+/* `scalar_bits`: of one element of A or B (8, 16, 32). An operand is replicated in the warps that differ along the axis
+ * that it does not have. PTX ISA 8.7, "Matrix Fragments for mma.m16n8k16" and the like, and "Register Fragments and
+ * Shared Memory Matrix Layouts" of wgmma. */
 TileLayout tile_layout_fragment(const TileLayoutShape *shape, TileFragment fragment, unsigned scalar_bits,
                                 TileFragmentPlan plan);
 
 /* ---- layouts of results ---- */
 
-/* The axis is gone: the layout of a reduction's result, copies where the axis was spread. */
+/* Removes an axis: the layout of a reduction's result, replicated in the threads that divided the axis. */
 TileLayout tile_layout_slice(const TileLayout *layout, unsigned axis);
-/* An axis of extent 1 is added before the axis. */
+/* Inserts an axis of extent 1 before the axis. */
 TileLayout tile_layout_expand(const TileLayout *layout, unsigned axis);
 /* Result axis i is axis axes[i]. */
 TileLayout tile_layout_permute(const TileLayout *layout, const unsigned *axes);
-/* The same elements in row-major order under another shape, which costs nothing; false where pieces stand in the way.
- */
+/* Reshape: the same elements in row-major order with another shape, without data movement; false if pieces make that
+ * impossible. */
 bool tile_layout_reshape(const TileLayout *layout, const TileLayoutShape *shape, TileLayout *result);
 
-/* ---- what instructions ask ---- */
+/* ---- queries for instruction selection ---- */
 
-/* How many consecutive elements along the axis a thread has in consecutive registers from 0 on, aligned to that number:
- * the widest vector for memory that is contiguous along the axis. At most `limit`, a power of two. */
+/* How many consecutive elements along the axis are in consecutive registers of a thread, from 0 on and aligned to that
+ * number: the widest vector access if memory is contiguous along the axis. At most `limit`, a power of two. */
 unsigned tile_layout_vector(const TileLayout *layout, unsigned axis, unsigned limit);
 
 typedef enum TileConversionKind {
-    TILE_CONVERSION_NONE,      /* the same registers */
-    TILE_CONVERSION_REGISTERS, /* other registers of the same thread */
-    TILE_CONVERSION_SHUFFLES,  /* lanes of the same warp */
+    TILE_CONVERSION_NONE,      /* no data movement */
+    TILE_CONVERSION_REGISTERS, /* a permutation of each thread's registers */
+    TILE_CONVERSION_SHUFFLES,  /* between lanes of a warp */
     TILE_CONVERSION_SHARED     /* through shared memory */
 } TileConversionKind;
-/* The cheapest way from one layout of a shape to another. Unless it is SHARED, source(x) says where the element lies
- * that place x of the result wants, as bits of (register, lane, warp, block); of several copies the one in x's own
- * thread or warp. Both layouts have the same pieces, or it is SHARED. */
+/* The cheapest conversion between two layouts of a shape. Unless it is SHARED, source(x) is the input of `from`, as
+ * bits of (register, lane, warp, block), that holds the element at input x of `to`: if there are several copies, one in
+ * x's own thread or warp. Both layouts have the same pieces, or it is SHARED. */
 TileConversionKind tile_layout_conversion(const TileLayout *from, const TileLayout *to, TileLinear *source);
 
 /* ---- text ---- */
@@ -142,7 +141,7 @@ TileConversionKind tile_layout_conversion(const TileLayout *from, const TileLayo
 /* `[64, 3*32] register 1 2 lane 4 8 16 0 0 warp 256 block`: shape in pieces, then the columns. Reads back to the same
  * layout. */
 void tile_layout_print(TileText *text, const TileLayout *layout);
-/* False where the text is no layout. */
+/* False if the text is not a layout. */
 bool tile_layout_read(const char *text, TileLayout *layout);
 
 #endif

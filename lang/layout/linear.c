@@ -32,14 +32,14 @@ TileLinear tile_linear_compose(const TileLinear *outer, const TileLinear *inner)
 
 /* ---- elimination ---- */
 
-/* An echelon form of a map's columns: the vector that leads with bit b, and the input that it is the image of. */
+/* An echelon form of a map's columns: the vector whose leading bit is b, and an input that it is the image of. */
 typedef struct Echelon {
     uint32_t vector[TILE_LINEAR_BITS], source[TILE_LINEAR_BITS];
 } Echelon;
 
 static unsigned leading_bit(uint32_t vector) { return 31u - (unsigned)__builtin_clz(vector); }
 
-/* Subtracts what the echelon has; *source collects the inputs used. */
+/* Reduces a vector by the echelon form; *source accumulates the inputs used. */
 static uint32_t reduce(const Echelon *echelon, uint32_t vector, uint32_t *source) {
     uint32_t rest = 0;
     while (vector) {
@@ -55,7 +55,7 @@ static uint32_t reduce(const Echelon *echelon, uint32_t vector, uint32_t *source
     return rest;
 }
 
-/* Takes the columns from the first on. Where one depends on those before it, `kernel` gets the combination. */
+/* Adds the columns in order. If one depends on those before it, `kernel` gets the combination. */
 static unsigned eliminate(const TileLinear *map, Echelon *echelon, TileLinear *kernel) {
     unsigned rank = 0;
     *echelon = (Echelon){0};
@@ -134,7 +134,7 @@ bool tile_span_add(TileLinearSpan *span, uint32_t vector) {
     return true;
 }
 
-/* Zassenhaus: a combination of a's and b's vectors that is 0 is an element of both. */
+/* Zassenhaus: a combination of a's and b's vectors that is 0 gives an element of both. */
 TileLinearSpan tile_span_intersect(const TileLinearSpan *a, const TileLinearSpan *b) {
     TileLinearSpan both = {0};
     TileLinear all = tile_linear_zero(0, TILE_LINEAR_BITS);
@@ -147,7 +147,7 @@ TileLinearSpan tile_span_intersect(const TileLinearSpan *a, const TileLinearSpan
         if (vector) {
             unsigned bit = leading_bit(vector);
             echelon.vector[bit] = vector;
-            echelon.source[bit] = source; /* only a's part is wanted: b's own vectors leave no mark */
+            echelon.source[bit] = source; /* of b's vectors nothing is recorded: only a's part is the result */
             continue;
         }
         uint32_t element = 0;

@@ -9,7 +9,7 @@
 
 #define S(x) ((int64_t)(x))
 
-/* ---- loops of eval.def: one for each operation and class of types ---- */
+/* ---- loops for the rows of eval.def: one for each operation and class of types ---- */
 
 static uint64_t load_signed(TileScalar type, uint64_t bits) {
     unsigned unused = 64 - tile_scalar_bits(type);
@@ -43,22 +43,22 @@ static uint64_t store_f64(TileScalar type, double value) {
 }
 static uint64_t store_small(TileScalar type, float value) { return tile_scalar_from_float(type, value); }
 
-/* ---- instructions of GPUs, which are exact in these but for what PTX calls approximate ---- */
+/* ---- instructions of GPUs; these functions are exact, except for instructions that PTX calls approximate ---- */
 
-/* .ftz: a subnormal operand or result is a zero of its sign. */
+/* .ftz: subnormal operands and results are flushed to a zero of the same sign. */
 static float flush(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x; }
 
-/* The hardware is within 2 units of the last place (recorded in tests/gpu/vectors.txt); here it is the language's exp2,
- * with the same zeros, ones and infinities. */
+/* The hardware's error is at most 2 ulp (recorded in tests/gpu/vectors.txt); this uses the language's exp2, which has
+ * the same zeros, ones and infinities. */
 static float tile_ex2_approx(float x) { return flush(tile_math_f32(TILE_EVAL_EXP2, false, flush(x), 0)); }
 
-/* Within one unit; here the nearest. */
+/* The hardware's error is at most 1 ulp; this rounds to nearest. */
 static float tile_rcp_approx(float x) { return flush(1 / flush(x)); }
 
 #define STORE_SAME(class, type, value) store_##class(type, value)
 #define STORE_TEST(class, type, value) ((value) ? 1u : 0u)
 
-/* Absent operands read as the first one; the compiler drops what the expression does not use. */
+/* Absent operands are replaced by the first one; the compiler removes reads that the expression does not use. */
 #define LOOP(class, C, id, operands, result_kind, expression)                                                          \
     static void class##_##id(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) { \
         const unsigned WIDTH = tile_scalar_bits(from);                                                                 \
@@ -110,7 +110,7 @@ static float tile_rcp_approx(float x) { return flush(1 / flush(x)); }
 #include "lang/scalar/math.def"
 #undef MATH
 
-/* ---- the rest ---- */
+/* ---- other operations ---- */
 
 static void select_lanes(TileScalar from, TileScalar to, const uint64_t *const *in, uint64_t *out, size_t count) {
     for (size_t i = 0; i < count; i++) out[i] = in[0][i] ? in[1][i] : in[2][i];
@@ -142,7 +142,7 @@ static int class_of(TileScalar scalar) {
     return classes[scalar];
 }
 
-/* Of the operations whose result follows from the type of their operands alone. */
+/* Operations whose result type is determined by the operand type. */
 static const TileEvalLoop loops[TILE_EVAL_COUNT][CLASS_COUNT] = {
 #define EVAL_INT(id, operands, result, s, u)                                                                           \
     [TILE_EVAL_##id][SIGNED] = signed_##id, [TILE_EVAL_##id][UNSIGNED] = unsigned_##id,
@@ -155,7 +155,7 @@ static const TileEvalLoop loops[TILE_EVAL_COUNT][CLASS_COUNT] = {
 #undef MATH
 };
 
-/* Short forms, in f32 and what is computed in it. */
+/* Approximate versions, for f32 and narrower types, which are computed in f32. */
 static const TileEvalLoop approx_loops[TILE_EVAL_COUNT] = {
 #define MATH(id, name, operands, program) [TILE_EVAL_##id] = approx_##id,
 #include "lang/scalar/math.def"

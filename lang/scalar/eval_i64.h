@@ -1,4 +1,4 @@
-/* The rows of eval.def on i64, inline: what host programs and addresses are computed from, at each launch. */
+/* The rows of eval.def on i64, inline: each launch evaluates host programs and addresses with these. */
 #ifndef TILE_LANG_SCALAR_EVAL_I64_H
 #define TILE_LANG_SCALAR_EVAL_I64_H
 
@@ -6,7 +6,7 @@
 
 static inline uint64_t tile_floor_quotient(uint64_t x, uint64_t y) {
     if (y == 0) return 0;
-    if ((int64_t)y == -1) return 0 - x; /* the one quotient that C leaves undefined wraps */
+    if ((int64_t)y == -1) return 0 - x; /* overflow of INT64_MIN / -1 is undefined in C; here it wraps */
     int64_t quotient = (int64_t)x / (int64_t)y, remainder = (int64_t)x % (int64_t)y;
     return (uint64_t)(quotient - (remainder != 0 && ((int64_t)x < 0) != ((int64_t)y < 0)));
 }
@@ -15,7 +15,7 @@ static inline uint64_t tile_floor_remainder(uint64_t x, uint64_t y) {
     return y == 0 ? 0 : x - tile_floor_quotient(x, y) * y;
 }
 
-/* False where the operation is none on integers. */
+/* False if the operation is not defined on integers. */
 static inline bool tile_eval_op_i64(TileEvalOp op, uint64_t x, uint64_t y, uint64_t *result) {
     enum { WIDTH = 64 };
     switch ((int)op) {

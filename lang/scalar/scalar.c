@@ -12,8 +12,8 @@
 
 typedef struct Format {
     int mantissa, exponent; /* widths in bits */
-    uint64_t largest;       /* bits of the largest finite number */
-    uint64_t infinity;      /* bits of what larger numbers become */
+    uint64_t largest;       /* bits of the greatest finite number */
+    uint64_t infinity;      /* bits of the result of an overflow */
     uint64_t nan;
 } Format;
 
@@ -24,7 +24,7 @@ static const Format bf16 = {7, 8, 0x7f7f, 0x7f80, 0x7fc0};
 static const Format f32 = {23, 8, 0x7f7fffff, 0x7f800000, 0x7fc00000};
 static const Format f64 = {52, 11, 0x7fefffffffffffff, 0x7ff0000000000000, 0x7ff8000000000000};
 
-/* NULL for what is no float. */
+/* NULL if the type is not a float. */
 static const Format *format_of(TileScalar scalar) {
     switch (scalar) {
     case TILE_F8E4M3: return &f8e4m3;
@@ -58,8 +58,8 @@ static uint64_t shift_to_even(uint64_t x, int shift) {
     return quotient + (rest > half || (rest == half && (quotient & 1)));
 }
 
-/* Bits of significand * 2^exponent, without the sign. A carry out of the mantissa moves into the exponent field,
- * which is why the field can be composed by addition. */
+/* The bits of significand * 2^exponent, without the sign. A carry out of the mantissa increments the exponent field, so
+ * the fields are added, not or-ed. */
 static uint64_t encode(const Format *format, uint64_t significand, int exponent) {
     if (!significand) return 0;
     int leading = exponent + 63 - __builtin_clzll(significand), least = 1 - bias(format);
@@ -216,7 +216,7 @@ uint64_t tile_scalar_least(TileScalar scalar) {
 
 /* ---- text ---- */
 
-/* The C library's number texts follow the locale of the thread; the language's do not. */
+/* The C library's conversions depend on the thread's locale; the language's do not. */
 double tile_read_number(const char *text, char **end) {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), previous = uselocale(plain);
     double value = strtod(text, end);
@@ -269,7 +269,7 @@ void tile_scalar_print(TileText *text, TileScalar scalar, uint64_t bits) {
     }
 }
 
-/* bits(0x..): bits that have no other spelling. */
+/* bits(0x..): the spelling of values that have no other one. */
 static bool read_raw(TileScalar scalar, const char *text, uint64_t *bits) {
     const char *digits = text + strlen("bits(0x");
     if (!isxdigit((unsigned char)*digits)) return false;
@@ -329,7 +329,7 @@ bool tile_scalar_read(TileScalar scalar, const char *text, size_t length, uint64
 
 enum { TF32_CUT_BITS = 13 };
 
-/* A carry out of the mantissa goes into the exponent, and out of the greatest number to infinity. */
+/* A carry out of the mantissa increments the exponent; from the greatest number it gives infinity. */
 static float add_and_cut(float value, uint32_t added) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -338,7 +338,7 @@ static float add_and_cut(float value, uint32_t added) {
     return value;
 }
 
-/* NaN has all its bits then, as an H200 gives it (tests/gpu/vectors.txt). */
+/* The result for NaN has all bits set, as on an H200 (tests/gpu/vectors.txt). */
 float tile_scalar_round_tf32(float value) {
     uint32_t bits = UINT32_C(0x7fffe000);
     if (isnan(value)) {
@@ -349,7 +349,7 @@ float tile_scalar_round_tf32(float value) {
     return add_and_cut(value, (1u << (TF32_CUT_BITS - 1)) - 1 + (bits >> TF32_CUT_BITS & 1));
 }
 
-/* NaN is cut, not rounded: one whose bits are all among the low 13 becomes an infinity, as on an H200. */
+/* NaN is truncated, not rounded: one whose payload is only in the low 13 bits becomes an infinity, as on an H200. */
 float tile_scalar_round_tf32_away(float value) {
     return add_and_cut(value, isnan(value) ? 0 : 1u << (TF32_CUT_BITS - 1));
 }

@@ -54,7 +54,7 @@ static inline bool tile_scalar_is_float(TileScalar s) { return tile_scalar_class
 static inline bool tile_scalar_is_int(TileScalar s) {
     return tile_scalar_class(s) == TILE_CLASS_SIGNED || tile_scalar_class(s) == TILE_CLASS_UNSIGNED;
 }
-/* False when no scalar has this name. */
+/* False if no scalar type has this name. */
 bool tile_scalar_find(const char *name, size_t length, TileScalar *scalar);
 
 #endif

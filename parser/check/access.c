@@ -1,7 +1,7 @@
 /* The entries of an index expression.
  *
- * An access keeps, beside the operands of its op, the atoms of its validity: lanes of ranges past their limit, and
- * indices that are not proven to lie inside their dimension. */
+ * An access has the operands of its op and the atoms of its validity: lanes of ranges beyond their limit, and indices
+ * that are not proven to be in bounds of their dimension. */
 #include "parser/check/access.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
@@ -18,7 +18,8 @@
 
 #include <string.h>
 
-/* What a launch must check for a proof is kept for the grid; only what the host can compute may be asked. */
+/* Conditions that a launch must check for a proof are collected for the grid; only those that the host can compute are
+ * allowed. */
 static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *highest, const TileSum *dim) {
     TileSumNeeds needs = {0};
     if (!lowest || !highest) return false;
@@ -38,10 +39,10 @@ static bool proven_inside(TileChecker *c, const TileSum *lowest, const TileSum *
 
 /* ---- entries ---- */
 
-/* Steps that dimensions and distances from them can be added to. */
+/* Steps small enough that adding dimensions, or distances from them, does not overflow. */
 static bool is_ordinary(int64_t step) { return step != 0 && step > -((int64_t)1 << 48) && step < (int64_t)1 << 48; }
 
-/* Lanes of first + l * step inside 0 .. dim, where the step is an ordinary number. */
+/* The lanes of first + l * step in 0 .. dim, if the step is not large. */
 static void inside_known(TileChecker *c, const TileRange *range, const TileSum *dim, int64_t step, TileAtom *atom) {
     TileSumTable *t = &c->sums;
     const TileSum *zero = tile_sum_integer(t, 0), *one = tile_sum_integer(t, 1);
@@ -59,15 +60,16 @@ static void inside_known(TileChecker *c, const TileRange *range, const TileSum *
     atom->hi = hi == range->size ? NULL : hi;
 }
 
-/* The same of any step: whichever of two lanes comes first, and all lanes or none where it is 0. Modulo 2^64 this is
- * right as well: where the bounds wrap no lane is inside, or those are whose index wraps to one that is. */
+/* The same for any step: whatever the direction, and all lanes or none if the step is 0. Correct modulo 2^64, too:
+ * where the bounds wrap, no lane is inside, or those are whose index wraps to one that is. */
 static void inside_any(TileChecker *c, const TileRange *range, const TileSum *dim, TileAtom *atom) {
     TileValue *first = tile_emit_sum(c, range->first), *step = tile_emit_sum(c, range->step),
               *size = tile_emit_sum(c, range->size), *limit = tile_emit_sum(c, dim);
     TileValue *zero = tile_emit_sum(c, tile_sum_integer(&c->sums, 0)),
               *one = tile_emit_sum(c, tile_sum_integer(&c->sums, 1));
     TileValue *up = tile_emit_binary(c, TILE_OP_GT, step, zero), *flat = tile_emit_binary(c, TILE_OP_EQ, step, zero);
-    TileValue *short_of = tile_emit_select(c, up, one, zero); /* the lane before, upwards */
+    TileValue *short_of = tile_emit_select(c, up, one, zero); /* the last lane before the dimension, for a positive
+                                                               * step */
     TileValue *lanes[2], *ends[] = {zero, limit};
     for (unsigned i = 0; i < 2; i++) {
         TileValue *distance = tile_emit_binary(c, TILE_OP_SUB, ends[i], first);
@@ -117,7 +119,7 @@ static void add_range(TileChecker *c, TileAccessed *access, unsigned d, const Ti
     tile_facts_restore(c, hidden);
 }
 
-/* Literals and constants of the file, so that the number stands there, whatever the instance and the turn of a loop. */
+/* Literals and constants of the file: the index is this number in every instance and every iteration. */
 static bool is_written(TileChecker *c, const TileExpr *expr) {
     switch ((TileExprKind)expr->kind) {
     case TILE_EXPR_INTEGER: return true;
@@ -128,7 +130,7 @@ static bool is_written(TileChecker *c, const TileExpr *expr) {
     }
 }
 
-/* An element that cannot exist: the access would do nothing wherever the kernel runs. */
+/* An element that cannot exist: the access would have no effect wherever the kernel runs. */
 static bool check_inside(TileChecker *c, const TileAccessed *access, unsigned d, const TileSum *index,
                          const TileExpr *entry) {
     const TileSum *dim = access->tensor->dims[d];
@@ -157,7 +159,7 @@ static void add_integer(TileChecker *c, TileAccessed *access, unsigned d, const 
         tile_valid_add(c, access->valid, tile_atom_condition(c, m->sum, dim, m->valid, span), NULL, access->span);
 }
 
-/* Inside of the dimension? */
+/* Is the index in bounds of the dimension? */
 TileValue *tile_access_index_mask(TileChecker *c, const TileMeaning *index, const TileSum *dim) {
     TileValue *value = index->value;
     TileValue *zero = tile_build_integer(tile_emitter(c), value->type, 0);
@@ -168,7 +170,7 @@ TileValue *tile_access_index_mask(TileChecker *c, const TileMeaning *index, cons
     return ok;
 }
 
-/* Where an index is itself invalid it becomes -1, which lies outside of every dimension. */
+/* An invalid index becomes -1, which is out of bounds of every dimension. */
 TileMeaning tile_access_sound_index(TileChecker *c, TileMeaning m) {
     if (!m.valid) return m;
     TileValue *sound = tile_emit_filled(c, &m, m.valid, tile_emit_sum(c, tile_sum_integer(&c->sums, -1)));
@@ -270,7 +272,7 @@ bool tile_access_check_entries(TileChecker *c, const TileExpr *expr, TileAccesse
 
 void tile_access_push(TileAccessOperands *operands, TileValue *value) { operands->items[operands->count++] = value; }
 
-/* All lanes of a range that does not move store to one place, and the last one wins: it is the only one that stores. */
+/* All lanes of a range with step 0 store to one element, and the last one wins: so only that one stores. */
 static TileValue *last_of_one_place(TileChecker *c, const TileRange *range, TileValue *low, TileValue *high) {
     int64_t step;
     if (tile_sum_known(&c->sums, range->step, &step) && step != 0) return low;
@@ -280,8 +282,8 @@ static TileValue *last_of_one_place(TileChecker *c, const TileRange *range, Tile
     return tile_emit_select(c, flat, tile_emit_binary(c, TILE_OP_MAX, low, last), low);
 }
 
-/* Conditions empty the range of axis 0, as in a fill; where there is none they join the mask. `valid` may hold more
- * atoms than the access brought: a store that skips. */
+/* Conditions make the range of axis 0 empty, as in a fill; without a range they are joined to the mask. `valid` may
+ * have more atoms than the access: of a store with `else skip`. */
 void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const TileValidity *valid, TileAccessOperands *operands) {
     const TileSum *zero = tile_sum_integer(&c->sums, 0);
     TileValue *conditions = tile_emit_conditions(c, valid);
@@ -311,7 +313,7 @@ void tile_access_add_operands(TileChecker *c, const TileAccessed *access, const 
     }
     TileMeaning shape = {.kind = TILE_MEANING_VALUE, .scalar = TILE_BOOL, .rank = (uint8_t)access->rank};
     memcpy(shape.extent, access->extent, sizeof access->extent);
-    /* Intervals of a gathered axis have no range to carry them. */
+    /* A gathered axis has no range for intervals, so they are joined to the mask. */
     unsigned gathered = access->gather_axis >= 0 ? 1u << access->gather_axis : 0;
     const TileValidity *masked =
         tile_valid_union(c, tile_valid_masks(c, valid), tile_valid_select(c, valid, gathered, false));

@@ -1,4 +1,4 @@
-/* An access: which elements of a tensor an index expression means, and where they are valid. */
+/* An access: the elements of a tensor that an index expression selects, and where they are valid. */
 #ifndef TILE_PARSER_CHECK_ACCESS_H
 #define TILE_PARSER_CHECK_ACCESS_H
 
@@ -11,15 +11,15 @@ typedef struct TileAccessed {
     const TileRange *ranges[TILE_MAX_TENSOR_RANK]; /* RANGE */
     const TileSum *indices[TILE_MAX_TENSOR_RANK];  /* INDEX */
     TileValue *gathers[TILE_MAX_TENSOR_RANK];      /* GATHER: i64 tiles */
-    bool agree[TILE_MAX_TENSOR_RANK];              /* GATHER: all indices that are valid are certainly equal */
-    bool poisoned[TILE_MAX_TENSOR_RANK];           /* INDEX: a value that may itself be invalid */
+    bool agree[TILE_MAX_TENSOR_RANK];              /* GATHER: all valid indices are known to be equal */
+    bool poisoned[TILE_MAX_TENSOR_RANK];           /* INDEX: a value that may be invalid itself */
     int axis_of[TILE_MAX_TENSOR_RANK];             /* RANGE, GATHER */
-    int gather_axis;                               /* -1 when none */
+    int gather_axis;                               /* -1 if none */
     unsigned rank;
     const TileSum *extent[TILE_MAX_TILE_RANK];
     const TileValidity *valid;
-    bool stores;                 /* as a whole: no mask chooses among the lanes */
-    const TileValidity *implied; /* by the masks of the index tiles: where those are valid themselves */
+    bool stores;                 /* without a mask that selects lanes */
+    const TileValidity *implied; /* by the masks of the index tiles: where the index tiles are valid */
 } TileAccessed;
 
 typedef struct TileAccessOperands {

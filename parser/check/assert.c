@@ -1,6 +1,5 @@
-/* Assertions. One that a program checks comes with what a failure has to show: the values on both sides of a comparison
- * that is false, where tiles are compared those of the first element for which it is, and the values that are listed.
- */
+/* Assertions. One that a program checks comes with the values that its message shows: both sides of a comparison that
+ * is false (of tiles, of the first element for which it is false), and the listed values. */
 #include "base/print_line.h"
 #include "parser/check/assert.h"
 #include "parser/check/branch.h"
@@ -19,7 +18,7 @@
 #include "parser/check/validity.h"
 #include "parser/check/values.h"
 
-/* ---- the values of one that failed ---- */
+/* ---- the values of a failed assertion ---- */
 
 typedef struct Failure {
     const TileStatement *statement;
@@ -43,7 +42,7 @@ static void name_value(TileChecker *c, Failure *failure, const TileExpr *expr) {
 
 static bool is_full(const Failure *failure) { return failure->shown + 1 >= TILE_MAX_PRINTED; }
 
-/* The first element of a side for which `comparison` is false. */
+/* The first element of one side of `comparison` for which the comparison is false. */
 static void show_first(TileChecker *c, Failure *failure, const TileExpr *expr, const TileMeaning *side,
                        const TileMeaning *comparison) {
     TileValue *yes = tile_build_bool(tile_emitter(c), true);
@@ -60,7 +59,7 @@ static void show_first(TileChecker *c, Failure *failure, const TileExpr *expr, c
     tile_print_first(c, &failure->printed, &value, tile_emit_unary(c, TILE_OP_NOT, holds));
 }
 
-/* `all` of a comparison, or the comparison of scalars. */
+/* `all` of a comparison, or a comparison of scalars. */
 static void show_comparison(TileChecker *c, Failure *failure, const TileExpr *expr) {
     const TileExpr *sides[] = {expr->a, expr->b};
     TileMeaning v[3] = {tile_check_value(c, expr->a), tile_check_value(c, expr->b)};
@@ -79,7 +78,7 @@ static void show_comparison(TileChecker *c, Failure *failure, const TileExpr *ex
     }
 }
 
-/* What may be false of a condition: `a && b` by its parts. */
+/* The comparisons of a condition that may be false: of `a && b`, those of its parts. */
 static void show_condition(TileChecker *c, Failure *failure, const TileExpr *expr) {
     const TileExpr *comparison = tile_compared(expr);
     if (comparison) {
@@ -120,7 +119,7 @@ static void emit_values(TileChecker *c, const TileStatement *statement, TileValu
     tile_join_branches(c, holds, nothing, values, false, statement->span);
 }
 
-/* ---- all ---- */
+/* ---- checking an assertion ---- */
 
 static const char *assertion_text(TileChecker *c, const TileStatement *statement) {
     if (has_text(statement)) return statement->arguments.items[1].value->name;

@@ -1,6 +1,5 @@
-/* Assertions. One that a program checks comes with what a failure has to show: the values on both sides of a comparison
- * that is false, where tiles are compared those of the first element for which it is, and the values that are listed.
- */
+/* Assertions. One that a program checks comes with the values that its message shows: both sides of a comparison that
+ * is false (of tiles, of the first element for which it is false), and the listed values. */
 #ifndef TILE_PARSER_CHECK_ASSERT_H
 #define TILE_PARSER_CHECK_ASSERT_H
 

@@ -1,4 +1,4 @@
-/* The choices that make an instance of a kernel: types, constants, functions, static values, tune names. */
+/* Bindings, which determine an instance of a kernel: types, constants, functions, static values, tune names. */
 #include "parser/check/bindings.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
@@ -32,7 +32,7 @@ static void bind(TileChecker *c, const char *name, TileSpan span, TileMeaning me
     tile_scope_push(c, (TileBound){.name = name, .meaning = meaning, .span = span, .fixed = true});
 }
 
-/* What is wrong with a binding is marked where it was chosen, if the text says so, else where the name is declared. */
+/* A wrong binding is reported at its own location, if it has one, else where the name is declared. */
 static TileSpan place_of(const TileChecker *c, const TileBinding *binding, TileSpan declared) {
     return binding && c->options->places ? c->options->places[binding - c->options->bindings] : declared;
 }
@@ -52,7 +52,7 @@ static bool wrong_binding(TileChecker *c, const TileBinding *binding, TileSpan d
 
 /* ---- generics ---- */
 
-/* What stands for a type that is not chosen: f32, or for a second look another one. */
+/* The stand-in for a type that is not bound: f32, or another one for the second check. */
 TileScalar tile_stand_in_type(uint32_t types, bool second) {
     uint32_t computed = types & ~(1u << TILE_F8E4M3 | 1u << TILE_F8E5M2);
     return types >> TILE_F32 & 1u && !second ? TILE_F32 : (TileScalar)__builtin_ctz(computed ? computed : types);
@@ -88,7 +88,7 @@ static bool bind_type(TileChecker *c, const TileGeneric *generic) {
     return true;
 }
 
-/* The default of a generic is known, and of the type that is declared. */
+/* Checks that the default of a generic is a compile-time constant of the declared type. */
 static bool is_constant_of(TileChecker *c, const TileGeneric *generic, TileMeaning *m, TileScalar scalar) {
     TileSpan span = generic->value->span;
     if (tile_is_error(m)) return false;
@@ -140,7 +140,7 @@ static bool bind_function(TileChecker *c, const TileGeneric *generic) {
     } else if (generic->value) {
         m = tile_check_expr(c, generic->value);
     } else if (c->representative) {
-        c->incomplete = true; /* what calls it is checked where it is given */
+        c->incomplete = true; /* callers are checked when it is given */
         bind(c, generic->name, generic->span, tile_error_meaning());
         return true;
     } else {
@@ -213,8 +213,7 @@ typedef struct Point {
     size_t counts[TILE_MAX_TUNE_NAMES], at[TILE_MAX_TUNE_NAMES];
 } Point;
 
-/* Of the names that say how a GPU is to run the kernel, `stream` is yes or no; what the others are is limited to what
- * fits. */
+/* Of the names that control execution on a GPU, `stream` is yes or no; the others are limited to valid values. */
 static bool check_target_name(TileChecker *c, const TileTuneName *name, const TileBinding *binding,
                               const int64_t *values, size_t count) {
     for (size_t k = 0; k < count && strcmp(name->name, "stream") == 0; k++) {
@@ -269,7 +268,7 @@ static bool next_point(Point *point) {
 
 static uint32_t limited(int64_t value, int64_t most) { return (uint32_t)(value < 0 ? 0 : value > most ? most : value); }
 
-/* Names that say how a GPU is to run the kernel. 0 warps or stages: the compiler chooses. */
+/* Names that control execution on a GPU. 0 warps or stages: the compiler chooses. */
 static void note_target_names(TileChecker *c, const Point *point) {
     for (size_t i = 0; i < point->tune->names.count && c->func; i++) {
         const char *name = point->tune->names.items[i].name;
@@ -280,7 +279,7 @@ static void note_target_names(TileChecker *c, const Point *point) {
     }
 }
 
-/* False when reported. */
+/* False if an error was reported. */
 static bool check_where(TileChecker *c, const TileTune *tune, bool *holds) {
     *holds = true;
     if (!tune->where) return true;
@@ -291,7 +290,7 @@ static bool check_where(TileChecker *c, const TileTune *tune, bool *holds) {
     return true;
 }
 
-/* Each point that is tried counts, of all clauses together. False when reported. */
+/* Counts the points that are tried, of all clauses. False if an error was reported. */
 static bool try_point(TileChecker *c, const TileTune *tune) {
     uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TUNE_POINTS];
     if (c->points++ < most) return true;
@@ -348,10 +347,10 @@ typedef struct Search {
     const TileItem *kernel;
     size_t most;
     TileTunePoints *found;
-    TILE_LIST(int64_t) values; /* of the clauses so far */
+    TILE_LIST(int64_t) values; /* of the preceding clauses */
 } Search;
 
-/* The clauses from this one on, each with all its points that `where` admits. */
+/* Enumerates the points of this clause and the following ones that `where` admits. */
 static bool search_points(Search *search, size_t clause) {
     TileChecker *c = search->checker;
     const TileItem *kernel = search->kernel;
@@ -391,7 +390,7 @@ bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, Til
     return search_points(&search, 0);
 }
 
-/* ---- superfluous bindings ---- */
+/* ---- unused bindings ---- */
 
 bool tile_names_setting(const TileItem *kernel, const char *name) {
     for (size_t i = 0; i < kernel->generics.count; i++)

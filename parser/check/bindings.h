@@ -1,4 +1,4 @@
-/* The choices that make an instance of a kernel: types, constants, functions, static values, tune names. */
+/* Bindings, which determine an instance of a kernel: types, constants, functions, static values, tune names. */
 #ifndef TILE_PARSER_CHECK_BINDINGS_H
 #define TILE_PARSER_CHECK_BINDINGS_H
 
@@ -6,16 +6,16 @@
 
 bool tile_bind_generics(TileChecker *c, const TileItem *kernel);
 bool tile_bind_tunes(TileChecker *c, const TileItem *kernel);
-/* See tile_list_points; generics are bound. */
+/* See tile_list_points; requires that generics are bound. */
 bool tile_search_points(TileChecker *c, const TileItem *kernel, size_t most, TileTunePoints *found);
 TileScalar tile_stand_in_type(uint32_t types, bool second);
 const TileBinding *tile_find_binding(const TileChecker *c, const char *name);
 /* A static dimension or scalar of this name. */
 bool tile_is_static(const TileItem *kernel, const char *name);
-/* The value of a const or static scalar as one of the type; error when none is bound. */
+/* The value of a const or static scalar, converted to the type; an error if it is not bound. */
 TileMeaning tile_bound_constant(TileChecker *c, const char *name, TileScalar scalar, TileSpan span);
 bool tile_check_all_used(TileChecker *c, const TileItem *kernel);
-/* Does the name stand for something that is chosen per instance: a generic, static, const or tune name? */
+/* Is the name bound per instance: a generic, static, const or tune name? */
 bool tile_names_setting(const TileItem *kernel, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Branches: both sides are emitted, and variables in which they differ become results of the branch. */
+/* Branches: both sides are emitted; variables that differ between them become results of the branch. */
 #include "parser/check/branch.h"
 #include "parser/check/emit.h"
 #include "parser/check/literal.h"
@@ -16,22 +16,22 @@
 
 /* ---- branches ---- */
 
-/* One side of a branch: its ops, its value, and what it left in the variables. */
+/* One side of a branch: its ops, its value, and its values of the variables. */
 typedef struct Side {
     TileBlock *block;
     TileMeaning value;
-    const TileExpr *expr; /* of the value, where the text has one that can be edited */
+    const TileExpr *expr; /* of the value, if an edit can change it; or NULL */
     TileMeaning *vars;
 } Side;
 
 TileMeaning *tile_vars_snapshot(TileChecker *c) {
-    tile_spend(c, c->vars.count / 8); /* many variables times many branches are work */
+    tile_spend(c, c->vars.count / 8); /* the work grows with variables times branches */
     TileMeaning *now = TILE_NEW_ARRAY(c->arena, TileMeaning, c->vars.count);
     for (size_t i = 0; i < c->vars.count; i++) now[i] = c->vars.items[i]->now;
     return now;
 }
 
-/* Values go back to what they were; what a variable may lack stays known. */
+/* Restores the values of variables; the sources of invalidity that they may have are kept. */
 void tile_vars_restore(TileChecker *c, const TileMeaning *before, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const TileValidity *valid = c->vars.items[i]->now.valid;
@@ -40,7 +40,7 @@ void tile_vars_restore(TileChecker *c, const TileMeaning *before, size_t count) 
     }
 }
 
-/* A branch or loop of the IR within others. */
+/* Enters a branch or loop of the IR, to limit nesting. */
 bool tile_enter_region(TileChecker *c, TileSpan span) {
     if (c->regions >= TILE_MAX_REGIONS) {
         tile_fail(c, TOO_DEEP, span, (unsigned)TILE_MAX_REGIONS);
@@ -71,8 +71,8 @@ static bool same_value(const TileMeaning *a, const TileMeaning *b) {
            a->bits == b->bits && a->rank == b->rank;
 }
 
-/* Both sides as values of one type; a result that one side lacks is zero there. `sides` where these are the values of
- * the sides themselves. */
+/* Converts both sides to values of one type; if a side has none, it is zero there. `sides`: the values are the branch's
+ * own. */
 static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, const Side *const *sides, TileSpan span) {
     if (a->kind == TILE_MEANING_NOTHING && b->kind == TILE_MEANING_VALUE)
         *a = tile_bits_meaning((TileScalar)b->scalar, 0);
@@ -86,7 +86,7 @@ static bool unify_sides(TileChecker *c, TileMeaning *a, TileMeaning *b, const Si
     return true;
 }
 
-/* The shape of both; each side is then stretched in its own block. */
+/* The common shape; each side is then broadcast in its own block. */
 static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *b, TileMeaning *shape, TileSpan span) {
     *shape = a->rank ? *a : *b;
     bool fits = !a->rank || !b->rank || a->rank == b->rank;
@@ -102,13 +102,13 @@ static bool join_shape(TileChecker *c, const TileMeaning *a, const TileMeaning *
 typedef struct Join {
     const Side *sides[2];
     TileSpan span;
-    uint32_t start; /* when the branches began */
+    uint32_t start; /* `clock` when the branch began */
     TILE_LIST(TileValue *) values[2];
     TILE_LIST(const TileType *) types;
-    TILE_LIST(TileMeaning *) targets; /* what becomes a result; shape and validity are known before */
+    TILE_LIST(TileMeaning *) targets; /* meanings that become results; their shape and validity are computed before */
 } Join;
 
-/* Work that belongs to a side is emitted there. */
+/* Moves the insertion point to the end of a side. */
 typedef struct Excursion {
     TileBlock *outer;
     TileScopeMark mark;
@@ -133,7 +133,7 @@ static TileValue *value_in(TileChecker *c, const Side *side, const TileMeaning *
     return value;
 }
 
-/* A choice of one side takes the type of the other where its condition stands. */
+/* A literal choice of one side gets the other side's type, where its condition is in scope. */
 static void settle_choice(TileChecker *c, const Join *join, TileMeaning *both) {
     for (int i = 0; i < 2; i++) {
         if (both[i].kind != TILE_MEANING_CHOICE || both[!i].kind != TILE_MEANING_VALUE) continue;
@@ -143,7 +143,7 @@ static void settle_choice(TileChecker *c, const Join *join, TileMeaning *both) {
     }
 }
 
-/* A source of invalidity that was born inside of a branch does not leave it: its ops stand there. */
+/* An atom that was created inside a branch cannot be used outside: its ops are in the branch. */
 static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
     for (unsigned i = 0; m->valid && i < m->valid->count; i++) {
         const TileValidEntry *entry = &m->valid->entries[i];
@@ -160,7 +160,7 @@ static bool outlives(TileChecker *c, const Join *join, const TileMeaning *m) {
     return true;
 }
 
-/* What the sides leave, `both`, becomes a result of the branch; false when reported. */
+/* Makes `both`, the values at the end of the sides, a result of the branch; false if an error was reported. */
 static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b, const Side *const *sides,
                        TileMeaning *joined) {
     TileMeaning shape, both[] = {a, b};
@@ -181,7 +181,7 @@ static bool add_joined(TileChecker *c, Join *join, TileMeaning a, TileMeaning b,
     return true;
 }
 
-/* The conditions of a side's choice leave it, so that the literals can be chosen outside. */
+/* Makes the conditions of a side's literal choice results of the branch, so that the choice can be made outside. */
 static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) {
     if (m->kind != TILE_MEANING_CHOICE) return true;
     TileMeaning no = tile_bool_meaning(false), condition = m->items[0];
@@ -190,7 +190,7 @@ static bool export_choice(TileChecker *c, Join *join, int side, TileMeaning *m) 
     return ok && export_choice(c, join, side, &m->items[1]) && export_choice(c, join, side, &m->items[2]);
 }
 
-/* The value of the branch: literals stay literals, and what a type needs is decided where it is used. */
+/* The value of the branch: literals stay literals; their use determines the type. */
 static bool join_value(TileChecker *c, Join *join, TileValue *condition, TileMeaning *value) {
     TileMeaning a = join->sides[0]->value, b = join->sides[1]->value;
     if (tile_is_error(&a) || tile_is_error(&b)) return false;
@@ -211,7 +211,7 @@ static void discard_sides(const Side *then, const Side *otherwise) {
     tile_discard_block(otherwise->block);
 }
 
-/* The branch as an op, once it is known what leaves its sides. */
+/* Creates the op, once its results are known. */
 static void build_if(TileChecker *c, Join *join, TileValue *condition) {
     tile_emit_at(c, join->span);
     for (int i = 0; i < 2; i++) finish_side(c, join->sides[i]->block, join->values[i].items, join->values[i].count);
@@ -261,8 +261,8 @@ static TileMeaning select_one(TileChecker *c, const TileMeaning *condition, Tile
     return unify_sides(c, &v[1], &v[2], sides, span) ? tile_select_meaning(c, v, span) : tile_error_meaning();
 }
 
-/* In a function lifted over tiles a condition is a tile, in one that is folded with it will be: both sides run, and
- * each element chooses. */
+/* The condition is a tile in a function lifted over tiles, and will be in one that is folded: both sides are executed,
+ * and each element is selected. */
 static TileMeaning join_with_select(TileChecker *c, const TileMeaning *condition, TileBranch then_branch,
                                     TileBranch else_branch, bool want_value, TileSpan span) {
     TileMeaning *before = tile_vars_snapshot(c);
@@ -320,7 +320,7 @@ static TileMeaning run_statements(TileChecker *c, const void *state) {
     return tile_nothing();
 }
 
-/* A value that an edit can change: not an `if` behind `else`. */
+/* A value that an edit can change: not an `if` after `else`. */
 static const TileExpr *edited_value(const TileSequence *sequence) {
     return sequence && sequence->value && sequence->value->kind != TILE_EXPR_IF ? sequence->value : NULL;
 }

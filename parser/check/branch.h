@@ -1,17 +1,17 @@
-/* Branches: both sides are emitted, and variables in which they differ become results of the branch. */
+/* Branches: both sides are emitted; variables that differ between them become results of the branch. */
 #ifndef TILE_PARSER_CHECK_BRANCH_H
 #define TILE_PARSER_CHECK_BRANCH_H
 
 #include "parser/check/check.h"
 
 TileMeaning tile_check_if(TileChecker *c, const TileExpr *expr, bool want_value);
-/* Runs one of two branches, joining variables and values. */
+/* Emits a branch with two sides, and joins their variables and values. */
 typedef struct TileBranch {
     TileMeaning (*run)(TileChecker *c, const void *state);
     const void *state;
-    const TileExpr *value; /* what the text says that its value is; may be NULL */
+    const TileExpr *value; /* the expression of its value in the text; may be NULL */
 } TileBranch;
-/* A branch that does nothing. */
+/* A side without effect. */
 TileMeaning tile_run_nothing(TileChecker *c, const void *state);
 TileMeaning tile_join_branches(TileChecker *c, TileMeaning condition, TileBranch then, TileBranch otherwise,
                                bool want_value, TileSpan span);

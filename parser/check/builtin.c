@@ -1,4 +1,4 @@
-/* Built-in functions: one table, and the elementwise and shaping ones. Reductions: reduce.c. */
+/* Built-in functions: their table, and elementwise and shape functions. Reductions: reduce.c. */
 #include "parser/check/builtin.h"
 #include "parser/check/candidates.h"
 #include "parser/check/emit.h"
@@ -42,7 +42,7 @@ static const char *callee_name(const TileExpr *call) {
     return callee->kind == TILE_EXPR_NAME || callee->kind == TILE_EXPR_FIELD ? callee->name : "the function";
 }
 
-/* `sum(v, 1)` means `sum(v, axis = 1)`. */
+/* `sum(v, 1)`: proposes `sum(v, axis = 1)`. */
 static void propose_axis_name(TileChecker *c, TileDiagnostic *d, const TileExpr *call, unsigned place) {
     const TileArgumentExpr *argument = place < call->arguments.count ? &call->arguments.items[place] : NULL;
     bool axes = argument && !argument->name && !tile_named_argument(call, "axis") &&
@@ -78,7 +78,7 @@ bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, 
     return false;
 }
 
-/* All positional arguments as values of one element type and shape. */
+/* All positional arguments as values of a common element type and shape. */
 static bool check_operands(TileChecker *c, const TileExpr *call, unsigned count, TileMeaning *operands) {
     const TileExpr *exprs[3];
     if (!tile_check_arguments(c, call, count, count, NULL)) return false;
@@ -188,7 +188,7 @@ static TileMeaning check_cdiv(TileChecker *c, const TileExpr *call, const TileBu
     return tile_apply_binary(c, TILE_TOKEN_SLASH, sum, v[1], &expr);
 }
 
-/* Seed and index are integers of any type: widening changes no number. */
+/* Seed and index may be integers of any type, which are widened to i64. */
 static TileMeaning check_rand(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning v[2];
     if (!tile_check_arguments(c, call, 2, 2, NULL)) return tile_error_meaning();
@@ -227,7 +227,7 @@ static TileMeaning check_where(TileChecker *c, const TileExpr *call, const TileB
     tile_emit_at(c, call->span);
     if (!tile_unify_shapes(c, v + 1, 2, call->span)) return tile_error_meaning();
     if (!known) return tile_select_meaning(c, v, call->span);
-    /* What is valid does not depend on what is known of the condition. */
+    /* Validity does not depend on the value of a constant condition. */
     TileMeaning chosen = v[0].bits ? v[1] : v[2];
     chosen.valid = tile_valid_union(c, chosen.valid, v[0].bits ? v[2].valid : v[1].valid);
     return chosen;
@@ -246,7 +246,7 @@ static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBu
     tile_emit_at(c, call->span);
     TileMeaning condition_of = v[1];
     if (!tile_unify_shapes(c, v, 2, call->span)) return tile_error_meaning();
-    /* What is left out does not depend on the axes along which the condition is stretched. */
+    /* The excluded elements do not vary along axes that the condition is broadcast along. */
     int8_t axes[] = {0, 1, 2, 3, 4};
     for (int i = 0; i < condition_of.rank; i++)
         if (condition_of.extent[i] != v[1].extent[i]) axes[i] = -1;
@@ -258,7 +258,7 @@ static TileMeaning check_keep(TileChecker *c, const TileExpr *call, const TileBu
                               tile_valid_add(c, valid, atom, axes, call->span));
 }
 
-/* approx.exp(x): the hardware's fast form will do. */
+/* approx.exp(x): the hardware's approximation may be used. */
 TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call) {
     const TileBuiltin *builtin = tile_find_builtin(call->a->name);
     bool ok = builtin && builtin->check == check_elementwise && tile_op_allows(builtin->op, TILE_ATTRIBUTE_APPROX);
@@ -266,7 +266,7 @@ TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call) {
     return check_elementwise_as(c, call, builtin, true);
 }
 
-/* ---- making ---- */
+/* ---- creation of tiles ---- */
 
 static bool generic_extents(TileChecker *c, const TileExpr *call, TileMeaning *shape) {
     const TileExpr *index = call->a;
@@ -375,7 +375,7 @@ static TileMeaning check_permute(TileChecker *c, const TileExpr *call, const Til
     return tile_transpose(c, m, axes);
 }
 
-/* Axes that keep their extent at both ends keep their validity; those between are touched. */
+/* The leading and trailing axes that keep their extent keep their validity; those between have to be valid. */
 static TileMeaning check_reshape(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     TileMeaning m = tile_argument(c, call, 2);
     if (tile_is_error(&m)) return m;
@@ -408,7 +408,7 @@ static TileMeaning check_reshape(TileChecker *c, const TileExpr *call, const Til
     return tile_reshape_to(c, m, rank, extent, map);
 }
 
-/* ---- others ---- */
+/* ---- other functions ---- */
 
 static TileMeaning check_gather(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     return tile_check_gather(c, call);
@@ -496,7 +496,7 @@ static const TileBuiltin builtins[] = {
     {"print", tile_check_print, TILE_OP_PRINT, 0, TAKES_NUMBER, 0},
 };
 
-/* The elementwise operations, of which those with the trait are functions by their own name. */
+/* Elementwise operations with the trait FUNCTION are functions with the mnemonic's name. */
 static const TileBuiltin op_functions[TILE_OP_COUNT] = {
 #define ANY 0
 #define OP(id, mnemonic, class, operands, results, regions, forms, traits, rule, attributes, doc)                      \

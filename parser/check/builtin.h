@@ -1,4 +1,4 @@
-/* Built-in functions: one table, and the elementwise and shaping ones. Reductions: reduce.c. */
+/* Built-in functions: their table, and elementwise and shape functions. Reductions: reduce.c. */
 #ifndef TILE_PARSER_CHECK_BUILTIN_H
 #define TILE_PARSER_CHECK_BUILTIN_H
 
@@ -11,18 +11,19 @@ struct TileBuiltin {
     TileMeaning (*check)(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin);
     TileOpId op;
     uint8_t arity;
-    uint8_t types; /* what it takes: TILE_TAKES_.. */
+    uint8_t types; /* allowed element types: TILE_TAKES_.. */
     uint8_t kind;  /* reductions: TileName */
 };
 const TileBuiltin *tile_find_builtin(const char *name);
 TileMeaning tile_check_approximate(TileChecker *c, const TileExpr *call);
-/* The value of the named argument, NULL when absent. */
+/* The value of the named argument, NULL if absent. */
 const TileExpr *tile_named_argument(const TileExpr *call, const char *name);
-/* Exactly `count` positional arguments (or between), names only from the list. False when reported. */
+/* Checks the number of positional arguments (exact, or a range), and that names are in the list. False if an error was
+ * reported. */
 bool tile_check_arguments(TileChecker *c, const TileExpr *call, unsigned least, unsigned most,
                           const char *const *names);
 TileMeaning tile_transpose(TileChecker *c, TileMeaning m, const int64_t *axes);
-/* Another shape with the same elements; map says where each old axis goes. */
+/* Another shape with the same elements; map gives the new index of each old axis. */
 TileMeaning tile_reshape_to(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent,
                             const int8_t *map);
 

@@ -1,5 +1,5 @@
-/* Calls: of functions, types and built-ins. A function is checked and emitted where it is called, in a frame of its
- * own that sees its parameters, its generics and its file. */
+/* Calls: of functions, types and built-ins. A function is checked and emitted at each call, in a frame that has its
+ * parameters, its generics and its file in scope. */
 #include "parser/check/bindings.h"
 #include "parser/check/builtin.h"
 #include "parser/check/call.h"
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { CALL_COST = 8 }; /* in ops: calls of calls of calls may emit little */
+enum { CALL_COST = 8 }; /* in ops: nested calls may be much work without emitting ops */
 
 typedef struct Call {
     const TileItem *item;
@@ -29,7 +29,7 @@ typedef struct Call {
     TileMeaning *arguments;
     const TileExpr *const *exprs; /* NULL entries for spread arguments */
     unsigned count;
-    uint32_t given; /* generics in brackets */
+    uint32_t given; /* generics in brackets, given at the call */
     TileSpan span;
     bool lifted;
 } Call;
@@ -56,7 +56,7 @@ static bool admits(const TileGeneric *generic, TileScalar scalar) {
     return types >> scalar & 1u;
 }
 
-/* A class that does not exist is wrong where it is written, not where the function is called. */
+/* A class that does not exist is reported at its declaration, not at the call. */
 static bool check_classes(TileChecker *c, const TileGeneric *generic) {
     uint32_t types = 0;
     for (size_t i = 0; i < generic->classes.count; i++) {
@@ -79,7 +79,7 @@ static bool bind_type(TileChecker *c, const Call *call, const TileGeneric *gener
     return true;
 }
 
-/* The element type of a parameter: binds a generic or compares. */
+/* The element type of a parameter: binds a generic, or is compared with the bound type. */
 static bool unify_scalar(TileChecker *c, const Call *call, const TileTypeExpr *type, TileScalar scalar, TileSpan span) {
     const TileGeneric *generic = find_generic(call->item, type->name);
     TileScalar wanted;
@@ -179,7 +179,7 @@ static bool unify_tensor(TileChecker *c, Call *call, const TileParam *param, Til
            unify_extents(c, call, param->type, tensor->dims, tensor->rank, span);
 }
 
-/* A typed argument against its parameter; literals wait until the types are known. */
+/* Matches a typed argument with its parameter; literals wait until the types are bound. */
 static bool unify_argument(TileChecker *c, Call *call, unsigned i) {
     const TileParam *param = &call->item->params.items[i];
     const TileTypeExpr *type = param->type;
@@ -217,7 +217,7 @@ static bool settle_literal(TileChecker *c, Call *call, unsigned i) {
 
 /* ---- generics ---- */
 
-/* A constant of the declared type, i64 or f32 where none is. */
+/* A constant of the declared type; without one, i64 or f32. */
 static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeaning m, TileSpan span) {
     TileScalar scalar;
     if (generic->type && !tile_find_type(c, generic->type->name, &scalar))
@@ -245,7 +245,7 @@ static bool bind_constant(TileChecker *c, const TileGeneric *generic, TileMeanin
     return true;
 }
 
-/* What stands in brackets, of the right kinds. */
+/* Generics in brackets, with a check of their kinds. */
 static bool bind_given(TileChecker *c, const Call *call, const TileMeaning *generics, uint32_t count) {
     bool ok = true;
     for (uint32_t i = 0; ok && i < count; i++) {
@@ -259,7 +259,7 @@ static bool bind_given(TileChecker *c, const Call *call, const TileMeaning *gene
     return ok;
 }
 
-/* A function that is checked by itself is called from nowhere. */
+/* A function that is checked by itself has no call. */
 static bool stands_alone(const TileChecker *c) { return c->stands_alone && !c->frame->parent->item->name; }
 
 static bool bind_stand_in(TileChecker *c, const TileGeneric *generic) {
@@ -320,12 +320,12 @@ static TileMeaning check_scalar_result(TileChecker *c, const Call *call, TileMea
         if (wanted != m.extent[i])
             return tile_fail(c, EXTENT_MISMATCH, span, tile_sum_words(c, m.extent[i]), tile_sum_words(c, wanted));
     }
-    /* A result that depends on no tile is one all the same: its shape is not to change with what the body says. */
+    /* A result that does not depend on a tile is broadcast as well: its shape must not depend on the body. */
     bool lifts = call->lifted && !type->has_extents && m.rank == 0;
     return lifts ? tile_lift(c, m) : m;
 }
 
-/* What the function returns at its end, NULL where that is not written in one place. */
+/* The expression that the function returns at its end, NULL if there is no single one. */
 static const TileExpr *returned(const TileSequence *body) {
     const TileStatement *last = body->statements.count ? body->statements.items[body->statements.count - 1] : NULL;
     return last && last->kind == TILE_STATEMENT_RETURN ? last->value : NULL;
@@ -333,7 +333,7 @@ static const TileExpr *returned(const TileSequence *body) {
 
 static bool sequence_returns(const TileSequence *sequence);
 
-/* Both branches of an `if`, and so whatever stands behind it is not reached. */
+/* Both sides of an `if` return, so code after it is not reached. */
 static bool expr_returns(const TileExpr *expr) {
     return expr && expr->kind == TILE_EXPR_IF && expr->otherwise && sequence_returns(expr->then) &&
            sequence_returns(expr->otherwise);
@@ -356,7 +356,7 @@ static TileMeaning fail_open_end(TileChecker *c, const TileItem *item) {
     return tile_error_meaning();
 }
 
-/* A result of a function that declares none: its type belongs behind the parameters. */
+/* A function that declares no result type returns a value: proposes to add the type after the parameters. */
 static TileMeaning fail_undeclared(TileChecker *c, const Call *call, const TileMeaning *m, TileSpan span) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RESULT_TYPE, span, call->item->name, "nothing",
                                       tile_meaning_words(c, m));
@@ -394,7 +394,7 @@ static TileMeaning check_result(TileChecker *c, const Call *call, TileMeaning m)
     return m;
 }
 
-/* Is there a `return` that does not stand last? Then flags say where to go. */
+/* Is there a `return` that is not the last statement? Then flags guard the following statements. */
 static bool needs_flags(const TileItem *item) {
     size_t count = item->body->statements.count;
     for (size_t i = 0; i < count; i++) {
@@ -405,7 +405,7 @@ static bool needs_flags(const TileItem *item) {
     return item->body->value && tile_expr_returns(item->body->value);
 }
 
-/* The result before any `return` was reached: zero, where its type is written. */
+/* The result before a `return` is reached: zero, if the type is declared. */
 static TileMeaning empty_result(TileChecker *c, const TileFrame *frame, const TileTypeExpr *type) {
     TileScalar scalar;
     if (!type || type->kind != TILE_TYPE_EXPR_NAME || !tile_find_type(c, type->name, &scalar)) return tile_nothing();
@@ -440,7 +440,7 @@ static TileMeaning result_of(TileChecker *c, const TileFrame *frame) {
     return tuple;
 }
 
-/* The shape that the tiles among the arguments have together. */
+/* The common shape of the arguments that are tiles. */
 static bool common_shape(TileChecker *c, const Call *call, TileMeaning *shape) {
     for (unsigned i = 0; i < call->count; i++) {
         const TileMeaning *m = &call->arguments[i];
@@ -487,7 +487,7 @@ static TileMeaning wrong_count(TileChecker *c, const Call *call) {
     return tile_error_meaning();
 }
 
-/* Once the types in them are known. */
+/* Called once the types in them are known. */
 static bool check_function_types(TileChecker *c, const Call *call) {
     bool ok = true;
     for (size_t i = 0; i < call->item->generics.count; i++) {
@@ -547,7 +547,7 @@ TileMeaning tile_call_function(TileChecker *c, const TileMeaning *function, Tile
     return result;
 }
 
-/* ---- calls in the text ---- */
+/* ---- call expressions ---- */
 
 static TileMeaning spread_meaning(TileChecker *c, const TileExpr *expr) {
     TileBound *bound = tile_scope_find(c, tile_spread_name(c, expr->name));
@@ -589,7 +589,7 @@ TileMeaning tile_check_function_call(TileChecker *c, const TileExpr *call, const
     return tile_call_function(c, &filled, arguments.items, exprs.items, (unsigned)arguments.count, call->span);
 }
 
-/* A call by a name that several imports bring, where nothing nearer has it. */
+/* A call by a name that several imports have, if nothing in an inner scope has it. */
 static bool is_ambiguous_call(TileChecker *c, const TileExpr *callee) {
     const TileAst *where;
     if (callee->kind != TILE_EXPR_NAME || tile_scope_find(c, callee->name)) return false;

@@ -1,5 +1,5 @@
-/* What a call could have meant: the forms of a built-in function, and the functions of one name that several imports
- * bring. Each is listed with the reason why it does not fit. */
+/* Candidates for a wrong call: the overloads of a built-in function, and the functions of the same name in several
+ * imports. Notes list each with the reason why it does not match. */
 #include <string.h>
 
 #include "parser/check/builtin.h"
@@ -11,11 +11,11 @@
 #include "parser/check/propose.h"
 #include "parser/check/report.h"
 
-/* ---- forms of built-in functions ---- */
+/* ---- overloads of built-in functions ---- */
 
 typedef struct Form {
     const char *name, *text;
-    unsigned least, most; /* arguments without a name */
+    unsigned least, most; /* positional arguments */
     const char *names;    /* "axis keep" */
 } Form;
 
@@ -68,7 +68,7 @@ static const Form forms[] = {
 #undef ALONG
 enum { FORM_COUNT = sizeof forms / sizeof *forms };
 
-/* The next of the names behind `at`, NULL past the last. */
+/* The next name in a list of names, NULL at its end. */
 static const char *next_name(TileChecker *c, const char **at) {
     const char *begin = *at + strspn(*at, " ");
     *at = begin + strcspn(begin, " ");
@@ -90,7 +90,7 @@ static const char *count_words(TileChecker *c, const Form *form) {
                             : tile_arena_format(c->arena, "%u arguments%s", form->least, named);
 }
 
-/* NULL where it fits as far as numbers and names of arguments go. */
+/* NULL if the number and names of the arguments match. */
 static const char *why_not_form(TileChecker *c, const Form *form, const TileExpr *call) {
     unsigned count = 0;
     for (size_t i = 0; i < call->arguments.count; i++) {
@@ -103,7 +103,7 @@ static const char *why_not_form(TileChecker *c, const Form *form, const TileExpr
                              count == 1 ? "is" : "are");
 }
 
-/* Elementwise functions are written alike. */
+/* All elementwise functions have the same forms. */
 static void note_operands(TileChecker *c, TileDiagnostic *d, const TileBuiltin *builtin) {
     static const char *const lists[] = {"", "x", "x, y", "x, y, z"};
     if (builtin->arity > 3) return;
@@ -132,7 +132,7 @@ void tile_nearest_form(TileChecker *c, TileNearest *nearest, const char *name) {
     }
 }
 
-/* ---- functions of one name ---- */
+/* ---- functions of the same name ---- */
 
 unsigned tile_find_candidates(const TileChecker *c, const char *name, TileCandidate *found) {
     const TileAst *ast = c->frame->ast, *where;
@@ -151,7 +151,7 @@ unsigned tile_find_candidates(const TileChecker *c, const char *name, TileCandid
     return count;
 }
 
-/* Tries the call; NULL where it is right, else the first thing that is wrong. */
+/* Checks the call tentatively; NULL if it is correct, else the first error. */
 static const char *why_not_function(TileChecker *c, const TileCandidate *candidate, const TileExpr *call,
                                     const TileExpr *index) {
     TileMeaning function = {.kind = TILE_MEANING_FUNCTION, .item = candidate->item, .ast = candidate->ast};
@@ -168,7 +168,7 @@ static const char *why_not_function(TileChecker *c, const TileCandidate *candida
     return reason;
 }
 
-/* Are the arguments right by themselves? What is wrong with them says nothing about the candidates. */
+/* Are the arguments correct by themselves? Errors in them do not depend on the candidate. */
 static bool arguments_are_right(TileChecker *c, const TileExpr *call) {
     TileDiagnosticsMark mark = tile_diagnostics_mark(c->diagnostics);
     uint32_t errors = c->diagnostics->error_count;

@@ -1,9 +1,8 @@
-/* Inside of the checker. It walks one instance of a kernel (generics bound) and emits tile form as it goes:
- * every name has a meaning, every value a type, a shape and the atoms of its validity. Functions are checked and
- * emitted where they are called, so that ranges, tensors and validity pass through them whole.
+/* Internals of the checker. It walks one instance of a kernel (generics bound) and emits tile form: every name has a
+ * meaning, every value a type, a shape and the atoms of its validity. Functions are checked and emitted at each call,
+ * so that ranges, tensors and validity are propagated through calls.
  *
- * order.txt has its files from below upward; each has a header of its name. Here is what all of them share.
- */
+ * order.txt lists the room's files, bottom-up; each has a header of the same name. Here is what all of them share. */
 #ifndef TILE_PARSER_CHECK_CHECK_H
 #define TILE_PARSER_CHECK_CHECK_H
 
@@ -21,37 +20,38 @@ typedef struct TileTestState TileTestState;
 
 typedef enum TileAtomKind {
     TILE_ATOM_INTERVAL,  /* lanes lo .. hi of one axis */
-    TILE_ATOM_CONDITION, /* the whole value, where 0 <= index < dim, or where `of` is not empty or true */
+    TILE_ATOM_CONDITION, /* the whole value: valid if 0 <= index < dim, or if `of` is not empty or true */
     TILE_ATOM_MASK,      /* lanes where a bool tile is true */
 } TileAtomKind;
 
-/* One source of invalidity, with a birth: a variable may only take on atoms older than itself. */
+/* One source of invalidity, with its time of creation: a variable may only get atoms that are older than itself. */
 typedef struct TileAtom TileAtom;
 struct TileAtom {
     TileAtomKind kind;
     uint32_t birth;
-    const TileRange *root;             /* INTERVAL: the range as it was bound; with first, step and dim the identity */
+    const TileRange *root;             /* INTERVAL: the range as it was bound; part of the identity, with first, step
+                                        * and dim */
     const TileSum *first, *step, *dim; /* dim NULL: the range's own limit */
-    const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: no bound on that side */
+    const TileSum *lo, *hi, *size;     /* INTERVAL; lo or hi NULL: unbounded on that side */
     const TileSum *index;              /* CONDITION, with dim */
     const struct TileValidity *guard;  /* CONDITION, MASK: where the index itself is valid */
-    TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were stretched */
+    TileAtom *of;                      /* CONDITION: an interval or mask over axes of extent 1 that were broadcast */
     TileValue *mask;                   /* MASK */
-    TileValue *key;                    /* MASK: the index tile that it guards, or the mask itself */
-    bool holds_first;                  /* INTERVAL: lane 0 is inside, whatever the values are */
+    TileValue *key;                    /* MASK: the index tile that it is a bounds check of, or the mask itself */
+    bool holds_first;                  /* INTERVAL: lane 0 is always valid */
     TileSpan span;
     const TileSum *limit; /* INTERVAL without dim: of the range */
-    const char *words;    /* MASK without dim: what is not valid */
+    const char *words;    /* MASK without dim: for messages, what is not valid */
     size_t cache;         /* the emitter's */
 };
 
 typedef struct TileValidEntry {
     TileAtom *atom;
     int8_t axes[TILE_MAX_TILE_RANK]; /* INTERVAL: axes[0]; MASK: one for each axis of the mask, -1 where it is 1 */
-    TileSpan where;                  /* the access that brought it */
+    TileSpan where;                  /* the access that it comes from */
 } TileValidEntry;
 
-/* Valid where all atoms hold. Never changed once made; NULL is valid everywhere. */
+/* A conjunction of atoms. Immutable; NULL is valid everywhere. */
 typedef struct TileValidity {
     unsigned count;
     TileValidEntry entries[];
@@ -60,11 +60,11 @@ typedef struct TileValidity {
 /* ---- meanings ---- */
 
 typedef enum TileMeaningKind {
-    TILE_MEANING_ERROR, /* reported already: whatever uses it stays silent */
+    TILE_MEANING_ERROR, /* reported already: uses of it are not reported */
     TILE_MEANING_NOTHING,
-    TILE_MEANING_INTEGER, /* a literal without a type */
+    TILE_MEANING_INTEGER, /* an untyped literal */
     TILE_MEANING_NUMBER,
-    TILE_MEANING_CHOICE, /* between literals, which have no type yet: a condition and two */
+    TILE_MEANING_CHOICE, /* between untyped literals: a condition and two values */
     TILE_MEANING_VALUE,  /* a scalar or tile */
     TILE_MEANING_RANGE,
     TILE_MEANING_TENSOR,
@@ -83,12 +83,12 @@ struct TileMeaning {
     uint8_t kind;
     uint8_t scalar; /* VALUE, TYPE: TileScalar */
     uint8_t rank;
-    bool constant; /* VALUE of rank 0: `bits` is known at compile time */
+    bool constant; /* VALUE of rank 0: `bits` is a compile-time constant */
     bool positive_literal;
-    uint8_t open;   /* literals, VALUE of rank 0: TileOpen, of what it was made of */
-    uint32_t count; /* TUPLE, SPREAD; FUNCTION: how many generics are given */
+    uint8_t open;   /* literals, VALUE of rank 0: TileOpen of its operands */
+    uint32_t count; /* TUPLE, SPREAD; FUNCTION: the number of bound generics */
     const TileSum *extent[TILE_MAX_TILE_RANK];
-    TileValue *value;          /* VALUE; NULL while only a sum or constant */
+    TileValue *value;          /* VALUE; NULL while it is only a sum or constant */
     const TileSum *sum;        /* VALUE: i64 scalars always have one */
     uint64_t bits;             /* VALUE: constant */
     const TileValidity *valid; /* VALUE */
@@ -96,22 +96,22 @@ struct TileMeaning {
     double number;             /* NUMBER */
     union {
         TileRange *range;
-        TileTensor *tensor; /* TENSOR; VALUE in a test: the tensor that it is the whole of, or NULL */
+        TileTensor *tensor; /* TENSOR; VALUE in a test: the tensor whose full contents it is, or NULL */
         TileMeaning *items; /* TUPLE, CHOICE (three), DOTS (two), SPREAD */
         const TileBuiltin *builtin;
         const char *text;
         struct {
             const TileItem *item;     /* FUNCTION */
-            const TileAst *ast;       /* FUNCTION, MODULE: the file that it stands in */
-            const TileMeaning *given; /* FUNCTION: its first generics, as in `scaled[3]` */
+            const TileAst *ast;       /* FUNCTION, MODULE: its file */
+            const TileMeaning *given; /* FUNCTION: its first generics' values, as in `scaled[3]` */
         };
     };
 };
 
 struct TileRange {
     const char *name;
-    const TileSum *first, *size, *step; /* lane l has the index first + l * step */
-    const TileSum *lowest, *highest;    /* bounds of the valid lanes' indices, inclusive; NULL where unknown */
+    const TileSum *first, *size, *step; /* the index of lane l is first + l * step */
+    const TileSum *lowest, *highest;    /* bounds of the valid lanes' indices, inclusive; NULL if unknown */
     const TileSum *end;                 /* NULL for strided ranges */
     const TileRange *root;
     TileAtom *lanes; /* NULL: all valid */
@@ -127,15 +127,15 @@ struct TileTensor {
     unsigned rank;
     const TileSum *dims[TILE_MAX_TENSOR_RANK];
     TileSpan span;
-    uint32_t number; /* in the plan of a test */
+    uint32_t number; /* index in the plan of a test */
 };
 
 typedef struct TileVar {
     const char *name;
-    TileMeaning now; /* `valid` holds what the variable may lack at any time */
+    TileMeaning now; /* `valid` has all atoms that the variable may have at any time */
     uint32_t birth;
-    bool undecided;   /* a side of a branch that is not taken leaves it otherwise: what it then says is checked too */
-    uint32_t carried; /* of the loop that was looked at last, where it carries the variable */
+    bool undecided;   /* differs on an untaken side of a branch: conditions on it are checked for both outcomes */
+    uint32_t carried; /* stamp of the last loop that has it as a loop-carried value */
     TileSpan span;
 } TileVar;
 
@@ -146,35 +146,35 @@ typedef struct TileBound {
     TileMeaning meaning;
     TileVar *var; /* or NULL */
     TileSpan span;
-    bool fixed;      /* a parameter, dimension or tune name: may not be bound again further in */
-    uint32_t hidden; /* the place, plus 1, of the binding of the same name further out */
+    bool fixed;      /* a parameter, dimension or tune name: must not be shadowed */
+    uint32_t hidden; /* the index, plus 1, of the binding that it shadows */
 } TileBound;
 
 typedef struct TileLoopFrame {
     struct TileLoopFrame *parent;
-    TileVar *skip;  /* the rest of this turn; NULL where nothing leaves the body */
-    TileVar *broke; /* the rest of the loop; NULL without `break` */
+    TileVar *skip;  /* skips the rest of this iteration; NULL if nothing leaves the body */
+    TileVar *broke; /* skips the rest of the loop; NULL without `break` */
     const TileStatement *statement;
-    uint32_t birth; /* variables that are older are carried from turn to turn */
+    uint32_t birth; /* variables that are older are loop-carried */
 } TileLoopFrame;
 
-/* A kernel or a call of a function. */
+/* The execution of a kernel's or a function's body. */
 typedef struct TileFrame {
     struct TileFrame *parent;
     const TileItem *item;
     const TileAst *ast;
     size_t scope_base;
     TileSpan call;
-    bool binding;      /* arguments are being bound: what is wrong with them is wrong in the caller */
-    bool lifted;       /* scalar parameters stand for tiles */
+    bool binding;      /* arguments are being bound: errors in them are the caller's */
+    bool lifted;       /* scalar parameters are bound to tiles */
     TileMeaning shape; /* lifted: the arguments' common shape */
-    bool has_flags;    /* some `return` does not stand last */
+    bool has_flags;    /* some `return` is not the last statement */
     TileVar *returned; /* with has_flags */
     TileVar **results; /* with has_flags: one, or one for each part of a tuple */
     unsigned result_count;
-    TileMeaning value; /* without: what `return` gave */
+    TileMeaning value; /* without has_flags: the returned value */
     bool has_value;
-    uint8_t left; /* TileOpen of the conditions under which the rest of the body is not reached */
+    uint8_t left; /* TileOpen of the conditions that skip the rest of the body */
     TileTypeExpr *result_type;
     TileLoopFrame *loop;
 } TileFrame;
@@ -203,50 +203,52 @@ struct TileChecker {
     TileModule *module;
     TileFunc *func;
     TileBuilder builder;
-    TileSpan where; /* of what is being emitted */
+    TileSpan where; /* location for emitted ops */
     uint32_t where_begin, where_file;
     TileSumTable sums;
     TILE_LIST(TileBound) bounds;
-    TileMap innermost; /* by name: the place, plus 1, of the innermost binding */
+    TileMap innermost; /* by name: the index, plus 1, of the innermost binding */
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileAtom *) atoms;
     TileCache cache;
     TILE_LIST(TileConstant) constants; /* evaluated so far */
     TileFrame *frame;
-    size_t scope_start;     /* first binding of the innermost scope */
-    const char *fill_word;  /* what `else` would be proposed with */
-    uint32_t clock;         /* births */
-    uint32_t carried_stamp; /* loops looked at */
-    size_t grid_facts;      /* of the facts known: those that hold in the whole grid */
+    size_t scope_start;     /* the first binding of the innermost scope */
+    const char *fill_word;  /* the fill to propose after `else` */
+    uint32_t clock;         /* time, for births */
+    uint32_t carried_stamp; /* number of loops so far */
+    size_t grid_facts;      /* the number of facts that hold in the whole grid */
 
     unsigned depth;   /* of calls */
-    unsigned regions; /* branches and loops that are open */
-    unsigned masked;  /* branches around that a tile decides, so that both sides run */
-    unsigned untaken; /* sides of branches around that a constant decides, and that are not taken */
+    unsigned regions; /* nested branches and loops */
+    unsigned masked;  /* enclosing branches with a tile as condition, so that both sides are executed */
+    unsigned untaken; /* enclosing sides of branches that a constant condition excludes */
     size_t op_count;
-    uint64_t points;     /* of tune clauses, that were tried */
-    unsigned rests;      /* statements around that may have left the sequence: what follows runs where they did not */
-    bool has_large_tile; /* and that was said */
+    uint64_t points;     /* of tune clauses, tried so far */
+    unsigned rests;      /* enclosing sequences that may have been left: their remaining statements are guarded */
+    bool has_large_tile; /* there is a tile that is too large, and it was reported */
     bool in_grid;
-    bool in_combiner;                  /* ops go to the combiner of a fold or scan, which has no control flow */
-    TileOp *grid;                      /* that is being checked */
-    bool representative;               /* a generic check: types and values that are not bound have stand-ins */
-    bool second;                       /* the other stand-ins: another type, the opposite of each bool */
-    TILE_LIST(const char *) stand_ins; /* the names that have one */
-    unsigned type_stand_ins;           /* of them, types */
-    bool stands_alone;                 /* a function is checked by itself */
-    bool unreal;                       /* what stands in does not satisfy what the kernel requires */
-    bool incomplete;                   /* something was left out until more is known */
-    uint8_t met;                       /* TileOpen of the names read in the expression at hand */
-    uint8_t doubt;                     /* TileOpen of the conditions of the branches around */
-    uint8_t about;                     /* TileOpen of what the next message is about */
-    unsigned open_turns;               /* loops around that are unrolled by a number that may be another one */
+    bool in_combiner;                  /* ops are inserted into the combiner of a fold or scan, which has no control
+                                        * flow */
+    TileOp *grid;                      /* the one being checked */
+    bool representative;               /* a generic check: unbound types and values have stand-ins */
+    bool second;                       /* the second check, with other stand-ins: another type, the opposite of each
+                                        * bool */
+    TILE_LIST(const char *) stand_ins; /* the names that have a stand-in */
+    unsigned type_stand_ins;           /* how many of them are types */
+    bool stands_alone;                 /* a function is checked without a call */
+    bool unreal;                       /* the stand-ins do not satisfy the kernel's requirements */
+    bool incomplete;                   /* some checks were omitted, for lack of values */
+    uint8_t met;                       /* TileOpen of the names read in the current expression */
+    uint8_t doubt;                     /* TileOpen of the conditions of the enclosing branches */
+    uint8_t about;                     /* TileOpen of the subject of the next message */
+    unsigned open_loops;               /* enclosing unrolled loops whose trip count is open */
     bool unrolled;                     /* there was such a loop */
     unsigned grid_count;
-    TileTestState *test; /* NULL outside of tests */
+    TileTestState *test; /* NULL outside tests */
     TileSumNeeds needs;  /* of the grid being checked */
     const TileLowerOptions *options;
-    uint32_t *file_numbers; /* file of the diagnostics to file of the context */
+    uint32_t *file_numbers; /* diagnostics' file index to the context's */
 };
 
 enum { TILE_MAX_TILE_EXTENT = 1 << 24 };

@@ -1,16 +1,17 @@
-/* Compile-time evaluation: what was emitted for an expression of constants, by the one definition of its meaning. */
+/* Compile-time evaluation of the ops that were emitted for a constant expression, with tile_eval. */
 #include "lang/ir/eval.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
 
 typedef struct Evaluation {
     TileArena *arena;
-    TileMap known; /* values that are used twice are computed once: pointers to their bits */
+    TileMap known; /* pointers to their bits: values with several uses are computed once */
 } Evaluation;
 
 static bool evaluate(Evaluation *e, TileValue *value, uint64_t *bits);
 
-/* A product that a sum takes in without rounding, as the pass `contract` has it; `negated` counts its signs. */
+/* A product that is an operand of a sum, to be fused without rounding as by the pass `contract`; `negated` counts
+ * negations. */
 static TileOp *fused_product(TileValue *value, bool *negated) {
     TileOp *op = value->op;
     for (*negated = false; tile_op_is(op, TILE_OP_NEG); op = tile_op_operand(op, 0)->op) *negated = !*negated;
@@ -20,7 +21,7 @@ static TileOp *fused_product(TileValue *value, bool *negated) {
 
 static bool negate(TileScalar scalar, uint64_t *bits) { return tile_eval(TILE_OP_NEG, scalar, scalar, bits, bits); }
 
-/* x * y + z; false where no operand of the sum is such a product. */
+/* x * y + z; false if no operand of the sum is such a product. */
 static bool evaluate_fused(Evaluation *e, const TileOp *sum, uint64_t *bits, bool *known) {
     TileScalar scalar = sum->results[0].type->scalar;
     if (sum->id != TILE_OP_ADD && sum->id != TILE_OP_SUB) return false;

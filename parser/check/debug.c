@@ -1,12 +1,12 @@
-/* What debug builds stop at beside the assertions of the text: integer division by zero and shifts past the width. Both
- * become assertions here, where it is known which elements are valid; what follows sees nothing but those. */
+/* Additional checks of debug builds: integer division by zero and shifts by at least the width. They become assertions
+ * here, where validity of elements is known; later passes see only these assertions. */
 #include "lang/scalar/scalar.h"
 #include "parser/check/debug.h"
 #include "parser/check/emit.h"
 #include "parser/check/report.h"
 #include "parser/check/validity.h"
 
-/* Is the right operand known to be harmless? */
+/* Is the right operand known to be in range? */
 static bool is_harmless(TileChecker *c, const TileMeaning *y, bool divides, int64_t width) {
     int64_t number;
     bool known = y->sum && tile_sum_known(&c->sums, y->sum, &number);
@@ -23,7 +23,7 @@ static TileValue *constant_like(TileChecker *c, const TileValue *value, int64_t 
     return tile_build_integer(tile_emitter(c), value->type, number);
 }
 
-/* Where the right operand is harmless, for each element. */
+/* For each element: is the right operand in range? */
 static TileValue *emit_harmless(TileChecker *c, TileValue *y, bool divides, int64_t width) {
     if (divides) return tile_emit_binary(c, TILE_OP_NE, y, constant_like(c, y, 0));
     TileValue *below = tile_emit_binary(c, TILE_OP_LT, y, constant_like(c, y, width));

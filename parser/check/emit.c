@@ -1,4 +1,4 @@
-/* Sums and values as ops, each emitted once per block that sees it. */
+/* Emission of sums and values as ops. Each is emitted once per block in which it is visible. */
 #include "parser/check/emit.h"
 #include "parser/check/report.h"
 
@@ -83,7 +83,7 @@ static TileValue *emit_symbol(TileChecker *c, TileSymbol *symbol) {
     return value;
 }
 
-/* The product without the sign of its factor. */
+/* The product, with the sign of its factor dropped. */
 static TileValue *emit_product(TileChecker *c, const TileProduct *product) {
     const TileSum *whole = tile_sum_product(&c->sums, product);
     TileValue *value = tile_cache_get(c, whole, whole->cache);
@@ -132,7 +132,7 @@ TileValue *tile_emit_sum(TileChecker *c, const TileSum *sum) {
     return value;
 }
 
-/* |factor| * |a| * |b| .. of every product, added up in floating point, where nothing wraps. */
+/* The sum of |factor| * |a| * |b| .. over all products, in floating point, which does not wrap. */
 TileValue *tile_emit_magnitude(TileChecker *c, const TileSum *sum) {
     sum = tile_sum_resolve(&c->sums, sum);
     const TileType *type = tile_type_scalar(c->context, TILE_F64);
@@ -155,7 +155,7 @@ int64_t tile_extent_value(TileChecker *c, const TileSum *extent) {
     return value;
 }
 
-/* Reports the first tile that has more elements than the limit. */
+/* Reports the first tile that exceeds the limit of elements. */
 static void check_elements(TileChecker *c, const TileType *type) {
     uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TILE_ELEMENTS], count = 1;
     for (unsigned i = 0; tile_type_is_tile(type) && i < type->rank && count <= most; i++)

@@ -1,4 +1,4 @@
-/* Expressions: what each kind means. */
+/* Expressions of each kind. */
 #include "parser/check/branch.h"
 #include "parser/check/builtin.h"
 #include "parser/check/call.h"
@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The meaning as a scalar or tile; what is none is reported. */
+/* The meaning as a scalar or tile; reports others. */
 static TileMeaning value_of(TileChecker *c, TileMeaning m, const TileExpr *expr);
 
 /* ---- operators ---- */
@@ -74,7 +74,7 @@ static __int128 floor_divide(__int128 a, __int128 b) {
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Literals stay literals, exact as long as they fit into 64 bits. */
+/* Literals stay literals, exact if they fit into 64 bits. */
 static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, __int128 b, const TileExpr *expr) {
     __int128 r = 0;
     bool shift = b >= 0 && b < 64;
@@ -96,7 +96,7 @@ static TileMeaning fold_integers(TileChecker *c, TileTokenKind op, __int128 a, _
     return tile_integer_meaning(r);
 }
 
-/* `whole`: every number that may come out of either is an integer. */
+/* `whole`: both literals can only be integers. */
 static TileMeaning fold_literals(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b,
                                  bool whole, const TileExpr *expr) {
     for (int i = 0; i < 2; i++) {
@@ -137,7 +137,7 @@ static bool is_bitwise(TileTokenKind op, TileSymbolKind *kind) {
     }
 }
 
-/* i64 scalars: sums where they can be. */
+/* i64 scalars: sums, if the operation has a normal form. */
 static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, const TileMeaning *b, TileMeaning *out) {
     TileSymbolKind kind;
     TileSumTable *t = &c->sums;
@@ -161,7 +161,7 @@ static bool apply_sums(TileChecker *c, TileTokenKind op, const TileMeaning *a, c
     return true;
 }
 
-/* Choices are taken apart while they are few; comparing them needs a type. */
+/* Operations on few choices of literals give choices; comparisons need a type. */
 static bool folds(TileTokenKind op, const TileMeaning *a, const TileMeaning *b) {
     enum { MOST = 64 };
     if (!tile_is_literal(a) || !tile_is_literal(b)) return false;
@@ -185,7 +185,7 @@ static bool takes(TileTokenKind op, TileScalar scalar) {
     }
 }
 
-/* Both sides at once, so that what is proposed has one type. */
+/* Reports both sides together, so that the proposals have one type. */
 static bool check_float8(TileChecker *c, TileTokenKind op, const TileMeaning *operands, const TileExpr *expr) {
     TileScalar scalar = (TileScalar)operands[0].scalar;
     if (!tile_scalar_is_float(scalar) || tile_scalar_bits(scalar) > 8) return true;
@@ -231,7 +231,8 @@ static TileMeaning apply_values(TileChecker *c, TileTokenKind op, TileMeaning *o
     return tile_value_meaning(c, tile_emit_binary(c, binary_op(op), x, y), operands[0].extent, valid);
 }
 
-/* A product that stands in a sum of the same expression is fused with it by a later pass; only here is it known. */
+/* A product that is an operand of a sum in the same expression is fused by a later pass, which does not know
+ * expressions: so it is marked here. */
 static void mark_product(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
     TileOp *op = m->kind == TILE_MEANING_VALUE && m->value ? m->value->op : NULL;
     if (expr && expr->kind == TILE_EXPR_UNARY && expr->op == TILE_TOKEN_MINUS && tile_op_is(op, TILE_OP_NEG)) {
@@ -264,8 +265,8 @@ TileMeaning tile_apply_binary(TileChecker *c, TileTokenKind op, TileMeaning a, T
 static TileMeaning run_right(TileChecker *c, const void *state) { return tile_check_value(c, state); }
 static TileMeaning run_truth(TileChecker *c, const void *state) { return tile_bool_meaning(*(const bool *)state); }
 
-/* The left side, a constant, decides: a scalar on the right is not computed. Where that may be invalid, so may be what
- * both are together. */
+/* The left side, a constant, decides: a scalar on the right is not computed. If the right side may be invalid, so may
+ * the result. */
 static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeaning left) {
     if (!c->in_grid) return left;
     TileDiagnosticsMark before = tile_diagnostics_mark(c->diagnostics);
@@ -280,7 +281,7 @@ static TileMeaning check_decided(TileChecker *c, const TileExpr *expr, TileMeani
     return left;
 }
 
-/* Scalars: the right side is only computed where it counts. */
+/* Scalars: short-circuit evaluation. */
 static TileMeaning check_lazy(TileChecker *c, const TileExpr *expr) {
     TileTokenKind op = (TileTokenKind)expr->op;
     TileMeaning left = tile_check_value(c, expr->a);
@@ -322,7 +323,7 @@ static TileMeaning negate_literal(TileChecker *c, const TileMeaning *m) {
     return tile_choice_meaning(c, m->items[0], negate_literal(c, &m->items[1]), negate_literal(c, &m->items[2]));
 }
 
-/* `-n`: a range takes no sign, and a stride is written behind it. */
+/* `-n`: a range has no negation, and a stride is written after it. */
 static TileMeaning fail_negated_range(TileChecker *c, const TileExpr *expr, const TileMeaning *m) {
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_BAD_OPERAND, expr->span, "-", tile_meaning_words(c, m));
@@ -359,7 +360,7 @@ TileMeaning tile_check_unary(TileChecker *c, const TileExpr *expr) {
 
 /* ---- else ---- */
 
-/* The entries of `valid` that `other` has, or those that it has not. */
+/* The entries of `valid` that `other` has too, or those that it does not have. */
 static const TileValidity *part_of(TileChecker *c, const TileValidity *valid, const TileValidity *other, bool common) {
     const TileValidity *part = NULL;
     for (unsigned i = 0; valid && i < valid->count; i++) {
@@ -369,8 +370,8 @@ static const TileValidity *part_of(TileChecker *c, const TileValidity *valid, co
     return part;
 }
 
-/* Where one of two values of a shape is valid: where all is that both have in common, and all that only the one has, or
- * all that only the other has. */
+/* Where one of two values of a shape is valid: the common atoms hold, and either those of the one only or those of the
+ * other only. */
 static const TileValidity *valid_either(TileChecker *c, const TileValidity *a, const TileValidity *b,
                                         const TileMeaning *shape, TileSpan where) {
     const TileValidity *common = part_of(c, a, b, true), *own[] = {part_of(c, a, b, false), part_of(c, b, a, false)};
@@ -411,7 +412,7 @@ TileMeaning tile_apply_else(TileChecker *c, TileMeaning v, TileMeaning fill, con
     return tile_value_meaning(c, value, v.extent, valid_either(c, v.valid, fill.valid, &v, expr->b->span));
 }
 
-/* `a else 0 + b`: the number alone is likely to be the fill. */
+/* `a else 0 + b`: the fill is probably meant to be the number only. */
 static void warn_of_fill(TileChecker *c, const TileExpr *expr) {
     const TileExpr *fill = expr->b;
     while (fill->kind == TILE_EXPR_BINARY && fill->op != TILE_TOKEN_ELSE && !fill->parenthesised) fill = fill->a;
@@ -476,7 +477,7 @@ static TileMeaning check_field(TileChecker *c, const TileExpr *expr) {
     }
 }
 
-/* ---- all ---- */
+/* ---- all kinds ---- */
 
 static TileMeaning check_tuple(TileChecker *c, const TileExpr *expr) {
     TileMeaning tuple = {.kind = TILE_MEANING_TUPLE, .count = (uint32_t)expr->items.count};
@@ -511,7 +512,7 @@ static TileMeaning check_kind(TileChecker *c, const TileExpr *expr) {
     return tile_error_meaning();
 }
 
-/* What an expression reads makes its value open. */
+/* A value is as open as what its expression reads. */
 TileMeaning tile_check_expr(TileChecker *c, const TileExpr *expr) {
     uint8_t met = c->met;
     c->met = 0;

@@ -1,4 +1,4 @@
-/* A whole file is checked: its kernels at one or two instances each, its functions, constants, tests and exports. */
+/* Checks a whole file: its kernels, at one or two instances each, its functions, constants, tests and exports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,15 +19,15 @@ typedef struct ModuleCheck {
     TileContext *context;
     TileDiagnostics *diagnostics;
     const TileAst *ast;
-    TileArena *arena;  /* of what is checked at the moment */
-    TileMap instances; /* the names of those that were checked */
-    TileMap wrong;     /* items with mistakes */
-    bool clean;        /* of the item at hand it is known that there is nothing to say */
-    bool verify;       /* what they became, too */
-    bool spent;        /* something became too large: the rest is not looked at, which might as well */
+    TileArena *arena;  /* for the item that is being checked */
+    TileMap instances; /* the names of instances already checked */
+    TileMap wrong;     /* items with errors */
+    bool clean;        /* nothing is reported for the current item */
+    bool verify;       /* also verify the IR */
+    bool spent;        /* a limit was exceeded: the rest of the file is not checked */
 } ModuleCheck;
 
-/* What was checked before is forgotten. */
+/* Frees the memory of the previous check. */
 static void begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptions *options) {
     tile_arena_reset(check->arena);
     tile_checker_init(c, check->context, check->diagnostics, check->arena, check->ast, options);
@@ -35,7 +35,7 @@ static void begin_check(ModuleCheck *check, TileChecker *c, const TileLowerOptio
     c->representative = true;
 }
 
-/* Is the text too large, and not only what stands in for a number of turns? */
+/* Does the program exceed a limit itself, and not only with the stand-in for a trip count? */
 static bool is_spent(const TileChecker *c) { return tile_is_spent(c) && !c->unrolled; }
 
 static bool differs_by_choice(const TileItem *kernel) {
@@ -46,7 +46,7 @@ static bool differs_by_choice(const TileItem *kernel) {
     return false;
 }
 
-/* Instances of one name are one: an export is often what stood for the kernel already. */
+/* Instances with the same name are the same: an exported one has often been checked for the kernel already. */
 static const char *instance_name(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
                                  bool second) {
     TileText text = {.arena = check->arena};
@@ -99,15 +99,15 @@ static tile_status check_once(ModuleCheck *check, const TileItem *kernel, const 
     return status;
 }
 
-/* ---- types that go together ---- */
+/* ---- compatible types ---- */
 
 typedef struct TypeChoices {
     ModuleCheck *check;
     const TileItem *kernel;
     const TileLowerOptions *options;
     bool second;
-    TILE_LIST(TileBinding) bindings; /* those of the options, then one for each type that is open */
-    TILE_LIST(uint32_t) types;       /* of each of the latter */
+    TILE_LIST(TileBinding) bindings; /* those of the options, then one for each open type */
+    TILE_LIST(uint32_t) types;       /* the candidates for each of the latter */
     unsigned tried;
 } TypeChoices;
 
@@ -133,7 +133,7 @@ static void list_open_types(TypeChoices *choices, TileArena *arena) {
     }
 }
 
-/* Is nothing wrong with some choice for the types from `next` on, but `fixed`? */
+/* Is there a choice for the types from `next` on, other than `fixed`, without errors? */
 static bool some_choice_is_right(TypeChoices *choices, size_t next, size_t fixed) {
     enum { MOST = 256 };
     if (next == choices->types.count) {
@@ -158,7 +158,8 @@ static bool some_choice_is_right(TypeChoices *choices, size_t next, size_t fixed
     return false;
 }
 
-/* Of several types the kernel may be meant for some that go together: each alone has to be right beside some others. */
+/* A kernel with several types may be meant for compatible ones only: each type has to be correct with some choice of
+ * the others. */
 static bool types_go_together(ModuleCheck *check, const TileItem *kernel, const TileLowerOptions *options,
                               bool second) {
     TileArena *arena = tile_arena_create(check->context->arena);
@@ -185,7 +186,7 @@ static tile_status check_instance(ModuleCheck *check, const TileItem *kernel, co
     return TILE_OK;
 }
 
-/* Names and candidates of its own on GPUs. */
+/* Are some of its tune names or values specific to a kind of target? */
 static bool has_gpu_names(const TileItem *kernel) {
     for (size_t i = 0; i < kernel->tunes.count; i++)
         if (kernel->tunes.items[i].target) return true;
@@ -201,7 +202,7 @@ static tile_status check_kernel_item(ModuleCheck *check, const TileItem *kernel)
     return status;
 }
 
-/* A stand-in for an argument of a function that is checked by itself. */
+/* A stand-in for an argument of a function that is checked without a call. */
 static const TileSum *stand_in_extent(TileChecker *c, TileMap *extents, const TileExpr *expr, bool constant) {
     enum { EXTENT = 8 };
     if (expr->kind != TILE_EXPR_NAME || tile_is_constant(c, c->ast, expr->name)) return NULL;
@@ -234,7 +235,7 @@ static TileScalar stand_in_type(const TileItem *item, const TileTypeExpr *type, 
     return scalar;
 }
 
-/* What the function names as a type has to be one, though nothing calls it. */
+/* Reports unknown type names in the function, even if it is never called. */
 static bool check_type_name(TileChecker *c, const TileItem *item, const TileTypeExpr *type) {
     bool ok = true;
     if (!type->name || type->kind == TILE_TYPE_EXPR_RANGE) return true;
@@ -303,7 +304,7 @@ static bool stand_in_argument(TileChecker *c, const TileItem *item, const TilePa
     return true;
 }
 
-/* Checks a function at stand-in arguments; one that takes functions or constants is only checked where it is used. */
+/* Checks a function with stand-in arguments; one with function or const generics is only checked at calls. */
 static tile_status check_function_item(ModuleCheck *check, const TileItem *item) {
     static const TileLowerOptions none = {0};
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};
@@ -320,7 +321,7 @@ static tile_status check_function_item(ModuleCheck *check, const TileItem *item)
     c.stands_alone = true;
     c.func = tile_func_create(c.module, item->name, TILE_FUNC_DEVICE, TILE_FORM_TILE);
     c.builder = tile_builder_at_end(c.module, &c.func->body);
-    tile_list_push(check->arena, &c.stand_ins, item->name); /* its arguments, whatever they are called */
+    tile_list_push(check->arena, &c.stand_ins, item->name); /* stands for its arguments, whatever their names */
     TileMeaning *arguments = TILE_NEW_ARRAY(check->arena, TileMeaning, item->params.count);
     bool ok = check_type_names(&c, item);
     for (size_t i = 0; i < item->params.count; i++) ok = tile_check_parameter(&c, &item->params.items[i]) && ok;
@@ -370,7 +371,7 @@ static void report_taken(ModuleCheck *check, const char *name, TileSpan span, Ti
     tile_diagnostic_note(check->diagnostics, d, other, "`%s` is bound here", name);
 }
 
-/* Generics and parameters of one item have names of their own. */
+/* Names of generics and parameters must be unique in an item. */
 static void check_signature(ModuleCheck *check, const TileItem *item) {
     for (size_t i = 0; i < item->generics.count; i++)
         for (size_t k = 0; k < i; k++)
@@ -405,10 +406,10 @@ static void check_duplicates(ModuleCheck *check) {
     }
 }
 
-/* What an item costs that does nothing. */
+/* The cost of an item without code. */
 enum { ITEM_WORK = 16 };
 
-/* Has the file become too much to look at? Says so of the item at which it has. */
+/* Does the work for the file exceed the limit? Reported at the current item. */
 static void weigh_file(ModuleCheck *check, const TileItem *item) {
     uint64_t most = check->diagnostics->limits->most[TILE_LIMIT_FILE_OPERATIONS];
     check->diagnostics->work += ITEM_WORK;
@@ -425,7 +426,7 @@ static tile_status check_exports(ModuleCheck *check, TileProgramInfo *program) {
     for (size_t i = 0; i < program->exports.count && !check->spent; i++) {
         const TileExportInfo *export = &program->exports.items[i];
         const TileItem *kernel = tile_check_find_kernel(check->ast, export->kernel);
-        if (tile_map_get(&check->wrong, kernel)) continue; /* what is wrong with it was said */
+        if (tile_map_get(&check->wrong, kernel)) continue; /* reported already */
         TileLowerOptions options = {.bindings = export->bindings.items,
                                     .binding_count = export->bindings.count,
                                     .places = export->places.items};

@@ -1,7 +1,7 @@
-/* reduce and scan with a function, and the scans that have names.
+/* reduce and scan with a function, and the named scans.
  *
- * The function is checked, and emitted, in the region of the op, on scalars of its own. Nothing from outside is seen
- * there, and there is no control flow: an `if` computes both sides, as in a function that lifts. */
+ * The function is checked and emitted in the region of the op, on the region's scalar arguments. Values from outside
+ * are not visible there, and there is no control flow: an `if` computes both sides, as in a lifted function. */
 #include "parser/check/builtin.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
@@ -24,7 +24,7 @@ typedef struct Fold {
     unsigned axes, count;
     TileMeaning values[TILE_MAX_FOLD], init[TILE_MAX_FOLD];
     bool has_init;
-    const TileValidity *valid; /* of all values */
+    const TileValidity *valid; /* of all values together */
 } Fold;
 
 static const char *plural(unsigned count) { return count == 1 ? "" : "s"; }
@@ -43,7 +43,7 @@ static bool read_flag(TileChecker *c, const TileExpr *call, const char *name, bo
     return true;
 }
 
-/* Argument number `index` of those without a name, NULL where there are fewer. */
+/* Positional argument `index`, NULL if there are fewer. */
 static const TileExpr *argument(const TileExpr *call, unsigned index) {
     unsigned next = 0;
     for (size_t i = 0; i < call->arguments.count; i++)
@@ -86,7 +86,7 @@ static bool read_values(TileChecker *c, Fold *fold, const TileExpr *expr) {
     return true;
 }
 
-/* The shape of what is left of the values without some axes. */
+/* The shape of the values without some axes. */
 static TileMeaning line_shape(const TileMeaning *value, unsigned axes) {
     TileMeaning shape = *value;
     shape.rank = 0;
@@ -127,9 +127,9 @@ static bool read_init(TileChecker *c, Fold *fold) {
     return true;
 }
 
-/* ---- lines without elements ---- */
+/* ---- empty lines ---- */
 
-/* What may leave a line along the axes empty, or NULL. */
+/* The atoms that may leave no valid element along the axes, or NULL. */
 static const TileValidEntry *may_be_empty(const TileValidity *skipped) {
     for (unsigned i = 0; skipped && i < skipped->count; i++)
         if (skipped->entries[i].atom->kind != TILE_ATOM_INTERVAL || !skipped->entries[i].atom->holds_first)
@@ -187,7 +187,7 @@ static TileMeaning fail_function(TileChecker *c, const Fold *fold, const char *w
     return tile_error_meaning();
 }
 
-/* A built-in function is called as if its name and two more stood in the text. */
+/* A built-in function is called as if by its name with two arguments. */
 static TileMeaning call_builtin(TileChecker *c, const Fold *fold, const TileMeaning *function, TileMeaning *arguments) {
     if (fold->count != 1) return fail_function(c, fold, tile_meaning_words(c, function), NULL);
     static const char *const names[] = {"left", "right"};
@@ -247,7 +247,7 @@ static bool fail_result(TileChecker *c, const Fold *fold, const TileMeaning *res
     return false;
 }
 
-/* The ops of the function in the region, whose end is made here. */
+/* Emits the function's ops in the region, with its terminator. */
 static bool emit_function(TileChecker *c, const Fold *fold, TileBlock *region) {
     TileMeaning arguments[2 * TILE_MAX_FOLD];
     for (unsigned i = 0; i < 2 * fold->count; i++) arguments[i] = tile_scalar_meaning(c, region->arguments[i], NULL);
@@ -276,7 +276,7 @@ static bool check_ops(TileChecker *c, const Fold *fold, const TileBlock *region)
     return true;
 }
 
-/* Values that are known outside are not, inside. */
+/* Cached values of outer blocks are not visible in the region. */
 static bool check_function(TileChecker *c, const Fold *fold, TileBlock *region) {
     TileCache outer = c->cache;
     TileBlock *block = c->builder.block;
@@ -293,7 +293,7 @@ static bool check_function(TileChecker *c, const Fold *fold, TileBlock *region) 
 
 /* ---- the op ---- */
 
-/* True where `skipped` holds, as a tile of the shape. */
+/* True where `skipped` is valid, as a tile of the shape. */
 static TileValue *emit_mask(TileChecker *c, const TileMeaning *shape, const TileValidity *skipped) {
     TileMeaning all = tile_stretch(c, tile_bool_meaning(true), shape->rank, shape->extent);
     return tile_emit_filled(
@@ -301,8 +301,7 @@ static TileValue *emit_mask(TileChecker *c, const TileMeaning *shape, const Tile
         tile_emit_value(c, &(TileMeaning){.kind = TILE_MEANING_VALUE, .scalar = TILE_BOOL, .constant = true}));
 }
 
-/* Folds along one axis; `rest` has elements only where it is true (or NULL: everywhere), and is set for what is left.
- */
+/* Folds along one axis. `rest` is true for existing elements (or NULL: all exist), and is updated for the result. */
 static bool fold_axis(TileChecker *c, Fold *fold, unsigned axis, bool last, TileValue **rest) {
     const TileValidity *skipped = tile_valid_select(c, fold->valid, 1u << axis, false);
     TileValue *values[TILE_MAX_FOLD], *init[TILE_MAX_FOLD];
@@ -331,7 +330,7 @@ static bool fold_axis(TileChecker *c, Fold *fold, unsigned axis, bool last, Tile
     return true;
 }
 
-/* The innermost axis first. */
+/* From the innermost axis outwards. */
 static bool fold_axes(TileChecker *c, Fold *fold) {
     TileValue *rest = NULL;
     for (unsigned left = fold->axes; left;) {
@@ -378,7 +377,7 @@ TileMeaning tile_check_fold(TileChecker *c, const TileExpr *call, const TileBuil
     return fold.count == 1 ? tuple.items[0] : tuple;
 }
 
-/* ---- scans that have names ---- */
+/* ---- named scans ---- */
 
 TileMeaning tile_check_cumulative(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     static const char *const names[] = {"axis", "reverse", "exclusive", NULL};

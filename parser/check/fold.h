@@ -1,7 +1,7 @@
-/* reduce and scan with a function, and the scans that have names.
+/* reduce and scan with a function, and the named scans.
  *
- * The function is checked, and emitted, in the region of the op, on scalars of its own. Nothing from outside is seen
- * there, and there is no control flow: an `if` computes both sides, as in a function that lifts. */
+ * The function is checked and emitted in the region of the op, on the region's scalar arguments. Values from outside
+ * are not visible there, and there is no control flow: an `if` computes both sides, as in a lifted function. */
 #ifndef TILE_PARSER_CHECK_FOLD_H
 #define TILE_PARSER_CHECK_FOLD_H
 

@@ -1,5 +1,5 @@
-/* Functions as values: with generics filled in, from text, as text, and whether they are of the type that a generic
- * declares. */
+/* Functions as values: partial application of generics, conversion from and to text, and comparison with the type that
+ * a generic declares. */
 #include "parser/check/builtin.h"
 #include "parser/check/constant.h"
 #include "parser/check/expression.h"
@@ -15,7 +15,7 @@
 #include "parser/syntax/parse.h"
 #include "parser/syntax/syntax.h"
 
-/* ---- generics filled in ---- */
+/* ---- partial application ---- */
 
 static bool is_function(const TileMeaning *m) {
     return (m->kind == TILE_MEANING_FUNCTION && m->item->kind == TILE_ITEM_FN) || m->kind == TILE_MEANING_BUILTIN;
@@ -61,7 +61,7 @@ TileMeaning tile_check_filled(TileChecker *c, const TileExpr *expr, const TileMe
 
 /* ---- from text ---- */
 
-/* The text stands in no file: as one of its own it has places for messages. */
+/* The text is not in a file: it is added as a file, for locations in messages. */
 static const TileExpr *parse_text(TileChecker *c, const char *setting, const char *text) {
     size_t count = c->diagnostics->files.count;
     TileExpr *expr = NULL;
@@ -136,9 +136,10 @@ bool tile_function_print(TileChecker *c, TileText *text, const TileMeaning *m) {
     return known;
 }
 
-/* ---- of which type ---- */
+/* ---- comparison of types ---- */
 
-/* A function beside the type that a generic declares. Of the function's own type generics, what each may still be. */
+/* A function and the type that a generic declares. For each type generic of the function, the set of types that are
+ * still possible. */
 typedef struct Match {
     TileChecker *c;
     const TileMeaning *function;
@@ -157,7 +158,7 @@ static void read_generics(Match *match) {
     }
 }
 
-/* May the function's element type be the one that is declared? Names that mean nothing are wrong elsewhere. */
+/* May the function's element type be the declared one? Unknown names are reported elsewhere. */
 static bool match_scalar(Match *match, const char *declared, const char *own) {
     const TileItem *item = match->function->item;
     TileScalar wanted, scalar;
@@ -170,7 +171,7 @@ static bool match_scalar(Match *match, const char *declared, const char *own) {
     return !tile_scalar_find(own, strlen(own), &scalar) || scalar == wanted;
 }
 
-/* A scalar parameter also takes tiles. */
+/* A scalar parameter accepts tiles, too. */
 static bool match_parameter(Match *match, const TileTypeExpr *declared, const TileTypeExpr *own) {
     if (!own || own->kind != declared->kind || (own->access != TILE_WORD_NONE) != (declared->access != TILE_WORD_NONE))
         return false;

@@ -1,4 +1,4 @@
-/* Grids and temporaries: the part of a kernel that the host sees. */
+/* Grids and temporaries: the part of a kernel that runs on the host. */
 #include "parser/check/emit.h"
 #include "parser/check/grid.h"
 #include "parser/check/kernel.h"
@@ -14,11 +14,11 @@ typedef struct Grid {
     const TileExpr *entries[TILE_MAX_TENSOR_RANK];
     TileTiles tiles[TILE_MAX_TENSOR_RANK];
     bool over_tiles[TILE_MAX_TENSOR_RANK];
-    const TileSum *extents[TILE_MAX_TENSOR_RANK]; /* numbers of programs */
+    const TileSum *extents[TILE_MAX_TENSOR_RANK]; /* the numbers of programs */
     unsigned rank;
 } Grid;
 
-/* `a..b` where the extents of a grid stand. */
+/* `a..b` as an extent of a grid. */
 static bool fail_bounds(TileChecker *c, const TileExpr *entry) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, entry->span, "an extent of the grid",
                                       "`a..b`, the bounds of a loop");
@@ -29,14 +29,14 @@ static bool fail_bounds(TileChecker *c, const TileExpr *entry) {
     return false;
 }
 
-/* How many indices: none where the limit lies so far below the start that their difference would wrap. */
+/* The number of indices: 0 if the limit is so far below the start that the difference wraps. */
 static const TileSum *covered_by(TileChecker *c, const TileTiles *tiles) {
     const TileSum *covered = tile_sum_subtract(&c->sums, tiles->hi, tiles->lo);
     if (!tile_sum_falls(&c->sums, covered)) return covered;
     return tile_sum_subtract(&c->sums, tile_sum_max(&c->sums, tiles->hi, tiles->lo), tiles->lo);
 }
 
-/* (hi - lo + size - 1) / size counts the programs as long as that sum is a number of i64; a launch checks it. */
+/* (hi - lo + size - 1) / size is the number of programs if that sum does not wrap; a launch checks it. */
 static void require_countable(TileChecker *c, const TileTiles *tiles, const TileSum *covered) {
     TileSumTable *t = &c->sums;
     const TileSum *rounded, *rounding = tile_sum_subtract(t, tiles->size, tile_sum_integer(t, 1));
@@ -46,7 +46,7 @@ static void require_countable(TileChecker *c, const TileTiles *tiles, const Tile
     TileValue *span = tile_emit_sum(c, tile_sum_subtract(t, tiles->hi, tiles->lo));
     TileValue *most = tile_emit_sum(c, tile_sum_integer(t, INT64_MAX - (size - 1)));
     TileValue *ok = tile_emit_binary(c, TILE_OP_LE, span, most);
-    if (!tile_sum_is_literal(tiles->lo, 0)) { /* a difference of more than 64 bits seems to be none or less */
+    if (!tile_sum_is_literal(tiles->lo, 0)) { /* a difference that wraps is negative or 0 */
         TileValue *zero = tile_emit_sum(c, tile_sum_integer(t, 0));
         TileValue *none = tile_emit_binary(c, TILE_OP_LE, tile_emit_sum(c, tiles->hi), tile_emit_sum(c, tiles->lo));
         ok = tile_emit_binary(c, TILE_OP_AND, ok, tile_emit_binary(c, TILE_OP_GT, span, zero));
@@ -88,7 +88,7 @@ static bool check_entries(TileChecker *c, const TileStatement *statement, Grid *
     return true;
 }
 
-/* A program runs, so that no extent of the grid is 0. */
+/* Inside the grid, every extent is at least 1: a program runs. */
 static void assume_programs(TileChecker *c, const Grid *grid) {
     TileSumTable *t = &c->sums;
     const TileSum *one = tile_sum_integer(t, 1);
@@ -125,7 +125,7 @@ static void bind_programs(TileChecker *c, const Grid *grid, TileOp *op) {
     }
 }
 
-/* What proofs inside the grid relied on and the host can check: needed only where a program runs. */
+/* The conditions that proofs inside the grid used and that the host can check: required only if a program runs. */
 static void require_needs(TileChecker *c, const Grid *grid, TileOp *op) {
     if (!c->needs.count) return;
     TileBuilder inside = c->builder;

@@ -1,4 +1,4 @@
-/* Grids and temporaries: the part of a kernel that the host sees. */
+/* Grids and temporaries: the part of a kernel that runs on the host. */
 #ifndef TILE_PARSER_CHECK_GRID_H
 #define TILE_PARSER_CHECK_GRID_H
 

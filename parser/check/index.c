@@ -1,4 +1,4 @@
-/* Indexing: loads and stores of tensors, axes added to tiles. */
+/* Indexing: loads and stores of tensors, new axes of tiles. */
 #include "parser/check/access.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
@@ -104,7 +104,7 @@ static TileMeaning check_iota(TileChecker *c, const TileExpr *expr) {
     return tile_value_meaning(c, tile_build_iota(tile_emitter(c), type, 0), &extent, NULL);
 }
 
-/* An index of `:` and nothing else. */
+/* An index that consists of `:` only. */
 TileExpr *tile_access_whole_index(TileChecker *c, unsigned rank, TileSpan span) {
     TileExpr *index = TILE_NEW(c->arena, TileExpr);
     *index = (TileExpr){.kind = TILE_EXPR_INDEX, .span = span};
@@ -118,7 +118,7 @@ TileMeaning tile_load_whole(TileChecker *c, const TileMeaning *tensor, TileSpan 
     return tile_check_load(c, tile_access_whole_index(c, tensor->tensor->rank, span), tensor);
 }
 
-/* In a test a result is a tile, and its tensor can be indexed as in a kernel. */
+/* In a test a result is a tile; its tensor can be indexed as in a kernel. */
 static bool indexes_tensor(const TileExpr *expr, const TileMeaning *m) {
     bool axes = true;
     for (size_t i = 0; i < expr->items.count; i++)
@@ -155,7 +155,7 @@ bool tile_access_may_write(TileChecker *c, const TileTensor *tensor, TileSpan sp
     return false;
 }
 
-/* The value as the tensor's element type and the access's shape. */
+/* The value, converted to the tensor's element type and the access's shape. */
 bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeaning *value, const TileExpr *expr) {
     TileSpan span = expr->span;
     TileScalar scalar = access->tensor->scalar;
@@ -179,9 +179,9 @@ bool tile_access_fit_value(TileChecker *c, const TileAccessed *access, TileMeani
                                           tile_meaning_words(c, &shape), tile_meaning_words(c, value));
         tile_diagnostic_note(c->diagnostics, d, access->span, "it is stored here");
         tile_propose_axis(c, d, value, expr, &shape);
-        bool turned = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
+        bool transposed = value->rank == 2 && shape.rank == 2 && value->extent[0] == shape.extent[1] &&
                       value->extent[1] == shape.extent[0];
-        if (turned) tile_diagnostic_edit(c->diagnostics, d, span, "%s.T", tile_operand_text(c, expr));
+        if (transposed) tile_diagnostic_edit(c->diagnostics, d, span, "%s.T", tile_operand_text(c, expr));
         tile_report(c, d);
         return false;
     }
@@ -203,8 +203,7 @@ void tile_access_emit_store(TileChecker *c, const TileAccessed *target, const Ti
     tile_build_op(tile_emitter(c), TILE_OP_STORE_TILE, operands.items, operands.count, attributes, count, NULL, 0);
 }
 
-/* Is the value valid wherever the destination is? Else `valid` becomes where both are, if that is what `skip` asks
- * for. */
+/* Is the value valid wherever the destination is? Else, if `skip` is given, `valid` becomes the conjunction of both. */
 bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const TileMeaning *value, const TileExpr *expr,
                          bool skip, const TileValidity **valid) {
     const TileValidity *within = tile_valid_union(c, access->valid, access->implied);
@@ -224,7 +223,7 @@ bool tile_access_check_covers(TileChecker *c, const TileAccessed *access, const 
     return true;
 }
 
-/* Do all lanes along this dimension certainly stand at one element? */
+/* Do all lanes along this dimension certainly access one element? */
 static bool lanes_meet(TileChecker *c, const TileAccessed *access, unsigned d) {
     int64_t step;
     switch (access->kinds[d]) {
@@ -242,7 +241,7 @@ void tile_access_report_meeting(TileChecker *c, TileSpan span) {
     tile_report(c, diagnostic);
 }
 
-/* Of lanes that store different values to one element: which of them stays is up to the target. */
+/* Warns of lanes that store different values to one element: which of them remains depends on the target. */
 static void warn_of_meeting(TileChecker *c, const TileAccessed *access, const TileMeaning *value) {
     for (unsigned d = 0; d < access->tensor->rank; d++) {
         if (access->kinds[d] == TILE_ACCESS_INDEX || !lanes_meet(c, access, d)) continue;

@@ -1,5 +1,5 @@
-/* Tiles put together and taken apart: join, split, cat. What an axis that they touch lacks would end up among other
- * elements, so operands have to be valid along it. */
+/* join, split and cat. Operands have to be valid along the axes that change: invalid elements would move to other
+ * indices. */
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
@@ -24,7 +24,7 @@ static bool check_untouched(TileChecker *c, const TileMeaning *m, unsigned axis,
 
 /* ---- join and split ---- */
 
-/* The tile with a last axis of extent 1. */
+/* The tile with a new last axis of extent 1. */
 static TileValue *with_last_axis(TileChecker *c, const TileMeaning *m) {
     int64_t extent[TILE_MAX_TILE_RANK];
     for (unsigned i = 0; i < m->rank; i++) extent[i] = tile_extent_value(c, m->extent[i]);
@@ -64,7 +64,7 @@ static TileMeaning half_of(TileChecker *c, const TileMeaning *m, int64_t offset)
     return tile_reshape_to(c, half, m->rank - 1u, m->extent, map);
 }
 
-/* (x[.., 0], x[.., 1]) of a tile whose last axis has the extent 2. */
+/* (x[.., 0], x[.., 1]) of a tile whose last axis has extent 2. */
 TileMeaning tile_check_split(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     if (!tile_check_arguments(c, call, 1, 1, NULL)) return tile_error_meaning();
     const TileExpr *expr = call->arguments.items[0].value;
@@ -100,7 +100,7 @@ static bool check_parts(TileChecker *c, const TileExpr *call, TileMeaning *parts
     return tile_unify_scalars(c, parts, exprs, count, call->span);
 }
 
-/* The other axes agree; nothing stretches. */
+/* The other axes must agree; there is no broadcast. */
 static bool fits_beside(const TileMeaning *a, const TileMeaning *b, unsigned axis) {
     if (a->rank != b->rank) return false;
     for (unsigned i = 0; i < a->rank; i++)
@@ -119,7 +119,7 @@ static bool check_axis(TileChecker *c, const TileExpr *call, unsigned rank, unsi
     return true;
 }
 
-/* Appends a part to `m`. */
+/* Concatenates a part to `m`. */
 static bool append(TileChecker *c, const TileExpr *call, TileMeaning *m, const TileMeaning *part, unsigned axis) {
     if (!fits_beside(m, part, axis) && m->rank == part->rank) tile_about_shapes(c, m, part);
     if (!fits_beside(m, part, axis))

@@ -1,5 +1,5 @@
-/* Tiles put together and taken apart: join, split, cat. What an axis that they touch lacks would end up among other
- * elements, so operands have to be valid along it. */
+/* join, split and cat. Operands have to be valid along the axes that change: invalid elements would move to other
+ * indices. */
 #ifndef TILE_PARSER_CHECK_JOIN_H
 #define TILE_PARSER_CHECK_JOIN_H
 

@@ -60,7 +60,7 @@ static void add_tensor(TileChecker *c, Kernel *kernel, const TileParam *param, T
     bind_parameter(c, param, (TileMeaning){.kind = TILE_MEANING_TENSOR, .tensor = tensor});
 }
 
-/* A static scalar is compiled in; that it has this value is required at launch. */
+/* A static scalar is compiled in; a launch requires that the argument has this value. */
 static void require_value(TileChecker *c, const TileParam *param, TileValue *value, const TileMeaning *wanted) {
     tile_emit_at(c, param->span);
     TileValue *expected = tile_emit_value(c, wanted);
@@ -109,7 +109,7 @@ static void add_parameter(TileChecker *c, Kernel *kernel, const TileParam *param
     }
 }
 
-/* The parameters that the chosen function takes beyond those of the generic's type become the kernel's. */
+/* The parameters of the given function beyond those of the generic's type become parameters of the kernel. */
 static void add_spread(TileChecker *c, Kernel *kernel, const TileParam *param) {
     const TileGeneric *generic = NULL;
     for (size_t i = 0; i < kernel->item->generics.count; i++)
@@ -142,7 +142,7 @@ static bool is_new_name(TileChecker *c, const TileExpr *expr) {
            !tile_is_constant(c, c->frame->ast, expr->name);
 }
 
-/* A plain name is bound by the first dimension that it names. */
+/* A single name is bound by the first dimension that consists of it. */
 static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *tensor, unsigned d, const TileExpr *expr) {
     TileMeaning m;
     bool is_static = tile_is_static(kernel->item, expr->name);
@@ -165,7 +165,7 @@ static bool bind_dimension(TileChecker *c, const Kernel *kernel, TileTensor *ten
     return !is_static && m.sum;
 }
 
-/* An extent of several names is a product that may wrap, and be less than indices below it. */
+/* An extent that is a product of several names may wrap, and then be less than the indices below the exact product. */
 void tile_require_exact(TileChecker *c, const TileSum *extent, TileSpan span) {
     if (!tile_sum_wraps(&c->sums, extent)) return;
     tile_emit_at(c, span);
@@ -185,7 +185,7 @@ bool tile_check_dimension(TileChecker *c, const TileSum *extent, const TileExpr 
     return tile_fail(c, BAD_DIMENSION, expr->span, (long long)known, (long long)TILE_MAX_EXTENT), false;
 }
 
-/* Names that only stand in parameters of which something else is wrong: what uses them stays silent. */
+/* Names that only occur in erroneous parameters: uses of them are not reported. */
 static void bind_lost_dimensions(TileChecker *c, const TileItem *item) {
     for (size_t i = 0; i < item->params.count; i++) {
         const TileTypeExpr *type = item->params.items[i].type;
@@ -215,9 +215,9 @@ static void check_dimension(TileChecker *c, TileTensor *tensor, unsigned d, cons
     tile_build_op(tile_emitter(c), TILE_OP_CHECK_DIM, operands, 2, attributes, 2, NULL, 0);
 }
 
-/* ---- names that stand in expressions only ---- */
+/* ---- names that occur in expressions only ---- */
 
-/* The only name of the expression that nothing binds; NULL where there is none, *more where there are several. */
+/* The only unbound name of the expression; NULL if there is none, *more if there are several. */
 static const TileExpr *free_name(TileChecker *c, const TileExpr *expr, const TileExpr *found, bool *more) {
     if (!expr) return found;
     if (is_new_name(c, expr)) {
@@ -228,7 +228,7 @@ static const TileExpr *free_name(TileChecker *c, const TileExpr *expr, const Til
     return free_name(c, expr->b, free_name(c, expr->a, found, more), more);
 }
 
-/* What is computed otherwise, behind the symbol's back, may come of it. */
+/* May the sum depend on the symbol? A VALUE that is newer than the symbol may be computed from it. */
 static bool depends_on(const TileSum *sum, const TileSymbol *symbol) {
     for (uint32_t i = 0; sum && i < sum->count; i++)
         for (uint32_t k = 0; k < sum->products[i].degree; k++) {
@@ -239,7 +239,7 @@ static bool depends_on(const TileSum *sum, const TileSymbol *symbol) {
     return false;
 }
 
-/* sum = factor * symbol + rest with a number that is not 0? */
+/* sum = factor * symbol + rest, with a factor that is not 0? */
 static bool is_linear(TileChecker *c, const TileSum *sum, const TileSymbol *symbol, int64_t *factor,
                       const TileSum **rest) {
     const TileProduct *term = NULL;
@@ -253,8 +253,8 @@ static bool is_linear(TileChecker *c, const TileSum *sum, const TileSymbol *symb
     return !depends_on(*rest, symbol);
 }
 
-/* The name gets the value for which the expression is the tensor's extent, rounded down; that it is at least 0 and makes
- * the extent exactly is checked at launch. False where the expression is not linear. */
+/* Solves the expression for the name: its value for which the expression is the tensor's extent, rounded down. A launch
+ * checks that it is at least 0 and gives the extent exactly. False if the expression is not linear. */
 static bool solve_dimension(TileChecker *c, const TileTensor *tensor, unsigned d, const TileExpr *expr,
                             const TileExpr *name) {
     size_t bounds = c->bounds.count;
@@ -286,7 +286,7 @@ static bool solve_dimension(TileChecker *c, const TileTensor *tensor, unsigned d
     return true;
 }
 
-/* What one name solves may leave another expression with one name. */
+/* Solving for one name may leave a single unbound name in another expression. */
 static void solve_dimensions(TileChecker *c, const Kernel *kernel) {
     bool found = true;
     while (found) {
@@ -346,13 +346,13 @@ static void check_overlaps(TileChecker *c, const TileItem *kernel) {
         if (!bound || (bound->meaning.kind != TILE_MEANING_TENSOR && !tile_is_error(&bound->meaning)))
             fail_clause_name(c, TILE_DIAGNOSTIC_OVERLAP_NAME, name);
     }
-    /* The launcher holds arguments apart unless the kernel allows otherwise. */
+    /* The launcher checks that arguments do not overlap, unless the kernel allows it. */
     for (uint32_t i = 0; i < c->func->body.argument_count; i++)
         c->func->parameters[i].noalias =
             c->func->body.arguments[i]->type->kind == TILE_TYPE_TENSOR && kernel->overlaps.count == 0;
 }
 
-/* What the code compares is what the whole numbers are, where `a` cannot wrap from above nor `b` from below. */
+/* The comparison in the code is that of the exact integers if `a` cannot overflow and `b` cannot underflow. */
 static void assume_at_most(TileChecker *c, const TileSum *a, const TileSum *b, bool less) {
     TileSumTable *t = &c->sums;
     if (tile_sum_exceeds(t, a) || tile_sum_falls(t, b)) return;
@@ -367,7 +367,7 @@ static const TileSum *compared_sum(TileChecker *c, const TileExpr *expr) {
     return tile_is_scalar_value(&m) && !m.valid ? m.sum : NULL;
 }
 
-/* No program runs where the condition is false: it is known of dimensions and scalars from here on. */
+/* No program runs if the condition is false: from here on it is a fact about dimensions and scalars. */
 static void assume_condition(TileChecker *c, const TileExpr *expr) {
     if (expr->kind != TILE_EXPR_BINARY) return;
     TileTokenKind op = (TileTokenKind)expr->op;

@@ -1,4 +1,4 @@
-/* What the kernels of a file ask for: signatures, generics, tune names, exports. */
+/* The interfaces of a file's kernels: signatures, generics, tune names, exports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,11 +59,11 @@ typedef struct Lister {
     TileChecker *checker;
     TileArena *arena;
     const TileAst *ast;
-    TileMap kernels; /* their places in the list, plus 1, by name */
-    TileMap exports; /* by name: the file that had it last */
+    TileMap kernels; /* by name: index in the list, plus 1 */
+    TileMap exports; /* by name: the last file that exports it */
 } Lister;
 
-/* The source text with runs of white space as one space. */
+/* The source text, with white space replaced by single blanks. */
 static const char *flat_text(const Lister *l, TileSpan span) {
     TileText text = {.arena = l->arena};
     const char *source = l->checker->diagnostics->files.items[span.file].text;
@@ -200,7 +200,7 @@ bool tile_kernel_has_setting(const TileKernelInfo *kernel, const char *name) {
     return false;
 }
 
-/* What is left of a value in a name: "0.5" is 0_5, "leaky_relu[0.3]" is leaky_relu_0_3. */
+/* A value as part of an identifier: "0.5" is 0_5, "leaky_relu[0.3]" is leaky_relu_0_3. */
 static void add_to_name(TileText *name, const char *text) {
     tile_text_add_char(name, '_');
     for (; *text; text++) {
@@ -210,7 +210,7 @@ static void add_to_name(TileText *name, const char *text) {
     }
 }
 
-/* Functions that C can call, each of its own name; what was exported elsewhere (tile_parse_exports) stands apart. */
+/* Exports have unique names, as C functions; exports from elsewhere than the file (tile_parse_exports) are separate. */
 static bool check_export_name(Lister *l, const TileExportInfo *info) {
     uintptr_t file = info->span.file;
     const char *why = tile_is_reserved_in_c(info->name) ? "is no name that a C or C++ function can have" : NULL;
@@ -220,7 +220,7 @@ static bool check_export_name(Lister *l, const TileExportInfo *info) {
     return !why;
 }
 
-/* The setting that is written most like it is proposed. */
+/* Proposes the setting with the most similar name. */
 static void fail_setting(TileChecker *c, const TileKernelInfo *kernel, const TileArgumentExpr *setting) {
     TileDiagnostic *d =
         tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_EXPORT_SETTING, setting->name_span, kernel->name, setting->name);
@@ -239,7 +239,7 @@ static bool list_export(Lister *l, const TileExport *export, TileProgramInfo *ou
     const TileKernelInfo *kernel = find_info(l, out, export->kernel.name);
     const TileItem *item = tile_map_get(&l->ast->named, export->kernel.name);
     TileChecker *c = l->checker;
-    if (!kernel && item && item->kind == TILE_ITEM_KERNEL) return false; /* it is wrong, and that was said */
+    if (!kernel && item && item->kind == TILE_ITEM_KERNEL) return false; /* it has errors, which have been reported */
     if (!kernel) return tile_fail_no_kernel(c, l->ast, export->kernel.span, export->kernel.name), false;
     if (export->arguments.count > kernel->generics.count)
         return tile_fail(c, GENERIC_COUNT, export->span, kernel->name,
@@ -297,7 +297,7 @@ void tile_list_exported(TileArena *arena, TileProgramInfo *program) {
     }
 }
 
-/* A checker that looks at headers, without options. False where memory does not suffice. */
+/* A checker for headers, without options. False if out of memory. */
 static bool begin_listing(TileChecker *c, TileDiagnostics *diagnostics, const TileAst *ast) {
     static const TileLowerOptions none = {0};
     TileContext *context = tile_ir_context_create();

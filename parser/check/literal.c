@@ -1,5 +1,5 @@
-/* Literals: numbers without a type of their own, and choices between them. `where(c, 1, 0)` and `if c { 1 } else { 0 }`
- * are literals too: the context says what type they have, and only then are they made. */
+/* Literals: untyped numbers, and choices between them. `where(c, 1, 0)` and `if c { 1 } else { 0 }` are literals, too:
+ * they are emitted when the context determines their type. */
 #include <math.h>
 
 #include "lang/scalar/scalar.h"
@@ -32,7 +32,7 @@ unsigned tile_literal_count(const TileMeaning *m) {
 
 typedef TileMeaning (*MakeLiteral)(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span);
 
-/* Both values in the type, and a select between them. */
+/* A select between both values, converted to the type. */
 static TileMeaning make_choice(TileChecker *c, const TileMeaning *m, TileScalar scalar, TileSpan span,
                                MakeLiteral make) {
     TileMeaning v[3] = {m->items[0], make(c, &m->items[1], scalar, span), make(c, &m->items[2], scalar, span)};
@@ -40,7 +40,7 @@ static TileMeaning make_choice(TileChecker *c, const TileMeaning *m, TileScalar 
     return tile_select_meaning(c, v, span);
 }
 
-/* ---- making ---- */
+/* ---- conversion to values ---- */
 
 static bool integer_fits(__int128 value, TileScalar scalar) {
     unsigned bits = tile_scalar_bits(scalar);

@@ -1,5 +1,5 @@
-/* Loops: `for`, `while` and `static for`. What the body assigns is carried from iteration to iteration; a body is emitted until
- * what its variables may lack no longer grows. */
+/* Loops: `for`, `while` and `static for`. Variables that the body assigns are loop-carried. Their validity is a
+ * fixpoint: the body is emitted again until the atoms of its variables no longer grow. */
 #include "parser/check/branch.h"
 #include "parser/check/call.h"
 #include "parser/check/emit.h"
@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-/* ---- what a loop carries ---- */
+/* ---- loop-carried values ---- */
 
 typedef struct Carried {
     TILE_LIST(TileVar *) vars;
     TILE_LIST(TileValue *) values;
-    uint32_t stamp; /* of the variables that are there */
+    uint32_t stamp; /* marks the variables that are in the list */
 } Carried;
 
 static void add_carried(TileChecker *c, Carried *carried, TileVar *var) {
@@ -31,7 +31,7 @@ static void add_carried(TileChecker *c, Carried *carried, TileVar *var) {
     tile_list_push(c->arena, &carried->vars, var);
 }
 
-/* A flag that is set for each element has the elements' shape from the beginning. */
+/* A flag for each element has the elements' shape from the start. */
 static void add_flag(TileChecker *c, Carried *carried, TileVar *flag) {
     if (flag && c->frame->lifted && !flag->now.rank) flag->now = tile_lift(c, flag->now);
     add_carried(c, carried, flag);
@@ -66,7 +66,7 @@ static void collect_values(TileChecker *c, Carried *carried) {
     }
 }
 
-/* The variables stand for `values` (arguments of a region, results of the loop). */
+/* Sets the variables to `values` (arguments of a region, results of the loop). */
 static void set_carried(TileChecker *c, const Carried *carried, TileValue *const *values) {
     for (size_t i = 0; i < carried->vars.count; i++) {
         TileVar *var = carried->vars.items[i];
@@ -79,7 +79,7 @@ static void set_carried(TileChecker *c, const Carried *carried, TileValue *const
 
 typedef struct Loop {
     const TileStatement *statement;
-    TileTiles tiles; /* over ranges */
+    TileTiles tiles; /* of a loop over ranges */
     const TileSum *lo, *hi, *step;
     bool over_tiles, counted;
     TileSpan span;
@@ -123,9 +123,10 @@ static Attempt begin_attempt(TileChecker *c, const Carried *carried) {
     return attempt;
 }
 
-/* A body is right once it was checked under all that its variables may lack in the end. */
+/* The body is correct only if it was checked with the final atoms of its variables. */
 static bool has_grown(TileChecker *c, const Carried *carried, const Attempt *attempt) {
-    if (c->diagnostics->error_count > attempt->diagnostics.error_count) return false; /* more lacking, more errors */
+    if (c->diagnostics->error_count > attempt->diagnostics.error_count) return false; /* with more atoms there are more
+                                                                                       * errors */
     for (size_t i = 0; i < carried->vars.count; i++)
         if (tile_valid_missing(carried->vars.items[i]->now.valid, attempt->valid[i])) return true;
     return false;
@@ -164,8 +165,8 @@ static void run_for(TileChecker *c, Loop *loop) {
     set_carried(c, &loop->carried, results);
 }
 
-/* Does the loop go on? The counter's limit or the text's condition, and no flag that ends it. A tile in a function
- * that is lifted: which elements go on. */
+/* The condition of the loop: the counter's limit or the text's condition, and no flag that leaves the loop. In a lifted
+ * function a tile: the elements that continue. */
 static TileMeaning emit_loop_condition(TileChecker *c, const Loop *loop) {
     TileMeaning both[2];
     if (loop->counted) {
@@ -206,12 +207,12 @@ static void emit_condition_region(TileChecker *c, Loop *loop, TileBlock *region)
     tile_scope_close(c, mark);
 }
 
-static TileMeaning run_turn(TileChecker *c, const void *state) {
+static TileMeaning run_iteration(TileChecker *c, const void *state) {
     run_loop_body(c, state);
     return tile_nothing();
 }
 
-/* The counter's next number or, where that is not below the limit, any that is not: i + step, if it does not wrap. */
+/* The counter's next value, i + step; or, if that wraps, some value that is not below the limit. */
 static TileMeaning next_number(TileChecker *c, const Loop *loop, const TileSum *at) {
     const TileSum *next = tile_sum_add(&c->sums, at, loop->step), *past;
     bool exceeds = tile_sum_add_exceeds(&c->sums, loop->hi, loop->step, &past);
@@ -233,9 +234,9 @@ static void emit_body_region(TileChecker *c, Loop *loop, TileBlock *region) {
     if (loop->counted) at = loop->counter->now;
     if (c->frame->lifted) on = emit_loop_condition(c, loop);
     if (loop->counted) bind_counter(c, loop, region->arguments[0]);
-    if (on.rank) /* each element has its own end: those past it keep what they have */
-        tile_join_branches(c, on, (TileBranch){.run = run_turn, .state = loop}, (TileBranch){.run = tile_run_nothing},
-                           false, loop->span);
+    if (on.rank) /* elements whose loop has ended keep their values */
+        tile_join_branches(c, on, (TileBranch){.run = run_iteration, .state = loop},
+                           (TileBranch){.run = tile_run_nothing}, false, loop->span);
     else
         run_loop_body(c, loop);
     if (loop->counted) loop->counter->now = next_number(c, loop, at.sum);
@@ -267,7 +268,7 @@ static void run_while(TileChecker *c, Loop *loop) {
     set_carried(c, &loop->carried, results);
 }
 
-/* A loop that may be left carries its counter and flags, and is a `while`. */
+/* A loop with `break` or `return` has its counter and flags as loop-carried values, and is a `while`. */
 static void run_loop(TileChecker *c, Loop *loop) {
     if (!tile_enter_region(c, loop->span)) return;
     const TileSequence *body = loop->statement->body;
@@ -293,7 +294,7 @@ static void run_loop(TileChecker *c, Loop *loop) {
     c->regions--;
 }
 
-/* What folds is done for many elements at once. */
+/* A combiner is applied to many elements at once. */
 static bool is_in_combiner(TileChecker *c, const TileStatement *statement) {
     if (c->in_combiner) tile_fail(c, UNSUPPORTED, statement->span, "a loop in a function that folds");
     return c->in_combiner;
@@ -326,50 +327,50 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     return false;
 }
 
-/* One turn of a loop that is unrolled. */
-typedef struct StaticTurn {
+/* One iteration of an unrolled loop. */
+typedef struct StaticIteration {
     const Loop *loop;
     int64_t at;
-    unsigned open; /* how many turns there are */
-} StaticTurn;
+    unsigned open; /* TileOpen of the trip count */
+} StaticIteration;
 
-static TileMeaning run_static_turn(TileChecker *c, const void *state) {
-    const StaticTurn *turn = state;
-    TileNameRef name = turn->loop->statement->names.items[0];
-    TileMeaning at = tile_sum_meaning(tile_sum_integer(&c->sums, turn->at));
-    tile_open_meaning(c, &at, turn->open);
+static TileMeaning run_static_iteration(TileChecker *c, const void *state) {
+    const StaticIteration *iteration = state;
+    TileNameRef name = iteration->loop->statement->names.items[0];
+    TileMeaning at = tile_sum_meaning(tile_sum_integer(&c->sums, iteration->at));
+    tile_open_meaning(c, &at, iteration->open);
     TileScopeMark mark = tile_scope_open(c);
-    if (turn->loop->over_tiles) at = tile_range_of(c, &turn->loop->tiles, at.sum, name);
+    if (iteration->loop->over_tiles) at = tile_range_of(c, &iteration->loop->tiles, at.sum, name);
     tile_scope_bind(c, name, at, false);
-    run_loop_body(c, turn->loop);
+    run_loop_body(c, iteration->loop);
     tile_scope_close_names(c, mark);
     return tile_nothing();
 }
 
-/* Turns behind one that may have left the loop run where it did not. */
-static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t turns, int64_t step) {
+/* Iterations after one that may have left the loop are executed under its flags. */
+static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t trip_count, int64_t step) {
     size_t vars = c->vars.count;
     unsigned open = tile_sum_open(loop->lo) | tile_sum_open(loop->hi) | tile_sum_open(loop->step);
-    if (open) c->open_turns++, c->unrolled = true;
+    if (open) c->open_loops++, c->unrolled = true;
     if (tile_sequence_breaks(loop->statement->body)) loop->broke = tile_scope_flag(c, NULL, tile_bool_meaning(false));
     TileVar *ends[] = {loop->broke, c->frame->returned};
-    for (uint64_t i = 0; i < turns && !tile_is_spent(c); i++) {
-        StaticTurn turn = {loop, (int64_t)((uint64_t)lo + i * (uint64_t)step), open};
-        tile_spend(c, 1); /* also a turn that does nothing takes time */
+    for (uint64_t i = 0; i < trip_count && !tile_is_spent(c); i++) {
+        StaticIteration iteration = {loop, (int64_t)((uint64_t)lo + i * (uint64_t)step), open};
+        tile_spend(c, 1); /* an iteration without ops takes time, too */
         TileMeaning on = tile_none_set(c, ends, 2, loop->span);
         bool decided = on.constant && !tile_any_undecided(ends, 2);
         if (tile_is_error(&on) || (decided && !on.bits)) break;
         if (decided)
-            run_static_turn(c, &turn);
+            run_static_iteration(c, &iteration);
         else
-            tile_join_branches(c, on, (TileBranch){.run = run_static_turn, .state = &turn},
+            tile_join_branches(c, on, (TileBranch){.run = run_static_iteration, .state = &iteration},
                                (TileBranch){.run = tile_run_nothing}, false, loop->span);
     }
     c->vars.count = vars;
-    if (open) c->open_turns--;
+    if (open) c->open_loops--;
 }
 
-static void fail_turns(TileChecker *c, TileSpan span, uint64_t most) {
+static void fail_iterations(TileChecker *c, TileSpan span, uint64_t most) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNROLL_LIMIT, span, (unsigned long long)most);
     tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_TURNS);
     tile_report(c, d);
@@ -388,7 +389,7 @@ static void check_static_for(TileChecker *c, Loop *loop) {
     if (!known)
         tile_fail(c, NOT_CONSTANT, span, "a bound of `static for`");
     else if (large)
-        fail_turns(c, span, most);
+        fail_iterations(c, span, most);
     else if (hi > lo)
         run_static(c, loop, lo, ((uint64_t)hi - (uint64_t)lo - 1) / (uint64_t)step + 1, step);
 }

@@ -1,5 +1,5 @@
-/* Loops: `for`, `while` and `static for`. What the body assigns is carried from iteration to iteration; a body is
- * emitted until what its variables may lack no longer grows. */
+/* Loops: `for`, `while` and `static for`. Variables that the body assigns are loop-carried. Their validity is a
+ * fixpoint: the body is emitted again until the atoms of its variables no longer grow. */
 #ifndef TILE_PARSER_CHECK_LOOP_H
 #define TILE_PARSER_CHECK_LOOP_H
 
@@ -7,7 +7,7 @@
 
 void tile_check_for(TileChecker *c, const TileStatement *statement);
 void tile_check_while(TileChecker *c, const TileStatement *statement);
-/* Of a bool or a bool tile: TILE_KIND_ANY, or _ALL, of its valid elements. */
+/* Of a bool or a bool tile: TILE_KIND_ANY or _ALL, over its valid elements. */
 TileValue *tile_emit_one_bool(TileChecker *c, const TileMeaning *m, TileName kind);
 
 #endif

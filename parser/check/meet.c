@@ -1,10 +1,10 @@
-/* Which lanes of a tile are certainly equal: for the warning that they meet at one element. */
+/* Are lanes of a tile certainly equal? For the warning that they access one element. */
 #include "lang/scalar/scalar.h"
 #include "parser/check/meet.h"
 
 enum { MOST_VALUES = 64 };
 
-/* Steps are counted, since values may be used more than once on the way. */
+/* The number of steps is limited, since values may be reached on several paths. */
 typedef struct Search {
     unsigned left;
 } Search;
@@ -17,7 +17,7 @@ static unsigned axes_before(const TileType *type, unsigned axis) {
     return count;
 }
 
-/* Of a reshape that adds and drops axes of extent 1 only: the axis that becomes this one. */
+/* For a reshape that only adds and drops axes of extent 1: the operand's axis that becomes this one. */
 static bool reshaped_axis(const TileType *from, const TileType *to, unsigned axis, unsigned *source) {
     unsigned k = 0;
     for (unsigned i = 0; i < from->rank; i++) {

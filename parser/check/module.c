@@ -1,4 +1,4 @@
-/* One kernel of a file becomes tile form, in a module of its own. */
+/* Lowers one kernel of a file to tile form, in its own module. */
 #include "parser/check/kernel.h"
 #include "parser/check/module.h"
 
@@ -30,7 +30,7 @@ const TileItem *tile_check_find_kernel(const TileAst *ast, const char *name) {
     return item && item->kind == TILE_ITEM_KERNEL ? item : NULL;
 }
 
-/* Errors of the choice of an instance, not of the text. */
+/* Errors in the bindings of an instance, not in the text. */
 static bool is_binding_error(TileDiagnosticCode code) {
     return code == TILE_DIAGNOSTIC_UNBOUND || code == TILE_DIAGNOSTIC_WRONG_BINDING ||
            code == TILE_DIAGNOSTIC_NO_SUCH_BINDING || code == TILE_DIAGNOSTIC_BINDING_CLASS ||

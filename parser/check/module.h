@@ -1,10 +1,10 @@
-/* One kernel of a file becomes tile form, in a module of its own. */
+/* Lowers one kernel of a file to tile form, in its own module. */
 #ifndef TILE_PARSER_CHECK_MODULE_H
 #define TILE_PARSER_CHECK_MODULE_H
 
 #include "parser/check/check.h"
 
-/* Verifies the module that was made; what is wrong then is ours. */
+/* Verifies the new module; an error is a bug of the compiler. */
 tile_status tile_checker_verify(TileChecker *c, const TileItem *item, bool whole);
 void tile_checker_init(TileChecker *c, TileContext *context, TileDiagnostics *diagnostics, TileArena *arena,
                        const TileAst *ast, const TileLowerOptions *options);

@@ -1,4 +1,4 @@
-/* What a name means: a bound one, an item of the file or of an import, a constant. And what variables take on. */
+/* Name lookup: bound names, items of the file or of imports, constants. And assignment to variables. */
 #include "parser/check/bindings.h"
 #include "parser/check/builtin.h"
 #include "parser/check/candidates.h"
@@ -27,7 +27,7 @@ const TileItem *tile_find_item(const TileAst *ast, const char *name, bool import
     return NULL;
 }
 
-/* What looking at a constant costs, in operations. */
+/* The cost of evaluating a constant, in ops. */
 enum { CONSTANT_WORK = 4 };
 
 static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
@@ -64,12 +64,12 @@ static TileMeaning evaluate_constant(TileChecker *c, const TileItem *item, const
     return value;
 }
 
-/* Each constant is evaluated once: one that uses another twice would double the work with each step. */
+/* Each constant is evaluated once: otherwise a chain of constants that use another one twice takes exponential time. */
 static TileMeaning constant_meaning(TileChecker *c, const TileItem *item, const TileAst *ast, TileSpan span) {
     for (size_t i = 0; i < c->constants.count; i++)
         if (c->constants.items[i].item == item) return c->constants.items[i].value;
     TileMeaning value = evaluate_constant(c, item, ast, span);
-    value.value = NULL; /* which stands where it was evaluated */
+    value.value = NULL; /* an op, where it was evaluated */
     tile_list_push(c->arena, &c->constants, (TileConstant){item, value});
     return value;
 }
@@ -94,7 +94,7 @@ static const TileAst *find_module(const TileAst *ast, const char *name) {
 }
 
 void tile_propose_visible(TileChecker *c, TileDiagnostic *d, const char *name, TileSpan span) {
-    if (!d) return; /* one of many: nobody reads it */
+    if (!d) return; /* one of several candidates, whose errors are not shown */
     TileNearest nearest = tile_nearest(name);
     for (size_t i = c->bounds.count; i-- > c->frame->scope_base;) tile_nearest_try(&nearest, c->bounds.items[i].name);
     for (size_t i = 0; i < c->frame->ast->items.count; i++)
@@ -108,7 +108,8 @@ static bool mentions(const TileExpr *expr, const char *name) {
     return (expr->kind == TILE_EXPR_NAME && expr->name == name) || mentions(expr->a, name) || mentions(expr->b, name);
 }
 
-/* A name that stands in expressions of dimensions only is bound nowhere. What is said of it once holds everywhere. */
+/* A name that only occurs in expressions of dimensions is bound nowhere. The message does not depend on the
+ * instance. */
 static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) {
     const TileItem *item = c->frame->item;
     for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->params.count; i++) {
@@ -127,7 +128,7 @@ static void note_dimension(TileChecker *c, TileDiagnostic *d, const char *name) 
     }
 }
 
-/* A name that only the `tune` of another target binds. */
+/* A name that is bound only by `tune` clauses of another target. */
 static void note_other_target(TileChecker *c, TileDiagnostic *d, const char *name) {
     const TileItem *item = c->frame->item;
     for (size_t i = 0; item->kind == TILE_ITEM_KERNEL && i < item->tunes.count; i++) {
@@ -173,8 +174,8 @@ bool tile_check_undeclared(TileChecker *c, const TileExpr *target) {
     return true;
 }
 
-/* What the name may mean in an expression. No expression can use a kernel: functions, types and built-ins that are
- * named like one of the file are meant. */
+/* The meanings of a name in an expression. A kernel is not one: a function, type or built-in of the same name is
+ * meant. */
 static const TileItem *find_used(const TileChecker *c, const char *name, const TileAst **where) {
     const TileItem *item = tile_find_item(c->frame->ast, name, true, where);
     if (!item || item->kind != TILE_ITEM_KERNEL || item->broken) return item;
@@ -247,5 +248,5 @@ void tile_var_assign(TileChecker *c, TileVar *var, TileMeaning value, TileSpan s
     }
     var->now = value;
     var->now.valid = joined;
-    tile_open_meaning(c, &var->now, tile_doubt(c) | (c->open_turns ? TILE_OPEN_NUMBER : 0));
+    tile_open_meaning(c, &var->now, tile_doubt(c) | (c->open_loops ? TILE_OPEN_NUMBER : 0));
 }

@@ -1,4 +1,4 @@
-/* Expressions of which a kind is asked: an integer, a constant, an extent, a condition. */
+/* Expressions that must have a certain kind: an integer, a constant, an extent, a condition. */
 #include "parser/check/constant.h"
 #include "parser/check/expression.h"
 #include "parser/check/literal.h"
@@ -41,7 +41,7 @@ const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, con
     return m.sum;
 }
 
-/* What is computed from constants alone is one, by whatever operations. */
+/* A value that is computed from constants only is a constant, whatever the operations. */
 static const TileSum *check_known(TileChecker *c, const TileExpr *expr, const char *what) {
     TileMeaning m = tile_check_expr(c, expr);
     unsigned open = m.open;

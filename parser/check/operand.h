@@ -1,13 +1,13 @@
-/* Expressions of which a kind is asked: an integer, a constant, an extent, a condition. */
+/* Expressions that must have a certain kind: an integer, a constant, an extent, a condition. */
 #ifndef TILE_PARSER_CHECK_OPERAND_H
 #define TILE_PARSER_CHECK_OPERAND_H
 
 #include "parser/check/check.h"
 
-/* An i64 scalar expression as a sum, NULL when reported. `what` names it in messages. */
+/* An i64 scalar expression as a sum, NULL if an error was reported. `what` describes it in messages. */
 const TileSum *tile_check_integer(TileChecker *c, const TileExpr *expr, const char *what);
 const TileSum *tile_integer_of(TileChecker *c, TileMeaning m, TileSpan span, const char *what, bool must_be_valid);
-/* The same, and known at compile time. */
+/* The same, as a compile-time constant. */
 const TileSum *tile_check_constant(TileChecker *c, const TileExpr *expr, const char *what, int64_t *value);
 /* A positive compile-time extent. */
 const TileSum *tile_check_extent(TileChecker *c, const TileExpr *expr);

@@ -1,4 +1,4 @@
-/* print(..): texts and values, one line for each program that gets there. */
+/* print(..): texts and values, one line for each program that executes it. */
 #include "lang/scalar/scalar.h"
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
@@ -14,12 +14,12 @@ void tile_print_words(TilePrinted *printed, const char *words) {
     for (; *words; words++) tile_text_format(&printed->text, *words == '{' ? "{{" : "%c", *words);
 }
 
-/* kernel[0, 3]: where the program's numbers are those of the grid. */
+/* The prefix kernel[0, 3], if the program's indices are those of the grid. */
 static void add_program(TileChecker *c, TilePrinted *printed) {
     const TileFrame *frame = c->frame;
     while (frame->parent) frame = frame->parent;
     tile_text_format(&printed->text, "%s[", frame->item->name);
-    const TileBlock *region = c->grid ? &c->grid->regions[0] : NULL; /* NULL: a function is checked by itself */
+    const TileBlock *region = c->grid ? &c->grid->regions[0] : NULL; /* NULL: a function is checked without a call */
     for (uint32_t i = 0; region && i < region->argument_count; i++) {
         tile_text_add(&printed->text, i ? ", {i}" : "{i}");
         printed->items[printed->count++] = region->arguments[i];
@@ -42,7 +42,7 @@ static TileScalar word_of(char kind) {
     return kind == 'i' ? TILE_I64 : kind == 'u' || kind == 'b' ? TILE_U64 : TILE_F64;
 }
 
-/* {f:4x8?}; `mark` says that a second item stands behind the first, and for what, 0 that none does. */
+/* {f:4x8?}; `mark` is the kind of the following item, which belongs to this one; 0: there is none. */
 static void add_place(TileChecker *c, TilePrinted *printed, const TileMeaning *m, char mark) {
     tile_text_format(&printed->text, "{%c", kind_of((TileScalar)m->scalar));
     for (unsigned i = 0; i < m->rank; i++)
@@ -51,7 +51,7 @@ static void add_place(TileChecker *c, TilePrinted *printed, const TileMeaning *m
     tile_text_add_char(&printed->text, '}');
 }
 
-/* Invalid elements hold 0, and are shown as what they are by a second item. */
+/* Invalid elements are replaced by 0; a second item tells which ones they are. */
 void tile_print_value(TileChecker *c, TilePrinted *printed, const TileMeaning *m) {
     TileScalar scalar = (TileScalar)m->scalar;
     TileValue *zero = tile_build_bits(tile_emitter(c), tile_type_scalar(c->context, scalar), 0);

@@ -1,5 +1,5 @@
-/* Edits that more than one rule proposes. Each finds the place in the text; where the text is written in a way that
- * it does not know, it proposes nothing. */
+/* Edits that several rules propose. Each finds the location in the text; if the text is not of a form that it knows, it
+ * proposes nothing. */
 #include <string.h>
 
 #include "parser/check/literal.h"
@@ -95,7 +95,7 @@ const char *tile_bare_text(TileChecker *c, TileSpan span) {
     return text + 1;
 }
 
-/* Binds tighter than any operator that is put behind it. */
+/* Does the expression bind tighter than any operator that may be put after it? */
 static bool is_postfix(const TileExpr *expr) {
     return expr->parenthesised || (expr->kind != TILE_EXPR_BINARY && expr->kind != TILE_EXPR_UNARY &&
                                    expr->kind != TILE_EXPR_IF && expr->kind != TILE_EXPR_RUN);

@@ -1,32 +1,33 @@
-/* Edits that more than one rule proposes. Each finds the place in the text; where the text is written in a way that
- * it does not know, it proposes nothing. */
+/* Edits that several rules propose. Each finds the location in the text; if the text is not of a form that it knows, it
+ * proposes nothing. */
 #ifndef TILE_PARSER_CHECK_PROPOSE_H
 #define TILE_PARSER_CHECK_PROPOSE_H
 
 #include "parser/check/check.h"
 
-/* The candidate that is written most like `name`. */
+/* The candidate that is most similar to `name`. */
 typedef struct TileNearest {
-    const char *name, *best; /* best: NULL while none is near */
+    const char *name, *best; /* best: NULL if none is similar */
     unsigned distance;
 } TileNearest;
 TileNearest tile_nearest(const char *name);
 void tile_nearest_try(TileNearest *nearest, const char *candidate); /* which may be NULL */
 void tile_propose_nearest(TileChecker *c, TileDiagnostic *d, TileSpan span, const TileNearest *nearest);
-/* The clause `static NAME`, where the kernel's dimension or parameter of this name is not constant yet. */
+/* The clause `static NAME`, if the kernel's dimension or parameter of this name is not a constant yet. */
 void tile_propose_static(TileChecker *c, TileDiagnostic *d, const char *name);
-/* What would make an integer known at compile time: `static for` of the loop that counts it, or `static NAME`. */
+/* Makes an integer a compile-time constant: `static for` for the loop whose induction variable it is, or `static
+ * NAME`. */
 void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *expr);
-/* `inout` instead of the word, `in` or `out`, that stands behind the parameter's name. */
+/* `inout` instead of `in` or `out` of the parameter. */
 void tile_propose_inout(TileChecker *c, TileDiagnostic *d, TileSpan name, const char *word);
 /* `var` instead of the `let` before the name. */
 void tile_propose_var(TileChecker *c, TileDiagnostic *d, TileSpan name);
-/* `v[_, :]` or `v[:, _]`, where only one of them gives a vector the shape of the matrix. */
+/* `v[_, :]` or `v[:, _]`, if only one of them can be broadcast to the shape of the matrix. */
 void tile_propose_axis(TileChecker *c, TileDiagnostic *d, const TileMeaning *vector, const TileExpr *expr,
                        const TileMeaning *matrix);
-/* The text of an expression, without parentheses around the whole. */
+/* The text of an expression, without enclosing parentheses. */
 const char *tile_bare_text(TileChecker *c, TileSpan span);
-/* The text of an operand, in parentheses where an operator behind it would take only a part of it. */
+/* The text of an operand, in parentheses if an operator after it would bind to a part of it. */
 const char *tile_operand_text(TileChecker *c, const TileExpr *expr);
 TileMeaning tile_fail_no_kernel(TileChecker *c, const TileAst *ast, TileSpan span, const char *name);
 TileMeaning tile_fail_not_bool(TileChecker *c, const TileExpr *expr, const TileMeaning *m);

@@ -1,4 +1,4 @@
-/* Ranges: tiles, spans, shifts, fields. A range is no value of the IR: what is emitted is its arithmetic. */
+/* Ranges: tiles, spans, shifts, fields. A range is not a value of the IR: only its arithmetic is emitted. */
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/operand.h"
@@ -51,8 +51,8 @@ static const TileSum *minus_one(TileChecker *c, const TileSum *sum) {
 
 static const TileSum *scalar(TileChecker *c, TileValue *value) { return tile_scalar_meaning(c, value, NULL).sum; }
 
-/* The number of lanes whose index is less than the limit, which `inside` says of the first one. As whole numbers: where
- * limit - first leaves 64 bits it is not what the code computes. */
+/* The number of lanes whose index is less than the limit; `inside`: that of the first lane is. As an exact integer: if
+ * limit - first overflows 64 bits, it is not what the code computes. */
 static const TileSum *lanes_below(TileChecker *c, const TileRange *range, const TileSum *limit, bool inside) {
     TileSumTable *t = &c->sums;
     tile_sum_wrapped(t);
@@ -70,7 +70,7 @@ static const TileSum *lanes_below(TileChecker *c, const TileRange *range, const 
     return scalar(c, tile_emit_select(c, some, lanes, zero));
 }
 
-/* min(first + size, limit), as whole numbers; `past` is the sum, which may wrap. */
+/* min(first + size, limit), as an exact integer; `past` is the sum, which may wrap. */
 static const TileSum *end_of(TileChecker *c, const TileRange *range, const TileSum *past, bool wraps,
                              const TileSum *limit) {
     if (!wraps) return tile_sum_min(&c->sums, past, limit);
@@ -92,8 +92,8 @@ static void add_lanes(TileChecker *c, TileRange *range, const TileSum *limit, bo
                                                     .limit = limit});
 }
 
-/* Lanes first .. first + size, valid below `limit`. The lanes that are, `limit - first`, are no more than that unless
- * it wraps. */
+/* Lanes first .. first + size, valid below `limit`. There are `limit - first` valid lanes, unless that wraps, or more
+ * than `size`. */
 static void set_limit(TileChecker *c, TileRange *range, const TileSum *lo, const TileSum *limit, bool inside) {
     TileSumTable *t = &c->sums;
     size_t hidden = tile_facts_hide(c);
@@ -164,7 +164,7 @@ static TileMeaning add_to_range(TileChecker *c, const TileRange *range, const Ti
     return range_meaning(moved);
 }
 
-/* Bounds stay bounds where the sign of the stride is known. */
+/* Bounds are scaled, too, if the sign of the stride is known. */
 static void scale_bounds(TileChecker *c, const TileRange *range, const TileSum *by, TileRange *scaled) {
     TileSumTable *t = &c->sums;
     const TileSum *zero = tile_sum_integer(t, 0);
@@ -188,7 +188,7 @@ static TileMeaning scale_range(TileChecker *c, const TileRange *range, const Til
     return range_meaning(scaled);
 }
 
-/* A tile shifts each lane by itself: that is a gather. */
+/* A shift by a tile is different for each lane: that is a gather. */
 static TileMeaning fail_tile_shift(TileChecker *c, const TileMeaning *by, bool left, const TileExpr *expr) {
     const TileExpr *range = left ? expr->a : expr->b, *tile = left ? expr->b : expr->a;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NOT_INTEGER, tile->span, "what shifts a range",

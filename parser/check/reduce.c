@@ -1,4 +1,4 @@
-/* Reductions and dot. What is invalid along the reduced axis becomes the identity before the op. */
+/* Reductions and dot. Invalid elements along the reduced axis are replaced by the identity element before the op. */
 #include "parser/check/builtin.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
@@ -17,9 +17,9 @@
 
 static const char *const reduction_names[] = {"axis", "keep", NULL};
 
-/* ---- identities ---- */
+/* ---- identity elements ---- */
 
-/* What changes no element: the identity as combining leaves it, which of an f8 is no infinity. */
+/* The identity element, combined with itself: for f8 that saturates infinities. */
 static uint64_t neutral_bits(TileName kind, TileScalar scalar) {
     uint64_t identity = tile_eval_identity(kind, scalar), operands[] = {identity, identity};
     tile_eval(tile_eval_combiner(kind), scalar, scalar, operands, &identity);
@@ -93,7 +93,7 @@ TileMeaning tile_check_reduced(TileChecker *c, const TileExpr *call, const char 
 
 /* ---- reductions ---- */
 
-/* What is invalid along the axis becomes the identity, and the axis goes. */
+/* Replaces invalid elements along the axis by the identity element, and removes the axis. */
 static TileMeaning reduce_axis(TileChecker *c, TileMeaning m, TileName kind, unsigned axis) {
     const TileValidity *skipped = tile_valid_select(c, m.valid, 1u << axis, false);
     TileScalar scalar = (TileScalar)m.scalar;
@@ -110,8 +110,8 @@ static TileMeaning reduce_axis(TileChecker *c, TileMeaning m, TileName kind, uns
     return tile_value_meaning(c, x, extent, tile_valid_map(c, m.valid, map));
 }
 
-/* One op per axis, innermost first, so that invalid elements of the outer axes are left out when their turn comes: the
- * whole line of an outer axis needs no computing then. With `keep`, the axes stay with extent 1. */
+/* One op per axis, innermost first, so that invalid elements of an outer axis are only replaced when that axis is
+ * reduced: inner lines need no fill for them. With `keep`, the axes are kept with extent 1. */
 static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, unsigned axes, bool keep) {
     TileMeaning result = m;
     for (unsigned axis = m.rank; axis-- > 0;)
@@ -131,7 +131,7 @@ static TileMeaning reduce_axes(TileChecker *c, TileMeaning m, TileName kind, uns
     return tile_value_meaning(c, x, extent, tile_valid_map(c, result.valid, map));
 }
 
-/* Narrow integers sum in i32; 16-bit floats in f32, rounded once at the end. */
+/* Narrow integers are accumulated in i32; 16-bit floats in f32, rounded once at the end. */
 TileScalar tile_accumulator(TileName kind, TileScalar scalar) {
     if (kind != TILE_KIND_SUM && kind != TILE_KIND_PROD) return scalar;
     if (tile_scalar_is_float(scalar)) return tile_scalar_bits(scalar) < 32 ? TILE_F32 : scalar;
@@ -157,7 +157,7 @@ TileMeaning tile_check_reduction(TileChecker *c, const TileExpr *call, const Til
     return reduce(c, m, (TileName)builtin->kind, axes, keep, call->span);
 }
 
-/* How many elements of each line are valid, as f32 or f64 of the result's shape. */
+/* The number of valid elements of each line, as f32 or f64, with the result's shape. */
 static TileMeaning count_valid(TileChecker *c, const TileMeaning *m, unsigned axes, bool keep, TileScalar scalar,
                                TileSpan span) {
     const TileValidity *skipped = tile_valid_select(c, m->valid, axes, false);
@@ -192,7 +192,8 @@ TileMeaning tile_check_mean(TileChecker *c, const TileExpr *call, const TileBuil
     return tile_convert(c, result, (TileScalar)m.scalar, call->span);
 }
 
-/* Invalid lanes get the identity and an index above all others, so that they win only where nothing is left. */
+/* Invalid lanes get the identity element and an index greater than all others, so that they win only in a line without
+ * valid elements. */
 TileMeaning tile_check_arg_reduction(TileChecker *c, const TileExpr *call, const TileBuiltin *builtin) {
     unsigned axes;
     TileMeaning m = tile_check_reduced(c, call, (const char *const[]){"axis", NULL});
@@ -249,8 +250,8 @@ static bool fail_mask(TileChecker *c, const TileValidEntry *entry, unsigned free
     return false;
 }
 
-/* What makes steps of the contraction invalid, as seen from an operand whose contracted axis is `axis`. A mask that
- * spans more than that axis cannot be kept away from the other operand's NaNs. */
+/* The atoms that make steps of the contraction invalid, for an operand whose contracted axis is `axis`. A mask that has
+ * other axes, too, cannot protect the other operand from NaNs. */
 static bool contracted(TileChecker *c, const TileMeaning *m, int axis, const TileValidity **valid,
                        const TileExpr *expr, const char *side) {
     *valid = tile_valid_select(c, m->valid, 1u << axis, false);
@@ -283,7 +284,7 @@ static bool multiplies(TileScalar a, TileScalar b) {
     return bytes || (a == b && tile_scalar_is_float(a));
 }
 
-/* Both operands become zero where a step is invalid in either: 0 * NaN is NaN. */
+/* Both operands are set to zero where a step is invalid in either: 0 * NaN is NaN. */
 static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, TileValue **x, TileValue **y,
                              const TileExpr *const *exprs) {
     int ka = a->rank - 1, kb = a->rank - 2;
@@ -291,7 +292,7 @@ static bool fill_contraction(TileChecker *c, TileMeaning *a, TileMeaning *b, Til
     if (!contracted(c, a, ka, &va, exprs[0], "left") || !contracted(c, b, kb, &vb, exprs[1], "right")) return false;
     const TileValidity *left = tile_valid_union(c, va, moved_axis(c, vb, kb, ka));
     const TileValidity *right = tile_valid_union(c, vb, moved_axis(c, va, ka, kb));
-    /* -0 times 0 added to any number leaves it as it is; 0 times 0 would make 0 of -0. */
+    /* -0 * 0 is -0, the identity element of sums; 0 * 0 would change a sum of -0 to 0. */
     uint64_t minus_zero = tile_scalar_from_double((TileScalar)a->scalar, -0.0);
     *x = left ? tile_emit_filled(c, a, left, emit_bits(c, (TileScalar)a->scalar, minus_zero)) : tile_emit_value(c, a);
     *y = right ? tile_emit_filled(c, b, right, emit_bits(c, (TileScalar)b->scalar, 0)) : tile_emit_value(c, b);

@@ -1,4 +1,5 @@
-/* Reports: every message goes through here and is told by which calls its place was reached. Words for meanings. */
+/* Reporting: every message passes through here and gets notes with the calls that lead to its location. Descriptions of
+ * meanings. */
 #include "parser/check/builtin.h"
 #include "parser/check/report.h"
 #include "parser/check/stand_in.h"
@@ -8,7 +9,7 @@ static bool is_inside(TileSpan span, TileSpan outer) {
     return span.file == outer.file && span.begin >= outer.begin && span.end <= outer.end;
 }
 
-/* Where the function is declared, unless that is shown already. */
+/* A note with the function's declaration, unless the message shows it already. */
 static void note_declaration(TileChecker *c, TileDiagnostic *diagnostic, const TileItem *item) {
     if (!diagnostic || is_inside(diagnostic->span, item->span)) return;
     for (size_t i = 0; i < diagnostic->notes.count; i++)

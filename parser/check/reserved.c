@@ -1,4 +1,4 @@
-/* Names that a function of C or C++ cannot have. */
+/* Reserved words: names that a C or C++ function cannot have. */
 #include <string.h>
 
 #include "parser/check/program.h"

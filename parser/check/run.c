@@ -1,4 +1,4 @@
-/* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
+/* `run kernel(name = value, ..)` in a test: the instance, its tensors, and the shapes of its results. */
 #include "parser/check/bindings.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
@@ -19,8 +19,8 @@
 
 typedef struct RunParam {
     const TileParam *param;
-    const TileExpr *expr; /* what is given; NULL: nothing */
-    uint32_t tensor;      /* its number, TILE_TEST_NONE */
+    const TileExpr *expr; /* the argument; NULL: none is given */
+    uint32_t tensor;      /* its index, or TILE_TEST_NONE */
 } RunParam;
 
 typedef struct Run {
@@ -29,10 +29,10 @@ typedef struct Run {
     const TileExpr *call;
     TileTestRun plan;
     TILE_LIST(RunParam) params;
-    bool *used; /* of the arguments */
+    bool *used; /* for each argument */
 } Run;
 
-/* ---- which kernel ---- */
+/* ---- the kernel ---- */
 
 static const TileExport *find_export(const TileAst *ast, const char *name) {
     for (size_t i = 0; i < ast->items.count; i++)
@@ -90,7 +90,7 @@ static const char *function_text(TileChecker *c, const TileMeaning *function) {
     return tile_function_print(c, &text, function) ? tile_text_get(&text) : NULL;
 }
 
-/* False where the meaning is none that a setting may have. */
+/* False if a setting cannot have this meaning. */
 static bool read_setting(TileChecker *c, const TileMeaning *m, TileBinding *b) {
     int64_t known;
     switch ((TileMeaningKind)m->kind) {
@@ -139,7 +139,7 @@ static bool add_binding(TileChecker *c, Run *run, const char *name, const TileEx
     return tile_fail(c, RUN_CHOSEN, expr->span, name, ours, tile_span_text(c, run->call->a->span), given), false;
 }
 
-/* Generics, tune names and static dimensions: those of the arguments that name no parameter. */
+/* Binds generics, tune names and static dimensions: the arguments that are not parameters. */
 static bool bind_settings(TileChecker *c, Run *run) {
     const TileItem *kernel = run->kernel;
     bool ok = true;
@@ -160,7 +160,7 @@ static bool bind_settings(TileChecker *c, Run *run) {
     return ok;
 }
 
-/* The kernel's parameters, with those that an epilogue brings. */
+/* The kernel's parameters, including those of a function generic. */
 static bool list_params(TileChecker *c, Run *run) {
     for (size_t i = 0; i < run->kernel->params.count; i++) {
         const TileParam *param = &run->kernel->params.items[i];
@@ -171,7 +171,7 @@ static bool list_params(TileChecker *c, Run *run) {
         const TileGeneric *generic = NULL;
         for (size_t k = 0; k < run->kernel->generics.count; k++)
             if (run->kernel->generics.items[k].name == param->name) generic = &run->kernel->generics.items[k];
-        if (!generic || generic->kind != TILE_GENERIC_FN) continue; /* the kernel itself is wrong */
+        if (!generic || generic->kind != TILE_GENERIC_FN) continue; /* reported with the kernel */
         const TileBinding *binding = find_binding(run, generic->name);
         TileMeaning m = tile_nothing();
         if (binding && binding->kind == TILE_BINDING_FUNCTION)
@@ -220,7 +220,7 @@ static const TileGeneric *type_generic(const Run *run, const char *name) {
     return NULL;
 }
 
-/* The element type of a parameter, if it is known by now. */
+/* The element type of a parameter, if it is bound by now. */
 static bool param_scalar(const Run *run, const TileParam *param, TileScalar *scalar) {
     const char *name = param->type->name;
     if (!name) return false;
@@ -265,7 +265,7 @@ static bool add_scalar(TileChecker *c, Run *run, const RunParam *p) {
     return true;
 }
 
-/* A tensor of the plan as it is, or a value that the test computes. */
+/* A tensor of the plan, or a value that the test computes. */
 static bool add_tensor(TileChecker *c, Run *run, RunParam *p) {
     TileTestArgument argument = {.tensor = TILE_TEST_NONE, .result = TILE_TEST_NONE};
     if (p->expr) {
@@ -298,7 +298,7 @@ static bool is_free(TileChecker *c, const char *name) {
     return !tile_scope_find(c, name) && !tile_is_constant(c, c->frame->ast, name);
 }
 
-/* The only name of the expression that is not bound; NULL where there is none, and *more where there are several. */
+/* The only unbound name of the expression; NULL if there is none, and *more if there are several. */
 static const char *free_name(TileChecker *c, const TileExpr *expr, const char *found, bool *more) {
     if (!expr || expr->kind == TILE_EXPR_INTEGER) return found;
     if (expr->kind == TILE_EXPR_NAME && is_free(c, expr->name)) {
@@ -317,7 +317,7 @@ static bool value_with(TileChecker *c, const TileExpr *expr, const char *name, i
     return ok;
 }
 
-/* The integer for which a linear expression has the value. */
+/* Solves a linear expression for an integer, given its value. */
 static bool solve(TileChecker *c, const TileExpr *expr, const char *name, int64_t value, int64_t *solution) {
     int64_t at[3], check;
     for (int i = 0; i < 3; i++)
@@ -357,7 +357,7 @@ static bool bind_solved(TileChecker *c, Run *run, const RunParam *p, const TileE
 static bool compare_dimension(TileChecker *c, Run *run, const RunParam *p, const TileExpr *expr, int64_t extent) {
     bool more = false;
     int64_t wanted;
-    if (free_name(c, expr, NULL, &more)) return true; /* nothing says what it has to be */
+    if (free_name(c, expr, NULL, &more)) return true; /* its value is not determined */
     if (!tile_check_constant(c, expr, "a dimension", &wanted)) return false;
     if (wanted == extent) return true;
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_RUN_SHAPE, p->expr->span, p->param->name,
@@ -386,7 +386,7 @@ static void bind_constants(TileChecker *c, Run *run) {
 static bool shape_result(TileChecker *c, Run *run, const RunParam *p, TileTestTensor *made) {
     const TileTypeExpr *type = p->param->type;
     made->rank = (unsigned)type->extents.count;
-    if (made->rank > TILE_MAX_TENSOR_RANK) return false; /* the kernel itself is wrong */
+    if (made->rank > TILE_MAX_TENSOR_RANK) return false; /* reported with the kernel */
     if (!param_scalar(run, p->param, &made->scalar))
         return tile_fail(c, RUN_UNKNOWN, run->call->span, "type", p->param->name, type->name), false;
     for (unsigned d = 0; d < made->rank; d++) {
@@ -417,7 +417,7 @@ static bool add_results(TileChecker *c, Run *run) {
     return true;
 }
 
-/* Names of the kernel's dimensions are looked up in a frame of its own. */
+/* The names of the kernel's dimensions are looked up in a frame of their own. */
 static bool find_shapes(TileChecker *c, Run *run) {
     TileFrame frame = {.parent = c->frame,
                        .item = run->kernel,
@@ -443,7 +443,7 @@ static TileMeaning results_of(TileChecker *c, const Run *run) {
     return tuple.count == 0 ? tile_nothing() : tuple.count == 1 ? tuple.items[0] : tuple;
 }
 
-/* What a run costs, in operations: a kernel is compiled for it, and a test's own function has to hold its results. */
+/* The cost of a run, in ops: a kernel is compiled for it, and the test's own function has its results as parameters. */
 enum { RUN_WORK = 256 };
 
 TileMeaning tile_check_run(TileChecker *c, const TileExpr *expr) {

@@ -1,4 +1,4 @@
-/* `run kernel(name = value, ..)` in a test: which instance, on which tensors, and what shapes the results have. */
+/* `run kernel(name = value, ..)` in a test: the instance, its tensors, and the shapes of its results. */
 #ifndef TILE_PARSER_CHECK_RUN_H
 #define TILE_PARSER_CHECK_RUN_H
 

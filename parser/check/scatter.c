@@ -14,7 +14,8 @@
 
 /* ---- gather and scatter ---- */
 
-/* The indices, broadcast together and laid out as one axis; *meeting is the set of axes along which they are equal. */
+/* The indices, broadcast to a common shape and reshaped to one axis; *meeting is the set of axes along which they are
+ * all equal. */
 static bool check_flat_indices(TileChecker *c, const TileExpr *call, unsigned first, TileAccessed *access, TileMeaning *shape,
                                unsigned *meeting) {
     const TileTensor *tensor = access->tensor;
@@ -130,12 +131,12 @@ void tile_store_whole(TileChecker *c, TileTensor *tensor, TileMeaning value, con
 
 /* ---- atomics ---- */
 
-/* f8 is not computed with, and a bool is no number. */
+/* f8 has no arithmetic, and bool is not a number. */
 static bool takes_atomics(TileScalar scalar) {
     return scalar != TILE_BOOL && !(tile_scalar_is_float(scalar) && tile_scalar_bits(scalar) < 16);
 }
 
-/* A value of an atomic op: as a store's, `else skip` included. */
+/* A value of an atomic op: as in a store, `else skip` is allowed. */
 static bool check_update(TileChecker *c, const TileAccessed *access, const TileExpr *expr, TileMeaning *value,
                          const TileValidity **valid) {
     bool skip = expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_ELSE && expr->b->kind == TILE_EXPR_SKIP;
@@ -145,7 +146,7 @@ static bool check_update(TileChecker *c, const TileAccessed *access, const TileE
     return tile_access_check_covers(c, access, value, expr, skip, valid);
 }
 
-/* What the access of the target may lack, the old values lack: there it is the call that `else` stands behind. */
+/* The old values have the atoms of the target's access: `else` follows the call. */
 static const TileValidity *brought_by(TileChecker *c, const TileValidity *valid, TileSpan target, TileSpan call) {
     if (!valid) return NULL;
     size_t size = sizeof *valid + valid->count * sizeof *valid->entries;
@@ -166,7 +167,7 @@ TileMeaning tile_check_atomic(TileChecker *c, const TileExpr *call, const TileBu
                          "elements that are integers or floats of 16 bits and more",
                          tile_scalar_name(access.tensor->scalar));
     const TileValidity *valid = access.valid;
-    TileMeaning values[2]; /* the new one last in the text, first in the op */
+    TileMeaning values[2]; /* the new value is last in the text, and first in the op */
     for (unsigned i = 0; i + 1 < count; i++)
         if (!check_update(c, &access, call->arguments.items[1 + i].value, &values[i], &valid))
             return tile_error_meaning();

@@ -1,4 +1,4 @@
-/* Scopes: which names are bound, and what ends with the block that binds them. */
+/* Scopes: bound names, and what ends with a scope. */
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
 
@@ -58,14 +58,15 @@ TileBound *tile_scope_find(TileChecker *c, const char *name) {
     return place > c->frame->scope_base ? &c->bounds.items[place - 1] : NULL;
 }
 
-/* A name may be bound anew further in, but not in the same scope, and what a kernel is given never. */
+/* A name may be shadowed in an inner scope, but not bound twice in one; parameters, dimensions and tune names cannot be
+ * shadowed. */
 void tile_scope_bind(TileChecker *c, TileNameRef name, TileMeaning meaning, bool fixed) {
     TileBound *other = tile_scope_find(c, name.name);
     if (other && other->fixed) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_FIXED, name.span, name.name);
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);
         tile_report(c, d);
-        meaning = tile_error_meaning(); /* what is meant further on is anybody's guess */
+        meaning = tile_error_meaning(); /* which of the two is meant later is unknown */
     } else if (other && (size_t)(other - c->bounds.items) >= c->scope_start) {
         TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_NAME_TAKEN, name.span, name.name);
         tile_diagnostic_note(c->diagnostics, d, other->span, "`%s` is bound here", name.name);

@@ -1,12 +1,13 @@
-/* What stands in for values that nobody has chosen. A file is checked before anything is launched: static dimensions,
- * constants and the arguments of functions have some value then, and will have another. What they decide is open:
+/* Stand-ins for values that are not chosen yet. A file is checked before anything is launched: static dimensions,
+ * constants and the arguments of functions have some value in the check, and another one later. What depends on them is
+ * open:
  *
- *   sums       by their symbols, their operands and bounds (TileSymbol.open);
- *   scalars    by the names that their expression reads (TileMeaning.open), conditions among them;
- *   places     that are reached by a condition that is open (tile_doubt).
+ *  sums       by their symbols, their operands and bounds (TileSymbol.open);
+ *  scalars    by the names that their expression reads (TileMeaning.open), conditions among them;
+ *  code       that is reached by a condition that is open (tile_doubt).
  *
- * An error about something open is taken back: there may be none for what will be chosen, and if there is one, the check
- * of that instance reports it. What has no such part is wrong whatever is chosen. */
+ * An error about something open is withdrawn: other values may have no error, and if they do, the check of that
+ * instance reports it. An error that depends on nothing open is an error for all values. */
 #include "parser/check/literal.h"
 #include "parser/check/stand_in.h"
 #include "parser/check/type.h"
@@ -29,7 +30,7 @@ void tile_open_meaning(TileChecker *c, TileMeaning *m, unsigned open) {
     m->sum = tile_sum_symbol(&c->sums, symbol);
 }
 
-/* ---- what a message is about ---- */
+/* ---- the subject of a message ---- */
 
 void tile_about_sum(TileChecker *c, const TileSum *sum) { c->about |= (uint8_t)tile_sum_open(sum); }
 
@@ -39,12 +40,13 @@ static const TileValidEntry *open_entry(const TileValidity *valid) {
     return NULL;
 }
 
-/* What comes of an argument may be a constant; a loop's integer that an argument bounds is none. */
+/* A value computed from an argument may be a constant; an induction variable with an argument as bound is not. */
 void tile_about_unknown(TileChecker *c, const TileSum *sum) {
     if (tile_sum_open(sum) & TILE_OPEN_NAME) c->about |= TILE_OPEN_NAME;
 }
 
-/* In a function that stands alone anything may come of its arguments, which may be constants. */
+/* In a function that is checked without a call, any value may be computed from its arguments, which may be
+ * constants. */
 void tile_about_constant(TileChecker *c, const TileMeaning *m) {
     c->about |= (uint8_t)(tile_meaning_open(m) | (c->stands_alone ? TILE_OPEN_NUMBER : 0));
 }
@@ -80,7 +82,7 @@ void tile_about_shapes(TileChecker *c, const TileMeaning *a, const TileMeaning *
 
 /* ---- messages ---- */
 
-/* Mistakes in names and in how things are written do not depend on values. */
+/* Errors in names and in syntax do not depend on values. */
 static bool holds_anyway(TileDiagnosticCode code) {
     switch (code) {
     case TILE_DIAGNOSTIC_UNKNOWN_NAME:
@@ -122,8 +124,8 @@ unsigned tile_doubt(const TileChecker *c) {
     return doubt;
 }
 
-/* A branch that a bool chose is there for one of its values: what is wrong in it is wrong, unless other choices go with
- * that one. */
+/* A branch that a bool selects exists for one of its values: errors in it are errors, unless that value implies other
+ * choices. */
 static bool is_in_doubt(const TileChecker *c, TileDiagnosticCode code) {
     unsigned doubt = tile_doubt(c);
     if (!doubt || holds_anyway(code)) return false;

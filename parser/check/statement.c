@@ -1,4 +1,5 @@
-/* Statements. What may be left early is followed by flags: the rest of a sequence runs where none is set. */
+/* Statements. After a statement that may leave the sequence early, flags guard the rest: it is executed if none is
+ * set. */
 #include "parser/check/assert.h"
 #include "parser/check/branch.h"
 #include "parser/check/call.h"
@@ -22,8 +23,8 @@
 /* ---- which statements may leave ---- */
 
 typedef struct Search {
-    bool loops;   /* break and continue count */
-    bool returns; /* return counts */
+    bool loops;   /* break and continue are counted */
+    bool returns; /* return is counted */
 } Search;
 
 static bool sequence_has(const TileSequence *sequence, Search search);
@@ -120,7 +121,7 @@ bool tile_any_undecided(TileVar *const *flags, unsigned count) {
     return false;
 }
 
-/* Is nothing set that leaves the sequence? `decided` where that is known, and of no side that is not taken. */
+/* Are all flags that leave the sequence clear? `decided` if that is a constant, and the same on untaken sides. */
 static TileMeaning still_here(TileChecker *c, TileSpan span, bool *decided) {
     TileVar *flags[] = {c->frame->returned, c->frame->loop ? c->frame->loop->skip : NULL};
     TileMeaning here = tile_none_set(c, flags, 2, span);
@@ -130,7 +131,7 @@ static TileMeaning still_here(TileChecker *c, TileSpan span, bool *decided) {
 
 static void run_value_statement(TileChecker *c, const TileExpr *expr) {
     TileMeaning m = expr->kind == TILE_EXPR_IF ? tile_check_if(c, expr, false) : tile_check_expr(c, expr);
-    if (expr->kind == TILE_EXPR_RUN) return; /* for what it may complain about */
+    if (expr->kind == TILE_EXPR_RUN) return; /* for errors in it */
     bool acts = m.kind == TILE_MEANING_VALUE && m.value && tile_op_is(m.value->op, TILE_OP_ATOMIC_TILE);
     bool used = acts || tile_is_error(&m) || m.kind == TILE_MEANING_NOTHING || expr->kind == TILE_EXPR_IF;
     if (!used && tile_warns(c, TILE_WARN_UNUSED_RESULT))
@@ -173,7 +174,7 @@ TileMeaning tile_check_sequence_value(TileChecker *c, const TileSequence *sequen
 
 /* ---- bindings ---- */
 
-/* What a name may stand for; a literal keeps no type under `let`, a variable has one. */
+/* The meanings that a name can have; with `let` a literal stays untyped, a variable has a type. */
 static TileMeaning bound_value(TileChecker *c, TileMeaning m, bool is_var, TileSpan span) {
     switch (m.kind) {
     case TILE_MEANING_ERROR: return m;
@@ -200,7 +201,7 @@ static void bind_one(TileChecker *c, const TileStatement *statement, TileNameRef
         if (!range->name) range->name = name.name;
         m.range = range;
     }
-    /* Emitted where it is written, so that the host computes what it can and loops do not repeat it. */
+    /* Emitted at the binding, so that the host computes what it can and loops do not repeat it. */
     if (!is_var && m.kind == TILE_MEANING_VALUE && m.sum && m.sum->count) m.value = tile_emit_sum(c, m.sum);
     if (m.value && !m.value->name && m.value->op) m.value->name = tile_intern_string(c->context->strings, name.name);
     if (!is_var) {
@@ -243,7 +244,7 @@ static TileTokenKind plain_operator(TileTokenKind op) {
     }
 }
 
-/* A conversion; for a scalar that a tile is to become, a tile of it. */
+/* A conversion; a scalar that is to become a tile is broadcast. */
 static void propose_fitting(TileChecker *c, TileDiagnostic *d, const TileMeaning *now, const TileMeaning *value,
                             TileSpan span) {
     const char *type = tile_scalar_name((TileScalar)now->scalar), *text = tile_bare_text(c, span);
@@ -257,7 +258,7 @@ static void propose_fitting(TileChecker *c, TileDiagnostic *d, const TileMeaning
     tile_diagnostic_edit(c->diagnostics, d, span, "full[%s](%s(%s))", tile_text_get(&extents), type, text);
 }
 
-/* The value as the type that the variable was declared with. */
+/* The value, converted to the variable's declared type. */
 static bool fit_variable(TileChecker *c, const TileVar *var, TileMeaning *value, TileSpan span) {
     const TileMeaning *now = &var->now;
     if (tile_is_error(value) || tile_is_error(now)) return false;
@@ -359,7 +360,7 @@ static void check_assignment(TileChecker *c, const TileStatement *statement) {
     tile_report(c, d);
 }
 
-/* ---- leaving ---- */
+/* ---- break, continue, return ---- */
 
 static void check_leave(TileChecker *c, const TileStatement *statement) {
     TileLoopFrame *loop = c->frame->loop;
@@ -383,7 +384,7 @@ const TileTypeExpr *tile_result_type(const TileTypeExpr *type, unsigned part) {
     return type->items.items[part];
 }
 
-/* What is returned before the end waits in variables. */
+/* An early returned value is stored in variables. */
 static void keep_result(TileChecker *c, TileFrame *frame, TileMeaning value, TileSpan span) {
     bool tuple = value.kind == TILE_MEANING_TUPLE;
     if ((tuple ? value.count : 1) != frame->result_count) {
@@ -425,7 +426,7 @@ static void check_return(TileChecker *c, const TileStatement *statement) {
     if (statement->value && !tile_is_error(&value)) keep_result(c, frame, value, statement->value->span);
 }
 
-/* ---- all ---- */
+/* ---- all kinds ---- */
 
 static bool host_allows(const TileStatement *statement) {
     switch (statement->kind) {
@@ -447,7 +448,7 @@ void tile_check_statement(TileChecker *c, const TileStatement *statement) {
         [TILE_STATEMENT_GRID] = "`grid`",         [TILE_STATEMENT_TEMP] = "`temp`"};
     c->fill_word = "0";
     tile_emit_at(c, statement->span);
-    tile_spend(c, 1); /* a loop that is unrolled may emit nothing and take long */
+    tile_spend(c, 1); /* unrolling a loop takes time even if nothing is emitted */
     if (!c->in_grid && c->frame->item->kind == TILE_ITEM_KERNEL && !host_allows(statement)) {
         tile_fail(c, HOST_STATEMENT, statement->span, words[statement->kind]);
         return;

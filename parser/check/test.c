@@ -1,6 +1,6 @@
-/* Tests. A test becomes a plan (parser.h): tensors that are made, runs of kernels, assertions. What stands between is
- * checked and emitted as anywhere else, over whole tensors as tiles, into a function of one program that reads tensors
- * and writes others; shapes are known, so all of it is checked without running anything. */
+/* Tests. A test becomes a plan (program.h): tensors, runs of kernels, assertions. Other statements are checked and
+ * emitted as usual, with whole tensors as tiles, into a function with one program that reads tensors and writes others;
+ * shapes are known, so all of this is checked without running anything. */
 #include "parser/check/builtin.h"
 #include "parser/check/constant.h"
 #include "parser/check/emit.h"
@@ -48,7 +48,7 @@ TileMeaning tile_test_meaning(TileChecker *c, uint32_t number, TileSpan span) {
     TileMeaning m = {.kind = TILE_MEANING_TENSOR, .tensor = tensor};
     bool empty = made->rank > TILE_MAX_TILE_RANK;
     for (unsigned d = 0; d < made->rank; d++) empty = empty || made->extent[d] < 1 || made->extent[d] > 1 << 24;
-    if (empty) return m; /* no tile: it can only be given to kernels */
+    if (empty) return m; /* empty: there is no such tile; it can only be an argument of a kernel */
     m = tile_load_whole(c, &m, span);
     m.tensor = tensor;
     return m;
@@ -66,7 +66,7 @@ uint32_t tile_test_store(TileChecker *c, TileMeaning value, TileTestSource sourc
     return number;
 }
 
-/* ---- making ---- */
+/* ---- creating tensors ---- */
 
 static const char *const makers[] = {
     [TILE_TEST_RAND] = "rand", [TILE_TEST_RANDN] = "randn",   [TILE_TEST_ZEROS] = "zeros",
@@ -149,7 +149,7 @@ const TileExpr *tile_compared(const TileExpr *expr) {
     return comparison ? expr : NULL;
 }
 
-/* Where a value is invalid nothing is compared. */
+/* Invalid elements are not compared. */
 static uint32_t store_detail(TileChecker *c, TileMeaning m, uint64_t fill, const TileExpr *expr) {
     if (m.valid) {
         TileMeaning bits = tile_bits_meaning((TileScalar)m.scalar, fill);
@@ -159,7 +159,7 @@ static uint32_t store_detail(TileChecker *c, TileMeaning m, uint64_t fill, const
     return tile_test_store(c, m, TILE_TEST_DETAIL, expr);
 }
 
-/* A comparison is kept with both sides, so that a failure can say which elements differ. */
+/* A comparison keeps both sides, so that a failure can show which elements differ. */
 static bool assert_comparison(TileChecker *c, const TileExpr *expr, bool all, TileTestAssertion *assertion) {
     TileMeaning v[3] = {tile_check_value(c, expr->a), tile_check_value(c, expr->b)};
     const TileExpr *const sides[] = {expr->a, expr->b};
@@ -248,7 +248,7 @@ bool tile_test_allows(const TileStatement *statement) {
     return false;
 }
 
-/* ---- all ---- */
+/* ---- the plan ---- */
 
 static void emit_test(TileChecker *c, const TileItem *item) {
     static const TileItem nowhere = {.kind = TILE_ITEM_FN};

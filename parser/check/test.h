@@ -1,19 +1,19 @@
-/* Tests. A test becomes a plan (parser.h): tensors that are made, runs of kernels, assertions. What stands between is
- * checked and emitted as anywhere else, over whole tensors as tiles, into a function of one program that reads tensors
- * and writes others; shapes are known, so all of it is checked without running anything. */
+/* Tests. A test becomes a plan (program.h): tensors, runs of kernels, assertions. Other statements are checked and
+ * emitted as usual, with whole tensors as tiles, into a function with one program that reads tensors and writes others;
+ * shapes are known, so all of this is checked without running anything. */
 #ifndef TILE_PARSER_CHECK_TEST_H
 #define TILE_PARSER_CHECK_TEST_H
 
 #include "parser/check/check.h"
 
-/* The comparison that a condition is, or is `all` of; else NULL. */
+/* The comparison that a condition is, or that it is `all` of; else NULL. */
 const TileExpr *tile_compared(const TileExpr *expr);
 bool tile_is_maker(const TileChecker *c, const TileExpr *call);
 TileMeaning tile_check_maker(TileChecker *c, const TileExpr *call);
 void tile_test_assert(TileChecker *c, const TileStatement *statement, const char *text);
 bool tile_test_allows(const TileStatement *statement);
 bool tile_test_is_done(const TileChecker *c);
-/* An `if` of a test, whether or not its condition is known. */
+/* An `if` of a test, whether or not its condition is a constant. */
 void tile_test_enter_branch(TileChecker *c);
 void tile_test_leave_branch(TileChecker *c);
 
@@ -22,19 +22,20 @@ void tile_test_leave_branch(TileChecker *c);
 struct TileTestState {
     TileTest *plan;
     TileTestStage *stage;
-    TileArena *arena;  /* of the plan */
+    TileArena *arena;  /* for the plan */
     uint32_t number;   /* of the stage */
     TileBlock *block;  /* the top of the test */
-    unsigned branches; /* of an `if` around: also one that is always taken is no place for what is done once */
-    bool done;         /* what the stage computes is there: the rest is not looked at */
+    unsigned branches; /* enclosing `if`s, even with constant conditions: things that happen once are not allowed in
+                        * them */
+    bool done;         /* the stage's results have been computed: later statements are skipped */
 };
 
 uint32_t tile_test_add(TileChecker *c, const TileTestTensor *tensor);
-/* The tensor as a tile, or as a tensor where no tile has its shape. */
+/* The tensor as a tile; or as a tensor, if no tile can have its shape. */
 TileMeaning tile_test_meaning(TileChecker *c, uint32_t number, TileSpan span);
-/* Stores a value into a tensor of the plan, which is new; in the stage that wants it. */
+/* Stores a value to a new tensor of the plan, in the stage that needs it. */
 uint32_t tile_test_store(TileChecker *c, TileMeaning value, TileTestSource source, const TileExpr *expr);
-/* Is this outside of what is not unrolled? False when reported. */
+/* Is this at the top level or in an unrolled loop? False if an error was reported. */
 bool tile_at_top_of_test(TileChecker *c, TileSpan span, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* Types, literals, conversions, and the agreement of extents. */
+/* Types, literals, conversions, and agreement of extents. */
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
@@ -35,7 +35,7 @@ bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *e
     return false;
 }
 
-/* float32, bfloat16, int64 and uint8, as other languages write them; double, and what they call without a width. */
+/* float32, bfloat16, int64 and uint8, as in other languages; double, and such names without a width. */
 static bool propose_short_type(TileChecker *c, TileDiagnostic *d, TileSpan span, const char *name) {
     static const char *const words[][2] = {
         {"float", "f32"}, {"double", "f64"}, {"half", "f16"}, {"int", "i64"}, {"long", "i64"}};
@@ -94,9 +94,9 @@ bool tile_class_types(const char *class, uint32_t *types) {
     return false;
 }
 
-/* ---- operands of one type ---- */
+/* ---- operands of a common type ---- */
 
-/* The operand that decides the element type: the first typed one. */
+/* The operand that determines the element type: the first typed one. */
 static const TileMeaning *typed_operand(const TileMeaning *operands, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (operands[i].kind == TILE_MEANING_VALUE) return &operands[i];

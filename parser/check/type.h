@@ -1,28 +1,29 @@
-/* Types, literals, conversions, and the agreement of extents. */
+/* Types, literals, conversions, and agreement of extents. */
 #ifndef TILE_PARSER_CHECK_TYPE_H
 #define TILE_PARSER_CHECK_TYPE_H
 
 #include "parser/check/check.h"
 
 static inline bool tile_is_scalar_value(const TileMeaning *m) { return m->kind == TILE_MEANING_VALUE && m->rank == 0; }
-/* Literals take the type of the typed operands; all must have one element type. False when reported. */
+/* Literals are converted to the type of the typed operands; all must have a common element type. False if an error was
+ * reported. */
 bool tile_unify_scalars(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
                         TileSpan span);
-/* Stretches all to their common shape. False when reported. */
+/* Broadcasts all to a common shape. False if an error was reported. */
 bool tile_unify_shapes(TileChecker *c, TileMeaning *operands, unsigned count, TileSpan span);
-/* The same, with the expressions, to propose how they become of one rank. */
+/* The same; from the expressions, proposes edits that make the ranks equal. */
 bool tile_unify_shapes_of(TileChecker *c, TileMeaning *operands, const TileExpr *const *exprs, unsigned count,
                           TileSpan span);
 TileMeaning tile_stretch(TileChecker *c, TileMeaning m, unsigned rank, const TileSum *const *extent);
 TileMeaning tile_convert(TileChecker *c, TileMeaning m, TileScalar to, TileSpan span);
 bool tile_find_type(TileChecker *c, const char *name, TileScalar *scalar);
-/* Types that the language has in mind, and that are refused. */
+/* Reports types that are reserved for the future. */
 bool tile_is_future_type(const char *name);
 TileMeaning tile_fail_type(TileChecker *c, TileSpan span, const char *name);
 bool tile_class_types(const char *class, uint32_t *types);
-/* f8 is stored, moved, chosen and converted; nothing is computed in it. False when reported. */
+/* f8 can be stored, moved, selected and converted, but has no arithmetic. False if an error was reported. */
 bool tile_check_computes(TileChecker *c, const TileMeaning *m, const TileExpr *expr);
-/* v[0] ? v[1] : v[2], for each element; the values have one type. */
+/* v[0] ? v[1] : v[2], elementwise; v[1] and v[2] have a common type. */
 TileMeaning tile_select_meaning(TileChecker *c, TileMeaning *v, TileSpan span);
 
 #endif

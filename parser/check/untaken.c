@@ -1,8 +1,8 @@
-/* What is not computed because a constant decides: it is checked all the same, for what it says of validity.
+/* Code that is not executed because a condition is constant: it is checked nevertheless, for its effect on validity.
  *
- * What may be invalid must not depend on what is known of a condition. So the side of an `if` that is not taken, in a
- * function that lifts, and the right side of `&&` and `||` count as if the condition were one of run time. Their ops
- * are emitted and have no use; what would act (a store, an assertion, a loop's trips) is left out. */
+ * Whether a value may be invalid must not depend on the value of a constant condition. So the untaken side of an `if`,
+ * in a lifted function, and the right side of `&&` and `||` are checked as if the condition were known at run time
+ * only. Their ops are emitted without uses; side effects (stores, assertions, the iterations of a loop) are omitted. */
 #include "parser/check/branch.h"
 #include "parser/check/emit.h"
 #include "parser/check/expression.h"
@@ -23,7 +23,7 @@ static Untaken enter(TileChecker *c) {
     return untaken;
 }
 
-/* A launch need not check what only this relied on. */
+/* Conditions that only this code requires need no check by a launch. */
 static void leave(TileChecker *c, Untaken untaken) {
     tile_scope_close(c, untaken.mark);
     c->needs = untaken.needs;
@@ -37,7 +37,7 @@ TileMeaning tile_check_untaken(TileChecker *c, const TileExpr *expr) {
     return m;
 }
 
-/* The value of the side that is taken, valid where both are. */
+/* The value of the taken side, valid where both sides are. */
 static TileMeaning narrowed(TileChecker *c, TileMeaning taken, TileMeaning other, TileSpan span) {
     if (taken.kind == TILE_MEANING_TUPLE && other.kind == TILE_MEANING_TUPLE && taken.count == other.count) {
         TileMeaning tuple = taken;

@@ -1,4 +1,4 @@
-/* Atoms of validity: where a value may not be used, and how ops are told. */
+/* Atoms of validity: where a value must not be used, and ops that compute that. */
 #include "parser/check/emit.h"
 #include "parser/check/report.h"
 #include "parser/check/scope.h"
@@ -9,7 +9,7 @@
 
 /* ---- atoms ---- */
 
-/* Equal affine expressions of one range are one source, as long as the first of them is in scope. */
+/* Equal affine expressions of one range have the same atom, as long as the first of them is in scope. */
 TileAtom *tile_atom_same(const TileChecker *c, const TileAtom *atom) {
     for (size_t i = c->atoms.count; i-- > 0;) {
         TileAtom *other = c->atoms.items[i];
@@ -55,8 +55,8 @@ static unsigned axis_count(const TileAtom *atom) {
     return 0;
 }
 
-/* A scope that was left has forgotten its atoms: one that is made again, as by a loop's body that is checked once more,
- * is the same one. */
+/* Atoms are forgotten at the end of their scope; one that is created again, as when a loop's body is checked again, is
+ * the same. */
 static bool same_atom(const TileAtom *a, const TileAtom *b) {
     if (a == b) return true;
     if (a->kind != b->kind || a->kind == TILE_ATOM_MASK || a->dim != b->dim) return false;
@@ -77,7 +77,7 @@ bool tile_valid_has(const TileValidity *valid, const TileValidEntry *entry) {
 
 static TileValidity *copy_set(TileChecker *c, const TileValidity *valid, unsigned more) {
     unsigned count = valid ? valid->count : 0;
-    tile_spend(c, (count + more) / 8); /* a chain of values that each add a source is work, too */
+    tile_spend(c, (count + more) / 8); /* a chain of values that each add an atom takes time, too */
     TileValidity *copy = tile_arena_alloc(c->arena, sizeof *copy + (count + more) * sizeof(TileValidEntry));
     copy->count = count;
     if (count) memcpy(copy->entries, valid->entries, count * sizeof(TileValidEntry));
@@ -139,8 +139,8 @@ static bool has_axis(const TileValidEntry *entry) {
     return false;
 }
 
-/* An interval over a stretched axis of extent 1 becomes a condition on the whole; a mask forgets the axis, and becomes
- * a condition with its last one. */
+/* An interval over an axis of extent 1 that is broadcast becomes a condition; a mask loses the axis, and becomes a
+ * condition when that was its last one. */
 const TileValidity *tile_valid_stretch(TileChecker *c, const TileValidity *valid, unsigned axes) {
     if (!valid) return NULL;
     TileValidity *result = copy_set(c, valid, 0);
@@ -238,7 +238,7 @@ const char *tile_atom_words(TileChecker *c, const TileAtom *atom) {
     return tile_arena_format(c->arena, "the lanes%s past %s", name, tile_sum_words(c, atom->limit));
 }
 
-/* ---- as ops ---- */
+/* ---- emission of ops ---- */
 
 void tile_valid_bounds(TileChecker *c, const TileValidity *valid, int axis, const TileSum **lo, const TileSum **hi) {
     *lo = *hi = NULL;
@@ -290,13 +290,13 @@ TileValue *tile_emit_conditions(TileChecker *c, const TileValidity *valid) {
     return all;
 }
 
-/* A mask over some axes, permuted and stretched to a whole shape. */
+/* A mask over some axes, permuted and broadcast to a shape. */
 static TileValue *shape_mask(TileChecker *c, const TileValidEntry *entry, const TileMeaning *shape) {
     TileValue *mask = entry->atom->mask;
     int64_t order[TILE_MAX_TILE_RANK], extent[TILE_MAX_TILE_RANK], target[TILE_MAX_TILE_RANK];
     unsigned rank = mask->type->rank, next = 0;
     for (unsigned k = 0; k < rank; k++)
-        if (entry->axes[k] < 0) order[next++] = k; /* of extent 1: where they stand does not matter */
+        if (entry->axes[k] < 0) order[next++] = k; /* of extent 1: their order does not matter */
     for (int axis = 0; axis < shape->rank; axis++) {
         target[axis] = tile_extent_value(c, shape->extent[axis]);
         extent[axis] = 1;
@@ -323,7 +323,7 @@ TileValue *tile_emit_masks(TileChecker *c, const TileValidity *valid, const Tile
     return all;
 }
 
-/* Lanes lo .. hi of an axis as a bool tile of the shape. */
+/* Lanes lo .. hi of an axis, as a bool tile of the shape. */
 static TileValue *emit_interval_mask(TileChecker *c, const TileMeaning *shape, unsigned axis, const TileSum *lo,
                                      const TileSum *hi) {
     TileMeaning lanes = *shape;
@@ -357,9 +357,9 @@ TileValue *tile_emit_valid(TileChecker *c, const TileValidity *valid, const Tile
     return all;
 }
 
-/* Intervals and conditions in one fill. A condition empties axis 0, as in a load; of what is computed from loads it
- * empties all axes, since what moved them is not known here: lanes of an axis that a fill does not name may stay
- * invalid. */
+/* Intervals and conditions in one fill. For a condition, axis 0 is empty, as in a load; for values computed from loads
+ * all axes are, since elements may have moved between axes: a fill leaves invalid lanes along axes that it does not
+ * have. */
 static TileValue *emit_interval_fill(TileChecker *c, const TileMeaning *m, TileValue *x, const TileValidity *valid,
                                      TileValue *fill) {
     int64_t axes[TILE_MAX_TILE_RANK];
@@ -393,7 +393,7 @@ TileValue *tile_emit_filled(TileChecker *c, const TileMeaning *m, const TileVali
 
 /* ---- messages ---- */
 
-/* What leaves a reduction unchanged, for proposals: max(best, v) wants -inf. */
+/* The identity element of a reduction, for proposals: max(best, v) proposes -inf. */
 const char *tile_fill_word(const TileExpr *expr) {
     if (!expr || expr->kind != TILE_EXPR_CALL || expr->a->kind != TILE_EXPR_NAME) return "0";
     if (strcmp(expr->a->name, "max") == 0) return "-inf";

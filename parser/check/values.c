@@ -1,5 +1,5 @@
-/* What is known at compile time, for messages: the values of the names in a condition, and the choices that made the
- * instance of a kernel. */
+/* Values that are known at compile time, for messages: of the names in a condition, and the bindings of the instance of
+ * a kernel. */
 #include "lang/scalar/scalar.h"
 #include "parser/check/builtin.h"
 #include "parser/check/constant.h"
@@ -18,7 +18,7 @@ static bool is_listed(Listing *listing, TileChecker *c, const char *name) {
     return false;
 }
 
-/* " 7", " f16", " gelu"; false where the name has no value yet. */
+/* " 7", " f16", " gelu"; false if the name has no known value. */
 static bool add_meaning(TileChecker *c, TileText *text, const TileMeaning *m) {
     uint64_t bits;
     switch ((TileMeaningKind)m->kind) {
@@ -39,7 +39,7 @@ static void add_name(TileChecker *c, Listing *listing, const char *name, const T
     tile_text_format(&listing->text, "%s%s = %s", listing->text.length ? ", " : "", name, tile_text_get(&value));
 }
 
-/* Calls `visit` for each name that stands for a value, a type or a function in the expression. */
+/* Calls `visit` for each name in the expression that is a value, a type or a function. */
 typedef void (*Visit)(TileChecker *c, void *state, const char *name);
 
 static void visit_names(TileChecker *c, const TileExpr *expr, Visit visit, void *state) {
@@ -88,9 +88,9 @@ void tile_note_values(TileChecker *c, TileDiagnostic *d, const TileExpr *expr) {
     if (*values) tile_diagnostic_note(c->diagnostics, d, (TileSpan){0}, "here %s", values);
 }
 
-/* ---- what is chosen ---- */
+/* ---- stand-ins ---- */
 
-/* A name of the signature that no stand-in was taken for means what it says; what else may depend on one. */
+/* A name of the signature without a stand-in has its actual value; others may depend on one. */
 static void check_chosen(TileChecker *c, void *state, const char *name) {
     bool *chosen = state;
     const TileBound *bound = tile_scope_find(c, name);

@@ -1,4 +1,4 @@
-/* Warnings: texts that are legal and suspect. */
+/* Warnings: valid code that is probably a mistake. */
 #include "parser/check/builtin.h"
 #include "parser/check/names.h"
 #include "parser/check/propose.h"
@@ -14,7 +14,7 @@ bool tile_warns(const TileChecker *c, TileWarning warning) {
     return !(root->item->allows >> warning & 1u);
 }
 
-/* ---- 16-bit arithmetic that rounds at each step ---- */
+/* ---- 16-bit arithmetic with a rounding in each operation ---- */
 
 static bool is_arithmetic(const TileExpr *expr) {
     if (expr->kind != TILE_EXPR_BINARY) return false;
@@ -24,7 +24,7 @@ static bool is_arithmetic(const TileExpr *expr) {
 
 static bool is_negation(const TileExpr *expr) { return expr->kind == TILE_EXPR_UNARY && expr->op == TILE_TOKEN_MINUS; }
 
-/* A call of exp, sqrt and the like by their own names. */
+/* A call of exp, sqrt and the like by name. */
 static bool is_rounding_call(TileChecker *c, const TileExpr *expr) {
     const TileAst *where;
     if (expr->kind != TILE_EXPR_CALL || expr->a->kind != TILE_EXPR_NAME) return false;
@@ -46,7 +46,7 @@ static bool is_product(const TileExpr *expr) {
     return is_negation(expr) ? is_product(expr->a) : expr->kind == TILE_EXPR_BINARY && expr->op == TILE_TOKEN_STAR;
 }
 
-/* How often the value is rounded on the way to the end of the expression; a product and the sum that it goes into are
+/* The number of roundings of the value up to the expression's end; a product and the sum that it is an operand of are
  * rounded once. */
 static unsigned count_roundings(TileChecker *c, const TileExpr *expr) {
     if (is_written_out(expr)) return 0;
@@ -81,8 +81,7 @@ static void add_converted(TileChecker *c, TileText *text, uint32_t *at, const Ti
     *at = expr->span.end;
 }
 
-/* How the type is written in this function; NULL where it is a generic that f32 might lose digits of, or may be one of
- * two. */
+/* The type's name in this function; NULL if it is a generic that may be wider than f32, or has two candidates. */
 static const char *type_text(TileChecker *c, TileScalar scalar) {
     const TileItem *item = c->frame->item;
     const char *text = tile_scalar_name(scalar);
@@ -109,14 +108,14 @@ static bool is_half(const TileMeaning *m) {
     return m->kind == TILE_MEANING_VALUE && (m->scalar == TILE_F16 || m->scalar == TILE_BF16) && !m->constant;
 }
 
-/* What was said since the mark was about parts of the expression. */
+/* Removes warnings since the mark, which are about parts of the expression. */
 static bool only_parts_since(const TileChecker *c, TileDiagnosticsMark mark) {
     for (size_t i = mark.count; i < c->diagnostics->list.count; i++)
         if (c->diagnostics->list.items[i]->code != TILE_DIAGNOSTIC_ROUNDING) return false;
     return true;
 }
 
-/* Warns at the place, or, where that stands in an imported file, at the call in the user's own that leads there. */
+/* Warns at the location, or, if it is in an imported file, at the call in the user's file that leads there. */
 static TileDiagnostic *warn_at(TileChecker *c, TileSpan place, const char *how, TileScalar scalar) {
     const TileFrame *inside = NULL, *root = c->frame;
     for (; root->parent; root = root->parent)
@@ -152,7 +151,7 @@ void tile_warn_rounding(TileChecker *c, const TileExpr *expr, const TileMeaning 
     propose_single_rounding(c, d, expr, scalar);
 }
 
-/* Does the sum, difference or product have the name as an operand? */
+/* Does the sum, difference or product have this name as an operand? */
 static bool adds_to(const TileExpr *expr, const char *name) {
     if (expr->kind == TILE_EXPR_NAME) return expr->name == name;
     if (is_negation(expr)) return adds_to(expr->a, name);
@@ -176,7 +175,7 @@ void tile_warn_accumulation(TileChecker *c, const TileVar *var, const TileStatem
                          var->name);
 }
 
-/* ---- names that nothing uses ---- */
+/* ---- unused names ---- */
 
 static void use_sequence(TileMap *used, const TileSequence *sequence);
 
@@ -217,7 +216,7 @@ static void use_expr(TileMap *used, const TileExpr *expr) {
 
 static void use_statement(TileMap *used, const TileStatement *statement) {
     bool whole = statement->target && statement->target->kind == TILE_EXPR_NAME;
-    if (!whole) use_expr(used, statement->target); /* what is assigned to as a whole is not read */
+    if (!whole) use_expr(used, statement->target); /* an assignment to the whole variable is not a use */
     use_expr(used, statement->value);
     use_expr(used, statement->step);
     for (size_t i = 0; statement->type && i < statement->type->extents.count; i++)

@@ -1,5 +1,5 @@
-/* The syntax tree of a .tile text. Everything lies in one arena and is never changed after parsing. Names are
- * interned in the tree's own table: equal names are equal pointers within a program (a file and its imports). */
+/* The syntax tree of a .tile text. All nodes are in one arena and immutable after parsing. Names are interned in the
+ * tree's table: equal names are equal pointers within a program (a file and its imports). */
 #ifndef TILE_PARSER_SYNTAX_AST_H
 #define TILE_PARSER_SYNTAX_AST_H
 
@@ -11,10 +11,10 @@ typedef struct TileStatement TileStatement;
 typedef struct TileTypeExpr TileTypeExpr;
 typedef struct TileItem TileItem;
 
-/* Nesting deeper than this is an error, so that whatever walks a tree may recurse. */
+/* Deeper nesting is an error, so that tree walks may recurse. */
 enum { TILE_MAX_DEPTH = 256 };
-/* The same of the branches and loops of a kernel with its calls inlined. Less than the verifier allows in the IR, as passes
- * add loops of their own. */
+/* The limit for nested branches and loops of a kernel with its calls inlined. Lower than the verifier's limit for the
+ * IR, since passes add loops. */
 enum { TILE_MAX_REGIONS = 128 };
 
 typedef struct TileNameRef {
@@ -22,7 +22,7 @@ typedef struct TileNameRef {
     TileSpan span;
 } TileNameRef;
 
-/* Statements in braces. `value` is the expression that stands last without being a statement, or NULL. */
+/* Statements in braces. `value` is the final expression that is not a statement, or NULL. */
 typedef struct TileSequence {
     TILE_LIST(TileStatement *) statements;
     TileExpr *value;
@@ -45,7 +45,7 @@ typedef enum TileExprKind {
     TILE_EXPR_UNARY,   /* op a */
     TILE_EXPR_BINARY,  /* a op b, `else` and `..` included */
     TILE_EXPR_FIELD,   /* a.name */
-    TILE_EXPR_INDEX,   /* a[items]: an index or generic arguments, which the name's meaning decides */
+    TILE_EXPR_INDEX,   /* a[items]: an index or generic arguments, depending on the name's meaning */
     TILE_EXPR_CALL,    /* a(arguments) */
     TILE_EXPR_IF,      /* if a { then } else .. */
     TILE_EXPR_COLON,   /* `:` as an entry of an index */
@@ -64,7 +64,7 @@ struct TileExpr {
     TileSpan op_span; /* BINARY: the operator; FIELD: the name */
     TileExpr *a, *b;
     union {
-        const char *name; /* NAME, FIELD, SPREAD; STRING: the text, escapes resolved */
+        const char *name; /* NAME, FIELD, SPREAD; STRING: the text, with escapes resolved */
         uint64_t integer;
         double number;
         bool truth;
@@ -72,7 +72,7 @@ struct TileExpr {
         TILE_LIST(TileArgumentExpr) arguments;
         struct {
             TileSequence *then;
-            TileSequence *otherwise; /* NULL; of `else if`, a sequence whose value or statement is the inner if */
+            TileSequence *otherwise; /* or NULL; for `else if`, a sequence whose value or statement is the inner if */
         };
     };
 };
@@ -89,7 +89,7 @@ struct TileTypeExpr {
     uint8_t kind;   /* TileTypeExprKind */
     uint8_t access; /* TileAccessWord */
     bool is_const;
-    bool has_extents; /* NAME: brackets are there, maybe empty (a tensor of rank 0) */
+    bool has_extents; /* NAME: has brackets, possibly empty (a tensor of rank 0) */
     bool open;        /* FN: the parameters end in `...` */
     TileSpan span, name_span;
     const char *name;                /* NAME */
@@ -118,7 +118,7 @@ typedef struct TileParam {
 
 typedef struct TileRequire {
     TILE_LIST(TileExpr *) conditions;
-    const char *text; /* NULL when none is given */
+    const char *text; /* NULL if none is given */
     TileSpan span;
 } TileRequire;
 
@@ -131,19 +131,19 @@ typedef struct TileTuneName {
 typedef struct TileTune {
     const char *target; /* NULL, "cpu" or "gpu" */
     TILE_LIST(TileTuneName) names;
-    TileExpr *where; /* NULL when none is given */
+    TileExpr *where; /* NULL if none is given */
     TileSpan span;
 } TileTune;
 
 typedef struct TileExport {
     TileNameRef kernel;
     TILE_LIST(TileExpr *) arguments;
-    TILE_LIST(TileArgumentExpr) settings; /* NAME = value, behind the arguments */
+    TILE_LIST(TileArgumentExpr) settings; /* NAME = value, after the arguments */
     const char *name;                     /* NULL without `as` */
     TileSpan span;
 } TileExport;
 
-/* Warnings that a kernel may allow: `allow rounding, unused_name`. The words are in parse_item.c. */
+/* Warnings that a kernel may suppress: `allow rounding, unused_name`. The words are in parse_item.c. */
 typedef enum TileWarning {
     TILE_WARN_ROUNDING,
     TILE_WARN_ELSE,
@@ -167,7 +167,7 @@ typedef enum TileItemKind {
 
 struct TileItem {
     uint8_t kind;     /* TileItemKind */
-    bool broken;      /* it has syntax errors, and so no meaning; what uses it stays silent */
+    bool broken;      /* it has syntax errors, and so no meaning; uses of it are not reported */
     bool is_path;     /* IMPORT: "path" and not a module's name */
     const char *name; /* IMPORT: module or path; TEST: its text */
     const char *doc;  /* text of the `///` lines before it, or NULL */
@@ -179,7 +179,7 @@ struct TileItem {
     TileExpr *value;    /* CONST */
     TILE_LIST(TileNameRef) statics;
     TILE_LIST(TileRequire) requires;
-    TILE_LIST(TileNameRef) overlaps; /* allow overlap(..): all names of all clauses */
+    TILE_LIST(TileNameRef) overlaps; /* allow overlap(..): the names of all such clauses */
     uint32_t allows;                 /* bit set of TileWarning */
     TILE_LIST(TileTune) tunes;
     TILE_LIST(TileExport) exports;
@@ -209,9 +209,10 @@ struct TileStatement {
     bool is_static, is_ordered; /* FOR */
     TileSpan span;
     TILE_LIST(TileNameRef) names; /* LET, VAR, FOR, GRID, TEMP */
-    bool tuple;                   /* LET, VAR, FOR, GRID: the names stand in parentheses */
+    bool tuple;                   /* LET, VAR, FOR, GRID: the names are in parentheses */
     TileExpr *target;             /* ASSIGN */
-    TileExpr *value;              /* what is bound, assigned, returned (or NULL), iterated over; the condition */
+    TileExpr *value;              /* the bound, assigned or returned value (or NULL), the range of the loop, or the
+                                   * condition */
     TileExpr *step;               /* FOR, or NULL */
     TileTypeExpr *type;           /* TEMP */
     TILE_LIST(TileArgumentExpr) arguments; /* ASSERT, STATIC_ASSERT */
@@ -224,10 +225,10 @@ struct TileAst {
     TileInterner *names;
     uint32_t file; /* in the list of diagnostics */
     TILE_LIST(TileItem *) items;
-    bool lost;                    /* an item is so broken that its name is not known */
-    bool lost_kernel;             /* the same, and it is a kernel */
-    TileMap named;                /* constants, functions and kernels by name: the first of each */
-    TILE_LIST(TileAst *) imports; /* of the import items, in order; filled by tile_resolve_imports */
+    bool lost;                    /* the name of an item is unknown, due to syntax errors */
+    bool lost_kernel;             /* the same, for a kernel */
+    TileMap named;                /* constants, functions and kernels by name: the first of each name */
+    TILE_LIST(TileAst *) imports; /* the trees of the import items, in order; set by tile_resolve_imports */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* The layout: lines, their indentation, and where a line that is too long is broken. */
+/* The formatter's layout: lines, their indentation, and where to break a line that is too long. */
 #include "parser/syntax/format.h"
 
 #include <string.h>
@@ -7,24 +7,24 @@
 #include "parser/syntax/syntax.h"
 #include "parser/syntax/print.h"
 
-/* A bracket that is open at some point of the layout. */
+/* An open bracket. */
 typedef struct Frame {
     bool block;
-    bool placed;      /* brackets: `content` is known */
-    uint32_t base;    /* indentation of the line that the closing bracket would begin */
+    bool placed;      /* brackets: `content` has been set */
+    uint32_t base;    /* indentation of a line that begins with the closing bracket */
     uint32_t content; /* indentation of lines within */
-    uint32_t hanging; /* brackets: that of lines within if the first of them begins a line */
-    uint32_t column;  /* brackets: where it stands */
-    uint32_t first;   /* blocks: kind of the token that began the statement */
+    uint32_t hanging; /* brackets: indentation of inner lines, if the first inner token begins a line */
+    uint32_t column;  /* brackets: its own column */
+    uint32_t first;   /* blocks: kind of the first token of the enclosing statement */
 } Frame;
 
 typedef TILE_LIST(Frame) FrameList;
 
 typedef struct Line {
-    size_t begin, end; /* in the text under construction, the comment at the end left out */
+    size_t begin, end; /* in the output text, without a comment at the end of the line */
     uint32_t width;
     uint32_t comment; /* index of the comment at the end; 0 for none */
-    bool blank;       /* an empty line stands before */
+    bool blank;       /* preceded by an empty line */
 } Line;
 
 typedef struct Layout {
@@ -32,15 +32,15 @@ typedef struct Layout {
     TileText text; /* of the lines, without line breaks */
     FrameList frames, saved;
     TILE_LIST(Line) lines;
-    uint32_t indent, column; /* of the line at hand */
-    bool opened;             /* the last token opened a block */
+    uint32_t indent, column; /* of the current line */
+    bool opened;             /* the previous token opened a block */
 } Layout;
 
 static Frame *top(Layout *layout) { return &layout->frames.items[layout->frames.count - 1]; }
 
 /* ---- indentation ---- */
 
-/* Lines that go on with a statement stand out from those of a block that the statement opens. */
+/* Continuation lines of a statement are indented deeper than the lines of a block that the statement opens. */
 static uint32_t continuation(const Frame *frame, bool header) {
     if (header) return 2 * TILE_FORMAT_INDENT;
     switch (frame->first) {
@@ -74,7 +74,7 @@ static uint32_t text_width(const char *text, uint32_t begin, uint32_t end) {
     return width;
 }
 
-/* Width of the last line of the text from `begin` on. */
+/* The width of the output's last line, from `begin` on. */
 static uint32_t last_width(const TileText *text, size_t begin) {
     size_t at = text->length;
     while (at > begin && text->text[at - 1] != '\n') at--;
@@ -102,7 +102,7 @@ static void open_frame(Layout *layout, const TilePiece *piece) {
     tile_list_push(layout->pieces->arena, &layout->frames, frame);
 }
 
-/* The brackets after `piece`, which stands at the layout's column. */
+/* Updates the stack of brackets for `piece`, which has been placed at the current column. */
 static void follow(Layout *layout, const TilePiece *piece, bool first) {
     Frame *frame = top(layout);
     if (!frame->block && !frame->placed && (first || piece->kind != TILE_PIECE_LINE_COMMENT)) {
@@ -118,7 +118,7 @@ static void follow(Layout *layout, const TilePiece *piece, bool first) {
     if (piece->role == TILE_ROLE_OPEN || piece->role == TILE_ROLE_OPEN_BLOCK) open_frame(layout, piece);
 }
 
-/* Lines of a comment but the first move as the first does; blanks at their ends go. */
+/* Later lines of a comment are moved by as much as its first line; trailing blanks are removed. */
 static void add_comment(Layout *layout, const TilePiece *piece) {
     const char *text = layout->pieces->text;
     int64_t shift = (int64_t)layout->column - piece->column;
@@ -148,11 +148,11 @@ static bool is_trailing(const TilePieces *pieces, uint32_t index) {
     return index + 1 == pieces->list.count || pieces->list.items[index + 1].break_before;
 }
 
-/* ---- where a long line may be broken ---- */
+/* ---- choosing a line break ---- */
 
 enum { NOWHERE = 1000, PER_BRACKET = 10, FAR_BRACKET = 60 };
 
-/* How loosely an operator binds: the looser, the better a place. */
+/* The precedence of an operator: the lower, the better a break before it. */
 static unsigned operator_cost(TileTokenKind kind) {
     switch (kind) {
     case TILE_TOKEN_ELSE: return 1;
@@ -176,7 +176,7 @@ static unsigned depth(const Layout *layout) {
     return count;
 }
 
-/* What it costs to break before the piece, which follows on the line. */
+/* The cost of a break before the piece. */
 static unsigned break_cost(Layout *layout, uint32_t index) {
     const TilePiece *piece = &layout->pieces->list.items[index], *last = piece - 1;
     unsigned cost = PER_BRACKET * depth(layout);
@@ -203,7 +203,7 @@ static unsigned break_cost(Layout *layout, uint32_t index) {
 typedef struct Choice {
     uint32_t index;
     unsigned cost;
-    bool spread; /* a block is opened there instead */
+    bool spread; /* instead, a block is put on lines of its own */
 } Choice;
 
 static void consider(Layout *layout, Choice *choice, uint32_t index) {
@@ -218,15 +218,15 @@ static void consider(Layout *layout, Choice *choice, uint32_t index) {
         *choice = (Choice){index, cost, false};
 }
 
-/* One empty line is kept between statements and between items, none at the ends of a block or within a header. */
+/* One empty line between statements and between items is kept, none at the ends of a block or within a header. */
 static bool keeps_blank(Layout *layout, const TilePiece *piece) {
     if (!piece->blank || !layout->lines.count || layout->opened || !top(layout)->block) return false;
     if (piece->kind == TILE_PIECE_TOKEN && piece->role == TILE_ROLE_CLOSE_BLOCK) return false;
     return !piece->header || piece->item;
 }
 
-/* Lays out the line that begins at `*index`, which is moved past it. False: it is too long, and `*choice` says what
- * to do about it. */
+/* Lays out the line that begins at `*index` and advances `*index` past it. False: it is too long, and `*choice` is what
+ * to change. */
 static bool lay_line(Layout *layout, uint32_t *index, Choice *choice) {
     TilePieces *pieces = layout->pieces;
     Line line = {.begin = layout->text.length, .blank = keeps_blank(layout, &pieces->list.items[*index])};
@@ -293,16 +293,17 @@ static void lay_out(Layout *layout) {
         layout->opened = opened;
         if (!choice.spread) {
             pieces->list.items[choice.index].break_before = true;
-        } else if (tile_pieces_spread(pieces, choice.index) < i) { /* lines before are no longer right */
+        } else if (tile_pieces_spread(pieces, choice.index) < i) { /* earlier lines have to be laid out again */
             begin_layout(layout);
             i = 0;
         }
     }
 }
 
-/* ---- all lines ---- */
+/* ---- the lines of the text ---- */
 
-/* Comments at the ends of neighbouring lines that stood in one column stay in one; others keep their distance. */
+/* Comments at the ends of neighbouring lines that were aligned stay aligned; others keep their distance from the
+ * code. */
 static size_t align_comments(const Layout *layout, size_t first, uint32_t *column) {
     const TilePiece *pieces = layout->pieces->list.items;
     const Line *lines = layout->lines.items;
@@ -361,7 +362,7 @@ static void make_pieces(TileArena *arena, const Reading *reading, const char *te
     tile_pieces_make(pieces, &reading->tokens, length);
 }
 
-/* Equal but for blanks at the beginnings and ends of lines: what the layout may change of a comment. */
+/* Equal except for blanks at the beginnings and ends of lines: the only changes to comments. */
 static bool same_text(const char *a, const char *a_end, const char *b, const char *b_end) {
     for (;;) {
         while (a < a_end && strchr(" \t\r\n", *a)) a++;

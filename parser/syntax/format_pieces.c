@@ -1,14 +1,14 @@
-/* The structure that the formatter sees, found from the tokens: the text is known to parse, so that each bracket has
- * its partner, and the parser's own rule about newlines says where statements begin. */
+/* The structure that the formatter needs, found from the tokens. The text has been parsed without errors, so each
+ * bracket has its partner; the parser's rule about newlines determines where statements begin. */
 #include "parser/syntax/format_pieces.h"
 
 #include <string.h>
 
-/* ---- tokens and comments in one row ---- */
+/* ---- the sequence of tokens and comments ---- */
 
 typedef struct Trivia {
     uint32_t at, column;
-    unsigned breaks; /* line breaks since the last piece */
+    unsigned breaks; /* line breaks since the previous piece */
     uint32_t gap;
 } Trivia;
 
@@ -33,7 +33,7 @@ static TilePiece *add_piece(TilePieces *pieces, Trivia *trivia, TilePiece piece)
     piece.gap = trivia->gap;
     piece.column = trivia->column;
     tile_list_push(pieces->arena, &pieces->list, piece);
-    for (uint32_t i = piece.begin; i < piece.end; i++) { /* characters of UTF-8 */
+    for (uint32_t i = piece.begin; i < piece.end; i++) { /* counts UTF-8 characters */
         if (pieces->text[i] == '\n')
             trivia->column = 0;
         else
@@ -73,7 +73,7 @@ static bool is_word(const TilePieces *pieces, const TilePiece *piece, const char
            memcmp(pieces->text + piece->begin, word, piece->end - piece->begin) == 0;
 }
 
-/* Can an expression end in this token? Then a sign behind it is an operator of two operands. */
+/* Can an expression end with this token? Then a sign after it is a binary operator. */
 static bool ends_operand(const TilePiece *piece) {
     if (!piece || piece->role == TILE_ROLE_WORD) return false;
     switch (piece->token) {
@@ -94,7 +94,7 @@ static bool ends_operand(const TilePiece *piece) {
     }
 }
 
-/* The else of an if joins two blocks; another one is an operator. */
+/* The else of an if is between two blocks; any other else is an operator. */
 static TilePieceRole keyword_role(TileTokenKind kind, const TilePiece *last, const TileToken *next) {
     switch (kind) {
     case TILE_TOKEN_ELSE:
@@ -146,20 +146,20 @@ static TilePieceRole mark_role(TileTokenKind kind, const TilePiece *last, bool s
 
 typedef struct Open {
     uint32_t index;
-    uint32_t block; /* that closed last in here, while an else may follow it; 0 for none */
+    uint32_t block; /* the block that was closed last in this bracket, if an else may follow; 0: none */
     unsigned statements;
-    bool header; /* the bracket stands in a header, which goes on behind it */
+    bool header; /* the bracket is in a header, which continues after it */
 } Open;
 
 typedef struct Structure {
     TilePieces *pieces;
     TILE_LIST(Open) stack;
     Open file;
-    bool header, separated;     /* separated: a `;` stands before */
-    unsigned ifs;               /* of the header, outside of brackets, whose blocks are still to come */
-    bool clauses;               /* of the header */
-    uint32_t last;              /* the last token, plus 1; 0 at the beginning */
-    TILE_LIST(uint32_t) spread; /* blocks that cannot stay on one line */
+    bool header, separated;     /* separated: preceded by a `;` */
+    unsigned ifs;               /* ifs in the header, outside of brackets, whose blocks have not begun */
+    bool clauses;               /* the header has clauses */
+    uint32_t last;              /* the previous token, plus 1; 0 at the beginning */
+    TILE_LIST(uint32_t) spread; /* blocks that cannot be on one line */
 } Structure;
 
 static Open *top(Structure *s) { return s->stack.count ? &s->stack.items[s->stack.count - 1] : &s->file; }
@@ -208,15 +208,15 @@ static void find_start(Structure *s, TilePiece *piece, const TilePiece *last, co
     if (piece->starts) top(s)->block = 0;
 }
 
-/* Is this brace the one that ends the header? */
+/* Does this brace end the header? */
 static bool opens_body(const Structure *s, const TilePiece *piece, const TilePiece *last) {
     return piece->header && !s->stack.count && !s->ifs && last->token != TILE_TOKEN_ELSE;
 }
 
-/* Where a line begins because it has to, or because the author wants it and it may. */
+/* A line begins where the syntax requires it, or where it allows it and the author chose it. */
 static bool break_wanted(Structure *s, const TilePiece *piece, const TilePiece *last) {
     bool first = s->stack.count && last == &s->pieces->list.items[top(s)->index];
-    if (piece->starts) return !first; /* the first statement of a block depends on the block */
+    if (piece->starts) return !first; /* the first statement of a block is handled with the block */
     if (piece->role == TILE_ROLE_OPEN_BLOCK) return opens_body(s, piece, last) && (s->clauses || piece->line_break);
     if (!piece->line_break || !last || last->role == TILE_ROLE_WORD || last->role == TILE_ROLE_UNARY) return false;
     if (piece->role == TILE_ROLE_CLOSE || last->role == TILE_ROLE_OPEN || last->role == TILE_ROLE_COMMA) return true;
@@ -289,7 +289,7 @@ static bool joins_blocks(const TilePiece *piece) {
     return piece->token == TILE_TOKEN_ELSE && piece->role == TILE_ROLE_WORD;
 }
 
-/* A comment before a token is laid out as the token would be: it belongs to what follows. */
+/* A comment is laid out like the token that it precedes, to which it belongs. */
 static void place_comments(TilePieces *pieces) {
     TilePiece *items = pieces->list.items;
     for (size_t i = pieces->list.count; i-- > 0;) {
@@ -314,7 +314,7 @@ static void place_comments(TilePieces *pieces) {
     }
 }
 
-/* The first line in a block: a comment on the line of the brace stays there. */
+/* The first line in a block: a comment on the brace's line stays there. */
 static void break_after_brace(TilePieces *pieces, uint32_t index) {
     TilePiece *items = pieces->list.items;
     uint32_t first = index + 1;
@@ -356,7 +356,8 @@ void tile_pieces_make(TilePieces *pieces, const TileTokens *tokens, size_t lengt
     }
     add_trivia(pieces, &trivia, (uint32_t)length);
     place_comments(pieces);
-    for (uint32_t i = 1; i < pieces->list.count; i++) { /* an else that has to begin a line leaves no line whole */
+    for (uint32_t i = 1; i < pieces->list.count; i++) { /* an else that must begin a line forces its block onto several
+                                                         * lines */
         const TilePiece *piece = &pieces->list.items[i];
         if (!joins_blocks(piece) || !piece->break_before) continue;
         const TilePiece *last = piece;
@@ -382,7 +383,7 @@ bool tile_pieces_space(const TilePieces *pieces, uint32_t index) {
     if (piece->role == TILE_ROLE_CLOSE || piece->role == TILE_ROLE_COMMA) return false;
     if (last->kind != TILE_PIECE_TOKEN) return true;
     if (last->role == TILE_ROLE_UNARY || last->token == TILE_TOKEN_ELLIPSIS) return false;
-    if (piece->token == TILE_TOKEN_DOT) return last->token == TILE_TOKEN_INTEGER; /* `1.` is no number */
+    if (piece->token == TILE_TOKEN_DOT) return last->token == TILE_TOKEN_INTEGER; /* `1.` is not a number */
     if (piece->token == TILE_TOKEN_DOTS) return false;
     if (last->token == TILE_TOKEN_DOT || last->token == TILE_TOKEN_DOTS) return false;
     if (piece->token == TILE_TOKEN_COLON) return last->role == TILE_ROLE_COMMA;

@@ -1,4 +1,4 @@
-/* Imports: the trees of the files that a tree imports, each read once; cycles are reported. */
+/* Imports: the trees of the files that a tree imports, each parsed once; cycles are reported. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const
     size_t length = 0;
     TileAst *module = NULL;
     uint64_t most = diagnostics->limits->most[TILE_LIMIT_FILES];
-    if (loaded->list.count > most) { /* before more is read */
+    if (loaded->list.count > most) { /* checked before reading more files */
         TileDiagnostic *d =
             tile_diagnose(diagnostics, TILE_DIAGNOSTIC_MANY_FILES, item->name_span, (unsigned long long)most);
         tile_diagnostic_note_limit(diagnostics, d, TILE_LIMIT_FILES);
@@ -44,7 +44,7 @@ static tile_status load_import(TileDiagnostics *diagnostics, TileAst *ast, const
     return status;
 }
 
-/* What a file imports twice is read once. */
+/* A file that is imported twice is parsed once. */
 static tile_status load_imports(TileDiagnostics *diagnostics, TileAst *file, const TileImporter *importer,
                                 Loaded *loaded) {
     TileMap known[2]; /* modules, paths */
@@ -67,7 +67,7 @@ static tile_status load_imports(TileDiagnostics *diagnostics, TileAst *file, con
     return result;
 }
 
-/* A file on the way from the first one. */
+/* A file on the current path from the main file. */
 typedef struct Way {
     const struct Way *back;
     const TileAst *file;
@@ -86,7 +86,7 @@ static bool report_cycle(TileDiagnostics *diagnostics, const TileItem *item, con
     return false;
 }
 
-/* Files whose imports lead back to them. Each file is entered once. */
+/* Reports import cycles. A depth-first search that visits each file once. */
 static bool find_cycles(TileDiagnostics *diagnostics, const TileAst *file, const Way *back, TileMap *done) {
     Way way = {back, file};
     bool found = false;

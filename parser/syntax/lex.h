@@ -1,4 +1,4 @@
-/* Tokens of a .tile text. The whole text is cut into tokens at once; words and values stay in the text. */
+/* Tokens of a .tile text. The whole text is scanned at once; names and values are not copied from the text. */
 #ifndef TILE_PARSER_SYNTAX_LEX_H
 #define TILE_PARSER_SYNTAX_LEX_H
 
@@ -88,12 +88,12 @@
     X(GREATER_EQUAL, ">=")
 
 typedef enum TileTokenKind {
-    TILE_TOKEN_END, /* of the file */
+    TILE_TOKEN_END, /* of the text */
     TILE_TOKEN_NAME,
     TILE_TOKEN_INTEGER,
     TILE_TOKEN_FLOAT,
     TILE_TOKEN_STRING,
-    TILE_TOKEN_NEWLINE, /* only from the parser's cursor: a newline that ends a statement */
+    TILE_TOKEN_NEWLINE, /* created by the parser's cursor only: a newline that ends a statement */
 #define TILE_TOKEN_ENUM(id, text) TILE_TOKEN_##id,
     TILE_KEYWORD_LIST(TILE_TOKEN_ENUM) TILE_PUNCTUATION_LIST(TILE_TOKEN_ENUM)
 #undef TILE_TOKEN_ENUM
@@ -102,12 +102,12 @@ typedef enum TileTokenKind {
 
 typedef struct TileToken {
     uint8_t kind;
-    bool newline;    /* a newline that may end a statement stands before */
-    bool line_break; /* any newline stands before */
+    bool newline;    /* preceded by a newline that may end a statement */
+    bool line_break; /* preceded by any newline */
     uint32_t begin, end;
 } TileToken;
 
-/* A run of `///` lines, and the number of the token that follows. */
+/* Consecutive `///` lines, and the index of the token that follows. */
 typedef struct TileDocComment {
     uint32_t token;
     uint32_t begin, end;
@@ -116,18 +116,18 @@ typedef struct TileDocComment {
 typedef struct TileTokens {
     TILE_LIST(TileToken) list; /* ends in TILE_TOKEN_END */
     TILE_LIST(TileDocComment) docs;
-    TILE_LIST(uint32_t) open_texts; /* where those begin that are not closed */
+    TILE_LIST(uint32_t) open_texts; /* start offsets of unterminated string literals */
 } TileTokens;
 
-/* Places in a file have 32 bits: no limit that is set goes beyond this. */
+/* Offsets have 32 bits: no configured limit is greater. */
 enum { TILE_MAX_SOURCE = 1024 * 1024 * 1024 };
 
-/* What is no token is reported and left out. `file` is the number of the text in the list of diagnostics. */
+/* Other characters are reported and skipped. `file` is the text's index in the diagnostics. */
 void tile_lex(TileArena *arena, TileDiagnostics *diagnostics, uint32_t file, TileTokens *tokens);
 
 /* "`+`", "a name", "end of file": for messages. */
 const char *tile_token_words(TileTokenKind kind);
-/* The text of a keyword or punctuation mark; "" for others. */
+/* The spelling of a keyword or punctuation mark; "" for others. */
 const char *tile_token_text(TileTokenKind kind);
 
 #endif

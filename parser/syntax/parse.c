@@ -1,4 +1,4 @@
-/* The cursor over the tokens, recovery, and the file as a whole. */
+/* The cursor over the tokens, error recovery, and the parser of a file. */
 #include "parser/syntax/parse.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ bool tile_parse_accept(TileParser *parser, TileTokenKind kind) {
     return true;
 }
 
-/* A missing token is shown behind the last one when a new line has begun, since it is missed there. */
+/* The location of a missing token: after the previous one if a new line has begun. */
 static TileSpan failure_span(const TileParser *parser) {
     TileSpan span = tile_parse_span(parser);
     if (!current(parser)->line_break || !parser->position) return span;
@@ -58,7 +58,7 @@ static TileSpan failure_span(const TileParser *parser) {
     return (TileSpan){parser->file, end, end};
 }
 
-/* What is found, in words. */
+/* Describes the token that was found. */
 static const char *found_words(TileParser *parser) {
     TileTokenKind found = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
@@ -85,7 +85,7 @@ void tile_parse_fail_item(TileParser *parser) {
                   "`kernel`, `fn`, `const`, `import`, `export` or `test`", found_words(parser));
 }
 
-/* A text that is not closed has swallowed what closes the rest of the item. */
+/* An unterminated string literal has consumed the tokens that close the rest of the item. */
 static bool is_swallowed(const TileParser *parser) {
     uint32_t begin = parser->tokens.list.items[parser->item].begin, here = current(parser)->begin;
     for (size_t i = 0; i < parser->tokens.open_texts.count; i++)
@@ -108,7 +108,7 @@ TileDiagnostic *tile_parse_fail(TileParser *parser, const char *expected) {
     return tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_EXPECTED, span, expected, words);
 }
 
-/* What closes is missing right behind the last token, unless what is found may belong inside. */
+/* A missing closing bracket is reported right after the previous token, unless the current token may belong inside. */
 static bool may_close(TileTokenKind wanted, TileTokenKind found) {
     switch (found) {
     case TILE_TOKEN_END:
@@ -145,14 +145,14 @@ static bool begins_type(TileTokenKind kind) {
            kind == TILE_TOKEN_CONST || kind == TILE_TOKEN_FN;
 }
 
-/* `f32 x`, as in C: there it is not the colon that is missing. */
+/* `f32 x`, as in C: the mistake is not the missing colon. */
 static bool follows_type(const TileParser *parser) {
     const TileToken *last = &parser->tokens.list.items[parser->position ? parser->position - 1 : 0];
     TileScalar scalar;
     return tile_scalar_find(parser->text + last->begin, last->end - last->begin, &scalar);
 }
 
-/* What stands between a name and what belongs to it, on one line. */
+/* The text that is missing between a name and its type or value, on one line; NULL: none. */
 static const char *missing_link(const TileParser *parser, TileTokenKind wanted, TileTokenKind found) {
     if (current(parser)->line_break) return NULL;
     bool name_follows = found == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
@@ -182,7 +182,7 @@ bool tile_parse_expect(TileParser *parser, TileTokenKind kind) {
     if (tile_parse_accept(parser, kind)) return true;
     bool ended = tile_parse_peek(parser) == TILE_TOKEN_END || tile_parse_at_item(parser);
     if (kind == TILE_TOKEN_RIGHT_BRACE && ended && parser->diagnostics->error_count > parser->item_errors) {
-        parser->panic = true; /* the mistake before took the brace with it */
+        parser->panic = true; /* the brace was consumed by the previous error */
         return false;
     }
     const char *missing = missing_token(parser, kind);
@@ -254,7 +254,7 @@ bool tile_parse_at_item(const TileParser *parser) {
     }
 }
 
-/* At a keyword that only begins a statement, on a new line? */
+/* Is this a keyword that only begins statements, on a new line? */
 static bool at_statement(const TileParser *parser) {
     if (!current(parser)->line_break) return false;
     switch (current(parser)->kind) {
@@ -269,8 +269,8 @@ static bool at_statement(const TileParser *parser) {
     }
 }
 
-/* Goes on behind the statement in which the error lies: to the end of its line, or of the block that begins on
- * it, but not past the brace that closes the block around it. */
+/* Skips the statement that has the error: to the end of its line, or of the block that begins on it, but not past the
+ * brace that closes the enclosing block. */
 void tile_parse_resume_statement(TileParser *parser) {
     unsigned open = 0;
     parser->panic = parser->header = false;
@@ -285,7 +285,7 @@ void tile_parse_resume_statement(TileParser *parser) {
     }
 }
 
-/* Goes on at the next item behind the token `begin`, where the broken one began. */
+/* Skips to the next item after the token `begin`, the first of the broken one. */
 void tile_parse_resume_item(TileParser *parser, size_t begin) {
     parser->panic = parser->header = false;
     while (current(parser)->kind != TILE_TOKEN_END && (parser->position == begin || !tile_parse_at_item(parser))) {
@@ -313,7 +313,7 @@ static void parse_items(TileParser *parser) {
         size_t begin = parser->item = parser->position;
         uint32_t errors = parser->item_errors = parser->diagnostics->error_count;
         TileItem *item = tile_parse_item(parser);
-        bool panic = parser->panic; /* errors past the limit are not counted */
+        bool panic = parser->panic; /* errors beyond the limit are not counted */
         if (panic) tile_parse_resume_item(parser, begin);
         bool whole = !panic && parser->diagnostics->error_count == errors;
         if (item) item->broken = !whole;
@@ -345,7 +345,7 @@ tile_status tile_parse_file(TileArena *arena, TileDiagnostics *diagnostics, cons
     return tile_parse_program_file(arena, diagnostics, tile_interner_create(arena), name, text, length, out);
 }
 
-/* ---- text that is no file ---- */
+/* ---- texts that are not files ---- */
 
 static TileParser begin_clause(TileDiagnostics *diagnostics, TileAst *ast, const char *name, const char *text) {
     size_t length = strlen(text);

@@ -1,7 +1,7 @@
-/* Inside of the parser: recursive descent over the tokens of one text.
+/* Internals of the parser: recursive descent over the tokens of one text.
  *
- * After an error the parser is in panic: everything that expects something does nothing and stays silent, until
- * a statement or item begins anew (tile_parse_resume_*). So one mistake gives one message. */
+ * After an error the parser is in panic mode: nothing is consumed or reported until the next statement or item
+ * (tile_parse_resume_*). So one mistake gives one message. */
 #ifndef TILE_PARSER_SYNTAX_PARSE_H
 #define TILE_PARSER_SYNTAX_PARSE_H
 
@@ -18,53 +18,53 @@ typedef struct TileParser {
     uint32_t file;
     unsigned depth;
     bool panic;
-    size_t item;          /* the token that the item at hand begins with */
-    uint32_t item_errors; /* how many errors there were before it */
-    bool header;          /* newlines do not count */
-    bool newline_taken;   /* the newline before the current token has been taken */
+    size_t item;          /* the first token of the current item */
+    uint32_t item_errors; /* how many errors there were before the item */
+    bool header;          /* newlines are ignored */
+    bool newline_taken;   /* the newline before the current token has been consumed */
 } TileParser;
 
-/* The cursor. A newline that ends a statement shows up as a token of its own. */
+/* The cursor. A newline that ends a statement is a token. */
 TileTokenKind tile_parse_peek(const TileParser *parser);
-/* The kind of the token `ahead` of the current one, newlines not looked at. */
+/* The kind of the token at distance `ahead`, newlines ignored. */
 TileTokenKind tile_parse_peek_ahead(const TileParser *parser, size_t ahead);
 TileSpan tile_parse_span(const TileParser *parser);
 uint32_t tile_parse_last_end(const TileParser *parser);
 void tile_parse_advance(TileParser *parser);
-/* Takes the token if it is there. */
+/* Consumes the token if it is the current one. */
 bool tile_parse_accept(TileParser *parser, TileTokenKind kind);
-/* What stands here begins no item. */
+/* Reports that the current token begins no item. */
 void tile_parse_fail_item(TileParser *parser);
-/* Takes it or reports that it is missing. */
+/* Consumes the token, or reports that it is missing. */
 bool tile_parse_expect(TileParser *parser, TileTokenKind kind);
-/* Reports; NULL while in panic. */
+/* Reports an error; returns NULL if in panic mode. */
 TileDiagnostic *tile_parse_fail(TileParser *parser, const char *expected);
-/* To join the line that begins with an operator to the one before, unless that ends in a comment. */
+/* Proposes to join the line that begins with an operator to the previous one, unless that ends in a comment. */
 void tile_parse_propose_join(TileParser *parser, TileDiagnostic *d, TileSpan operator);
 TileNameRef tile_parse_name(TileParser *parser);
 const char *tile_parse_string(TileParser *parser);
 TileSpan tile_parse_span_from(const TileParser *parser, TileSpan begin);
-/* False, with a message, when nested too deeply; else to be followed by tile_parse_leave. */
+/* False, with a message, if nested too deeply; otherwise tile_parse_leave has to follow. */
 bool tile_parse_enter(TileParser *parser);
 static inline void tile_parse_leave(TileParser *parser) { parser->depth--; }
 
 void tile_parse_resume_statement(TileParser *parser);
 void tile_parse_resume_item(TileParser *parser, size_t begin);
-/* At a keyword that begins an item on a new line? */
+/* Is this a keyword that begins an item, on a new line? */
 bool tile_parse_at_item(const TileParser *parser);
 
 TileExpr *tile_parse_expression(TileParser *parser);
 void tile_parse_arguments(TileParser *parser, TileExpr *call);
 TileTypeExpr *tile_parse_type(TileParser *parser);
 TileSequence *tile_parse_sequence(TileParser *parser);
-/* Reports an expression that stands where a statement should and has no effect. */
+/* Reports an expression without effect where a statement is expected. */
 void tile_parse_check_effect(TileParser *parser, const TileExpr *expr);
 void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *sequence);
 TileItem *tile_parse_item(TileParser *parser);
-/* What follows the word `export`. */
+/* Parses what follows the word `export`. */
 void tile_parse_export_list(TileParser *parser, TileItem *item);
 
-/* A file of a program: all its files share one table of names. */
+/* A file of a program: all files share one table of names. */
 tile_status tile_parse_program_file(TileArena *arena, TileDiagnostics *diagnostics, TileInterner *names,
                                     const char *name, const char *text, size_t length, TileAst **out);
 

@@ -1,4 +1,4 @@
-/* Expressions. Binary operators by precedence climbing; chains are loops, so that only nesting costs stack. */
+/* Expressions. Binary operators by precedence climbing; chains are parsed in loops, so only nesting uses stack. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static TileExpr *new_expr(TileParser *parser, TileExprKind kind, TileSpan span) 
 
 static uint16_t depth_of(const TileExpr *expr) { return expr ? expr->depth : 0; }
 
-/* A chain such as a + b + c makes a deep tree without nesting in the text. */
+/* A chain such as a + b + c is a deep tree without nesting in the text. */
 static void set_depth(TileParser *parser, TileExpr *expr, uint16_t below) {
     if (below >= TILE_MAX_DEPTH && !parser->panic) {
         parser->panic = true;
@@ -40,7 +40,7 @@ static TileExpr *parse_integer(TileParser *parser) {
     for (; i < length; i++) {
         if (text[i] == '_') continue;
         unsigned digit = text[i] <= '9' ? (unsigned)(text[i] - '0') : (unsigned)((text[i] | 32) - 'a' + 10);
-        if (digit >= base) break; /* already reported by the scanner */
+        if (digit >= base) break; /* reported by the scanner */
         fits = fits && !__builtin_mul_overflow(value, base, &value) && !__builtin_add_overflow(value, digit, &value);
     }
     if (!fits) tile_diagnose(parser->diagnostics, TILE_DIAGNOSTIC_NUMBER_TOO_LARGE, span);
@@ -143,7 +143,7 @@ static TileExpr *parse_name_expression(TileParser *parser) {
 
 enum { COMPARISON = 4, LOOSEST = 0 };
 
-/* How tightly a binary operator binds; -1 for other tokens. */
+/* The precedence of a binary operator; -1 for other tokens. */
 static int precedence(TileTokenKind kind) {
     switch (kind) {
     case TILE_TOKEN_STAR:
@@ -244,7 +244,7 @@ static TileArgumentExpr parse_argument(TileParser *parser) {
     return argument;
 }
 
-/* The arguments of a call, from its parenthesis on. */
+/* The arguments of a call, from its opening parenthesis on. */
 void tile_parse_arguments(TileParser *parser, TileExpr *call) {
     if (!tile_parse_expect(parser, TILE_TOKEN_LEFT_PAREN)) return;
     while (!parser->panic && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_PAREN) {
@@ -257,7 +257,7 @@ void tile_parse_arguments(TileParser *parser, TileExpr *call) {
     tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
 }
 
-/* `to_call`: up to the first call. What follows `run k(..)` is applied to its result. */
+/* `to_call`: stops after the first call. What follows `run k(..)` is applied to its result. */
 static TileExpr *parse_postfix(TileParser *parser, bool to_call) {
     TileExpr *expr = parse_primary(parser);
     while (!parser->panic && !(to_call && expr->kind == TILE_EXPR_CALL)) {

@@ -1,4 +1,4 @@
-/* Types and items: what stands at the top of a file. */
+/* Types and items: the top level of a file. */
 #include <string.h>
 
 #include "parser/syntax/parse.h"
@@ -206,7 +206,7 @@ static void parse_allow(TileParser *parser, TileItem *item) {
     } while (tile_parse_accept(parser, TILE_TOKEN_COMMA));
 }
 
-/* `tune B = 4`: candidates stand in braces, also a single one. */
+/* `tune B = 4`: candidates have to be in braces, even a single one. */
 static void fail_candidates(TileParser *parser) {
     size_t position = parser->position;
     TileSpan equals = tile_parse_span(parser), edited = {parser->file, tile_parse_last_end(parser), equals.end};
@@ -256,7 +256,7 @@ static bool at_target(const TileParser *parser) {
     return (at_word(parser, "cpu") || at_word(parser, "gpu")) && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_NAME;
 }
 
-/* `tune cpu A in {1}, gpu A in {2}`: the second target begins a clause of its own. */
+/* `tune cpu A in {1}, gpu A in {2}`: the second target needs a clause of its own. */
 static void fail_second_target(TileParser *parser, TileSpan comma) {
     bool behind = tile_parse_span(parser).begin == comma.end;
     TileDiagnostic *d = tile_parse_fail(parser, "a `tune` before the candidates of another target");
@@ -299,7 +299,7 @@ static void parse_clauses(TileParser *parser, TileItem *item) {
 
 /* ---- items ---- */
 
-/* Neither the body nor what may stand before it. */
+/* Tokens that neither are a body nor may precede it. */
 static void fail_header(TileParser *parser, TileItemKind kind) {
     TileTokenKind found = tile_parse_peek(parser);
     TileSpan span = tile_parse_span(parser);
@@ -313,7 +313,7 @@ static void fail_header(TileParser *parser, TileItemKind kind) {
             tile_diagnostic_edit(parser->diagnostics, d, span, "%s", clauses[i]);
 }
 
-/* What looks at the names of a header looks at each beside all others. */
+/* Limits the names in a header: checks compare each with all others. */
 static void check_header(TileParser *parser, const TileItem *item) {
     size_t count = item->generics.count + item->params.count + item->statics.count + item->overlaps.count;
     for (size_t i = 0; i < item->requires.count; i++) count += item->requires.items[i].conditions.count;
@@ -367,7 +367,7 @@ static void parse_const(TileParser *parser, TileItem *item) {
     item->value = tile_parse_expression(parser);
 }
 
-/* A generic argument in its place, or NAME = value. */
+/* A positional generic argument, or NAME = value. */
 static void parse_export_argument(TileParser *parser, TileExport *export) {
     bool named = tile_parse_peek(parser) == TILE_TOKEN_NAME && tile_parse_peek_ahead(parser, 1) == TILE_TOKEN_ASSIGN;
     if (named || export->settings.count) {
@@ -419,7 +419,7 @@ static void parse_test(TileParser *parser, TileItem *item) {
     if (!parser->panic) tile_parse_check_sequence_effect(parser, item->body);
 }
 
-/* The text of the `///` lines right before the current token, without the slashes. */
+/* The text of the `///` lines before the current token, without the slashes. */
 static const char *take_doc(TileParser *parser) {
     const TileDocComment *doc = NULL;
     for (; parser->next_doc < parser->tokens.docs.count; parser->next_doc++) {

@@ -4,7 +4,7 @@
 #include "lang/scalar/scalar.h"
 #include "parser/syntax/parse.h"
 
-/* An expression that may stand as a statement: a call, or an `if` whose branches end in such. */
+/* Can an expression be a statement? A call, or an `if` whose branches end in such. */
 void tile_parse_check_effect(TileParser *parser, const TileExpr *expr) {
     if (expr->kind == TILE_EXPR_CALL || expr->kind == TILE_EXPR_RUN) return;
     if (expr->kind != TILE_EXPR_IF) {
@@ -24,7 +24,7 @@ void tile_parse_check_sequence_effect(TileParser *parser, const TileSequence *se
     if (sequence->value) tile_parse_check_effect(parser, sequence->value);
 }
 
-/* One name, or several in parentheses. */
+/* One name, or a list in parentheses. */
 static void parse_names(TileParser *parser, TileStatement *statement) {
     statement->tuple = tile_parse_accept(parser, TILE_TOKEN_LEFT_PAREN);
     do {
@@ -34,7 +34,7 @@ static void parse_names(TileParser *parser, TileStatement *statement) {
     if (statement->tuple) tile_parse_expect(parser, TILE_TOKEN_RIGHT_PAREN);
 }
 
-/* `let a: f32 = 1`: the type belongs to the value, as `f32(1)`; where it is no scalar's, the value has its own. */
+/* `let a: f32 = 1`: proposes `f32(1)`; if the type is not a scalar's, to remove the type. */
 static void fail_typed(TileParser *parser) {
     size_t position = parser->position;
     TileSpan edited = {parser->file, tile_parse_last_end(parser), 0};
@@ -71,7 +71,7 @@ static void parse_binding(TileParser *parser, TileStatement *statement, TileStat
     statement->value = tile_parse_expression(parser);
 }
 
-/* A name that has a meaning of its own here. */
+/* A name that has a special meaning here. */
 static bool at_word(TileParser *parser, const char *word) {
     TileSpan span = tile_parse_span(parser);
     return tile_parse_peek(parser) == TILE_TOKEN_NAME && span.end - span.begin == strlen(word) &&
@@ -181,8 +181,8 @@ static TileStatement *parse_statement(TileParser *parser) {
     return statement;
 }
 
-/* Adds a statement that was read whole. An expression that ends the sequence becomes its value; whether it may be
- * one is for the parent to say. */
+/* Adds a parsed statement. An expression at the end of the sequence becomes its value; the caller checks whether a
+ * value is allowed. */
 static void add_statement(TileParser *parser, TileSequence *sequence, TileStatement *statement) {
     if (statement->kind == TILE_STATEMENT_EXPR) {
         if (tile_parse_peek(parser) == TILE_TOKEN_RIGHT_BRACE) {
@@ -208,7 +208,7 @@ static void parse_statements(TileParser *parser, TileSequence *sequence) {
         if (kind == TILE_TOKEN_RIGHT_BRACE || kind == TILE_TOKEN_END || tile_parse_at_item(parser)) return;
         size_t before = parser->position;
         TileStatement *statement = parse_statement(parser);
-        /* A newline behind a last expression leaves it the value: look past the separators. */
+        /* A newline after a final expression does not make it a statement: looks past the separators. */
         bool ended = at_separator(parser);
         if (!parser->panic && !ended && tile_parse_peek(parser) != TILE_TOKEN_RIGHT_BRACE)
             tile_parse_fail(parser, "the end of the statement");
@@ -223,7 +223,8 @@ static void parse_statements(TileParser *parser, TileSequence *sequence) {
     }
 }
 
-/* A brace on a line of its own ends the statement that it should belong to. What it opens is read all the same. */
+/* A brace on a line of its own ends the statement that it should belong to. The block that it opens is parsed
+ * nevertheless. */
 static void join_brace(TileParser *parser) {
     bool alone =
         tile_parse_peek(parser) == TILE_TOKEN_NEWLINE && tile_parse_peek_ahead(parser, 0) == TILE_TOKEN_LEFT_BRACE;

@@ -54,7 +54,7 @@ static void new_line(Printer *p) {
     for (int i = 0; i < p->depth; i++) add(p, "  ");
 }
 
-/* " child", nothing for a child that is not there. */
+/* " child", nothing if the child is absent. */
 static void print_child(Printer *p, const TileExpr *expr) {
     if (!expr) return;
     add(p, " ");

@@ -1,5 +1,5 @@
-/* Entries for tests of the disk cache: numbered keys, whose data follows from the number, so that every process knows
- * what it has to find. */
+/* Entries for tests of the disk cache: numbered keys, whose data is a function of the number, so that every process
+ * knows the expected data. */
 #ifndef TILE_TESTS_CACHE_ENTRIES_H
 #define TILE_TESTS_CACHE_ENTRIES_H
 #include <stddef.h>
@@ -16,7 +16,7 @@ static inline TileCodeKey key_of(unsigned number) {
     return key;
 }
 
-/* Writes at most MOST_BYTES and returns how many. */
+/* Writes at most MOST_BYTES bytes and returns their number. */
 static inline size_t data_of(unsigned number, unsigned char *data) {
     size_t size = number * 7919u % MOST_BYTES;
     for (size_t i = 0; i < size; i++) data[i] = (unsigned char)(number * 31 + i * (number | 1) + (i >> 8));

@@ -1,7 +1,7 @@
-/* The files that outlive a process, with all that can happen to them: processes compile and launch kernels with one
- * disk cache, put bytes into it, damage it, and write one tuning file, and are killed at any moment. Every launch and
- * every byte has to be right, no process may end by itself, and a row of the tuning file that was written stays. Then
- * the same on a disk that is full.
+/* Files that outlive a process, under concurrency and failures: processes compile and launch kernels with one disk
+ * cache, store bytes in it, damage it, and write one tuning file, and are killed at random times. Every launch and
+ * every byte must be correct, no process may terminate by itself, and a written row of the tuning file must persist.
+ * Then the same on a full disk.
  *
  * usage: tile_cache_tests KILLS [SEED] */
 #define _GNU_SOURCE
@@ -32,22 +32,23 @@ enum {
     KERNELS = 24,
     COUNT = 100,
     KEYS = 32,
-    CACHE_BYTES = 300000, /* less than all kernels and bytes take: some always have to go */
+    CACHE_BYTES = 300000, /* less than the size of all entries, so that some are always evicted */
     MOST_WAIT = 30000,    /* microseconds between kills */
     SMALL_DISK = 512 << 10,
 };
 
 typedef enum Job { JOB_LAUNCH, JOB_PUT, JOB_DAMAGE, JOB_TUNE } Job;
 
-/* What each of the processes does. */
+/* The task of each process. */
 static const Job jobs[PROCESSES] = {JOB_LAUNCH, JOB_LAUNCH, JOB_LAUNCH, JOB_LAUNCH, JOB_LAUNCH, JOB_LAUNCH,
                                     JOB_LAUNCH, JOB_LAUNCH, JOB_PUT,    JOB_PUT,    JOB_PUT,    JOB_DAMAGE,
                                     JOB_DAMAGE, JOB_TUNE,   JOB_TUNE,   JOB_TUNE};
 
-/* Of all processes. */
+/* Shared by all processes. */
 typedef struct Shared {
     _Atomic unsigned launches, puts, damages, wrong;
-    _Atomic unsigned rows[PROCESSES]; /* what the row of the process says at least, by what was reported written */
+    _Atomic unsigned rows[PROCESSES]; /* for each process, the least value that its row may have: that of the last write
+                                       * that was reported done */
 } Shared;
 
 typedef struct Campaign {
@@ -79,7 +80,7 @@ static TileCompiler *make_compiler(Campaign *campaign) {
     return compiler;
 }
 
-/* Kernel number k makes x * (k + 2) + 1 of x. */
+/* Kernel number k computes x * (k + 2) + 1. */
 static tile_status launch_kernel(TileCompiler *compiler, unsigned number, float *x, float *y) {
     char text[200];
     TileLibrary *library;
@@ -119,7 +120,7 @@ static void put(Campaign *campaign, TileCodeCache *cache, unsigned number) {
     campaign->shared->puts++;
 }
 
-/* True where it is there. */
+/* True if it is in the cache. */
 static bool get(Campaign *campaign, TileCodeCache *cache, unsigned number) {
     static unsigned char wanted[MOST_BYTES];
     TileCodeKey key = key_of(number);
@@ -133,7 +134,7 @@ static bool get(Campaign *campaign, TileCodeCache *cache, unsigned number) {
 
 /* ---- damage ---- */
 
-/* The path of one of the files, any of them. */
+/* The path of a random one of the files. */
 static bool choose_file(Campaign *campaign, char *path, size_t size) {
     DIR *listing = opendir(campaign->folder);
     unsigned seen = 0;
@@ -160,7 +161,7 @@ static void flip_byte(Campaign *campaign, const char *path) {
     if (file >= 0) close(file);
 }
 
-/* Files come and go meanwhile, so that none of this need work. */
+/* Files are created and removed concurrently, so any of these operations may fail. */
 static void damage(Campaign *campaign) {
     char path[400] = "", other[400] = "";
     struct stat state;
@@ -214,7 +215,7 @@ static tile_status tune_once(Campaign *campaign, unsigned process, unsigned valu
     return status;
 }
 
-/* No row is older than what was reported written; what is being written may be there already. */
+/* No row may be older than the last write reported; a write that is in progress may be visible. */
 static void check_tuning(Campaign *campaign) {
     TileArena *arena = tile_arena_create(NULL);
     TileText error = {.arena = arena};
@@ -265,7 +266,7 @@ static pid_t start(Campaign *campaign, unsigned process) {
     return child;
 }
 
-/* Nobody ends but those who are killed. */
+/* No process may terminate unless it was killed. */
 static void end_process(Campaign *campaign, pid_t process) {
     int status = 0;
     kill(process, SIGKILL);
@@ -294,7 +295,7 @@ static void run_killed(Campaign *campaign, unsigned kills) {
 
 /* ---- a full disk ---- */
 
-/* A small file system of this process's own; where that is not allowed, files that cannot grow. */
+/* A small file system mounted for this process only; if that is not permitted, a limit on the size of files. */
 static const char *make_small(Campaign *campaign) {
     struct rlimit small = {3000, 3000};
     char options[40];
@@ -317,7 +318,7 @@ static unsigned count_unfinished(const Campaign *campaign) {
     return count;
 }
 
-/* Takes what is left, but for less than a page. */
+/* Fills the disk but for less than a page. */
 static void fill_disk(const Campaign *campaign) {
     static char zeros[4096];
     char path[100];
@@ -327,7 +328,7 @@ static void fill_disk(const Campaign *campaign) {
     if (file >= 0) close(file);
 }
 
-/* In a process of its own, which has a file system of its own. */
+/* In a process of its own, with its own file system. */
 static void run_full(Campaign *campaign) {
     char ballast[100];
     TileCompiler *compiler = make_compiler(campaign);
@@ -345,7 +346,7 @@ static void run_full(Campaign *campaign) {
         check_tuning(campaign);
     }
     if (there > 100) complain(campaign, "the disk was not full: %u of 200 were kept", there);
-    if (count_unfinished(campaign) > 1) complain(campaign, "half-written files are left"); /* 1: the lock */
+    if (count_unfinished(campaign) > 1) complain(campaign, "half-written files are left"); /* 1: the lock file */
     snprintf(ballast, sizeof ballast, "%s/ballast", campaign->folder);
     struct rlimit usual = {RLIM_INFINITY, RLIM_INFINITY};
     unlink(ballast);

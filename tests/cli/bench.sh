@@ -1,5 +1,5 @@
 #!/bin/sh
-# tilec bench: what is counted, what is compared, what is drawn. No time is asserted.
+# tilec bench: counts, comparisons, plots. Times are not checked.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 cd "$work" || exit 2
 export TILE_NUM_THREADS=2
@@ -9,7 +9,7 @@ bench() {
     checks=$((checks + 1))
     "$tilec" bench "$@" --seconds=0.02 --format=json >made.json 2>"$work/output" || complain "tilec bench $*"
 }
-# holds 'PYTHON': is true of the JSON as `made`, with `first` the results of the first size.
+# holds 'PYTHON': the expression is true of the JSON, with `made` the whole and `first` the results of the first size.
 holds() {
     checks=$((checks + 1))
     python3 -c "
@@ -34,7 +34,7 @@ open("b.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) +
 bench "$stdlib/elementwise.tile:add" 'x=b.npy*[64,:]' y=rand:f32[64,32] z=@
 holds 'first[0]["bytes"] == (32 + 2 * 64 * 32) * 4'
 
-# Dots over lanes that exist, for sizes beside the tiles; of all programs and loops, triangles included.
+# Dots with lanes that exist only, for sizes that tiles do not divide; over all programs and loops, also triangular ones.
 for sizes in '129 257 511' '1 1 1' '112 512 256' '113 513 257' '0 4 4'; do
     set -- $sizes
     bench "$stdlib/matmul.tile:matmul" "a=rand:f32[$1,$2]" "b=rand:f32[$2,$3]" c=@:f32
@@ -45,11 +45,11 @@ holds "first[0]['flops'] == 2 * 65 * 33 * 70"
 bench "$stdlib/attention.tile:attention" q=rand:f32[2,3,70,8] k=rand:f32[2,1,90,8] v=rand:f32[2,1,90,8] o=@ scale=0.3 \
     causal=false
 holds "first[0]['flops'] == 2 * 2 * 3 * 2 * 70 * 90 * 8"
-# Causal: blocks of 64 queries see the keys up to their last, the key at the end being that of the last query.
+# Causal: blocks of 64 queries attend to the keys up to their last one; the last key belongs to the last query.
 bench "$stdlib/attention.tile:attention" q=rand:f32[1,1,70,8] k=rand:f32[1,1,90,8] v=rand:f32[1,1,90,8] o=@ scale=0.3 \
     causal=true
 holds "first[0]['flops'] == 2 * 2 * 8 * (64 * (64 + 20) + 6 * 90)"
-# What data decides is not made up.
+# Counts that depend on data are not guessed.
 bench "$stdlib/attention.tile:attention_varlen" q=rand:f32[8,1,8] k=rand:f32[8,1,8] v=rand:f32[8,1,8] o=@ \
     'cu_q=randint:i32[2](0,1)' 'cu_k=randint:i32[2](0,1)' longest=1 scale=1 causal=false
 holds "first[0]['flops'] is None"
@@ -83,7 +83,7 @@ assert ('Roofline' in words) == ('$file' == 'sizes.svg'), words
 assert ('Sizes' in words) == ('$file' != 'empty.svg'), words"
 done
 
-# For people.
+# Output for people.
 expect 0 'of copying' "$tilec" bench "$stdlib/softmax.tile:softmax" x=rand:f32[9,100] y=@ --seconds=0.01
 expect 0 'GFLOP/s' "$tilec" bench "$stdlib/matmul.tile:matmul" a=ones:f32[8,8] b=ones:f32[8,8] c=@:f32 --seconds=0.01
 
@@ -94,7 +94,7 @@ expect 0 '' cmp b.npy before.npy
 expect 0 '' "$tilec" bench "$stdlib/softmax.tile:softmax" x=rand:f32[9,10] y=never.npy --seconds=0.01
 absent "$work/never.npy"
 
-# Mistakes.
+# Errors.
 softmax=$stdlib/softmax.tile:softmax
 expect 1 'no file' "$tilec" bench
 expect 1 'sweep one' "$tilec" bench "$softmax" x=rand:f32[N,M] y=@ N=1,2 M=3,4

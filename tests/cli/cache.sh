@@ -14,7 +14,7 @@ expect 0 '2 files,' "$tilec" cache ls
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f16[12,132] y=@ --check
 expect 0 '4 files,' "$tilec" cache ls
 
-# Shapes and strides that differ by nothing that the code asks for have the same code, in another process too.
+# Shapes and strides that do not differ in any fact that the code asked for share their code, also in another process.
 printf 'kernel two(x: in f32[M, N], y: out f32[M, N]) { grid (m, n) in (tiles(M, 4), tiles(N, 64)) { y[m, n] = 2 * x[m, n] } }\n' >two.tile
 expect 0 '6 files,' sh -c '"$1" run two.tile x=rand:f32[8,64] y=@ --check && "$1" cache ls' - "$tilec"
 for shape in 8,128 4,192 48,640; do
@@ -24,7 +24,7 @@ expect 0 '6 files,' "$tilec" cache ls
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f16[7,33] y=@ --check --target=avx2 BM=1
 expect 0 '0 damaged' "$tilec" cache verify
 
-# Comments make no other code; assertions of a debug build name their places.
+# Comments do not change the key, except in debug builds, where assertions have locations.
 printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = x[n] + 1 } }\n' >k.tile
 expect 0 'y: f32[2] = 1 2' "$tilec" run k.tile x=arange:f32[2] y=@
 before=$(files)
@@ -35,7 +35,7 @@ printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 4) { y[n] = x
 expect 0 'y: f32[2] = 2 3' "$tilec" run k.tile x=arange:f32[2] y=@
 expect 0 "$((before + 2)) files," "$tilec" cache ls
 
-# Damaged, cut off, under another's name: compiled anew, and right.
+# Entries that are damaged, truncated, or stored under another name: compiled again, with correct results.
 for damage in flip cut swap empty; do
     for file in "$work"/cache/*.tilecode; do
         case $damage in
@@ -51,7 +51,7 @@ for damage in flip cut swap empty; do
     expect 0 ': 0 damaged' "$tilec" cache verify
 done
 
-# A folder that is not this user's alone, one that cannot be written, none.
+# A folder that others can access, one that is not writable, none.
 chmod 777 "$work/cache"
 expect 0 'there is no cache' "$tilec" cache ls
 chmod 700 "$work/cache"

@@ -30,16 +30,16 @@ expect 0 '' "$tilec" build sums.tile --export 'sums as apply' --target=avx2 -sha
 "$tilec" backends | grep -q '^ *avx2 .*lacks' && { echo "skipped: this CPU has no AVX2"; exit 0; }
 
 expect 0 '' $cc -std=gnu17 -O1 -Wall -Werror -I"$source_directory/include" "$source_directory/tests/closing/host.c" $flags -o host
-# Sanitizers keep memory that was freed, take what a child leaves of its parent's threads for a leak, and do not like to
-# be loaded beside the end of the process; they see what is used after it was freed.
+# Sanitizers keep freed memory, report memory of the parent's threads in a forked child as a leak, and do not support being
+# loaded when the process exits; they detect uses after free.
 ways='cycles threads thread_ends_later fork exit_while_closing exit_while_launching'
 [ -z "$flags" ] || ways='threads thread_ends_later exit_while_launching'
-# At the end of the process memory is no leak that threads hold which are at it still.
+# At exit, memory that running threads hold is not a leak.
 [ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 for way in $ways; do
     for run in 1 2 3; do expect 0 'all is well' ./host "$way" ./scale.so ./sums.so; done
 done
-# A pool of one thread starts none, and is kept all the same.
+# A pool of one thread starts none, and is kept nevertheless.
 [ -n "$flags" ] || TILE_NUM_THREADS=1 expect 0 'all is well' ./host cycles ./scale.so ./sums.so
 
 # ---- a plugin with the launcher's archive in it ----

@@ -26,7 +26,7 @@ expect 2 'a newer driver is needed for this code' fake fail=cuLibraryLoadData:1:
 expect 2 'matmul: a block needs' fake shared=1000 "$tilec" run "$stdlib/matmul.tile:matmul" a=rand:f32[64,64] b=rand:f32[64,64] \
     c=@ U=f32 --target=cuda
 
-# What kernels say is waited for; the fake driver's say nothing.
+# The launcher waits for output of kernels; the fake driver's have none.
 cd "$work" || exit 2
 cat >says.tile <<'END'
 kernel says(x: in f32[N]) { grid n in tiles(N, 64) { print("x", x[n]); assert(all(x[n] < 5), "small", N) } }

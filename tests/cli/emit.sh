@@ -10,7 +10,8 @@ expect 0 'vec<' "$tilec" emit machine "$stdlib/softmax.tile:softmax" T=f32 --tar
 expect 0 'zmm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx512
 expect 0 'ymm' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=f32 --target=avx2 --general
 expect 0 'vfmadd' "$tilec" emit asm "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=avx2
-# Rows past the end are left out of a sum over both axes when their axis goes: no row is read through a mask of its own.
+# In a sum over both axes, rows past the end are excluded when their axis is reduced: rows are not loaded under a mask of
+# their own.
 expect 1 '' sh -c '"$0" emit machine "$1" T=f32 --target=avx512 | grep "splat .*x bool>"' "$tilec" "$stdlib/reduce.tile:sum_all"
 expect 1 'T' "$tilec" emit tile "$stdlib/softmax.tile:softmax"
 expect 1 'goes with the stages tile and machine' "$tilec" emit mlir "$stdlib/softmax.tile:softmax" T=f32 --after=inline
@@ -21,13 +22,13 @@ for file in "$stdlib"/*.tile "$source_directory"/examples/*/*.tile; do expect 0 
 expect 0 'whilelo' "$tilec" emit asm "$stdlib/softmax.tile:softmax" T=bf16 --target=sve
 expect 0 'vec<[4] x f32>' "$tilec" emit machine "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sve
 
-# Warps are what the tune clause says, and the compiler's choice where it says 0.
+# The number of warps is that of the tune clause, or the compiler's choice if that is 0.
 layernorm="$stdlib/norm.tile:layernorm_row"
 expect 0 '.reqntid 256' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=1000 warps=8 --target=sm_80
 expect 0 '.reqntid 32' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=1000 --target=sm_80
 expect 0 '.reqntid 128' "$tilec" emit ptx "$layernorm" T=f32 U=f32 N=4000 --target=sm_80
 
-# PTX has lines, also of what a kernel imports. The assembler is one that says what it was given.
+# PTX has line information, also for imported functions. The assembler prints its arguments.
 expect 0 '.file	1 "' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
 expect 0 'nn.tile"' "$tilec" emit ptx "$stdlib/elementwise.tile:chain" T=f32 --target=sm_80
 expect 0 '.loc	1 10 19' "$tilec" emit ptx "$stdlib/elementwise.tile:add" T=f32 --target=sm_80
@@ -61,8 +62,8 @@ expect 0 'TILE_ALLOW_TF32      1' env TILE_ALLOW_TF32=1 "$tilec" backends
 expect 1 '' sh -c '"$0" emit ptx "$1" T=f32 U=f32 --target=sm_80 | grep -F .tf32.tf32.' "$tilec" "$stdlib/matmul.tile:matmul"
 expect 0 '.tf32.tf32.' env TILE_ALLOW_TF32=1 "$tilec" emit ptx "$stdlib/matmul.tile:matmul" T=f32 U=f32 --target=sm_80
 expect 0 'tilec run' "$tilec" help run
-expect 0 'run' "$tilec" help
-# What tests ask of the passes: words for what is no such thing.
+# Options for tests: errors for invalid values.
+# What tests check in passes' results: errors for unknown names.
 expect 1 '--rename needs a number: --rename=1' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --rename=x
 expect 1 "no pass 'nonsense' runs; passes are inline, contract, " "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --after=nonsense
 expect 1 '--between: there is no pass `nonsense`' "$tilec" emit tile "$stdlib/softmax.tile:softmax" T=f32 --between=cse,nonsense

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Bad input to tilec: a clear error with the exit status of the documentation, and no half-written file.
+# Invalid input to tilec: a clear error with the documented exit status, and no partial output file.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 cd "$work" || exit 2
 softmax=$stdlib/softmax.tile:softmax
@@ -51,7 +51,7 @@ printf '    grid (n, m) in (tiles(N, 8), tiles(M, 8)) {\n        y[n, m] = x[n, 
 expect 1 'y and z are both written to' "$tilec" run two.tile x=good.npy y=both.npy z=both.npy
 absent both.npy
 
-# Errors that only the types and static values of a launch bring: whole, also as JSON.
+# Errors that exist only for the types and static values of a launch: complete, also as JSON.
 cat >narrow.tile <<'TEXT'
 kernel narrow[T: float](x: in T[M, D], y: out T[M, D])
     static D
@@ -121,7 +121,7 @@ printf 'kernel k(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 8) { y[n] = z
 expect 1 "unknown.tile:1:" "$tilec" check unknown.tile
 expect 1 '"line"' "$tilec" check --error-format=json unknown.tile
 
-# Long texts are looked at by several threads, which changes nothing in what is said.
+# Long texts are checked by several threads; the messages do not depend on that.
 python3 "$source_directory/bench/long_text.py" many "$stdlib" 2500 >long.tile
 expect 0 '' "$tilec" check long.tile
 awk '{ print } /^ *let [a-z]+ = randn/ && ++n % 7 == 0 { print n % 2 ? "    let wrong = nothing + 1" : "    let spare = 3" }' \

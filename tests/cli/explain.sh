@@ -1,5 +1,5 @@
 #!/bin/sh
-# tilec explain: what is said, in both forms, and drawn.
+# tilec explain: its output as text, as JSON, and as a drawing.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 
 softmax=$stdlib/softmax.tile:softmax
@@ -15,7 +15,7 @@ expect 0 'elements along dimension 1 do not lie side by side, so they cannot be 
     "$tilec" explain "$softmax" 'x=zeros:f32[4,1000].T' y=@ --target=avx2
 expect 1 'nothing is decided' cpu --target=interp
 
-# An assembler that says what ptxas says.
+# An assembler with ptxas's output.
 cat >"$work/ptxas" <<'END'
 #!/bin/sh
 for word; do case $word in *.cubin) : >"$word" ;; esac; done
@@ -87,7 +87,7 @@ banks = [int(text.text) for text in svg.iter('{http://www.w3.org/2000/svg}text')
 assert all(0 <= bank < 32 for bank in banks) and len(banks) == len(cells)
 END
 fi
-# Orders of sums: what the pass that lowers them chose, not what the text says.
+# Orders of sums: as chosen by the pass that lowers them, not by the text.
 cat >"$work/orders.tile" <<'TEXT'
 kernel orders(a: in f16[M, K], b: in f16[K, N], c: out f32[M, N], row: out f32[M], down: out f32[M, N]) tune B in {16} {
     grid (m, n) in (tiles(M, B), tiles(N, B)) {
@@ -112,7 +112,7 @@ for line in '5: dot: one fma after the other, as `ordered` says' '7: sum along a
     grep -qF -e "orders.tile:$line" "$work/output" || complain "no '$line' among the orders of sums for GPUs"
 done
 expect 0 '"sum": "sum along axis 1"' orders --target=avx2 --format=json
-# What passes did, and what they declined, each with its reason.
+# What passes did, and what they declined, with reasons.
 cat >"$work/declined.tile" <<'TEXT'
 kernel declined(a: in f16[M, K], w: in i8[K, N], c: out f32[M, N]) tune B in {16} {
     grid (m, n) in (tiles(M, B), tiles(N, B)) {
@@ -133,7 +133,7 @@ expect 1 '--format takes one of text|json' cpu --format=xml
 expect 1 "no value for 'y'" "$tilec" explain "$softmax" x=zeros:f32[4,1000]
 expect 1 'no file' "$tilec" explain
 
-# What a pass decided before grids were functions of their own is told with the first of them.
+# A decision made before grids are outlined is reported with the first grid.
 cat >"$work/rows.tile" <<'TEXT'
 kernel rows(x: in f32[M, N], y: out f32[M, N], z: out f32[M], many: i64) require many > 0 {
     grid m in M {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# tilec fmt: every .tile file of the repository is in the house style; files are replaced whole or not at all.
+# tilec fmt: every .tile file of the repository is formatted; files are replaced atomically.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 
-# A copy of every file, formatted, is the file. Those with errors of syntax (some of tests/errors) are left alone.
+# Formatting a copy of any file changes nothing. Those with syntax errors (some of tests/errors) are left alone.
 (cd "$source_directory" && find . -path ./build -prune -o -name '*.tile' -print | sort) >"$work/names"
 mkdir "$work/copies"
 while read -r name; do
@@ -39,7 +39,7 @@ expect 0 '    tune B in {4}' "$tilec" fmt - <ugly.tile
 expect 1 '<stdin>' "$tilec" fmt --check - <ugly.tile
 expect 1 '<stdin>:1:' "$tilec" fmt - <broken.tile
 
-# A file with errors is left alone, and the others are formatted all the same.
+# A file with errors is not changed, and the others are formatted nevertheless.
 chmod 640 ugly.tile
 ln -s ugly.tile link.tile
 expect 1 'broken.tile:1:' "$tilec" fmt broken.tile link.tile
@@ -51,7 +51,7 @@ expect 0 '' "$tilec" fmt -v ugly.tile
 [ ! -s "$work/output" ] || complain 'nothing was to be changed'
 expect 1 '"line"' "$tilec" fmt --error-format=json broken.tile
 
-# What cannot be written stays, and nothing is left beside it.
+# A file that cannot be written is not changed, and no temporary file is left.
 mkdir full
 echo "$ugly" >full/kept.tile
 expect 2 '' sh -c 'ulimit -f 0; exec "$@"' sh "$tilec" fmt full/kept.tile

@@ -14,11 +14,11 @@ expect 0 '"name": "softmax"' "$tilec" emit json softmax.tir
 expect 0 '' "$tilec" check softmax.tir
 expect 0 'vec<' "$tilec" emit machine softmax.tir --target=avx2
 expect 0 '.entry' "$tilec" emit ptx softmax.tir --target=sm_80
-# What is printed is read, also with facts that held when it was printed, which launches grant anew.
+# Printed IR can be read again, including facts that held when it was printed, which launches check again.
 checks=$((checks + 1))
 "$tilec" emit tile softmax.tir >again.tir
 "$tilec" emit tile again.tir >output && cmp again.tir output || complain "emit tile of emit tile is another text"
-# A text that begins with `func` and a name is a mistake in the language.
+# A text that begins with `func` and a name is an error in the language.
 echo 'func softmax(x) {}' >typo.tile
 expect 1 'typo.tile:1:1: error' "$tilec" check typo.tile
 sed 's/store_tile %y/store_tile %x/' softmax.tir >wrong.tir

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Work has limits: what goes past one is an error with its place and the option that raises the limit.
+# Work is limited: exceeding a limit is an error with a location and the option that raises the limit.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 cd "$work" || exit 2
 
@@ -10,7 +10,7 @@ expect 1 '--limit=machine-operations needs a number' "$tilec" check --limit=mach
 expect 1 '--limit=machine-operations needs a number' "$tilec" check --limit=machine-operations=-1 "$stdlib/elementwise.tile"
 expect 1 '--limit=machine-operations needs a number' "$tilec" check --limit=machine-operations=9x "$stdlib/elementwise.tile"
 
-# What goes on to LLVM: the line that most of it comes from.
+# Limits of LLVM's input: the line that most of it comes from.
 cat >unrolled.tile <<'TILE'
 kernel k(x: in f32[N], y: out f32[N]) {
     grid n in tiles(N, 64) {
@@ -32,7 +32,7 @@ expect 0 '' "$tilec" emit machine short.tile --limit=machine-operations=1000
 expect 1 '`--limit=machine-operations=N` raises the limit' "$tilec" run unrolled.tile x=ones:f32[3] y=@
 expect 1 '"code":"too-much-code"' "$tilec" emit asm unrolled.tile --error-format=json
 
-# A tile that a GPU's threads cannot hold, which is a matter of how many they are.
+# A tile that does not fit into the registers of a GPU's threads, which depends on their number.
 cat >rows.tile <<'TILE'
 kernel k(x: in f32[N], y: out f32[N]) tune B in {8192, 16384}, warps in {1} {
     grid n in tiles(N, B) { y[n] = x[n] * 2 }
@@ -45,7 +45,7 @@ expect 0 '' "$tilec" emit machine rows.tile --target=sm_80 --limit=tile-register
 expect 1 'f32[16384]' "$tilec" emit machine rows.tile --target=sm_80 --limit=tile-registers=8192 B=16384
 expect 0 '' "$tilec" emit machine rows.tile --target=avx2
 
-# Parser and checker: one text for each limit, and the option that raises it. LIMIT=SMALLER makes a short text do.
+# Parser and checker: one text for each limit, and the option that raises it. LIMIT=SMALLER allows a short text.
 cat >small.tile <<'TILE'
 import "other.tile"
 
@@ -75,7 +75,7 @@ for limit in header=10 tune-points=8 turns=8 files=1 tile-elements=128; do
     expect 0 '' "$tilec" check small.tile --limit=$limit
 done
 
-# Beyond what a launch, the IR and a phase's parameters allow.
+# Beyond the limits of a launch, the IR and a phase's parameters.
 text() { python3 "$source_directory/tests/large/texts.py" "$1" "$2" .; }
 text parameters 100
 expect 1 'parameters.tile:1:8: error: k has 102 parameters; a launch takes 64 [many-parameters]' "$tilec" emit asm parameters.tile
@@ -88,7 +88,7 @@ for target in avx2 sm_80; do
     expect 1 'operations of machine code for' "$tilec" emit machine temps.tile --target=$target
 done
 
-# What nobody would write ends soon, in little memory: see tests/large.
+# Pathological texts terminate quickly, in little memory: see tests/large.
 checks=$((checks + 1))
 python3 "$source_directory/tests/large/measure.py" "$tilec" 2000 >"$work/output" 2>&1 ||
     complain 'texts that are large in one way take too much'

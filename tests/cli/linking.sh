@@ -8,7 +8,7 @@ expect 0 '' cmake --install "$TILE_BINARY_DIR" --prefix "$prefix" --component li
 libraries=$(dirname "$(find "$prefix" -name libtile_launch.a)")
 cd "$work" || exit 1
 
-# blocks LANGUAGE: what stands in the fenced blocks whose first words these are.
+# blocks LANGUAGE: the fenced blocks of these languages.
 blocks() { awk -v begin="\`\`\`$1" '$0 == begin { inside = 1; next } /^```/ { inside = 0 } inside' "$page"; }
 
 # ---- the page's example ----

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The forms of messages: text, colour, JSON; places, notes and edits in each; the pages of the codes.
+# The forms of messages: text, colour, JSON; locations, notes and edits in each; the pages of the codes.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 cd "$work" || exit 2
 cat >var.tile <<'TEXT'
@@ -13,7 +13,7 @@ kernel k(x: in f32[N], y: out f32[N]) {
 TEXT
 escape=$(printf '\033')
 
-# Text: the place, the line, the mark, the other place, the edit.
+# Text: the location, the source line, the mark, the other location, the edit.
 "$tilec" check var.tile >text 2>&1
 cat >wanted <<'TEXT'
 var.tile:4:17: error: `total` is f32, and this is i32 [var-type]
@@ -26,7 +26,7 @@ var.tile:4:17: edit: write `f32(i32(1))`
 TEXT
 expect 0 '' diff wanted text
 
-# Colour: not where the output is no terminal, unless it is asked for; taken out, the text is the same.
+# Colour: not if the output is not a terminal, unless requested; without escape sequences the text is the same.
 expect 1 "$escape[31merror: " "$tilec" check var.tile --color=always
 expect 1 "note:$escape" "$tilec" check --color=always var.tile
 "$tilec" check var.tile --color=always 2>&1 | sed "s/$escape\[[0-9;]*m//g" >plain
@@ -96,7 +96,7 @@ assert len(found) > 500 and sum("edit" in one for one in found) > 100, len(found
 TEXT
 expect 0 '' python3 read.py
 
-# A launch: whatever is wrong with its arguments, each by itself.
+# A launch: every error in its arguments is reported separately.
 cat >several.tile <<'TEXT'
 kernel several(x: in f32[N, M], y: out f32[N, M], z: out f32[N, M], s: f32)
     require s > 2, M > 8
@@ -125,7 +125,7 @@ first, second = json.load(sys.stdin)
 assert first["message"].startswith("several: y: ") and second["message"].startswith("several: z: ")' ||
     { failed=$((failed + 1)); echo "FAIL the JSON of several mistakes of a launch"; }
 
-# In the order of the text, whoever found them.
+# In the order of the text, whichever pass found them.
 printf 'kernel a(x: out f32[N]) { grid n in N { x[n] = v } }\nkernel b(x: out f32[N]) { grid n in N { x[n] = } }\n' >order.tile
 printf 'kernel c(x: out f32[N]) { grid n in N { x[n] = w } }\n' >>order.tile
 "$tilec" check order.tile 2>&1 | sed -n 's/^order.tile:\([0-9]*\):.*/\1/p' | tr -d '\n' >shown

@@ -39,7 +39,7 @@ TEXT
 }
 is='strcmp(tile_ir_op_name(op),'
 
-# A pass that changes what is computed: y = x * 3. The interpreter says what the text means, and runs none.
+# A pass that changes results: y = x * 3. The interpreter defines what the text means, and runs no passes.
 plugin thrice '.before = "cse"' "double two;
     if ($is \"mul\") || !tile_ir_constant(tile_ir_operand(op, 1), &two) || two != 2) return;
     if (!tile_ir_type_of(tile_ir_operand(op, 1)) || tile_ir_is_machine(ir)) return;
@@ -72,7 +72,7 @@ expect 0 'bit for bit' "$tilec" run total.tile x=arange:f32[3,100] y=@ --check -
 expect 0 'no bound is known' "$tilec" run "$source_directory/stdlib/scan.tile:linear_recurrence" \
     a=rand:f32[2,100] x=randn:f32[2,100] h=@ --check --target=sm_80 --emulate
 
-# One that leaves what is no IR is named, and so is what is wrong. It is a mistake of the user's, not ours.
+# A pass that produces invalid IR is named, with the errors. It is a user's error, not ours.
 plugin careless '.after = "licm"' "if ($is \"yield\") == 0) tile_ir_erase(ir, op);"
 expect 1 "the pass 'careless', which is not the compiler's own, leaves what is no IR" \
     "$tilec" emit machine double.tile --load-pass=careless.so
@@ -87,7 +87,7 @@ expect 1 "tile_ir_erase of load_tile: its results are used" "$tilec" emit machin
 plugin picky '.after = "canonicalise"' "if ($is \"grid\") == 0) tile_ir_refuse(ir, op, \"no grids today\");"
 expect 1 "the pass 'picky': twice: grid: no grids today" "$tilec" emit machine double.tile --load-pass=picky.so
 
-# Passes that are none.
+# Invalid passes.
 plugin lost '.after = "nowhere"' '(void)ir; (void)op;'
 expect 1 "the pass 'lost': there is no pass 'nowhere', in lost.so" "$tilec" emit tile double.tile --load-pass=lost.so
 plugin cse '.after = "dce"' '(void)ir; (void)op;'
@@ -99,7 +99,7 @@ expect 0 '' "$cc" -shared -fPIC empty.c -o empty.so
 expect 2 'it has no list of passes' "$tilec" emit tile double.tile --load-pass=empty.so
 expect 2 'none.so' "$tilec" emit tile double.tile --load-pass=none.so
 
-# On GPUs' way, and beside one another, in the order in which they are given.
+# In a GPU's pipeline, and several of them, in the order in which they are given.
 plugin first '.after = "gpu-machine"' 'if (tile_ir_is_machine(ir) && !tile_ir_function_name(ir)[0]) tile_ir_refuse(ir, op, "no name");'
 plugin second '.after = "first"' '(void)ir; (void)op;'
 expect 0 'thread' "$tilec" emit machine double.tile --target=sm_80 --load-pass=first.so --load-pass=second.so

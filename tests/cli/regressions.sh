@@ -1,12 +1,13 @@
 #!/bin/sh
-# Programs that were once wrong: each file of tests/regressions says in its comments what is run and what that prints.
+# Programs that were once compiled wrongly: each file of tests/regressions has commands in its comments, with the expected
+# output.
 #
 #     // $ run :kernel x=ones:f32[5] y=@        the file stands behind the command; `:kernel` may be left out
 #     // $ emit ptx FILE --target=sm_80         or where FILE is
 #     //> y: f32[5] = 1 1 1 1 1                 each such line has to be in what is printed
 #     // $ fails check                          status 1, a mistake of the user's, instead of 0
 #
-# A run that names no target is done by the interpreter, by each target of this machine, its GPU too, and by the emulated
+# A run without a target is done by the interpreter, by each target of this machine, including its GPU, and by the emulated
 # GPUs.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 cd "$work" || exit 2
@@ -15,7 +16,7 @@ targets="interp avx2"
 grep -q avx512f /proc/cpuinfo 2>/dev/null && targets="$targets avx512"
 "$tilec" backends | grep -q '^cuda *yes' && targets="$targets cuda"
 
-# run_case FILE STATUS COMMAND ARGUMENTS..: each line of the file `lines` is in what the command prints.
+# run_case FILE STATUS COMMAND ARGUMENTS..: each line of the file `lines` is in the command's output.
 run_case() {
     program=$1 wanted_status=$2 command=$3
     shift 3

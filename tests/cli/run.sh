@@ -16,8 +16,8 @@ expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=
 expect 0 'equal to the reference' "$tilec" run "$stdlib/softmax.tile:softmax" x=randn:bf16[7,1030] y=@ --check
 expect 0 'equal to the reference' "$tilec" run "$stdlib/matmul.tile:matmul" a=randn:f16[33,65] b=randn:f16[65,17] c=@:f32 --check \
     --target=avx2 BM=16 BN=32 BK=32
-# An index outside makes all of a tile invalid, also along an axis that is always whole: what stands instead is written in
-# all rows, of a tile that is kept and of an operand of dot.
+# An out-of-bounds index makes a whole tile invalid, also along an axis that is otherwise always valid: the replacement value
+# is used in all rows, of a stored tile and of an operand of dot.
 cat >outside.tile <<'EOF'
 kernel kept(x: in f32[B, D, N], y: out f32[P, D, N])
     static D
@@ -62,7 +62,7 @@ expect 0 '' "$tilec" run "$stdlib/elementwise.tile:axpy" "x=ones:f32[3]" "y=w.np
 expect 0 'y: f32[2] = 6 45' "$tilec" run "$stdlib/reduce.tile:sum_rows" x=w.npy y=@
 expect 1 '' test -e @
 
-# So is what debug builds stop at; others define it.
+# Traps of debug builds are errors, too; other builds define these operations.
 printf 'kernel k(x: in i32[N], z: out i32[N]) { grid n in tiles(N, 4) { z[n] = 7 / x[n] } }\n' >divide.tile
 expect 0 'z: i32[3] = 0 7 3' "$tilec" run divide.tile x=arange:i32[3] z=@
 for target in interp avx2; do
@@ -79,7 +79,7 @@ for target in interp avx2; do
     expect 0 'y: f32[6] = 8 8 8 8 8 8' "$tilec" run stride.tile x=arange:f32[9] y=@:f32[6] s=0 first=8 --target=$target
 done
 
-# Sums of floats whose order differs from run to run are refused where that is asked for.
+# Sums of floats whose order is not deterministic are rejected if determinism is requested.
 printf 'kernel h(x: in i32[N], y: inout f32[B]) { grid n in tiles(N, 4) { atomic_add(y[x[n]], 1.0) } }\n' >sums.tile
 expect 0 'y: f32[2] = 5 0' "$tilec" run sums.tile x=zeros:i32[5] y=zeros:f32[2]
 expect 1 'floats are added atomically at sums.tile:1:67' env TILE_DETERMINISTIC=1 "$tilec" run sums.tile x=zeros:i32[5] \
@@ -104,11 +104,11 @@ expect 0 'y: f32[2, 3] = 0 1 2 5 6 7' "$tilec" run halves.tile x=arange:f32[2,5]
 expect 0 'z: f32[5] = 1 1 1 1 1' "$tilec" run halves.tile x=arange:f32[2,5] y=@ z=@
 expect 1 "nothing decides dimension 1 (N) of 'y'; give the shape, as in y=@:f32[2,10]" "$tilec" run halves.tile x=arange:f32[2,4] y=@ z=@
 
-# A dimension may be called as a number that a module has.
+# The name of a dimension may be equal to the number of a value in a module.
 printf 'import math\nkernel k(x: in f32[E], y: out f32[E]) { grid n in tiles(E, 4) { y[n] = x[n] + math.E } }\n' >named.tile
 expect 0 'y: f32[2] = 2.71828175 3.71828175' "$tilec" run named.tile x=arange:f32[2] y=@
 
-# The executor's schedule: the same results in any order, and a race that is there is found in each.
+# The executor's schedule: the same results in any order, and each schedule finds an existing race.
 for seed in 0 1 77; do
     expect 0 's: f32[] = 3000' "$tilec" run "$stdlib/reduce.tile:sum_all" x=ones:f32[30,100] s=@ --target=sm_80 --emulate \
         --schedule-seed=$seed
@@ -122,7 +122,7 @@ expect 1 'native code has no schedule' "$tilec" run "$stdlib/softmax.tile:softma
 expect 1 '--schedule-seed needs a number' "$tilec" run "$stdlib/softmax.tile:softmax" x=rand:f32[2,9] y=@ --emulate \
     --target=sm_80 --schedule-seed=x
 
-# Rows shorter than the threads that a tune clause asks for; their sums are exact in any order.
+# Rows shorter than the number of threads in a tune clause; their sums are exact in any order.
 for warps in 0 8 16; do
     expect 0 'equal to the reference' "$tilec" run "$stdlib/norm.tile:layernorm_row" x=arange:f32[5,200] gamma=rand:f32[200] \
         beta=rand:f32[200] y=@ eps=0.1 BM=2 warps=$warps --check --target=sm_80 --emulate
@@ -141,7 +141,7 @@ for target in sm_80 sm_90a; do
         y=randn:f64[5,67] --out y=@ a=0.25 --check --target=$target --emulate
 done
 
-# An export is a kernel under its name; what it chose stays chosen. A file of one kernel needs no name.
+# An export is a kernel under its name, with its bindings. A file with one kernel needs no name.
 printf '%s\n' 'fn twice(x: f32) -> f32 { return 2 * x }' 'kernel m[T: float, f: fn(f32) -> f32 = twice, B: const = 8](x: in T[N], y: out T[N]) {' \
     '    grid n in tiles(N, B) { y[n] = T(f(f32(x[n]))) }' '}' 'export m[bf16] as half, m[f32, abs, B = 4] as size' >exports.tile
 expect 0 'y: f32[3] = 0 2 4' "$tilec" run exports.tile x=arange:f32[3] y=@
@@ -155,12 +155,12 @@ expect 0 'bf16' "$tilec" emit tile exports.tile:half
 expect 1 'T is bf16, as exported, and cannot be set to f32' "$tilec" emit tile exports.tile:half T=f32
 expect 0 '"name": "half"' "$tilec" emit json exports.tile
 
-# What a terminal would obey is shown and not sent.
+# Terminal escape sequences are shown, not sent.
 printf 'static_assert(1 == 2, "a\033[31m")\n' >bytes.tile
 expect 1 'a\x1b[31m' "$tilec" check bytes.tile
 expect 1 'a\\x1b[31m' "$tilec" check bytes.tile --error-format=json
 
-# What is wrong in several instances is said once.
+# An error in several instances is reported once.
 printf '%s\n' 'kernel q[B: const = 64](y: out f32[N]) { grid n in tiles(N, 8) { y[n] = sum(zeros[B - 8](f32)) } }' \
     'export q[8] as a, q[4] as b, q[2] as c' >repeated.tile
 expect 0 '1' sh -c '"$0" check repeated.tile 2>&1 | grep -c "error: "' "$tilec"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tilec test: what is run where, what is said of what does not hold, exit statuses.
+# tilec test: what is run on which target, messages of failures, exit statuses.
 . "${TILE_SOURCE_DIR:?}/tests/cli_common.sh"
 programs=$TILE_SOURCE_DIR/tests/programs
 cd "$work" || exit 2
@@ -37,7 +37,7 @@ expect 2 'missing.tile' "$tilec" test missing.tile
 printf 'test "open" { let y = run }\n' >broken.tile
 expect 1 'broken.tile:1' "$tilec" test broken.tile
 
-# `run` is a value like any other: what follows it is applied to its result, and an export brings its settings.
+# `run` is a value like any other: a following postfix applies to its result, and an export has its settings.
 printf '%s\n' 'kernel twice[B: const = 8](x: in f32[N], y: out f32[N]) { grid n in tiles(N, B) { y[n] = 2 * x[n] } }' \
     'export twice[4] as by_four' 'test "inside" {' '    let x = zeros[6](f32) + 1' \
     '    assert(all(abs(run twice(x = x) - 2 * x) < 1e-6), "minus")' \

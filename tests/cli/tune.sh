@@ -87,7 +87,7 @@ expect 2 'cannot read none.txt, which the setting `tuning` names' env TILE_TUNIN
 echo rubbish >>any.txt
 expect 1 'is no row of a tuning file' env TILE_TUNING=any.txt "$tilec" run k.tile x=rand:f32[9] y=@
 
-# ---- deterministic takes what is pinned only ----
+# ---- deterministic only uses pinned settings ----
 deterministic() { TILE_DETERMINISTIC=1 "$@"; }
 expect 1 'that are not pinned, which the setting' deterministic run 1000
 expect 0 'tile 64' deterministic run 2000

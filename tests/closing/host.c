@@ -1,5 +1,5 @@
-/* A host that knows nothing of Tile but a header: it opens the shared kernel libraries that are named, each with a
- * function `apply`, and closes them. usage: host WAY LIBRARY.. */
+/* A host that knows nothing of Tile but a header: it opens the given shared kernel libraries, each with a function
+ * `apply`, and closes them. usage: host WAY LIBRARY.. */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ static void use(int number) {
     if (dlclose(library)) fail("dlclose");
 }
 
-/* A number of /proc/self/status. */
+/* A number in /proc/self/status. */
 static long status_of(const char *name) {
     FILE *file = fopen("/proc/self/status", "r");
     char line[256];
@@ -71,8 +71,8 @@ static long mappings(void) {
     return count;
 }
 
-/* After the first ones nothing may grow: threads, mappings, memory of malloc and what is resident. But a thread of the
- * pool that has had no work before may take its scratch memory, a page, only now. */
+/* After the first iterations nothing may grow: threads, mappings, malloc's memory and resident memory. Except: a thread
+ * of the pool that had no work before may allocate its scratch memory, one page, only now. */
 static void cycles(void) {
     enum { SETTLED = 20 };
     long threads = 0, resident = 0, mapped = 0;
@@ -105,7 +105,7 @@ static void threads(void) {
     for (int i = 0; i < THREADS; i++) pthread_join(made[i], NULL);
 }
 
-/* A thread launches, another one closes, and the first ends then, with a destructor of its own. */
+/* One thread launches, another one closes the library, and then the first one exits, with a thread-local destructor. */
 static pthread_barrier_t barrier;
 static pthread_key_t key;
 static Apply shared_apply;
@@ -116,7 +116,7 @@ static void *launch_and_stay(void *state) {
     pthread_setspecific(key, malloc(1));
     launch(shared_apply);
     pthread_barrier_wait(&barrier);
-    pthread_barrier_wait(&barrier); /* it has been closed */
+    pthread_barrier_wait(&barrier); /* the library has been closed */
     return state;
 }
 
@@ -131,7 +131,7 @@ static void thread_ends_later(void) {
         if (dlclose(library)) fail("dlclose");
         pthread_barrier_wait(&barrier);
         pthread_join(thread, NULL);
-        usleep(1000); /* threads of the pool go to sleep */
+        usleep(1000); /* so that the pool's threads go to sleep */
     }
 }
 
@@ -142,7 +142,7 @@ static void wait_for(pid_t child) {
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status)) fail("a child");
 }
 
-/* The child has the library without the threads. */
+/* The child process has the library, but not its threads. */
 static void fork_often(void) {
     for (int i = 0; i < 20; i++) {
         Apply apply;
@@ -172,7 +172,7 @@ static void *launch_for_ever(void *state) {
     return state;
 }
 
-/* The process ends while its other threads are at it. */
+/* The process exits while its other threads are running. */
 static void exit_during(void *(*body)(void *)) {
     for (int i = 0; i < 40; i++) {
         pid_t child = fork();

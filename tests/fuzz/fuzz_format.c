@@ -15,9 +15,9 @@ typedef struct Maker {
     TileText text;
     uint64_t random;
     unsigned depth;
-    unsigned brackets; /* open ( [ within the innermost braces: newlines mean nothing there */
+    unsigned brackets; /* open ( [ within the innermost braces: newlines are ignored there */
     bool header;
-    unsigned comments; /* per cent of gaps */
+    unsigned comments; /* percent of the gaps that have a comment */
 } Maker;
 
 static unsigned below(Maker *m, unsigned limit) {
@@ -40,19 +40,19 @@ static void add_comment(Maker *m, bool may_break) {
         add(m, blocks[below(m, 3)]);
 }
 
-/* Between two tokens. `free`: a newline would not end the statement here. */
+/* The gap between two tokens. `free`: a newline would not end the statement here. */
 static void gap(Maker *m, bool free) {
     static const char *const blanks[] = {" ", "  ", "\t", " \r"};
     free |= m->brackets || m->header;
     if (chance(m, m->comments)) {
-        add(m, " "); /* a `/` before a comment would make another one */
+        add(m, " "); /* a `/` before a comment would change the token */
         add_comment(m, free && chance(m, 50));
     }
     if (free && chance(m, 6)) add(m, below(m, 3) ? "\n  " : "\n\n\n");
     add(m, blanks[chance(m, 80) ? 0 : below(m, 4)]);
 }
 
-/* A token and the gap behind it, which is free where the token cannot end a statement. */
+/* A token and the gap after it, which is free if the token cannot end a statement. */
 static void token(Maker *m, const char *text, bool free) {
     add(m, text);
     gap(m, free);

@@ -1,5 +1,5 @@
-/* A libFuzzer target: any text is refused with a message, or is a module that verifies or not; one that verifies is
- * printed, read and printed again to the same text. */
+/* A libFuzzer target: any text is rejected with a message, or gives a module, which may or may not be valid; the text
+ * of a valid one is a fixpoint of reading and printing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

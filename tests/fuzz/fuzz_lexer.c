@@ -1,5 +1,5 @@
-/* A libFuzzer target: any bytes become tokens, which lie in the text one behind the other, and diagnostics, which can be
- * shown in every form. */
+/* A libFuzzer target: for any bytes, the tokens are in the text, in order and without overlap, and the diagnostics can
+ * be printed in every form. */
 #include <stdio.h>
 #include <stdlib.h>
 

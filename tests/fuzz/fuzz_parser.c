@@ -1,10 +1,9 @@
-/* Any text ends in diagnostics or in verified tile form: never in a crash, an internal error, or without end.
+/* Any text gives diagnostics or verified tile form: never a crash, an internal error, or a hang.
  *
- * With libFuzzer (clang -fsanitize=fuzzer -DTILE_LIBFUZZER) this is its target. By itself it is a program:
- *     fuzz_parser FILE|FOLDER..
- * which replays the files and then tries MUTATIONS of them, or for as many seconds as TILE_SOAK_SECONDS says, by the
- * random numbers that TILE_SOAK_SEED chooses. A text that ends in an internal error is
- * printed and ends the program. */
+ * With libFuzzer (clang -fsanitize=fuzzer -DTILE_LIBFUZZER) this is its target. Without it, it is a program:
+ *    fuzz_parser FILE|FOLDER..
+ * which replays the files and then tries MUTATIONS mutations of them, or mutations for TILE_SOAK_SECONDS seconds, with
+ * the seed TILE_SOAK_SEED. A text with an internal error is printed and ends the program. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +104,7 @@ static bool is_word(uint8_t c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The bounds of the word or other character around a random place. */
+/* The bounds of the word or other character at a random position. */
 static void pick_word(Corpus *corpus, const Text *text, size_t *begin, size_t *end) {
     *begin = *end = below(corpus, text->size);
     if (!text->size) return;
@@ -114,7 +113,7 @@ static void pick_word(Corpus *corpus, const Text *text, size_t *begin, size_t *e
     while (*end < text->size && is_word(text->data[*end - 1]) && is_word(text->data[*end])) ++*end;
 }
 
-/* Replaces begin .. end of the text, which has room for twice its first size and more. */
+/* Replaces begin .. end of the text, whose buffer has more than twice its original size. */
 static void splice(Text *text, size_t capacity, size_t begin, size_t end, const uint8_t *with, size_t size) {
     if (text->size - (end - begin) + size > capacity) return;
     memmove(text->data + begin + size, text->data + end, text->size - end);

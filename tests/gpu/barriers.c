@@ -1,12 +1,12 @@
-/* Does the emulator notice a barrier that is missing? Reads a module whose functions are in machine form, takes out
- * each of its barriers, and what else orders threads, in turn, and runs the kernel under several schedules: each time
- * one of them has to end in a fault.
+/* Does the emulator detect missing barriers? Reads a module whose functions are in machine form, removes its barriers
+ * and other ops that order threads, one at a time, and runs the kernel under several schedules: at least one of them
+ * has to end in a fault.
  *
- *     tile_barrier_tests MODULE.tir RUN NAME REVIEWED
+ *    tile_barrier_tests MODULE.tir RUN NAME REVIEWED
  *
- * RUN is the argument of tile-opt's --run. REVIEWED lists what need not be noticed, with the reason: lines
- * `NAME NUMBER reason`, the number being the barrier's in the module, from 1 on. A listed barrier that is noticed is a
- * failure too, and so is one that is not there. Prints a line for each failure and one in all. */
+ * RUN is the argument of tile-opt's --run. REVIEWED lists barriers that need not be detected, with the reason: lines
+ * `NAME NUMBER reason`, where the number counts the module's barriers from 1. A listed barrier that is detected, or
+ * does not exist, is a failure, too. Prints a line for each failure and one in total. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct Trial {
     TileContext *context;
     TileText source, reviewed;
     const char *run, *name;
-    TileRunOutcome expected; /* with all barriers, in turn */
+    TileRunOutcome expected; /* with all barriers, threads scheduled round robin */
     unsigned barriers, listed, failures;
 } Trial;
 
@@ -50,7 +50,7 @@ static TileOp *find_in(TileBlock *block, unsigned *left) {
     return NULL;
 }
 
-/* The barrier of this number, from 1 on; NULL beyond the last one. */
+/* The barrier with this number, counted from 1; NULL if there are fewer. */
 static TileOp *find_barrier(TileModule *module, unsigned number) {
     for (TileFunc *func = module->first; func; func = func->next) {
         TileOp *found = find_in(&func->body, &number);
@@ -78,7 +78,7 @@ static TileModule *read_module(Trial *trial) {
     return NULL;
 }
 
-/* `notes` gets why it did not end as it should. */
+/* `notes` gets the reason if the run did not end as expected. */
 static bool run_once(Trial *trial, TileModule *module, uint64_t seed, TileRunOutcome *outcome, TileText *notes) {
     TileRun *run = tile_run_create(trial->arena, module, trial->run, notes);
     if (!run) return false;
@@ -96,7 +96,7 @@ static void expect_good(Trial *trial, TileModule *module) {
     if (trial->expected.state != TILE_EXECUTION_DONE) say(trial, "does not run to its end", 0, "");
 }
 
-/* The module is without the barrier. */
+/* The module must not have the barrier. */
 static void expect_noticed(Trial *trial, TileModule *module, unsigned number) {
     bool listed = is_reviewed(trial, number), noticed = false;
     for (uint64_t seed = 1; seed <= SEEDS && !noticed; seed++) {
@@ -127,7 +127,7 @@ static void try_barriers(Trial *trial) {
     }
 }
 
-/* Lines of the list whose barrier the module does not have. */
+/* Lines of the list with barriers that the module does not have. */
 static void expect_met(Trial *trial) {
     const char *start = tile_arena_format(trial->arena, "\n%s ", trial->name);
     const char *line = strstr(tile_text_get(&trial->reviewed), start);

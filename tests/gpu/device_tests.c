@@ -1,9 +1,8 @@
-/* What the launcher promises on a GPU, on the one that is here: contexts, streams, graphs, devices, and that each
- * mistake is a clear error after which the context is as good as before. tests/unit/cuda has the same beside a driver
- * that is made to fail.
+/* The launcher's guarantees on a real GPU: contexts, streams, graphs, devices; and that each misuse is reported as an
+ * error, after which the context still works. tests/unit/cuda has the same with a fake driver that can be made to fail.
  *
  * usage: tile_device_tests
- * Prints a line for each test. Ends with 77 where there is no GPU. Needs no CUDA toolkit. */
+ * Prints a line for each test. Exit status 77 if there is no GPU. Needs no CUDA toolkit. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -69,8 +68,8 @@ static void complain(const char *what, const char *why) {
 
 /* ---- a kernel and its data ---- */
 
-/* `chain` has two grids and a temporary; `wide` needs as much shared memory as K says; `watch` prints and asserts, and
- * `chatter` says more than a launch keeps. */
+/* `chain` has two grids and a temporary; the shared memory of `wide` depends on K; `watch` prints and asserts, and
+ * `chatter` prints more than a launch keeps. */
 static const char text[] =
     "kernel triple(x: in f32[N], y: out f32[N]) { grid n in tiles(N, 256) { y[n] = x[n] * 3.0 } }\n"
     "kernel chain(x: in f32[N], y: out f32[N])\n"
@@ -171,7 +170,7 @@ static tile_status launch(Scene *scene, const char *name) {
     return status == TILE_OK ? tile_launch(kernel, scene->arguments, 2, &scene->options) : status;
 }
 
-/* What y should be; y is then cleared. */
+/* Compares y with the expected values, and then clears it. */
 static void expect_result(Scene *scene, float factor, float addend) {
     size_t bytes = N * sizeof(float);
     int wrong = 0;
@@ -214,7 +213,7 @@ static void the_callers_context_is_used(Scene *scene) {
     DRIVER(cuCtxGetCurrent(&context));
     EXPECT(context == own);
     DRIVER(cuCtxSetCurrent(NULL));
-    expect_good(scene, "chain"); /* the stream knows its context */
+    expect_good(scene, "chain"); /* the stream's context is used */
     DRIVER(cuCtxGetCurrent(&context));
     EXPECT(context == NULL);
     DRIVER(cuCtxSetCurrent(own));
@@ -223,7 +222,7 @@ static void the_callers_context_is_used(Scene *scene) {
     scene->options.stream = NULL;
 }
 
-/* The first launch of all, within a capture of the strictest kind. */
+/* The first launch at all, during a capture in the strictest mode. */
 static void a_graph_captures_and_repeats(Scene *scene) {
     void *stream, *graph = NULL, *executable = NULL;
     TileCudaScope scope;
@@ -248,7 +247,7 @@ static void a_graph_captures_and_repeats(Scene *scene) {
     tile_cuda_leave(&scope);
 }
 
-/* As a kernel with too many variants does with the oldest; the code of its last launch. */
+/* Evicts code as a kernel with too many variants does: here, that of the last launch. */
 static void evict(Scene *scene, const char *name) {
     TileKernel *kernel;
     EXPECT(tile_library_kernel(scene->library, name, &kernel) == TILE_OK);
@@ -264,7 +263,7 @@ static uint64_t variants_of(Scene *scene, const char *name) {
     return stats.variants;
 }
 
-/* Grids end before their code goes; what a graph holds stays; and neither disturbs a capture. */
+/* Grids finish before their code is unloaded; graphs keep their code; and neither disturbs a capture. */
 static void code_goes_when_nothing_holds_it(Scene *scene) {
     void *stream, *graph = NULL, *executable = NULL;
     TileCudaScope scope;
@@ -305,7 +304,7 @@ static void *launch_often(void *state) {
     return NULL;
 }
 
-/* ---- what kernels say ---- */
+/* ---- prints and assertions ---- */
 
 typedef struct Heard {
     char text[4096];
@@ -356,7 +355,7 @@ static void lines_and_failures_come_back(Scene *scene) {
     expect_good(scene, "triple");
 }
 
-/* The last line says how many are missing. */
+/* The last line tells how many lines are missing. */
 static void lines_without_room_are_counted(Scene *scene) {
     int missing = 0, programs = (N + 255) / 256;
     Heard heard;
@@ -399,7 +398,7 @@ static void a_graph_says_it_each_time(Scene *scene) {
     tile_cuda_leave(&scope);
 }
 
-/* Every other thread's launches fail. */
+/* The launches of every other thread fail. */
 static void *watch_often(void *state) {
     Scene *scene = state;
     Heard *heard = scene->options.print_host;
@@ -417,7 +416,7 @@ static void *watch_often(void *state) {
     return NULL;
 }
 
-/* Each with tensors, a stream and ears of its own; of every other x one element is large. */
+/* Each thread has its own tensors, stream and print hook; in every other thread one element of x is large. */
 static void run_threads(Scene *scene, void *(*run)(void *scene), float large) {
     enum { THREADS = 6 };
     Scene scenes[THREADS];
@@ -428,7 +427,7 @@ static void run_threads(Scene *scene, void *(*run)(void *scene), float large) {
     for (int i = 0; i < THREADS; i++) {
         if (!set(&scenes[i], scene->device)) complain("scene", "");
         tile_library_destroy(scenes[i].library);
-        scenes[i].library = scene->library; /* one library for all */
+        scenes[i].library = scene->library; /* shared by all threads */
         DRIVER(cuStreamCreate(&scenes[i].options.stream, 1));
         listen(&scenes[i], &heard[i]);
         if (i % 2) set_element(&scenes[i], 77777, large);
@@ -447,7 +446,7 @@ static void threads_have_streams_of_their_own(Scene *scene) { run_threads(scene,
 
 static void threads_hear_their_own_launches(Scene *scene) { run_threads(scene, watch_often, 300000); }
 
-/* ---- mistakes ---- */
+/* ---- misuse ---- */
 
 static void wrong_addresses_are_refused(Scene *scene) {
     static float host[N];
@@ -507,7 +506,7 @@ static void memory_has_its_limit(Scene *scene) {
     void *memory = NULL;
     EXPECT(tile_device_allocate(scene->device, (size_t)1 << 45, &memory, &scene->error) == TILE_OUT_OF_MEMORY);
     if (!strstr(scene->error.message, "CUDA_ERROR_OUT_OF_MEMORY")) complain("memory", scene->error.message);
-    /* The temporary of `chain`: x takes no more memory with a stride of 0, and y is not written. */
+    /* Makes the temporary of `chain` too large: with a stride of 0 x needs no memory, and y is not written. */
     int64_t zero = 0, extent = (int64_t)1 << 43;
     DLTensor x = scene->x, y = scene->y;
     bool swapped = x.data > y.data;
@@ -544,7 +543,7 @@ static void two_devices_take_turns(Scene *scene) {
     for (int i = 0; i < 10; i++) {
         expect_good(scene, "chain");
         TileLibrary *own = other.library;
-        other.library = scene->library; /* one library for both */
+        other.library = scene->library; /* the same library */
         expect_good(&other, "chain");
         other.library = own;
     }

@@ -1,8 +1,8 @@
-/* Mbarriers and bulk copies as PTX: the kernels of mbarriers.h compile for every GPU target that has what they need,
- * and for the others end with the reason; ptxas takes them where there is one; and on the GPU of this machine, where
- * there is one, they give what they should. The emulator's side is in tests/unit/lang/test_execute_mbarrier.c.
+/* Mbarriers and bulk copies as PTX: the kernels of mbarriers.h compile for every GPU target that has the required
+ * instructions, and fail with the reason for the others; ptxas, if installed, accepts the PTX; and a GPU, if there is
+ * one, gives the expected results. The emulator is tested by tests/unit/lang/test_execute_mbarrier.c.
  *
- * usage: tile_mbarrier_tests [TARGET KERNEL]     with both: prints the PTX of ring or turns */
+ * usage: tile_mbarrier_tests [TARGET KERNEL] with both: prints the PTX of ring or turns */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static TileModule *read_kernel(Trial *trial, unsigned kernel) {
     exit(1);
 }
 
-/* NULL where the target has not what the kernel needs, which it has to say. */
+/* NULL if the target lacks an instruction that the kernel needs, which the message has to name. */
 static const char *emit(Trial *trial, unsigned kernel, const TileTarget *target) {
     TileModule *module = read_kernel(trial, kernel);
     TileCode code = {0};
@@ -133,7 +133,7 @@ static void run_kernel(Trial *trial, Device *device, unsigned kernel, const Tile
     tile_module_destroy(module);
 }
 
-/* The best that code can be for on the device. */
+/* The best target for the device. */
 static const TileTarget *device_target(void) {
     unsigned count;
     const TilePtxTarget *targets = tile_ptx_targets(&count), *best = NULL;

@@ -1,12 +1,12 @@
-/* Kernels with mbarriers in machine form, for the emulator, the assembler and a GPU. Of tiles of 64 words each makes
- * y[64 a + b] = x[64 a + b] + 10 * x[64 a + (b + 1) % 64]. */
+/* Kernels with mbarriers in machine form, for the emulator, the assembler and a GPU. For tiles of 64 words each
+ * computes y[64 a + b] = x[64 a + b] + 10 * x[64 a + (b + 1) % 64]. */
 #ifndef TILE_TESTS_GPU_MBARRIERS_H
 #define TILE_TESTS_GPU_MBARRIERS_H
 
 enum { MBARRIER_TILE = 64 };
 
-/* In each block one thread copies tiles ahead, into a ring of two slots, and 64 others add up neighbours. Slot s lies
- * at 256 s, `full` of it at 512 + 8 s, `empty` at 528 + 8 s. */
+/* In each block one thread copies tiles ahead into a ring buffer of two slots, and 64 others add neighbours. Slot s is
+ * at 256 s, its mbarrier `full` at 512 + 8 s, `empty` at 528 + 8 s. */
 static const char mbarrier_ring[] =
     "func kernel tile @ring(%x: tensor<i32, 1, in>, %y: tensor<i32, 1, out>) {\n  %n = const {value = 2} : i64\n"
     "  grid %n (%i: i64) {\n    yield\n  }\n  return\n}\n"
@@ -53,7 +53,7 @@ static const char mbarrier_ring[] =
     "      %yo = add %yt, %co : i64\n      %at = ptr_add %y, %yo : ptr<global>\n      store %sum, %at\n"
     "      %next = add %k, %one : i64\n      yield %next\n    }\n    yield\n  }\n  return\n}\n";
 
-/* Without bulk copies: 64 threads fill a slot, 64 others take from it, by turns. */
+/* Without bulk copies: 64 threads fill a slot and 64 others read it, alternately. */
 static const char mbarrier_turns[] =
     "func kernel tile @turns(%x: tensor<i32, 1, in>, %y: tensor<i32, 1, out>) {\n  %n = const {value = 2} : i64\n"
     "  grid %n (%i: i64) {\n    yield\n  }\n  return\n}\n"

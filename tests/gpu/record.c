@@ -1,8 +1,8 @@
-/* Records what the GPU of this machine makes of the vectors of tests/gpu/vectors.c. Needs the driver, no toolkit.
+/* Records the results of this machine's GPU for the vectors of tests/gpu/vectors.c. Needs the driver, no toolkit.
  *
- *     tile_record_vectors >tests/gpu/vectors.txt
+ *    tile_record_vectors >tests/gpu/vectors.txt
  *
- * A line for each vector: case, data, number, then the words that lanes 0 to 31 have, in hexadecimal. */
+ * A line for each vector: case, data, number, then the result words of lanes 0 to 31, in hexadecimal. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct Recorder {
     TileError error;
 } Recorder;
 
-/* A kernel that gives each lane its words, and takes what the instruction makes of them. */
+/* A kernel that loads each lane's words, executes the instruction and stores its results. */
 static void write_ptx(const VectorCase *item, char *ptx) {
     char *at = ptx, *end = ptx + PTX_BYTES;
     at += snprintf(at, (size_t)(end - at),
@@ -53,7 +53,8 @@ static bool record(Recorder *recorder, const VectorCase *item, void *kernel, Vec
     return true;
 }
 
-/* Moves take any bits; products take numbers, and a few with NaN and infinity; arithmetic specials beside those. */
+/* Data movement gets arbitrary bits; products get numbers, and some vectors with NaN and infinity; arithmetic also gets
+ * special values. */
 static bool record_case(Recorder *recorder, const VectorCase *item) {
     enum { MOVES = 31, PERMUTATIONS = 3, PRODUCTS = 2, LANES = 6 };
     char *ptx = malloc(PTX_BYTES);

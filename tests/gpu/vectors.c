@@ -8,7 +8,7 @@
     "{%i6,%i7,%i8,%i9};"
 #define MMA_HALF(a)                                                                                                    \
     "mma.sync.aligned.m16n8k8.row.col.f32." a "." a ".f32 {%o0,%o1,%o2,%o3}, {%i0,%i1}, {%i2}, {%i3,%i4,%i5,%i6};"
-/* A lane stores 16 bytes, and names the row that it loads. */
+/* A lane stores 16 bytes, and gives the address of the row to load. */
 #define LDMATRIX(form)                                                                                                 \
     "mad.lo.u32 %a, %l, 16, %s; st.shared.v4.b32 [%a], {%i0,%i1,%i2,%i3}; bar.warp.sync -1;"                           \
     "mad.lo.u32 %a, %i4, 16, %s; ldmatrix.sync.aligned.m8n8." form ".shared.b16 {%o0,%o1,%o2,%o3}, [%a];"
@@ -107,8 +107,7 @@ static unsigned bits_of(VectorType type) {
     return 32;
 }
 
-/* Their negatives as well. 2^x is subnormal from -126 on, 0 from -150, infinite from 128; 1 / x is subnormal above
- * 2^126. */
+/* With both signs. 2^x is subnormal from -126 on, 0 from -150, infinite from 128; 1 / x is subnormal above 2^126. */
 static uint32_t special(uint32_t random) {
     static const uint32_t words[] = {0,          1,          0x007fffff, 0x00400000, 0x00800000, 0x00800001, 0x7f800000,
                                      0x7fc00000, 0x7f800001, 0x7fffffff, 0x7f7fffff, 0x3f800000, 0x3f7fffff, 0x3f800001,
@@ -128,7 +127,7 @@ static uint32_t make_word(uint64_t *state, VectorData data, VectorType type) {
     return word;
 }
 
-/* Accumulators of s8 are integers of 32 bits. */
+/* s8 has accumulators of 32-bit integers. */
 static uint32_t make_accumulator(uint64_t *state, VectorData data, VectorType type) {
     if (type == VECTOR_S8) return (uint32_t)((int32_t)next(state) >> 16);
     return make_word(state, data, VECTOR_B32);

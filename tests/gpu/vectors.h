@@ -1,6 +1,6 @@
-/* Instructions whose meaning in the emulator is compared with what a GPU does: for a warp of 32 lanes, words in and
- * words out of each lane. The words that go in are made here from the case's number, so that tests/gpu/vectors.txt
- * holds only what a GPU made of them (tests/gpu/record.c wrote it). */
+/* Instructions whose semantics in the emulator are compared with a GPU's: for a warp of 32 lanes, input and output
+ * words of each lane. The inputs are generated here from the case's number, so tests/gpu/vectors.txt has only the GPU's
+ * outputs (recorded by tests/gpu/record.c). */
 #ifndef TILE_TESTS_VECTORS_H
 #define TILE_TESTS_VECTORS_H
 
@@ -8,12 +8,12 @@
 
 enum { VECTOR_LANES = 32, VECTOR_MOST_WORDS = 12 };
 
-/* What the words are. */
+/* The kinds of input data. */
 typedef enum VectorData {
-    VECTOR_BITS,     /* anything, NaN and infinity among it */
+    VECTOR_BITS,     /* arbitrary, including NaN and infinity */
     VECTOR_INTEGERS, /* small integers in the type of the operands: sums of products are exact in any order */
     VECTOR_NUMBERS,  /* numbers of several magnitudes */
-    VECTOR_SPECIALS  /* of f32: zeros, subnormals, infinities, NaN, and where results begin to be such */
+    VECTOR_SPECIALS  /* of f32: zeros, subnormals, infinities, NaN, and arguments with such results */
 } VectorData;
 
 typedef enum VectorType {
@@ -29,13 +29,14 @@ typedef enum VectorType {
 
 typedef struct VectorCase {
     const char *name;
-    unsigned capability; /* the least that has it */
-    unsigned in, out;    /* words of a lane */
-    VectorType type;     /* of the first `operands` words; those behind are accumulators, f32 or, of S8, s32 */
+    unsigned capability; /* the minimum that has it */
+    unsigned in, out;    /* words per lane */
+    VectorType type;     /* of the first `operands` words; the others are accumulators, f32 or, for S8, s32 */
     unsigned operands;
-    unsigned parameter; /* how many values the last word of all lanes has: 0 to parameter - 1, by turns; 0: none. Of a
-                         * permutation of the lanes it is VECTOR_LANES, and each lane has its own. */
-    const char *ptx;    /* words %i0 .. to %o0 ..; %s is the address of 512 bytes of shared memory */
+    unsigned parameter; /* if not 0, the last word of all lanes has values 0 to parameter - 1, one after the other in
+                         * successive vectors. For a permutation of the lanes it is VECTOR_LANES, and each lane has its
+                         * own. */
+    const char *ptx;    /* from words %i0 .. to %o0 ..; %s is the address of 512 bytes of shared memory */
 } VectorCase;
 
 extern const VectorCase vector_cases[];

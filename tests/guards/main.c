@@ -1,9 +1,9 @@
-/* Launches at random: whatever came before, a launch gives what the general variant gives, and compiles stay within the
- * limit; tensors whose offsets are near 2**31, below and above; and libraries that are made, launched and destroyed
- * leave nothing behind.
+/* Random launches: whatever came before, a launch gives the same as the general variant, and the number of compilations
+ * is limited; tensors whose offsets are near 2**31, below and above; and libraries that are created, launched and
+ * destroyed, without leaks.
  *
- * usage: tile_guard_tests [--jobs=N] SEQUENCES MODULES [SEED [FIRST]]     sequences FIRST .. of the seed
- *   --jobs   N sequences at once, else as many as there are processors */
+ * usage: tile_guard_tests [--jobs=N] SEQUENCES MODULES [SEED [FIRST]] sequences FIRST .. of the seed
+ *  --jobs   N sequences at once, by default as many as there are processors */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +45,11 @@ typedef struct Place {
 
 static const DLDataType types[TYPES] = {{kDLFloat, 32, 1}, {kDLFloat, 16, 1}};
 
-/* Any strides that stay in the memory and, for what is written, apart from another. */
+/* Random strides that stay in the memory and, for outputs, give each element its own address. */
 static void put(Place *place, char *memory, DLDataType type, int rank, const int64_t *shape, bool written) {
     int64_t rows = rank == 2 ? shape[0] : 1, columns = shape[rank - 1], bytes = type.bits / 8, first = below(9);
     int64_t column = 1 + below(2) * below(2), row = columns * column + below(3);
-    if (rank == 2 && below(4) == 0) row = 1, column = rows + below(3); /* by columns */
+    if (rank == 2 && below(4) == 0) row = 1, column = rows + below(3); /* column-major */
     if (!written && below(5) == 0) row = 0;
     if (!written && below(6) == 0) column = 0;
     if (below(6) == 0 && columns) first += (columns - 1) * column, column = -column;
@@ -160,7 +160,7 @@ static TileCompiler *make_compiler(void) {
 typedef struct Sequences {
     uint32_t seed;
     long end;
-    _Atomic long next; /* sequence that nobody has taken */
+    _Atomic long next; /* the next sequence to run */
     _Atomic long passed, failed;
 } Sequences;
 
@@ -205,9 +205,9 @@ static bool run_sequences(uint32_t seed, long first, long count, long jobs) {
     return !all->failed && all->passed == count;
 }
 
-/* ---- far apart ----
+/* ---- offsets near 2**31 ----
  *
- * FAR elements whose last byte is the last of 2**31 where each is STEP elements behind the one before. */
+ * FAR elements, STEP elements apart: the last byte of the last one is the last below 2**31. */
 
 enum { FAR = 234, STEP = 2304167 };
 static const int64_t steps[] = {1, 5, STEP, STEP + 1, 2 * STEP, 3 * STEP, -1, -STEP, -STEP - 1, -3 * STEP};
@@ -220,7 +220,7 @@ static const char far_text[] =
 
 static const DLDataType index_type = {kDLInt, 64, 1};
 
-/* FAR elements from `first` on, `step` apart, as rows of one element where `rank` is 2. */
+/* FAR elements from `first` on, `step` apart; as rows of one element if `rank` is 2. */
 static DLTensor far_tensor(Place *place, float *first, int64_t step, int rank) {
     place->shape[0] = FAR;
     place->shape[1] = place->strides[1] = 1;
@@ -244,7 +244,7 @@ static bool are_next(const char *name, int64_t from, int64_t to, const float *x,
     return true;
 }
 
-/* From `from` apart to `to` apart; `near` and `far` are where they begin. */
+/* Copies between tensors with these steps; `near` and `far` are their first elements. */
 static bool move_far(TileLibrary *library, int64_t from, int64_t to, float *near, float *far) {
     static int64_t at[FAR];
     Place places[2];
@@ -330,7 +330,7 @@ static bool load_once(TileCompiler *compiler, Memory *memory) {
     return good;
 }
 
-/* What the first tenth of them takes is taken once: growth is what the others add. */
+/* Memory use after the first tenth is the baseline: growth is what the others add. */
 static bool run_modules(TileCompiler *compiler, long count) {
     enum { SLACK = 2 << 20 };
     static Memory memory;
@@ -358,7 +358,7 @@ int main(int argument_count, char **arguments) {
     uint32_t seed = argument_count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 1;
     long first = argument_count > 4 ? strtol(arguments[4], NULL, 10) : 0;
     if (!mkdtemp(folder)) return 2;
-    setenv("TILE_CACHE_DIR", folder, 1); /* the same few variants come again and again */
+    setenv("TILE_CACHE_DIR", folder, 1); /* so that the same few variants are reused */
     bool good = run_sequences(seed, first, strtol(arguments[1], NULL, 10), jobs);
     TileCompiler *compiler = good ? make_compiler() : NULL;
     good = compiler && run_far(compiler) && run_modules(compiler, strtol(arguments[2], NULL, 10));

@@ -1,5 +1,5 @@
-/* What tests/kernels/guest.c and the runner say to one another: a header, then its arrays, then the bytes of the
- * regions. The runner's answer is a JobResult and the bytes of the regions after the call. */
+/* Protocol between tests/kernels/guest.c and the runner: a header, its arrays, and the bytes of the regions. The runner
+ * replies with a JobResult and the bytes of the regions after the call. */
 #ifndef TESTS_GUEST_JOB_H
 #define TESTS_GUEST_JOB_H
 
@@ -12,12 +12,12 @@ typedef struct JobHeader {
     char symbol[128];
 } JobHeader;
 
-/* Bytes that the code may touch. `offset` is that of their first byte in its page, on both machines. */
+/* Bytes that the code may access. `offset` is the offset of the first byte in its page, on both machines. */
 typedef struct JobRegion {
     uint64_t size, offset;
 } JobRegion;
 
-/* A slot that holds an address: `offset` bytes into a region; a region of JOB_NOWHERE: one that must not be used. */
+/* A slot with an address: `offset` bytes into a region; region JOB_NOWHERE: an address that must not be used. */
 typedef struct JobPointer {
     uint64_t slot, region, offset;
 } JobPointer;
@@ -27,7 +27,7 @@ enum { JOB_PAGE = 4096 };
 
 typedef struct JobResult {
     uint64_t vector_bits; /* the vector length that the code ran with */
-    int64_t assertion;    /* first 8 bytes of scratch: the number of an assertion that failed */
+    int64_t assertion;    /* first 8 bytes of scratch: the number of a failed assertion */
 } JobResult;
 
 #endif

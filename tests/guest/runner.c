@@ -1,8 +1,8 @@
-/* Runs one range of a kernel's programs on an AArch64 machine with SVE, mostly one that QEMU plays.
+/* Runs one range of a kernel's programs on an AArch64 machine with SVE, usually emulated by QEMU.
  *
- * usage: runner OBJECT.so < job > result     (see job.h)
+ * usage: runner OBJECT.so < job > result (see job.h)
  *
- * Memory lies between pages that cannot be touched, as near to them as on the machine that sends it. */
+ * Regions are between guard pages, at the same distance from them as on the sending machine. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

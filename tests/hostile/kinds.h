@@ -1,4 +1,4 @@
-/* The kinds of arguments that functions of the API take: of each a sane value, and hostile ones. */
+/* The kinds of arguments of the API's functions: for each a valid value, and hostile ones. */
 #ifndef TILE_TESTS_HOSTILE_KINDS_H
 #define TILE_TESTS_HOSTILE_KINDS_H
 
@@ -15,22 +15,22 @@ typedef struct Value {
     double number;
 } Value;
 
-/* What a call has to do with a hostile value, beside living on. */
+/* The required reaction to a hostile value, besides not crashing. */
 typedef enum Expected {
-    REFUSES, /* the result tells */
+    REFUSES, /* the result is an error */
     TAKES,   /* the header allows the value */
-    EITHER   /* the value means something, or what it means depends on other arguments */
+    EITHER   /* either: the value may be valid, or its validity depends on other arguments */
 } Expected;
 
 typedef struct Kind {
     const char *name;
     void (*make)(Value *value); /* a sane value */
-    /* Makes the sane value the hostile one of this number; false past the last. */
+    /* Changes the valid value to the hostile one of this number; false after the last. */
     bool (*change)(Value *value, int number, const char **label, Expected *expected);
 } Kind;
 
-/* What sane values are made of. Handles that a call does not consume are made once and kept; the others, and what calls
- * gave, go with tile_fixture_clean. */
+/* The context of valid values. Handles that a call does not consume are created once; the others, and results of calls,
+ * are destroyed by tile_fixture_clean. */
 typedef struct Fixture {
     TileCompiler *compiler;
     TileLibrary *library;
@@ -54,12 +54,12 @@ typedef struct Fixture {
 } Fixture;
 extern Fixture tile_fixture;
 
-/* Ends the program where what the tests need is not to be had. */
+/* Ends the program if a prerequisite of the tests is missing. */
 void tile_fixture_need(bool made, const char *what);
-/* Handles that are made once. */
+/* Handles that are created once. */
 TileCompiler *tile_fixture_compiler(void);
 TileKernel *tile_fixture_kernel(void);
-/* Destroys what one call made; with `all` the rest too. */
+/* Destroys the objects of one call; with `all` the others, too. */
 void tile_fixture_clean(bool all);
 
 typedef void (*TileVisit)(TileIr *ir, TileIrOp *op, void *state);

@@ -252,7 +252,7 @@ static void make_one_operand(Value *v) {
 }
 const Kind tile_kind_two_operands = {"operands", make_two_operands, change_operands};
 const Kind tile_kind_one_operand = {"operands", make_one_operand, change_operands};
-/* Whether a region yields what it has to is found when it is whole. */
+/* Whether a region yields the required values is checked when it is complete. */
 static bool change_yielded(Value *v, int number, const char **label, Expected *expected) {
     REFUSE_NULL
     REFUSE("one of them NULL", listed[0] = NULL)

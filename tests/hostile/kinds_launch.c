@@ -145,7 +145,7 @@ static int64_t shapes[3][2], strides[3][2];
 static DLTensor tensors[3];
 static TileArg given[3];
 
-/* Arguments that a launch before has had already are looked at another way: hostile ones come after sane ones. */
+/* Arguments that an earlier launch had are checked on another path: hostile values follow valid ones. */
 static TileArg *make_arguments(int tensor_count) {
     for (int i = 0; i < tensor_count; i++) {
         shapes[i][0] = ROWS;
@@ -258,7 +258,7 @@ static bool change_launch(Value *v, int number, const char **label, Expected *ex
     REFUSE("y is nothing", given[1].kind = TILE_ARG_NONE)
     return false;
 }
-/* Tensors that share memory are refused where something runs. */
+/* Tensors that overlap are rejected if the kernel runs. */
 static bool change_run(Value *v, int number, const char **label, Expected *expected) {
     if (change_launch(v, number, label, expected)) return true;
     number -= 2 * OF_TENSOR + 8;
@@ -272,7 +272,7 @@ const Kind tile_kind_arguments = {"arguments", make_launch, change_run};
 const Kind tile_kind_explain_arguments = {"arguments", make_launch, change_launch};
 const Kind tile_kind_infer_arguments = {"arguments", make_launch, change_infer};
 
-/* ---- a linked object, as tilec would write it ---- */
+/* ---- a linked object, as tilec emits it ---- */
 
 static void run_nothing(const uint64_t *slots, int64_t begin, int64_t end, void *scratch) {
     (void)slots, (void)begin, (void)end, (void)scratch;

@@ -1,8 +1,9 @@
-/* Calls each function of the API with each hostile value in the place of each argument, the others sane: it has to
- * refuse what its header does not allow, live on, and then do as it should with sane ones. Functions that
- * functions.def does not name, of those that tests/abi.txt lists, are mistakes.
+/* Calls each function of the API with each hostile value for each argument, the others valid: it has to reject what its
+ * header does not allow, not crash, and afterwards work with valid values. It is an error if functions.def lacks a
+ * function that tests/abi.txt lists.
  *
- * Each function has a process of its own, so that a crash costs one of them and is told with the value that led to it.
+ * Each function is tested in its own process, so that a crash affects only one, and is reported with the value that
+ * caused it.
  * usage: tile_hostile_tests ABI.TXT [FUNCTION] */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,10 @@ typedef enum Outcome { GAVE, REFUSED, UNTOLD } Outcome;
 #define NONE(call) ((call), UNTOLD)
 #define ANY(call) ((void)(call), UNTOLD)
 #define TEXT(call) of_text(call)
-#define EVER(call) ((call) ? UNTOLD : REFUSED) /* a text for any value; REFUSED is wrong then */
+#define EVER(call) ((call) ? UNTOLD : REFUSED) /* returns a text for any value, so REFUSED is wrong */
 #define INTO_IR(call) ((call), tile_ir_status(v[0].pointer) == TILE_OK ? GAVE : REFUSED)
 
-/* Read to its end: it has to be there. */
+/* Reads the text to its end: it has to be valid memory. */
 static Outcome of_text(const char *text) { return text && strlen(text) && strcmp(text, "[]\n") != 0 ? GAVE : REFUSED; }
 
 /* ---- arguments ---- */
@@ -74,7 +75,7 @@ static Outcome of_text(const char *text) { return text && strlen(text) && strcmp
 typedef struct Function {
     const char *name;
     Outcome (*call)(const Value *values);
-    const Kind *kinds[MOST_ARGUMENTS]; /* NULL past the last */
+    const Kind *kinds[MOST_ARGUMENTS]; /* NULL after the last */
 } Function;
 
 static const Function functions[] = {
@@ -94,7 +95,7 @@ enum { COUNT = sizeof functions / sizeof *functions };
 
 /* ---- one function ---- */
 
-/* Shared with the process that calls, and read when it is gone. */
+/* In memory shared with the calling process, which reports it after a crash. */
 typedef struct State {
     char at[256]; /* the argument and its value */
     unsigned calls, wrong;
@@ -106,7 +107,8 @@ static void complain(const Function *function, const char *what) {
     state->wrong++;
 }
 
-/* The sane values; then, in the place of one argument, its hostile value of this number. False past the last. */
+/* Calls with valid values; then with one argument replaced by its hostile value of this number. False after the
+ * last. */
 static bool make_values(const Function *function, Value *values, int changed, int number, Expected *expected) {
     const char *label = "sane";
     for (int i = 0; i < MOST_ARGUMENTS && function->kinds[i]; i++) {
@@ -119,7 +121,7 @@ static bool make_values(const Function *function, Value *values, int changed, in
     return true;
 }
 
-/* False past the last value. */
+/* False after the last value. */
 static bool call_with(const Function *function, int changed, int number) {
     Value values[MOST_ARGUMENTS];
     Expected expected = TAKES;
@@ -138,7 +140,7 @@ static void call_with_all(const Function *function) {
     call_with(function, -1, 0);
     for (int i = 0; i < MOST_ARGUMENTS && function->kinds[i]; i++)
         for (int number = 0; call_with(function, i, number);) number++;
-    call_with(function, -1, 0); /* nothing has been broken */
+    call_with(function, -1, 0); /* nothing may have been broken */
     tile_fixture_clean(true);
 }
 
@@ -160,7 +162,7 @@ static bool try_function(const Function *function) {
     return state->wrong == wrong;
 }
 
-/* Is each function of the list called, and each of those that are called in it? */
+/* Is each function of the list tested, and each tested one in the list? */
 static int compare_names(const char *path) {
     FILE *file = fopen(path, "r");
     bool listed[COUNT] = {false};

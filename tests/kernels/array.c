@@ -28,7 +28,7 @@ bool view_find(const char *name, View *view) {
 bool view_may_be_output(View view) { return views[view].output; }
 
 static void set_strides(Array *array, View view) {
-    int order[ARRAY_MAX_RANK]; /* dimensions from the innermost on */
+    int order[ARRAY_MAX_RANK]; /* dimensions, innermost first */
     for (int i = 0; i < array->rank; i++) order[i] = array->rank - 1 - i;
     if (view == VIEW_TRANSPOSED && array->rank >= 2) {
         order[0] = array->rank - 2;
@@ -45,7 +45,7 @@ static void set_strides(Array *array, View view) {
     if (view == VIEW_REPEATED && array->rank > 0) array->stride[array->rank - 1] = 0;
 }
 
-/* Where the lowest and the highest element lie, in elements from element 0. */
+/* The offsets of the lowest and the highest element from element 0, in elements. */
 static void find_span(const Array *array, int64_t *low, int64_t *high) {
     *low = *high = 0;
     for (int i = 0; i < array->rank; i++) {

@@ -1,5 +1,4 @@
-/* The kernels of tests/programs, which are texts as users write them, and of examples: their files lie beside the
- * standard library's folder. */
+/* The kernels of tests/programs (texts as users write them) and of examples: their folders are next to stdlib/. */
 #include "cases.h"
 
 #define PROGRAM(name) "../tests/programs/" name ":" name

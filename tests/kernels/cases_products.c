@@ -1,4 +1,5 @@
-/* Kernels made of products: matmul, convolution, attention; and pooling, which walks over windows like convolution. */
+/* Kernels that consist of products: matmul, convolution, attention; and pooling, which iterates over windows like
+ * convolution. */
 #include "cases.h"
 
 #define A_ROWS                                                                                                         \

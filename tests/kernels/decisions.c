@@ -1,5 +1,5 @@
-/* Values have other names and sums another place once equal ones are merged: of tiles it counts which layouts there
- * are, not which value lies in which. */
+/* After merging of equal values, values have other names and sums are in other places: so for tiles it counts the
+ * layouts, whichever values have them. */
 #include "decisions.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static void add(Decisions *decisions, TileArena *arena, unsigned kind, const cha
     tile_list_push(arena, &decisions->lines[kind], line);
 }
 
-/* Once each: how often a layout is used is no decision. */
+/* Each once: the number of uses of a layout is not a decision. */
 static void add_once(Decisions *decisions, TileArena *arena, unsigned kind, const char *line) {
     for (size_t i = 0; i < decisions->lines[kind].count; i++)
         if (strcmp(decisions->lines[kind].items[i], line) == 0) return;
@@ -82,7 +82,7 @@ static void add_remarks(Decisions *decisions, TileArena *arena, const TileExplai
     }
 }
 
-/* Of products, copies that run ahead, and meetings: the pipeline and the instruction of each dot. */
+/* Of products, pipelined copies and barriers: the pipeline and the instruction of each dot. */
 static void add_instructions(Decisions *decisions, TileArena *arena, const char *ptx) {
     static const char *const heads[] = {"mma.", "wgmma.", "cp.async", "ldmatrix.", "stmatrix.", "bar."};
     for (const char *line = ptx; line; line = strchr(line, '\n')) {
@@ -94,7 +94,7 @@ static void add_instructions(Decisions *decisions, TileArena *arena, const char 
     }
 }
 
-/* The sum of all entries; where there is no ptxas, nothing is known of spills. */
+/* The sum of all entries; without ptxas, spills are not known. */
 static void add_spills(Decisions *decisions, TileArena *arena) {
     TileText error = {.arena = arena};
     TileAssembly assembly;
@@ -144,7 +144,7 @@ void decisions_add_spills(Decisions *plain, Decisions *shaken, TileArena *arena)
     add_spills(shaken, arena);
 }
 
-/* The first line of sorted ones that the others have not, or less often. */
+/* The first line in one sorted list that the other does not have, or has less often. */
 static const char *find_missing(const Decisions *own, const Decisions *other, unsigned kind) {
     size_t k = 0, count = other->lines[kind].count;
     for (size_t i = 0; i < own->lines[kind].count; i++) {

@@ -1,18 +1,17 @@
-/* Arrays in the memory of the GPU that is there: a copy of all bytes that an array's pages hold, between margins that
- * no kernel may touch. */
+/* Arrays in GPU memory: copies of all bytes of an array's pages, between margins that no kernel may access. */
 #ifndef TESTS_KERNELS_DEVICE_H
 #define TESTS_KERNELS_DEVICE_H
 
 #include "array.h"
 
 typedef struct DeviceCopy {
-    unsigned char *memory; /* margin, the array's pages, margin; NULL: none */
-    DLTensor tensor;       /* the array's, there */
+    unsigned char *memory; /* margin, the array's pages, margin; NULL: not allocated */
+    DLTensor tensor;       /* the array's, with device addresses */
 } DeviceCopy;
 
-/* Whatever the status, the copy may be released. */
+/* To be released whatever the status. */
 tile_status device_send(DeviceCopy *copy, const Array *array, TileError *error);
-/* Waits for the GPU; the array's pages then hold what the copy's do. Adds the changed bytes of the margins to
+/* Waits for the GPU, and copies back to the array's pages. Adds the number of changed bytes in the margins to
  * `outside`. */
 tile_status device_fetch(const DeviceCopy *copy, const Array *array, size_t *outside, TileError *error);
 void device_release(DeviceCopy *copy);

@@ -23,7 +23,7 @@ static void make_facts(const Granted *granted, const TileImageSignature *signatu
     }
 }
 
-/* Alignments, and what divides extents, are taken back together: each bit says that those below it hold. */
+/* Alignments and divisors of extents are withdrawn together with the lower ones: each bit implies those below it. */
 static uint64_t with_group(uint64_t wrong, uint64_t truth) {
     uint64_t groups[] = {TILE_GUARD_ALIGN, UINT64_MAX << TILE_GUARD_EXTENTS};
     for (int i = 0; i < 2; i++)

@@ -1,5 +1,5 @@
-/* Code that was compiled for other facts than its arguments have, as far as its guards allow: only what a variant
- * relies on may make a difference. */
+/* Code compiled for other facts than its arguments have, as far as its guards allow: only facts that a variant relies
+ * on may make a difference. */
 #ifndef TILE_TESTS_KERNELS_GRANTED_H
 #define TILE_TESTS_KERNELS_GRANTED_H
 
@@ -7,12 +7,12 @@
 
 typedef enum Grant {
     GRANT_TRUTH,
-    GRANT_ALL,    /* everything is contiguous and well aligned, as the compiler hears; what it relied on and does not
-                   * hold is taken back, and it compiles anew */
-    GRANT_NOTHING /* nothing is known of any argument */
+    GRANT_ALL,    /* the compiler is told that everything is contiguous and well aligned; facts that it relied on and
+                   * that do not hold are withdrawn, and it compiles again */
+    GRANT_NOTHING /* no facts are given */
 } Grant;
 
-/* From now on the library compiles so, and takes code for all arguments that its guards let through. False if out of
+/* Makes the library compile in this way, and use code for all arguments that its guards accept. False if out of
  * memory. */
 bool grant_to_library(TileLibrary *library, Grant grant);
 

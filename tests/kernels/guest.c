@@ -27,10 +27,10 @@ enum { MAX_ENTRIES = 16, MAX_REGIONS = 32, MAX_SLOTS = 1024, MAX_TOOL = 256 };
 /* What it runs with. */
 typedef struct Tools {
     char linker[MAX_TOOL], emulator[MAX_TOOL], runner[MAX_TOOL];
-    char root[MAX_TOOL]; /* of the guest's C library: /lib lies in it */
+    char root[MAX_TOOL]; /* of the guest's C library: contains lib/ */
 } Tools;
 
-/* A phase that was loaded. */
+/* A loaded phase. */
 typedef struct Loaded {
     TilePhaseEntry stub;
     const TileImageCode *code;
@@ -53,7 +53,7 @@ struct Guest {
 
 static void call(unsigned number, const uint64_t *slots, int64_t begin, int64_t end, void *scratch);
 
-/* The launcher calls a function without saying whose it is, so that each phase needs one of its own. */
+/* The launcher calls a function without a context argument, so each phase needs its own function. */
 static Guest *running;
 #define STUB_LIST(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 #define STUB(n)                                                                                                        \
@@ -81,7 +81,7 @@ static void path_of(const Guest *guest, char *path, size_t size, const char *nam
     snprintf(path, size, "%s/%s%u", guest->folder, name, number);
 }
 
-/* True when it ends well. Its input and output are files (NULL: ours). */
+/* True if it exits with status 0. Its standard input and output are files (NULL: inherited). */
 static bool run_process(Guest *guest, char *const *arguments, const char *input, const char *output) {
     posix_spawn_file_actions_t actions;
     pid_t process;
@@ -146,7 +146,7 @@ static tile_status load(void *state, const TileForeignObject *object) {
 
 /* ---- calling ---- */
 
-/* Memory of this process that the guest is to see. */
+/* Memory of this process that the guest has to see. */
 typedef struct Region {
     uint64_t low, high;
 } Region;
@@ -158,7 +158,7 @@ typedef struct Call {
     uint64_t slots[MAX_SLOTS];
 } Call;
 
-/* Regions that touch become one. */
+/* Merges adjacent regions. */
 static void add_region(Call *job, Region region) {
     for (uint64_t i = 0; i < job->header.region_count;) {
         Region *other = &job->regions[i];
@@ -192,7 +192,7 @@ static void add_tensor(Call *job, const uint64_t **slot, const uint64_t *first, 
     *slot += 1 + 2 * rank;
 }
 
-/* Slots are laid out as launch/image.h says. */
+/* Slots have the layout of launch/image.h. */
 static bool read_slots(Call *job, const Loaded *entry, const uint64_t *slots) {
     const TileImageCode *code = entry->code;
     const uint64_t *next = slots;
@@ -212,7 +212,7 @@ static bool read_slots(Call *job, const Loaded *entry, const uint64_t *slots) {
     return true;
 }
 
-/* Which region a pointer lies in; its address becomes an offset. */
+/* Finds the region that a pointer points into, and replaces the address by an offset. */
 static void resolve_pointers(Call *job) {
     for (uint64_t p = 0; p < job->header.pointer_count; p++) {
         JobPointer *pointer = &job->pointers[p];
@@ -247,7 +247,7 @@ static bool write_job(Guest *guest, const Call *job, const char *path) {
     return !*guest->error;
 }
 
-/* Puts the regions back where they came from. */
+/* Copies the regions back. */
 static bool read_result(Guest *guest, const Call *job, const char *path, void *scratch) {
     JobResult result;
     FILE *file = fopen(path, "rb");
@@ -290,7 +290,7 @@ static void call(unsigned number, const uint64_t *slots, int64_t begin, int64_t 
 
 /* ---- the public part ---- */
 
-/* As the build found them; or all in the folder TILE_GUEST, where tests are carried to machines without them. */
+/* The tools that the build found; or those in the folder TILE_GUEST, for machines where they are not installed. */
 static bool find_tools(Tools *tools, const char **why) {
     const char *folder = getenv("TILE_GUEST");
     if (folder) {

@@ -1,21 +1,21 @@
 /* Runs the rows of tests/matrix.tsv: every standard kernel, type, size and view on every target.
  *
  * usage: tile_kernel_tests [--part] [--alone] [--interior] [--grant=all|nothing] [--between=FILE] [--few=N] [--jobs=N]
- *                          MATRIX STDLIB [PATTERN]
- *   PATTERN     only rows whose line contains it, or each part of it where `&` stands between parts
- *   --part      MATRIX need not have a row for each kernel
- *   --alone     all in this process, for tools that look at one
- *   --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may run anything masked
- *   --grant     what compilers hear of the arguments (granted.h)
- *   --between=F canonicalise, cse and dce between all passes: results are right all the same, and decisions the same but
- *               for what the file F lists, which has to be the case in some row (reviewed.h)
- *   --few       of each kernel N rows: of several types, bf16 among them, and of the oddest views
- *   --jobs      N processes at once, else as many as there are processors
+ *                         MATRIX STDLIB [PATTERN]
+ *  PATTERN     only rows whose line contains it, or all of its parts, separated by `&`
+ *  --part      MATRIX need not have a row for each kernel
+ *  --alone     all in this process, for tools that watch one process
+ *  --interior  MATRIX is tests/interior.tsv: sizes that tiles divide, for which no target may execute masked operations
+ *  --grant     the facts that compilers are given about the arguments (granted.h)
+ *  --between=F canonicalise, cse and dce between all passes: results must be correct, and decisions the same except for
+ *              those listed in file F, each of which has to differ in some row (reviewed.h)
+ *  --few       N rows of each kernel: of several types, including bf16, and the least regular views
+ *  --jobs      N processes at once, by default as many as there are processors
  *
- * Ends with 0, 1 where a row failed, or 77 where none can run on this machine.
+ * Exit status 0; 1 if a row failed; 77 if none can run on this machine.
  *
- * Rows run in child processes, one for each kernel and type, so that a crash costs one row and is reported as its
- * failure. A child is given up after two minutes with one row. */
+ * Rows run in child processes, one for each kernel and type, so that a crash affects only one row and is reported as
+ * its failure. A child is killed after two minutes in one row. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@
 
 enum { MAX_WORKERS = 64, ROW_SECONDS = 120, MAX_REPORTED = 60, STATUS_SKIPPED = 77 };
 
-/* What children tell their parent. */
+/* Shared memory for messages of a child to its parent. */
 typedef struct Progress {
-    size_t current; /* row being run */
+    size_t current; /* the row that is running */
     size_t ran, failed, skipped;
-    bool told; /* why rows are skipped has been printed */
+    bool told; /* the reason why rows are skipped was printed */
 } Progress;
 
 typedef struct Worker {
@@ -47,9 +47,9 @@ typedef struct Plan {
     const char *stdlib, *pattern;
     bool interior;
     Grant grant;
-    Reviewed *reviewed; /* NULL: no passes are between others */
-    bool *left_out; /* by row; NULL: none is */
-    size_t next;    /* first row that no worker has been given */
+    Reviewed *reviewed; /* NULL: no passes are inserted between others */
+    bool *left_out; /* by row; NULL: all rows are run */
+    size_t next;    /* the first row that is not assigned to a worker */
     size_t reported;
 } Plan;
 
@@ -70,8 +70,8 @@ static bool is_wanted(const Plan *plan, const Row *row) {
 
 static bool same_kernel(const Row *a, const Row *b) { return strcmp(a->kernel, b->kernel) == 0; }
 
-/* Views that are not contiguous count, and most of all types that no chosen row of begin .. end has; least a size
- * of 0, for which little runs. */
+/* A score for choosing rows: counts views that are not contiguous and, with a greater weight, types that no chosen row
+ * of begin .. end has; lowest for a size of 0, with which little code runs. */
 static int worth_of(const Plan *plan, size_t begin, size_t end, size_t row) {
     const Row *rows = plan->matrix.rows;
     bool new_type = true, bf16 = strncmp(rows[row].types, "bf16", 4) == 0;
@@ -83,7 +83,7 @@ static int worth_of(const Plan *plan, size_t begin, size_t end, size_t row) {
     return worth;
 }
 
-/* The best row that is wanted and left out as yet; `end` where there is none. */
+/* The row with the highest score that is wanted and not chosen yet; `end` if there is none. */
 static size_t best_of(const Plan *plan, size_t begin, size_t end) {
     size_t best = end;
     int worth = 0;
@@ -161,7 +161,7 @@ static void start(const Plan *plan, Worker *worker, size_t begin, size_t end) {
     if (worker->process == 0) _exit(run_rows(plan, begin, end, worker->progress) ? 0 : 2);
 }
 
-/* The rows of one kernel and type from `begin` on. */
+/* The end of the rows with the same kernel and type as row `begin`. */
 static size_t unit_end(const Matrix *matrix, size_t begin) {
     size_t end = begin + 1;
     while (end < matrix->count && strcmp(matrix->rows[end].kernel, matrix->rows[begin].kernel) == 0 &&
@@ -178,7 +178,7 @@ static void start_next(Plan *plan, Worker *worker) {
     start(plan, worker, begin, plan->next);
 }
 
-/* A child has ended: in peace, or in the middle of a row, after which the rest goes on in a new one. */
+/* A child has exited: normally, or by a crash in a row, after which a new child runs the remaining rows. */
 static void finish(Plan *plan, Worker *worker, int status) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         start_next(plan, worker);
@@ -212,7 +212,7 @@ static void run_all(Plan *plan, Worker *workers) {
             }
 }
 
-/* The number behind the option's name, or 0. */
+/* The number in an option NAME=.., or 0. */
 static long take_number(const char *name, int *count, char ***arguments) {
     if (*count < 2 || strncmp((*arguments)[1], name, strlen(name)) != 0) return 0;
     long number = atol((*arguments)[1] + strlen(name));
@@ -228,14 +228,14 @@ static bool take_option(const char *name, int *count, char ***arguments) {
     return true;
 }
 
-/* The text behind the option's name, or NULL. */
+/* The text in an option NAME=.., or NULL. */
 static const char *take_text(const char *name, int *count, char ***arguments) {
     if (*count < 2 || strncmp((*arguments)[1], name, strlen(name)) != 0) return NULL;
     (*count)--;
     return *++*arguments + strlen(name);
 }
 
-/* Says how many rows ran, failed and were skipped. Returns the exit status. */
+/* Prints how many rows passed, failed and were skipped. Returns the exit status. */
 static int run_plan(Plan *plan, bool alone) {
     Progress *progress =
         mmap(NULL, sizeof(Progress) * MAX_WORKERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -62,7 +62,7 @@ bool matrix_value(const char *settings, const char *name, char *value, size_t si
     return false;
 }
 
-/* A row for file:kernel, in whichever variant. */
+/* A row for any variant of file:kernel. */
 static bool has_row(const Matrix *matrix, const char *name) {
     size_t length = strlen(name);
     for (size_t i = 0; i < matrix->count; i++) {

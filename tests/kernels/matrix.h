@@ -6,13 +6,13 @@
 
 typedef struct Row {
     int line;
-    char *text;      /* the whole line, cut into the fields below */
+    char *text;      /* the line, split into the fields below */
     char *kernel;    /* a case's name */
     char *types;     /* T, or T:U where the output's type differs */
     char *target;    /* interp, avx2, avx512, sve.256 (bits), machine.avx2, machine.sve.256, machine.sm_80, cuda */
     char *sizes;     /* M=3 N=1025 */
-    char *views;     /* x=rows y=strided; contiguous where nothing is said */
-    char *data;      /* normal, wide (many magnitudes), special (infinities, NaN, denormals), hostile (indices) */
+    char *views;     /* x=rows y=strided; the default is contiguous */
+    char *data;      /* normal, wide (many magnitudes), special (infinities, NaN, subnormals), hostile (indices) */
     char *placement; /* begin, end: which end of an array touches a guard page */
     char *tune;      /* BM=1 BN=1024, or - for the defaults */
 } Row;
@@ -22,15 +22,15 @@ typedef struct Matrix {
     size_t count;
 } Matrix;
 
-/* False, after a message, when the file cannot be read or a row has not the right number of fields. */
+/* False, after a message, if the file cannot be read or a row has a wrong number of fields. */
 bool matrix_read(Matrix *matrix, const char *path);
 void matrix_destroy(Matrix *matrix);
 
-/* "3" of "N" in "M=2 N=3"; false when it is not there. */
+/* "3" for "N" in "M=2 N=3"; false if it is not there. */
 bool matrix_value(const char *settings, const char *name, char *value, size_t size);
 
-/* Every kernel that a file of `directory` (the standard library) exports or defines has a row. False, after naming
- * those without. */
+/* Does every kernel that a file of `directory` (the standard library) exports or defines have a row? False, after
+ * listing those without. */
 bool matrix_covers(const Matrix *matrix, const char *directory);
 
 #endif

@@ -1,5 +1,5 @@
-/* References: what each kernel should give, in double precision, straight from its definition, and how far a kernel
- * that computes in f32 may stray. Nothing here is shared with the compiler. */
+/* References: the expected result of each kernel, in double precision, computed from its definition; and the error
+ * bound of a kernel that computes in f32. No code is shared with the compiler. */
 #ifndef TESTS_KERNELS_REFERENCE_H
 #define TESTS_KERNELS_REFERENCE_H
 
@@ -7,22 +7,22 @@
 
 enum { MAX_INPUTS = 6, MAX_SCALARS = 5, MAX_OUTPUTS = 3 };
 
-/* What one output should be. */
+/* The expected values of one output. */
 typedef struct Expectation {
     double *expected, *slack;
 } Expectation;
 
-/* Everything dense and row-major. A reference fills `expected` (the value before it is rounded to the type of the
- * output) and `slack` (how far from it is right, absolutely), and where the kernel has several outputs, in their order,
- * those of `further`. A negative slack says that any number is right, and that it may differ from run to run. An
- * element that a kernel leaves as it was is expected to be so: inout tensors are inputs too. */
+/* All arrays are dense and row-major. A reference sets `expected` (before rounding to the type of the output) and
+ * `slack` (a bound on the absolute error); if the kernel has several outputs, it sets those of `further` in order. A
+ * negative slack means that any number is correct, and may differ from run to run. Elements that a kernel does not
+ * write are expected to be unchanged: inout tensors are inputs, too. */
 typedef struct Problem {
     int64_t dimension[26]; /* by letter */
     const double *input[MAX_INPUTS];
     double scalar[MAX_SCALARS];
     Type type; /* of the inputs that have the kernel's type parameter */
     double *expected, *slack;
-    Expectation further[MAX_OUTPUTS - 1]; /* of the second output and those after it */
+    Expectation further[MAX_OUTPUTS - 1]; /* of the second and later outputs */
 } Problem;
 
 static inline int64_t problem_dimension(const Problem *problem, char letter) {
@@ -76,11 +76,12 @@ Reference reference_swiglu, reference_conv2d_3x3, reference_matmul_gate_residual
     reference_bilinear, reference_mandelbrot, reference_blend, reference_window, reference_polynomial;
 
 #define F32_ROUNDOFF 0x1p-24
-#define F32_TINY 0x1p-148 /* a few of the smallest denormals: what is left of relative accuracy down there */
-#define F32_STEP 0x1p-150 /* half the least denormal: a product, or a step of a fused chain, may be off by it */
+#define F32_TINY 0x1p-148 /* a few times the smallest subnormal: the absolute error near zero */
+#define F32_STEP 0x1p-150 /* half the smallest subnormal: the rounding error of a product near zero, or of a step of a
+                           * chain of fmas */
 
-/* Error of a sum of n numbers whose magnitudes add up to `magnitude`: added up in at least 16 parallel lanes (kernels
- * of this library use 64 and tiles of at least 16), or one after the other. */
+/* The error of a sum of n numbers with total magnitude `magnitude`, accumulated in at least 16 parallel lanes (kernels
+ * of this library use 64 and tiles of at least 16), or sequentially. */
 static inline double reference_lanes_slack(int64_t n, double magnitude) {
     return F32_ROUNDOFF * magnitude * ((double)n / 16 + 16) + F32_STEP * (double)n;
 }
@@ -88,15 +89,15 @@ static inline double reference_serial_slack(int64_t n, double magnitude) {
     return F32_ROUNDOFF * magnitude * ((double)n + 2) + F32_STEP * (double)n;
 }
 
-/* Mean and variance of numbers, and the errors of an f32 computation of them in two passes; that of the variance is
- * relative to variance + eps. */
+/* Mean and variance of numbers, and the errors of a two-pass computation in f32; that of the variance is relative to
+ * variance + eps. */
 typedef struct Moments {
     double mean, variance, mean_slack, variance_relative;
 } Moments;
 
 Moments reference_moments(const double *x, int64_t count, double eps);
 
-/* Functions of one number: the value, and the slack for an f32 kernel given an exact argument. */
+/* Functions of one number: the value, and the error bound of an f32 kernel for an exact argument. */
 typedef struct Approximate {
     double value, slack;
 } Approximate;

@@ -3,23 +3,23 @@
 
 #include "reference.h"
 
-/* One query, and the keys and values that it sees, each a row of `depth` numbers. */
+/* One query, and the keys and values that it attends to, each a row of `depth` numbers. */
 typedef struct Query {
     const double *q;
     const double **k, **v;
     int64_t seen, depth;
     double scale;
     Type type;
-    double *weight; /* room for one number for each key */
+    double *weight; /* with space for one number per key */
 } Query;
 
-/* What it gets: a row, and the logarithm of the sum of the exponentials of its scores. */
+/* The result for a query: a row, and the log-sum-exp of its scores. */
 typedef struct Answer {
     double *o, *slack;
     double lse, lse_slack;
 } Answer;
 
-/* Scores into `weight`; how far f32 may be from any of them. */
+/* Computes the scores into `weight`; returns a bound on the f32 error of any of them. */
 static double score(const Query *query) {
     double worst = 0;
     for (int64_t t = 0; t < query->seen; t++) {
@@ -37,14 +37,14 @@ static double score(const Query *query) {
     return worst;
 }
 
-/* `lonely` is the result where no key is seen. */
+/* `lonely` is the result if the query attends to no key. */
 static void attend(const Query *query, Answer *answer, double lonely) {
     double top = -INFINITY, total = 0, worst = score(query), *weight = query->weight;
     for (int64_t t = 0; t < query->seen; t++) top = isnan(weight[t]) || weight[t] > top ? weight[t] : top;
     for (int64_t t = 0; t < query->seen; t++) total += weight[t] = exp(weight[t] - top);
-    /* Each weight carries the error of its score and of the maximum, is rounded to the type of v, and is scaled anew
-     * for every block of keys. Weights are at most 1 and may be denormal, where rounding costs up to half the distance
-     * of denormals however small the weight is; what scales it afterwards is at most 1 / total. */
+    /* The error of each weight: that of its score and of the maximum, a rounding to the type of v, and a rescaling for
+     * every block of keys. Weights are at most 1 and may be subnormal: then a rounding costs up to half the smallest
+     * subnormal, however small the weight is; later scaling is by at most 1 / total. */
     double rounding = query->type == TYPE_F32 ? 0 : type_roundoff(query->type);
     double computed = 2 * worst + F32_ROUNDOFF * (3 * (double)query->seen + 80);
     double absolute = (type_denormal(query->type) / 2 + F32_TINY) / total;
@@ -88,7 +88,7 @@ static void see(Query *query, const Problem *problem, int64_t row) {
     query->v[query->seen++] = problem->input[2] + row * query->depth;
 }
 
-/* Query s of [B, H, S] sees the keys from `first` to before `last`, of L. */
+/* Query s of [B, H, S] attends to keys first .. last - 1 of L. */
 typedef void Sight(const Problem *problem, int64_t s, int64_t *first, int64_t *last);
 
 static void dense(const Problem *problem, Sight *sight) {
@@ -132,18 +132,19 @@ static int64_t clamp(double value, int64_t low, int64_t high) {
     return number < low ? low : number > high ? high : number;
 }
 
-/* Where sequence b begins and ends among `count` rows, by one of the tensors of offsets. */
+/* The begin and end of sequence b in `count` rows, given a tensor of offsets. */
 static void bounds(const double *offsets, int64_t b, int64_t count, int64_t *first, int64_t *last) {
     *first = clamp(offsets[b], 0, count);
     *last = clamp(offsets[b + 1], *first, count);
 }
 
-/* Hostile offsets may give one row to several sequences: then any of their results will do, which is not followed. */
+/* Hostile offsets may assign a row to several sequences: then any of their results is correct, and it is not
+ * checked. */
 static void varlen(const Problem *problem, bool causal) {
     int64_t heads = problem_dimension(problem, 'H'), groups = problem_dimension(problem, 'G');
     int64_t rows = problem_dimension(problem, 'S'), keys = problem_dimension(problem, 'L'), q_lo, q_hi, k_lo, k_hi;
     Query query = make_query(problem, keys);
-    query.scale = (float)problem->scalar[1]; /* behind `longest` */
+    query.scale = (float)problem->scalar[1]; /* the argument after `longest` */
     bool *taken = calloc((size_t)rows + 1, 1);
     if (!taken) abort();
     for (int64_t i = 0; i < rows * heads * query.depth; i++) problem->expected[i] = problem->input[5][i];

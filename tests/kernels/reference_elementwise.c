@@ -6,13 +6,13 @@ static int64_t element_count(const Problem *problem) {
     return problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
 }
 
-/* Rounded once from f32 to the output: a sum of two 16-bit floats is right even when rounded twice. */
+/* Rounded once from f32 to the output type: for a sum of two 16-bit floats, double rounding is exact. */
 void reference_add(const Problem *problem) {
     for (int64_t i = 0; i < element_count(problem); i++)
         problem->expected[i] = problem->input[0][i] + problem->input[1][i];
 }
 
-/* One fma in f32; a 16-bit result is rounded a second time. */
+/* One fma in f32; 16-bit results are rounded again. */
 void reference_axpy(const Problem *problem) {
     double a = (float)problem->scalar[0];
     for (int64_t i = 0; i < problem_dimension(problem, 'N'); i++) {
@@ -33,13 +33,13 @@ void reference_relu(const Problem *problem) {
     }
 }
 
-/* 1 + erf cancels for negative x, so the slack is relative to x there. */
+/* 1 + erf has cancellation for negative x, so the slack is relative to x there. */
 static Approximate gelu_of(double x) {
     double value = 0.5 * x * (1 + erf(x * 0.70710678118654752));
     return (Approximate){value, 8 * F32_ROUNDOFF * (fabs(x) + fabs(value)) + F32_TINY};
 }
 
-/* The argument of the sigmoid carries a relative error, which its exponential turns into |argument| times as much. */
+/* The argument of the sigmoid has a relative error e, so its exponential has |argument| * e. */
 Approximate reference_gelu_tanh_of(double x) {
     double u = 0.79788456080286536 * (x + 0.044715 * x * x * x);
     double value = x / (1 + exp(-2 * u));
@@ -47,7 +47,7 @@ Approximate reference_gelu_tanh_of(double x) {
     return (Approximate){value, relative * fabs(value) + F32_TINY * (1 + fmin(fabs(x), 100))};
 }
 
-/* Past -88.7, exp(-x) overflows in f32, and the result is 0 instead of less than 4e-37. */
+/* For x < -88.7, exp(-x) overflows in f32, and the result is 0 instead of a number below 4e-37. */
 Approximate reference_silu_of(double x) {
     double value = x / (1 + exp(-x));
     return (Approximate){value, 8 * F32_ROUNDOFF * fabs(value) + 4e-37};
@@ -65,7 +65,7 @@ void reference_gelu(const Problem *problem) { map(problem, gelu_of); }
 void reference_gelu_tanh(const Problem *problem) { map(problem, reference_gelu_tanh_of); }
 void reference_silu(const Problem *problem) { map(problem, reference_silu_of); }
 
-/* The language's functions: at most 2 units of the last place, and 1 of the smallest. */
+/* The language's functions: an error of at most 2 ulp, or 1 of the smallest subnormal. */
 static Approximate within_two_units(double value) {
     return (Approximate){value, 4 * F32_ROUNDOFF * fabs(value) + 0x1p-148};
 }
@@ -100,7 +100,7 @@ static double chain30(double x) {
     return sigmoid(exp((e - 0.1) * 0.5) + 0.3);
 }
 
-/* Every step has a derivative of about one at most, after the rounding of x + 0.1. */
+/* The derivative of every step is at most about 1, after the rounding of x + 0.1. */
 void reference_chain(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N');
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {

@@ -1,10 +1,10 @@
-/* The kernels of tests/programs and examples, as far as the standard library has not the same. */
+/* The kernels of tests/programs and examples that the standard library does not have. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "reference.h"
 
-/* Below -88 the exponential of f32 is infinite, and the quotient 0. */
+/* Below -88, exp overflows to infinity in f32, and the quotient is 0. */
 void reference_swiglu(const Problem *problem) {
     const double vanished = 0x1p-120;
     int64_t columns = problem_dimension(problem, 'N'), count = problem_dimension(problem, 'M') * columns;
@@ -26,7 +26,7 @@ void reference_conv2d_3x3(const Problem *problem) {
     free(bias);
 }
 
-/* A gate for each row, and what was there before. */
+/* A gate for each row, added to the old value. */
 void reference_matmul_gate_residual(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N'), count = problem_dimension(problem, 'M') * columns;
     reference_matmul(problem);
@@ -38,8 +38,8 @@ void reference_matmul_gate_residual(const Problem *problem) {
     }
 }
 
-/* attention_varlen with one tensor of offsets, and a key head for each query head. What no sequence holds is not
- * written. */
+/* attention_varlen with one tensor of offsets, and a key head for each query head. Rows outside of all sequences are
+ * not written. */
 void reference_varlen_attention(const Problem *problem) {
     Problem own = *problem;
     int64_t rows = problem_dimension(problem, 'L'), heads = problem_dimension(problem, 'H');
@@ -81,22 +81,22 @@ void reference_bilinear(const Problem *problem) {
     }
 }
 
-/* Where a point is as good as on the circle of radius 2, rounding decides whether it is counted. */
+/* For points near the circle of radius 2, rounding decides whether they are counted. */
 void reference_mandelbrot(const Problem *problem) {
     int64_t width = problem_dimension(problem, 'W'), count = problem_dimension(problem, 'H') * width;
     for (int64_t i = 0; i < count; i++) {
         double cr = problem->scalar[0] + (double)(i % width) * problem->scalar[2];
         double ci = problem->scalar[1] + (double)(i / width) * problem->scalar[3], zr = 0, zi = 0;
-        int64_t turns = 0;
+        int64_t iterations = 0;
         problem->slack[i] = 0;
-        while (turns < (int64_t)problem->scalar[4] && zr * zr + zi * zi <= 4) {
+        while (iterations < (int64_t)problem->scalar[4] && zr * zr + zi * zi <= 4) {
             double next = zr * zr - zi * zi + cr;
             zi = 2 * zr * zi + ci;
             zr = next;
-            turns++;
+            iterations++;
             if (fabs(zr * zr + zi * zi - 4) < 1e-3) problem->slack[i] = -1;
         }
-        problem->expected[i] = (double)turns;
+        problem->expected[i] = (double)iterations;
     }
 }
 

@@ -1,4 +1,4 @@
-/* Running sums, indexing, rotary embedding and dropout. An index is used only where it lies inside of its dimension. */
+/* Running sums, indexing, rotary embedding and dropout. An index is only used if it is in bounds. */
 #include <math.h>
 
 #include "reference.h"
@@ -30,7 +30,7 @@ void reference_cumsum_columns(const Problem *problem) {
 
 static bool is_inside(double index, int64_t count) { return index >= 0 && index < (double)count; }
 
-/* Rows of `table` by number, or zeros. */
+/* Rows of `table` selected by index, or zeros. */
 static void take(const Problem *problem, const double *table, int64_t rows, int64_t width, int64_t count) {
     for (int64_t k = 0; k < count; k++) {
         double row = problem->input[1][k];
@@ -88,7 +88,7 @@ void reference_masked_fill(const Problem *problem) {
 
 /* ---- rotary embedding ---- */
 
-/* Turns the pairs of all heads; the partners of pair d stand at d * step and d * step + gap. Two products, one of them
+/* Rotates the pairs of all heads; the elements of pair d are at d * step and d * step + gap. Two products, one of them
  * fused with the sum. */
 static void rotate(const Problem *problem, int64_t step, int64_t gap) {
     int64_t pairs = problem_dimension(problem, 'D'), heads = problem_dimension(problem, 'H');

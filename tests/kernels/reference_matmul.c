@@ -5,7 +5,7 @@
 
 typedef enum Activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_GELU, ACTIVATION_SILU } Activation;
 
-/* `x` is known up to `slack`; no activation here has a slope above 1.13. */
+/* `x` has an error of up to `slack`; the slope of every activation here is at most 1.13. */
 static Approximate activate(Activation activation, double x, double slack) {
     Approximate result = {x, 0};
     switch (activation) {

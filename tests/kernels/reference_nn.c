@@ -1,5 +1,5 @@
 /* The scalar functions of stdlib/nn.tile and stdlib/math.tile, and the losses and row functions built on exp and log.
- * exp, expm1, log, log1p of f32 are within 2 ulp, which is at most 4 roundings relative. */
+ * The error of exp, expm1, log, log1p in f32 is at most 2 ulp, which is at most 4 roundings (relative error). */
 #include <math.h>
 
 #include "reference.h"
@@ -13,7 +13,7 @@ static void map(const Problem *problem, Approximate (*function)(double)) {
     }
 }
 
-/* A value whose relative error is so many roundings. */
+/* A value with a relative error of this many roundings. */
 static Approximate relative(double value, double roundings) {
     return (Approximate){value, roundings * F32_ROUNDOFF * fabs(value) + F32_TINY};
 }
@@ -27,14 +27,14 @@ static Approximate elu_of(double x) { return relative(x > 0 ? x : expm1(x), 5); 
 static Approximate selu_of(double x) {
     return relative(1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * expm1(x)), 8);
 }
-/* Both terms have one sign; log1p passes a relative error on, at most as it is. */
+/* Both terms have the same sign; log1p does not increase a relative error. */
 static Approximate softplus_of(double x) { return relative((x < 0 ? 0 : x) + log1p(exp(-fabs(x))), 10); }
 static Approximate logsigmoid_of(double x) {
     Approximate result = softplus_of(-x);
     return (Approximate){-result.value, result.slack};
 }
-/* The error of t = exp(-|x|) is passed on at most as it is by the quotient, and by about a dozen operations. Where t is
- * denormal its own error, times x, is absolute. */
+/* The quotient and about a dozen operations do not increase the error of t = exp(-|x|). Where t is subnormal, its own
+ * error, times x, is absolute. */
 static Approximate mish_of(double x) {
     Approximate result = relative(x * tanh(softplus_of(x).value), 16);
     result.slack += 4 * F32_TINY * fmin(fabs(x), 200);
@@ -59,7 +59,7 @@ void reference_softsign(const Problem *problem) { map(problem, softsign_of); }
 void reference_square(const Problem *problem) { map(problem, square_of); }
 void reference_sign(const Problem *problem) { map(problem, sign_of); }
 
-/* The difference of a and b is rounded, which exp and log1p pass on as an absolute error of at most t. */
+/* The difference of a and b is rounded, which exp and log1p turn into an absolute error of at most t. */
 void reference_logaddexp(const Problem *problem) {
     int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
     for (int64_t i = 0; i < count; i++) {
@@ -73,8 +73,8 @@ void reference_logaddexp(const Problem *problem) {
 
 /* ---- rows ---- */
 
-/* The logarithm of the sum of exponentials of a row, and how far an f32 computation may be off: each argument of exp
- * carries a rounding of its size, the sum is made in lanes and tiles, and log turns a relative error into an absolute
+/* The log-sum-exp of a row, and the error bound of an f32 computation: each argument of exp has a rounding error
+ * relative to its size, the sum is accumulated in lanes and tiles, and log turns a relative error into an absolute
  * one. */
 static Approximate logsumexp(const double *row, int64_t count) {
     double top = -INFINITY, low = INFINITY, total = 0;
@@ -108,14 +108,14 @@ void reference_log_softmax(const Problem *problem) {
         for (int64_t n = 0; n < columns; n++) top = fmax(top, x[n]);
         for (int64_t n = 0; n < columns; n++) {
             double value = x[n] - row.value;
-            if (isinf(row.value)) value = NAN; /* a maximum that is infinite is subtracted */
+            if (isinf(row.value)) value = NAN; /* an infinite maximum is subtracted from itself */
             problem->expected[m * columns + n] = value;
             problem->slack[m * columns + n] = row.slack + F32_ROUNDOFF * (fabs(value) + fabs(x[n] - top));
         }
     }
 }
 
-/* A target outside of the vocabulary is ignored. */
+/* Targets outside the vocabulary are ignored. */
 static bool counts(const Problem *problem, double target) {
     return target >= 0 && target < (double)problem_dimension(problem, 'V');
 }
@@ -133,7 +133,7 @@ void reference_cross_entropy(const Problem *problem) {
     }
 }
 
-/* lse is an input of the kernel and as exact as any other; inputs in the order x, target, lse, dloss. */
+/* lse is an input of the kernel, exact like the others; the order of inputs is x, target, lse, dloss. */
 void reference_cross_entropy_backward(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'V');
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {

@@ -32,16 +32,16 @@ void reference_rmsnorm_forward(const Problem *problem) {
     }
 }
 
-/* A mean and how far an f32 one may be off, given the relative error of each addend in roundings. */
+/* A mean and the error bound of an f32 one, given the relative error of each term in roundings. */
 static Approximate mean_of(double total, double magnitude, int64_t count, double roundings) {
     double value = total / (double)count;
     double slack = (reference_lanes_slack(count, magnitude) + roundings * F32_ROUNDOFF * magnitude) / (double)count;
     return (Approximate){value, slack + F32_ROUNDOFF * fabs(value)};
 }
 
-/* One row of the gradient with respect to x: scale * (g - shift - xhat * slope), where layernorm shifts by the mean of
- * g and rmsnorm by nothing. g carries one rounding, xhat two. Both are
- * rounded here too: what underflows to 0 may meet an infinity. */
+/* One row of the gradient with respect to x: scale * (g - shift - xhat * slope), where shift is the mean of g for
+ * layernorm and 0 for rmsnorm. g has one rounding, xhat two. Both are rounded to f32 here, too: a product that
+ * underflows to 0 may meet an infinity. */
 static void backward_row(const Problem *problem, int64_t row, const double *gamma, double mean, double scale,
                          bool shifts) {
     int64_t columns = problem_dimension(problem, 'N');
@@ -77,7 +77,7 @@ void reference_rmsnorm_backward(const Problem *problem) {
         backward_row(problem, m, problem->input[2], 0, problem->input[3][m], false);
 }
 
-/* Columns: sums of dy * xhat, whose addends carry three roundings, in turn. */
+/* Columns: sums of dy * xhat, whose terms have three roundings, accumulated sequentially. */
 static void backward_params(const Problem *problem, const double *mean, const double *rstd) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
     for (int64_t n = 0; n < columns; n++) {
@@ -109,7 +109,7 @@ void reference_layernorm_backward_params(const Problem *problem) {
     }
 }
 
-/* The channels of a group lie side by side, so a group of one sample is one run of numbers. */
+/* The channels of a group are adjacent, so a group of one sample is contiguous. */
 void reference_group_norm(const Problem *problem) {
     int64_t channels = problem_dimension(problem, 'C'), pixels = problem_dimension(problem, 'P');
     int64_t groups = (int64_t)problem->scalar[0], width = channels / groups;
@@ -128,9 +128,9 @@ void reference_group_norm(const Problem *problem) {
     }
 }
 
-/* Made in tiles of at least 32, whose means and squares are merged: the mean takes three more roundings for each tile.
- * The squares about it take the error of the mean once for each element and, by way of the steps between tiles, at most
- * three times more. */
+/* Computed in tiles of at least 32, whose means and squared deviations are merged: for the mean, three more roundings
+ * per tile. The squared deviations have the error of the mean once per element and, due to the differences between
+ * tiles, at most three times more. */
 void reference_variance_rows(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N');
     double divisor = fmax((double)columns - problem->scalar[0], 0);
@@ -158,7 +158,7 @@ void reference_variance_rows(const Problem *problem) {
     }
 }
 
-/* ---- of the whole matrix ---- */
+/* ---- reductions of a whole matrix ---- */
 
 typedef struct Totals {
     int64_t count;
@@ -197,7 +197,7 @@ void reference_max_all(const Problem *problem) {
     problem->expected[0] = nan ? NAN : totals(problem).greatest;
 }
 
-/* A square below the denormals is lost whole, so that up to the root of 2^-149 for each is missing. */
+/* Squares below the smallest subnormal are lost, so that up to sqrt(2^-149) per element is missing. */
 void reference_norm_all(const Problem *problem) {
     Totals all = totals(problem);
     problem->expected[0] = sqrt(all.squares);

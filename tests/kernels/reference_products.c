@@ -3,7 +3,7 @@
 
 #include "reference.h"
 
-/* Elements next to one another along the contraction lie `step` apart. */
+/* Consecutive elements along the contraction are `step` apart. */
 typedef struct Line {
     const double *first;
     int64_t step;
@@ -44,7 +44,7 @@ void reference_matmul_tn(const Problem *problem) { transposed(problem, true, fal
 void reference_matmul_nt(const Problem *problem) { transposed(problem, false, true); }
 void reference_matmul_tt(const Problem *problem) { transposed(problem, true, true); }
 
-/* After the product: scaled by the case's number, or added to the third input. */
+/* Applied to the product: scaling by the case's number, or addition of the third input. */
 void reference_matmul_scaled(const Problem *problem) {
     double alpha = (float)problem->scalar[0];
     int64_t count = problem_dimension(problem, 'M') * problem_dimension(problem, 'N');
@@ -60,7 +60,7 @@ void reference_matmul_residual(const Problem *problem) {
         expect(problem, i, problem->expected[i] + problem->input[2][i], problem->slack[i]);
 }
 
-/* silu has no slope above 1.1. */
+/* The slope of silu is at most 1.1. */
 void reference_matmul_swiglu(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
     int64_t depth = problem_dimension(problem, 'K');
@@ -75,7 +75,7 @@ void reference_matmul_swiglu(const Problem *problem) {
     }
 }
 
-/* The parts, of at least 16 products each, are added up as well. */
+/* The partial sums, of at least 16 products each, are added up, too. */
 void reference_matmul_split_k(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
     int64_t depth = problem_dimension(problem, 'K');
@@ -98,7 +98,7 @@ void reference_matmul_batched(const Problem *problem) {
     }
 }
 
-/* The sum is exact; it is rounded to f32 and then twice more by the scales. A product with a denormal scale has an
+/* The integer sum is exact; it is rounded to f32, and then twice by the scales. A product with a subnormal scale has an
  * absolute error, which the other scale multiplies. */
 void reference_matmul_i8(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
@@ -111,7 +111,7 @@ void reference_matmul_i8(const Problem *problem) {
     }
 }
 
-/* Products of 8-bit floats are exact; their sum is rounded as it grows, then twice more by the scales. */
+/* Products of 8-bit floats are exact; their sum is rounded in each step, then twice by the scales. */
 void reference_matmul_f8(const Problem *problem) {
     int64_t rows = problem_dimension(problem, 'M'), columns = problem_dimension(problem, 'N');
     int64_t depth = problem_dimension(problem, 'K');
@@ -136,7 +136,7 @@ void reference_gemv(const Problem *problem) {
     }
 }
 
-/* One after the other within tiles of at least 16, then the tiles. */
+/* Sequentially within tiles of at least 16, and then over the tiles. */
 void reference_gemv_t(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N'), depth = problem_dimension(problem, 'K');
     for (int64_t n = 0; n < columns; n++) {

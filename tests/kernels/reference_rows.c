@@ -2,7 +2,8 @@
 
 #include "reference.h"
 
-/* The widest distance between finite numbers of a row; what an f32 difference of two of them may be off by. */
+/* The greatest difference of finite numbers of a row; a bound on the rounding error of an f32 difference of two of
+ * them. */
 static double finite_range(const double *row, int64_t count) {
     double low = INFINITY, high = -INFINITY;
     for (int64_t i = 0; i < count; i++)
@@ -94,7 +95,7 @@ void reference_rmsnorm(const Problem *problem) {
     }
 }
 
-/* Sums along one axis: `outer` results of `inner` numbers each, `step` and `stride` apart. */
+/* Sums along one axis: `outer` results of `inner` numbers each, which are `step` and `stride` apart. */
 static void sums(const Problem *problem, int64_t outer, int64_t outer_step, int64_t inner, int64_t inner_step,
                  bool serial, double divisor) {
     for (int64_t i = 0; i < outer; i++) {

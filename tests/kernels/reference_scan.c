@@ -1,12 +1,12 @@
-/* Kernels that fold and scan with functions of their own: one element after the other, in double precision. */
+/* Kernels with folds and scans by user functions: sequentially, in double precision. */
 #include <math.h>
 
 #include "reference.h"
 
-/* How many roundings an element goes through on its way into a result: in a block, from block to block, at the end. */
+/* The number of roundings of an element on its way to a result: within a block, across blocks, at the end. */
 static double steps(int64_t count) { return (double)count / 8 + 32; }
 
-/* Means of parts are off by a few roundings of the largest element, and their differences so, too. */
+/* The error of the means of parts, and of their differences, is a few roundings of the largest element. */
 void reference_welford_rows(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N');
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {
@@ -25,7 +25,7 @@ void reference_welford_rows(const Problem *problem) {
     }
 }
 
-/* A term is multiplied on its way, and every product may underflow. */
+/* A term is multiplied several times, and every product may underflow. */
 void reference_linear_recurrence(const Problem *problem) {
     int64_t columns = problem_dimension(problem, 'N');
     for (int64_t m = 0; m < problem_dimension(problem, 'M'); m++) {

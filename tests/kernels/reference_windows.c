@@ -1,5 +1,5 @@
-/* Convolutions and pooling of channels-last tensors: position p of y sees the elements p * stride + i * dilation - pad
- * of x. In one dimension, rows, windows' rows and results' rows are one each, without padding. */
+/* Convolutions and pooling of channels-last tensors: position p of y reads the elements p * stride + i * dilation - pad
+ * of x. One-dimensional ones have height 1 for rows, windows and results, without padding. */
 #include <math.h>
 
 #include "reference.h"
@@ -10,16 +10,16 @@ typedef struct Window {
     int64_t rows, columns; /* of y */
     int64_t stride, dilation, pad, pad_rows;
     bool depthwise;
-    const double *x, *weight; /* x: of this image */
+    const double *x, *weight; /* x: of the current image */
 } Window;
 
 typedef struct Sum {
     double value, magnitude, greatest;
-    int64_t count; /* of elements inside of x */
+    int64_t count; /* of elements in bounds of x */
 } Sum;
 
-/* The element of x under (i, j) of the window at (p, q), or -1 where that lies outside. Written so that no extreme
- * padding overflows. */
+/* The element of x at (i, j) of the window at (p, q), or -1 if it is out of bounds. No overflow, however large the
+ * padding. */
 static int64_t element(const Window *w, int64_t p, int64_t q, int64_t i, int64_t j) {
     double row = (double)(p * w->stride + i * w->dilation) - (double)w->pad_rows;
     double column = (double)(q * w->stride + j * w->dilation) - (double)w->pad;
@@ -77,7 +77,7 @@ static Window pool_of(const Problem *problem) {
     return w;
 }
 
-/* Every element of y, which `judge` turns into what is expected. */
+/* Computes every element of y; `judge` sets what is expected. */
 static void slide(const Problem *problem, Window *w, void (*judge)(const Problem *, const Window *, Sum, int64_t)) {
     int64_t batches = problem_dimension(problem, 'B'), index = 0;
     for (int64_t b = 0; b < batches; b++) {

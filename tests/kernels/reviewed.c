@@ -20,7 +20,7 @@ typedef struct Line {
 struct Reviewed {
     Line lines[MAX_LINES];
     size_t count;
-    /* Shared with children: was there a row that the line is about, and one where it was so? */
+    /* Shared with child processes: was there a row that the line is about, and one in which the decision differed? */
     struct {
         _Atomic bool seen, applied;
     } * notes;
@@ -98,7 +98,7 @@ static bool has_row(const Line *line, const Matrix *matrix) {
     return false;
 }
 
-/* Without ptxas nothing is known of spills. */
+/* Without ptxas, spills are not known. */
 static bool is_known(const Line *line) {
     return strcmp(decision_kind(line->kind), "spills") != 0 || decisions_know_spills();
 }

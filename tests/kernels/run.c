@@ -16,27 +16,27 @@ enum { MAX_CHECKED = 64, MAX_OPENED = 24, ALL_SETTINGS = MAX_SETTINGS + 4 };
 
 struct Session {
     Grant grant;
-    const Reviewed *reviewed; /* with passes between all others; else NULL */
+    const Reviewed *reviewed; /* with passes inserted between all others; else NULL */
     const char *stdlib;
     TileCompiler *compiler;
-    Guest *guest; /* made for the first row that needs it */
-    /* The last libraries, each with the text of what it was made from; `oldest` is the next to go. */
+    Guest *guest; /* created for the first row that needs it */
+    /* A cache of libraries, with the key that each was created from; `oldest` is evicted next. */
     struct {
         TileLibrary *library;
         char key[512];
     } opened[MAX_OPENED];
     size_t oldest;
-    uint64_t masked; /* operations that the last launch ran under a mask, where the executor ran it */
-    /* The bits of the last output, and the configuration that gave them. */
+    uint64_t masked; /* masked operations of the last launch, if the executor ran it */
+    /* The bits of the last outputs, and the configuration that they are from. */
     uint64_t *bits;
     int64_t bit_count;
     char bits_key[1024], bits_target[32];
-    /* Kernels, types, tune settings and targets whose IR was looked at. */
+    /* Kernels, types, tune settings and targets whose IR was checked. */
     char *checked[MAX_CHECKED];
     size_t checked_count;
 };
 
-/* A row taken apart. */
+/* A parsed row. */
 typedef struct Run {
     const Row *row;
     const Case *kernel;
@@ -44,7 +44,7 @@ typedef struct Run {
     int parameter_count;
     Array arrays[MAX_PARAMETERS];
     bool made[MAX_PARAMETERS];
-    int outputs[MAX_OUTPUTS]; /* indices of the parameters that are written */
+    int outputs[MAX_OUTPUTS]; /* indices of the output parameters */
     int output_count;
     TileArg arguments[MAX_PARAMETERS];
     Problem problem;
@@ -139,7 +139,7 @@ static bool make_array(Run *run, int index) {
     return true;
 }
 
-/* Indices: all inside of their dimension, if it has any, or mixed with hostile ones. */
+/* Indices: all in bounds, if the dimension is not empty; or mixed with hostile ones. */
 static void fill_indices(const Run *run, int index, Random *random) {
     const Array *array = &run->arrays[index];
     int64_t limit = problem_dimension(&run->problem, run->kernel->parameters[index].indexes);
@@ -149,7 +149,7 @@ static void fill_indices(const Run *run, int index, Random *random) {
         int64_t value = limit > 0 ? (int64_t)(random_next(random) % (uint64_t)limit) : 0;
         if (ascending && array->count > 1) value = (limit - 1) * i * i / ((array->count - 1) * (array->count - 1));
         if (random_unit(random) < hostile) value = random_hostile(random, array->type, limit);
-        memcpy(array_at(array, i), &value, type_bytes(array->type)); /* the low bytes come first */
+        memcpy(array_at(array, i), &value, type_bytes(array->type)); /* little-endian */
     }
 }
 
@@ -167,7 +167,7 @@ static void fill_array(const Run *run, int index, Random *random) {
     }
     bool special = strcmp(run->row->data, "special") == 0, wide = strcmp(run->row->data, "wide") == 0;
     int64_t last = array->rank > 0 ? array->extent[array->rank - 1] : 1;
-    /* Where numbers are reduced, about every second line is to keep finite results. */
+    /* For reductions, about half of the lines should have finite results. */
     double wild = run->kernel->elementwise ? 0.25 : 0.5 / (double)(last + 1);
     for (int64_t i = 0; i < array->count; i++) {
         double value = 1.5 * random_normal(random);
@@ -180,7 +180,7 @@ static void fill_array(const Run *run, int index, Random *random) {
     }
 }
 
-/* As the case has it, or from the sizes of the row. */
+/* From the case, or from the sizes of the row. */
 static double scalar_value(const Run *run, int index, int number) {
     const char *letter = run->kernel->parameters[index].dimensions;
     return letter ? (double)problem_dimension(&run->problem, *letter) : run->kernel->scalar[number];
@@ -254,25 +254,25 @@ static void release(Run *run) {
 
 static const char machine_prefix[] = "machine.";
 
-/* The executor on machine form has a target's name behind a prefix. */
+/* The name of a target with a prefix: the executor runs machine form for it. */
 static bool is_emulated(const Row *row) { return strncmp(row->target, machine_prefix, sizeof machine_prefix - 1) == 0; }
 
-/* "sve" of "machine.sve.256"; what is behind it is a vector length. */
+/* "sve" in "machine.sve.256"; the suffix is a vector length. */
 static void target_name(const Row *row, char *name, size_t size) {
     const char *begin = row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0);
     snprintf(name, size, "%.*s", (int)strcspn(begin, "."), begin);
 }
 
-/* In bits; 0 where the target's vectors have one length. */
+/* In bits; 0 if the target's vectors have a fixed length. */
 static unsigned vector_length(const Row *row) {
     const char *begin = row->target + (is_emulated(row) ? sizeof machine_prefix - 1 : 0), *dot = strchr(begin, '.');
     return dot ? (unsigned)strtoul(dot + 1, NULL, 10) : 0;
 }
 
-/* Runs on the GPU that is there, on copies of the arrays. */
+/* Runs on the GPU, on copies of the arrays. */
 static bool is_on_device(const Row *row) { return strcmp(row->target, "cuda") == 0; }
 
-/* The order of a reduction on GPUs follows from the layout: its bits are not those of other targets. */
+/* On GPUs the order of a reduction depends on the layout: its bits differ from those of other targets. */
 static bool has_own_order(const Row *row) { return is_on_device(row) || strncmp(row->target, "machine.sm_", 11) == 0; }
 
 static bool is_foreign(const Row *row) { return !is_emulated(row) && vector_length(row); }
@@ -295,7 +295,7 @@ bool session_can_run(Session *session, const Row *row, char *reason) {
 
 bool session_has_to_run(const Row *row) { return is_foreign(row) && guest_is_required(); }
 
-/* "BM=1 BN=2" as settings after those of the case. `text` is cut up. */
+/* "BM=1 BN=2" as settings, appended to those of the case. `text` is modified. */
 static size_t collect_settings(const Case *kernel, char *text, TileSetting *settings, size_t capacity) {
     size_t count = 0;
     for (int i = 0; i < MAX_SETTINGS && kernel->settings[i].name; i++) settings[count++] = kernel->settings[i];
@@ -312,7 +312,7 @@ static void source_path(const Session *session, const Row *row, char *path, size
     snprintf(path, size, "%s/%.*s.tile", session->stdlib, (int)strcspn(row->kernel, ":"), row->kernel);
 }
 
-/* The name between the file's and the variant's. */
+/* The part of the name between file and variant. */
 static void kernel_name(const Row *row, char *name, size_t size) {
     const char *after = strchr(row->kernel, ':') + 1;
     snprintf(name, size, "%.*s", (int)strcspn(after, "/"), after);
@@ -352,8 +352,8 @@ static TileLibrary *compile(Session *session, const Run *run) {
     return compile_with(session, run, is_emulated(row) ? TILE_COMPILE_EMULATE : 0);
 }
 
-/* The session's; NULL, with the reason, when it cannot be compiled. The targets of a configuration take turns, so that
- * more than the last is kept. */
+/* From the session's cache; NULL, with the reason, if it cannot be compiled. Several are kept, since rows of a
+ * configuration alternate between targets. */
 static TileLibrary *open_library(Session *session, const Run *run) {
     char key[sizeof session->opened[0].key];
     snprintf(key, sizeof key, "%s %s %s", run->row->kernel, run->row->target, run->row->tune);
@@ -368,7 +368,7 @@ static TileLibrary *open_library(Session *session, const Run *run) {
     return library;
 }
 
-/* Copies of all arrays, with margins around them, go there and come back. */
+/* All arrays are copied to the GPU and back, with margins around them. */
 static bool launch_on_device(TileKernel *kernel, const Run *run, const TileLaunchOptions *options) {
     DeviceCopy copies[MAX_PARAMETERS] = {0};
     TileArg arguments[MAX_PARAMETERS];
@@ -411,7 +411,7 @@ static bool launch_with(Session *session, TileLibrary *library, const Run *run) 
     return status == TILE_OK || fail(run->reason, "launch: %s: %s", tile_status_text(status), error.message);
 }
 
-/* The guest holds one library at a time. */
+/* The guest loads one library at a time. */
 static bool launch(Session *session, const Run *run) {
     TileLibrary *library = is_foreign(run->row) ? compile(session, run) : open_library(session, run);
     uint64_t before = library ? tile_library_masked(library) : 0;
@@ -423,7 +423,7 @@ static bool launch(Session *session, const Run *run) {
 
 /* ---- the IR's states ---- */
 
-/* False where it was looked at before. */
+/* False if it was checked before. */
 static bool is_new(Session *session, const char *key) {
     for (size_t i = 0; i < session->checked_count; i++)
         if (strcmp(session->checked[i], key) == 0) return false;
@@ -433,7 +433,7 @@ static bool is_new(Session *session, const char *key) {
     return true;
 }
 
-/* Integers and truths as settings: `const` parameters need them. */
+/* Integers and bools as settings: `const` parameters need them. */
 static void append_scalars(const Run *run, char *text, size_t size) {
     int scalars = 0;
     for (int i = 0; i < run->parameter_count; i++) {
@@ -449,14 +449,14 @@ static void append_scalars(const Run *run, char *text, size_t size) {
     }
 }
 
-/* For native targets, once for each kernel and types. Sizes stand for static dimensions. */
+/* For native targets, once for each kernel and types. Sizes are the values of static dimensions. */
 static bool check_states(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[512], path[4096], name[128], text[512];
     char target[32];
     target_name(row, target, sizeof target);
     snprintf(key, sizeof key, "%s %s %s", row->kernel, row->types, target);
-    bool twice = is_emulated(row) && !has_own_order(row); /* a native target's rows look at the same states */
+    bool twice = is_emulated(row) && !has_own_order(row); /* rows of a native target check the same states */
     if (twice || strcmp(target, "interp") == 0 || !is_new(session, key)) return true;
     source_path(session, row, path, sizeof path);
     kernel_name(row, name, sizeof name);
@@ -473,7 +473,7 @@ static bool check_states(Session *session, const Run *run) {
 
 /* ---- decisions ---- */
 
-/* With passes between all others or without them. Nothing runs, so that any target will do. */
+/* With passes inserted between all others, or without. Nothing is run, so this works for any target. */
 static bool explain(Session *session, const Run *run, bool shake, TileArena *arena, Decisions *decisions) {
     char name[128];
     TileExplanation explanation = {.arena = arena};
@@ -484,7 +484,7 @@ static bool explain(Session *session, const Run *run, bool shake, TileArena *are
     tile_compiler_emulate(session->compiler, NULL, 0);
     tile_compiler_mark_padding(session->compiler, false);
     decisions_shake(session->compiler, shake);
-    decisions_tidy(session->compiler, !has_own_order(run->row)); /* of CPUs: their loops are counted */
+    decisions_tidy(session->compiler, !has_own_order(run->row)); /* for CPUs, whose loops are counted */
     TileLibrary *library = compile_with(session, run, TILE_COMPILE_EMULATE);
     tile_status status = library ? tile_library_kernel(library, name, &kernel) : TILE_INVALID_SOURCE;
     tile_compiler_explain(session->compiler, &explanation);
@@ -498,7 +498,7 @@ static bool explain(Session *session, const Run *run, bool shake, TileArena *are
     return status == TILE_OK;
 }
 
-/* Of emulated targets: the same passes make native code. SVE's results are looked at alone. */
+/* For emulated targets: native code is the result of the same passes. For SVE, only results are checked. */
 static bool check_decisions(Session *session, const Run *run) {
     char target[32];
     target_name(run->row, target, sizeof target);
@@ -563,7 +563,7 @@ static bool check_values(const Run *run) {
     return true;
 }
 
-/* The bits of all outputs, one after the other, 0 where any number is right; NULL when memory runs out. */
+/* The bits of all outputs, concatenated, 0 where any number is correct; NULL if out of memory. */
 static uint64_t *output_bits(const Run *run, int64_t *count) {
     *count = 0;
     for (int i = 0; i < run->output_count; i++) *count += run->arrays[run->outputs[i]].count;
@@ -576,7 +576,7 @@ static uint64_t *output_bits(const Run *run, int64_t *count) {
     return bits;
 }
 
-/* The order of every computation is fixed, so targets must agree in every bit (of numbers: all NaNs are one). */
+/* The order of every computation is specified, so all targets must have the same bits (all NaNs are equal). */
 static bool check_bits(Session *session, const Run *run) {
     const Row *row = run->row;
     char key[sizeof session->bits_key];
@@ -609,7 +609,7 @@ bool session_run(Session *session, const Row *row, char *reason) {
     reason[0] = 0;
     if (!run.kernel) return fail(reason, "no such kernel in tests/kernels/cases.c");
     parse_sizes(&run);
-    bool truth = session->grant == GRANT_TRUTH; /* the states are those that the other runs look at */
+    bool truth = session->grant == GRANT_TRUTH; /* other runs check the same states */
     bool good =
         parse_types(&run) && make_arguments(&run) && (!truth || check_states(session, &run)) && launch(session, &run);
     if (good) {

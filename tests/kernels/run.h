@@ -1,4 +1,4 @@
-/* Running one row of the matrix and judging what it did. */
+/* Runs one row of the matrix and checks its results. */
 #ifndef TESTS_KERNELS_RUN_H
 #define TESTS_KERNELS_RUN_H
 
@@ -8,23 +8,23 @@
 
 enum { MAX_REASON = 2000 };
 
-typedef struct Session Session; /* a compiler, and what it compiled last */
+typedef struct Session Session; /* a compiler, and a cache of libraries */
 
-/* `stdlib` is the directory of the standard library; `grant` says what compilers hear of arguments. With
- * `reviewed` (borrowed; or NULL) canonicalise, cse and dce run between all passes, and change no decision but those.
- * NULL, after a message, when it cannot be made. */
+/* `stdlib` is the directory of the standard library; `grant`: the facts that compilers are given about arguments. With
+ * `reviewed` (borrowed; or NULL), canonicalise, cse and dce run between all passes, and may change only those
+ * decisions. NULL, after a message, if it cannot be created. */
 Session *session_create(const char *stdlib, Grant grant, const Reviewed *reviewed);
 void session_destroy(Session *session);
 
-/* Can the row's target run on this machine? Otherwise `reason` says why not. */
+/* Can this machine run the row's target? Otherwise `reason` says why not. */
 bool session_can_run(Session *session, const Row *row, char *reason);
-/* Is it a failure where it cannot? */
+/* Is it a failure if it cannot? */
 bool session_has_to_run(const Row *row);
 
-/* False, with the reason (terminated), when the row fails. Rows that differ in the target alone must come one after
- * the other: their results have to be the same bits. */
+/* False, with the reason (terminated), if the row fails. Rows that differ only in the target must be consecutive: their
+ * results have to be the same bits. */
 bool session_run(Session *session, const Row *row, char *reason);
-/* How many operations the last row ran under a mask; of emulated targets only. */
+/* Masked operations of the last row; for emulated targets only. */
 uint64_t session_masked(const Session *session);
 
 #endif

@@ -20,7 +20,7 @@ static tile_status fail(States *states, const char *state, const char *what, con
     return TILE_INTERNAL;
 }
 
-/* The first line in which two texts differ. */
+/* The first line that differs between two texts. */
 static const char *first_difference(const char *a, const char *b) {
     const char *line = a;
     for (; *a && *a == *b; a++, b++)
@@ -51,7 +51,7 @@ static tile_status check_state(TileUnit *unit, States *states, const char *state
     return status;
 }
 
-/* What a call with contiguous tensors on 64-byte boundaries lets the compiler assume. */
+/* The facts for a call with contiguous tensors that are aligned to 64 bytes. */
 static void assume_contiguous(TileFunc *kernel) {
     for (uint32_t i = 0; i < kernel->body.argument_count; i++) {
         const TileType *type = kernel->body.arguments[i]->type;
@@ -86,7 +86,7 @@ static tile_status walk_states(TileUnit *unit, void *state) {
     return TILE_OK;
 }
 
-/* The whole file, terminated; NULL when it cannot be read. */
+/* The contents of the file, terminated; NULL if it cannot be read. */
 static char *read_text(const char *path, size_t *length) {
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;

@@ -43,7 +43,7 @@ DLDataType type_dlpack(Type type) {
     return (DLDataType){.code = types[type].code, .bits = (uint8_t)(types[type].bytes * 8), .lanes = 1};
 }
 
-/* Double to bf16 in one rounding: to float with the last bit sticky, then to nearest even. */
+/* Double to bf16 with a single rounding: to float with a sticky last bit, then to nearest even. */
 static uint16_t bf16_from_double(double value) {
     if (isnan(value)) return 0x7fc0;
     float near = (float)value;
@@ -56,8 +56,8 @@ static uint16_t bf16_from_double(double value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Numbers of 8 bits: a sign, an exponent, `fraction` bits of fraction. f8e4m3 has numbers where f8e5m2 has infinities.
- */
+/* 8-bit floats: a sign, an exponent, `fraction` bits of fraction. f8e4m3 has finite numbers where f8e5m2 has
+ * infinities. */
 static double float8_to_double(Type type, unsigned bits) {
     int fraction = type == TYPE_F8E4M3 ? 3 : 2, bias = type == TYPE_F8E4M3 ? 7 : 15;
     int exponent = (int)(bits >> fraction & (0x7fu >> fraction)), low = (int)(bits & ((1u << fraction) - 1));
@@ -67,7 +67,7 @@ static double float8_to_double(Type type, unsigned bits) {
     return bits & 0x80 ? -size : size;
 }
 
-/* The nearest of all finite ones, the even one of two; f8e5m2 keeps an infinity. */
+/* The nearest finite number, ties to even; f8e5m2 keeps infinities. */
 static unsigned char float8_from_double(Type type, double value) {
     unsigned sign = signbit(value) ? 0x80 : 0, best = 0;
     if (isnan(value)) return 0x7f;
@@ -82,7 +82,7 @@ static unsigned char float8_from_double(Type type, double value) {
     return (unsigned char)(sign | best);
 }
 
-/* The low bytes come first. */
+/* Little-endian. */
 static uint64_t unsigned_load(Type type, const void *address) {
     uint64_t bits = 0;
     memcpy(&bits, address, types[type].bytes);

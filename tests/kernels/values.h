@@ -1,5 +1,5 @@
-/* Numbers of the types that kernels take: to and from double, random, special. Written apart from lang/eval, which
- * is what these tests are to check. */
+/* Numbers of the types of kernels' arguments: conversion from and to double, random and special numbers. Independent of
+ * lang/scalar, which these tests check. */
 #ifndef TESTS_KERNELS_VALUES_H
 #define TESTS_KERNELS_VALUES_H
 
@@ -28,19 +28,19 @@ typedef enum Type {
 } Type;
 
 const char *type_name(Type type);
-/* False when no type has this name. */
+/* False if no type has this name. */
 bool type_find(const char *name, Type *type);
 unsigned type_bytes(Type type);
 DLDataType type_dlpack(Type type);
-/* Half the distance from 1 to the next number: the relative error of one rounding. */
+/* Half the distance from 1 to the next number: the relative error of a rounding. */
 double type_roundoff(Type type);
-/* The least number above zero: the distance between denormals. */
+/* The smallest positive number: the distance between subnormals. */
 double type_denormal(Type type);
 
 double value_load(Type type, const void *address);
-/* Rounds to nearest even; the value must be in the range of an integer type. */
+/* Rounds to nearest even; for an integer type, the value must be in its range. */
 void value_store(Type type, void *address, double value);
-/* The bits, any NaN as one and the same. */
+/* The bits, with all NaNs mapped to one. */
 uint64_t value_bits(Type type, const void *address);
 /* The nearest number of the type. */
 double value_round(Type type, double value);
@@ -50,19 +50,19 @@ typedef struct Random {
 
 Random random_create(uint64_t seed);
 uint64_t random_next(Random *random);
-/* In 0 .. 1. */
+/* In [0, 1). */
 double random_unit(Random *random);
 /* About normal, mean 0, variance 1, never beyond 6. */
 double random_normal(Random *random);
 
 typedef enum Special {
     SPECIAL_NONE,
-    SPECIAL_FINITE, /* zeros of both signs, denormals */
+    SPECIAL_FINITE, /* zeros of both signs, subnormals */
     SPECIAL_ALL     /* also infinities and NaN */
 } Special;
 
-/* An integer of the type that is no index into a dimension of `limit` elements, or nearly none: negative, the limit,
- * the ends of the type, and numbers that would fall inside if bytes or 32 bits of them were all that counted. */
+/* An integer of the type that is almost never a valid index of a dimension with `limit` elements: negative, the limit,
+ * the extremes of the type, and numbers whose low bytes or low 32 bits are valid indices. */
 int64_t random_hostile(Random *random, Type type, int64_t limit);
 
 /* A special number of the type. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what is in the tensors ---- */
+/* ---- contents of tensors ---- */
 
 static uint64_t index_bits(Random *random, const Tensor *tensor) {
     int64_t inside = (int64_t)(random_next(random) % (uint64_t)tensor->limit);
@@ -20,7 +20,7 @@ static uint64_t integer_bits(Random *random, const Tensor *tensor) {
     return number_from_integer(tensor->type, (Wide)(raw >> 8) % 21 - (type_is_signed(tensor->type) ? 8 : 0));
 }
 
-/* Most numbers have few bits, so that sums of them are exact. */
+/* Most numbers have few significant bits, so that sums of them are exact. */
 static uint64_t float_bits(Random *random, const Tensor *tensor) {
     uint64_t raw = random_next(random);
     double small = (double)((int64_t)(raw >> 8) % 33 - 16) * ((raw & 3) ? 0.5 : 0.25);
@@ -62,10 +62,10 @@ Contents *contents_make(const Tensor *tensor) {
     return contents;
 }
 
-/* ---- how they lie in memory ---- */
+/* ---- memory layout ---- */
 
 static void set_strides(const Tensor *tensor, const int64_t *extent, int64_t *stride) {
-    int order[MAX_DIMENSIONS]; /* from the innermost on */
+    int order[MAX_DIMENSIONS]; /* innermost first */
     for (int i = 0; i < tensor->rank; i++) order[i] = tensor->rank - 1 - i;
     Random random = random_create(tensor->seed ^ 99);
     for (int i = tensor->rank - 1; i > 0 && tensor->view == LIE_PERMUTED; i--) {
@@ -91,7 +91,7 @@ bool contents_place(Contents *contents, const Tensor *tensor, Array *array) {
     if (!array_create_strided(array, tensor->type, tensor->rank, contents->extent, stride, placement)) return false;
     for (int64_t i = 0; i < contents->count; i++)
         memcpy(array_at(array, i), &contents->at[i].bits, type_bytes(tensor->type));
-    /* Where elements share a place, the last one is there. */
+    /* Where elements have the same address, the last one is stored. */
     for (int64_t i = 0; i < contents->count && tensor->view == LIE_REPEATED; i++) {
         contents->at[i].bits = 0;
         memcpy(&contents->at[i].bits, array_at(array, i), type_bytes(tensor->type));

@@ -1,12 +1,12 @@
-/* What is in a tensor before a program runs, and how it lies in memory. */
+/* The contents of tensors before a program runs, and their memory layout. */
 #ifndef TESTS_RANDOM_CONTENTS_H
 #define TESTS_RANDOM_CONTENTS_H
 
 #include "evaluate.h"
 
-/* The same ones each time. */
+/* The same ones in each call. */
 Contents *contents_make(const Tensor *tensor);
-/* Makes the array as the tensor's view says, with the contents. Where elements share a place they become equal. */
+/* Creates the array with the tensor's view, and the contents. Elements with the same address become equal. */
 bool contents_place(Contents *contents, const Tensor *tensor, Array *array);
 
 #endif

@@ -50,7 +50,7 @@ static int64_t mask_count(const Mask *mask, int rank) {
     return count;
 }
 
-/* Masks over the same axes become one; one that leaves nothing out is none. */
+/* Masks over the same axes are combined; one that is true everywhere is removed. */
 void value_add_mask(Value *value, Mask mask) {
     if (!memchr(mask.ok, 0, (size_t)mask_count(&mask, value->rank))) return;
     for (int m = 0; m < value->mask_count; m++) {
@@ -135,7 +135,7 @@ Value *value_stretch(const Value *value, const Shape *from, const Shape *to) {
     return result;
 }
 
-/* ---- decisions ---- */
+/* ---- unknown decisions ---- */
 
 static Number certain(Evaluator *e, const Value *value) {
     Number number = value->at[0];
@@ -217,13 +217,13 @@ static Value *range_field(Evaluator *e, const Expr *expr) {
 
 /* ---- elementwise ---- */
 
-/* The operand, as long as the expression. */
+/* The value of the operand; it lives as long as the expression. */
 static Value *operand(Evaluator *e, const Expr *expr, int i) {
     const Expr *from = expr->operand[i];
     return value_stretch(evaluate(e, from), &from->shape, &expr->shape);
 }
 
-/* A product that is an operand of a sum, under any number of signs; it is rounded with the sum. */
+/* A product that is an operand of a sum, possibly negated; it is fused with the sum. */
 static const Expr *fused_product(const Expr *expr, bool *negative) {
     *negative = false;
     while (expr->kind == E_UNARY && expr->op == OP_NEG && !expr->outlined) {
@@ -302,13 +302,13 @@ static Value *elementwise(Evaluator *e, const Expr *expr) {
     return result;
 }
 
-/* For each element anew, with scalars. */
+/* Evaluated for each element, with scalars. */
 static Number call_function(Evaluator *e, const Function *function, const Value *const *arguments, int64_t at) {
     for (int k = 0; k < function->count; k++)
         function->names[k]->now = value_scalar(arguments[k]->scalar, arguments[k]->at[at]);
-    if (function->turns) {
+    if (function->iterations) {
         function->variable->now = function->names[0]->now;
-        for (int turn = 0; turn < function->turns; turn++) {
+        for (int i = 0; i < function->iterations; i++) {
             Number go = evaluate(e, function->condition)->at[0];
             if (go.off != 0) return number_unknown();
             if (!go.bits) break;
@@ -339,7 +339,7 @@ static Value *keep(Evaluator *e, const Expr *expr) {
     memcpy(result->at, v->at, (size_t)v->count * sizeof *v->at);
     value_add_masks(result, v);
     value_add_masks(result, c);
-    /* It does not depend on the axes along which the condition is stretched. */
+    /* Validity does not depend on the axes that the condition is broadcast along. */
     const Shape *from = &expr->operand[1]->shape;
     Mask mask = {.ok = program_allocate((size_t)result->count)};
     for (int i = 0; i < result->rank; i++) {
@@ -396,7 +396,7 @@ static Value *reshaped(Evaluator *e, const Expr *expr) {
     return result;
 }
 
-/* Result axis i is operand axis axis[i]; of E_AXES axis[i] says whether it is new. */
+/* Result axis i is operand axis axis[i]; for E_AXES, axis[i] tells whether it is new. */
 static Value *moved(Evaluator *e, const Expr *expr) {
     Value *v = evaluate(e, expr->operand[0]), *result = make_shape(&expr->shape);
     int map[MAX_AXES] = {0}, next = 0;
@@ -465,8 +465,8 @@ static Value *full(Evaluator *e, const Expr *expr) {
     return value_stretch(evaluate(e, expr->operand[0]), &expr->operand[0]->shape, &expr->shape);
 }
 
-/* As valid as both sides are, whichever it is; on `true`, as a program that was cut down may have it, there is one. */
-/* Of literals alone, or decided by one side of && or ||, as the compiler folds it. */
+/* Valid where both sides are, whichever is selected; a constant `true`, as in a shortened program, selects one. */
+/* A condition of literals only, or decided by one side of && or ||, is folded by the compiler. */
 static bool is_constant(Evaluator *e, const Expr *expr) {
     bool joined = expr->kind == E_BINARY && (expr->op == OP_BOTH || expr->op == OP_EITHER);
     for (int i = 0; joined && i < 2; i++)
@@ -476,7 +476,7 @@ static bool is_constant(Evaluator *e, const Expr *expr) {
     return constant;
 }
 
-/* A constant condition is a choice of text: the other side is not compiled. */
+/* A constant condition selects text: the other side is not compiled. */
 static Value *chosen(Evaluator *e, const Expr *expr) {
     bool yes = evaluate_truth(e, expr->operand[0]);
     if (is_constant(e, expr->operand[0])) return evaluate(e, expr->operand[yes ? 1 : 2]);
@@ -535,7 +535,7 @@ Value *evaluate(Evaluator *e, const Expr *expr) {
     case E_SPAN:
     case E_SPAN_TO:
     case E_SHIFT:
-    case E_COLON: return make_shape(&expr->shape); /* entries, which are asked for as ranges */
+    case E_COLON: return make_shape(&expr->shape); /* index entries, which are evaluated as ranges */
     case E_START:
     case E_SIZE:
     case E_END:

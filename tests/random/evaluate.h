@@ -1,4 +1,4 @@
-/* Computes what a program of program.h stores, element by element, with no part of the compiler. */
+/* The evaluator: computes the stores of a program (program.h) element by element, without any part of the compiler. */
 #ifndef TESTS_RANDOM_EVALUATE_H
 #define TESTS_RANDOM_EVALUATE_H
 
@@ -6,9 +6,9 @@
 
 enum { MAX_MASKS = 32 };
 
-/* Where a value is valid, over some of its axes; of the others it has extent 1. Several masks hold together. */
+/* Where a value is valid, as a function of some of its axes; the others have extent 1. Several masks are conjoined. */
 typedef struct Mask {
-    unsigned axes; /* that it depends on, of extent 1 or not */
+    unsigned axes; /* that it depends on, including axes of extent 1 */
     int64_t extent[MAX_AXES];
     bool *ok;
 } Mask;
@@ -24,47 +24,49 @@ typedef struct Value {
 
 typedef struct RangeValue {
     int64_t first, step, size;
-    int64_t valid; /* lanes from 0 on that have an index */
+    int64_t valid; /* the number of lanes, from 0, that have an index */
 } RangeValue;
 
-/* What is in a tensor, in row-major order. */
+/* The contents of a tensor, in row-major order. */
 typedef struct Contents {
     int64_t extent[MAX_DIMENSIONS], count;
     Number *at;
-    int *lane; /* of the store under way that was the last to write here, from 1 */
+    int *lane; /* the lane of the current store that wrote last to each element, from 1 */
 } Contents;
 
 typedef enum Flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN } Flow;
 
 typedef struct Evaluator {
-    bool undecided; /* something was decided by a number that is not known: any result is right */
-    bool uncovered; /* an invalid element was stored that the text did not leave out: it should have been refused */
-    bool meets;     /* several lanes of a store stood at one element */
+    bool undecided; /* an unknown number decided something: any result is correct */
+    bool uncovered; /* an invalid element was stored without `else skip`: the compiler should have rejected the
+                     * program */
+    bool meets;     /* several lanes of a store had the same element */
     int64_t work;
     int stores; /* so far */
 } Evaluator;
 
-/* Runs it on the tensors' contents. */
+/* Runs the program on the tensors' contents. */
 void evaluate_program(Evaluator *e, Program *program);
 
-/* ---- between the evaluator's files ---- */
+/* ---- shared by the evaluator's files ---- */
 
 Value *value_make(Type scalar, int rank, const int64_t *extent);
 Value *value_scalar(Type scalar, Number number);
 void value_add_mask(Value *value, Mask mask);
 void value_add_masks(Value *value, const Value *more);
 bool value_valid(const Value *value, const int64_t *index);
-/* The number in row-major order, and back. */
+/* The row-major index, and its inverse. */
 void index_of(const int64_t *extent, int rank, int64_t number, int64_t *index);
 int64_t offset_in(const int64_t *extent, int rank, const int64_t *index);
-bool *masks_flat(const Value *value, unsigned touching); /* all masks that touch one of the axes, over all elements */
+bool *masks_flat(const Value *value, unsigned touching); /* the conjunction of all masks that depend on one of the axes,
+                                                          * for all elements */
 Value *value_stretch(const Value *value, const Shape *from, const Shape *to);
-/* The value's axis i becomes map[i]; -1: it is gone, and masks that depend on it. `like` has the new extents. */
+/* The value's axis i becomes map[i]; -1: it is removed, with masks that depend on it. `like` has the new extents. */
 void masks_map(Value *to, const Value *from, const int *map);
 
 Value *evaluate(Evaluator *e, const Expr *expr);
 void evaluate_parts(Evaluator *e, const Expr *expr, Value **parts);
-int64_t evaluate_i64(Evaluator *e, const Expr *expr); /* undecided where it is not known or not valid */
+int64_t evaluate_i64(Evaluator *e, const Expr *expr); /* sets `undecided` if it is unknown or invalid */
 bool evaluate_truth(Evaluator *e, const Expr *expr);
 RangeValue evaluate_range(Evaluator *e, const Expr *expr);
 

@@ -1,16 +1,16 @@
-/* Loads, stores and updates: which element each lane stands at, if any. */
+/* Loads, stores and updates: the element that each lane accesses, if any. */
 #include <string.h>
 
 #include "evaluate.h"
 
 typedef struct Places {
-    Value *shape;     /* extents and masks; its numbers mean nothing */
+    Value *shape;     /* extents and masks; its numbers are not used */
     int64_t *element; /* -1: none */
 } Places;
 
-/* Lanes of one axis of the access: their indices in the dimension; -1: none. */
+/* Lanes of one axis of the access: their indices in the dimension; -1: out of bounds. */
 typedef struct Lanes {
-    int axis; /* -1: a scalar index, or one that shares the axis of others */
+    int axis; /* -1: a scalar index, or one that shares the axis of another one */
     int64_t count;
     int64_t *index;
 } Lanes;
@@ -25,8 +25,8 @@ static void add_lanes_mask(Value *shape, const Lanes *lanes) {
     value_add_mask(shape, mask);
 }
 
-/* A lane whose index leaves 64 bits may count as outside; where it would be inside by wrapping, either is right. Of
- * great steps the first index may have wrapped already. */
+/* A lane whose index overflows 64 bits may count as out of bounds; if the wrapped index is in bounds, either is
+ * correct. With large steps, the first index may have wrapped. */
 static Lanes range_lanes(Evaluator *e, const Expr *entry, int64_t extent) {
     RangeValue range = evaluate_range(e, entry);
     Lanes lanes = {.count = range.size, .index = program_allocate((size_t)range.size * sizeof(int64_t))};
@@ -144,7 +144,7 @@ Value *evaluate_gather(Evaluator *e, const Expr *expr) {
 
 static bool same_number(Number a, Number b) { return a.bits == b.bits && a.off == 0 && b.off == 0; }
 
-/* Of several lanes that store to one element any may be the last. */
+/* If several lanes store to one element, any of them may be the last. */
 static void put(Evaluator *e, Contents *contents, int64_t element, Number number) {
     bool again = contents->lane[element] == e->stores;
     e->meets = e->meets || again;
@@ -193,7 +193,7 @@ static Number updated(Update update, Type type, Number old, Number value) {
 
 static Number exchanged(Type type, Number old, Number expected, Number value) {
     if (old.off != 0 || expected.off != 0 || number_is_nan(type, expected.bits)) return number_unknown();
-    return old.bits == expected.bits ? value : old; /* bit for bit; no NaN is expected */
+    return old.bits == expected.bits ? value : old; /* bitwise; NaN is never expected */
 }
 
 Value *evaluate_atomic(Evaluator *e, const Expr *expr, bool skip) {

@@ -6,7 +6,7 @@
 
 /* ---- reductions ---- */
 
-/* What one element of the result has seen. */
+/* The state of one element of the result. */
 typedef struct Tally {
     Sum sum;
     Product product;
@@ -77,7 +77,7 @@ static void take(Tally *tally, const Expr *expr, Type type, Number x, int64_t pl
 
 static Type accumulator_of(Type type) { return type == TYPE_F64 ? TYPE_F64 : TYPE_F32; }
 
-/* Of a narrow float the sum may be rounded before it is divided. */
+/* The sum of a narrow float may be rounded before the division. */
 static Number mean(const Tally *tally, Type type) {
     if (tally->count == 0) return (Number){number_from(type, NAN), 0};
     Type wide = accumulator_of(type);
@@ -88,7 +88,7 @@ static Number mean(const Tally *tally, Type type) {
     Number twice = number_binary(OP_DIV, type, rounded, few);
     if (once.off == 0 && twice.off == 0 && number_agrees(type, once, twice.bits)) return once;
     if (isinf(once.off) || isinf(twice.off) || !isfinite(number_value(type, once.bits))) return once;
-    double off = fmax(fmax(once.off, twice.off), 0); /* a negative one says of a zero that its sign is open */
+    double off = fmax(fmax(once.off, twice.off), 0); /* negative: the sign of a zero is unknown */
     return number_off(type, number_value(type, once.bits), off + 2 * number_ulp(type, number_value(type, once.bits)));
 }
 
@@ -157,7 +157,7 @@ Value *evaluate_reduce(Evaluator *e, const Expr *expr) {
 
 /* ---- scans ---- */
 
-/* Lines of a tile along an axis: element i of line l stands at begin + i * step. */
+/* Lines of a tile along an axis: element i of line l is at begin + i * step. */
 typedef struct Lines {
     int64_t count, length, step;
 } Lines;
@@ -238,7 +238,7 @@ static void combine(FoldKind kind, const Type *t, Number *left, const Number *ri
     }
 }
 
-/* What a line has come to. A sum or product of floats is exact where every order gives the same. */
+/* The result of a line. A sum or product of floats is exact if every order gives the same. */
 typedef struct Running {
     FoldKind kind;
     int parts;
@@ -254,7 +254,7 @@ static void running_take(Running *r, const Number *values) {
     r->count++;
     if (r->is_float && r->kind == FOLD_SUM) {
         sum_add(&r->sum, r->types[0], values[0]);
-        /* -0 and -0 are -0; the identity of `sum` has no part in a fold. */
+        /* The fold of -0 and -0 is -0; the identity element of `sum` is not used in a fold. */
         r->now[0] = sum_result(&r->sum, r->types[0], r->types[0]);
         if (r->now[0].off == 0 && number_value(r->types[0], r->now[0].bits) == 0) r->now[0].off = SIGN;
         r->any = true;
@@ -338,8 +338,7 @@ void evaluate_fold(Evaluator *e, const Expr *expr, Value **parts) {
 
 /* ---- products ---- */
 
-/* tf32 keeps 11 significant bits, of the smallest numbers what is not below 2**-136, and where it rounds halves is up
- * to the target. */
+/* tf32 has 11 significant bits; numbers below 2**-136 are lost; the rounding of ties depends on the target. */
 static Number to_tf32(Number x, int precision) {
     double value = number_value(TYPE_F32, x.bits);
     bool full = precision == PRECISION_FULL || precision == PRECISION_ORDERED;

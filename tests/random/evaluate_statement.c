@@ -3,7 +3,7 @@
 
 #include "evaluate.h"
 
-enum { MAX_TURNS = 100000 };
+enum { MAX_ITERATIONS = 100000 };
 
 static Flow run(Evaluator *e, const Block *block);
 
@@ -35,7 +35,7 @@ static void assign(Evaluator *e, const Statement *statement) {
         value_add_masks(result, value);
         value = result;
     }
-    /* A variable stays as little valid as it was declared. */
+    /* A variable keeps the validity of its declaration. */
     Value *result = value_make(value->scalar, value->rank, value->extent);
     memcpy(result->at, value->at, (size_t)value->count * sizeof *value->at);
     value_add_masks(result, value);
@@ -48,8 +48,8 @@ static RangeValue tile_at(Wide start, int64_t size, int64_t hi) {
     return (RangeValue){(int64_t)start, 1, size, left > size ? size : (int64_t)left};
 }
 
-/* True where the loop goes on. */
-static bool turn(Evaluator *e, const Block *body, Flow *flow) {
+/* True while the loop continues. */
+static bool run_iteration(Evaluator *e, const Block *body, Flow *flow) {
     *flow = run(e, body);
     bool on = *flow == FLOW_NEXT || *flow == FLOW_CONTINUE;
     if (*flow == FLOW_BREAK) *flow = FLOW_NEXT;
@@ -70,16 +70,16 @@ static Flow loop(Evaluator *e, const Statement *statement) {
         } else {
             name->now = value_scalar(TYPE_I64, (Number){(uint64_t)(int64_t)at, 0});
         }
-        if (!turn(e, statement->body, &flow)) break;
+        if (!run_iteration(e, statement->body, &flow)) break;
     }
     return flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
 }
 
 static Flow repeat(Evaluator *e, const Statement *statement) {
     Flow flow = FLOW_NEXT;
-    for (int turns = 0; evaluate_truth(e, statement->value); turns++) {
-        if (turns == MAX_TURNS) e->undecided = true;
-        if (!turn(e, statement->body, &flow)) break;
+    for (int iterations = 0; evaluate_truth(e, statement->value); iterations++) {
+        if (iterations == MAX_ITERATIONS) e->undecided = true;
+        if (!run_iteration(e, statement->body, &flow)) break;
     }
     return flow == FLOW_CONTINUE ? FLOW_NEXT : flow;
 }
@@ -103,7 +103,7 @@ static Flow run_statement(Evaluator *e, const Statement *statement) {
     case S_CONTINUE: return FLOW_CONTINUE;
     case S_RETURN: return FLOW_RETURN;
     case S_ASSERT: break;
-    case S_GRID: break; /* at the top only */
+    case S_GRID: break; /* only at the top level */
     }
     return FLOW_NEXT;
 }

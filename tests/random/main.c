@@ -1,14 +1,15 @@
-/* Random programs of the language on each target, compared with an evaluator that shares nothing with the compiler.
+/* Random programs of the language on each target, compared with an evaluator that shares no code with the compiler.
  *
- * usage: tile_random_tests [options] COUNT [SEED] [FIRST]     programs FIRST .. FIRST + COUNT of the seed
- *   --targets=LIST  interp, avx2, ..; each program on all of them (interp,avx2,avx512,sm_80,sm_90a)
- *   --turns         each program on one of them, by turns
- *   --jobs=N        N programs at once (as many as there are processors)
- *   --seconds=N     for one program on one target (60)
- *   --alone         in this process, and so without cutting down what fails: for tools that watch one process
- *   --print         the text of program FIRST
+ * usage: tile_random_tests [options] COUNT [SEED] [FIRST] programs FIRST .. FIRST + COUNT of the seed
+ *  --targets=LIST  interp, avx2, ..; each program on all of them (interp,avx2,avx512,sm_80,sm_90a)
+ *  --turns         each program on one of them, alternately
+ *  --jobs=N        N programs at once (as many as there are processors)
+ *  --seconds=N     limit for one program on one target (60)
+ *  --alone         in this process, and so without shortening failures: for tools that watch one process
+ *  --print         the text of program FIRST
  *
- * A program that fails is cut down and written to random-<seed>-<number>-<target>.tile, with what is wrong. */
+ * A program that fails is shortened and written to random-<seed>-<number>-<target>.tile, with a description of the
+ * failure. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@
 
 enum { MAX_TARGETS = 16, MAX_JOBS = 256, MAX_CODES = 64, SECONDS = 60 };
 
-/* How often a program was refused for this reason. */
+/* The number of programs rejected with this code. */
 typedef struct Refusals {
     char code[40];
     uint64_t count;
@@ -43,7 +44,7 @@ typedef struct Campaign {
     int target_count;
     bool turns, alone;
     unsigned seconds;
-    _Atomic uint64_t next; /* program that nobody has taken */
+    _Atomic uint64_t next; /* the next program to run */
     Counts counts[MAX_JOBS];
 } Campaign;
 
@@ -111,7 +112,7 @@ static bool work(Campaign *campaign, Counts *counts) {
     return shared != NULL;
 }
 
-/* True where each of them ends in peace. */
+/* True if all of them exit normally. */
 static bool run_workers(Campaign *campaign, int jobs) {
     bool good = true;
     int status;
@@ -134,7 +135,7 @@ static void add_counts(Counts *all, const Counts *more) {
         for (uint64_t k = 0; k < more->refusals[i].count; k++) count_refusal(all, more->refusals[i].code);
 }
 
-/* Few are refused, of few numbers nothing is known, and none is wrong. */
+/* Checks the statistics: few programs are rejected, few numbers are unknown, and none is wrong. */
 static bool report(Campaign *campaign, int jobs) {
     Counts *all = calloc(1, sizeof *all);
     uint64_t ran = 0, bad = 0, refused = 0, unjudged = 0;

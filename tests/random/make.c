@@ -1,4 +1,4 @@
-/* What a program is made of: names, tensors, types and sizes. */
+/* The parts of a program: names, tensors, types and sizes. */
 #include "make.h"
 
 #include <stdio.h>
@@ -208,7 +208,7 @@ static void make_scalars(Maker *m) {
     }
 }
 
-/* A dimension has to be bound by a tensor that has it alone. */
+/* A dimension has to be bound by a tensor that has only the name as extent. */
 static void bind_dimensions(Maker *m) {
     for (int n = 0; n < m->program->name_count; n++) {
         Name *name = m->program->names[n];
@@ -225,7 +225,7 @@ static void bind_dimensions(Maker *m) {
 
 Program *make_program(uint64_t seed, uint64_t number) {
     Maker maker = {.random = random_create(seed * 1000003 + number)}, *m = &maker;
-    /* Streams of neighbouring seeds are the same one, a number apart. */
+    /* The streams of neighbouring seeds are the same sequence, shifted by one. */
     maker.random = random_create(random_next(&m->random) ^ random_next(&m->random) << 7);
     m->program = NEW(Program);
     m->program->grids = NEW(Block);

@@ -1,4 +1,4 @@
-/* Makes random programs. They keep to the rules of docs/language.md, so that nearly all compile. */
+/* Generates random programs. They obey the rules of docs/language.md, so that nearly all compile. */
 #ifndef TESTS_RANDOM_MAKE_H
 #define TESTS_RANDOM_MAKE_H
 
@@ -16,22 +16,22 @@ typedef struct Maker {
     const Extent *dims[MAX_POOL]; /* of tensors */
     int dim_count;
     int64_t most_lanes;
-    Expr *own[8]; /* accesses of tensors that this grid stores to, which no other program touches */
+    Expr *own[8]; /* accesses of tensors that this grid stores to, with elements that no other program accesses */
     int own_count;
-    int grid;         /* number of the one under way, from 1 */
-    bool alone;       /* it has one program */
-    bool last;        /* none comes behind it */
-    bool leaves;      /* some of its programs may end before they store */
-    int64_t lanes;    /* of the tiles of its names together */
-    bool clean;       /* what is made decides something: its numbers have to be exact */
-    bool in_function; /* scalars and elementwise operations only */
-    int indexing;     /* accesses around this expression */
+    int grid;         /* number of the current one, from 1 */
+    bool alone;       /* it has a single program */
+    bool last;        /* it is the last one */
+    bool leaves;      /* some of its programs may return before they store */
+    int64_t lanes;    /* the product of the lanes of its names' tiles */
+    bool clean;       /* the expression decides something: its numbers have to be exact */
+    bool in_function; /* only scalars and elementwise operations */
+    int indexing;     /* nesting depth of accesses around the current expression */
     int loops, serial, functions;
-    int narrow; /* how seldom this program leaves its favourite types, in percent */
+    int narrow; /* the percentage of values with the program's favourite types */
     Type favourites[3];
 } Maker;
 
-/* Random program number `number` of the seed. */
+/* Generates random program `number` of the seed. */
 Program *make_program(uint64_t seed, uint64_t number);
 
 /* ---- between the files ---- */
@@ -39,9 +39,9 @@ Program *make_program(uint64_t seed, uint64_t number);
 unsigned below(Maker *m, unsigned count);
 bool chance(Maker *m, unsigned percent);
 Type some_type(Maker *m);
-Type some_number(Maker *m); /* no bool, no f8 */
+Type some_number(Maker *m); /* not bool or f8 */
 Type some_int(Maker *m);
-Type some_float(Maker *m); /* no f8 */
+Type some_float(Maker *m); /* not f8 */
 uint64_t some_literal(Maker *m, Type type);
 Shape some_shape(Maker *m, Type scalar, int most_rank);
 const Extent *some_extent(Maker *m, int64_t most);
@@ -59,16 +59,16 @@ Expr *range_expr(Name *name);
 Expr *extent_expr(const Extent *extent);
 Expr *literal_expr(Type type, uint64_t bits);
 Expr *integer_expr(int64_t value);
-/* Joins what the operands say about validity and exactness. */
+/* The validity and exactness that follow from the operands. */
 Expr *finished(Expr *expr);
 void add_operand(Expr *expr, Expr *operand);
 
 Expr *make_expr(Maker *m, const Shape *shape, int depth);
-/* Axes may be the literal 1, and it may be a scalar. */
+/* Axes may have the literal extent 1, and it may be a scalar. */
 Expr *make_loose(Maker *m, const Shape *shape, int depth);
-/* Its numbers are exact and it is valid: what decides, counts or bounds. */
+/* Valid and exact: for conditions, trip counts and bounds. */
 Expr *make_decision(Maker *m, Type type, int depth);
-/* As it is, or where it may be invalid elsewhere than `within` (NULL: anywhere), with `else`. */
+/* The expression, with `else` if it may be invalid elsewhere than `within` (NULL: anywhere). */
 Expr *covered(Maker *m, Expr *expr, const Sources *within);
 Sources plain_sources(const Sources *sources);
 
@@ -78,7 +78,7 @@ Expr *make_dot(Maker *m, const Shape *shape, int depth);
 Expr *make_reduction(Maker *m, const Shape *shape, int depth);
 Expr *make_fold(Maker *m, const Shape *shape, int depth);
 Expr *make_running(Maker *m, const Shape *shape, int depth);
-/* Several values of these shapes, for a let of several names; NULL where that cannot be. */
+/* Several values of these shapes, for a let of several names; NULL if impossible. */
 Expr *make_parts(Maker *m, const Shape *shape, int depth);
 Expr *make_range(Maker *m, const Extent *size, int depth);
 Expr *finish_access(Maker *m, Expr *access);

@@ -1,4 +1,4 @@
-/* Ranges, loads, gathers, and what is stored to. */
+/* Ranges, loads, gathers, and targets of stores. */
 #include "make.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static uint32_t hash_extent(const Extent *extent) {
     return mix(mix((uint32_t)extent->kind, hash_extent(extent->a)), hash_extent(extent->b));
 }
 
-/* Equal texts of equal meaning have one number. */
+/* Equal texts with equal meaning have the same id. */
 static uint32_t hash_expr(Maker *m, const Expr *expr) {
     uint32_t hash = mix(mix((uint32_t)expr->kind, (uint64_t)expr->op), expr->bits + expr->reverse);
     if (expr->name)
@@ -28,13 +28,13 @@ static uint32_t hash_expr(Maker *m, const Expr *expr) {
 
 static bool is_range(const Expr *entry) { return entry->kind >= E_RANGE && entry->kind <= E_COLON; }
 
-/* Is the scalar certainly an index of the dimension? */
+/* Is the scalar certainly in bounds of the dimension? */
 static bool is_inside(const Expr *entry, const Extent *dim) {
     if (entry->kind == E_NAME && entry->name->below) return extent_same(entry->name->below, dim);
     return entry->kind == E_LITERAL && dim->kind == EXTENT_LITERAL && (int64_t)entry->bits < dim->literal;
 }
 
-/* Shape, validity and exactness of tensor[entries]. */
+/* Sets shape, validity and exactness of tensor[entries]. */
 Expr *finish_access(Maker *m, Expr *access) {
     const Tensor *tensor = access->tensor;
     Shape shape = {.scalar = tensor->type};
@@ -78,7 +78,7 @@ static Name *find_range(Maker *m, const Extent *size) {
     return found;
 }
 
-/* An i64 for starts, shifts and bounds: often small. */
+/* An i64 for starts, shifts and bounds: usually small. */
 static Expr *some_offset(Maker *m, int depth) {
     if (chance(m, 50)) return integer_expr((int64_t)below(m, 6));
     for (int tries = 0; tries < 4; tries++) {
@@ -171,7 +171,7 @@ static bool is_known(const Extent *extent) {
     return extent->kind == EXTENT_LITERAL || (extent->kind == EXTENT_NAME && extent->name->kind == NAME_STATIC);
 }
 
-/* Of a tensor that there is not yet, an entry for an axis (NULL: a scalar index) and a dimension for it. */
+/* For a tensor that does not exist yet: an entry for an axis (NULL: a scalar index), and a dimension for it. */
 static Expr *new_entry(Maker *m, const Extent *axis, const Extent **dim, int depth) {
     *dim = m->dims[below(m, (unsigned)m->dim_count)];
     if (!axis) return scalar_index(m, *dim, depth);
@@ -216,7 +216,7 @@ static Tensor *find_tensor(Maker *m, Type type, int rank) {
     return found;
 }
 
-/* The index tiles of one access share an axis, so that a second one would leave an axis out. */
+/* The index tiles of one access share an axis, so a second one would leave an axis without an entry. */
 static bool one_gather(const Expr *access) {
     int count = 0;
     for (int i = 0; i < access->count; i++)
@@ -224,7 +224,7 @@ static bool one_gather(const Expr *access) {
     return count <= 1;
 }
 
-/* What this program alone stores to, it may read, before and after. */
+/* Elements that only this program stores to may be loaded by it, before and after. */
 static Expr *own_load(Maker *m, const Shape *shape) {
     for (int i = 0; i < m->own_count; i++) {
         const Expr *own = m->own[i];
@@ -291,9 +291,9 @@ Expr *make_gather(Maker *m, const Shape *shape, int depth) {
     return m->clean && access->tainted ? NULL : access;
 }
 
-/* ---- what is stored to ---- */
+/* ---- targets of stores ---- */
 
-/* An entry that stands at other elements for each program, and the dimension that it goes over. */
+/* An entry with different elements for each program, and the dimension that they cover. */
 static Expr *own_entry(Maker *m, Name *name, const Extent **dim, bool *whole) {
     bool is_range_name = name->kind == NAME_RANGE;
     const Extent *limit = is_range_name ? name->limit : name->below;
@@ -323,7 +323,7 @@ static Expr *own_entry(Maker *m, Name *name, const Extent **dim, bool *whole) {
     }
 }
 
-/* An entry that has nothing to do with the program's numbers. */
+/* An entry that does not depend on the program ids. */
 static Expr *further_entry(Maker *m, const Extent **dim, int64_t lanes) {
     const Extent *axis = some_extent(m, lanes);
     *dim = m->dims[below(m, (unsigned)m->dim_count)];
@@ -367,14 +367,14 @@ static Expr *scattered(Maker *m, Statement *grid, Expr *target) {
     return target;
 }
 
-/* Does each lane stand at an element of its own? */
+/* Does each lane access a different element? */
 static bool one_place(const Expr *access) {
     for (int i = 0; i < access->count; i++)
         if (!is_range(access->operand[i]) && access->operand[i]->shape.rank) return false;
     return true;
 }
 
-/* A new tensor and an access of it at which no two programs of the grid meet. */
+/* A new tensor, and an access of it with different elements for each program of the grid. */
 Expr *make_target(Maker *m, Statement *grid, bool *scatter) {
     Expr *target = new_expr(E_LOAD, (Shape){.rank = 0});
     *scatter = chance(m, 5);

@@ -139,7 +139,7 @@ static Name *indexing_range(Maker *m, const Extent *size) {
     return NULL;
 }
 
-/* Places of lanes: r.idx or iota, converted. */
+/* Lane indices: r.idx or iota, converted. */
 static Expr *places(Maker *m, const Shape *shape) {
     if (shape->rank != 1) return NULL;
     Shape whole = shape_with(*shape, TYPE_I64);
@@ -167,7 +167,7 @@ static Expr *some_scalar(Maker *m) {
     }
 }
 
-/* What does not fold: a parameter, mostly. */
+/* An operand that is not folded: usually a parameter. */
 static Expr *local_leaf(Maker *m, const Shape *shape) {
     Expr *expr = chance(m, 80) ? some_name(m, shape) : NULL;
     if (expr) return expr;
@@ -265,7 +265,7 @@ static Expr *call(Maker *m, const Shape *shape, int depth) {
     default:
         if (!is_float) return arithmetic(m, shape, depth);
         Expr *expr = make_pair(m, E_CALL, shape, shape->scalar, OP_COPYSIGN, depth);
-        expr->tainted = true; /* of a NaN's sign nothing is known */
+        expr->tainted = true; /* the sign of a NaN is unknown */
         return m->clean ? arithmetic(m, shape, depth) : expr;
     }
 }
@@ -280,7 +280,7 @@ static Expr *choice(Maker *m, const Shape *shape, int depth) {
     return finished(expr);
 }
 
-/* A float that may be off decides nothing: what it becomes as an integer may be anything. */
+/* An inexact float must not decide anything: its conversion to an integer may give any number. */
 static Expr *conversion(Maker *m, const Shape *shape, int depth) {
     Type from = some_type(m);
     if (from == shape->scalar) from = some_type(m);
@@ -366,7 +366,7 @@ static Function *new_function(Maker *m, Type result) {
         function->variable = new_name(m, NAME_LOCAL, "r");
         function->variable->shape = shape_scalar(result);
         enter(&inner, function->variable);
-        function->turns = 1 + (int)below(m, 5);
+        function->iterations = 1 + (int)below(m, 5);
     }
     Shape scalar = shape_scalar(result), condition = shape_scalar(TYPE_BOOL);
     inner.serial = m->serial;
@@ -434,7 +434,7 @@ static Expr *permuted(Maker *m, const Shape *shape, int depth) {
     return expr;
 }
 
-/* An axis that is a product comes apart or together; what it touches has to be valid there. */
+/* Splits an axis that is a product, or merges axes; the value has to be valid along them. */
 static Expr *reshaped(Maker *m, const Shape *shape, int depth) {
     Shape inner = *shape;
     int at = -1;
@@ -501,7 +501,7 @@ static bool reads_memory(const Expr *expr) {
     return reads;
 }
 
-/* On a constant it would be a choice of text, and as valid as the side that is compiled. */
+/* A constant condition would select text, with the validity of the side that is compiled. */
 static Expr *either(Maker *m, const Shape *shape, int depth) {
     if (m->in_function) return NULL;
     Expr *expr = new_expr(E_IF, *shape), *condition = make_decision(m, TYPE_BOOL, depth - 1);

@@ -1,7 +1,7 @@
 /* Reductions, scans, folds and products. */
 #include "make.h"
 
-/* The shape with one more axis. */
+/* The shape with an additional axis. */
 static Shape widened(Maker *m, const Shape *shape, int axis, int64_t most) {
     Shape wide = *shape;
     int64_t lanes = shape_lanes(shape), left = most / (lanes ? lanes : 1);
@@ -122,7 +122,7 @@ static bool fold_takes(FoldKind kind, Type type, bool clean) {
 
 static Type part_type(FoldKind kind, Type type, int part) { return kind == FOLD_BEST && part == 1 ? TYPE_I64 : type; }
 
-/* Of values of this shape along an axis, which goes unless it is a scan. */
+/* Folds values of this shape along an axis, which is removed unless it is a scan. */
 static Expr *new_fold(Maker *m, FoldKind kind, const Shape *whole, int axis, bool scan, int depth) {
     Expr *expr = new_expr(E_FOLD, *whole);
     expr->op = (int)kind;
@@ -207,7 +207,7 @@ static bool choose_product(Maker *m, Type to, Type *a, Type *b) {
     return (to == TYPE_F32 || to == TYPE_F64) && !m->clean;
 }
 
-/* A mask over more axes than the contracted one is refused. */
+/* A mask that depends on more axes than the contracted one is rejected. */
 static Expr *factor(Maker *m, const Shape *shape, int axis, int depth) {
     Expr *x = make_expr(m, shape, depth - 1);
     for (int i = 0; i < x->valid.count && i < MAX_SOURCES; i++) {

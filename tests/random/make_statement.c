@@ -66,7 +66,7 @@ static void make_range_let(Maker *m, Block *block) {
 
 /* ---- variables ---- */
 
-/* What may be assigned to it: as exact as it is, and no less valid. */
+/* A value that may be assigned to it: at least as exact, and at least as valid. */
 static Expr *assignable(Maker *m, Name *name, int depth) {
     bool clean = m->clean;
     m->clean = m->clean || !name->tainted;
@@ -84,7 +84,7 @@ static Op changing_op(Maker *m, Type type) {
     return type_is_float(type) ? floats[below(m, 4)] : ints[below(m, 10)];
 }
 
-/* `y += a * b`: whether that is fused is not for these tests to say. */
+/* `y += a * b`: these tests do not specify whether that is fused. */
 static bool is_product(const Expr *expr) {
     while (expr->kind == E_UNARY && expr->op == OP_NEG) expr = expr->operand[0];
     return expr->kind == E_BINARY && expr->op == OP_MUL;
@@ -200,7 +200,7 @@ static void make_while(Maker *m, Block *block, Name *variable, int depth) {
     fill_body(m, loop->body, variable, depth);
 }
 
-/* Sums of products over tiles. */
+/* Sums of products in a loop over tiles. */
 static void make_product_loop(Maker *m, Block *block) {
     Shape shape = some_shape(m, chance(m, 70) ? TYPE_F32 : chance(m, 50) ? TYPE_I32 : TYPE_F64, 2);
     if (shape.rank != 2) return;
@@ -277,7 +277,7 @@ static void make_store(Maker *m, Block *block, Expr *target, bool scatter, int d
     Statement *store = new_statement(block, scatter ? S_SCATTER : S_STORE);
     Tensor *tensor = target->tensor;
     bool operates = !scatter && tensor->role == TENSOR_INOUT && chance(m, 40) && !type_is_f8(tensor->type);
-    /* Where lanes meet, one of them operates. */
+    /* If several lanes access one element, only one of them is active. */
     for (int i = 0; i < target->count; i++)
         operates = operates && (is_range(target->operand[i]) || target->operand[i]->shape.rank == 0);
     Expr *value = chance(m, 85) ? make_expr(m, &target->shape, depth) : make_loose(m, &target->shape, depth);
@@ -334,7 +334,7 @@ static void make_update(Maker *m, Statement *grid, Block *block) {
     m->indexing--;
 }
 
-/* The old values of an update of what no other program touches. */
+/* The old values of an update of elements that no other program accesses. */
 static void make_exchange(Maker *m, Block *block) {
     Expr *target = m->own[below(m, (unsigned)m->own_count)];
     Tensor *tensor = target->tensor;
@@ -406,10 +406,10 @@ static void add_entry(Maker *m, Statement *grid, int64_t *programs) {
     }
     grid->hi[at] = extent_expr(dim);
     if (tiles && chance(m, 10)) grid->lo[at] = integer_expr(1 + (int64_t)below(m, 3));
-    int64_t turns = programs_of(name, grid->hi[at], grid->lo[at]);
-    if (*programs * turns > 40) return;
+    int64_t count = programs_of(name, grid->hi[at], grid->lo[at]);
+    if (*programs * count > 40) return;
     if (tiles) m->lanes *= extent_value(name->size);
-    *programs *= turns > 0 ? turns : 1;
+    *programs *= count > 0 ? count : 1;
     grid->names[grid->count++] = name;
     enter(m, name);
 }

@@ -36,7 +36,7 @@ Wide number_integer(Type type, uint64_t bits) {
     return bits << unused >> unused;
 }
 
-/* To a float in one rounding: what lies beyond 64 bits of a double's rounding is kept as a sticky bit. */
+/* To a float with a single rounding: the bits that a double cannot hold are kept as a sticky bit. */
 static uint64_t float_from_integer(Type type, Wide integer) {
     if (type == TYPE_F64) return number_from(type, (double)integer);
     if (type == TYPE_F32) {
@@ -129,7 +129,7 @@ static long double smooth(Op op, long double x) {
     }
 }
 
-/* docs/math.md promises 2 units in the last place of f32 and f64; narrow floats are rounded once from f32. */
+/* docs/math.md guarantees 2 ulp in f32 and f64; narrower floats are rounded once from f32. */
 static Number inexact(Type type, long double value) {
     bool narrow = type != TYPE_F32 && type != TYPE_F64;
     double near = (double)value;
@@ -170,7 +170,7 @@ static Number float_unary(Op op, Type type, Number x) {
     return inexact(type, smooth(op, v));
 }
 
-/* What the operation gives in the type that the float is computed in, before it is rounded to its own. */
+/* The result in the type in which the float is computed, before rounding to its own type. */
 static double arithmetic(Op op, Type type, double x, double y) {
     if (type == TYPE_F64) return op == OP_ADD ? x + y : op == OP_SUB ? x - y : op == OP_MUL ? x * y : x / y;
     float a = (float)x, b = (float)y, r = op == OP_ADD ? a + b : op == OP_SUB ? a - b : op == OP_MUL ? a * b : a / b;
@@ -187,7 +187,7 @@ static Number compare(Op op, double x, double y) {
     return (Number){truth, 0};
 }
 
-/* The documentation gives it as a formula, which may be fused. */
+/* The documentation gives a formula, which may be fused. */
 static Number float_remainder(Type type, double x, double y) {
     Type wide = type == TYPE_F64 ? TYPE_F64 : TYPE_F32;
     double times = floor(arithmetic(OP_DIV, wide, x, y));
@@ -223,7 +223,7 @@ static double both_off(Op op, double x, double y, Number a, Number b) {
     }
 }
 
-/* A sign of zero that is not known matters where a zero comes out, and where it is divided by. */
+/* An unknown sign of zero matters if the result is a zero, or for a divisor. */
 static Number with_sign(Op op, Type type, Number result, Number x, Number y) {
     if (x.off == 0 && y.off == 0) return result;
     if (op == OP_DIV && y.off < 0 && number_value(type, y.bits) == 0) return number_unknown();
@@ -317,7 +317,7 @@ static Number integer_binary(Op op, Type type, Number x, Number y) {
     }
 }
 
-/* ---- any ---- */
+/* ---- all types ---- */
 
 Number number_unary(Op op, Type type, Number x) {
     if (type_is_float(type)) return float_unary(op, type, x);
@@ -382,9 +382,9 @@ Number number_random(int64_t seed, int64_t index) {
     return (Number){number_from(TYPE_F32, (c[0] >> 8) * 0x1p-24), 0};
 }
 
-/* ---- sums and products of many ---- */
+/* ---- sums and products of many numbers ---- */
 
-/* Significant bits. */
+/* The number of significant bits. */
 static int digits_of(Type type) { return -ilogb(type_roundoff(type)); }
 
 static int last_bit(double x) {
@@ -420,7 +420,8 @@ void sum_add_product(Sum *sum, Type type, Number x, Number y) {
         return;
     }
     double a = number_value(type, x.bits), b = number_value(type, y.bits);
-    if (isinf(a * b) && isfinite(a) && isfinite(b)) sum->unknown = true; /* fused, it may have fitted */
+    if (isinf(a * b) && isfinite(a) && isfinite(b)) sum->unknown = true; /* with a fused operation there may have been
+                                                                          * no overflow */
     double value = a * b, off = x.off > 0 || y.off > 0 ? both_off(OP_MUL, a, b, x, y) : 0;
     bool exact = type != TYPE_F64 || fma(a, b, -value) == 0;
     add_value(sum, value, exact ? last_bit(a) + last_bit(b) : -5000, off);
@@ -438,7 +439,7 @@ Number sum_result(const Sum *sum, Type accumulator, Type type) {
     bool exact = sum->size == 0 || (sum->least >= floor_exponent && sum->size < ldexp(1, sum->least + digits));
     if (exact && sum->off == 0) return (Number){number_from(type, sum->total), 0};
     double unit = ldexp(1, -digits);
-    /* Tensor cores cut off what lies far below the greatest of the products that they add up. */
+    /* Tensor cores truncate bits far below the greatest of the products that they add. */
     double off = sum->off + (double)(sum->count + 4) * unit * 4 * sum->size +
                  (double)(sum->count + 1) * ldexp(1, floor_exponent);
     return number_off(type, sum->total, off);
@@ -479,7 +480,7 @@ Number product_result(const Product *product, Type accumulator, Type type, int64
     return number_off(type, sign * product->total, (double)(count + 2) * ldexp(1, 1 - digits) * product->total);
 }
 
-/* ---- words ---- */
+/* ---- names of operations ---- */
 
 void number_say(char *words, size_t size, Type type, uint64_t bits) {
     if (type_is_float(type))

@@ -1,5 +1,5 @@
-/* What scalar operations give, written from docs/language.md apart from the compiler, and how far a result may be off.
- */
+/* Results of scalar operations, written from docs/language.md independently of the compiler, and bounds of their
+ * errors. */
 #ifndef TESTS_RANDOM_NUMBERS_H
 #define TESTS_RANDOM_NUMBERS_H
 
@@ -72,8 +72,8 @@ bool type_is_int(Type type);
 bool type_is_signed(Type type);
 bool type_is_f8(Type type);
 
-/* `off` says what is known of the number: 0, these are its bits; SIGN, if it is zero its sign may be another one; above
- * 0, how far it may be from the right one; infinite, nothing is known. */
+/* `off`: 0: exactly these bits; SIGN: if it is zero, its sign is unknown; above 0: a bound on the error; infinite:
+ * unknown. */
 typedef struct Number {
     uint64_t bits;
     double off;
@@ -86,10 +86,10 @@ typedef __int128 Wide;
 double number_value(Type type, uint64_t bits);         /* of a float */
 uint64_t number_from(Type type, double value);         /* rounds once, to nearest even */
 Wide number_integer(Type type, uint64_t bits);         /* of an integer or bool */
-uint64_t number_from_integer(Type type, Wide integer); /* wraps; of floats it rounds */
+uint64_t number_from_integer(Type type, Wide integer); /* integers wrap; floats are rounded */
 bool number_is_nan(Type type, uint64_t bits);
 Number number_unknown(void);
-/* A number that is rounded to the type, and before that was off by so much. */
+/* A number with an error of `off`, rounded to the type. */
 Number number_off(Type type, double value, double off);
 double number_ulp(Type type, double value);
 
@@ -99,16 +99,16 @@ Number number_fma(Type type, Number x, Number y, Number z);
 Number number_convert(Type to, Type from, Number x);
 Number number_bitcast(Type to, Type from, Number x);
 Number number_random(int64_t seed, int64_t index);
-/* Does a result of these bits agree with the number? */
+/* Do the bits of a result agree with the number? */
 bool number_agrees(Type type, Number expected, uint64_t bits);
 
-/* For people. */
+/* For messages. */
 void number_say(char *words, size_t size, Type type, uint64_t bits);
 
-/* A sum of many: exact where every order of the additions gives the same. */
+/* A sum of many numbers: exact if every order of the additions gives the same. */
 typedef struct Sum {
-    double total, size; /* of magnitudes */
-    int least;          /* exponent of the last bit that is set in any */
+    double total, size; /* size: the sum of magnitudes */
+    int least;          /* the least exponent of a 1 bit in any term */
     int64_t count;
     bool up, down, nan, unknown;
     double off;
@@ -116,15 +116,15 @@ typedef struct Sum {
 
 void sum_add(Sum *sum, Type type, Number x);
 void sum_add_product(Sum *sum, Type type, Number x, Number y);
-/* In a type whose sums are kept in `accumulator`, and rounded once to `type`. `spread`: units of the last place of the
- * sum of magnitudes that an order of its own may cost for each addend. */
+/* For a type whose sums are accumulated in `accumulator`, and rounded once to `type`. `spread`: the error per term due
+ * to another order, in ulp of the sum of magnitudes. */
 Number sum_result(const Sum *sum, Type accumulator, Type type);
 
 /* The same for products. */
 typedef struct Product {
     double total;
-    int bits, low, high; /* significant bits in all; exponents of the least and the greatest that may come about */
-    bool nan, zero, infinite, negative, unknown, sign; /* sign: not known of a zero */
+    int bits, low, high; /* the sum of significant bits; exponents of the least and the greatest possible product */
+    bool nan, zero, infinite, negative, unknown, sign; /* sign: the sign of a zero is unknown */
 } Product;
 
 void product_times(Product *product, Type type, Number x);

@@ -112,7 +112,7 @@ static int own_precedence(const Expr *expr) {
     return levels[expr->op];
 }
 
-/* What was to be a call, and cannot be one, stands in parentheses. */
+/* An operation that cannot be written as a call is put in parentheses. */
 static int precedence(const Expr *expr) { return expr->outlined ? 0 : own_precedence(expr); }
 
 void print_above(Printer *p, const Expr *expr, int level) {
@@ -269,7 +269,7 @@ static void print_moved(Printer *p, const Expr *expr) {
         put(p, "))");
         return;
     }
-    /* `x[:, _]` of a tensor's access would be an access. */
+    /* `x[:, _]` would be an access if x is a tensor. */
     print_above(p, v, 11);
     put(p, "[");
     for (int i = 0; i < expr->shape.rank; i++) put(p, "%s%s", i ? ", " : "", expr->axis[i] ? "_" : ":");
@@ -317,7 +317,7 @@ static void print_if(Printer *p, const Expr *expr) {
     put(p, " }");
 }
 
-/* ---- functions that take a part of an expression ---- */
+/* ---- functions for parts of an expression ---- */
 
 typedef struct Free {
     const Name *names[MAX_FREE];
@@ -419,7 +419,7 @@ static void print_outlined_function(Printer *p, const Free *f, const Expr *expr,
     put(p, " }\n");
 }
 
-/* False where its names cannot be given to a function. */
+/* False if its names cannot be arguments of a function. */
 static bool print_outlined(Printer *p, const Expr *expr) {
     Free f = {.possible = true};
     collect(&f, expr);
@@ -498,7 +498,7 @@ static void print_access(Printer *p, const Expr *expr) {
 
 void print_expr(Printer *p, const Expr *expr) {
     if (expr->outlined && print_outlined(p, expr)) return;
-    ((Expr *)(uintptr_t)expr)->outlined = false; /* as the text has it: what stands here is fused, say */
+    ((Expr *)(uintptr_t)expr)->outlined = false; /* as in the text: in place it may be fused, for example */
     char name[32];
     switch (expr->kind) {
     case E_LITERAL: print_literal(p, expr); break;

@@ -1,4 +1,4 @@
-/* What the printer's files share. */
+/* Shared by the printer's files. */
 #ifndef TESTS_RANDOM_PRINT_H
 #define TESTS_RANDOM_PRINT_H
 
@@ -10,7 +10,7 @@ typedef struct Printer {
     char *text;
     size_t size, length;
     int indent;
-    /* Functions that expressions need, in front of the kernel. */
+    /* Prints the functions that expressions need, before the kernel. */
     char *helpers;
     int outlined;
     struct {
@@ -22,7 +22,7 @@ typedef struct Printer {
 
 void put(Printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void print_expr(Printer *p, const Expr *expr);
-/* In parentheses where it binds less tightly than the level. */
+/* Adds parentheses if the precedence is below the level. */
 void print_above(Printer *p, const Expr *expr, int level);
 void print_list(Printer *p, Expr *const *exprs, int count);
 void print_extent(Printer *p, const Extent *extent);

@@ -18,7 +18,7 @@ static void print_body(Printer *p, const Block *block) {
     put(p, "}");
 }
 
-/* What a grid or loop goes over, for its name number i. */
+/* The range of a grid or loop, for its name number i. */
 static void print_over(Printer *p, const Statement *statement, int i) {
     bool tiles = statement->names[i]->kind == NAME_RANGE, from = statement->lo[i] || statement->kind == S_FOR;
     put(p, "%s", tiles ? "tiles(" : "");
@@ -137,9 +137,9 @@ static void print_function(Printer *p, const Function *function) {
     for (int i = 0; i < function->count; i++)
         put(p, "%s%s: %s", i ? ", " : "", function->names[i]->text, type_name(function->names[i]->shape.scalar));
     put(p, ") -> %s {\n", type_name(function->result));
-    if (function->turns) {
+    if (function->iterations) {
         put(p, "    var %s = %s\n    var turn = 0\n    while turn < %d && (", function->variable->text,
-            function->names[0]->text, function->turns);
+            function->names[0]->text, function->iterations);
         print_expr(p, function->condition);
         put(p, ") {\n        %s = ", function->variable->text);
         print_expr(p, function->body);
@@ -235,7 +235,7 @@ static void use_statement(void *state, Block *block, int index) {
         if (statement->names[i]->size) use_extent(statement->names[i]->size);
 }
 
-/* Names that nothing needs any more are left out. A dimension has to be bound by a tensor that has it alone. */
+/* Unused names are omitted. A dimension has to be bound by a tensor that has only the name as extent. */
 static void mark_used(Program *program) {
     for (int i = 0; i < program->name_count; i++) program->names[i]->used = false;
     for (int i = 0; i < program->tensor_count; i++) program->tensors[i]->used = false;

@@ -49,15 +49,15 @@ int64_t extent_value(const Extent *extent) {
     return 0;
 }
 
-/* Is the extent a number in the text, such as `2 * 3`? A constant of the file counts as its number. */
+/* Is the extent a number in the text, such as `2 * 3`? Constants of the file count as numbers. */
 static bool is_written(const Extent *extent) {
     if (extent->kind == EXTENT_PRODUCT || extent->kind == EXTENT_SUM)
         return is_written(extent->a) && is_written(extent->b);
     return extent->kind == EXTENT_LITERAL || extent->name->kind == NAME_CONSTANT;
 }
 
-/* What the extent comes to where each name is some great number of its own. Sums of products that are equal for all
- * numbers are equal here, and others are not. */
+/* The extent's value if each name is a certain large number, modulo 2^64. Equal sums of products give equal values,
+ * different ones different values. */
 static uint64_t symbolic_value(const Extent *extent) {
     if (is_written(extent)) return (uint64_t)extent_value(extent);
     if (extent->kind == EXTENT_PRODUCT) return symbolic_value(extent->a) * symbolic_value(extent->b);

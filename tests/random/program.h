@@ -1,5 +1,5 @@
-/* Random kernels as data: a typed tree that is printed as text of the language (print.c), and computed without any part
- * of the compiler (evaluate.c). Cutting a failure down (shorten.c) changes the tree in place. */
+/* Random kernels as data: a typed tree that is printed as text of the language (print.c), and evaluated without any
+ * part of the compiler (evaluate.c). Shortening a failure (shorten.c) modifies the tree. */
 #ifndef TESTS_RANDOM_PROGRAM_H
 #define TESTS_RANDOM_PROGRAM_H
 
@@ -25,7 +25,7 @@ typedef struct Block Block;
 
 typedef enum ExtentKind { EXTENT_LITERAL, EXTENT_NAME, EXTENT_PRODUCT, EXTENT_SUM } ExtentKind;
 
-/* Of an axis of a tile, or a dimension of a tensor. Two agree where they are equal as sums of products. */
+/* Of an axis of a tile, or a dimension of a tensor. Two agree if they are equal as sums of products. */
 typedef struct Extent {
     ExtentKind kind;
     int64_t literal;
@@ -35,7 +35,7 @@ typedef struct Extent {
 
 int64_t extent_value(const Extent *extent);
 bool extent_same(const Extent *a, const Extent *b);
-bool extent_is_one(const Extent *extent); /* the literal 1, which stretches */
+bool extent_is_one(const Extent *extent); /* the literal 1, which can be broadcast */
 const Extent *extent_literal(int64_t value);
 const Extent *extent_name(Name *name);
 const Extent *extent_product(const Extent *a, const Extent *b);
@@ -48,22 +48,22 @@ typedef struct Shape {
 } Shape;
 
 int64_t shape_lanes(const Shape *shape);
-bool shape_same(const Shape *a, const Shape *b); /* whatever the scalars are */
+bool shape_same(const Shape *a, const Shape *b); /* whatever the element types */
 Shape shape_with(Shape shape, Type scalar);
 Shape shape_scalar(Type scalar);
 Shape shape_without(Shape shape, int axis);
 
-/* ---- validity, as far as it follows from the text ---- */
+/* ---- validity, as far as it is known statically ---- */
 
-/* Why a value may be invalid: a range past its limit, an index outside, a mask. */
+/* A reason why a value may be invalid: a range beyond its limit, an index out of bounds, a mask. */
 typedef struct Source {
-    uint32_t id;  /* equal ones are one source */
-    uint8_t axes; /* of the value that it depends on; none: it makes the whole value invalid */
-    bool plain;   /* the lanes of a range, as it is, past its limit */
+    uint32_t id;  /* equal sources have equal ids */
+    uint8_t axes; /* axes of the value that it depends on; none: the value is valid or invalid as a whole */
+    bool plain;   /* the lanes of an unmodified range beyond its limit */
 } Source;
 
 typedef struct Sources {
-    int count; /* above MAX_SOURCES: too many to tell */
+    int count; /* above MAX_SOURCES: too many to represent */
     Source items[MAX_SOURCES];
 } Sources;
 
@@ -72,9 +72,9 @@ void sources_join(Sources *sources, const Sources *more);
 bool sources_have(const Sources *sources, Source source);
 bool sources_within(const Sources *sources, const Sources *within);
 bool sources_touch(const Sources *sources, unsigned axes);
-/* Axes that were the literal 1 have become longer. */
+/* Axes with the literal extent 1 were broadcast. */
 Sources sources_stretch(const Sources *sources, unsigned axes);
-/* map[i]: the new number of axis i; -1: it is gone, and what depends on it. */
+/* map[i]: the new index of axis i; -1: it is removed, with the sources that depend on it. */
 Sources sources_map(const Sources *sources, const int *map);
 
 /* ---- names ---- */
@@ -84,12 +84,12 @@ typedef enum NameKind {
     NAME_CONSTANT, /* a constant of the file */
     NAME_GENERIC,  /* a constant generic with a default */
     NAME_DIMENSION,
-    NAME_STATIC,    /* a dimension that is known at compile time */
+    NAME_STATIC,    /* a dimension that is a compile-time constant */
     NAME_PARAMETER, /* a scalar */
     NAME_LET,
     NAME_VAR,
     NAME_RANGE,
-    NAME_INTEGER, /* of a grid or loop */
+    NAME_INTEGER, /* an index of a grid, or an induction variable */
     NAME_LOCAL    /* a parameter of a function */
 } NameKind;
 
@@ -98,14 +98,14 @@ struct Name {
     NameKind kind;
     Shape shape;
     Sources valid;
-    bool tainted;        /* its floats may be inexact, so that nothing may be decided by them */
+    bool tainted;        /* its floats may be inexact, so they must not decide anything */
     int64_t value;       /* constants and dimensions; bits of a parameter */
     const Extent *size;  /* of a range */
-    const Extent *limit; /* of a range: the dimension that it runs over; NULL: none that is known */
-    const Extent *below; /* an integer in 0 .. below; NULL: not known */
+    const Extent *limit; /* of a range: the dimension that it iterates over; NULL: none, or unknown */
+    const Extent *below; /* an integer in [0, below); NULL: unknown */
     bool constant;       /* NAME_PARAMETER: `const` */
     bool used;
-    void *now, *first; /* the evaluator's: what it is, and what a variable began with */
+    void *now, *first; /* for the evaluator: the current value, and a variable's initial one */
 };
 
 /* ---- tensors ---- */
@@ -115,11 +115,11 @@ typedef enum TensorData { DATA_SMALL, DATA_SPECIAL, DATA_WIDE, DATA_INDEX, DATA_
 typedef enum TensorView {
     LIE_CONTIGUOUS,
     LIE_ROWS,      /* gaps between rows */
-    LIE_PERMUTED,  /* dimensions in another order */
+    LIE_PERMUTED,  /* permuted dimensions */
     LIE_BACKWARDS, /* some strides negative */
     LIE_REPEATED,  /* a stride of 0; in only */
     LIE_SPREAD,    /* every second or third element */
-    LIE_OFFSET,    /* rows of odd length, and a first element off every alignment */
+    LIE_OFFSET,    /* rows of odd length, and a misaligned first element */
     LIE_COUNT
 } TensorView;
 
@@ -130,21 +130,21 @@ typedef struct Tensor {
     const Extent *dim[MAX_DIMENSIONS];
     TensorRole role;
     TensorData data;
-    int64_t limit; /* DATA_INDEX: mostly in 0 .. limit */
+    int64_t limit; /* DATA_INDEX: mostly in [0, limit) */
     TensorView view;
     Placement placement;
     uint64_t seed;
     bool tainted; /* may hold inexact numbers */
-    int written;  /* number of the grid that stores to it, from 1; 0: none so far */
-    int settled;  /* a grid behind this one may read it: the last that stored to it */
-    bool atomic;  /* updated by several programs of `written` */
+    int written;  /* number of the grid that stores to it, from 1; 0: none yet */
+    int settled;  /* number of the last grid that stores to it: later ones may read it */
+    bool atomic;  /* updated by several programs of grid `written` */
     bool used;
-    void *now; /* the evaluator's */
+    void *now; /* for the evaluator */
 } Tensor;
 
 /* ---- functions ---- */
 
-/* Of folds. All are associative. */
+/* Combiners of folds. All are associative. */
 typedef enum FoldKind {
     FOLD_SUM,
     FOLD_PRODUCT,
@@ -155,24 +155,24 @@ typedef enum FoldKind {
     FOLD_FIRST,
     FOLD_LAST,
     FOLD_AFFINE, /* (a, h), (b, g): (a b, h b + g) */
-    FOLD_BEST,   /* a value and its place */
-    FOLD_EDGES,  /* least, largest, sum */
+    FOLD_BEST,   /* a value and its index */
+    FOLD_EDGES,  /* minimum, maximum, sum */
     FOLD_MATRIX, /* a triangular matrix of three numbers */
     FOLD_COUNT
 } FoldKind;
 
 int fold_parts(FoldKind kind);
 
-/* A function of scalars, which lifts: its parameters, and a body. */
+/* A function of scalars, which can be lifted over tiles: its parameters, and a body. */
 typedef struct Function {
     char text[12];
     int count;
     Name *names[4];
     Type result;
-    Expr *first;     /* `if condition { return first }`, where there is a condition */
+    Expr *first;     /* `if condition { return first }`, if there is a condition */
     Expr *condition; /* NULL: none */
-    Expr *body;      /* return body; of a loop, what the variable becomes in each turn */
-    int turns;       /* other than 0: var r = names[0]; at most so many turns, while the condition holds: r = body */
+    Expr *body;      /* return body; of a loop, the variable's value after each iteration */
+    int iterations;  /* not 0: var r = names[0]; at most so many iterations, while the condition holds: r = body */
     Name *variable;  /* of the loop */
     bool used;
 } Function;
@@ -207,16 +207,16 @@ typedef enum ExprKind {
     E_CAT,
     E_REDUCE,  /* `op`, a Reduction, over axis[0 .. axes], keep */
     E_RUNNING, /* cumsum, cumprod: `op`, reverse, exclusive */
-    E_FOLD,    /* reduce or (scan) scan: `op`, a FoldKind, of operands; behind them, where `keep`, the initial values */
+    E_FOLD,    /* reduce or (scan) scan: `op`, a FoldKind, of operands; after those, if `keep`, the initial values */
     E_DOT,     /* `op`, a Precision */
     E_IF,
     E_FUNCTION, /* lifted */
-    E_ATOMIC,   /* the old values: `op`, an Update, of a target and the value (and, in front of it, the expected) */
-    /* What stands as an entry of an index. */
+    E_ATOMIC,   /* the old values: `op`, an Update, of a target and the value (preceded by the expected value) */
+    /* Index entries. */
     E_RANGE,   /* a name */
     E_SPAN,    /* span(start, B) */
     E_SPAN_TO, /* span(lo..hi, B) */
-    E_SHIFT,   /* `op` (OP_ADD, OP_SUB, OP_MUL) of a range and an i64; reverse: the range stands behind */
+    E_SHIFT,   /* `op` (OP_ADD, OP_SUB, OP_MUL) of a range and an i64; reverse: the range is the right operand */
     E_COLON,
     /* Fields of a range. */
     E_START,
@@ -253,8 +253,8 @@ struct Expr {
     Function *function;
     const Extent *extent;
     bool bare, keep, reverse, exclusive, scan;
-    bool several;  /* E_SPLIT, E_FOLD: its values are bound by a let of several names */
-    bool outlined; /* printed as a call of a function of its own */
+    bool several;  /* E_SPLIT, E_FOLD: its values are bound by a let with several names */
+    bool outlined; /* printed as a call of a separate function */
     int parts;
     Shape part[MAX_PARTS];
 };
@@ -267,10 +267,10 @@ typedef enum StatementKind {
     S_ASSIGN, /* names[0] op= value */
     S_STORE,  /* target op= value [else skip] */
     S_SCATTER,
-    S_UPDATE, /* an E_ATOMIC whose old values nobody wants */
+    S_UPDATE, /* an E_ATOMIC whose old values are not used */
     S_FOR_TILES,
     S_FOR,
-    S_WHILE, /* turns of a counter that names[0] is, while the condition `value` holds */
+    S_WHILE, /* at most so many iterations, counted by names[0], while the condition `value` holds */
     S_IF,
     S_BREAK,
     S_CONTINUE,
@@ -286,7 +286,7 @@ typedef struct Statement {
     Expr *value, *target;
     int op; /* -1: a plain `=` */
     bool skip, unrolled, ordered;
-    /* Of a grid, for each name; of a loop, for the first: tiles(lo..hi, names[i]->size) or lo..hi. NULL: from 0. */
+    /* Of a grid, for each name; of a loop, for the first: tiles(lo..hi, names[i]->size) or lo..hi. NULL: 0. */
     Expr *lo[MAX_DIMENSIONS], *hi[MAX_DIMENSIONS];
     Expr *step;
     Block *body, *otherwise;
@@ -305,19 +305,19 @@ typedef struct Program {
     Tensor *tensors[MAX_TENSORS];
     Function *functions[MAX_FUNCTIONS];
     Block *grids;
-    int64_t warps, stages; /* of the tune clause; -1: not there */
+    int64_t warps, stages; /* of the tune clause; -1: absent */
     bool generic_type;     /* the first tensor's type is a generic of the kernel */
 } Program;
 
-/* Memory that lives until the next program. */
+/* Allocates memory that is freed before the next program. */
 void *program_allocate(size_t size);
 void program_release(void);
 #define NEW(type) ((type *)program_allocate(sizeof(type)))
 
-/* The text; false where it does not fit. */
+/* The text; false if it is too long. */
 bool program_print(Program *program, char *text, size_t size);
 
-/* Calls visit for each place that holds an expression, outer ones first, and for each statement. */
+/* Calls visit for each pointer to an expression, in pre-order, and for each statement. */
 typedef struct Visitor {
     void (*expr)(void *state, Expr **place);
     void (*statement)(void *state, Block *block, int index);

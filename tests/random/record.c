@@ -27,7 +27,7 @@ void record_describe(const Program *program, const Target *target, char *words, 
     }
 }
 
-/* 16 bits without a type of NumPy's own, and 8 of them, are written as integers: tilec takes the parameter's type. */
+/* 16-bit types that NumPy does not have, and 8-bit floats, are written as integers: tilec uses the parameter's type. */
 static const char *npy_type(Type type) {
     static const char *const names[TYPE_COUNT] = {
         [TYPE_F32] = "<f4",    [TYPE_F16] = "<f2", [TYPE_F64] = "<f8", [TYPE_BF16] = "<u2", [TYPE_F8E4M3] = "|u1",

@@ -12,7 +12,7 @@ typedef struct Shortener {
     bool changed;
 } Shortener;
 
-/* Does it still fail, and likewise? */
+/* Does it still fail, with the same verdict? */
 static bool still_fails(Shortener *s) {
     if (s->trials++ >= MOST_TRIALS) return false;
     trial_run(s->trial, s->target, s->shared);
@@ -44,7 +44,7 @@ static bool drop_statement(Shortener *s, Block *block, int index) {
     return false;
 }
 
-/* In place of a loop or branch, what is in it. */
+/* Replaces a loop or branch by its body. */
 static void unwrap(Shortener *s, Block *block, int index) {
     Statement *outer = block->items[index];
     if ((outer->kind != S_IF && outer->kind != S_WHILE) || !outer->body || outer->body->count != 1) return;
@@ -52,7 +52,7 @@ static void unwrap(Shortener *s, Block *block, int index) {
     if (!still_fails(s)) block->items[index] = outer;
 }
 
-/* The first statement of a `while` counts its turns. */
+/* The first statement of a `while` body counts iterations. */
 static void shorten_block(Shortener *s, Block *block, bool counted) {
     for (int i = block->count - 1; i >= (counted ? 1 : 0); i--) {
         if (drop_statement(s, block, i)) continue;
@@ -96,7 +96,7 @@ static bool replace(Shortener *s, Expr **place, Expr *by) {
     return false;
 }
 
-/* By a part of it that has its type, however deep. */
+/* Replaces it by a subexpression of the same type, at any depth. */
 static bool replace_by_part(Shortener *s, Expr **place, const Expr *within, int depth) {
     for (int i = 0; i < within->count && depth > 0; i++) {
         Expr *part = within->operand[i];
@@ -149,7 +149,7 @@ static void shorten_exprs(Shortener *s) {
         bool ends_loop = false;
         for (int k = 0; k < conditions->count; k++) ends_loop = ends_loop || conditions->items[k] == places->items[i];
         if (ends_loop && (*places->items[i])->op != OP_BOTH) continue;
-        /* Where an outer one has gone, its parts are no longer of the program. */
+        /* If an outer expression was replaced, its subexpressions are no longer in the program. */
         Places *now = NEW(Places);
         program_visit(s->trial->program, &(Visitor){take_place, NULL, now});
         bool there = false;

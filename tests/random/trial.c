@@ -54,7 +54,7 @@ static int ask_target(const char *name) {
     return 0;
 }
 
-/* A process of its own asks: a CUDA driver that was begun cannot be used by the children that run the programs. */
+/* In a separate process: after the CUDA driver is initialised, child processes cannot use it. */
 bool target_is_usable(const Target *target, const char **why) {
     if (target->flags & TILE_COMPILE_EMULATE) return true;
     if (target->guest_bits) {
@@ -123,7 +123,7 @@ static bool make_arguments(Run *run) {
     return true;
 }
 
-/* "[invalid-store]" of a message. */
+/* The code in a message: "[invalid-store]". */
 static void find_code(const char *words, char *code, size_t size) {
     const char *error = strstr(words, "error:"), *open = error ? strchr(error, '\n') : NULL;
     *code = 0;
@@ -257,7 +257,7 @@ static void judge(const Trial *trial, const Target *target, Verdict *verdict) {
     Evaluator evaluator = {0};
     if (!ran && !strstr(verdict->words, "a race:")) return;
     evaluate_program(&evaluator, trial->program);
-    /* The emulated GPU reports two lanes of one store that stand at one element as the race that it is. */
+    /* If two lanes of one store have the same element, the emulated GPU reports a race, correctly. */
     if (!ran && (evaluator.meets || evaluator.undecided)) conclude(&run, OUTCOME_UNDECIDED, "lanes of a store meet");
     if (!ran) return;
     if (evaluator.undecided)

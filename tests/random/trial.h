@@ -1,4 +1,4 @@
-/* One program on one target, in a process of its own. */
+/* Runs one program on one target, in a process of its own. */
 #ifndef TESTS_RANDOM_TRIAL_H
 #define TESTS_RANDOM_TRIAL_H
 
@@ -28,7 +28,7 @@ typedef enum Outcome {
 } Outcome;
 
 const char *outcome_words(Outcome outcome);
-/* Everything but what is right, refused or not judged. */
+/* All verdicts but correct, rejected and undecided. */
 bool outcome_is_bad(Outcome outcome);
 
 typedef struct Target {
@@ -37,30 +37,30 @@ typedef struct Target {
     unsigned scale;
     unsigned guest_bits; /* runs under QEMU, with vectors of so many bits */
     bool device;         /* runs on the GPU that is there */
-    bool threads;        /* programs and threads run in an order made from a seed */
+    bool threads;        /* programs and threads run in an order that depends on a seed */
 } Target;
 
-/* NULL past the end. */
+/* NULL after the last. */
 const Target *target_at(int index);
 const Target *target_find(const char *label);
 bool target_is_usable(const Target *target, const char **why);
 
-/* What a trial has to tell; lies in memory that processes share. */
+/* The result of a trial, in memory that processes share. */
 typedef struct Verdict {
     Outcome outcome;
-    int64_t elements, unknown; /* of results: all of them, and those of which nothing is known */
-    char code[40];             /* of a refusal */
+    int64_t elements, unknown; /* of results: all elements, and those whose value is unknown */
+    char code[40];             /* of the diagnostic, if it was rejected */
     char words[MAX_WORDS];
 } Verdict;
 
 typedef struct Trial {
     Program *program;
-    uint64_t schedule; /* 0: in turn */
+    uint64_t schedule; /* 0: sequential */
     unsigned seconds;
     bool alone; /* in this process */
 } Trial;
 
-/* The program is as it was afterwards; what the evaluator and the printer note in it does not matter. */
+/* The program is unchanged afterwards, except for fields of the evaluator and the printer. */
 void trial_run(const Trial *trial, const Target *target, Verdict *shared);
 
 #endif

@@ -194,7 +194,7 @@ EXPORT int cuGetErrorString(int result, const char **text) {
     return CUDA_SUCCESS;
 }
 
-/* ---- what tests ask ---- */
+/* ---- queries for tests ---- */
 
 EXPORT FakeCudaState fake_cuda_state(void) {
     pthread_mutex_lock(&fake.mutex);
@@ -251,7 +251,7 @@ EXPORT void fake_cuda_run_graph(void) {
     pthread_mutex_lock(&fake.mutex);
     thread.stack[thread.depth++] = &fake.contexts[0];
     for (const Node *node = fake.nodes; node < fake.nodes + fake.node_count; node++)
-        if (!node->own) node->happen(node); /* the graph's own memory lives as long as the graph */
+        if (!node->own) node->happen(node); /* memory owned by the graph lives as long as the graph */
     thread.depth--;
     pthread_mutex_unlock(&fake.mutex);
 }

@@ -7,7 +7,7 @@
 
 /* ---- code ---- */
 
-/* The capability that PTX names; 0 for what is none. */
+/* The capability in the PTX's header; 0 if it is not PTX. */
 static int made_for(const char *code) {
     const char *target = strstr(code, "\n.target sm_");
     return target ? atoi(target + strlen("\n.target sm_")) : 0;
@@ -51,7 +51,7 @@ EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) {
     return end(CUDA_SUCCESS);
 }
 
-/* Of the library that the kernel is of; 0: it is unloaded. */
+/* That of the kernel's library; 0: it was unloaded. */
 static int serial_of(const Kernel *kernel) {
     for (int i = 0; i < LIBRARIES; i++) {
         const Library *library = &fake.libraries[i];

@@ -55,7 +55,8 @@ EXPORT int cuMemFree_v2(uint64_t address) {
     return end(fake_release(address));
 }
 
-/* Properties begin with the type of allocation, of handles and of the place, and the device. A pool is its device. */
+/* Properties begin with the types of allocation, handles and location, and the device. A pool is represented by its
+ * device. */
 EXPORT int cuMemPoolCreate(void **pool, const int *properties) {
     enum { PINNED = 1, ON_DEVICE = 1 };
     CALL_THAT_WAITS();
@@ -168,7 +169,7 @@ EXPORT int cuMemFreeHost(void *address) {
     return end(CUDA_SUCCESS);
 }
 
-/* Of memory that the driver does not know it says nothing, and succeeds. */
+/* For memory that the driver does not know, it sets nothing and succeeds. */
 EXPORT int cuPointerGetAttributes(unsigned count, int *attributes, void **values, uint64_t address) {
     enum { MEMORY_TYPE = 2, IS_MANAGED = 8, DEVICE_ORDINAL = 9, ON_DEVICE = 2 };
     CALL();

@@ -1,4 +1,4 @@
-/* The state of the fake driver, and what its files share. */
+/* The fake driver's state, shared by its files. */
 #ifndef TILE_TESTS_FAKE_STATE_H
 #define TILE_TESTS_FAKE_STATE_H
 
@@ -67,10 +67,10 @@ typedef struct Library {
 } Library;
 typedef struct Event {
     bool used;
-    double time; /* of the device's clock, milliseconds */
+    double time; /* of the device's clock, in milliseconds */
 } Event;
-/* What a capture has instead of doing it: a launch of a library's kernel, bytes that are cleared, a copy to the host, a
- * call of the host; and memory that is the graph's own. */
+/* A node of a captured graph: a launch of a library's kernel, a memset, a copy to the host, a host function; and memory
+ * that the graph owns. */
 typedef struct Node {
     const FakeCudaLaunch *launch;
     const Kernel *kernel;
@@ -100,7 +100,7 @@ typedef struct Fake {
     int last_serial;
     Memory memories[MEMORIES];
     Event events[EVENTS];
-    double clock; /* a thread takes a nanosecond */
+    double clock; /* a thread takes one nanosecond */
     struct {
         char name[NAME_BYTES];
         int calls;
@@ -123,11 +123,12 @@ typedef struct FakeThread {
 } FakeThread;
 extern _Thread_local FakeThread thread;
 
-/* Counts the call, with the mutex held from here on; the result that it was told to give, or success. */
+/* Counts the call and locks the mutex; gives the result that was requested for it, or success. */
 int fake_begin(const char *function);
 /* How often the function was called. */
 int *fake_count_of(const char *function);
-/* What may wait for the device is not allowed while a stream captures, unless the thread has said that it may be. */
+/* Calls that may wait for the device are not allowed while a stream captures, unless the thread has relaxed its capture
+ * mode. */
 int fake_unless_capturing(void);
 
 static inline int end(int result) {
@@ -150,13 +151,13 @@ static inline int refuse(int result) {
 
 static inline Context *current(void) { return thread.depth ? thread.stack[thread.depth - 1] : NULL; }
 
-/* The default stream is that of any context. */
+/* The default stream belongs to any context. */
 static inline bool fits(const Stream *stream) { return (uintptr_t)stream <= 2 || stream->context == current(); }
 
-/* Happens now, or is captured. */
+/* Executes now, or adds to the capture. */
 int fake_queue(const void *stream, Node node, int (*happen)(const Node *node));
 
-/* fake_memory.c: of a place and a type of the driver's; NULL: there is none left. */
+/* fake_memory.c: of the driver's location and type; NULL: out of memory. */
 Memory *fake_add_memory(size_t bytes, int device, int type);
 int fake_release(uint64_t address);
 

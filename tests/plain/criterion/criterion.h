@@ -1,5 +1,5 @@
-/* The little of Criterion's interface that the launcher's tests use, in one process and without its machinery,
- * which does not run under ThreadSanitizer. See scripts/test_threads.sh. */
+/* The subset of Criterion's interface that the launcher's tests use, in one process and without Criterion, which does
+ * not run under ThreadSanitizer. See scripts/test_threads.sh. */
 #ifndef TILE_TESTS_PLAIN_CRITERION_H
 #define TILE_TESTS_PLAIN_CRITERION_H
 

@@ -1,5 +1,5 @@
-/* Integer expressions against brute force: random ones, built as sums and computed by lang/scalar/eval.def at once,
- * over all small values of their symbols. */
+/* Integer expressions against brute force: random expressions, as sums and evaluated by lang/scalar/eval.def, for all
+ * small values of their symbols. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { SYMBOLS = 3, WIDTH = 5, POINTS = WIDTH * WIDTH * WIDTH, POOL = 24, ROUNDS = 300 };
 
-/* An expression and its number at every point. */
+/* An expression and its value at every point. */
 typedef struct Expression {
     const TileSum *sum;
     uint64_t at[POINTS];
@@ -32,7 +32,7 @@ static void add_number(Pool *pool, int64_t number) {
     for (unsigned p = 0; p < POINTS; p++) item->at[p] = (uint64_t)number;
 }
 
-/* A symbol from `least` on, WIDTH values. */
+/* A symbol with the WIDTH values from `least` on. */
 static void add_symbol(Pool *pool, unsigned place, int64_t least) {
     static const unsigned strides[SYMBOLS] = {1, WIDTH, WIDTH * WIDTH};
     TileSumTable *table = &pool->table;
@@ -94,7 +94,7 @@ static void check_interval(Pool *pool, const Expression *item, unsigned *tight) 
     if (tile_sum_known(&pool->table, item->sum, &known)) cr_assert(constant && known == least);
 }
 
-/* What is proven holds at every point, and of two equal sums all numbers are equal. */
+/* Proofs hold at every point, and equal sums have equal values at every point. */
 static void check_pair(Pool *pool, const Expression *a, const Expression *b, unsigned *proven) {
     if (a->sum == b->sum) cr_assert_arr_eq(a->at, b->at, sizeof a->at);
     if (!tile_sum_at_most(&pool->table, a->sum, b->sum)) return;
@@ -115,7 +115,8 @@ Test(affine, random_expressions_are_what_they_say) {
             for (unsigned k = 0; k < pool.count; k++) check_pair(&pool, &pool.items[i], &pool.items[k], &proven);
         tile_arena_destroy(arena);
     }
-    /* To say nothing would be right as well: what was found when this was written, less 1 in 100. */
+    /* Proving nothing would be sound, too: so the number of proofs must be at least 99 % of that when this test was
+     * written. */
     cr_expect_geq(tight, 5730, "only %u intervals are tight", tight);
     cr_expect_geq(proven, 47730, "only %u pairs are proven", proven);
 }

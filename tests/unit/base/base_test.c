@@ -55,7 +55,8 @@ Test(arena, the_last_list_grows_where_it_lies) {
     tile_arena_destroy(arena);
 }
 
-/* A round takes blocks of every size, and one of its own; the next one takes the same. */
+/* Each round allocates blocks of every size, and one with a size of its own; after a reset the next round uses the same
+ * memory. */
 static size_t fill(TileArena *arena, char **first, char byte) {
     *first = tile_arena_take(arena, 100);
     memset(*first, byte, 100);
@@ -195,7 +196,7 @@ static const char *printed_packed(TileArena *arena, const char *template, const 
     return tile_text_get(&text);
 }
 
-/* The same words as of whole items, of which a large tile's edges are enough. */
+/* The same text as for all items, of which only the borders of a large tile are given. */
 Test(print_line, packed_items) {
     enum { ROWS = 40, COLUMNS = 30, SHOWN = 6 };
     TileArena *arena = tile_arena_create(NULL);

@@ -1,20 +1,20 @@
-/* cpu-dot: after the pass, dot_block gives the same bits as before, at edges of blocks and panels, with operands of
- * any stride and every type, and touches nothing but its operands and c. */
+/* cpu-dot: after the pass, dot_block gives the same bits as before, for partial blocks and panels, with operands of any
+ * stride and every type, and accesses only its operands and c. */
 #include <string.h>
 
 #include "lang/scalar/scalar.h"
 #include "tests/unit/cpu/passing.h"
 
-enum { GUARD = 64 }; /* bytes on both sides of c that stay as they are */
+enum { GUARD = 64 }; /* bytes on both sides of c that must not change */
 
 typedef struct Dot {
     TileScalar a, b, c;
     int64_t m, n, k, m_max, n_max, k_max;
     const char *precision;
-    bool turn_a, turn_b; /* columns next to one another instead of rows */
+    bool transposed_a, transposed_b; /* column-major instead of row-major */
 } Dot;
 
-/* Whose code it is, and how many times 128 bits its vectors have where that is left to the machine. */
+/* The target, and the vector length in units of 128 bits, if it is scalable. */
 typedef struct Machine {
     const char *target;
     unsigned vector_scale;
@@ -27,16 +27,16 @@ typedef struct Array {
     int64_t row, column;
 } Array;
 
-static Array make_array(TileArena *arena, int64_t rows, int64_t columns, TileScalar scalar, bool turn) {
+static Array make_array(TileArena *arena, int64_t rows, int64_t columns, TileScalar scalar, bool transposed) {
     int64_t size = tile_scalar_bytes(scalar);
     Array array = {.size = (uint64_t)(rows * columns * size), .row = columns * size, .column = size};
-    if (turn) array.row = size, array.column = rows * size;
+    if (transposed) array.row = size, array.column = rows * size;
     array.data = tile_arena_alloc(arena, array.size + 2 * GUARD);
     array.data += GUARD;
     return array;
 }
 
-/* Small numbers: products of random bits would all be infinite. */
+/* Small numbers: products of random bits would mostly be infinite. */
 static void fill_array(Array *array, TileScalar scalar, uint64_t *random) {
     unsigned size = tile_scalar_bytes(scalar);
     for (uint64_t at = 0; at < array->size; at += size) {
@@ -47,7 +47,7 @@ static void fill_array(Array *array, TileScalar scalar, uint64_t *random) {
     }
 }
 
-/* With `known`, strides of adjacent elements are constants, as in code made for contiguous tensors. */
+/* With `known`, unit strides are constants, as in code for contiguous tensors. */
 static void write_dot(TileText *text, const Dot *dot, const Array *a, const Array *b, bool known) {
     tile_text_add(text, "func phase machine @d(%a: ptr<global>, %ar: i64, %ac: i64, %b: ptr<global>, %br: i64, %bc: "
                         "i64, %c: ptr<scratch>, %cr: i64, %m: i64, %n: i64, %k: i64) {\n"
@@ -80,8 +80,8 @@ static void run_dot(const Passing *passing, unsigned vector_scale, const Dot *do
 static void check_dot(const Dot *dot, const Machine *machine, bool known, uint64_t *random) {
     TileArena *arena = tile_arena_create(NULL);
     TileText text = {.arena = arena};
-    Array a = make_array(arena, dot->m, dot->k, dot->a, dot->turn_a);
-    Array b = make_array(arena, dot->k, dot->n, dot->b, dot->turn_b);
+    Array a = make_array(arena, dot->m, dot->k, dot->a, dot->transposed_a);
+    Array b = make_array(arena, dot->k, dot->n, dot->b, dot->transposed_b);
     write_dot(&text, dot, &a, &b, known);
     Array before = make_array(arena, dot->m, dot->n_max + 1, dot->c, false), after = before;
     fill_array(&a, dot->a, random);
@@ -94,7 +94,7 @@ static void check_dot(const Dot *dot, const Machine *machine, bool known, uint64
     run_dot(&passing, machine->vector_scale, dot, &a, &b, &after);
     cr_expect(memcmp(before.data - GUARD, after.data - GUARD, before.size + 2 * GUARD) == 0,
               "%s: %lld x %lld x %lld of %s, turned %d %d", machine->target, (long long)dot->m, (long long)dot->n,
-              (long long)dot->k, tile_scalar_name(dot->a), dot->turn_a, dot->turn_b);
+              (long long)dot->k, tile_scalar_name(dot->a), dot->transposed_a, dot->transposed_b);
     passing_release(&passing);
     tile_arena_destroy(arena);
 }
@@ -102,9 +102,9 @@ static void check_dot(const Dot *dot, const Machine *machine, bool known, uint64
 static void check_all(Dot dot) {
     static const Machine machines[] = {{"avx2", 1}, {"avx512", 1}, {"sve", 1}, {"sve", 4}};
     uint64_t random = 88172645463325252u;
-    for (int turned = 0; turned < 4; turned++) {
-        dot.turn_a = turned & 1;
-        dot.turn_b = turned >> 1;
+    for (int layouts = 0; layouts < 4; layouts++) {
+        dot.transposed_a = layouts & 1;
+        dot.transposed_b = layouts >> 1;
         for (int known = 0; known < 2; known++)
             for (unsigned i = 0; i < sizeof machines / sizeof *machines; i++)
                 check_dot(&dot, &machines[i], known, &random);

@@ -1,5 +1,5 @@
-/* math and legalise: every elementwise op at every type, as scalar and as vector, gives after the passes what
- * lang/eval gives, and is an op that the back end has. */
+/* math and legalise: after the passes, every elementwise op at every type, as scalar and as vector, gives the same as
+ * lang/scalar, and the back end has all ops. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static TileScalar operand_scalar(const Case *test, int operand) {
     return test->id == TILE_OP_SELECT && operand == 0 ? TILE_BOOL : test->from;
 }
 
-/* Values come from %p0, %p1, %p2 and results go to %r, both of `lanes` neighbours. */
+/* Operands are loaded from %p0, %p1, %p2 and results stored to %r, each with `lanes` contiguous elements. */
 static void write_case(TileText *text, const Case *test) {
     const TileOpInfo *info = tile_op_info(test->id);
     char type[32];

@@ -1,4 +1,4 @@
-/* What the tests of CPU passes share: reading functions, running passes, executing. */
+/* Shared by the tests of CPU passes: reading functions, running passes, executing. */
 #ifndef TILE_TESTS_UNIT_CPU_PASSING_H
 #define TILE_TESTS_UNIT_CPU_PASSING_H
 
@@ -8,7 +8,7 @@
 #include "cpu/target.h"
 #include "lang/execute/execute.h"
 
-/* A verified module in text form, in a context of its own. */
+/* A verified module from text form, in a context of its own. */
 typedef struct Passing {
     TileContext *context;
     TileModule *module;
@@ -16,10 +16,10 @@ typedef struct Passing {
 
 Passing passing_read(const char *text);
 void passing_release(Passing *passing);
-/* Runs passes by name, verifying after each; the test fails when one does. */
+/* Runs passes by name, with verification after each; the test fails if one fails. */
 void passing_run(Passing *passing, const char *passes, const TileTarget *target);
-/* Runs the module's first function, whose parameters are all bound; the test fails unless it is done. Scalable vectors
- * are so many times as long as they say. */
+/* Runs the module's first function, whose parameters are all bound; the test fails unless it finishes. Scalable vectors
+ * have this many times their minimum length. */
 TileExecutor *passing_executor(const Passing *passing, unsigned vector_scale);
 void passing_execute(TileExecutor *executor);
 

@@ -61,7 +61,7 @@ static void fill_memory(uint8_t *memory, uint64_t elements, TileScalar scalar, b
     }
 }
 
-/* Extents such as 3x70, at *shapes; the first dimension varies fastest in memory where `transposed`. */
+/* Extents such as 3x70, at *shapes; `transposed`: the first dimension is contiguous. */
 static void make_tensor(Run *run, TileArena *arena, const TileFunc *func, unsigned index, const char *shape,
                         bool transposed) {
     const TileType *type = func->body.arguments[index]->type;
@@ -112,7 +112,7 @@ static void execute(TileFunc *kernel, Run *run, bool phases, const char *what) {
     cr_assert_eq(result, TILE_EXECUTION_DONE, "%s: %s", what, tile_text_get(&message));
 }
 
-/* Guards, byte for byte; elements, where any NaN is as good as another. */
+/* Guards are compared bytewise; of elements, all NaNs are equal. */
 static void compare(const TileFunc *func, const Run *wanted, const Run *found, const char *what) {
     for (unsigned i = 0; i < wanted->count; i++) {
         const TileType *type = func->body.arguments[i]->type;
@@ -132,7 +132,7 @@ static void compare(const TileFunc *func, const Run *wanted, const Run *found, c
     }
 }
 
-/* Passes whose result has no phase that can stand in for the grids yet. */
+/* Passes after which no phase can replace the grids yet. */
 static bool has_phases(const TileModule *module) {
     for (const TileFunc *func = module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) return true;
@@ -151,7 +151,7 @@ static bool can_be_transposed(const TileFunc *func) {
 
 enum { MAX_TRIALS = 32 };
 
-/* Arguments that a kernel is run with, and what the kernel itself makes of them. */
+/* Arguments of a run of the kernel, and the kernel's own results for them. */
 typedef struct Trial {
     const char *shapes;
     bool transposed;
@@ -182,7 +182,7 @@ static void add_trials(Kernel *kernel) {
     cr_assert(kernel->trial_count, "%s names no shapes", kernel->path);
 }
 
-/* The state after a pass, on the arguments of each trial. */
+/* Runs the state after a pass on the arguments of each trial. */
 static void check_state(const Kernel *kernel, TileModule *module, const char *pass, const TileTarget *target) {
     for (unsigned i = 0; i < kernel->trial_count; i++) {
         const Trial *trial = &kernel->trials[i];

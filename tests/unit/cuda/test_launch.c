@@ -1,4 +1,4 @@
-/* What the launcher asks of the CUDA driver: tests/gpu/fake stands for it. */
+/* The launcher's calls of the CUDA driver, which is replaced by tests/gpu/fake. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static const uint8_t order[] = {0, 1};
 typedef struct Maker {
     const char *ptx;
     uint64_t shared_bytes;
-    bool no_temp; /* launches of such code are remembered */
-    bool waits;   /* the second grid, for the first one's end */
+    bool no_temp; /* launches of such code are replayed */
+    bool waits;   /* the second grid, for the end of the first one */
 } Maker;
 
 static void destroy_code(TileImageCode *code) {
@@ -98,7 +98,7 @@ static void set(Scene *scene, int device) { set_kernel(scene, device, &signature
 
 static tile_status launch(Scene *scene) { return tile_launch(scene->kernel, scene->arguments, 2, &scene->options); }
 
-/* All that the library had is gone, but for a context of each device that was used. */
+/* Everything that the library allocated has been freed, except for a context of each device that was used. */
 static void strike(Scene *scene) {
     int device = scene->x.device.device_id;
     tile_library_destroy(scene->library);
@@ -146,7 +146,7 @@ Test(cuda, launches_nothing_for_an_empty_grid) {
     strike(&scene);
 }
 
-/* Nothing but the launches themselves and the temporary, where the caller's context is current. */
+/* Only the launches and the temporary, if the caller's context is current. */
 Test(cuda, asks_little_of_the_driver_when_all_is_known) {
     Scene scene = {0};
     TileCudaScope scope;
@@ -160,7 +160,7 @@ Test(cuda, asks_little_of_the_driver_when_all_is_known) {
     strike(&scene);
 }
 
-/* ---- launches like earlier ones ---- */
+/* ---- replayed launches ---- */
 
 static bool is_remembered(const Scene *scene) {
     TileReplayed replayed;
@@ -213,7 +213,7 @@ Test(cuda, a_launch_on_another_device_is_another_launch) {
     strike(&scene);
 }
 
-/* What depends on addresses is looked at each time. */
+/* Facts that depend on addresses are checked each time. */
 Test(cuda, a_remembered_launch_refuses_what_a_new_one_would) {
     Scene scene = {.maker = {.no_temp = true}};
     float data[N] __attribute__((aligned(128))) = {0};
@@ -423,7 +423,7 @@ Test(cuda, code_that_a_graph_holds_stays) {
     strike(&scene);
 }
 
-/* Evicting finds the launch at it. */
+/* The launch is in progress when its code is evicted. */
 Test(cuda, code_that_is_evicted_while_it_is_captured_stays) {
     Scene scene = {.maker = {.no_temp = true}};
     set_static(&scene);
@@ -440,7 +440,7 @@ Test(cuda, code_that_is_evicted_while_it_is_captured_stays) {
     strike(&scene);
 }
 
-/* A miss may come while another stream of the thread captures. */
+/* A miss may happen while another stream of the thread captures. */
 Test(cuda, eviction_disturbs_no_capture) {
     Scene scene = {0};
     set_static(&scene);
@@ -538,7 +538,7 @@ static const struct {
     {"an unknown error", TILE_DRIVER, 12345},
 };
 
-/* The launch may go on without. */
+/* The launch may succeed without this call. */
 static bool may_fail(const char *function) {
     static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuThreadExchangeStreamCaptureMode"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -553,7 +553,7 @@ static void expect_failure(Scene *scene, const char *function, size_t failure, t
     cr_expect(fake_cuda_state().context_depth == 0, "%s fails, and a context is left", function);
 }
 
-/* Of the two launches that follow each other each call fails once, in each way; then all is well again. */
+/* In two consecutive launches each call fails once, with each result; then everything works again. */
 static void fail_in(const char *function, size_t failure) {
     for (int nth = 1;; nth++) {
         Scene scene = {.maker = {.shared_bytes = 100 * 1024}};
@@ -592,11 +592,11 @@ Test(cuda, failures_while_launching_leave_nothing_behind) {
     fail_everywhere("cuThreadExchangeStreamCaptureMode");
 }
 
-/* Once for a device. */
+/* Once per device. */
 Test(cuda, a_pool_that_cannot_be_made_is_asked_for_again) { fail_in("cuMemPoolCreate", 0); }
 Test(cuda, a_pool_that_cannot_be_set_is_asked_for_again) { fail_in("cuMemPoolSetAttribute", 0); }
 
-/* A context is asked for before the tensors are there. */
+/* A context is required before there are tensors. */
 Test(cuda, a_context_that_cannot_be_had_is_asked_for_again) {
     TileError error;
     void *memory = NULL;

@@ -1,4 +1,4 @@
-/* What kernels on a GPU print, and their assertions: the fake driver's kernels write records as compiled code does. */
+/* Prints and assertions of kernels on a GPU: the fake driver's kernels write records as compiled code does. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "tests/unit/launch/parameter.h"
 #include "tile/launch.h"
 
-/* says(x: in f32[N]): a grid of N programs that prints and asserts, and a silent one behind it. */
+/* says(x: in f32[N]): a grid of N programs that prints and asserts, followed by one that does not. */
 static const char *const extents[] = {"N"};
 static const TileImageParameter parameters[] = {F32_TENSOR("x", IN, extents)};
 static const TileImageSignature signature = {
@@ -45,7 +45,7 @@ static tile_status compile(void *state, uint32_t kernel, const TileImageRequest 
 
 static void forget(void *state) { (void)state; }
 
-/* What the first grid's programs say; its parameters are x, N, its stride, begin, end, and the records. */
+/* The records of the first grid's programs; its parameters are x, N, its stride, begin, end, and the records. */
 enum { N = 3, PARAMETERS = 6 };
 static struct { int64_t lines, missing, assertion, values; } says;
 
@@ -184,7 +184,7 @@ Test(records, a_graph_says_it_each_time) {
     strike(&scene);
 }
 
-/* The nth call of a function fails in a launch, or in one that is captured; afterwards all is well. */
+/* The nth call of a function fails in a launch, or in a captured one; afterwards everything works again. */
 static void fail_in(const char *function, bool captured) {
     for (int nth = 1;; nth++) {
         Scene scene;

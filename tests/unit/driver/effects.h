@@ -1,4 +1,4 @@
-/* Texts compiled for every target that this machine can run, in machine code and on the executor. */
+/* Texts compiled for every target that this machine can run, as machine code and on the executor. */
 #ifndef TESTS_UNIT_DRIVER_EFFECTS_H
 #define TESTS_UNIT_DRIVER_EFFECTS_H
 
@@ -12,7 +12,7 @@ typedef struct Way {
     uint32_t flags;
 } Way;
 
-/* The tile form on the executor, the last machine form on it, machine code; and, behind the others, that of GPUs. */
+/* Tile form on the executor, final machine form on the executor, machine code; then those of GPUs. */
 static const Way all_ways[] = {
     {"interp", 0}, {"avx2", TILE_COMPILE_EMULATE}, {"avx512", TILE_COMPILE_EMULATE}, {"avx2", 0},
     {"avx512", 0}, {"sm_80", TILE_COMPILE_EMULATE}};
@@ -25,7 +25,7 @@ static inline bool way_usable(const Way *way) {
     return false;
 }
 
-/* A contiguous array, or a view of one by `strides`, in elements. */
+/* A contiguous array, or a view of one with `strides`, in elements. */
 typedef struct Array {
     DLTensor dl;
     int64_t shape[4], strides[4];
@@ -78,7 +78,7 @@ static inline void launch_with(const Program *program, const TileArg *args, size
     cr_assert_eq(tile_launch(program->kernel, args, count, options), TILE_OK, "%s", error.message);
 }
 
-/* Compiles, launches once and releases. */
+/* Compiles, launches once, and frees. */
 static inline void run_way(const char *text, const Way *way, const TileArg *args, size_t count) {
     Program program = compile_way(text, way);
     launch_with(&program, args, count, NULL);

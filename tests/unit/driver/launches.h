@@ -51,7 +51,7 @@ static inline TileKernel *only_kernel(TileLibrary *library) {
     return kernel;
 }
 
-/* A view of f32 numbers with room for its shape. */
+/* A view of f32 numbers, with storage for its shape. */
 typedef struct View {
     DLTensor dl;
     int64_t shape[2], strides[2];

@@ -1,10 +1,10 @@
-/* Code that is told nothing of strides and alignment finds out at run time: tensors that lie in vectors of 16 bytes are
- * accessed so, others element by element under a mask, which the executor counts. */
+/* Code without facts about strides and alignment checks them at run time: tensors that are contiguous and aligned to 16
+ * bytes are accessed with vectors, others element by element under a mask, which the executor counts. */
 #include "effects.h"
 
-/* A matrix `skip` elements behind a multiple of 64 bytes. */
+/* A matrix that begins `skip` elements after a multiple of 64 bytes. */
 typedef struct View {
-    int64_t skip, row, column; /* strides in elements */
+    int64_t skip, row, column; /* in elements */
     bool in_vectors;
 } View;
 
@@ -28,14 +28,14 @@ static void view_of(Array *array, void *data, uint8_t code, uint8_t bits, const 
     array->strides[1] = view->column;
 }
 
-/* How many operations ran under a mask. */
+/* The number of masked operations. */
 static uint64_t launch_counted(const Program *program, const TileArg *args, size_t count) {
     uint64_t before = tile_library_masked(program->library);
     launch_with(program, args, count, NULL);
     return tile_library_masked(program->library) - before;
 }
 
-/* The first view takes the one special variant that there may be. */
+/* The first view uses up the limit of one special variant. */
 Test(aligned, elements_or_vectors) {
     static const char text[] = "kernel k(x: in i16[M, N], y: out i16[M, N])\n    tune BM in {1}, BN in {1024}\n{\n"
                                "    grid (m, n) in (tiles(M, BM), tiles(N, BN)) { y[m, n] = x[m, n] + x[m, n] }\n}\n";
@@ -69,7 +69,7 @@ Test(aligned, elements_or_vectors) {
     release_program(&program);
 }
 
-/* Operands of products, which chunks of 16 bytes or single elements bring to shared memory. */
+/* Operands of products, copied to shared memory in chunks of 16 bytes or element by element. */
 Test(aligned, copies_of_products) {
     static const char text[] = "kernel k(a: in f16[M, K], b: in f16[K, N], c: out f32[M, N])\n"
                                "    tune BM in {32}, BN in {32}, BK in {32}, warps in {1}, stages in {2}\n{\n"

@@ -1,5 +1,5 @@
-/* What a failed assertion shows of values: the same words from machine code, from the executor running machine form,
- * and from the interpreter. */
+/* The values in the message of a failed assertion: the same text from machine code, from the executor running machine
+ * form, and from the interpreter. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ typedef struct Failing {
     int64_t n;
     double limit;
     bool on;
-    float last; /* of x[5, 18]; the others are small */
+    float last; /* x[5, 18]; the others are small */
     const char *message;
 } Failing;
 

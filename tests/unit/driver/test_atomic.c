@@ -1,4 +1,4 @@
-/* Atomic updates: what they store and give, on every target, and that no update is lost between threads. */
+/* Atomic updates: stored and returned values, on every target; and no update is lost between threads. */
 #include "effects.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static const char count_text[] =
 static int32_t places[PROGRAMS * 16], tickets[PROGRAMS];
 static bool taken[PROGRAMS];
 
-/* Every update counts once: sums of integers are exact, also in f64, and no ticket is given twice. */
+/* Every update counts once: sums of integers are exact, also in f64, and fetch-and-add never returns a value twice. */
 static void check_count(const Way *way, TileThreadPool *pool, int64_t programs) {
     int64_t bins[BINS] = {0}, expected[BINS] = {0}, n = programs * 16 - 5;
     double total = 0, sum = 0;
@@ -35,7 +35,7 @@ static void check_count(const Way *way, TileThreadPool *pool, int64_t programs) 
     int16_t high = -7;
     memset(taken, 0, sizeof taken);
     for (int64_t i = 0; i < n; i++) {
-        places[i] = (int32_t)(i * 2654435761u % (BINS + 2)) - 1; /* some of them outside */
+        places[i] = (int32_t)(i * 2654435761u % (BINS + 2)) - 1; /* some of them out of bounds */
         if (places[i] >= 0 && places[i] < BINS) expected[places[i]]++;
         sum += places[i];
     }
@@ -74,7 +74,7 @@ Test(atomic, loses_no_update) {
     tile_thread_pool_destroy(pool);
 }
 
-/* ---- what is stored and given ---- */
+/* ---- stored and returned values ---- */
 
 static const char types_text[] = "kernel k[T: num](x: in T[N], y: inout T[N], old: out T[N]) tune B in {8} {\n"
                                  "    grid n in tiles(N, B) { old[n] = atomic_%s(y[n], x[n]) }\n"
@@ -152,7 +152,7 @@ Test(atomic, combines_like_the_operators) {
         }
 }
 
-/* ---- compare and swap, masks, repeated places ---- */
+/* ---- compare and swap, masks, repeated indices ---- */
 
 static const char swap_text[] =
     "kernel k(x: in f32[N], y: inout f32[N], old: out f32[N], hits: inout i32[2]) tune B in {4} {\n"

@@ -1,4 +1,4 @@
-/* The disk cache: never other bytes than were put under the key, whatever happens to the files. */
+/* The disk cache never returns other bytes than were stored with the key, whatever happens to the files. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -80,7 +80,7 @@ static void write_file(const char *path, const unsigned char *data, size_t size)
     cr_assert(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
 }
 
-/* Each byte that is changed, each length that is cut to. */
+/* Every single changed byte, and every truncation. */
 Test(cache, damage_is_noticed) {
     static unsigned char data[MOST_BYTES + 4096];
     Fixture fixture = begin(0);
@@ -156,7 +156,7 @@ Test(cache, killed_writers) {
     end(&fixture);
 }
 
-/* A limit that makes them remove each other's files. */
+/* Low enough that the writers evict each other's files. */
 Test(cache, sixteen_processes) {
     Fixture fixture = begin(600000);
     pid_t children[16];
@@ -194,7 +194,7 @@ static unsigned count_files(const char *folder) {
     return count;
 }
 
-/* The system takes only part of what is written. */
+/* The system writes only part of the data. */
 Test(cache, full_disk) {
     Fixture fixture = begin(0);
     pid_t child = fork();

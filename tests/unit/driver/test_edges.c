@@ -1,4 +1,4 @@
-/* What the language defines where machines and C differ: division, remainder and shifts of integers, cdiv, clamp,
+/* Operations whose semantics differ between machines and C: division, remainder and shifts of integers, cdiv, clamp,
  * bitcast, copysign and isinf, for all pairs of edge values, on every target. */
 #include "effects.h"
 
@@ -47,7 +47,7 @@ static Wide expected(int operation, Wide x, Wide y, unsigned bits, bool is_signe
     case 1: return y ? x - floor_quotient(x, y) * y : 0;
     case 2: return inside ? (Wide)((uint64_t)x << y) : 0;
     case 3: return inside ? x >> y : x < 0 ? -1 : 0;
-    case 4: /* a + b - 1 wraps as it stands */
+    case 4: /* a + b - 1 would wrap */
         above = extend((uint64_t)(x + y - 1), bits, is_signed);
         return floor_quotient(above, y);
     default: x = x > y ? x : y; return x < 5 ? x : 5;
@@ -112,7 +112,7 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-/* min and max by their definition: the second operand where it is NaN or lies beyond. */
+/* The definition of min and max: the second operand if it is NaN or is less (greater). */
 static float clamped(float x, float low) {
     float most = isnan(low) || low > x ? low : x;
     return 2 < most ? 2 : most;
@@ -151,7 +151,7 @@ Test(edges, of_floats) {
     }
 }
 
-/* Strides of 0 make dimensions of any size: their product is 2^64, of which 64 bits hold nothing. */
+/* Strides of 0 allow dimensions of any size: their product is 2^64, which overflows. */
 Test(edges, of_products_of_dimensions) {
     static const char text[] = "kernel k(a: in i8[N], b: in i8[M], x: in f32[N * M], y: out f32[])\n"
                                "{ grid (i, j) in (N, M) { y[] = x[i * M + j] } }\n";

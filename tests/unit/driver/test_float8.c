@@ -1,5 +1,5 @@
-/* Conversions to and from f8 on every target: all codes, and for each two neighbours what lies between them, at the
- * middle and beside it, against the formats' definition (OCP 8-bit floating point). */
+/* Conversions to and from f8 on every target: all codes, and for each pair of neighbours numbers between them, at the
+ * midpoint and next to it, compared with the formats' definition (OCP 8-bit floating point). */
 #include "effects.h"
 
 #include <math.h>
@@ -23,8 +23,7 @@ static double decode(const Format *format, unsigned code) {
     return sign * ldexp(1 + fraction * unit, (int)exponent - format->bias);
 }
 
-/* The nearest finite number, of two equally near the one whose code is even; what is larger, infinity too, becomes the
- * largest. */
+/* The nearest finite number, ties to the even code; larger numbers, including infinity, saturate. */
 static unsigned encode(const Format *format, double number) {
     unsigned best = 0, sign = signbit(number) ? 0x80 : 0;
     double magnitude = fmin(fabs(number), format->largest);

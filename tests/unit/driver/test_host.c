@@ -1,4 +1,4 @@
-/* The launcher's host program means what lang/scalar/eval.def says, for every operation, type and edge value. */
+/* The launcher's host program has the semantics of lang/scalar/eval.def, for every operation, type and edge value. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -28,7 +28,7 @@ static uint64_t run(TileHostOp op, TileScalar type, TileScalar from, bool approx
     return values[3];
 }
 
-/* What the executor computes of one lane: by the op's own number. */
+/* The executor's result for one lane, by the IR's op. */
 static void check_case(TileOpId id, TileScalar from, TileScalar to, bool approx, const uint64_t *bits) {
     uint64_t expected = 0, first = id == TILE_OP_SELECT ? bits[0] & 1 : bits[0];
     const uint64_t *const lanes[3] = {&first, &bits[1], &bits[2]};
@@ -55,7 +55,7 @@ static int check_pairs(TileOpId id, TileScalar from, TileScalar to) {
     return checked;
 }
 
-/* Every elementwise op of the language on every type that it has: none is missing, and all give the executor's bits. */
+/* Every elementwise op of the language on every type that it allows exists, and gives the executor's bits. */
 Test(host, operations_as_the_language_defines_them) {
     for (int id = 0; id < TILE_OP_COUNT; id++) {
         TileEvalOp op = tile_eval_op_of((TileOpId)id);

@@ -1,4 +1,4 @@
-/* Kernels built with tile/ir.h and written as text of the IR, from the call to the numbers. */
+/* Kernels built with tile/ir.h and written in the IR's text form, up to their results. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +85,7 @@ Test(ir, builds_what_runs) {
     }
 }
 
-/* What was built is text, which compiles as well, and prints the same once more. */
+/* The built kernel is printed; the text compiles as well, and prints the same again. */
 Test(ir, text_is_the_same_kernel) {
     TileIr *ir = create();
     TileCompiler *c = compiler();
@@ -103,7 +103,7 @@ Test(ir, text_is_the_same_kernel) {
     tile_ir_destroy(ir);
 }
 
-/* ---- mistakes ---- */
+/* ---- errors ---- */
 
 static void expect_mistake(TileIr *ir, const char *words) {
     TileReport *report = NULL;
@@ -188,7 +188,7 @@ Test(ir, mistakes_outside_of_operations) {
     expect_mistake((tile_ir_kernel(ir, "l"), ir), "another kernel begins");
 }
 
-/* ---- text of strangers ---- */
+/* ---- damaged text ---- */
 
 static void expect_refusal(const char *text, tile_status wanted, const char *words) {
     TileCompiler *c = compiler();
@@ -221,7 +221,7 @@ Test(ir, wrong_text_is_refused_with_its_place) {
     expect_refusal("func device tile @f() {\nreturn\n}\n", TILE_INVALID_SOURCE, "the module has no kernel");
 }
 
-/* Places that were given are those of the messages. */
+/* Messages have the given source locations. */
 Test(ir, places_of_the_source) {
     expect_refusal("file \"model.net\"\n" KERNEL("%i = const {value = 1} : i64\ngrid %i (%p: i64) {\n"
                                                  "barrier @1:30:7\nyield\n}\n"),
@@ -236,8 +236,8 @@ Test(ir, places_of_the_source) {
     tile_ir_destroy(ir);
 }
 
-/* Texts that are cut, and texts with a byte changed, are refused or compiled; whatever compiles runs on the executor.
- */
+/* Truncated texts, and texts with a changed byte, are rejected or compiled; whatever compiles is run on the
+ * executor. */
 Test(ir, mutated_texts_end_in_a_message_or_a_kernel) {
     TileIr *ir = create();
     TileCompiler *c = compiler();

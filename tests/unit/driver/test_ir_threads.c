@@ -1,5 +1,5 @@
-/* Threads that build, compile and run at once, each with a compiler of its own, and all with one. Machine code is not
- * made: code runs on the executor, so that scripts/test_compiler_threads.sh sees all that happens. */
+/* Threads that build, compile and run concurrently: each with its own compiler, and all with one. No machine code is
+ * generated: code is run on the executor, so that scripts/test_compiler_threads.sh can observe all accesses. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void *work(void *state) {
     return NULL;
 }
 
-/* TILE_SOAK_THREADS says how many. */
+/* The number of threads is TILE_SOAK_THREADS. */
 static void run_threads(TileCompiler *shared) {
     pthread_t threads[MOST_THREADS];
     Job jobs[MOST_THREADS];

@@ -1,4 +1,4 @@
-/* split, join and cat against their definition, element by element. */
+/* split, join and cat compared with their definition, element by element. */
 #include "effects.h"
 
 #include <math.h>

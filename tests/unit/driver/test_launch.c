@@ -1,4 +1,4 @@
-/* What launches compute and refuse, from text to results: strides, phases, facts, assertions. */
+/* Results and errors of launches of compiled texts: strides, phases, facts, assertions. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const char parts_text[] =
     "    }\n"
     "}\n";
 
-/* z = x + y through strides of any kind; the gaps stay as they were. */
+/* z = x + y with strides of any kind; the gaps must not change. */
 static void check_add(TileKernel *kernel, int64_t rows, int64_t columns) {
     View x, y, z;
     fill();
@@ -54,7 +54,7 @@ Test(launch, add_through_odd_strides) {
         tile_library_destroy(library);
     }
     TileLibrary *library = compile(compiler, add_text, "avx512", TILE_COMPILE_EMULATE);
-    tile_compiler_destroy(compiler); /* the library holds on to it */
+    tile_compiler_destroy(compiler); /* the library keeps a reference */
     check_add(only_kernel(library), 7, 65);
     tile_library_destroy(library);
 }
@@ -143,7 +143,7 @@ Test(launch, arguments_that_do_not_fit) {
 
 /* ---- facts ---- */
 
-/* y = 2 x of so many rows and columns, each written once, and nothing else. */
+/* y = 2 x with so many rows and columns: each element of y is written, and nothing else. */
 static void check_twice(TileKernel *kernel, int64_t rows, int64_t columns) {
     View x, y;
     fill();
@@ -155,7 +155,7 @@ static void check_twice(TileKernel *kernel, int64_t rows, int64_t columns) {
         cr_assert_eq(y_memory[i], i < rows * columns ? 2 * x_memory[i] : number_at(i + 77));
 }
 
-/* Code for rows of whole vectors serves all of those, and other code all others. */
+/* One variant for rows that are whole vectors is used for all of those, another one for the others. */
 Test(launch, extents_that_are_multiples) {
     static const char text[] = "kernel twice(x: in f32[M, N], y: out f32[M, N])\n"
                                "{\n"
@@ -195,7 +195,7 @@ static void check_shift(TileKernel *kernel, int64_t count, int64_t from, int64_t
     cr_assert(memcmp(wanted, x_memory, sizeof wanted) == 0, "from %d to %d", (int)from, (int)to);
 }
 
-/* Where arguments may share memory, those that do not get code that knows it; by turns with those that do. */
+/* If arguments may overlap, those that do not get a variant that relies on it; alternately with overlapping ones. */
 Test(launch, memory_of_their_own) {
     TileCompiler *compiler = make_compiler();
     for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
@@ -216,7 +216,7 @@ Test(launch, memory_of_their_own) {
     tile_compiler_destroy(compiler);
 }
 
-/* What is written has a stride of 0 where it has no elements; where it has some, the launch says what is wrong. */
+/* An output may have a stride of 0 if it has no elements; otherwise the launch reports an error. */
 Test(launch, written_with_a_stride_of_zero) {
     static const char text[] = "kernel sums(x: in f32[M, N], y: out f32[M, N], s: out f32[M])\n"
                                "{\n"
@@ -284,7 +284,7 @@ static tile_status launch_guarded(Guarded *guarded, TileError *error) {
     return tile_launch(guarded->kernel, args, 2, &options);
 }
 
-/* Bad values at changing places, and good ones in between. */
+/* Bad values at different positions, and good ones in between. */
 static void *guard(void *state) {
     static const struct {
         float bad;
@@ -310,7 +310,7 @@ static void *guard(void *state) {
     return NULL;
 }
 
-/* The words are the same from machine code, from the executor running machine form, and from the interpreter. */
+/* The same text from machine code, from the executor running machine form, and from the interpreter. */
 Test(launch, assertions_fail_the_launch) {
     static const struct {
         const char *target;

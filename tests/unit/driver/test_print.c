@@ -1,4 +1,4 @@
-/* print: whole lines through the launch's hook, on every target and from many threads. */
+/* print: complete lines through the launch's hook, on every target and from many threads. */
 #include "effects.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* rand: the same numbers on every target, and those of the definition (tests/unit/lang/test_random.c holds the
- * executor's to it). */
+/* rand: the same numbers on every target, equal to the definition (tests/unit/lang/test_random.c compares the executor
+ * with it). */
 #include "effects.h"
 
 #include "lang/scalar/math.h"

@@ -1,4 +1,4 @@
-/* Threads whose stacks are small: what goes as deep as a text does has a stack of its own. */
+/* Threads with small stacks: functions that recurse as deeply as a text is nested use a stack of their own. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/stack.h"
 #include "tile/build.h"
 
-enum { ROWS = 6, COLUMNS = 40, SMALL = 256 << 10 }; /* frames are larger with sanitizers: half of it is for them */
+enum { ROWS = 6, COLUMNS = 40, SMALL = 256 << 10 }; /* sanitizers make frames larger, and use half of it */
 
 static void on_small_stack(void *(*body)(void *state), void *state) {
     pthread_attr_t attributes;
@@ -26,7 +26,7 @@ static const char text[] = "kernel k(x: in f32[M, N], y: out f32[2 * M, N]) {\n"
 
 static void quiet(void *host, const char *line, size_t length) { *(size_t *)host += length + (line == NULL); }
 
-/* Everything that a host calls, with the target that `state` names. */
+/* All functions of the API that compile, with the target in `state`. */
 static void *use(void *state) {
     static float x[ROWS][COLUMNS], y[2 * ROWS][COLUMNS];
     int64_t shape[] = {ROWS, COLUMNS}, other[] = {2 * ROWS, COLUMNS}, found[TILE_MAX_RANK];
@@ -77,6 +77,6 @@ Test(stack, a_thread_is_made_where_it_has_to_be) {
     bool here = true;
     on_small_stack(run_noting, &here);
     cr_assert(!here);
-    run_noting(&here); /* the first thread's is of the usual size */
+    run_noting(&here); /* the main thread's stack has the usual size */
     cr_assert(here);
 }

@@ -1,5 +1,5 @@
-/* Ranges whose stride is known at launch only: every sign, none, and strides that leave 64 bits, against the
- * definition, on every target. */
+/* Ranges whose stride is known at launch only: positive, negative, zero, and strides whose indices overflow 64 bits,
+ * compared with the definition, on every target. */
 #include "effects.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const char text[] = "kernel k(x: in f32[N], w: in f32[M], y: out f32[M], 
 static const int64_t strides[] = {-3, -1, 0, 1, 2, INT64_C(1) << 62, INT64_MAX, INT64_MIN};
 static const int64_t shifts[] = {0, 5, -4, 19, INT64_MAX, INT64_MIN + 100};
 
-/* The element that the lane stands for, or -1: a range begins at an i64, and its lanes count on from there. */
+/* The element that the lane accesses, or -1: a range begins at an i64, and adds l * stride for lane l. */
 static int64_t place(int64_t start, int64_t lane, int64_t step, int64_t shift, int64_t extent) {
     int64_t first = (int64_t)((uint64_t)start * (uint64_t)step + (uint64_t)shift);
     __int128 at = (__int128)first + (__int128)lane * step;

@@ -1,4 +1,4 @@
-/* What a compilation says and prints; compilers, libraries and kernels that threads share. */
+/* Messages and output of compilations; compilers, libraries and kernels shared by threads. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct Racer {
     bool good;
 } Racer;
 
-/* Shapes and strides by turns, so that all of them miss at once and again later. */
+/* Shapes and strides in alternation, so that all threads miss at the same time, and again later. */
 static void *race(void *state) {
     Racer *racer = state;
     float *memory = calloc(30000, sizeof *memory);
@@ -86,7 +86,7 @@ Test(tile, threads_compile_with_one_compiler) {
     tile_compiler_destroy(compiler);
 }
 
-/* ---- what a compilation says ---- */
+/* ---- messages of compilations ---- */
 
 static tile_status try_compile(const char *text, const TileCompileOptions *options, char *words, size_t size) {
     TileCompiler *compiler = make_compiler();
@@ -129,7 +129,7 @@ Test(tile, targets_and_settings_that_do_not_exist) {
     cr_assert_str_eq(words, "error: add: T must be float, not i32\n");
 }
 
-/* ---- what a launch says ---- */
+/* ---- messages of launches ---- */
 
 static const char narrow_text[] = "kernel narrow[T: float](x: in T[M, D], y: out T[2 * M, D])\n"
                                   "    static D\n"
@@ -178,7 +178,7 @@ static void check_instance_report(Ask ask, int64_t width, tile_status expected, 
     tile_report_destroy(report);
 }
 
-/* Errors that are there only for these types and static values: all of them, with places and notes. */
+/* Errors that exist only for these types and static values: all are reported, with locations and notes. */
 Test(tile, errors_of_an_instance) {
     static const Ask ways[] = {ask_launch, ask_prepare, ask_infer};
     static const char two[] = "<text>:5:19: error: the assertion does not hold: rows of four [assertion-failed]\n"
@@ -290,7 +290,7 @@ static const char comma_text[] = "kernel quarter(x: in f32[N], y: out f32[N], a:
                                  "}\n"
                                  "const C = 1.5\n";
 
-/* The system's locale with a decimal comma, else one that is made here. */
+/* A locale of the system with a decimal comma; if there is none, one that is created here. */
 static bool take_comma_locale(void) {
     char folder[] = "/tmp/tile-locale-XXXXXX", command[160];
     if (setlocale(LC_ALL, "de_DE.UTF-8")) return true;
@@ -302,7 +302,7 @@ static bool take_comma_locale(void) {
     return system(command) == 0 && made;
 }
 
-/* Numbers of texts, of settings and in messages have a point where the host's have a comma. */
+/* Numbers in texts, settings and messages have a decimal point, even if the host's locale has a comma. */
 Test(tile, locale_does_not_matter) {
     if (!take_comma_locale()) {
         cr_assert_null(getenv("TILE_REQUIRE_LOCALE"), "localedef makes no locale with a decimal comma");

@@ -1,5 +1,5 @@
-/* Debug builds stop at integer division by zero and shifts past the width, on every target, with the place; other
- * builds, and elements that are not there, give what the language defines. */
+/* Debug builds stop at integer division by zero and at shifts by at least the width, on every target, with the
+ * location; other builds, and elements that do not exist, give the language's defined results. */
 #include "effects.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static const char scalar_text[] = "kernel k(x: in i32[N], y: in i32[N], z: out i
                                   "    grid n in N { z[n] = if y[n] == -1 { 7 } else { i64(x[n]) / i64(y[n]) } }\n"
                                   "}\n";
 
-/* Both sides of a lifted `if` are computed: nothing traps under its condition. */
+/* Both sides of a lifted `if` are executed: operations under its condition must not trap. */
 static const char lifted_text[] = "fn quotient(a: i32, b: i32) -> i32 {\n"
                                   "    if b != 0 { return a / b }\n"
                                   "    return -1\n"

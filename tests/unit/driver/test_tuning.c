@@ -1,4 +1,4 @@
-/* Tuning files: what is read of good and of damaged ones, and which row wins. */
+/* Tuning files: reading valid and damaged ones, and the precedence of rows. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ Test(tuning, other_files_and_versions_are_refused) {
     expect_refused("tile-tuning 1", "file is no tuning file");
 }
 
-/* Each prefix of a file is read without its last, unfinished line, which is kept. */
+/* Of every prefix of a file, all but the last, incomplete line are read; that line is kept. */
 Test(tuning, a_file_that_was_cut_off_loses_the_unfinished_row) {
     const char *whole = HEAD ROW("k", "B=64", "8/8", "-") "\n" ROW("j", "B=128", "8/8", "-") "\n";
     size_t first = strlen(HEAD ROW("k", "B=64", "8/8", "-") "\n");
@@ -103,7 +103,7 @@ Test(tuning, lines_that_are_no_rows_count_for_nothing_and_are_kept) {
     }
 }
 
-/* Bytes in any place are other bytes: nothing is read that was not there, and nothing crashes. */
+/* With random bytes changed: no rows are read that were not in the file, and nothing crashes. */
 Test(tuning, damaged_files_are_read_as_far_as_they_are_good) {
     const char *whole = HEAD ROW("k", "B=64", "8/8", "-") "\n" ROW("j", "B=128", "8/8", "pinned") "\n";
     size_t length = strlen(whole);

@@ -30,7 +30,7 @@ static bool test_f32(TileOpId id, double x, double y) {
     return eval(id, TILE_F32, TILE_BOOL, tile_scalar_from_double(TILE_F32, x), tile_scalar_from_double(TILE_F32, y), 0);
 }
 
-/* Against the definition in wide integers, for all pairs of 8-bit values. */
+/* Compared with the definition in wide integers, for all pairs of 8-bit values. */
 Test(eval, bytes_exhaustively) {
     for (int type = TILE_I8; type <= TILE_U8; type += TILE_U8 - TILE_I8)
         for (int a = 0; a < 256; a++)
@@ -127,7 +127,7 @@ Test(eval, moves_of_bits) {
     cr_expect_not(tile_eval(TILE_OP_LOAD, TILE_I32, TILE_I32, &operand, &result));
 }
 
-/* What the op table allows has a meaning, and nothing else. */
+/* Exactly the combinations that the op table allows are defined. */
 Test(eval, covers_the_op_table) {
     for (int id = 0; id < TILE_OP_COUNT; id++) {
         const TileOpInfo *info = tile_op_info(id);
@@ -141,7 +141,7 @@ Test(eval, covers_the_op_table) {
     }
 }
 
-/* What another order of three elements, or of two, changes. */
+/* Which reductions depend on the order of elements. */
 static bool order_matters(TileOpId op, TileScalar type, const uint64_t *x, int count) {
     for (int a = 0; a < count; a++)
         for (int b = 0; b < count; b++) {
@@ -193,9 +193,9 @@ static uint64_t round_tf32(TileOpId id, uint64_t bits) {
     return result;
 }
 
-/* Random words have hardly any halves: the recorded vectors say nothing of them. */
+/* Random words hardly ever are ties, so the recorded vectors do not test these. */
 Test(eval, tf32_halves) {
-    static const uint32_t rows[][3] = {/* bits, to even, away from zero */
+    static const uint32_t rows[][3] = {/* bits, ties to even, ties away from zero */
                                        {0x3f800fff, 0x3f800000, 0x3f800000}, {0x3f801000, 0x3f800000, 0x3f802000},
                                        {0x3f801001, 0x3f802000, 0x3f802000}, {0x3f802fff, 0x3f802000, 0x3f802000},
                                        {0x3f803000, 0x3f804000, 0x3f804000}, {0xbf801000, 0xbf800000, 0xbf802000},

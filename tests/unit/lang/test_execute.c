@@ -1,4 +1,4 @@
-/* The executor in tile form: results, validity, and what it reports. Machine form: test_execute_machine.c. */
+/* The executor in tile form: results, validity, and messages. Machine form: test_execute_machine.c. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -204,7 +204,7 @@ Test(execute, scans_and_positions) {
                  1);
 }
 
-/* Subtraction is not associative: it tells in which order elements were taken. */
+/* Subtraction is not associative, so the result shows the order of elements. */
 Test(execute, folds_keep_the_order) {
     static const char line[] =
         "func device tile @f() -> i32 {\n  %%x = iota {axis = 0} : i32[%d]\n  %%start = const {value = 100} : i32\n"
@@ -300,7 +300,7 @@ Test(execute, temporaries) {
                   "stores what comes of `t[0]`: nothing has stored this element of the temporary before");
 }
 
-/* Whose mistake it is follows from where the poison began, whatever was computed with it. */
+/* The origin of the poison determines whose mistake it is, whatever was computed from it. */
 Test(execute, undefined_elements) {
     static const char source[] = "func kernel tile @k(%%y: tensor<f32, 1, inout>) {\n"
                                  "  %%n = const {value = 4} : i64\n  %%t = temp %%n : tensor<f32, 1, temp>\n"
@@ -337,7 +337,7 @@ Test(execute, knows_every_operation) {
         cr_expect(tile_executor_knows((TileOpId)id), "%s", tile_op_info((TileOpId)id)->mnemonic);
 }
 
-/* Sums of x in rows of 4: what another order can change is 2 * n * 2^-24 * (sum of magnitudes), of one term nothing. */
+/* Sums of x in rows of 4: the slack is 2 * n * 2^-24 * (sum of magnitudes), 0 for a single term. */
 Test(execute, slack) {
     static const char source[] = "func kernel tile @k(%%x: tensor<f32, 2, in>, %%y: tensor<f32, 1, inout>) {\n"
                                  "  %%n = dim %%x {axis = 0} : i64\n  %%zero = const {value = 0} : i64\n"
@@ -356,7 +356,7 @@ Test(execute, slack) {
         {"%t = mul %s, %half : f32\nstore_tile %y, %t, %i {access = [index]}",
          {16 * u + 2 * u * 3, 0, 4 * u * 0x1p21}},
         {"%m = reduce %r {axis = 0, kind = max} : f32\nstore_tile %y, %m, %i {access = [index]}", {0, 0, 0}},
-        /* which is taken is decided by rounding in the last row, where 0 may as well be 0.25 */
+        /* in the last row rounding decides which value is selected; 0 may be 0.25 as well */
         {"%c = gt %s, %half : bool\n%t = select %c, %half, %s : f32\nstore_tile %y, %t, %i {access = [index]}",
          {0, 0, 0.5 + 8 * u * 0x1p21}},
         {"%c = gt %s, %half : bool\nif %c {\nyield\n} {\nyield\n}\nstore_tile %y, %half, %i {access = [index]}",

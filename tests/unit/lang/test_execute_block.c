@@ -1,4 +1,5 @@
-/* Blocks of threads: races of each kind, meetings that fail, and that what is right is not reported. */
+/* Blocks of threads: data races of each kind, and barriers that not all threads reach, are reported; correct programs
+ * are not. */
 #include <criterion/criterion.h>
 
 #include "tests/unit/lang/executing.h"
@@ -8,8 +9,7 @@ TestSuite(execute_block, .init = executing_set_up, .fini = executing_tear_down);
 enum { THREADS = 64, PROGRAMS = 3 };
 
 /* A launch of PROGRAMS blocks of THREADS threads. %t is the thread's number, %own its 4 bytes of shared memory, %next
- * those of the next thread, the last one's being the first's; %at and %mine are 4 bytes of x of each thread of each
- * block. */
+ * those of the next thread (cyclically); %at and %mine are 4 bytes of x for each thread of each block. */
 static const char head[] =
     "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 3} : i64\n"
     "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
@@ -28,7 +28,7 @@ static const char head[] =
 
 static int32_t data[(PROGRAMS + 1) * THREADS];
 
-static uint64_t masked; /* operations of the last run that ran under a mask */
+static uint64_t masked; /* masked operations of the last run */
 
 static TileExecution run(const char *body, uint64_t seed, TileText *message) {
     masked = 0;
@@ -41,7 +41,7 @@ static TileExecution run(const char *body, uint64_t seed, TileText *message) {
                                message);
 }
 
-enum { SEEDS = 6 }; /* 0: in turn */
+enum { SEEDS = 6 }; /* seed 0: round robin */
 
 static void expect_good(const char *body) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -51,7 +51,7 @@ static void expect_good(const char *body) {
     }
 }
 
-/* Under every seed, whoever comes first. */
+/* With every seed, whichever thread is first. */
 static void expect_fault(const char *body, const char *wanted) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         TileText message = {.arena = executing.arena};
@@ -73,7 +73,7 @@ Test(execute_block, barriers_order_shared_memory) {
     expect_fault("store %thread, %own\nstore %thread, %next\n", "wrote at `store %thread");
 }
 
-/* The report names both ops with their places, the threads and the bytes. */
+/* The report has both ops with their locations, the threads and the bytes. */
 Test(execute_block, both_sides_of_a_race_are_named) {
     TileText message = {.arena = executing.arena};
     run("store %thread, %own @7:3\nbarrier\n%v = load %next : i32 @8:5\n"
@@ -87,7 +87,7 @@ Test(execute_block, both_sides_of_a_race_are_named) {
               "%s", text);
 }
 
-/* The same value is no excuse; one writer is. */
+/* Two stores of the same value are a race, too; a store by a single thread is not. */
 Test(execute_block, equal_values_race_too) {
     expect_fault("store %thread, %shared\n", "writes bytes 0 .. 4 of %shared");
     expect_fault("%c = const {value = 1} : i32\nstore %c, %shared\n", "writes bytes 0 .. 4 of %shared");
@@ -104,7 +104,7 @@ Test(execute_block, accesses_of_other_sizes_overlap) {
     expect_good("%v = load %mine : i32\nstore %thread, %mine\n%w = load %mine : vec<4 x u8>\nstore %w, %mine\n");
 }
 
-/* Values that lanes exchange order nothing. */
+/* A shuffle does not order memory accesses. */
 Test(execute_block, exchanges_order_no_memory) {
     expect_fault("store %thread, %own\n%c = const {value = 1} : i32\n%v = exchange %thread, %c : i32\n"
                  "%w = load %next : i32\n",
@@ -144,7 +144,7 @@ Test(execute_block, shared_memory_is_new_in_each_block) {
                  "stores a lane that is poison");
 }
 
-/* ---- meetings ---- */
+/* ---- barriers ---- */
 
 Test(execute_block, barriers_in_branches) {
     expect_good("%yes = lt %zero, %four : bool\nif %yes {\nbarrier\nyield\n} {\nyield\n}\n");
@@ -167,7 +167,7 @@ Test(execute_block, exchanges) {
     expect_fault("%c = const {value = 32} : i32\n%v = exchange %thread, %c : i32\n", "no lane of a warp");
 }
 
-/* A warp may go on while others have not begun: the schedule under a seed does that too, and no result changes. */
+/* A warp may run before others have started: with a seed, the scheduler does that too, and no result changes. */
 Test(execute_block, warps_meet_alone) {
     expect_fault("%c = const {value = 1} : i32\nif %first {\n%v = exchange %thread, %c : i32\nstore %v, %own\nbarrier\n"
                  "yield\n} {\n%v = exchange %thread, %c : i32\nyield\n}\n",
@@ -176,7 +176,7 @@ Test(execute_block, warps_meet_alone) {
 
 /* ---- copies ---- */
 
-/* Each thread copies its 4 bytes of x, which hold its number, to its place in shared memory. */
+/* Each thread copies its 4 bytes of x, which are its number, to its 4 bytes of shared memory. */
 #define COPY "store %thread, %mine\nbarrier\n%w = const {value = 4} : i32\ncopy_async %own, %mine, %w {bytes = 4}\n"
 
 Test(execute_block, copies_arrive_for_who_waits) {
@@ -186,7 +186,7 @@ Test(execute_block, copies_arrive_for_who_waits) {
     expect_fault(COPY "copy_commit\ncopy_wait {pending = 0}\n%v = load %next : i32\n", "no barrier stands between");
 }
 
-/* What is begun last may still be under way where groups are left pending, and what has not been committed always. */
+/* The last copies may still be pending if groups are left pending; uncommitted ones always may. */
 Test(execute_block, copies_are_poison_until_they_are_waited_for) {
     TileText message = {.arena = executing.arena};
     static const char *const waits[] = {"copy_commit\n", "copy_commit\ncopy_wait {pending = 1}\n",
@@ -208,7 +208,7 @@ Test(execute_block, nobody_touches_what_is_being_copied) {
                  "a race: ");
 }
 
-/* Where the other thread came in between, the report says so. */
+/* If the other thread's access was during the copy, the report says so. */
 Test(execute_block, reports_name_who_touched_it) {
     TileText message = {.arena = executing.arena};
     run(COPY "copy_commit\nbarrier\n%v = load %next : i32\ncopy_wait {pending = 0}\n", 0, &message);
@@ -255,7 +255,7 @@ static void expect_masked(const char *body, uint64_t wanted) {
     cr_expect_eq(masked, wanted, "%s: %llu", body, (unsigned long long)masked);
 }
 
-/* What chooses among threads, the same ones in every block, is no mask of what exists; all else is. */
+/* A mask that selects threads, the same in every block, does not count as masking existing elements; all others do. */
 Test(execute_block, a_choice_of_threads_is_no_mask) {
     enum { ALL = PROGRAMS * THREADS };
     expect_masked("store %thread, %mine\n", 0);

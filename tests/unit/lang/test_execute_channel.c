@@ -1,4 +1,4 @@
-/* Channels: slots go round, and what would wait for ever, or lose a slot, is a fault. */
+/* Channels: slots are used cyclically; an op that would wait forever, or lose a slot, is a fault. */
 #include <criterion/criterion.h>
 
 #include "tests/unit/lang/executing.h"
@@ -7,7 +7,7 @@ TestSuite(execute_channel, .init = executing_set_up, .fini = executing_tear_down
 
 enum { ROWS = 8, COLUMNS = 4 };
 
-/* FILL k copies row k of x into the next slot, TAKE k waits for one and stores it in row k of y. */
+/* FILL k copies row k of x to the next slot, TAKE k waits for a slot and stores it to row k of y. */
 #define SLOT "ptr<shared, f32[1, 4]>"
 #define TOUCH(k) "  %%r" k " = const {value = " k "} : i64\n"
 #define ROW(k) "%%r" k ", %%one, %%zero, %%one, %%zero, %%one, %%zero, %%four"

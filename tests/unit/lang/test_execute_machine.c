@@ -164,7 +164,7 @@ Test(execute_machine, parallel_and_sequential_loops) {
 }
 
 Test(execute_machine, dot_blocks) {
-    /* a: 2 x 3, b: 3 x 2, c: 2 x 2, one after the other. */
+    /* a: 2 x 3, b: 3 x 2, c: 2 x 2, contiguous. */
     float data[16] = {1, 2, 3, 4, 5, 6, 1, 0, 0, 1, 1, 1, 100, 200, 300, 400};
     expect_body("%two = add %one, %one : i64\n%eight = add %four, %four : i64\n%twelve = add %eight, %four : i64\n"
                 "%c24 = add %twelve, %twelve : i64\n%c48 = add %c24, %c24 : i64\n"
@@ -178,7 +178,7 @@ Test(execute_machine, dot_blocks) {
     cr_expect_eq(data[15], 411);
 }
 
-/* Poison of a row goes to the row of the result, and is reported where that is not scratch. */
+/* Poison in a row makes the row of the result poison, and is reported if that is not in scratch memory. */
 Test(execute_machine, dot_blocks_carry_poison) {
     float data[4] = {1, 2, 3, 4};
     static const char body[] =
@@ -196,7 +196,7 @@ Test(execute_machine, dot_blocks_carry_poison) {
     cr_expect_eq(data[1], 4);
 }
 
-/* A kernel whose grid is run by a phase in machine form, in random ranges. */
+/* A kernel whose grid runs as a phase in machine form, in random ranges. */
 static const char phase_source[] =
     "func kernel tile @k(%x: tensor<f32, 1, in>, %s: f32, %y: tensor<f32, 1, out>) {\n"
     "  %n = dim %x {axis = 0} : i64\n  %t = temp %n : tensor<f32, 1, temp>\n"

@@ -1,4 +1,4 @@
-/* Mbarriers and bulk copies: what they order, what only clocks can tell from what they do not, and misuse. */
+/* Mbarriers and bulk copies: the order that they establish, races that only clocks detect, and misuse. */
 #include <criterion/criterion.h>
 
 #include "tests/gpu/mbarriers.h"
@@ -6,11 +6,11 @@
 
 TestSuite(execute_mbarrier, .init = executing_set_up, .fini = executing_tear_down);
 
-enum { SEEDS = 4, WORDS_OF_BLOCK = 128, ALL_WORDS = 3 * WORDS_OF_BLOCK }; /* seed 0: in turn */
+enum { SEEDS = 4, WORDS_OF_BLOCK = 128, ALL_WORDS = 3 * WORDS_OF_BLOCK }; /* seed 0: round robin */
 
-/* %own is the thread's 4 bytes of shared memory, which have its number, %twin those of the thread with the same lane in
- * the other warp, %line the block's words of x, %mine the thread's of them. Before a barrier, the first thread has made
- * %bar, at byte 512, with COUNT arrivals, and %more, at byte 520, with one. */
+/* %own is the thread's 4 bytes of shared memory, which contain its number, %twin those of the thread with the same lane
+ * in the other warp, %line the block's words of x, %mine the thread's word of these. Before a barrier, the first thread
+ * has initialised %bar, at byte 512, with COUNT arrivals, and %more, at byte 520, with one. */
 static const char head[] =
     "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 1} : i64\n"
     "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
@@ -50,7 +50,7 @@ static void expect_good(unsigned count, const char *body) {
     }
 }
 
-/* Under every seed, whoever comes first. */
+/* With every seed, whichever thread is first. */
 static void expect_fault(unsigned count, const char *body, const char *wanted) {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         TileText message = {.arena = executing.arena};
@@ -76,7 +76,7 @@ Test(execute_mbarrier, who_waits_sees_what_was_done_before_the_arrivals) {
     expect_fault(64, IF("%first", PASS, "mbarrier_arrive %bar\n" TAKE), "a race: ");
 }
 
-/* One arrival less than there are threads: somebody comes too late for the phase. */
+/* One arrival less than there are threads: the last thread arrives in a later phase. */
 Test(execute_mbarrier, a_phase_orders_the_arrivals_of_it_alone) {
     expect_fault(31, IF("%first", PASS, "mbarrier_wait %bar, %p0\n" TAKE), "a race: ");
     expect_fault(33, IF("%first", PASS, "mbarrier_wait %bar, %p0\n" TAKE),
@@ -100,7 +100,7 @@ Test(execute_mbarrier, phases_and_parities) {
                  "a race: ");
 }
 
-/* The first warp tells thread 63, which tells the rest. */
+/* The first warp signals thread 63, which signals the others. */
 Test(execute_mbarrier, what_is_known_is_passed_on) {
     static const char told[] =
         IF("%first", PASS,
@@ -110,7 +110,7 @@ Test(execute_mbarrier, what_is_known_is_passed_on) {
                  "a race: ");
 }
 
-/* Of all that have read, one has not arrived; no order of the threads hides it. */
+/* One of the readers does not arrive; no schedule hides that. */
 Test(execute_mbarrier, every_reader_counts) {
 #define READ "%a = load %shared : i32\n"
     static const char write[] = IF("%is63", "mbarrier_wait %bar, %p0\nstore %thread, %shared\n", "");
@@ -157,7 +157,7 @@ Test(execute_mbarrier, bulk_copies_arrive_for_who_waits) {
                  "a race: ");
 }
 
-/* Thread 0 has waited: whoever it tells knows as well, others do not. */
+/* Thread 0 has waited: threads that it signals are ordered after the copy, others are not. */
 Test(execute_mbarrier, a_copy_that_was_waited_for_is_ordered_as_the_wait_is) {
     expect_good(
         1, IF("%is0", COPY "mbarrier_wait %bar, %p0\nmbarrier_arrive %more\n", "") "mbarrier_wait %more, %p0\n" TAKE);
@@ -236,7 +236,7 @@ Test(execute_mbarrier, misuse) {
                  "");
 }
 
-/* ---- a ring ---- */
+/* ---- a ring buffer ---- */
 
 enum { TILES = 12, WORDS = TILES * MBARRIER_TILE };
 
@@ -255,7 +255,7 @@ static void look_at(TileOp *op, void *state) {
     if (is_mbarrier(op) && !--search->left) search->found = op;
 }
 
-/* Without the op of this number, from 1 on, that orders threads; false: there is none. 0: with all. */
+/* Removes the op with this number, from 1, of those that order threads; false: there is none. 0: removes nothing. */
 static bool run_tiles(const char *text, unsigned number, uint64_t seed, TileExecution *state, TileText *message) {
     static _Alignas(16) int32_t x[WORDS], y[WORDS];
     for (int32_t i = 0; i < WORDS; i++) x[i] = 7 * i, y[i] = 0;

@@ -1,6 +1,6 @@
-/* Random input: bytes, mutated texts and random modules. Reader, verifier, printer and executor have to take them
- * all; what can be read prints and reads back the same. Each test has so many rounds, which take two seconds or so; or
- * runs for as many seconds as TILE_SOAK_SECONDS says, then with the random numbers that TILE_SOAK_SEED chooses. */
+/* Random input: bytes, mutated texts and random modules. Reader, verifier, printer and executor must not crash; modules
+ * that can be read print and read back the same. Each test runs a fixed number of rounds, about two seconds, or for
+ * TILE_SOAK_SECONDS seconds, then with the seed TILE_SOAK_SEED. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,10 +22,10 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* How long a test goes on. */
+/* The duration of a test. */
 typedef struct Span {
     unsigned rounds;
-    double end; /* 0: not by the clock */
+    double end; /* 0: a fixed number of rounds */
 } Span;
 
 static Span rounds_or_seconds(unsigned rounds) {
@@ -84,7 +84,7 @@ static const char *const sources[] = {
     "f32, "
     "f32], extents = [1, 1, 1]}\n  return %k\n}\n"};
 
-/* The first source names a mask and the second a condition that have to be made first. */
+/* The first source requires that masks are created first, the second that conditions are. */
 static const char *whole_source(unsigned number) {
     const char *source = sources[number];
     const char *from = number ? "  %k = if" : "    %g = load_tile", *line = strstr(source, from);
@@ -108,7 +108,7 @@ static void expect_round_trip(const TileModule *module) {
     tile_module_destroy(again);
 }
 
-/* ---- executing whatever was verified ---- */
+/* ---- execution of verified modules ---- */
 
 static void bind(TileExecutor *e, const TileFunc *func, void *memory, uint64_t bytes) {
     for (uint32_t i = 0; i < func->body.argument_count; i++) {
@@ -152,7 +152,7 @@ static void execute(TileModule *module) {
     }
 }
 
-/* What can be read goes all the way. True where it was verified, too. */
+/* Verifies, prints, reads and executes a module that was read. True if it is valid. */
 static bool try_text(const char *text, size_t length) {
     TileModule *module;
     TileText errors = {.arena = executing.arena};
@@ -201,7 +201,7 @@ Test(fuzz, random_bytes) {
     }
 }
 
-/* Changes one place: a byte, a word from elsewhere, a number, a line. */
+/* One random change: a byte, a word from elsewhere, a number, a line. */
 static size_t mutate(char *text, size_t length, size_t capacity) {
     size_t at = below(length), from = below(length), count = 1 + below(12);
     switch (below(6)) {
@@ -243,7 +243,7 @@ Test(fuzz, mutated_texts) {
     cr_expect(span.end > 0 || verified > 100);
 }
 
-/* ---- random modules, right or wrong ---- */
+/* ---- random modules, valid or not ---- */
 
 typedef TILE_LIST(TileValue *) Values;
 

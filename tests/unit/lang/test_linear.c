@@ -11,7 +11,7 @@ static uint32_t next(uint64_t *state) {
     return (uint32_t)(*state >> 33);
 }
 
-/* Sparse ones too: dependent and zero columns are what matters. */
+/* Sparse ones too: dependent and zero columns are the interesting cases. */
 static TileLinear random_map(uint64_t *state, unsigned inputs, unsigned outputs) {
     TileLinear map = tile_linear_zero(inputs, outputs);
     uint32_t keep = next(state) % 3 ? UINT32_MAX : next(state);

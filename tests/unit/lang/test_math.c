@@ -1,5 +1,6 @@
-/* The f32 functions of lang/scalar/math.def: special arguments exactly, others on a sample of all bit patterns against the C
- * library in double. The bounds are those of docs/math.md, which scripts/soak_math.sh checks on every argument. */
+/* The f32 functions of lang/scalar/math.def: special arguments exactly, others on a sample of all bit patterns,
+ * compared with the C library in double precision. The bounds are those of docs/math.md, which scripts/soak_math.sh
+ * checks for every argument. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -43,7 +44,7 @@ static float float_of_bits(uint32_t bits) {
     return x;
 }
 
-/* Distance in units of the last place of the exact value, as an f32. */
+/* The distance in ulp of the exact value, as an f32. */
 static double distance(float got, double exact) {
     int exponent;
     double magnitude = fabs(exact);
@@ -58,7 +59,7 @@ static bool is_right(float got, double exact, double ulps) {
     return distance(got, exact) <= ulps;
 }
 
-/* Arguments for which the short forms promise nothing, or a result that is only small. */
+/* Arguments for which the approximate versions guarantee nothing, or only a small result. */
 static bool is_beyond_approx(TileEvalOp id, float x, double exact) {
     if (id == TILE_EVAL_SIN || id == TILE_EVAL_COS) return !(fabsf(x) <= 0x1p17f);
     if (id == TILE_EVAL_LOG || id == TILE_EVAL_LOG2) return fabsf(x) < 0x1p-126f;

@@ -1,5 +1,5 @@
-/* The f64 functions of lang/scalar/math.def against the C library in long double: special arguments, uniform ones, and random
- * bit patterns, which reach the reduction of huge angles. */
+/* The f64 functions of lang/scalar/math.def compared with the C library in long double: special arguments, uniform
+ * ones, and random bit patterns, which include huge angles. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -53,7 +53,7 @@ static double random_argument(uint64_t *state) {
     return x;
 }
 
-/* In units of the last place of the exact value. Past the largest f64, infinity stands for 2^1024. */
+/* In ulp of the exact value. Beyond the greatest f64, infinity counts as 2^1024. */
 static long double distance(double got, long double exact) {
     int exponent;
     long double magnitude = fabsl(exact);
@@ -90,7 +90,7 @@ Test(math_f64, sample) {
         for (int sample = 0; sample < SAMPLES; sample++) check_argument(&functions[i], random_argument(&state));
 }
 
-/* Arguments next to multiples of pi / 2, among them the one that is nearest of all. */
+/* Arguments close to multiples of pi / 2, among them the closest f64 of all. */
 Test(math_f64, angles_that_nearly_vanish) {
     static const double angles[] = {0x1.6ac5b262ca1ffp+849, 0x1.921fb54442d18p+0, 0x1.921fb54442d18p+1,
                                     0x1.f6a7a2955385ep+2};

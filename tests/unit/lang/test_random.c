@@ -1,5 +1,5 @@
-/* `rand` against Philox4x32 written from the paper's definition, which is itself held to the vectors that its authors
- * publish with Random123 (kat_vectors). */
+/* `rand` compared with an implementation of Philox4x32 from the paper's definition, which is checked against the test
+ * vectors in Random123 (kat_vectors). */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ Test(random, equals_the_definition) {
     }
 }
 
-/* A mean of n uniform numbers is off by 5 / sqrt(12 n) once in two million. */
+/* The error of a mean of n uniform numbers exceeds 5 / sqrt(12 n) with a probability of 1 in two million. */
 Test(random, is_spread_evenly) {
     double sum = 0;
     unsigned bins[16] = {0};

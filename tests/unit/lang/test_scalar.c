@@ -35,7 +35,7 @@ Test(scalar, every_small_float_round_trips) {
     tile_arena_destroy(arena);
 }
 
-/* The nearest of the type's numbers, found by trying all. */
+/* The nearest number of the type, found by exhaustive search. */
 static double nearest(TileScalar type, double value) {
     double best = 0, best_distance = HUGE_VAL;
     bool best_even = true;
@@ -93,7 +93,7 @@ Test(scalar, conversions) {
     cr_expect_eq(tile_scalar_convert(TILE_U8, TILE_I64, 0xff), 255);
     cr_expect_eq(tile_scalar_convert(TILE_F32, TILE_BOOL, float_bits(-0.0f)), 0);
     cr_expect_eq(tile_scalar_convert(TILE_BOOL, TILE_F16, 1), 0x3c00);
-    /* 2^24 + 1 + a little: rounding to f32 first would lose the little. */
+    /* 2^24 + 1 + epsilon: rounding to f32 first would lose the epsilon. */
     cr_expect_eq(tile_scalar_convert(TILE_I64, TILE_F16, 65519), 0x7bff);
     cr_expect_eq(tile_scalar_convert(TILE_I64, TILE_F16, 65520), 0x7c00);
     cr_expect_eq(tile_scalar_convert(TILE_I64, TILE_BF16, 0x1010000000000001), 0x5d81);

@@ -1,4 +1,4 @@
-/* The text form: exact round trips, names, facts, errors with their place. */
+/* The text form: exact round trips, names, facts, errors with their location. */
 #include <criterion/criterion.h>
 #include <string.h>
 

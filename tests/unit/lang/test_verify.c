@@ -1,4 +1,4 @@
-/* What the verifier says about modules that break a rule. */
+/* The verifier's complaints about invalid modules. */
 #include <criterion/criterion.h>
 
 #include "lang/ir/build.h"
@@ -135,7 +135,7 @@ Test(verify, machine_form) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("machine", cases[i][0], cases[i][1]);
 }
 
-/* A slot is in one hand, from where it is taken to where it is given back. */
+/* A slot has one owner, from acquire or wait to commit or release. */
 Test(verify, channels) {
 #define SLOT "ptr<shared, f32[2, 8], swizzle 32 rows>"
 #define FILL "%p = channel_acquire %ch : " SLOT "\n  "
@@ -193,7 +193,7 @@ Test(verify, functions) {
     expect_complaint(read_module(axis), "parameter 0 is no extent");
 }
 
-/* Faults that no text can hold: the structure itself. */
+/* Errors in the data structure, which no text can express. */
 Test(verify, structure) {
     TileModule *module =
         read_module("func device tile @f(%a: f32) {\n  %b = neg %a : f32\n  %c = neg %b : f32\n  return\n}\n");
@@ -216,7 +216,7 @@ Test(verify, structure) {
     cr_expect(tile_module_verify(module, NULL));
 }
 
-/* The builder infers what the verifier then accepts, and remembers the first complaint. */
+/* The verifier accepts the types that the builder infers; the builder keeps the first complaint. */
 Test(verify, builder) {
     TileModule *module = read_module("func device tile @f(%a: f32, %i: i64) -> f32 {\n  return %a\n}\n");
     TileFunc *func = module->first;

@@ -1,4 +1,4 @@
-/* The linker sends the launcher's calls here (--wrap in tests/CMakeLists.txt). */
+/* The linker redirects the launcher's calls to these (--wrap in tests/CMakeLists.txt). */
 #define _GNU_SOURCE
 #include "counters.h"
 

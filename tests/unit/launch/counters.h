@@ -1,4 +1,4 @@
-/* How often this program allocated memory and took a mutex. */
+/* Counts of this program's allocations and mutex locks. */
 #ifndef TILE_TESTS_LAUNCH_COUNTERS_H
 #define TILE_TESTS_LAUNCH_COUNTERS_H
 

@@ -1,4 +1,4 @@
-/* Kernels made by hand: signatures as the driver would make them, and C functions as their code. */
+/* Kernels made by hand: signatures as the driver creates them, and C functions as their code. */
 #ifndef TILE_TESTS_LAUNCH_FIXTURE_H
 #define TILE_TESTS_LAUNCH_FIXTURE_H
 
@@ -12,17 +12,17 @@
  * The code copies rows of f32 for any strides. */
 extern const TileImageSignature row_copy;
 
-/* What the fixture's compiler was asked for. */
+/* What the fixture's compiler was asked for, and its behaviour. */
 typedef struct Compiler {
     const TileSettings *settings;
     _Atomic int compiled;
-    _Atomic bool begun;   /* the first time */
-    _Atomic int delay_ms; /* how long compiling takes */
-    tile_status status;   /* what compiling gives */
+    _Atomic bool begun;   /* set at its first call */
+    _Atomic int delay_ms; /* duration of a compilation */
+    tile_status status;   /* result of a compilation */
     const char *message;
-    bool relies;               /* the compiler asks everything, and the code needs all that it was offered */
-    const TileImageCode *code; /* a pattern for the code; its entry and lists are shared */
-    pthread_mutex_t mutex;     /* guards what follows; all zeros is one at rest */
+    bool relies;               /* the compiler asks for all facts, and the code relies on all that it was given */
+    const TileImageCode *code; /* a template for the code; its entry and lists are shared */
+    pthread_mutex_t mutex;     /* protects the following fields */
     TileImageRequest last;
 } Compiler;
 
@@ -30,13 +30,13 @@ TileLibrary *make_library(const TileImageSignature *signature, Compiler *compile
 /* The code of row_copy. */
 const TileImageCode *row_copy_code(void);
 
-/* A tensor on the CPU; extents and strides are copied into static storage of the caller's Tensor. */
+/* A tensor on the CPU; extents and strides are copied to static storage in the caller's Tensor. */
 typedef struct Tensor {
     DLTensor dl;
     int64_t shape[TILE_MAX_RANK], strides[TILE_MAX_RANK];
 } Tensor;
 
-/* `strides` NULL: row-major without gaps. */
+/* `strides` NULL: contiguous, row-major. */
 void make_tensor(Tensor *tensor, void *data, DLDataType type, int rank, const int64_t *shape, const int64_t *strides);
 extern const DLDataType f32_type, f16_type, f64_type, i32_type;
 

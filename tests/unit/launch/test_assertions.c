@@ -1,4 +1,4 @@
-/* Assertions of compiled code: their numbers come back in the scratch, and the launch says what failed. */
+/* Assertions of compiled code: their numbers are returned in the scratch memory, and the launch reports the message. */
 #include <criterion/criterion.h>
 #include <unistd.h>
 
@@ -9,7 +9,7 @@ enum { ROWS = 96 };
 static float x_memory[ROWS], y_memory[ROWS];
 static _Atomic int64_t rows_done, later_calls, dirty;
 
-/* An x below 0 is the first assertion's, one above 1000 the second's. Slow enough to be shared by threads. */
+/* x < 0 violates the first assertion, x > 1000 the second. Slow enough that several threads run it. */
 static void copy_checked(const uint64_t *slots, int64_t begin, int64_t end, void *scratch) {
     const float *x = (const float *)slots[0];
     float *y = (float *)slots[5];
@@ -24,7 +24,7 @@ static void copy_checked(const uint64_t *slots, int64_t begin, int64_t end, void
     atomic_fetch_add(&rows_done, end - begin);
 }
 
-/* Without assertions, all of the scratch is the code's own. */
+/* Without assertions, the code may use all of the scratch memory. */
 static void count_call(const uint64_t *slots, int64_t begin, int64_t end, void *scratch) {
     (void)slots, (void)begin, (void)end;
     memset(scratch, 1, 64);

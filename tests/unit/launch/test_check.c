@@ -1,4 +1,4 @@
-/* Every check of a launch, with its exact message; a launch that fails writes nothing. */
+/* Every check of a launch, with its exact message; a failed launch writes nothing. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <locale.h>
@@ -59,7 +59,7 @@ static const TileImageCode scaled_code = {.host = scaled_host,
 
 static float memory[4096] __attribute__((aligned(64)));
 
-/* The same words, as text and as JSON; none without an error. */
+/* The same message as text and as JSON; none without an error. */
 static void check_report(TileReport *report, const char *message) {
     char expected[1200];
     if (!*message) {
@@ -74,7 +74,7 @@ static void check_report(TileReport *report, const char *message) {
     tile_report_destroy(report);
 }
 
-/* Two launches of a kernel of two matrices, which have memory of their own. */
+/* Two launches of a kernel with two matrices that do not overlap. */
 static void launch_well(TileKernel *kernel) {
     static float apart[2][32];
     Tensor x, y;
@@ -109,7 +109,7 @@ static void check_one(const TileImageSignature *signature, const TileImageCode *
     check_report(report, message);
 }
 
-/* A launch that comes after others, which are remembered, is checked like the first. */
+/* A launch after others, whose checks are cached, is checked like the first one. */
 static void check_launch(const TileImageSignature *signature, const TileImageCode *code, const TileArg *args,
                          size_t count, tile_status expected, const char *message) {
     check_one(signature, code, args, count, expected, message, false);
@@ -181,7 +181,7 @@ Test(check, negative_dimension) {
     check_copy(&x, &y, "row_copy: x: dimension 0 is -4, expected 0 to 140737488355328");
 }
 
-/* Zero strides reach nothing, so that no address tells; the compiler relies on the limit. */
+/* With strides of 0, addresses do not show the number of elements; the compiler relies on the limit. */
 Test(check, dimension_beyond_the_limit) {
     Tensor x, y;
     make_pair(&x, &y);
@@ -249,7 +249,7 @@ Test(check, output_overlaps_itself) {
 
 static const TileImageParameter both_parameters[] = {F32_TENSOR("x", OUT, plain), F32_TENSOR("y", INOUT, plain)};
 
-/* Two that are written, apart; where the kernel allows it they may share memory, and each with itself never. */
+/* Two outputs must not overlap, unless the kernel allows it; each must not overlap itself in any case. */
 Test(check, outputs_overlap) {
     TileImageSignature both = {.name = "both",
                                .text = "both(x: out f32[M, N], y: inout f32[M, N])",
@@ -282,7 +282,7 @@ Test(check, unknown_kind) {
                  "row_copy: 0 arguments given, expected 2: row_copy[T: f16 | f32](x: in T[M, N], y: out T[M, N])");
 }
 
-/* Tensors of vectors, types without a name here, and those of other devices. */
+/* Tensors of vector types, of unsupported types, and on other devices. */
 Test(check, foreign_tensors) {
     Tensor x, y;
     make_pair(&x, &y);
@@ -397,7 +397,7 @@ Test(check, stream) {
     tile_library_destroy(library);
 }
 
-/* A caller built against a header whose options ended after `stream`. */
+/* A caller that was compiled with a header whose options ended after `stream`. */
 Test(check, shorter_options) {
     Tensor x, y;
     make_pair(&x, &y);

@@ -1,4 +1,4 @@
-/* Variants that go while others launch, and what a hit costs: no allocation. */
+/* Eviction of variants while others launch; a hit does not allocate. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ Test(evict, the_one_used_longest_ago_goes) {
     for (int64_t n = 1; n <= TILE_KEPT_VARIANTS; n++) cr_assert(copy_columns(library, &copy, n));
     for (int64_t n = 1; n <= TILE_KEPT_VARIANTS; n++) cr_assert(copy_columns(library, &copy, n));
     cr_assert_eq(compiler.compiled, TILE_KEPT_VARIANTS, "all are kept");
-    cr_assert(copy_columns(library, &copy, 1)); /* now 2 is the oldest */
+    cr_assert(copy_columns(library, &copy, 1)); /* now variant 2 is the least recently used one */
     cr_assert(copy_columns(library, &copy, TILE_KEPT_VARIANTS + 1));
     cr_assert(copy_columns(library, &copy, 1));
     cr_assert_eq(compiler.compiled, TILE_KEPT_VARIANTS + 1);
@@ -58,7 +58,7 @@ typedef struct Racer {
     bool good;
 } Racer;
 
-/* Mostly one size, sometimes any: hits, misses and evictions at once. */
+/* Mostly one size, sometimes a random one: hits, misses and evictions at the same time. */
 static void *race(void *state) {
     Racer *racer = state;
     Copy *copy = malloc(sizeof *copy);
@@ -93,7 +93,7 @@ Test(evict, sixteen_threads_launch_miss_and_evict) {
     tile_library_destroy(library);
 }
 
-/* Code that fails stays known, but not for ever. */
+/* A failed compilation is cached, but not for ever. */
 Test(evict, failures_do_not_pile_up) {
     TileImageSignature signature = with_static_columns();
     Compiler compiler = {.code = row_copy_code(), .status = TILE_INVALID_SOURCE, .message = "row_copy: wrong"};

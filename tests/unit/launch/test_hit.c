@@ -24,7 +24,7 @@ Test(hit, allocates_nothing_and_locks_nothing) {
     for (int i = 0; i < 4; i++) cr_assert_eq(tile_launch(kernel, args[i % 2], 2, &options), TILE_OK);
     CallCounts before = count_calls();
     cr_assert(before.allocations > 0 && before.locks > 0, "the counters count");
-    for (int i = 0; i < 1000; i++) { /* the last hit, and the table */
+    for (int i = 0; i < 1000; i++) { /* alternates between the last hit and the table */
         cr_assert_eq(tile_launch(kernel, args[i / 10 % 2], 2, &options), TILE_OK);
         cr_assert_eq(tile_prepare(kernel, args[i / 10 % 2], 2, &options), TILE_OK);
     }

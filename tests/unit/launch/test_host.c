@@ -1,4 +1,4 @@
-/* The host program: meaning of each operation at the edges of its types. */
+/* The host program: semantics of each operation for the extreme values of its types. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static uint64_t run(TileHostOp op, TileHostType from, TileHostType type, uint64_
     return values[3];
 }
 
-/* A value as it is passed to a launch, and back. */
+/* A value as the argument of a launch, and back. */
 static uint64_t argument_of(double number) {
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
@@ -114,7 +114,7 @@ Test(host, conversions) {
                  0x7f800001); /* stays signaling */
 }
 
-/* Every f16, bf16 and f8 number comes back from its slot. */
+/* Every f16, bf16 and f8 number survives the way through its slot. */
 Test(host, slots_of_small_floats) {
     static const struct {
         TileHostType type;
@@ -159,7 +159,7 @@ Test(host, text_of_values) {
     cr_assert_str_eq(text, "-3");
 }
 
-/* ---- programs of others ---- */
+/* ---- invalid programs ---- */
 
 static const TileImageParameter parameters[] = {
     {.name = "x", .rank = 2, .kind = TILE_PARAMETER_TENSOR, .type = TILE_HOST_F32, .generic = -1},
@@ -169,7 +169,7 @@ static const TileImageSignature signature = {.parameters = parameters, .paramete
 #define ROW(...)                                                                                                       \
     (TileHostInstruction) { __VA_ARGS__ }
 
-/* Each of these would read beside the arguments, the values or a table, or give bits that are none of the type. */
+/* Each of these would read out of bounds of arguments, values or a table, or give bits that are not of the type. */
 Test(host, programs_that_are_not_sound) {
     enum { I = TILE_HOST_I64, F = TILE_HOST_F32, B = TILE_HOST_BOOL };
     const TileHostInstruction sound[] = {{.op = TILE_HOST_DIM, .type = I, .a = 0, .b = 1},

@@ -1,4 +1,4 @@
-/* Linked objects: their bytes, which variant serves which arguments, and the first call. */
+/* Linked objects: their bytes, the selection of variants, and the first call. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tile/linked.h"
 
 enum { ROWS = 4, COLUMNS = 8, VARIANTS = 4 };
-static _Atomic int ran[VARIANTS]; /* how often each variant's code ran */
+static _Atomic int ran[VARIANTS]; /* how often each variant's code was called */
 
 #define ENTRY(number)                                                                                                  \
     static void run_##number(const uint64_t *slots, int64_t begin, int64_t end, void *scratch) {                       \
@@ -86,7 +86,7 @@ static const TileImageBinary binary = {.ptx = "// PTX",
                                        .entries = gpu_entries,
                                        .entry_count = 1};
 
-/* An object as the glue would describe it. */
+/* An object, described as the generated code does. */
 typedef struct Object {
     TileArena *arena;
     TileText bytes;
@@ -94,8 +94,8 @@ typedef struct Object {
     TileLinked linked;
 } Object;
 
-/* Variants: aligned and divisible; aligned; divisible; general, which `general` leaves out; and with `gpu` one
- * for GPUs. */
+/* Variants: aligned and divisible; aligned; divisible; general (omitted without `general`); with `gpu`, one for
+ * GPUs. */
 static void make_object(Object *object, const char *target, bool general, bool gpu) {
     static TileImageVariant variants[VARIANTS], on_gpu;
     const char *targets[] = {target, "sm_90a"};
@@ -139,7 +139,7 @@ static void destroy_object(Object *object) {
 
 static float memory[2][1 << 12] __attribute__((aligned(128)));
 
-/* Launches on tensors whose first element is `offset` elements behind a boundary of 128 bytes. */
+/* Launches on tensors whose first element is `offset` elements after a multiple of 128 bytes. */
 static tile_status launch(Object *object, int64_t columns, int64_t column_stride, size_t offset, TileError *error) {
     Tensor x, y;
     const int64_t strides[] = {columns * column_stride, column_stride};
@@ -152,7 +152,7 @@ static tile_status launch(Object *object, int64_t columns, int64_t column_stride
 
 static bool runs_here(void) { return tile_cpu_why_not("avx2") == NULL; }
 
-/* The number of the variant that ran since the last question; -1 for none. */
+/* The number of the variant that was called since the last query; -1 for none. */
 static int which_ran(void) {
     int found = -1;
     for (int i = 0; i < VARIANTS; i++)
@@ -224,7 +224,7 @@ static void *call(void *state) {
     return NULL;
 }
 
-/* Tensors on a GPU take the code for it, which needs a driver. */
+/* Tensors on a GPU select the code for GPUs, which needs a driver. */
 Test(linked, tensors_on_a_gpu_are_for_the_twin) {
     Object object;
     TileError error = {TILE_OK, ""};
@@ -306,13 +306,13 @@ Test(linked, bytes_that_are_cut_or_changed) {
     cr_assert_neq(read_bytes(object.arena, object.bytes.text, size, VARIANTS + 1, &image), TILE_OK);
     for (size_t length = 0; length < size; length++) {
         TileArena *arena = tile_arena_create(NULL);
-        char *copy = malloc(length + 1); /* of this length, so that a sanitizer sees a read beyond it */
+        char *copy = malloc(length + 1); /* allocated with this size, so that a sanitizer detects reads beyond it */
         memcpy(copy, object.bytes.text, length);
         cr_assert_eq(read_bytes(arena, copy, length, VARIANTS, &image), TILE_INTERNAL, "cut to %zu", length);
         free(copy);
         tile_arena_destroy(arena);
     }
-    for (size_t at = 0; at < size; at++) { /* some changes cannot be told; none may read or write where it must not */
+    for (size_t at = 0; at < size; at++) { /* some changes cannot be detected; none may cause an invalid access */
         TileArena *arena = tile_arena_create(NULL);
         char *copy = malloc(size);
         memcpy(copy, object.bytes.text, size);
@@ -325,7 +325,7 @@ Test(linked, bytes_that_are_cut_or_changed) {
     destroy_object(&object);
 }
 
-/* What a sound image says of its code, with one number changed at a time: each would be read beside something. */
+/* A valid image, with one number changed at a time: each would cause an invalid read. */
 Test(linked, images_whose_code_is_not_sound) {
     Object object;
     make_object(&object, "avx2", true, true);
@@ -358,7 +358,7 @@ Test(linked, images_whose_code_is_not_sound) {
     destroy_object(&object);
 }
 
-/* The name of an operation that this library does not know. */
+/* The name of an operation that this library does not have. */
 Test(linked, operations_of_later_libraries) {
     Object object;
     TileImage image;

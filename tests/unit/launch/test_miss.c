@@ -1,4 +1,5 @@
-/* What a miss does and says: waiting, general code meanwhile, a thread of the library; the log and tile_explain. */
+/* Behaviour and messages of a miss: waiting, general code meanwhile, compilation in a thread of the library; the log
+ * and tile_explain. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -120,14 +121,14 @@ Test(miss, explain) {
     tile_library_destroy(library);
 }
 
-/* The general code serves until the other is there, which then does. */
+/* The general code is used until the special one is there, which is used from then on. */
 Test(miss, background) {
     TileSettings settings = {.struct_size = sizeof settings, .on_miss = TILE_ON_MISS_BACKGROUND};
     Compiler compiler = {.code = row_copy_code(), .relies = true, .settings = &settings};
     TileLibrary *library = make_library(&row_copy, &compiler);
     fill();
     cr_assert_eq(copy(library, SHAPE(16, 2)), TILE_OK);
-    while (stats_of(library).variants < 2) { /* the general one and the special one */
+    while (stats_of(library).variants < 2) { /* the general and the special one */
         cr_assert_eq(copy(library, SHAPE(16, 2)), TILE_OK);
         usleep(1000);
     }
@@ -135,7 +136,7 @@ Test(miss, background) {
     for (int i = 0; i < 10; i++) cr_assert_eq(copy(library, SHAPE(16, 2)), TILE_OK);
     cr_assert_eq(stats_of(library).misses, misses, "hits");
     cr_assert_eq(compiler.compiled, 2);
-    /* A library waits for its threads. */
+    /* Destroying a library waits for its threads. */
     compiler.delay_ms = 100;
     cr_assert_eq(copy(library, SHAPE(0, 1)), TILE_OK);
     tile_library_destroy(library);
@@ -157,14 +158,14 @@ static void *launch_strided(void *state) {
     return NULL;
 }
 
-/* While one thread compiles, another is served by general code that is there. */
+/* While one thread compiles, another one uses existing general code. */
 Test(miss, general_meanwhile) {
     TileSettings settings = {.struct_size = sizeof settings, .on_miss = TILE_ON_MISS_GENERAL, .variant_limit = 1};
     Compiler compiler = {.code = row_copy_code(), .relies = true, .settings = &settings};
     TileLibrary *library = make_library(&row_copy, &compiler);
     fill();
     cr_assert_eq(copy(library, SHAPE(0, 0)), TILE_OK);
-    cr_assert_eq(copy(library, SHAPE(0, 1)), TILE_OK); /* past the limit: general */
+    cr_assert_eq(copy(library, SHAPE(0, 1)), TILE_OK); /* beyond the limit: general */
     cr_assert_eq(compiler.compiled, 2);
     Launcher launcher = {library, TILE_INTERNAL};
     pthread_t thread;
@@ -181,7 +182,7 @@ static void take_warning(void *host, const char *line, size_t length) {
     strncat(lines, line, length);
 }
 
-/* A host that takes the log gets the warnings too, each once however many libraries there are. */
+/* A host's log hook gets the warnings, too, each once for all libraries. */
 Test(miss, odd_values_of_the_environment) {
     char lines[2000] = "";
     TileSettings given = {.struct_size = sizeof given, .log_print = take_warning, .log_host = lines}, settings;

@@ -1,4 +1,4 @@
-/* The overlap tests against trying all elements. */
+/* The overlap tests compared with enumeration of all elements. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static TileView random_view(void) {
     static const TileHostType types[] = {TILE_HOST_I8, TILE_HOST_F16, TILE_HOST_F32, TILE_HOST_F64};
     TileView view = {.type = types[pick(0, 3)], .rank = (uint8_t)pick(0, 3), .tensor = true, .known = true};
     int64_t size = tile_host_type_bytes(view.type), below = 0, above = size;
-    bool odd = pick(0, 3) == 0; /* strides that are no multiple of the element */
+    bool odd = pick(0, 3) == 0; /* strides that are not multiples of the element size */
     for (int i = 0; i < view.rank; i++) {
         view.extent[i] = pick(pick(0, 9) == 0 ? 0 : 1, 5);
         view.stride[i] = pick(-12, 12) * (odd ? 1 : size);
@@ -96,7 +96,7 @@ static TileView wide_view(uint64_t base, int64_t rows, int64_t columns, int64_t 
 
 Test(overlap, large_views_are_decided) {
     uint64_t base = UINT64_C(1) << 40;
-    /* The left and the right half of the columns of one matrix of 10**6 by 10**6. */
+    /* The left and the right half of the columns of a matrix of 10**6 by 10**6. */
     TileView left = wide_view(base, 1000000, 500000, 4000000, 4);
     TileView right = wide_view(base + 2000000, 1000000, 500000, 4000000, 4);
     cr_assert_eq(tile_views_overlap(&left, &right), TILE_OVERLAP_NONE);

@@ -1,4 +1,4 @@
-/* The pool: every item once, whoever calls and however many. */
+/* The pool: every item is run once, whatever the number of callers and threads. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -90,7 +90,7 @@ Test(threads, a_job_may_call_the_pool) {
 
 enum { SHARED_ITEMS = 1000 };
 
-/* The first items take until all others are done, which are for the other thread to take over. */
+/* The first items take until all others are done, which the other thread has to steal. */
 static void first_is_slow(void *state, int64_t begin, int64_t end) {
     Count *count = state;
     while (begin == 0 && atomic_load(&count->items) < SHARED_ITEMS - end) usleep(1000);
@@ -123,18 +123,18 @@ Test(threads, the_host_may_bring_its_own) {
     tile_thread_pool_destroy(pool);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which knows no threads started by a forked child */
+#ifndef __SANITIZE_THREAD__ /* it does not support threads started by a forked child */
 enum { FORKING_THREADS = 3 };
 
-/* Each item waits for all others, so that each thread has one. */
+/* Each item waits for all others, so each needs its own thread. */
 static void meet(void *state, int64_t begin, int64_t end) {
     _Atomic int64_t *come = state;
     atomic_fetch_add(come, end - begin);
     while (atomic_load(come) < FORKING_THREADS) usleep(1000);
 }
 
-/* A thread that is just beginning when its process forks may hold a lock of the sanitizer's, which the child waits for:
- * so all of them have worked by then. */
+/* A thread that is starting when its process forks may hold a lock of the sanitizer's, on which the child would block:
+ * so all threads have run an item before. */
 Test(threads, fork) {
     _Atomic int64_t come = 0;
     TileThreadPool *pool = make_pool(FORKING_THREADS);

@@ -1,4 +1,4 @@
-/* Which code serves which arguments, and who compiles it. */
+/* The selection of code for arguments, and which thread compiles it. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ Test(variants, facts_that_are_not_used_are_not_guarded) {
     Compiler compiler = {.code = row_copy_code()};
     TileLibrary *library = make_library(&row_copy, &compiler);
     cr_assert_eq(copy(library, NULL, 0, NULL), TILE_OK);
-    cr_assert_eq(copy(library, NULL, 1, NULL), TILE_OK); /* 4-byte aligned only */
+    cr_assert_eq(copy(library, NULL, 1, NULL), TILE_OK); /* aligned to 4 bytes only */
     cr_assert_eq(compiler.compiled, 1);
     tile_library_destroy(library);
 }
@@ -90,7 +90,7 @@ static tile_status copy_rows(TileLibrary *library, int64_t rows) {
     return tile_launch(tile_library_kernel_at(library, 0), args, 2, NULL);
 }
 
-/* Beyond the limit general code is found as any other is: only its first launch for a kind of arguments is a miss. */
+/* Beyond the limit general code is cached like any other: only its first launch for a kind of arguments is a miss. */
 Test(variants, beyond_the_limit_are_hits) {
     TileSettings settings = {.struct_size = sizeof settings, .variant_limit = 1};
     Compiler compiler = {.code = row_copy_code(), .relies = true, .settings = &settings};
@@ -121,7 +121,7 @@ Test(variants, types_are_compiled_apart) {
     tile_library_destroy(library);
 }
 
-/* What a launch of row_copy reports, which cannot be compiled. */
+/* The message of a launch of row_copy that cannot be compiled. */
 static TileReport *failing_report(TileLibrary *library) {
     Tensor x, y;
     TileReport *report = NULL;
@@ -207,7 +207,7 @@ static void *launch_once(void *library) {
     return NULL;
 }
 
-/* A child that was forked while a thread of the parent compiled does the work itself. */
+/* A child that is forked while a thread of the parent compiles, compiles itself. */
 Test(variants, fork_while_compiling) {
     Compiler compiler = {.code = row_copy_code(), .delay_ms = 200};
     TileLibrary *library = make_library(&row_copy, &compiler);

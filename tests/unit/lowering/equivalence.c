@@ -1,5 +1,5 @@
-/* Each pass, and all of them in order, on random programs: the executor finds the same results before and after, a
- * NaN standing for any NaN, and no lane is poison after that was not before. */
+/* Each pass, and all of them in order, on random programs: the executor gives the same results before and after (all
+ * NaNs are equal), and no lane becomes poison that was not before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "ptx/passes.h"
 #include "random_program.h"
 
-/* MOST_STEPS is far more than any of the programs takes: their loops have three turns at most. */
+/* MOST_STEPS is far more than any of the programs needs: the trip counts of their loops are at most three. */
 enum { FUNCTIONS = 400, KERNELS = 60, RUNS = 3, PARAMETERS = 7, MOST_STEPS = 1000000 };
 
 typedef struct Case {
@@ -176,7 +176,7 @@ static void compare_kernels(Case *test) {
 
 /* ---- all passes ---- */
 
-/* scripts/soak.sh asks for other programs by TILE_SOAK_SEED. */
+/* scripts/soak.sh selects other programs with TILE_SOAK_SEED. */
 static uint64_t seed_of(uint64_t program, uint64_t start) {
     const char *seed = getenv("TILE_SOAK_SEED");
     return ((seed ? strtoull(seed, NULL, 10) << 32 : 0) + program) * UINT64_C(0x9e3779b97f4a7c15) + start;

@@ -1,4 +1,4 @@
-/* Families of targets: what their pipelines are made of. */
+/* Families of targets: the passes of their pipelines. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static bool is_run(const TilePassInfo *pass, const TileFamily *family, TileArena
     return false;
 }
 
-/* A pass that no target runs is one that no kernel tests. */
+/* A pass that is in no target's pipeline is not tested by any kernel. */
 Test(families, some_target_runs_each_pass) {
     TileArena *arena = tile_arena_create(NULL);
     const TilePassTable *shared = tile_lowering_passes();

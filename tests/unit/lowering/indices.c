@@ -1,4 +1,4 @@
-/* Index analysis: ranges, divisors, sums and differences on random programs, slopes, assumptions that were used. */
+/* Index analysis: ranges, divisors, sums and differences on random programs; slopes; assumptions that were used. */
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -16,7 +16,7 @@ static int64_t to_integer(TileScalar scalar, uint64_t bits) {
     return is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)(bits << unused >> unused);
 }
 
-/* Makes every top-level integer value a result, so that the executor shows it. */
+/* Makes every top-level integer value a result, so that its value in the executor is known. */
 static void return_integers(TileFunc *func) {
     TileModule *module = func->module;
     TileOp *end = func->body.last;
@@ -50,7 +50,7 @@ static void check_values(TileFunc *func, TileIndices *indices, const TileExecuto
     }
 }
 
-/* ---- what the executor computed ---- */
+/* ---- values in the executor ---- */
 
 typedef struct Results {
     const TileFunc *func;
@@ -58,7 +58,7 @@ typedef struct Results {
     const uint64_t *parameters;
 } Results;
 
-/* False where the lane is undefined, or the value is not among the results. */
+/* False if the lane is undefined, or the value is not among the results. */
 static bool lane_of(const Results *results, const TileValue *value, int64_t lane, int64_t *number) {
     if (!value->op) {
         *number = to_integer(value->type->scalar, results->parameters[value->index]);
@@ -75,7 +75,7 @@ static bool lane_of(const Results *results, const TileValue *value, int64_t lane
     return false;
 }
 
-/* The sum modulo 2^64. */
+/* The value of the sum, modulo 2^64. */
 static bool evaluate(const Results *results, const TileSum *sum, int64_t lane, uint64_t *total) {
     *total = (uint64_t)sum->constant;
     for (uint32_t i = 0; i < sum->count; i++) {
@@ -92,7 +92,8 @@ static bool evaluate(const Results *results, const TileSum *sum, int64_t lane, u
 }
 
 typedef struct Counts {
-    unsigned sums, related; /* sums that are more than their value; differences that ranges alone do not give */
+    unsigned sums, related; /* sums that are not just the value itself; differences with bounds that ranges alone do not
+                             * give */
 } Counts;
 
 static void check_sums(const Results *results, TileIndexView *view, Counts *counts) {
@@ -190,7 +191,7 @@ static void release(Kernel *kernel) {
     tile_ir_context_destroy(kernel->context);
 }
 
-/* The value of this name at the top level. */
+/* The top-level value with this name. */
 static TileValue *value_of(const Kernel *kernel, const char *name) {
     for (TileOp *op = kernel->func->body.first; op; op = op->next)
         for (unsigned i = 0; i < op->result_count; i++)
@@ -280,7 +281,7 @@ Test(indices, of_differences) {
 
 /* ---- slopes ---- */
 
-/* The value of this name in the body of the function's one loop. */
+/* The value with this name in the body of the function's single loop. */
 static TileValue *inside(const Kernel *kernel, TileOp **loop, const char *name) {
     for (*loop = kernel->func->body.first; (*loop)->id != TILE_OP_FOR;) *loop = (*loop)->next;
     for (TileOp *op = (*loop)->regions[0].first; op; op = op->next)
@@ -318,7 +319,7 @@ Test(indices, have_slopes) {
         const char *name;
         TileSlopeKind kind;
         int64_t step;
-        int factor; /* the parameter's number, or 0 */
+        int factor; /* the parameter's index, or 0 */
     } rows[] = {
         {"twice", TILE_SLOPE_AFFINE, 2, 0},   {"row", TILE_SLOPE_AFFINE, 1, 2},   {"both", TILE_SLOPE_AFFINE, 2, 2},
         {"mixed", TILE_SLOPE_VARYING, 0, 0},  {"gone", TILE_SLOPE_UNIFORM, 0, 0}, {"fixed", TILE_SLOPE_UNIFORM, 0, 0},

@@ -13,7 +13,7 @@ uint64_t random_next(uint64_t *state) {
     return *state;
 }
 
-/* Numbers at which identities break: zeros, ones, infinities, NaN, extremes, subnormals. */
+/* Special values, for which identities often fail: zeros, ones, infinities, NaN, extremes, subnormals. */
 uint64_t random_bits(TileScalar scalar, uint64_t *state) {
     static const double floats[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, INFINITY, -INFINITY, NAN, 1e30, -1e-30, 1e-45};
     static const int64_t integers[] = {0, 1, -1, 2, 7, -8, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, 127, -128};
@@ -24,7 +24,7 @@ uint64_t random_bits(TileScalar scalar, uint64_t *state) {
     return (uint64_t)integers[choice / 3 % 12] & mask;
 }
 
-/* Values in scope; leaving a region drops those made in it. */
+/* Values in scope; those of a region are dropped at its end. */
 typedef struct Program {
     TileBuilder builder;
     uint64_t *state;
@@ -38,14 +38,14 @@ static void keep(Program *program, TileValue *value) {
     if (program->count < MAX_POOL) program->pool[program->count++] = value;
 }
 
-/* Half the time a recent one, so that chains of ops arise. */
+/* Half the time a recent one, so that there are chains of ops. */
 static TileValue *any(Program *program) {
     unsigned recent = program->count < 6 ? program->count : 6;
     bool late = below(program, 2);
     return program->pool[late ? program->count - 1 - below(program, recent) : below(program, program->count)];
 }
 
-/* A value of the type, if a few tries find one; else a constant. */
+/* A value of the type, if a few random picks find one; else a constant. */
 static TileValue *any_of(Program *program, const TileType *type) {
     for (int i = 0; i < 12; i++) {
         TileValue *value = any(program);
@@ -66,7 +66,7 @@ static TileValue *clamped(Program *program, int64_t limit) {
     return tile_build_binary(b, TILE_OP_MIN, low, tile_build_i64(b, limit));
 }
 
-/* No copysign: it would tell NaNs of either sign apart, and a pass may turn one into the other. */
+/* No copysign: its result depends on the sign of a NaN, which passes may change. */
 static TileValue *build_arithmetic(Program *program) {
     static const TileOpId numbers[] = {TILE_OP_NEG, TILE_OP_ABS, TILE_OP_ADD, TILE_OP_SUB, TILE_OP_MUL,
                                        TILE_OP_DIV, TILE_OP_REM, TILE_OP_MIN, TILE_OP_MAX};
@@ -108,7 +108,7 @@ static TileValue *build_fill(Program *program, TileValue *x) {
     return tile_build_fill(&program->builder, x, value, axes, bounds, x->type->rank);
 }
 
-/* The lanes of one tile up to a place along an axis, and those of another from there on. */
+/* The lanes of one tile up to an index along an axis, and those of another one from there on. */
 static TileValue *build_parts(Program *program, TileValue *x) {
     TileBuilder *b = &program->builder;
     TileValue *y = any_of(program, x->type);
@@ -120,7 +120,7 @@ static TileValue *build_parts(Program *program, TileValue *x) {
     return tile_build_cat(b, first, second, axis);
 }
 
-/* Tiles are [4, 8], [4, 1], [8], [8, 4] and what reductions leave. */
+/* Tiles are [4, 8], [4, 1], [8], [8, 4], and their reductions. */
 static TileValue *build_shape(Program *program) {
     static const int64_t wide[] = {4, 8}, column[] = {4, 1}, turned[] = {1, 0};
     TileBuilder *b = &program->builder;
@@ -172,13 +172,13 @@ static void build_region_op(Program *program, unsigned depth) {
     keep(program, &op->results[1]);
 }
 
-/* At most three turns, which its first value counts. The test may pass on, and the body give, what it was given, what
- * the loop began with, or something else. */
+/* A while loop with a trip count of at most three, counted by its first loop-carried value. Condition and body pass on
+ * their argument, the initial value, or some other value. */
 static void build_while(Program *program, unsigned depth) {
     TileValue *carried[2] = {tile_build_i64(&program->builder, 0), any(program)};
     TileOp *op = tile_build_while(&program->builder, carried, 2);
     TileBuilder outer = program->builder;
-    int64_t turns = below(program, 4);
+    int64_t limit = below(program, 4);
     for (unsigned r = 0; r < 2; r++) {
         TileBlock *region = &op->regions[r];
         TileValue *count = region->arguments[0], *same[2] = {region->arguments[1], carried[1]};
@@ -191,7 +191,7 @@ static void build_while(Program *program, unsigned depth) {
         if (r == 0)
             tile_build_end(
                 b, TILE_OP_CONDITION,
-                (TileValue *[]){tile_build_binary(b, TILE_OP_LT, count, tile_build_i64(b, turns)), count, value}, 3);
+                (TileValue *[]){tile_build_binary(b, TILE_OP_LT, count, tile_build_i64(b, limit)), count, value}, 3);
         else
             tile_build_end(b, TILE_OP_YIELD,
                            (TileValue *[]){tile_build_binary(b, TILE_OP_ADD, count, tile_build_i64(b, 1)), value}, 2);
@@ -241,7 +241,7 @@ TileFunc *random_function(TileModule *module, uint64_t *state) {
 
 /* ---- kernels ---- */
 
-/* Bounds of a range of `lanes` from `first` that are inside [0, extent). */
+/* Bounds of the lanes of a range of `lanes` from `first` that are in [0, extent). */
 static void build_bounds(TileBuilder *b, TileValue *first, TileValue *extent, int64_t lanes, TileValue **range) {
     TileValue *zero = tile_build_i64(b, 0), *all = tile_build_i64(b, lanes);
     TileValue *lo = tile_build_binary(b, TILE_OP_MAX, tile_build_binary(b, TILE_OP_SUB, zero, first), zero);
@@ -270,7 +270,7 @@ static void build_access(TileBuilder *b, TileValue *tensor, TileValue *value, Ti
     if (loaded) *loaded = op->results;
 }
 
-/* Reads x at some shift, does a little arithmetic that keeps invalid lanes invalid, stores it and adds it up. */
+/* Loads x at an offset, applies a few ops that keep invalid lanes invalid, stores the result and adds it to a sum. */
 static TileValue *build_row_part(Program *program, TileFunc *func, TileValue *const *rows, TileValue *n,
                                  TileValue *sums) {
     TileBuilder *b = &program->builder;

@@ -1,11 +1,11 @@
-/* Random functions for tests that compare what a pass made with what it was given. */
+/* Random functions, for tests that compare a pass's result with its input. */
 #ifndef TILE_TESTS_RANDOM_PROGRAM_H
 #define TILE_TESTS_RANDOM_PROGRAM_H
 
 #include "lang/ir/build.h"
 
 uint64_t random_next(uint64_t *state);
-/* Special and random values of the type. */
+/* Special and random bits of the type. */
 uint64_t random_bits(TileScalar scalar, uint64_t *state);
 /* A device function of scalar parameters that returns a few values: arithmetic on scalars and tiles, shapes, fills,
  * reductions, loops and branches. */

@@ -1,5 +1,5 @@
-/* Every row of lowering/rewrites.def holds bit for bit on special and random values of every type that it takes,
- * and is found when an op looks like its pattern. */
+/* Every row of lowering/rewrites.def is bitwise correct for special and random values of every type that it applies to,
+ * and is found if ops match its pattern. */
 #include <math.h>
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-/* The pass runner: its options, its checks, what it reports. The passes here are made to behave well or ill. */
+/* The pass runner: its options, checks and reports. The passes of this test are correct or wrong on purpose. */
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -6,7 +6,7 @@
 #include "lang/ir/build.h"
 #include "lowering/pass.h"
 
-/* Negates the first value of the function once more. */
+/* Negates the function's first value. */
 static TileResult negate(TilePassContext *context, TileFunc *func) {
     TileBuilder builder = tile_builder_before(context->module, func->body.last);
     tile_build_unary(&builder, TILE_OP_NEG, func->body.arguments[0]);
@@ -22,7 +22,7 @@ static TileResult hide(TilePassContext *context, TileFunc *func) {
     return TILE_RESULT_UNCHANGED;
 }
 
-/* A value of another type than the op's rule gives. */
+/* A value whose type differs from the op rule's. */
 static TileResult break_rule(TilePassContext *context, TileFunc *func) {
     negate(context, func);
     func->body.first->results[0].type = tile_type_scalar(context->module->context, TILE_I8);
@@ -58,7 +58,7 @@ static const TilePassInfo add_pass = {"add", "", TILE_STAGE_SHARED, BOTH, BOTH, 
 static const TilePassInfo remove_pass = {"remove", "", TILE_STAGE_SHARED, BOTH, BOTH, NONE, NONE, remove_others};
 static const TilePassInfo machine_pass = {"machine", "", TILE_STAGE_SHARED, TILE_FORM_MACHINE, BOTH, NONE, NONE, negate};
 
-/* Asks for the range and the sum of each integer of the function, and adds a further one. */
+/* Queries the range and the sum of each integer of the function, and adds an integer. */
 static TileResult ask(TilePassContext *context, TileFunc *func) {
     TileIndices *indices = tile_pass_indices(context, func);
     for (TileOp *op = func->body.first; op; op = op->next)
@@ -68,7 +68,7 @@ static TileResult ask(TilePassContext *context, TileFunc *func) {
     return TILE_RESULT_CHANGED;
 }
 
-/* Makes -4 of -3. */
+/* Replaces -3 by -4. */
 static TileResult alter(TilePassContext *context, TileFunc *func) {
     for (TileOp *op = func->body.first; op; op = op->next) {
         if (op->id != TILE_OP_NEG) continue;

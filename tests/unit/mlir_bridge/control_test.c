@@ -111,7 +111,7 @@ Test(control, lanes) {
     }
 }
 
-/* Opaque vectors of every size, of one register or several, are the same vectors. */
+/* Opaque vectors of any size, in one register or several, keep their value. */
 Test(control, opaque_vectors) {
     for (unsigned lanes = 4; lanes <= 64; lanes *= 2) {
         char text[512];
@@ -131,7 +131,7 @@ Test(control, opaque_vectors) {
     }
 }
 
-/* Opaque values keep groups of vectors in step: the square roots of both vectors stand before both divisions. */
+/* Opaque values keep groups of vectors in step: the square roots of both vectors precede both divisions. */
 Test(control, opaque_keeps_the_order) {
     static const char text[] = "func phase machine @step(%x: ptr<global>, %y: ptr<global>, " PARAMETERS ") {\n"
                                "  %c32 = const {value = 32} : i64\n"
@@ -163,7 +163,7 @@ static unsigned count_words(const char *text, const char *word) {
     return count;
 }
 
-/* Loops are unrolled by as much as they ask for, and no other loop is. */
+/* Only loops with an unroll attribute are unrolled, and by its factor. */
 Test(control, unrolling) {
     for (int times = 1; times <= 8; times *= 2) {
         char text[1024];
@@ -202,7 +202,7 @@ Test(control, unrolling) {
     "  store %n, %y\n"                                                                                                 \
     "  return\n}\n"
 
-/* The first that fails leaves its number, and the program goes on. */
+/* The first failed assertion records its number, and the program continues. */
 Test(control, asserts_record) {
     static const char text[] =
         "func phase machine @check(%y: ptr<global>, %n: i64, " PARAMETERS ") scratch_bytes = 64" CHECK_BODY;

@@ -1,5 +1,5 @@
-/* Objects that are damaged: whatever the bytes are, merging and sharing end with a status, and nothing is read or written
- * outside of the object (which the sanitizers' build sees). */
+/* Damaged objects: whatever the bytes are, merging and sharing return a status, and there is no access out of bounds of
+ * the object (which the sanitizers' build detects). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const char kernel[] = "func phase machine @seven(%y: ptr<global>, " PARAM
                              "  %v = const {value = 7.5} : f32\n  %x = load %y : f32\n  %z = mul %x, %v : f32\n"
                              "  store %z, %y\n  return\n}\n";
 
-/* A kernel and what calls the launcher for it: relocations of every kind that is emitted. */
+/* A kernel and a function that calls the launcher for it: relocations of every emitted type. */
 static TileCode make_object(void) {
     TileCode code = emit_text(kernel, &avx2, NULL, TILE_CODE_OBJECT), glue, merged;
     const char *entries[] = {"seven"};
@@ -41,7 +41,8 @@ static TileCode make_object(void) {
     return merged;
 }
 
-/* Both ways through; true where neither objects. `bytes` is a block of its own, so that its end is known. */
+/* Merges and shares; true if both succeed. `bytes` is a separate allocation, so that reads beyond its end are
+ * detected. */
 static bool accepts(const char *bytes, size_t size) {
     TileArena *arena = tile_arena_create(NULL);
     TileText message = {.arena = arena};
@@ -67,7 +68,7 @@ Test(damage, objects_that_end_early) {
     tile_code_release(&object);
 }
 
-/* A byte becomes another one, or a word of a table a number that tables have a meaning for. */
+/* Changes a byte, or a word of a table to a number that is meaningful in tables. */
 static void change(char *bytes, size_t size, uint64_t *state) {
     static const uint64_t numbers[] = {0, 1, 2, 7, 0xfff1, 0xffff, INT32_MAX, UINT64_MAX, UINT64_C(1) << 63};
     uint64_t random = next_random(state), at = random >> 8;

@@ -1,4 +1,4 @@
-/* Kinds of output, and what has to fail with a status and words rather than end the process. */
+/* Kinds of output, and errors that must give a status and a message instead of ending the process. */
 #include <pthread.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ Test(emit, every_kind_of_text) {
     expect_words(TILE_CODE_ASSEMBLY, (const char *[]){"vaddps", "add.0:", NULL});
 }
 
-/* Scalable vectors, for a machine that this one need not be. */
+/* Scalable vectors: for a target that need not be this machine. */
 Test(emit, sve) {
     static const TileTarget sve = {.name = "sve",
                                    .triple = "aarch64-unknown-linux-gnu",
@@ -154,7 +154,7 @@ Test(emit, what_a_gpu_does_not_have) {
     tile_code_release(&code);
 }
 
-/* A fatal error inside LLVM is a status, and LLVM is not asked again. */
+/* A fatal error in LLVM gives a status, and LLVM is not called again. */
 Test(emit, fatal_errors) {
     TileTarget target = avx2;
     target.llvm_features = "-64bit";
@@ -170,7 +170,7 @@ Test(emit, features_are_used) {
     tile_code_release(&code);
 }
 
-/* A bridge changes targets, fails, and works again. */
+/* A bridge changes its target, fails, and works again. */
 Test(emit, one_bridge_many_emissions) {
     TileContext *context = tile_ir_context_create();
     TileModule *good = read_module(context, add_text);

@@ -1,4 +1,4 @@
-/* The loader: symbols, objects side by side, files that are none. */
+/* The loader: symbols, several objects, invalid files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static tile_status load_bytes(const char *bytes, size_t size, TileLoaded **loade
     return status;
 }
 
-/* NULL where it is not found, and then there is a message. */
+/* NULL, and a message, if it is not found. */
 static void *find(const TileLoaded *loaded, const char *name) {
     TileArena *arena = tile_arena_create(NULL);
     TileText message = {.arena = arena};
@@ -51,7 +51,7 @@ Test(load, finds_symbols) {
     tile_loaded_release(NULL);
 }
 
-/* Two objects with the same symbols are apart, and outlive each other in any order. */
+/* Two objects with the same symbols are independent, and can be unloaded in any order. */
 Test(load, objects_are_apart) {
     TileCode code = emit_text(text, &avx2, NULL, TILE_CODE_OBJECT);
     TileLoaded *loaded[3];

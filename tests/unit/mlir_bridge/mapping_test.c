@@ -1,4 +1,4 @@
-/* The mapping table against the op table: every op of machine form once, no op of tile form alone. */
+/* The mapping table has every op of machine form once, and no op that is of tile form only. */
 #include "support.h"
 
 Test(mapping, covers_machine_form) {

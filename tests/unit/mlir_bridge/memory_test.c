@@ -1,4 +1,4 @@
-/* Loads, stores, masks, gathers: what reaches memory and, by guard values, what does not. */
+/* Loads, stores, masks, gathers: what is stored to memory and, checked by guard values, what is not. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,7 +55,7 @@ Test(memory, alignment_of_addresses) {
     }
 }
 
-/* Numbers that were narrowed, with one lane left to be stored, wherever LLVM may see that. */
+/* Narrowed numbers of which LLVM can see that only one lane is stored. */
 Test(memory, one_lane_of_a_narrowed_vector_is_stored_narrow) {
     static const char *const types[] = {"i8", "i16", "i32"};
     static const unsigned bytes[] = {1, 2, 4};
@@ -84,8 +84,8 @@ Test(memory, one_lane_of_a_narrowed_vector_is_stored_narrow) {
             }
 }
 
-/* Lanes that are loaded under a mask, narrowed and selected by the same mask: memory that cannot be read is not, where
- * the mask is false in all lanes. */
+/* Lanes that are loaded under a mask, narrowed and selected by the same mask: if the mask is all false, unmapped memory
+ * is not accessed. */
 Test(memory, loads_that_are_narrowed_touch_only_their_lanes) {
     static const char *const types[] = {"i32", "i16", "i8"};
     unsigned char *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -112,8 +112,8 @@ Test(memory, loads_that_are_narrowed_touch_only_their_lanes) {
     munmap(nothing, 4096);
 }
 
-/* A mask of which LLVM can tell some lanes, for a load with a fill, one without, and a store, of whole registers and
- * of more. What they touch ends where a page begins that nobody may touch. */
+/* A mask of which LLVM knows some lanes, for a load with a fill, one without, and a store, of full registers and of
+ * more. The accessed memory is followed by an inaccessible page. */
 typedef struct PartlyKnown {
     const char *type;
     unsigned bytes, lanes;
@@ -139,7 +139,7 @@ static const char *partly_known_text(const PartlyKnown *shape, unsigned known) {
     return text;
 }
 
-/* `ends`: where x and z have to end. */
+/* `ends`: the addresses at which x and z have to end. */
 static void check_partly_known(const PartlyKnown *shape, unsigned known, const TileTarget *target,
                                char *const ends[2]) {
     enum { MOST_LANES = 64, MOST_BYTES = MOST_LANES * 8 };
@@ -268,7 +268,7 @@ Test(memory, gather_and_scatter) {
         unsigned char m[8] = {1, 1, 0, 1, 0, 1, 1, 1};
         find_entry(&compiled, "pick")((uint64_t[]){SLOT(x), SLOT(y), SLOT(offsets), SLOT(m)}, 0, 1, NULL);
         for (int lane = 0; lane < 8; lane++) cr_expect_eq(y[7 - lane], m[lane] ? 2 * x[7 - lane] : 0);
-        /* Lanes that meet in one place: the last one stays. */
+        /* Lanes with equal addresses: the last one is stored. */
         unsigned char bools[8] = {1, 1, 1, 1, 1, 1, 1, 0}, out[3] = {7, 7, 7};
         int64_t same[8] = {1, 1, 1, 1, 1, 1, 1, 1};
         find_entry(&compiled, "all")((uint64_t[]){SLOT(bools), SLOT(out), SLOT(same)}, 0, 1, NULL);
@@ -311,7 +311,7 @@ Test(memory, scratch_streams_and_prefetches) {
     }
 }
 
-/* Scalars of every type travel through slots, and bf16 and f8 through registers as they are. */
+/* Scalars of every type are passed in slots, and bf16 and f8 in registers without conversion. */
 Test(memory, slots_carry_every_scalar) {
     static const struct {
         const char *type;

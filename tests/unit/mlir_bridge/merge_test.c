@@ -1,4 +1,4 @@
-/* Merging of objects: names, references between inputs, and inputs that are none. */
+/* Merging of objects: names, references between inputs, and invalid inputs. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static tile_status merge(const TileMergeInput *inputs, size_t count, TileCode *m
     return status;
 }
 
-/* What the function stores. */
+/* The value that the function stores. */
 static int32_t result_of(const TileCode *object, const char *name) {
     TileArena *arena = tile_arena_create(NULL);
     TileText message = {.arena = arena};

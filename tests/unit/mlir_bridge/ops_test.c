@@ -1,5 +1,5 @@
-/* Every elementwise op that mapping.def maps, at each type and width, against lang/eval on random and special
- * inputs: the functions of one width are compiled together, and a function is one op between loads and a store. */
+/* Every elementwise op in mapping.def, at each type and width, compared with lang/scalar on random and special inputs:
+ * the functions of one width are compiled together, and a function is one op between loads and a store. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,8 +19,7 @@ static const TileScalar all_types[] = {TILE_BOOL, TILE_I8,  TILE_I16, TILE_I32, 
                                        TILE_U16,  TILE_U32, TILE_U64, TILE_F16, TILE_F32, TILE_F64};
 enum { TYPE_COUNT = sizeof all_types / sizeof all_types[0] };
 
-/* Is the op mapped directly at this type? Read from the table under test: what it leaves out, earlier passes
- * expand. */
+/* Is the op mapped directly at this type? From the table under test: other ops are expanded by earlier passes. */
 static bool maps_at(TileOpId id, TileScalar scalar) {
     TileScalarClass class = tile_scalar_class(scalar);
     const bool is_float = class == TILE_CLASS_FLOAT, is_bool = class == TILE_CLASS_BOOL;
@@ -81,7 +80,7 @@ static unsigned collect_cases(Case *cases) {
     for (unsigned from = 0; from < TYPE_COUNT; from++)
         for (unsigned to = 0; to < TYPE_COUNT; to++) {
             TileScalar a = all_types[from], b = all_types[to];
-            if (a == TILE_F64 && b == TILE_F16) continue; /* no instruction: expanded before */
+            if (a == TILE_F64 && b == TILE_F16) continue; /* no instruction: expanded by an earlier pass */
             cases[count++] = (Case){TILE_OP_CONVERT, a, b, 1};
             if (a != b && tile_scalar_bits(a) == tile_scalar_bits(b)) cases[count++] = (Case){TILE_OP_BITCAST, a, b, 1};
         }
@@ -138,7 +137,7 @@ static uint64_t random_bits(TileScalar scalar, uint64_t *state) {
     return bits & mask;
 }
 
-/* Inputs whose results the op defines after legalise's expansions: small shifts, no division by zero. */
+/* Inputs for which the op itself, without legalise's expansions, is defined: small shifts, no division by zero. */
 static uint64_t operand_bits(const Case *c, unsigned operand, uint64_t *state) {
     uint64_t bits = random_bits(operand_scalar(c, operand), state);
     bool shift = c->id == TILE_OP_SHL || c->id == TILE_OP_SHR;

@@ -1,5 +1,5 @@
-/* Random functions of mapped ops, loops and branches: native code gives the bits that the executor gives. A failure
- * prints the function. */
+/* Random functions of mapped ops, loops and branches: native code gives the executor's bits. If not, the function is
+ * printed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static const TileScalar types[] = {TILE_BOOL, TILE_I8,  TILE_U16, TILE_I32, TILE
                                    TILE_I64,  TILE_U64, TILE_F16, TILE_F32, TILE_F64};
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
-/* The text under construction and the values that it may use: of type `types[t]`, scalar or vector. */
+/* The text under construction and the values in scope: of type `types[t]`, scalar or vector. */
 typedef struct Maker {
     TileText text;
     uint64_t state;
@@ -144,7 +144,7 @@ static void add_lanes(Maker *m, unsigned t, bool vector) {
 
 static void add_ops(Maker *m, unsigned count);
 
-/* Ops of a region; what it defines is not visible after it. Returns a value of the type from inside. */
+/* Ops of a region; their values are not visible after it. Returns a value of the type from inside. */
 static unsigned add_region(Maker *m, unsigned t, bool vector) {
     unsigned counts[TYPE_COUNT][2];
     memcpy(counts, m->counts, sizeof counts);
@@ -229,7 +229,7 @@ static void add_function(Maker *m, unsigned number) {
     tile_text_add(&m->text, "return\n}\n");
 }
 
-/* Bytes that are also sound bools are 0 or 1; floats of moderate size are likelier than any bits. */
+/* Bytes that are also valid bools are 0 or 1; floats of moderate size are more frequent than random bits. */
 static void fill_input(unsigned char *x, uint64_t *state) {
     for (int i = 0; i < MEMORY / 8; i++) {
         uint64_t bits = next_random(state);

@@ -1,4 +1,4 @@
-/* Compiling IR text to code of this process, for the tests of the bridge. */
+/* Compiles IR text to code in this process, for the tests of the bridge. */
 #ifndef TILE_TESTS_MLIR_BRIDGE_SUPPORT_H
 #define TILE_TESTS_MLIR_BRIDGE_SUPPORT_H
 
@@ -26,9 +26,9 @@ Compiled compile_text(const char *text, const TileTarget *target);
 Entry find_entry(const Compiled *compiled, const char *name);
 void release_compiled(Compiled *compiled);
 
-/* Emits text of a kind, to be released by tile_code_release; the test fails on an error. */
+/* Emits an output of this kind, to be released by tile_code_release; the test fails on an error. */
 TileCode emit_text(const char *text, const TileTarget *target, const TileBridgeOptions *options, TileCodeKind kind);
-/* Emits what has to fail: the status, and whether the message mentions the word. */
+/* Expects that emission fails with this status, and a message that contains the word. */
 void expect_failure(const char *text, const TileTarget *target, tile_status status, const char *word);
 
 /* A repeatable sequence. */

@@ -40,7 +40,7 @@ static void complain(Case *test, uint32_t line, const char *what, const char *te
     fprintf(stderr, "%s:%u: %s: %s\n", test->name, line, what, text);
 }
 
-/* `at: ..`, `edit: ..` and `note: ..` tell more of the diagnostic before them. */
+/* `at: ..`, `edit: ..` and `note: ..` belong to the preceding diagnostic. */
 static bool read_detail(Case *test, const char *c) {
     Expected *last = test->expected.count ? &test->expected.items[test->expected.count - 1] : NULL;
     if (!last) return false;
@@ -155,7 +155,7 @@ static tile_status lower_instance(const Case *test, TileContext *context, TileDi
     return status;
 }
 
-/* What is to be said about a text, which the result borrows. */
+/* The diagnostics of a text, which the result borrows. */
 static TileDiagnostics *diagnose(const Case *test, const char *text, size_t length) {
     TileDiagnostics *diagnostics = tile_diagnostics_create(test->arena);
     TileContext *context = tile_ir_context_create();
@@ -165,14 +165,14 @@ static TileDiagnostics *diagnose(const Case *test, const char *text, size_t leng
     tile_status imported = tile_resolve_imports(diagnostics, ast, &importer);
     if (status == TILE_OK && imported == TILE_OK && test->lower)
         status = lower_instance(test, context, diagnostics, ast);
-    else if (imported == TILE_OK) /* items without syntax errors are checked */
+    else if (imported == TILE_OK) /* only items without syntax errors are checked */
         status = tile_check_module(context, diagnostics, ast, true, NULL, NULL);
     cr_expect_neq(status, TILE_INTERNAL, "%s", test->name);
     tile_ir_context_destroy(context);
     return diagnostics;
 }
 
-/* Whether `d` is among the diagnostics of the case, other than the one that was edited; each counts once. */
+/* Is `d` one of the diagnostics of the case, other than the edited one? Each is matched at most once. */
 static bool was_there(const Case *test, const TileDiagnostic *edited, const TileDiagnostic *d, bool *counted) {
     for (size_t i = 0; i < test->diagnostics->list.count; i++) {
         const TileDiagnostic *old = test->diagnostics->list.items[i];
@@ -223,19 +223,19 @@ static unsigned run_case(const char *path, const char *name, bool *codes, unsign
     return failures;
 }
 
-/* Codes that no text of tests/errors can bring about, with the test that does. */
+/* Codes that no text of tests/errors can have, with the test that has them. */
 static bool tested_elsewhere(TileDiagnosticCode code) {
     return code == TILE_DIAGNOSTIC_INTERNAL ||    /* a bug of the compiler */
-           code == TILE_DIAGNOSTIC_BAD_UTF8 ||    /* test_text.c: such bytes do not belong into a repository */
+           code == TILE_DIAGNOSTIC_BAD_UTF8 ||    /* test_text.c: such bytes cannot be in a file of the repository */
            code == TILE_DIAGNOSTIC_TOO_LARGE ||   /* test_text.c */
-           code == TILE_DIAGNOSTIC_EXPORT_OPEN || /* tests/cli/build.sh: a check leaves it open */
-           code == TILE_DIAGNOSTIC_IR_SYNTAX ||   /* tests/unit/driver/test_ir.c, and so the next */
+           code == TILE_DIAGNOSTIC_EXPORT_OPEN || /* tests/cli/build.sh: a check does not report it */
+           code == TILE_DIAGNOSTIC_IR_SYNTAX ||   /* tests/unit/driver/test_ir.c, also the next one */
            code == TILE_DIAGNOSTIC_IR_INVALID ||
-           code == TILE_DIAGNOSTIC_TOO_MUCH_CODE || /* tests/cli/limits.sh, and so the next */
+           code == TILE_DIAGNOSTIC_TOO_MUCH_CODE || /* tests/cli/limits.sh, also the next ones */
            code == TILE_DIAGNOSTIC_LONG_HEADER || code == TILE_DIAGNOSTIC_MANY_PARAMETERS ||
            code == TILE_DIAGNOSTIC_MANY_FILES ||
            code == TILE_DIAGNOSTIC_TUNE_POINTS || code == TILE_DIAGNOSTIC_TILE_TOO_LARGE ||
-           code == TILE_DIAGNOSTIC_TEST_FAILED || /* tests/cli/test.sh, and so the next */
+           code == TILE_DIAGNOSTIC_TEST_FAILED || /* tests/cli/test.sh, also the next one */
            code == TILE_DIAGNOSTIC_TEST_STOPPED || code == TILE_DIAGNOSTIC_TOO_DEEP || /* test_text.c */
            code == TILE_DIAGNOSTIC_TOO_MANY_OPS;                                       /* test_text.c */
 }

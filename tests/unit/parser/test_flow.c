@@ -1,4 +1,4 @@
-/* What leaves early: loops that are unrolled, functions that stand for tiles; and numbers that wait for their type. */
+/* Early exits: unrolled loops, functions lifted over tiles; and untyped literals. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -69,7 +69,7 @@ Test(flow, an_unrolled_loop_over_tiles) {
     "v = v / 2 }\n"                                                                                                    \
     "return (v, i32(count)) }\n"
 
-/* One text for scalars and tiles: each element has its own end, also those that are past the limit. */
+/* One text for scalars and tiles: the loop ends for each element separately, also for those beyond the limit. */
 Test(flow, a_loop_in_a_function_that_stands_for_tiles) {
     float x[7] = {0, 1, 2, 3, 6, 40, 8}, v[7], c[7];
     RUN(STEPS "kernel k(x: in f32[N], v: out f32[N], c: out f32[N]) { grid n in tiles(N, 4) {\n"
@@ -92,7 +92,7 @@ Test(flow, a_counted_loop_that_returns_from_a_lifted_function) {
     EXPECT(y, 10, 20, 30, -1, 0);
 }
 
-/* ---- numbers without a type ---- */
+/* ---- untyped numbers ---- */
 
 Test(flow, a_choice_between_numbers_takes_the_type_that_is_needed) {
     float x[4] = {-1, 0, 1, 2}, y[4], z[4];
@@ -130,7 +130,7 @@ Test(flow, alone_a_choice_is_an_integer_or_an_f32) {
     EXPECT(y, 202.5f, 304.25f);
 }
 
-/* ---- indices that are proven inside ---- */
+/* ---- indices proven in bounds ---- */
 
 Test(flow, indices_that_are_inside_because_a_program_runs) {
     float x[5] = {1, 2, 3, 4, 5}, y[5], z[5];
@@ -144,7 +144,7 @@ Test(flow, indices_that_are_inside_because_a_program_runs) {
     EXPECT(z, 1132, 1143, 2254, 2355, 3451);
 }
 
-/* What is proven inside of a loop is not read where the loop has no turn. */
+/* A load that is proven in bounds inside a loop is not executed if the trip count is 0. */
 Test(flow, a_proof_holds_where_its_loop_runs) {
     float x[1] = {7}, y[3] = {1, 1, 1};
     RunArgument empty = VECTOR(x);
@@ -157,7 +157,7 @@ Test(flow, a_proof_holds_where_its_loop_runs) {
     EXPECT(y, 0, 0, 0);
 }
 
-/* In another grid the same expression has to be proven anew. */
+/* In another grid the same expression has to be proven again. */
 Test(flow, what_one_grid_proves_another_does_not) {
     float x[1] = {7}, y[3] = {1, 1, 1};
     RunArgument empty = VECTOR(x);

@@ -1,4 +1,4 @@
-/* The formatter: pairs of a text and what it becomes. Each result is formatted once more, and must not change. */
+/* The formatter: texts and their formatted forms. Each result is formatted again, and must not change. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What programs mean: each kernel is run by the executor, which also reports poison that reaches a result. */
+/* Semantics of programs: each kernel is run by the executor, which also reports poison that reaches a result. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -245,7 +245,7 @@ Test(meaning, clamp_is_checked_where_the_host_must) {
     cr_expect_eq(run_named(text, "k", "", none, 2), TILE_EXECUTION_REQUIRE);
 }
 
-/* Whatever folds on the way: the first argument, tune names in it, the clamp as a whole. */
+/* Constant folding does not matter: the first argument, tune names in it, the clamp as a whole. */
 Test(meaning, clamp_to_a_dimension_lies_inside) {
     float x[5] = {1, 2, 3, 4, 5}, y[5], z[5];
     RUN("kernel k(x: in f32[N], y: out f32[N], z: inout f32[N]) tune B in {2} { grid n in tiles(N, B) {\n"
@@ -299,7 +299,7 @@ Test(meaning, invalid_indices_reach_nothing) {
     EXPECT(z, 3 + 1 + 1000, -2 + 1, 1 + 1, -2 + 1 + 1000, -2 + 100 + 1000);
 }
 
-/* What is kept for each axis has room for no more than these five. */
+/* The data structures per axis have room for exactly these five. */
 Test(meaning, masks_over_as_many_axes_as_there_can_be) {
     int64_t i[4] = {0, 1, 2, 3};
     float x[3] = {1, 2, 3}, z[3] = {10, 20, 30}, y[12] = {0};

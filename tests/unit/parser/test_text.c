@@ -1,4 +1,5 @@
-/* Texts as such: depth, bytes, size, documentation, what the files of the repository look like from outside. */
+/* Properties of texts: nesting depth, bytes, size, documentation, and how other files of the repository are
+ * diagnosed. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ Test(text, at_most_twenty_errors) {
     tile_arena_destroy(arena);
 }
 
-/* Found by libFuzzer: an item without a name behind the last error that is counted. */
+/* Found by libFuzzer: an item without a name after the last error that is counted. */
 Test(text, items_behind_the_last_error) {
     TileArena *arena = tile_arena_create(NULL);
     TileText text = {.arena = arena};
@@ -165,7 +166,7 @@ Test(text, kernels_are_described) {
     tile_arena_destroy(arena);
 }
 
-/* Every kernel in a folder is correct, and what it becomes prints, reads and prints the same. */
+/* Every kernel in a folder is correct, and its IR is a fixpoint of printing and reading. */
 static void check_folder(const char *folder) {
     char directory[4096];
     snprintf(directory, sizeof directory, "%s/%s", source_directory(), folder);

@@ -1,5 +1,5 @@
-/* Integers of a kernel wrap, whole numbers do not: a proof about the one must not be taken for one about the other. Each
- * program would leave its tensor at the value of t if it were; the executor reports the first access that does. */
+/* Integers of a kernel wrap, exact integers do not: a proof about the one must not be used for the other. Otherwise
+ * each program would access its tensor out of bounds for the value of t; the executor reports the first such access. */
 #include <criterion/criterion.h>
 
 #include "running.h"

@@ -1,4 +1,4 @@
-/* Layouts against brute force, and fragments against the tables of the PTX manual. */
+/* Layouts compared with brute force, and fragments with the tables of the PTX manual. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void deal(uint64_t *state, uint8_t *logs, unsigned rank, unsigned bits) {
     for (unsigned i = 0; i < bits; i++) logs[next(state) % rank]++;
 }
 
-/* Of at most 2^11 elements, on 4 warps. */
+/* With at most 2^11 elements, on 4 warps. */
 static TileLayout random_blocked(uint64_t *state, TileLayoutShape *shape) {
     static const int64_t extents[] = {1, 2, 4, 8, 16, 32, 24, 48, 5, 100};
     TileLayoutBlocked blocked = {0};
@@ -110,7 +110,7 @@ Test(layout, text_reads_back) {
     tile_arena_destroy(arena);
 }
 
-/* ---- fragments: what the manual's tables say of lane `lane` and register i ---- */
+/* ---- fragments: the manual's tables for lane `lane` and register i ---- */
 
 static void expect_place(const TileLayout *layout, uint32_t reg, uint32_t lane, int64_t row, int64_t column) {
     int64_t index[TILE_MAX_TILE_RANK];
@@ -150,13 +150,13 @@ Test(layout, fragments_of_other_widths) {
         for (uint32_t i = 0; i < 16; i++) /* m16n8k32: rows by i/4 odd, columns by i/8 */
             expect_place(&a8, i, lane, group + (i / 4 % 2 ? 8 : 0), thread * 4 + (i & 3) + (i >= 8 ? 16 : 0));
         for (uint32_t i = 0; i < 8; i++) expect_place(&b8, i, lane, thread * 4 + (i & 3) + (i >= 4 ? 16 : 0), group);
-        for (uint32_t i = 0; i < 4; i++) /* m16n8k8: a1 eight rows below, a2 four columns on */
+        for (uint32_t i = 0; i < 4; i++) /* m16n8k8: a1 is eight rows down, a2 four columns on */
             expect_place(&a32, i, lane, group + (i % 2 ? 8 : 0), thread + (i >= 2 ? 4 : 0));
         for (uint32_t i = 0; i < 2; i++) expect_place(&b32, i, lane, thread + (i ? 4 : 0), group);
     }
 }
 
-/* In pairs an instruction's row g and g + 8 are 2 g and 2 g + 1, and so are the columns g of two instructions. */
+/* Paired: an instruction's rows g and g + 8 are rows 2 g and 2 g + 1, and so are the columns g of two instructions. */
 Test(layout, fragments_in_pairs) {
     const TileFragmentPlan pairs = {.pairs_m = true, .pairs_n = true};
     TileLayout a = tile_layout_fragment(&(TileLayoutShape){2, {16, 32}}, TILE_FRAGMENT_MMA_A, 8, pairs),
@@ -173,7 +173,7 @@ Test(layout, fragments_in_pairs) {
     }
 }
 
-/* A product's sums are the bytes of the next one's operand as they lie. */
+/* The accumulator's bytes of one product are the operand's bytes of the next one, in the same registers. */
 Test(layout, sums_in_pairs_are_an_operand_of_bytes) {
     const TileFragmentPlan pairs = {.log_warps_m = 2, .pairs_n = true};
     TileLayoutShape shape = {2, {64, 64}};
@@ -193,7 +193,7 @@ Test(layout, wgmma_accumulator) {
         }
 }
 
-/* The accumulator of one product is, in registers, the A operand of the next: no conversion but repacking. */
+/* The accumulator of one product is, in registers, the A operand of the next one: it is only repacked. */
 Test(layout, accumulator_repacks_to_operand) {
     TileLayoutShape shape = {2, {64, 64}};
     TileLayout c = tile_layout_fragment(&shape, TILE_FRAGMENT_MMA_C, 16, four_warps),
@@ -203,7 +203,7 @@ Test(layout, accumulator_repacks_to_operand) {
     cr_expect(kind == TILE_CONVERSION_NONE || kind == TILE_CONVERSION_REGISTERS);
 }
 
-/* Copies in registers do not matter; copies in other lanes do. */
+/* Copies in registers are ignored; copies in other lanes are not. */
 Test(layout, same_elements_leaves_copies_in_registers_out) {
     TileLayout plain, copied, lanes;
     cr_assert(tile_layout_read("[8, 4] register 1 2 lane 4 8 16 0 0 warp block", &plain));
@@ -218,12 +218,13 @@ Test(layout, same_elements_leaves_copies_in_registers_out) {
 
 /* ---- tiles in shared memory ---- */
 
-/* The rows of matrix `matrix` that lower_mma.c reads, of elements along k or, by pairs of bytes, across. */
+/* The rows of matrix `matrix` that lower_mma.c loads, with elements along k or, for pairs of bytes, across. */
 static int64_t row_of_matrix(bool pairs, int64_t matrix, int64_t row) {
     return pairs ? matrix / 2 * 16 + matrix % 2 * 2 + row / 2 * 4 + row % 2 : 8 * matrix + row;
 }
 
-/* A matrix has 16 bytes of each row: on all 32 banks. Of bytes read across that takes rows of 64 bytes. */
+/* A matrix has 16 bytes of each row: they are in all 32 banks. For bytes that are read across, that requires rows of 64
+ * bytes. */
 Test(shared_tile, rows_of_a_matrix_lie_on_different_banks) {
     static const struct {
         TileScalar scalar;
@@ -332,7 +333,7 @@ Test(layout, vectors_are_what_a_thread_has_in_a_row) {
     }
 }
 
-/* The times that a part of a warp asks for the busiest bank, counted. */
+/* Counts the accesses of a part of a warp to the bank with the most accesses. */
 static unsigned count_conflicts(const TileSharedLayout *shared, const TileLayout *layout) {
     TileLinear offsets = tile_shared_offsets(shared, layout);
     unsigned bytes = shared->scalar_bytes * tile_shared_vector(shared, layout, NULL);
@@ -370,7 +371,8 @@ Test(swizzle, is_a_bijection_and_its_conflicts_are_predicted) {
     }
 }
 
-/* A transpose: rows in, columns out, neither with conflicts, where the plain layout has 32 for one of them. */
+/* A transpose: rows are stored, columns loaded, both without bank conflicts; the plain layout has a 32-way conflict for
+ * one of them. */
 Test(swizzle, transposes_are_free_of_conflicts) {
     static const unsigned sizes[] = {2, 4};
     for (unsigned s = 0; s < 2; s++) {
@@ -386,7 +388,7 @@ Test(swizzle, transposes_are_free_of_conflicts) {
     }
 }
 
-/* 16-byte vectors along rows for the global loads, ldmatrix rows of 16 bytes for the fragments: both are free. */
+/* 16-byte vectors along rows for the global loads, rows of 16 bytes for ldmatrix: both without bank conflicts. */
 Test(swizzle, operands_of_a_product) {
     TileLayoutShape shape = {2, {64, 64}};
     TileLayoutBlocked wide = {.elements = {0, 3}, .lanes = {2, 3}, .warps = {2, 0}, .order = {1, 0}},
@@ -401,13 +403,13 @@ Test(swizzle, operands_of_a_product) {
 
 /* ---- matrices ---- */
 
-/* Where the byte of a lane's word is in a matrix: PTX ISA 8.7, stmatrix and ldmatrix. */
+/* The position of a byte of a lane's word in the matrix: PTX ISA 8.7, stmatrix and ldmatrix. */
 static void locate_in_matrix(bool transposed, uint32_t lane, uint32_t byte, uint32_t *row, uint32_t *column) {
     *row = transposed ? 2 * (lane % 4) + byte / 2 : lane / 4;
     *column = transposed ? 2 * (lane / 4) + byte % 2 : 4 * (lane % 4) + byte;
 }
 
-/* Each element goes to where the layout of the shared tile has it, and each row is where its lane says. */
+/* Each element is stored where the shared tile's layout has it, and each row at its lane's address. */
 static void check_matrices(const TileSharedMatrices *matrices, const TileLayout *layout, unsigned bytes) {
     TileLinear offsets = tile_shared_offsets(&matrices->shared, layout),
                rows = tile_shared_offsets(&matrices->shared, &matrices->rows);
@@ -428,7 +430,7 @@ static void check_matrices(const TileSharedMatrices *matrices, const TileLayout 
             }
 }
 
-/* Sums and rows of eight elements, either way round: by matrices, free of conflicts. */
+/* Accumulators and rows of eight elements, row-major and column-major: by matrices, without bank conflicts. */
 Test(swizzle, fragments_and_rows_pass_by_matrices) {
     static const struct {
         unsigned m, n, log_m, log_n, bytes;

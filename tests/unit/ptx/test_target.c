@@ -1,4 +1,4 @@
-/* The table of GPUs holds together. */
+/* The table of GPUs is consistent. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The executor's warp instructions beside what a GPU made of the same words: tests/gpu/vectors.txt. */
+/* The executor's warp instructions compared with a GPU's results for the same inputs: tests/gpu/vectors.txt. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = 1 << 14 };
 
-/* One block of a warp. %in and %out are the lane's words of x. */
+/* One block with one warp. %in and %out are the lane's words of x. */
 static const char head[] =
     "func kernel tile @k(%%x: tensor<i32, 1, inout>) {\n  %%n = const {value = 1} : i64\n"
     "  grid %%n (%%i: i64) {\n    yield\n  }\n  return\n}\n"
@@ -29,14 +29,14 @@ static const char head[] =
     "  %a = load %in : " a "\n  %n16 = const {value = 16} : i64\n  %pb = ptr_add %in, %n16 : ptr<global>\n"            \
     "  %b = load %pb : " b "\n  %n24 = const {value = 24} : i64\n  %pc = ptr_add %in, %n24 : ptr<global>\n"            \
     "  %c = load %pc : " c "\n  %r = mma %a, %b, %c " attributes ": " c "\n"
-/* Each lane leaves 16 bytes in shared memory, and names the row that it gives the address of. */
+/* Each lane stores 16 bytes to shared memory, and gives the address of a row. */
 #define MATRICES(type, attributes)                                                                                     \
     "  %v = load %in : vec<4 x i32>\n  %n16 = const {value = 16} : i64\n  %own = mul %t, %n16 : i64\n"                 \
     "  %place = ptr_add %shared, %own : ptr<shared>\n  store %v, %place\n  barrier\n"                                  \
     "  %pm = ptr_add %in, %n16 : ptr<global>\n  %m = load %pm : i32\n  %m64 = convert %m : i64\n"                      \
     "  %named = mul %m64, %n16 : i64\n  %address = ptr_add %shared, %named : ptr<shared>\n"                            \
     "  %r = load_matrix %address " attributes ": " type "\n"
-/* Each lane names the row that it gives the address of, and reads the 16 bytes that are in its own afterwards. */
+/* Each lane gives the address of a row, and then loads its own 16 bytes. */
 #define STORED_MATRICES(type, attributes)                                                                              \
     "  %v = load %in : " type "\n  %n16 = const {value = 16} : i64\n  %pm = ptr_add %in, %n16 : ptr<global>\n"         \
     "  %m = load %pm : i32\n  %m64 = convert %m : i64\n  %named = mul %m64, %n16 : i64\n"                              \
@@ -48,7 +48,7 @@ static const char head[] =
     "  %x0 = load %in : f32\n  %four = const {value = 4} : i64\n  %p = ptr_add %in, %four : ptr<global>\n"             \
     "  %x1 = load %p : f32\n  %r = " op " %x0, %x1 : f32\n"
 
-/* What an instruction is in machine form; some are more than one thing. */
+/* The machine form of an instruction; for some, several ops. */
 static const struct {
     const char *name, *body;
 } forms[] = {
@@ -74,7 +74,7 @@ static const struct {
     {"cvt.rna.tf32.f32", "  %x0 = load %in : f32\n  %r = round_tf32_away %x0 : f32\n"},
 };
 
-/* No op has the meaning of these. */
+/* No op has the semantics of these. */
 static const char *const without[] = {"shfl.idx.b32", "shfl.up.b32", "shfl.down.b32", "mma.m16n8k8.f16",
                                       "mma.m16n8k8.bf16"};
 
@@ -84,7 +84,7 @@ static bool is_without(const char *name) {
     return false;
 }
 
-/* Words in and then out, as the kernel has them. */
+/* Input words, then output words, as in the kernel. */
 typedef struct Words {
     uint32_t in[VECTOR_LANES][VECTOR_MOST_WORDS], out[VECTOR_LANES][VECTOR_MOST_WORDS];
 } Words;
@@ -123,12 +123,12 @@ static float as_float(uint32_t word) {
     return number;
 }
 
-/* Sums of floating point products: a tensor core adds in an order of its own, and cuts bits off on the way. `magnitude`
- * is the sum of the magnitudes. */
+/* Sums of floating point products: a tensor core adds in its own order, and truncates. `magnitude` is the sum of the
+ * magnitudes. */
 static bool is_near(uint32_t word, uint32_t wanted, uint32_t magnitude) {
     float a = as_float(word), b = as_float(wanted), most = as_float(magnitude);
     if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-    if (word == wanted || !isfinite(most)) return true; /* where sums pass the largest number the order decides */
+    if (word == wanted || !isfinite(most)) return true; /* if sums may overflow, the order matters */
     return fabsf(a - b) <= ldexpf(most, -20);
 }
 
@@ -153,12 +153,12 @@ typedef struct Line {
     const char *words;
 } Line;
 
-/* Units of the last place that the op's row in lang/ir/ops.def allows. */
+/* The error in ulp that the op's row in lang/ir/ops.def allows. */
 static unsigned units_of(const char *name) {
     return strcmp(name, "ex2.approx.ftz.f32") == 0 ? 2 : strcmp(name, "rcp.approx.ftz.f32") == 0 ? 1 : 0;
 }
 
-/* Zeros, infinities and signs are exact, whatever the units; of NaN one is as good as another. */
+/* Zeros, infinities and signs are exact, whatever the ulp; all NaNs are equal. */
 static bool is_within(uint32_t word, uint32_t wanted, unsigned units) {
     float a = as_float(word), b = as_float(wanted);
     if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
@@ -216,7 +216,7 @@ static void compare(const char *text) {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         if (strcmp(forms[i].name, line.item->name) != 0) continue;
         known = true;
-        /* Code rounds to tf32 first; of other bits than tf32's the instruction makes what it likes. */
+        /* Code rounds to tf32 first; for operands with more bits the instruction's result is unspecified. */
         if (line.item->type == VECTOR_F32)
             compare_lanes(&line, forms[i].body);
         else if (line.item->type != VECTOR_TF32 || line.data != VECTOR_BITS)

@@ -1,4 +1,4 @@
-/* Which of two is faster: no verdict by chance, and none for what does not matter. */
+/* Comparing two times: no verdict by chance, and none for irrelevant differences. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 
@@ -11,7 +11,7 @@ static double noise(void) {
     return (double)(seed >> 11) / 9007199254740992.0 - 0.5;
 }
 
-/* Rounds of ratios around `ratio` with noise of so much each way, until the verdict stands. */
+/* Rounds with ratios around `ratio`, plus or minus `noise`, until there is a verdict. */
 static TileVerdict decide(double ratio, double spread, int *rounds) {
     double ratios[TILE_DUEL_MOST], sorted[TILE_DUEL_MOST];
     TileVerdict verdict = TILE_VERDICT_OPEN;
@@ -47,7 +47,7 @@ Test(duel, a_difference_that_does_not_matter_is_none) {
     cr_expect(decide(0.998, 0.0005, &rounds) == TILE_VERDICT_SAME && rounds == TILE_DUEL_MOST);
 }
 
-/* ---- whole duels, of what says itself how long it took ---- */
+/* ---- whole comparisons, with simulated times ---- */
 
 typedef struct Worker {
     double seconds;

@@ -12,7 +12,7 @@ static void tear_down(void) { tile_arena_destroy(arena); }
 
 TestSuite(tile_check, .init = set_up, .fini = tear_down);
 
-/* NULL where the input matches, else the complaint. */
+/* NULL if the input matches, else the error. */
 static const char *complaint(const char *test, const char *input) {
     TileText errors = {.arena = arena};
     return tile_check(test, input, "CHECK", &errors) ? NULL : tile_text_get(&errors);

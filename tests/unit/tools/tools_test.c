@@ -120,7 +120,7 @@ static void write_file(const char *path, const void *bytes, size_t size) {
     fclose(file);
 }
 
-/* A file of the given version and dictionary, with `data` bytes behind the header. */
+/* A file of the given version and dictionary, with `data` bytes after the header. */
 static tile_status read_made(char version, const char *dictionary, size_t data, TileScalar named, TileArray *array,
                              TileText *error) {
     char *directory = make_directory(), bytes[4096] = "\x93NUMPY";
@@ -138,7 +138,7 @@ Test(npy, versions_orders_and_types) {
     TileText error = words();
     TileArray array;
     for (char version = 1; version <= 3; version++) {
-        /* The data begin at a multiple of 4, so that they are used in place, in Fortran order. */
+        /* The data begin at a multiple of 4, so they are used in place, in Fortran order. */
         char dictionary[128];
         int padding = (4 - (int)((version == 1 ? 10 : 12) + 58) % 4) % 4;
         snprintf(dictionary, sizeof dictionary, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }%*s",
@@ -196,7 +196,7 @@ Test(npy, hostile_files_are_refused) {
     }
 }
 
-/* Every prefix and many mutations of a good file are read without harm. */
+/* Every prefix and many mutations of a valid file are read without invalid accesses. */
 Test(npy, cut_and_changed_files) {
     char *directory = make_directory();
     char good[256] = "\x93NUMPY\x01", path[256];

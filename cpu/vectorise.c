@@ -126,9 +126,9 @@ static void visit_block(Vectoriser *v, TileBlock *block);
 static void remark_loop(Vectoriser *v, const TileOp *loop) {
     const char *why = NULL;
     if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL)
-        why = "each trip takes what the one before has computed";
+        why = "each iteration needs a result of the previous one";
     else if (tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop))
-        why = "it adds up in turn";
+        why = "its reduction has to be done in order";
     else if (tile_loop_extent(loop) == 1)
         return; /* one trip: nothing was lost */
     else if (has_inner_loop(loop))

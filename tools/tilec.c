@@ -42,7 +42,7 @@ static const TileOption run_options[] = {
     {"--out", " NAME=FILE", "writes the inout argument NAME to FILE instead of in place"},
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
     {"--schedule-seed", "N",
-     "with --emulate: runs programs, blocks and threads in an order made from N instead of in turn, which 0 means too"},
+     "with --emulate: runs programs, blocks and threads in a random order with seed N; 0, as without the option: in ascending order"},
     {"--mark-padding", NULL,
      "with --emulate, of GPUs: an error where a result depends on what threads hold beyond a tile's own elements"},
     PLUGIN_OPTION,
@@ -113,7 +113,7 @@ static const TileOption doc_options[] = {
 static const TileOption bench_options[] = {
     TARGET_OPTION,
     {"--against", "TARGET|FILE:KERNEL",
-     "what to take turns with: another target, or another kernel on the same arguments"},
+     "what to compare with, measured alternately: another target, or another kernel on the same arguments"},
     {"--seconds", "N", "how long to measure each size, in seconds; 1 if not given"},
     {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
     {"--format", "text|json", "the form of the results"},
@@ -166,7 +166,7 @@ static const TileCommand commands[] = {
      "kernels with dots GFLOP/s, 2 M N K for each dot over the lanes that exist and nothing for the other operations;\n"
      "and the share of the limit: the time that copying as many bytes or, if that is longer, as many f32 "
      "multiply-adds\n"
-     "take on the same threads. All take turns, so that a slow spell of the machine meets all. Where caches serve a\n"
+     "take on the same threads. The measurements alternate, so that a slow period of the machine affects all. Where caches serve a\n"
      "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Limits of GPUs are "
      "not\n"
      "measured. With TILE_NUM_THREADS=1, time is the thread's processor time. Nothing is written to files of "
@@ -176,7 +176,7 @@ static const TileCommand commands[] = {
      tile_command_bench, bench_options},
     {"tune", "FILE[:KERNEL] ARG=..", "measure the choices of a tune clause and keep the best",
      ARGUMENT_HELP
-     "Each point of the clause that `where` admits is compiled, and takes turns with the best so far until the\n"
+     "Each point of the clause that `where` admits is compiled, and measured alternately with the best so far until the\n"
      "difference is certain or too small to matter. The best is kept for such types, static values, sizes up\n"
      "to the next power of two, and device, and later launches use it: see docs/tuning.md. Ctrl-C ends a\n"
      "search, and the next run goes on. GPUs are measured by their own clock. Nothing is written to files of\n"

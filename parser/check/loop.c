@@ -371,12 +371,12 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t turns, i
 
 static void fail_turns(TileChecker *c, TileSpan span, uint64_t most) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNROLL_LIMIT, span, (unsigned long long)most);
-    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_TURNS);
+    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_ITERATIONS);
     tile_report(c, d);
 }
 
 static void check_static_for(TileChecker *c, Loop *loop) {
-    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TURNS];
+    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_ITERATIONS];
     int64_t lo, hi, step;
     TileSpan span = loop->statement->value->span;
     bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) &&

@@ -162,11 +162,11 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
         const TileOp *load = candidate->loads[i];
         if (slots)
             tile_pass_remark(candidate->context, load, TILE_DECISION_COPIED_AHEAD, tile_op_operand(load, 0)->name,
-                             "%lld trip%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
+                             "%lld iteration%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
                              (long long)slots, (long long)slot_bytes(candidate->context->module->context, load));
         else
             decline(candidate, load,
-                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for two trips' tiles");
+                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for the tiles of two iterations");
     }
 }
 

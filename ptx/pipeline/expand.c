@@ -177,7 +177,7 @@ static void find_given(Expansion *e) {
             for (const TileUse *use = value->first_use; use; use = use->next) given |= !is_early(e, use->user);
             if (given) tile_list_push(e->context->scratch, &e->given, value);
         }
-    if (e->given.count && e->ahead > 1) e->error = "values are given to the next trip alone";
+    if (e->given.count && e->ahead > 1) e->error = "a value can be handed to the next iteration only";
 }
 
 static void count_slots(Expansion *e, const Ops *ops) {

@@ -134,7 +134,7 @@ static void remark_loop(Vectoriser *v, const TileOp *loop) {
     else if (has_inner_loop(loop))
         return; /* loops inside of it do, or say why not */
     else
-        why = "what it computes has no form in vectors";
+        why = "one of its ops has no vector form";
     tile_pass_remark(v->context, loop, TILE_DECISION_NOT_IN_VECTORS, "the loop", "%s", why);
 }
 

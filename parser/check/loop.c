@@ -319,7 +319,7 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     int64_t known;
     if (tile_sum_known(&c->sums, *step, &known))
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "a loop counts up; what is to go down takes `hi - 1 - i` for an index");
+                             "a loop counts up; to go down, use `hi - 1 - i` as the index");
     else
         tile_diagnostic_edit(c->diagnostics, d, span, "max(%s, 1)", tile_span_text(c, span));
     tile_report(c, d);

@@ -21,7 +21,8 @@ static const TileOption session_options[] = {
     {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
     {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
     {"--limit", "NAME=N", "another limit on the compiler's work; `tilec help limits` lists them"},
-    {"--rename", "N", "for tests of tilec: renames all values after each pass, by names made from N; the code must not change"},
+    {"--rename", "N",
+     "for tests of tilec: renames all values after each pass, by names made from N; the code must not change"},
     {"--between", "LIST",
      "for tests of tilec: runs these passes after each other pass; results must not change; `tilec help passes`"},
     {NULL, NULL, NULL},
@@ -32,7 +33,7 @@ static const TileOption session_options[] = {
 #define PLUGIN_OPTION                                                                                                  \
     { "--load-pass", "FILE", "a shared object with passes, which run too; docs/passes-of-your-own.md" }
 #define BUILD_OPTIONS                                                                                                  \
-    {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "a * b + c is rounded twice instead of fused" }
+    {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "rounds a * b + c twice, no fma" }
 
 static const TileOption run_options[] = {
     TARGET_OPTION,
@@ -42,7 +43,7 @@ static const TileOption run_options[] = {
     {"--out", " NAME=FILE", "writes the inout argument NAME to FILE instead of in place"},
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
     {"--schedule-seed", "N",
-     "with --emulate: runs programs, blocks and threads in a random order with seed N; 0, as without the option: in ascending order"},
+     "with --emulate: runs programs, blocks and threads in an order made from N; 0, as without it: one after the other"},
     {"--mark-padding", NULL,
      "with --emulate, of GPUs: an error where a result depends on what threads hold beyond a tile's own elements"},
     PLUGIN_OPTION,

@@ -127,9 +127,9 @@ static void print_table(Calls *calls) {
         bool vary;
     } rows[] = {{"a call that does nothing", call_nothing, false},
                 {"tile_prepare, the same arguments", tile_prepare, false},
-                {"tile_prepare, two shapes by turns", tile_prepare, true},
+                {"tile_prepare, two shapes alternately", tile_prepare, true},
                 {"tile_launch, the same arguments", tile_launch, false},
-                {"tile_launch, two shapes by turns", tile_launch, true}};
+                {"tile_launch, two shapes alternately", tile_launch, true}};
     double empty = 0;
     printf("\n## Guard and look-up, four tensors of rank four, one thread\n\n| call | ns | times an empty call "
            "|\n|---|---|---|\n");

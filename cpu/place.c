@@ -274,7 +274,7 @@ static void place_value(Nest *n, TileOp *op) {
         NestStatement *s = nest_statement(n, NEST_KEEP, op, value);
         mark_operands(n, op, s, false, 1);
         remark_kept(n, value,
-                    worth ? "that is cheaper than to compute it for each reader" : "it is read at many places at once");
+                    worth ? "that is cheaper than to compute it for each reader" : "one element of its reader needs many of its elements");
     } else {
         mark_operands(n, op, info->puller, info->many, points_of(info));
     }
@@ -382,7 +382,7 @@ static bool keep_crossing_copies(Nest *n) {
             TileValue *value = s->copies[c].value;
             if (!nest_copy_crosses(n, s, c) || nest_info(n, value)->statement || !value->op) continue;
             nest_keep(n, value);
-            remark_kept(n, value, "it reads at other places what the loop carries on");
+            remark_kept(n, value, "it reads elements of a loop-carried tile that may be overwritten before");
             changed = true;
         }
     }

@@ -124,15 +124,15 @@ static void visit_block(Vectoriser *v, TileBlock *block);
 static void remark_loop(Vectoriser *v, const TileOp *loop) {
     const char *why = NULL;
     if (tile_loop_kind(loop) == TILE_LOOP_KIND_SEQUENTIAL)
-        why = "each trip takes what the one before has computed";
+        why = "each iteration needs a result of the previous one";
     else if (tile_loop_kind(loop) == TILE_LOOP_KIND_REDUCE && !tile_loop_in_stripes(loop))
-        why = "it adds up in turn";
+        why = "its reduction has to be done in order";
     else if (tile_loop_extent(loop) == 1)
         return; /* one iteration: nothing was lost */
     else if (has_inner_loop(loop))
         return; /* inner loops are vectorised, or have a remark */
     else
-        why = "what it computes has no form in vectors";
+        why = "one of its ops has no vector form";
     tile_pass_remark(v->context, loop, TILE_DECISION_NOT_IN_VECTORS, "the loop", "%s", why);
 }
 

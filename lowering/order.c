@@ -46,7 +46,7 @@ void tile_remark_loop(TilePassContext *context, const TileFunc *func, const Tile
         const TileValue *argument = loop->regions[0].arguments[1 + i];
         if (!sum || !tile_scalar_is_float(argument->type->scalar)) continue;
         const char *name =
-            tile_arena_format(context->scratch, "%s of the loop's trips", tile_op_info((TileOpId)sum->id)->mnemonic);
+            tile_arena_format(context->scratch, "%s over the loop's iterations", tile_op_info((TileOpId)sum->id)->mnemonic);
         tile_remark_order(context, func, loop, name,
                           ordered ? "one after the other, as `ordered` says" : "one after the other");
     }

@@ -322,7 +322,7 @@ static void split_loop(Split *split) {
 static void remark_not_split(const Split *split) {
     bool served = split->wanted && split->upper_count + split->lower_count > 0;
     if (served && split->outer)
-        tile_pass_remark(split->context, split->loop, TILE_DECISION_NOT_SPLIT, "the loop", "there is a loop in it");
+        tile_pass_remark(split->context, split->loop, TILE_DECISION_NOT_SPLIT, "the loop", "its body contains a loop");
     else if (served && !split->unfit && split->ops > MAX_BODY)
         tile_pass_remark(split->context, split->loop, TILE_DECISION_NOT_SPLIT, "the loop",
                          "its body has %u ops, and at most %u are copied", split->ops, (unsigned)MAX_BODY);

@@ -262,7 +262,7 @@ class Finder:
     def compute_not(self, node, texts, code):
         whole = self.source(node)
         if None not in texts and whole:
-            self.add("comparison turned", node, f"({texts[0]}) {code} ({texts[1]})",
+            self.add("comparison inverted", node, f"({texts[0]}) {code} ({texts[1]})",
                      f"{{ _Bool t{STANDIN} = ({whole}); TILE_MUTANT({STANDIN}, 1) ? !t{STANDIN} : t{STANDIN}; }}")
 
     def on_ReturnStmt(self, node):

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Comments of sources and documents use the terms of docs/glossary.md: the words of the last column of its second table are
-# not used. `rooms` are the folders that are looked at, without code and strings, and without blocks and `quotations` of
-# documents.
+# not used. `rooms` are the folders whose comments are looked at, without code and strings, and without blocks and `quotations`
+# of documents; `texts` those whose strings are, which users may read.
 set -eu
 cd "$(dirname "$0")/.."
 rooms='base docs driver include lang launch lowering mlir_bridge object parser ptx cpu bench tests tools'
+texts='base lang parser lowering cpu ptx mlir_bridge object driver launch tools'
 # These are made from tables, or are the history of decisions.
 made='^docs/(passes|ops|stdlib|glossary)\.md$|^docs/adr/'
 work=$(mktemp -d)
@@ -56,10 +57,14 @@ for room in $rooms; do
 done | sort | grep -vE "$made" | while read -r file; do
     case $file in *.md) prose "$file" ;; *) comments "$file" ;; esac
 done >"$work/text"
+# shellcheck disable=SC2086
+find $texts -name '*.c' -o -name '*.cc' -o -name '*.re' -o -name '*.def' | sort |
+    xargs grep -noE '"([^"\\]|\\.)*"' | grep ' ' | sed 's/:"/: "/' >"$work/strings"
+[ "$(wc -l <"$work/strings")" -gt 1000 ] || { echo "there are hardly any strings: the scan is wrong"; exit 1; }
 [ "$(wc -l <"$work/text")" -gt 1000 ] || { echo "there are hardly any comments: the scan is wrong"; exit 1; }
 
 # What has such a word as part of another term.
-sed -E 's/\b(round[ -]trips?|trip[ -]counts?)\b//gI' "$work/text" | grep -iE "\b($words)\b" | while IFS= read -r line; do
+sed -E 's/\b(round[ -]trips?|trip[ -]counts?)\b//gI' "$work/text" "$work/strings" | grep -iE "\b($words)\b" | while IFS= read -r line; do
     found=$(printf '%s\n' "$line" | grep -ioE "\b($words)\b" | sort -u | paste -sd, -)
     echo "${line%%: *}: '$found' is not a term here; docs/glossary.md has the one that is"
 done >"$work/report"
@@ -67,4 +72,4 @@ if [ -s "$work/report" ]; then
     cat "$work/report"
     exit 1
 fi
-echo "$(wc -l <"$work/text") comments and paragraphs of $rooms: the words are those of docs/glossary.md"
+echo "$(wc -l <"$work/text") comments and paragraphs of $rooms, $(wc -l <"$work/strings") strings: the words are those of docs/glossary.md"

@@ -27,7 +27,7 @@ void tile_bench_print_head(const TileBench *bench) {
     if (bench->subjects == 1 || same) printf("%s\n", bench->kernels[0]);
     for (unsigned i = 0; i < bench->subjects && bench->subjects > 1 && !same; i++)
         printf("%s: %s\n", bench->names[i], bench->kernels[i]);
-    printf("medians, by turns, %d thread%s; limits are this machine's, measured in the same run\n", bench->threads,
+    printf("medians, measured alternately, %d thread%s; limits are this machine's, measured in the same run\n", bench->threads,
            bench->threads == 1 ? " (its processor time)" : "s");
 }
 

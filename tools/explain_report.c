@@ -106,7 +106,7 @@ static void print_access(const TileRemark *access) {
         const char *text;
     } words[] = {{TILE_CACHE_STREAM, "is the first to leave the L2 cache"},
                  {TILE_CACHE_L2, "is the last to leave the L2 cache"},
-                 {TILE_CACHE_DEFAULT, "leaves the L2 cache in its turn"}};
+                 {TILE_CACHE_DEFAULT, "leaves the L2 cache in the usual order"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].cache == access->cache)
             printf("  line %u: the %s of %s %s (%s)\n", access->place.line, access->way, access->name, words[i].text,

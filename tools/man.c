@@ -60,7 +60,7 @@ int tile_command_man(TileSession *session, char **words, int count) {
         ".SH NAME\ntilec \\- compile, run and look after .tile kernels\n"
         ".SH SYNOPSIS\n.B tilec\n.I COMMAND\n[ARGUMENTS] [OPTIONS]\n"
         ".SH DESCRIPTION\nTile is a language of kernels over blocks of tensors. tilec compiles them, runs them on "
-        "data, and makes objects of\nthem to link. Options and arguments may stand in any order behind the command.\n"
+        "data, and makes objects of\nthem to link. Options and arguments may follow the command in any order.\n"
         ".SH OPTIONS\nEvery command takes these.\n",
         tile_version());
     print_options(tile_session_options());

@@ -21,9 +21,10 @@ static const TileOption session_options[] = {
     {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
     {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
     {"--limit", "NAME=N", "another limit on the compiler's work; `tilec help limits` lists them"},
-    {"--rename", "N", "for tests of tilec: names made from N after each pass, which must change no code"},
+    {"--rename", "N",
+     "for tests of tilec: renames all values after each pass, by names made from N; the code must not change"},
     {"--between", "LIST",
-     "for tests of tilec: these passes behind each other one, which must change no result; `tilec help passes`"},
+     "for tests of tilec: runs these passes after each other pass; results must not change; `tilec help passes`"},
     {NULL, NULL, NULL},
 };
 
@@ -32,7 +33,7 @@ static const TileOption session_options[] = {
 #define PLUGIN_OPTION                                                                                                  \
     { "--load-pass", "FILE", "a shared object with passes, which run too; docs/passes-of-your-own.md" }
 #define BUILD_OPTIONS                                                                                                  \
-    {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "a * b + c rounds twice" }
+    {"--debug", NULL, "a build that checks assertions"}, { "--no-contract", NULL, "rounds a * b + c twice, no fma" }
 
 static const TileOption run_options[] = {
     TARGET_OPTION,
@@ -42,7 +43,7 @@ static const TileOption run_options[] = {
     {"--out", " NAME=FILE", "writes the inout argument NAME to FILE instead of in place"},
     {"--emulate", NULL, "runs the target's machine form on the executor: any target, also one that is not here"},
     {"--schedule-seed", "N",
-     "with --emulate: runs programs, blocks and threads in an order made from N instead of in turn, which 0 means too"},
+     "with --emulate: runs programs, blocks and threads in an order made from N; 0, as without it: one after the other"},
     {"--mark-padding", NULL,
      "with --emulate, of GPUs: an error where a result depends on what threads hold beyond a tile's own elements"},
     PLUGIN_OPTION,
@@ -100,7 +101,7 @@ static const TileOption doc_options[] = {
 
 /* Options of `run` and of the commands that measure. */
 #define ARGUMENT_HELP                                                                                                  \
-    "Arguments stand behind the file, by parameter name and in any order:\n"                                           \
+    "Arguments follow the file, by parameter name and in any order:\n"                                                \
     "  x=a.npy                a NumPy file (v1 to v3); y=out.npy for a result, whose shape and type are inferred\n"    \
     "  x=a.npy[::2, ::-1]     a view; also a.npy.T, and b.npy*[64,:] for a broadcast\n"                                \
     "  x=a.npy:bf16           names the element type of a u2 or u1 file\n"                                             \
@@ -113,7 +114,7 @@ static const TileOption doc_options[] = {
 static const TileOption bench_options[] = {
     TARGET_OPTION,
     {"--against", "TARGET|FILE:KERNEL",
-     "what to take turns with: another target, or another kernel on the same arguments"},
+     "what to compare with, measured alternately: another target, or another kernel on the same arguments"},
     {"--seconds", "N", "how long to measure each size, in seconds; 1 if not given"},
     {"--seed", "N", "seed of rand, randn and randint; 0 if not given"},
     {"--format", "text|json", "the form of the results"},
@@ -166,21 +167,21 @@ static const TileCommand commands[] = {
      "kernels with dots GFLOP/s, 2 M N K for each dot over the lanes that exist and nothing for the other operations;\n"
      "and the share of the limit: the time that copying as many bytes or, if that is longer, as many f32 "
      "multiply-adds\n"
-     "take on the same threads. All take turns, so that a slow spell of the machine meets all. Where caches serve a\n"
+     "take on the same threads. The measurements alternate, so that a slow period of the machine affects all. Where caches serve a\n"
      "kernel better than a copy, or its dots are narrower than f32, the share may be above 100 %. Limits of GPUs are "
      "not\n"
      "measured. With TILE_NUM_THREADS=1, time is the thread's processor time. Nothing is written to files of "
      "arguments;\n"
-     "data that a kernel updates in place goes on from run to run.\n"
+     "data that a kernel updates in place carries over from run to run.\n"
      "Example: tilec bench stdlib/softmax.tile:softmax x=rand:f32[N,1000] y=@ N=16,256,4096 --plot=softmax.svg\n",
      tile_command_bench, bench_options},
     {"tune", "FILE[:KERNEL] ARG=..", "measure the choices of a tune clause and keep the best",
      ARGUMENT_HELP
-     "Each point of the clause that `where` admits is compiled, and takes turns with the best so far until the\n"
+     "Each point of the clause that `where` admits is compiled, and measured alternately with the best so far until the\n"
      "difference is certain or too small to matter. The best is kept for such types, static values, sizes up\n"
      "to the next power of two, and device, and later launches use it: see docs/tuning.md. Ctrl-C ends a\n"
      "search, and the next run goes on. GPUs are measured by their own clock. Nothing is written to files of\n"
-     "arguments; data that a kernel updates in place goes on from run to run.\n"
+     "arguments; data that a kernel updates in place carries over from run to run.\n"
      "Example: tilec tune stdlib/softmax.tile:softmax x=rand:f32[4096,1000] y=@\n",
      tile_command_tune, tune_options},
     {"explain", "FILE[:KERNEL] ARG=..", "say what was decided for a kernel, a target and arguments",
@@ -205,7 +206,7 @@ static const TileCommand commands[] = {
      "The page is Markdown: an index, and each kernel, function and constant in the order of the text, with its "
      "header,\n"
      "its /// comment, and what the header says of types, dimensions, requirements, tuning and exports. The /// lines\n"
-     "at the top of a file are about all of it where a blank line stands behind them. Comments are Markdown too.\n"
+     "at the top of a file describe the whole file if a blank line follows them. Comments are Markdown too.\n"
      "Example: tilec doc stdlib/*.tile --title='The standard library' -o stdlib.md\n",
      tile_command_doc, doc_options},
     {"emit", "KIND FILE[:KERNEL] [NAME=value..]", "print a stage of the compilation",
@@ -230,7 +231,7 @@ static const TileCommand commands[] = {
     {"man", "", "print the manual page", "To read it: tilec man | man -l -\n", tile_command_man, NULL},
     {"help", "[COMMAND|CODE|codes|passes|ops|limits]",
      "explain a command or an error, list codes, passes, operations or limits",
-     "CODE is what stands in brackets behind a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
+     "CODE is the word in brackets at the end of a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
 };
 
 const char *tile_version(void) { return VERSION_TEXT(TILE_VERSION); }

@@ -55,7 +55,7 @@ typedef struct TileSetting {
 } TileSetting;
 
 enum {
-    TILE_COMPILE_NO_CONTRACT = 1, /* a * b + c rounds twice */
+    TILE_COMPILE_NO_CONTRACT = 1, /* a * b + c is rounded twice instead of fused */
     TILE_COMPILE_DEBUG = 2,       /* assertions hold */
     TILE_COMPILE_EMULATE = 4      /* runs the target's last machine form on the executor instead of as native code */
 };

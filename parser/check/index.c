@@ -39,8 +39,8 @@ TileMeaning tile_access_emit_load(TileChecker *c, TileAccessed *access) {
 static bool fail_host_access(TileChecker *c, const TileTensor *tensor, TileSpan span) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_HOST_ACCESS, span, tensor->name);
     tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                         "what stands here is computed before anything runs; a `grid` before this one may store what "
-                         "its programs need, to a `temp`");
+                         "this is computed before anything runs; an earlier `grid` can store what the "
+                         "programs need to a `temp`");
     tile_report(c, d);
     return false;
 }

@@ -320,7 +320,7 @@ static bool check_step(TileChecker *c, const TileStatement *statement, const Til
     int64_t known;
     if (tile_sum_known(&c->sums, *step, &known))
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "a loop counts up; what is to go down takes `hi - 1 - i` for an index");
+                             "a loop counts up; to go down, use `hi - 1 - i` as the index");
     else
         tile_diagnostic_edit(c->diagnostics, d, span, "max(%s, 1)", tile_span_text(c, span));
     tile_report(c, d);
@@ -372,12 +372,12 @@ static void run_static(TileChecker *c, Loop *loop, int64_t lo, uint64_t trip_cou
 
 static void fail_iterations(TileChecker *c, TileSpan span, uint64_t most) {
     TileDiagnostic *d = tile_diagnose(c->diagnostics, TILE_DIAGNOSTIC_UNROLL_LIMIT, span, (unsigned long long)most);
-    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_TURNS);
+    tile_diagnostic_note_limit(c->diagnostics, d, TILE_LIMIT_ITERATIONS);
     tile_report(c, d);
 }
 
 static void check_static_for(TileChecker *c, Loop *loop) {
-    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_TURNS];
+    uint64_t most = c->diagnostics->limits->most[TILE_LIMIT_ITERATIONS];
     int64_t lo, hi, step;
     TileSpan span = loop->statement->value->span;
     bool known = tile_sum_known(&c->sums, loop->lo, &lo) && tile_sum_known(&c->sums, loop->hi, &hi) &&

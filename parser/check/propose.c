@@ -63,7 +63,8 @@ void tile_propose_constant(TileChecker *c, TileDiagnostic *d, const TileExpr *ex
         const char *name = statement->names.items[0].name;
         if (!names(expr, name)) continue;
         tile_diagnostic_note(c->diagnostics, d, statement->names.items[0].span,
-                             "the loop counts `%s` when it runs; `static for` writes its turns out", name);
+                             "`%s` is known only at run time; `static for` unrolls the loop, so that it is a constant",
+                             name);
         TileSpan word = {statement->span.file, statement->span.begin, statement->span.begin + 3};
         tile_diagnostic_edit(c->diagnostics, d, word, "static for");
         return;

@@ -176,7 +176,7 @@ static void report_shapes(TileChecker *c, const TileMeaning *a, const TileExpr *
                                       tile_meaning_words(c, b));
     if (a->rank != b->rank)
         tile_diagnostic_note(c->diagnostics, d, (TileSpan){0},
-                             "ranks are made equal by hand: `v[_, :]` adds an axis in front, `v[:, _]` behind");
+                             "ranks have to be equal: `v[_, :]` adds an axis in front, `v[:, _]` behind");
     tile_propose_axis(c, d, a, a_expr, b);
     tile_propose_axis(c, d, b, b_expr, a);
     tile_report(c, d);

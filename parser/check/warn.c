@@ -168,9 +168,9 @@ void tile_warn_accumulation(TileChecker *c, const TileVar *var, const TileStatem
     if (!only_parts_since(c, before)) return;
     tile_diagnostics_rewind(c->diagnostics, before);
     TileScalar scalar = (TileScalar)var->now.scalar;
-    TileDiagnostic *d = warn_at(c, statement->span, "at each turn of the loop,", scalar);
+    TileDiagnostic *d = warn_at(c, statement->span, "in each iteration of the loop,", scalar);
     tile_diagnostic_note(c->diagnostics, d, var->span,
-                         "as an f32 that is converted behind the loop, `%s` would be rounded once; `allow rounding` "
+                         "as an f32 that is converted after the loop, `%s` would be rounded once; `allow rounding` "
                          "behind the parameters of the kernel says that this is meant",
                          var->name);
 }

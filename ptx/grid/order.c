@@ -134,7 +134,7 @@ TileResult tile_pass_gpu_order(TilePassContext *context, TileFunc *func) {
     bool longest = multiplies && is_longer_later(&order), columns = !multiplies && is_stored_along_rows(&order);
     if (!longest && !columns) return TILE_RESULT_UNCHANGED;
     tile_pass_remark(context, program_id, TILE_DECISION_PROGRAMS_REORDERED, "programs", "%s",
-                     longest ? "the longest first" : "along the columns, as they store");
+                     longest ? "the longest first" : "along the columns, in the order of their stores");
     tile_op_add_operand(context->module, program_id, begin);
     tile_op_add_operand(context->module, program_id, end);
     tile_op_set_integer(context->module, program_id, TILE_ATTRIBUTE_PROGRAMS,

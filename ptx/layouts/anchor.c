@@ -216,8 +216,8 @@ static void remark_access(const Anchor *anchor, const TileOp *op, const TileType
     if (side * bytes >= GPU_ACCESS_BYTES || own * bytes < GPU_ACCESS_BYTES || op->id == TILE_OP_ATOMIC_TILE) return;
     const char *name = tile_op_operand(op, 0)->name;
     const char *why = tile->extent[last] * bytes < GPU_ACCESS_BYTES ? "the last axis of the block is shorter"
-                      : anchor->dots.count                          ? "it lies as the sums of a product do"
-                                                                    : "it lies as the largest tile of the grid does";
+                      : anchor->dots.count                          ? "it has the layout of a product's accumulator"
+                                                                    : "it has the layout of the largest tile of the grid";
     tile_pass_remark(anchor->context, op, TILE_DECISION_NARROW_ACCESS, name ? name : "an access",
                      "%u elements of %u bytes side by side: %s", side, bytes, why);
 }

@@ -18,14 +18,14 @@ bool gpu_is_zero(const TileValue *value) {
     return (bits & tile_scalar_mask(value->type->scalar) & ~sign) == 0;
 }
 
-/* Does the fill write 0 to lanes that the load does not reach? `turned`: axes have been exchanged. */
-static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
+/* Does the fill write 0 to lanes that the load does not reach? `transposed`: axes have been exchanged. */
+static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed) {
     const TileAttribute *axes = tile_op_get(fill, TILE_ATTRIBUTE_AXES);
     if (!gpu_is_zero(tile_op_operand(fill, 1))) return false;
     for (unsigned i = 0; i < axes->count; i++) {
         TileValue *lo, *hi;
         unsigned axis = (unsigned)axes->integers[i];
-        if (!tile_access_bounds(load, turned ? 1 - axis : axis, &lo, &hi)) return false;
+        if (!tile_access_bounds(load, transposed ? 1 - axis : axis, &lo, &hi)) return false;
         if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) ||
             !tile_value_is_same(hi, tile_fill_hi(fill, i)))
             return false;
@@ -33,19 +33,19 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool turned) {
     return true;
 }
 
-static bool is_turned(const TileOp *permute) { return tile_op_get(permute, TILE_ATTRIBUTE_AXES)->integers[0] != 0; }
+static bool is_transposed(const TileOp *permute) { return tile_op_get(permute, TILE_ATTRIBUTE_AXES)->integers[0] != 0; }
 
-static bool only_multiplied(const TileValue *value, const TileOp *load, bool turned) {
+static bool only_multiplied(const TileValue *value, const TileOp *load, bool transposed) {
     for (const TileUse *use = value->first_use; use; use = use->next) {
         const TileOp *user = use->user;
         bool passes = false;
         if (user->id == TILE_OP_DOT)
             passes = use->index < 2 && gpu_dot_is_mma(user);
         else if (user->id == TILE_OP_PERMUTE)
-            passes = only_multiplied(&user->results[0], load, turned != is_turned(user));
+            passes = only_multiplied(&user->results[0], load, transposed != is_transposed(user));
         else if (user->id == TILE_OP_FILL)
             passes =
-                use->index == 0 && repeats_load(user, load, turned) && only_multiplied(&user->results[0], load, turned);
+                use->index == 0 && repeats_load(user, load, transposed) && only_multiplied(&user->results[0], load, transposed);
         if (!passes) return false;
     }
     return true;

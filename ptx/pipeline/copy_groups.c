@@ -210,15 +210,15 @@ static void lower_wait(Lowering *l, TileOp *wait) {
     while (previous && tile_op_is_pure(previous)) previous = previous->previous;
     if (tile_op_is(previous, TILE_OP_CHANNEL_WAIT)) return;
     int64_t pending = tile_op_integer(wait, TILE_ATTRIBUTE_PENDING, 0);
-    bool turns = false;
+    bool circular = false;
     for (const TileOp *op = wait; tile_op_is(op, TILE_OP_CHANNEL_WAIT); op = next_effect((TileOp *)op)) {
         int64_t own = tile_op_integer(op, TILE_ATTRIBUTE_PENDING, 0);
         if (own < pending) pending = own;
-        turns |= tile_op_integer(tile_op_operand(op, 0)->op, TILE_ATTRIBUTE_SLOTS, 1) > 1;
+        circular |= tile_op_integer(tile_op_operand(op, 0)->op, TILE_ATTRIBUTE_SLOTS, 1) > 1;
     }
     TileBuilder b = tile_builder_before(l->context->module, wait);
     gpu_build_wait(&b, pending);
-    if (turns) gpu_build_plain(&b, TILE_OP_BARRIER);
+    if (circular) gpu_build_plain(&b, TILE_OP_BARRIER);
     fail_of(l, &b);
 }
 

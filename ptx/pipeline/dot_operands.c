@@ -92,7 +92,7 @@ static void remark_operands(TilePassContext *context, const TileOp *dot) {
         if (load && between)
             tile_pass_remark(context, load, TILE_DECISION_OPERAND_IN_REGISTERS,
                              tile_op_operand(load, 0)->name ? tile_op_operand(load, 0)->name : "an operand",
-                             "`%s` stands on its way", tile_op_info((TileOpId)between->id)->mnemonic);
+                             "`%s` is between the load and the product", tile_op_info((TileOpId)between->id)->mnemonic);
     }
 }
 

@@ -127,13 +127,13 @@ typedef struct Expansion {
 } Expansion;
 
 /* The iteration for which early ops are cloned. */
-typedef struct Trip {
+typedef struct Iteration {
     GpuCopies copies;
     TileValue *number, *exists, *slot; /* exists: NULL until it is needed */
     TileValue *end;
     bool known_inside; /* operands of a branch's ops only are cloned inside of the branch */
     bool marks;
-} Trip;
+} Iteration;
 
 /* ---- stages and clusters ---- */
 
@@ -177,7 +177,7 @@ static void find_given(Expansion *e) {
             for (const TileUse *use = value->first_use; use; use = use->next) given |= !is_early(e, use->user);
             if (given) tile_list_push(e->context->scratch, &e->given, value);
         }
-    if (e->given.count && e->ahead > 1) e->error = "values are given to the next trip alone";
+    if (e->given.count && e->ahead > 1) e->error = "a value can be handed to the next iteration only";
 }
 
 static void count_slots(Expansion *e, const Ops *ops) {
@@ -213,24 +213,24 @@ static TileValue *build_reaches(TileBuilder *b, TileValue *from, TileValue *to, 
 }
 
 /* Does the iteration exist? One step past the last iteration does not overflow (exact-loops). */
-static TileValue *exists_of(Trip *trip, TileBuilder *b) {
-    if (!trip->exists) trip->exists = tile_build_binary(b, TILE_OP_LT, trip->number, trip->end);
-    return trip->exists;
+static TileValue *exists_of(Iteration *iteration, TileBuilder *b) {
+    if (!iteration->exists) iteration->exists = tile_build_binary(b, TILE_OP_LT, iteration->number, iteration->end);
+    return iteration->exists;
 }
 
-static void mark_copy(Expansion *e, const Trip *trip, TileOp *op) {
+static void mark_copy(Expansion *e, const Iteration *iteration, TileOp *op) {
     tile_op_clear(op, TILE_ATTRIBUTE_STAGE);
     tile_op_clear(op, TILE_ATTRIBUTE_CLUSTER);
     int64_t ahead = tile_op_integer(op, TILE_ATTRIBUTE_AHEAD, 0) + e->ahead;
     tile_op_clear(op, TILE_ATTRIBUTE_AHEAD);
-    if (trip->marks) tile_op_set_integer(e->context->module, op, TILE_ATTRIBUTE_AHEAD, ahead);
+    if (iteration->marks) tile_op_set_integer(e->context->module, op, TILE_ATTRIBUTE_AHEAD, ahead);
 }
 
-static TileOp *clone_op(Expansion *e, Trip *trip, TileBuilder *b, const TileOp *op) {
-    for (unsigned i = 0; i < op->operand_count; i++) gpu_follow(&trip->copies, b, tile_op_operand(op, i));
-    TileOp *clone = tile_op_clone(e->context->module, op, trip->copies.map);
+static TileOp *clone_op(Expansion *e, Iteration *iteration, TileBuilder *b, const TileOp *op) {
+    for (unsigned i = 0; i < op->operand_count; i++) gpu_follow(&iteration->copies, b, tile_op_operand(op, i));
+    TileOp *clone = tile_op_clone(e->context->module, op, iteration->copies.map);
     bool counts = op->id == TILE_OP_CHANNEL_ACQUIRE && op->operand_count == 1;
-    if (counts) tile_op_add_operand(e->context->module, clone, trip->slot);
+    if (counts) tile_op_add_operand(e->context->module, clone, iteration->slot);
     tile_builder_insert(b, clone);
     return clone;
 }
@@ -242,55 +242,56 @@ static void end_branch(Expansion *e, TileOp *choice, unsigned region) {
 
 /* Clones consecutive ops that must not run past the last iteration into one branch. Returns the index of the next op.
  */
-static size_t clone_in_branch(Expansion *e, Trip *trip, size_t first) {
-    TileOp *choice = tile_build_if(&e->b, exists_of(trip, &e->b), NULL, 0);
+static size_t clone_in_branch(Expansion *e, Iteration *iteration, size_t first) {
+    TileOp *choice = tile_build_if(&e->b, exists_of(iteration, &e->b), NULL, 0);
     TileBuilder b = tile_builder_at_end(e->context->module, &choice->regions[0]);
-    TileMap map = gpu_copy_map(e->context->scratch, trip->copies.map), *outer = trip->copies.map;
+    TileMap map = gpu_copy_map(e->context->scratch, iteration->copies.map), *outer = iteration->copies.map;
     size_t i = first;
-    trip->copies.map = &map;
+    iteration->copies.map = &map;
     for (; i < e->early.count && !runs_always(e->early.items[i]) && !e->early.items[i]->region_count; i++) {
-        TileOp *clone = clone_op(e, trip, &b, e->early.items[i]);
+        TileOp *clone = clone_op(e, iteration, &b, e->early.items[i]);
         tile_op_clear(clone, TILE_ATTRIBUTE_STAGE);
         tile_op_clear(clone, TILE_ATTRIBUTE_CLUSTER);
     }
-    trip->copies.map = outer;
+    iteration->copies.map = outer;
     end_branch(e, choice, 0);
     end_branch(e, choice, 1);
-    mark_copy(e, trip, choice);
+    mark_copy(e, iteration, choice);
     if (b.error) e->error = b.error;
     return i;
 }
 
 /* A branch without results is only taken if the iteration exists. */
-static void clone_branch(Expansion *e, Trip *trip, TileOp *op) {
-    TileValue *condition = gpu_follow(&trip->copies, &e->b, tile_op_operand(op, 0));
-    for (unsigned i = 0; i < op->region_count && !trip->known_inside; i++)
-        gpu_follow_region(&trip->copies, &e->b, &op->regions[i]);
-    condition = tile_build_binary(&e->b, TILE_OP_AND, exists_of(trip, &e->b), condition);
+static void clone_branch(Expansion *e, Iteration *iteration, TileOp *op) {
+    TileValue *condition = gpu_follow(&iteration->copies, &e->b, tile_op_operand(op, 0));
+    for (unsigned i = 0; i < op->region_count && !iteration->known_inside; i++)
+        gpu_follow_region(&iteration->copies, &e->b, &op->regions[i]);
+    condition = tile_build_binary(&e->b, TILE_OP_AND, exists_of(iteration, &e->b), condition);
     TileOp *made = tile_build_if(&e->b, condition, NULL, 0);
     made->location = op->location;
     for (unsigned i = 0; i < op->attribute_count; i++) tile_op_set(e->context->module, made, op->attributes[i]);
-    mark_copy(e, trip, made);
-    for (unsigned i = 0; i < op->region_count; i++) gpu_copy_region(&trip->copies, &op->regions[i], &made->regions[i]);
+    mark_copy(e, iteration, made);
+    for (unsigned i = 0; i < op->region_count; i++)
+        gpu_copy_region(&iteration->copies, &op->regions[i], &made->regions[i]);
 }
 
-static void clone_early(Expansion *e, Trip *trip) {
+static void clone_early(Expansion *e, Iteration *iteration) {
     for (size_t i = 0; i < e->early.count;) {
         TileOp *op = e->early.items[i];
         if (runs_always(op)) {
-            mark_copy(e, trip, clone_op(e, trip, &e->b, op));
+            mark_copy(e, iteration, clone_op(e, iteration, &e->b, op));
             i++;
         } else if (op->id == TILE_OP_IF && !op->result_count) {
-            clone_branch(e, trip, op);
+            clone_branch(e, iteration, op);
             i++;
         } else if (op->region_count || op->result_count) {
             e->error = "an op that cannot be left out runs ahead";
             return;
         } else {
-            i = clone_in_branch(e, trip, i);
+            i = clone_in_branch(e, iteration, i);
         }
     }
-    if (trip->copies.failed) e->error = "what runs ahead takes what is not known there";
+    if (iteration->copies.failed) e->error = "what runs ahead takes what is not known there";
 }
 
 /* ---- slots ---- */
@@ -339,16 +340,16 @@ static void move_low(Expansion *e, TileValue *slot) {
     }
 }
 
-static Trip trip_of(Expansion *e, TileMap *map) {
+static Iteration iteration_of(Expansion *e, TileMap *map) {
     tile_map_init(map, e->context->scratch);
-    return (Trip){.copies = {e->context, e->loop, map, false}, .end = tile_op_operand(e->loop, 1)};
+    return (Iteration){.copies = {e->context, e->loop, map, false}, .end = tile_op_operand(e->loop, 1)};
 }
 
 /* The prologue, a loop over the first iterations: stage 0 depends on their index only. */
 static void build_prologue(Expansion *e) {
     TileBuilder outer = tile_builder_before(e->context->module, e->loop), *b = &e->b;
     TileMap map;
-    Trip trip = trip_of(e, &map);
+    Iteration iteration = iteration_of(e, &map);
     TileOp *first = tile_build_for(&outer, tile_build_i64(&outer, 0), tile_build_i64(&outer, e->ahead),
                                    tile_build_i64(&outer, 1), NULL, 0);
     int64_t step = 0;
@@ -356,13 +357,13 @@ static void build_prologue(Expansion *e) {
     *b = tile_builder_at_end(e->context->module, &first->regions[0]);
     b->location = e->loop->location;
     TileValue *lo = tile_op_operand(e->loop, 0);
-    trip.slot = first->regions[0].arguments[0];
-    TileValue *distance = tile_build_binary(b, TILE_OP_MUL, trip.slot, tile_build_i64(b, step));
-    trip.exists = build_reaches(b, lo, trip.end, distance, false);
-    trip.number = tile_build_binary(b, TILE_OP_ADD, lo, distance);
-    trip.known_inside = true;
-    tile_map_set(&map, e->body->arguments[0], trip.number);
-    clone_early(e, &trip);
+    iteration.slot = first->regions[0].arguments[0];
+    TileValue *distance = tile_build_binary(b, TILE_OP_MUL, iteration.slot, tile_build_i64(b, step));
+    iteration.exists = build_reaches(b, lo, iteration.end, distance, false);
+    iteration.number = tile_build_binary(b, TILE_OP_ADD, lo, distance);
+    iteration.known_inside = true;
+    tile_map_set(&map, e->body->arguments[0], iteration.number);
+    clone_early(e, &iteration);
     tile_build_end(b, TILE_OP_YIELD, NULL, 0);
 }
 
@@ -381,17 +382,17 @@ static void expand_copies(Expansion *e) {
     e->b = tile_builder_before(e->context->module, e->body->first);
     e->b.error = error;
     TileMap map;
-    Trip trip = trip_of(e, &map);
+    Iteration iteration = iteration_of(e, &map);
     slot = e->body->arguments[e->body->argument_count - 1];
-    trip.slot = acquired_slot(e, slot);
+    iteration.slot = acquired_slot(e, slot);
     next = next_slot(e, slot);
     move_low(e, slot);
     TileValue *index = e->body->arguments[0], *distance = tile_build_i64(&e->b, e->ahead * step);
-    trip.exists = build_reaches(&e->b, index, trip.end, distance, true);
-    trip.number = tile_build_binary(&e->b, TILE_OP_ADD, index, distance);
-    trip.known_inside = trip.marks = true;
-    tile_map_set(&map, index, trip.number);
-    clone_early(e, &trip);
+    iteration.exists = build_reaches(&e->b, index, iteration.end, distance, true);
+    iteration.number = tile_build_binary(&e->b, TILE_OP_ADD, index, distance);
+    iteration.known_inside = iteration.marks = true;
+    tile_map_set(&map, index, iteration.number);
+    clone_early(e, &iteration);
     tile_op_add_operand(e->context->module, e->body->last, next);
     erase_early(e);
 }
@@ -400,15 +401,15 @@ static void expand_copies(Expansion *e) {
  * values. */
 static void expand_values(Expansion *e) {
     TileMap map;
-    Trip trip = trip_of(e, &map);
+    Iteration iteration = iteration_of(e, &map);
     TileValue **first = TILE_NEW_ARRAY(e->context->scratch, TileValue *, e->given.count);
     if (e->slots || e->low.count || !e->behind) e->error = "values are given to ops that come behind what runs ahead";
     if (e->error) return;
     for (unsigned i = 0; i < e->body->argument_count; i++)
         tile_map_set(&map, e->body->arguments[i], i ? tile_loop_carried(e->loop, i - 1) : tile_op_operand(e->loop, 0));
     e->b = tile_builder_before(e->context->module, e->loop);
-    trip.number = tile_op_operand(e->loop, 0);
-    clone_early(e, &trip);
+    iteration.number = tile_op_operand(e->loop, 0);
+    clone_early(e, &iteration);
     for (size_t i = 0; i < e->given.count; i++) first[i] = tile_map_get(&map, e->given.items[i]);
     unsigned carried = e->body->argument_count;
     e->loop = gpu_loop_carry(e->context, e->loop, first, (unsigned)e->given.count);
@@ -416,13 +417,14 @@ static void expand_values(Expansion *e) {
     const char *error = e->b.error;
     e->b = tile_builder_before(e->context->module, e->behind);
     e->b.error = error;
-    trip = trip_of(e, &map);
-    trip.number = tile_build_binary(&e->b, TILE_OP_ADD, e->body->arguments[0], tile_op_named(e->loop, TILE_OPERAND_STEP));
-    trip.known_inside = trip.marks = true;
-    tile_map_set(&map, e->body->arguments[0], trip.number);
+    iteration = iteration_of(e, &map);
+    TileValue *step = tile_op_named(e->loop, TILE_OPERAND_STEP);
+    iteration.number = tile_build_binary(&e->b, TILE_OP_ADD, e->body->arguments[0], step);
+    iteration.known_inside = iteration.marks = true;
+    tile_map_set(&map, e->body->arguments[0], iteration.number);
     for (unsigned i = 1; i < carried; i++)
         tile_map_set(&map, e->body->arguments[i], tile_op_operand(e->body->last, i - 1));
-    clone_early(e, &trip);
+    clone_early(e, &iteration);
     for (size_t i = 0; i < e->given.count; i++) {
         TileValue *value = e->given.items[i], *argument = e->body->arguments[carried + i];
         argument->name = value->name;

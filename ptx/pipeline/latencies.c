@@ -66,14 +66,14 @@ static bool follows_index(const TileValue *value, const TileOp *loop) {
     return true;
 }
 
-/* NULL: its copy can begin some trips before. */
+/* NULL: its copy can begin some iterations before. */
 static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
     int64_t step;
     if (!tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) || step > LARGEST_STEP)
-        return "the step of the loop is no constant";
-    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop writes where it may lie";
+        return "the step of the loop is not a constant";
+    if (tile_memory_is_written(loop, tile_op_operand(load, 0))) return "the loop may write to the memory that is loaded";
     for (unsigned i = 1; i < load->operand_count; i++)
-        if (!follows_index(tile_op_operand(load, i), loop)) return "its place depends on more than the loop's index";
+        if (!follows_index(tile_op_operand(load, i), loop)) return "its address depends on more than the loop's induction variable";
     return NULL;
 }
 
@@ -116,7 +116,7 @@ static void find_loads(Candidate *candidate) {
     for (TileOp *op = candidate->loop->regions[0].first; op; op = op->next) {
         if (!gpu_load_is_copied(op)) continue;
         const char *why = why_not_ahead(op, candidate->loop);
-        if (!why && candidate->count == MOST_LOADS) why = "the loop copies as many others ahead as one may";
+        if (!why && candidate->count == MOST_LOADS) why = "the loop already copies the maximum number of tiles ahead";
         if (why) {
             decline(candidate, op, why);
             continue;
@@ -136,10 +136,10 @@ static void remark_operands(Candidate *candidate) {
             if (between)
                 tile_pass_remark(candidate->context, load, TILE_DECISION_NOT_COPIED_AHEAD,
                                  tile_op_operand(load, 0)->name,
-                                 "`%s` on its way to the product, or another use of it, wants it in registers",
+                                 "`%s` on its way to the product, or another use of it, requires it in registers",
                                  tile_op_info(between->id)->mnemonic);
             else
-                decline(candidate, load, "a mask, a gather or another use of it wants it in registers");
+                decline(candidate, load, "a mask, a gather or another use of it requires it in registers");
         }
     }
 }
@@ -149,11 +149,11 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
         const TileOp *load = candidate->loads[i];
         if (slots)
             tile_pass_remark(candidate->context, load, TILE_DECISION_COPIED_AHEAD, tile_op_operand(load, 0)->name,
-                             "%lld trip%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
+                             "%lld iteration%s ahead, %lld slots of %lld bytes", (long long)slots - 1, slots == 2 ? "" : "s",
                              (long long)slots, (long long)slot_bytes(candidate->context->module->context, load));
         else
             decline(candidate, load,
-                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for two trips' tiles");
+                    candidate->func->stages == 1 ? "`stages` is 1" : "shared memory has no room for the tiles of two iterations");
     }
 }
 

@@ -292,11 +292,11 @@ static bool waits_for_copies(const Rotation *r) {
 }
 
 static const char *why_not(Rotation *r) {
-    if (!find_head(r)) return "something else stands before its copies, or none is begun ahead";
-    if (!find_products(r)) return "something else stands behind its products";
+    if (!find_head(r)) return "other ops precede its copies, or no copy is started ahead";
+    if (!find_products(r)) return "other ops follow its products";
     if (!find_loads(r)) return "the first product's operands do not come from shared memory alone";
-    if (!can_follow(r)) return "the copies of a later trip depend on what a trip loads";
-    if (!is_known(r)) return "what the next trip begins with is known behind the products only";
+    if (!can_follow(r)) return "the copies of a later iteration depend on what an earlier one loads";
+    if (!is_known(r)) return "what the next iteration needs first is known only after the products";
     return NULL;
 }
 

@@ -46,9 +46,9 @@ kernel once(x: in f32[M, N], y: out f32[M, N])
     grid (m, n) in (M, tiles(N, BN)) { y[m, n] = 2 * x[m, n] }
 }
 END
-expect 0 'line 4: the load of x leaves the L2 cache in its turn (evict_normal)' once
+expect 0 'line 4: the load of x leaves the L2 cache in the usual order (evict_normal)' once
 expect 0 'line 4: the load of x is the first to leave the L2 cache (evict_first)' once stream=1
-expect 0 'line 4: the store of y leaves the L2 cache in its turn (evict_normal)' once stream=1
+expect 0 'line 4: the store of y leaves the L2 cache in the usual order (evict_normal)' once stream=1
 moves() { TILE_PTXAS=$work/none "$tilec" explain "$stdlib/transpose.tile:transpose" x=zeros:f32[64,64] y=@ --target=sm_80 "$@"; }
 expect 0 'through shared memory (16384 bytes; predicted bank conflicts:' moves
 
@@ -101,9 +101,9 @@ kernel orders(a: in f16[M, K], b: in f16[K, N], c: out f32[M, N], row: out f32[M
 }
 TEXT
 orders() { "$tilec" explain "$work/orders.tile" a=ones:f16[32,32] b=ones:f16[32,32] c=@ row=@ down=@ "$@"; }
-expect 0 'orders.tile:4: dot of the loop'"'"'s trips: one after the other' orders --target=avx2
+expect 0 'orders.tile:4: dot over the loop'"'"'s iterations: one after the other' orders --target=avx2
 for line in '4: dot: one fma after the other' '5: dot: one fma after the other, as `ordered` says' \
-    '5: dot of the loop'"'"'s trips: one after the other, as `ordered` says' '7: sum along axis 1: 64 stripes, then halved' \
+    '5: dot over the loop'"'"'s iterations: one after the other, as `ordered` says' '7: sum along axis 1: 64 stripes, then halved' \
     '8: scan along axis 0: one after the other'; do
     grep -qF -e "orders.tile:$line" "$work/output" || complain "no '$line' among the orders of sums for CPUs"
 done
@@ -123,9 +123,9 @@ kernel declined(a: in f16[M, K], w: in i8[K, N], c: out f32[M, N]) tune B in {16
 }
 TEXT
 declined() { "$tilec" explain "$work/declined.tile" a=ones:f16[32,32] w=ones:i8[32,32] c=@ --target=sm_80 "$@"; }
-expect 0 'declined.tile:4: gpu-latencies: a is copied to shared memory while products of earlier trips run: 3 trips ahead' declined
-expect 0 'gpu-latencies: w is not copied to shared memory ahead of the trip that multiplies it: `convert` on its way' declined
-expect 0 'declined.tile:4: gpu-schedule: the loop waits for its copies at the start of each trip: ' declined
+expect 0 'declined.tile:4: gpu-latencies: a is copied to shared memory while products of earlier iterations run: 3 iterations ahead' declined
+expect 0 'gpu-latencies: w is not copied to shared memory ahead of the iteration that multiplies it: `convert` on its way' declined
+expect 0 'declined.tile:4: gpu-schedule: the loop waits for its copies at the start of each iteration: ' declined
 expect 0 '"decision": "not-copied-ahead", "done": false, "subject": "w"' declined --format=json
 expect 1 '--svg draws the layouts of tiles on GPUs' cpu --target=avx2 --svg="$work/none.svg"
 absent "$work/none.svg"
@@ -148,7 +148,7 @@ kernel rows(x: in f32[M, N], y: out f32[M, N], z: out f32[M], many: i64) require
 }
 TEXT
 rows() { "$tilec" explain "$work/rows.tile" x=zeros:f32[4,100] y=@ z=@ many=3 --target=avx2; }
-expect 0 'rows.tile:3: split-loops: the loop has no loop of its own for full blocks, without masks: there is a loop in it' rows
+expect 0 'rows.tile:3: split-loops: the loop is not split into a loop over full blocks, without masks, and a rest: its body contains a loop' rows
 sed -n '/^grid 0$/,/^grid 1$/p' "$work/output" | grep -q 'split-loops' || complain "split-loops' decision is not told with grid 0"
 [ "$(grep -c 'split-loops' "$work/output")" = 1 ] || complain "split-loops' decision is told with other grids, too"
 finish

@@ -65,13 +65,13 @@ limited() {
 expect 0 '' "$tilec" check small.tile
 limited text 100 'the file has more than 100 bytes [too-large]'
 limited files 0 'small.tile:1:8: error: more than 0 files are imported [many-files]'
-limited header 9 'small.tile:3:8: error: k has 10 generics, parameters and what clauses list, more than 9 [long-header]'
+limited header 9 'small.tile:3:8: error: k has 10 generics, parameters and entries of clauses; at most 9 are allowed [long-header]'
 limited tune-points 7 'small.tile:3:44: error: more than 7 points of the search space would have to be tried [tune-points]'
-limited turns 7 'small.tile:6:25: error: `static for` unrolls at most 7 turns [unroll-limit]'
+limited iterations 7 'small.tile:6:25: error: `static for` unrolls at most 7 iterations [unroll-limit]'
 limited operations 20 'error: the kernel takes more than 20 operations [too-many-operations]'
 limited file-operations 50 'small.tile:3:8: error: the file takes more than 50 operations [too-many-operations]'
 limited tile-elements 127 'small.tile:7:24: error: a tile of f32[2, 64] has more than 127 elements [tile-too-large]'
-for limit in header=10 tune-points=8 turns=8 files=1 tile-elements=128; do
+for limit in header=10 tune-points=8 iterations=8 files=1 tile-elements=128; do
     expect 0 '' "$tilec" check small.tile --limit=$limit
 done
 

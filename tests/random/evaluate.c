@@ -465,18 +465,16 @@ static Value *full(Evaluator *e, const Expr *expr) {
     return value_stretch(evaluate(e, expr->operand[0]), &expr->operand[0]->shape, &expr->shape);
 }
 
-/* Valid where both sides are, whichever is selected; a constant `true`, as in a shortened program, selects one. */
-/* A condition of literals only, or decided by one side of && or ||, is folded by the compiler. */
+/* Of literals; of && and || the left operand is enough if it decides. */
 static bool is_constant(Evaluator *e, const Expr *expr) {
     bool joined = expr->kind == E_BINARY && (expr->op == OP_BOTH || expr->op == OP_EITHER);
-    for (int i = 0; joined && i < 2; i++)
-        if (is_constant(e, expr->operand[i]) && evaluate_truth(e, expr->operand[i]) == (expr->op == OP_EITHER)) return true;
+    if (joined && is_constant(e, expr->operand[0]) && evaluate_truth(e, expr->operand[0]) == (expr->op == OP_EITHER)) return true;
     bool constant = expr->kind == E_LITERAL || expr->kind == E_BINARY || expr->kind == E_UNARY;
     for (int i = 0; i < MAX_OPERANDS && expr->operand[i] && constant; i++) constant = is_constant(e, expr->operand[i]);
     return constant;
 }
 
-/* A constant condition selects text: the other side is not compiled. */
+/* Valid where both sides are, whichever is selected. A constant condition selects text: the other side is not compiled. */
 static Value *chosen(Evaluator *e, const Expr *expr) {
     bool yes = evaluate_truth(e, expr->operand[0]);
     if (is_constant(e, expr->operand[0])) return evaluate(e, expr->operand[yes ? 1 : 2]);

@@ -122,9 +122,22 @@ void print_above(Printer *p, const Expr *expr, int level) {
     if (close) put(p, ")");
 }
 
+/* An i64 of literals that are written without a type: arithmetic on two of these is exact and does not wrap. */
+static bool is_untyped(const Expr *expr) {
+    bool choice = expr->kind == E_WHERE || expr->kind == E_IF;
+    bool pure = choice || expr->kind == E_UNARY || expr->kind == E_CALL || expr->kind == E_CLAMP;
+    if (expr->kind == E_LITERAL) return expr->bare || (expr->shape.scalar == TYPE_I64 && (int64_t)expr->bits >= 0);
+    for (int i = choice; pure && i < MAX_OPERANDS && expr->operand[i]; i++) pure = is_untyped(expr->operand[i]);
+    return pure;
+}
+
+/* The result of an i64 operation wraps: where both operands are untyped, the left one gets its type. */
 static void print_binary(Printer *p, const Expr *expr) {
     int level = own_precedence(expr), left = expr->reverse && expr->kind == E_SHIFT ? 1 : 0;
-    print_above(p, expr->operand[left], level == 3 ? 4 : level);
+    bool typed = expr->operand[0]->shape.scalar == TYPE_I64 && is_untyped(expr->operand[0]) && is_untyped(expr->operand[1]);
+    if (typed) put(p, "i64(");
+    print_above(p, expr->operand[left], typed ? 0 : level == 3 ? 4 : level);
+    if (typed) put(p, ")");
     put(p, " %s ", op_word((Op)expr->op));
     print_above(p, expr->operand[1 - left], level + 1);
 }

@@ -9,19 +9,34 @@
  *   - min(a, b) == b, or max, of 16-bit integers, packed or not, of which one half is used: the minimum writes the
  *     comparisons of both halves (VIMNMX.S16x2) to the same predicate, and the other half's wins. So minima and maxima
  *     of 16 bits and less are computed in 32 bits.
+ *   - abs of the least 16-bit integer, extended with its sign: the machine computes abs in 32 bits, and the extension of
+ *     its result to 32 or 64 bits is left out, which gives 32768. So abs, too, is computed in 32 bits and cut to 16.
  * Code for an older GPU may run on these, too, so every GPU gets the same code. */
 #include <string.h>
 
 #include "llvm-c/Core.h"
 #include "mlir_bridge/context.h"
 
-enum { PACKED_BITS = 16, FUSED_BITS = 32, EXTREMES = 4 };
+enum { PACKED_BITS = 16, FUSED_BITS = 32, INTRINSICS = 5 };
+
+/* An intrinsic that is computed in 32 bits if its type has 16 bits or less. */
+typedef struct Widened {
+    const char *name;
+    LLVMOpcode extension; /* of its first `operands` operands */
+    unsigned operands;
+} Widened;
+
+static const Widened widened[INTRINSICS] = {{"llvm.smin", LLVMSExt, 2},
+                                            {"llvm.smax", LLVMSExt, 2},
+                                            {"llvm.umin", LLVMZExt, 2},
+                                            {"llvm.umax", LLVMZExt, 2},
+                                            {"llvm.abs", LLVMSExt, 1}};
 
 typedef struct Rewriter {
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMBuilderRef builder;
-    unsigned extremes[EXTREMES]; /* intrinsics: minimum and maximum, first the signed ones */
+    unsigned intrinsics[INTRINSICS]; /* numbers of the rows of `widened` */
 } Rewriter;
 
 static LLVMTypeRef element_type(LLVMTypeRef type) {
@@ -67,30 +82,30 @@ static LLVMValueRef build_negation(const Rewriter *r, LLVMValueRef value) {
     return LLVMBuildTruncOrBitCast(r->builder, call, type, "");
 }
 
-/* The intrinsic if the instruction is the minimum or maximum of integers of 16 bits or less, else 0. */
-static unsigned narrow_extreme(const Rewriter *r, LLVMValueRef instruction) {
+/* The row of `widened` of a call with a type of 16 bits or less, else -1. */
+static int find_widened(const Rewriter *r, LLVMValueRef instruction) {
     LLVMValueRef callee = LLVMIsACallInst(instruction) ? LLVMGetCalledValue(instruction) : NULL;
     unsigned id = callee && LLVMIsAFunction(callee) ? LLVMGetIntrinsicID(callee) : 0;
-    if (!id || !is_integer(LLVMTypeOf(instruction), PACKED_BITS)) return 0;
-    for (unsigned i = 0; i < EXTREMES; i++)
-        if (id == r->extremes[i]) return id;
-    return 0;
+    if (!id || !is_integer(LLVMTypeOf(instruction), PACKED_BITS)) return -1;
+    for (int i = 0; i < INTRINSICS; i++)
+        if (id == r->intrinsics[i]) return i;
+    return -1;
 }
 
-/* The same minimum or maximum of 32 bits. */
-static LLVMValueRef build_extreme(const Rewriter *r, unsigned id, LLVMValueRef left, LLVMValueRef right) {
+/* The same intrinsic of 32 bits; an operand that is not extended is a flag. */
+static LLVMValueRef build_widened(const Rewriter *r, int row, LLVMValueRef left, LLVMValueRef right) {
     LLVMTypeRef own = LLVMTypeOf(left), i32 = LLVMInt32TypeInContext(r->context);
-    LLVMOpcode extension = id == r->extremes[0] || id == r->extremes[1] ? LLVMSExt : LLVMZExt;
-    LLVMValueRef operands[] = {LLVMBuildCast(r->builder, extension, left, i32, ""),
-                               LLVMBuildCast(r->builder, extension, right, i32, "")};
-    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(r->module, id, &i32, 1);
-    LLVMTypeRef type = LLVMIntrinsicGetType(r->context, id, &i32, 1);
+    const Widened *w = &widened[row];
+    LLVMValueRef operands[] = {LLVMBuildCast(r->builder, w->extension, left, i32, ""),
+                               w->operands > 1 ? LLVMBuildCast(r->builder, w->extension, right, i32, "") : right};
+    LLVMValueRef callee = LLVMGetIntrinsicDeclaration(r->module, r->intrinsics[row], &i32, 1);
+    LLVMTypeRef type = LLVMIntrinsicGetType(r->context, r->intrinsics[row], &i32, 1);
     return LLVMBuildTrunc(r->builder, LLVMBuildCall2(r->builder, type, callee, operands, 2, ""), own, "");
 }
 
 static LLVMValueRef build_element(const Rewriter *r, LLVMValueRef instruction, LLVMValueRef left, LLVMValueRef right) {
-    unsigned extreme = narrow_extreme(r, instruction);
-    if (extreme) return build_extreme(r, extreme, left, right);
+    int row = find_widened(r, instruction);
+    if (row >= 0) return build_widened(r, row, left, right);
     LLVMOpcode op = LLVMGetInstructionOpcode(instruction);
     LLVMValueRef source = negated(op, left, right);
     return source ? build_negation(r, source) : LLVMBuildBinOp(r->builder, op, left, right, "");
@@ -133,15 +148,15 @@ static void rewrite(const Rewriter *r, LLVMValueRef instruction) {
 
 void bridge_avoid_assembler_faults(TileBridge *bridge, LLVMModuleRef module) {
     if (strncmp(bridge->triple, "nvptx", 5) != 0) return;
-    static const char *const extremes[EXTREMES] = {"llvm.smin", "llvm.smax", "llvm.umin", "llvm.umax"};
     Rewriter r = {.context = LLVMGetModuleContext(module), .module = module};
     r.builder = LLVMCreateBuilderInContext(r.context);
-    for (unsigned i = 0; i < EXTREMES; i++) r.extremes[i] = LLVMLookupIntrinsicID(extremes[i], strlen(extremes[i]));
+    for (int i = 0; i < INTRINSICS; i++)
+        r.intrinsics[i] = LLVMLookupIntrinsicID(widened[i].name, strlen(widened[i].name));
     for (LLVMValueRef function = LLVMGetFirstFunction(module); function; function = LLVMGetNextFunction(function))
         for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
             for (LLVMValueRef next, i = LLVMGetFirstInstruction(block); i; i = next) {
                 next = LLVMGetNextInstruction(i);
-                if (is_affected_arithmetic(i) || narrow_extreme(&r, i)) rewrite(&r, i);
+                if (is_affected_arithmetic(i) || find_widened(&r, i) >= 0) rewrite(&r, i);
             }
     LLVMDisposeBuilder(r.builder);
 }

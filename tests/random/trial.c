@@ -139,7 +139,8 @@ static Outcome failure(tile_status status) {
     switch (status) {
     case TILE_INVALID_SOURCE:
     case TILE_INVALID_ARGUMENT:
-    case TILE_UNSUPPORTED: return OUTCOME_REFUSED;
+    case TILE_UNSUPPORTED:
+    case TILE_UNAVAILABLE: /* a block needs more shared memory than the GPU has */ return OUTCOME_REFUSED;
     case TILE_INTERNAL: return OUTCOME_INTERNAL;
     default: return OUTCOME_FAILED;
     }

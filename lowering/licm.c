@@ -86,11 +86,8 @@ static bool can_hoist(const TileOp *op, const TileOp *loop) {
     return (tile_op_info((TileOpId)op->id)->traits & TILE_TRAIT_PURE) != 0;
 }
 
-/* The loop over the programs of a GPU's block, which usually has one iteration: hoisting would only extend live
- * ranges. */
-static bool runs_once(const TileOp *loop) {
-    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
-}
+/* The loop over the programs of a GPU's block has at most one iteration: hoisting would only extend live ranges. */
+static bool runs_once(const TileOp *loop) { return tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0) != 0; }
 
 static void hoist_block(Licm *licm, TileBlock *block, TileOp *loop) {
     for (TileOp *op = block->first, *next; op; op = next) {

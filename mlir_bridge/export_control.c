@@ -51,34 +51,7 @@ static void hint_unrolling(Exporter *exporter, MlirOperation loop, int64_t count
     exporter->bridge->unrolls = true;
 }
 
-/* A launch has a block for each program, so the loop over a block's programs has one iteration: as a loop it would
- * only extend live ranges. */
-static bool runs_once(const TileOp *loop) {
-    return loop->result_count == 0 && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
-}
-
-static void export_single_iteration(Exporter *exporter, const TileOp *loop) {
-    const TileBlock *body = &loop->regions[0];
-    MlirValue program = operand_of(exporter, loop, 0);
-    MlirValue exists = export_compare(exporter, false, ICMP_SLT, scalar_of(exporter, TILE_BOOL), program,
-                                      operand_of(exporter, loop, 1));
-    exporter->values[body->arguments[0]->number] = program;
-    MlirBlock made = mlirBlockCreate(0, NULL, NULL), outer = exporter->block;
-    MlirLocation location = exporter->location;
-    exporter->block = made;
-    export_block(exporter, body);
-    exporter->location = location;
-    exporter->block = outer;
-    MlirRegion then = mlirRegionCreate();
-    mlirRegionAppendOwnedBlock(then, made);
-    export_scf_if(exporter, exists, no_type(), then, mlirRegionCreate());
-}
-
 void export_for(Exporter *exporter, const TileOp *op) {
-    if (runs_once(op)) {
-        export_single_iteration(exporter, op);
-        return;
-    }
     MlirRegion body = export_region(exporter, &op->regions[0]);
     MlirOperation loop = build_structured(exporter, op, "scf.for", 1, &body);
     int64_t count = tile_op_integer(op, TILE_ATTRIBUTE_UNROLL, 1);

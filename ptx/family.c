@@ -21,7 +21,7 @@ static const char *pipeline(const TileTarget *target) {
            "gpu-anchor,gpu-propagate,gpu-rematerialise,dce,"
            "gpu-machine,gpu-shared,gpu-barriers,canonicalise,cse,licm,dce,gpu-schedule,gpu-expand,gpu-spread,gpu-lanes,dce,"
            "atomics,gpu-math,math,cse,licm,dce,"
-           "legalise,dce";
+           "legalise,gpu-once,dce";
 }
 
 static const TileTarget *target_at(unsigned index) {

@@ -144,6 +144,8 @@ static bool next_iteration(TileExecutor *e, ExecFrame *frame, const ExecInstruct
     bool ends = __builtin_add_overflow(frame->index, frame->step, &frame->index) || frame->index >= frame->end;
     uint32_t to = ends ? in->result : frame->code->first_argument + 1;
     if (!move_values(e, yield, 0, yield->operand_count, to)) return false;
+    if (!ends && e->thread_count && tile_op_integer(in->op, TILE_ATTRIBUTE_ONE_PROGRAM, 0))
+        return tile_exec_fault(e, in, "the block has a second program");
     if (ends) {
         leave(e);
         return true;

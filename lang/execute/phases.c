@@ -157,9 +157,9 @@ static int64_t range_end(TileExecutor *e, int64_t begin, int64_t programs) {
     return size < programs - begin ? begin + size : programs;
 }
 
-/* A launch may have fewer or more blocks than programs: with a seed, a random number. */
+/* A launch has a block for each program, and may have one more: with a seed, at random. */
 static int64_t block_count(TileExecutor *e, int64_t programs) {
-    return e->options.seed ? 1 + (int64_t)(tile_exec_random(e) % (uint64_t)(programs + 1)) : programs;
+    return e->options.seed ? programs + (int64_t)(tile_exec_random(e) % 2) : programs;
 }
 
 bool tile_exec_next_phase(TileExecutor *e) {

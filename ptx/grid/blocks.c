@@ -1,5 +1,6 @@
 /* Purpose: distribute the programs of a phase over the blocks of a launch, cyclically: block b runs the programs
- * begin + b, begin + b + blocks, .. If there are as many blocks as programs, each block runs one.
+ * begin + b, begin + b + blocks, .. A launch has a block for each program, which the loop's attribute says: in machine
+ * form it has at most one iteration, and gpu-once makes a branch of it. In tile form, one block runs all programs.
  *
  * Before:
  *     func phase tile @k.0(%x: tensor<f32, 1, inout>, %begin: i64, %end: i64) {
@@ -18,7 +19,7 @@
  *       %0 = block : i64
  *       %1 = add %begin, %0 : i64
  *       %2 = block_count : i64
- *       for %1, %end, %2 (%program: i64) {
+ *       for %1, %end, %2 {one_program = 1} (%program: i64) {
  *         %v = load_tile %x, %program {access = [index]} : f32
  *         %w = neg %v : f32
  *         store_tile %x, %w, %program {access = [index]}
@@ -46,5 +47,6 @@ TileResult tile_pass_gpu_blocks(TilePassContext *context, TileFunc *func) {
     TileValue *count = build_number(&b, TILE_OP_BLOCK_COUNT);
     tile_op_set_operand(loop, 0, first);
     tile_op_set_operand(loop, 2, count);
+    tile_op_set_integer(context->module, loop, TILE_ATTRIBUTE_ONE_PROGRAM, 1);
     return TILE_RESULT_CHANGED;
 }

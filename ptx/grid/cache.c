@@ -10,7 +10,7 @@
  *       %0 = block : i64
  *       %1 = add %begin, %0 : i64
  *       %2 = block_count : i64
- *       for %1, %end, %2 (%program: i64) {
+ *       for %1, %end, %2 {one_program = 1} (%program: i64) {
  *         %v = load_tile %x, %program, %zero, %one, %zero, %n {access = [index, range]} : f32[64]
  *         %s = reduce %v {axis = 0, kind = sum} : f32
  *         store_tile %y, %s, %program {access = [index]}
@@ -27,7 +27,7 @@
  *       %0 = block : i64
  *       %1 = add %begin, %0 : i64
  *       %2 = block_count : i64
- *       for %1, %end, %2 (%program: i64) {
+ *       for %1, %end, %2 {one_program = 1} (%program: i64) {
  *         %v = load_tile %x, %program, %zero, %one, %zero, %n {access = [index, range], cache = stream} : f32[64]
  *         %s = reduce %v {axis = 0, kind = sum} : f32
  *         store_tile %y, %s, %program {access = [index]}

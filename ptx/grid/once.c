@@ -31,7 +31,9 @@
  *       }
  *       return
  *     }
- * Needs: canonicalise, cse, so that bounds are recognised. Keeps: tile form, the values of all results.
+ * In machine form, as the last pass that changes loops, it does so with the loop over the one program of a block
+ * (`one_program`, gpu-blocks), which the passes before had to know as a loop. Its results, if any, are initial values.
+ * Needs: canonicalise, cse, so that bounds are recognised. Keeps: the form, the values of all results.
  * Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"
@@ -56,6 +58,7 @@ static bool is_within(TileIndices *indices, const TileValue *value, const TileVa
 
 static bool runs_once(const Once *once, const TileOp *loop) {
     int64_t step;
+    if (loop->block->func->form == TILE_FORM_MACHINE) return tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0) != 0;
     return tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &step) &&
            is_within(tile_pass_indices(once->context, loop->block->func), tile_op_operand(loop, 1),
                      tile_op_operand(loop, 0), step);

@@ -258,17 +258,11 @@ static void lower_control(Gpu *gpu, const TileOp *op) {
 /* Does the op store a tile? A scalar is stored by one thread, always the same. */
 static bool stores_tile(const TileOp *store) { return tile_type_is_tile(tile_op_operand(store, 1)->type); }
 
-/* Is this the loop over a block's programs, which gpu-blocks has built? Programs are unordered: any of them may store
- * last. */
-static bool is_over_programs(const TileOp *loop) {
-    return loop->id == TILE_OP_FOR && tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT);
-}
-
 /* Does each iteration of the loop store other elements: at an index that is the induction variable, or in consecutive
- * ranges? */
+ * ranges? Programs are unordered: any of them may store last. */
 static bool stores_disjointly(const TileOp *store, const TileOp *loop) {
     int64_t loop_step, step;
-    if (is_over_programs(loop)) return true;
+    if (tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return true;
     if (loop->id != TILE_OP_FOR || !tile_value_integer(tile_op_named(loop, TILE_OPERAND_STEP), &loop_step)) return false;
     TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
     unsigned rank = tile_access_read(store, indices);

@@ -157,14 +157,9 @@ static void remark_slots(Candidate *candidate, int64_t slots) {
     }
 }
 
-/* The loop over a block's programs, which gpu-blocks has made, begins each program anew. */
-static bool is_over_programs(const TileOp *loop) {
-    return tile_value_def(tile_op_named(loop, TILE_OPERAND_STEP), TILE_OP_BLOCK_COUNT) != NULL;
-}
-
 static bool try_loop(TilePassContext *context, TileFunc *func, TileOp *loop) {
     Candidate candidate = {.context = context, .func = func, .loop = loop};
-    if (loop->id != TILE_OP_FOR || is_over_programs(loop)) return false;
+    if (loop->id != TILE_OP_FOR || tile_op_integer(loop, TILE_ATTRIBUTE_ONE_PROGRAM, 0)) return false;
     find_loads(&candidate);
     if (context->remarks) remark_operands(&candidate);
     int64_t slots = candidate.count ? choose_slots(&candidate) : 0;

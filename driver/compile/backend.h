@@ -44,13 +44,12 @@ typedef struct TileBackend {
     bool own_memory;   /* its tensors are in a device's memory: launches choose kernels by that */
     bool emulated;     /* code that cannot run here may run under an emulator (TileForeign) */
     bool places;       /* code for launches has line information, for profilers: it depends on source locations */
+    bool explained;    /* its code has what no remark shows, so that explanations show the code itself */
     bool own_order;    /* its code does not add in the interpreter's order */
     bool has_tf32;     /* products of f32 may round their operands to tf32 */
     const char *(*symbol)(const TileFunc *phase, TileArena *arena);
     bool (*waits)(const TileFunc *phase, const TileTarget *target); /* does its code wait for the previous grid? */
     tile_status (*load)(const TileBackendCode *code, TileBackendLoaded *loaded, TileText *message);
-    /* Adds to the explanation what only the emitted code shows; NULL: nothing. */
-    tile_status (*explain)(TileUnit *unit, TileExplanation *explanation);
 } TileBackend;
 
 extern const TileBackend tile_backend_cpu, tile_backend_ptx;

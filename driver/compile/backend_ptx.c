@@ -37,12 +37,6 @@ static tile_status load(const TileBackendCode *code, TileBackendLoaded *loaded, 
     return loaded->device ? TILE_OK : TILE_OUT_OF_MEMORY;
 }
 
-static tile_status explain(TileUnit *unit, TileExplanation *explanation) {
-    TILE_TRY(tile_unit_emit(unit, TILE_CODE_ASSEMBLY));
-    explanation->ptx = tile_arena_string(explanation->arena, unit->code.data, unit->code.size);
-    return TILE_OK;
-}
-
 const TileBackend tile_backend_ptx = {.family = &tile_ptx_family,
                                       .best = "cuda",
                                       .best_description = "the best GPU target for the NVIDIA GPU of this machine",
@@ -55,9 +49,9 @@ const TileBackend tile_backend_ptx = {.family = &tile_ptx_family,
                                       .code = TILE_CODE_ASSEMBLY,
                                       .own_memory = true,
                                       .places = true,
+                                      .explained = true,
                                       .own_order = true,
                                       .has_tf32 = true,
                                       .symbol = symbol,
                                       .waits = tile_bridge_waits,
-                                      .load = load,
-                                      .explain = explain};
+                                      .load = load};

@@ -225,6 +225,13 @@ static void copy_files(TileExplanation *explanation, const TileContext *context)
     explanation->files = files;
 }
 
+/* What only the emitted code shows. */
+static tile_status explain_code(TileUnit *unit, TileExplanation *explanation) {
+    TILE_TRY(tile_unit_emit(unit, tile_unit_backend(unit)->code));
+    explanation->ptx = tile_arena_string(explanation->arena, unit->code.data, unit->code.size);
+    return TILE_OK;
+}
+
 tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const TileImageSignature *signature,
                               const TileImageRequest *request, const TileImageCode *code,
                               TileExplanation *explanation) {
@@ -239,8 +246,7 @@ tile_status tile_unit_explain(TileUnit *unit, const TileFunc *kernel, const Tile
     TILE_TRY(explain_tunes(explanation, unit, signature, request));
     for (const TileFunc *func = unit->module->first; func; func = func->next)
         if (func->kind == TILE_FUNC_PHASE) explain_phase(explanation, func, &unit->remarks);
-    const TileBackend *backend = tile_unit_backend(unit);
-    if (backend->explain) TILE_TRY(backend->explain(unit, explanation));
+    if (tile_unit_backend(unit)->explained) TILE_TRY(explain_code(unit, explanation));
     explanation->done = true;
     return TILE_OK;
 }

@@ -33,7 +33,7 @@ tile_status tile_image_run(TileImageJob *job, TileImageStage last);
 /* The stage behind which there is what `tilec emit` shows under the name. */
 TileImageStage tile_stage_end(TileStage stage);
 
-/* LOAD, in build.c: job->code is one that tile_image_build has made. */
+/* LOAD, in load.c: job->code is one that tile_image_build has made. */
 tile_status tile_image_load(TileImageJob *job);
 
 #endif

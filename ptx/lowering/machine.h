@@ -42,15 +42,15 @@ typedef struct Gpu {
     TileArena *arena;
     TileFunc *func;
     TileBuilder b;
-    TileMap values;  /* old TileValue to new */
-    TileMap tensors; /* old TileValue to GpuTensor */
+    TileMap values;    /* old TileValue to new */
+    TileMap tensors;   /* old TileValue to GpuTensor */
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
-    TileValue *thread;     /* i64 */
-    TileValue *shared;     /* the buffer for temporaries of the current op */
-    GpuScanned scanned;    /* of the last scan */
+    TileValue *thread;       /* i64 */
+    TileValue *shared;       /* the buffer for temporaries of the current op */
+    GpuScanned scanned;      /* of the last scan */
     int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
-    const TileOp *refused; /* the first op that is not supported, and why */
+    const TileOp *refused;   /* the first op that is not supported, and why */
     const char *why;
 } Gpu;
 
@@ -179,17 +179,17 @@ void gpu_lower_mma(Gpu *gpu, TileOp *op);
 enum { GPU_VECTOR_ALIGN = 16 };
 void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align);
 /* Addresses of the registers of a layout in a swizzled tile in shared memory (ptx/target/dot.h). */
-typedef struct GpuPlaces {
+typedef struct GpuTileAddresses {
     Gpu *gpu;
     GpuSharedTile tile;
     TileLayout layout;
     unsigned axis[2];          /* of the layout, for the tile's rows and columns */
     TileValue *base, *offset;  /* pointer, and bytes to the thread's register 0 */
     TileValue *at[TILE_LANES]; /* addresses built so far, by what is exclusive-ored to the column */
-} GpuPlaces;
-GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
-                     bool transposed);
-TileValue *gpu_place(GpuPlaces *places, uint32_t reg);
+} GpuTileAddresses;
+GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
+                                    bool transposed);
+TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);

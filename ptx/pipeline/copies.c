@@ -26,8 +26,7 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed
         TileValue *lo, *hi;
         unsigned axis = (unsigned)axes->integers[i];
         if (!tile_access_bounds(load, transposed ? 1 - axis : axis, &lo, &hi)) return false;
-        if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) ||
-            !tile_value_is_same(hi, tile_fill_hi(fill, i)))
+        if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) || !tile_value_is_same(hi, tile_fill_hi(fill, i)))
             return false;
     }
     return true;
@@ -44,8 +43,8 @@ static bool only_multiplied(const TileValue *value, const TileOp *load, bool tra
         else if (user->id == TILE_OP_PERMUTE)
             passes = only_multiplied(&user->results[0], load, transposed != is_transposed(user));
         else if (user->id == TILE_OP_FILL)
-            passes =
-                use->index == 0 && repeats_load(user, load, transposed) && only_multiplied(&user->results[0], load, transposed);
+            passes = use->index == 0 && repeats_load(user, load, transposed) &&
+                     only_multiplied(&user->results[0], load, transposed);
         if (!passes) return false;
     }
     return true;
@@ -83,7 +82,7 @@ const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp
     return load;
 }
 
-int64_t gpu_place_bytes(const TileType *pointer) {
+int64_t gpu_shared_bytes(const TileType *pointer) {
     GpuSharedTile tile = gpu_shared_tile(pointer);
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }

@@ -42,15 +42,15 @@ typedef struct Gpu {
     TileArena *arena;
     TileFunc *func;
     TileBuilder b;
-    TileMap values;    /* old TileValue to new */
-    TileMap tensors;   /* old TileValue to GpuTensor */
+    TileMap values;  /* old TileValue to new */
+    TileMap tensors; /* old TileValue to GpuTensor */
     unsigned products; /* shapes of sums that mma computes */
     unsigned log_warps;
-    TileValue *thread;       /* i64 */
-    TileValue *shared;       /* the buffer for temporaries of the current op */
-    GpuScanned scanned;      /* of the last scan */
+    TileValue *thread;     /* i64 */
+    TileValue *shared;     /* the buffer for temporaries of the current op */
+    GpuScanned scanned;    /* of the last scan */
     int64_t aliasing_stores; /* number of stores so far whose lanes may alias */
-    const TileOp *refused;   /* the first op that is not supported, and why */
+    const TileOp *refused; /* the first op that is not supported, and why */
     const char *why;
 } Gpu;
 
@@ -188,7 +188,7 @@ typedef struct GpuTileAddresses {
     TileValue *at[TILE_LANES]; /* addresses built so far, by what is exclusive-ored to the column */
 } GpuTileAddresses;
 GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
-                                    bool transposed);
+                     bool transposed);
 TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);

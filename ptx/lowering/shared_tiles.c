@@ -50,7 +50,7 @@ static TileValue *split_pointer(Gpu *gpu, TileValue *pointer, TileValue **bytes)
 /* The bytes that were added to the base are a multiple of the chunks that the swizzle permutes, so the swizzle can be
  * an exclusive or with the whole sum. */
 GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
-                                    bool transposed) {
+                     bool transposed) {
     GpuTileAddresses places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
     TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;

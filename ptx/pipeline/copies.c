@@ -26,7 +26,8 @@ static bool repeats_load(const TileOp *fill, const TileOp *load, bool transposed
         TileValue *lo, *hi;
         unsigned axis = (unsigned)axes->integers[i];
         if (!tile_access_bounds(load, transposed ? 1 - axis : axis, &lo, &hi)) return false;
-        if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) || !tile_value_is_same(hi, tile_fill_hi(fill, i)))
+        if (!tile_value_is_same(lo, tile_fill_lo(fill, i)) ||
+            !tile_value_is_same(hi, tile_fill_hi(fill, i)))
             return false;
     }
     return true;
@@ -43,8 +44,8 @@ static bool only_multiplied(const TileValue *value, const TileOp *load, bool tra
         else if (user->id == TILE_OP_PERMUTE)
             passes = only_multiplied(&user->results[0], load, transposed != is_transposed(user));
         else if (user->id == TILE_OP_FILL)
-            passes = use->index == 0 && repeats_load(user, load, transposed) &&
-                     only_multiplied(&user->results[0], load, transposed);
+            passes =
+                use->index == 0 && repeats_load(user, load, transposed) && only_multiplied(&user->results[0], load, transposed);
         if (!passes) return false;
     }
     return true;

@@ -179,17 +179,17 @@ void gpu_lower_mma(Gpu *gpu, TileOp *op);
 enum { GPU_VECTOR_ALIGN = 16 };
 void gpu_open_shared(Gpu *gpu, uint64_t bytes, unsigned align);
 /* Addresses of the registers of a layout in a swizzled tile in shared memory (ptx/target/dot.h). */
-typedef struct GpuPlaces {
+typedef struct GpuTileAddresses {
     Gpu *gpu;
     GpuSharedTile tile;
     TileLayout layout;
     unsigned axis[2];          /* of the layout, for the tile's rows and columns */
     TileValue *base, *offset;  /* pointer, and bytes to the thread's register 0 */
     TileValue *at[TILE_LANES]; /* addresses built so far, by what is exclusive-ored to the column */
-} GpuPlaces;
-GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
+} GpuTileAddresses;
+GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed);
-TileValue *gpu_place(GpuPlaces *places, uint32_t reg);
+TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
 /* Stores all registers of a tile in shared memory, in the layout of the pointer type `stored`. */
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);

@@ -34,7 +34,7 @@ typedef struct Operand {
     uint32_t parts;        /* that an instruction takes one after the other */
     TileValue **fragments; /* so many for each; NULL until they are loaded */
     TileValue *value;      /* in registers of the layout; NULL: it is in shared memory */
-    GpuPlaces places;
+    GpuTileAddresses places;
     bool along_k, by_matrix, stored_transposed;
     bool clears; /* elements past the end of k are undefined and must be cleared */
 } Operand;
@@ -105,7 +105,7 @@ static void take_shared(Mma *mma, Operand *operand, TileValue *pointer, const Ti
     operand->along_k = operand->stored_transposed != (operand->own == 0);
     operand->by_matrix = operand->along_k || bits == (is_paired(mma, operand) ? 8 : 16);
     TileLayout lanes = operand->by_matrix ? lanes_of_matrices(operand, log_packed) : operand->layout;
-    operand->places = gpu_places(mma->gpu, pointer, &tile, &lanes, operand->stored_transposed);
+    operand->places = gpu_tile_addresses(mma->gpu, pointer, &tile, &lanes, operand->stored_transposed);
 }
 
 /* Past the end of k both operands must be 0. */
@@ -178,7 +178,7 @@ static TileValue *load_elements(Gpu *gpu, Operand *operand, uint32_t first, uint
     const TileType *type = tile_type_scalar(gpu->module->context, operand->type->scalar);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r++)
-        registers[r] = tile_build_load(&gpu->b, type, gpu_place(&operand->places, first + r), NULL, NULL, 0);
+        registers[r] = tile_build_load(&gpu->b, type, gpu_register_address(&operand->places, first + r), NULL, NULL, 0);
     return gpu_join(gpu, registers, count);
 }
 
@@ -196,7 +196,7 @@ static TileValue *part_pairs(Gpu *gpu, TileValue *loaded) {
 
 static TileValue *load_matrices(Gpu *gpu, Operand *operand, uint32_t first, uint32_t count) {
     const TileType *type = vector_of(gpu, operand->type->scalar, count);
-    TileValue *place = gpu_place(&operand->places, first);
+    TileValue *place = gpu_register_address(&operand->places, first);
     TileAttribute transposed = {.key = TILE_ATTRIBUTE_TRANSPOSED, .integer = 1};
     bool along_k = operand->along_k, pairs = !along_k && tile_scalar_bits(operand->type->scalar) == 8;
     TileValue *loaded =

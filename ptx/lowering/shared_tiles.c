@@ -49,9 +49,9 @@ static TileValue *split_pointer(Gpu *gpu, TileValue *pointer, TileValue **bytes)
 
 /* The bytes that were added to the base are a multiple of the chunks that the swizzle permutes, so the swizzle can be
  * an exclusive or with the whole sum. */
-GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
+GpuTileAddresses gpu_tile_addresses(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, const TileLayout *layout,
                      bool transposed) {
-    GpuPlaces places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
+    GpuTileAddresses places = {.gpu = gpu, .tile = *tile, .layout = *layout, .axis = {transposed, !transposed}};
     TileValue *row = gpu_thread_index(gpu, layout, places.axis[0]),
               *column = gpu_thread_index(gpu, layout, places.axis[1]), *bytes;
     TileValue *own = gpu_binary(gpu, TILE_OP_MUL, row, gpu_i64(gpu, tile->row_bytes));
@@ -63,7 +63,7 @@ GpuPlaces gpu_places(Gpu *gpu, TileValue *pointer, const GpuSharedTile *tile, co
 
 /* The thread's and the register's parts of an index have no bit in common, and a piece of the layout is a multiple of
  * the swizzle's period. */
-TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
+TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg) {
     Gpu *gpu = places->gpu;
     const GpuSharedTile *tile = &places->tile;
     int64_t row = gpu_register_index(&places->layout, places->axis[0], reg),
@@ -85,21 +85,21 @@ TileValue *gpu_place(GpuPlaces *places, uint32_t reg) {
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer) {
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(stored);
-    GpuPlaces places = gpu_places(gpu, pointer, &tile, &layout, false);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, pointer, &tile, &layout, false);
     TileValue *first = gpu_holds_first_copy(gpu, &layout);
     for (uint32_t r = 0; r < tile_layout_registers(&layout); r++)
-        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_place(&places, r), first, 0);
+        tile_build_store(&gpu->b, gpu_register(gpu, value, r), gpu_register_address(&places, r), first, 0);
 }
 
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op) {
     const TileType *type = op->results[0].type, *scalar = tile_type_scalar(gpu->module->context, type->scalar);
     TileLayout layout = *type->layout;
     GpuSharedTile tile = gpu_shared_tile(tile_op_operand(op, 0)->type);
-    GpuPlaces places = gpu_places(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, gpu_value(gpu, tile_op_operand(op, 0)), &tile, &layout, false);
     uint32_t count = tile_layout_registers(&layout);
     TileValue **registers = TILE_NEW_ARRAY(gpu->arena, TileValue *, count);
     for (uint32_t r = 0; r < count; r++)
-        registers[r] = tile_build_load(&gpu->b, scalar, gpu_place(&places, r), NULL, NULL, 0);
+        registers[r] = tile_build_load(&gpu->b, scalar, gpu_register_address(&places, r), NULL, NULL, 0);
     tile_map_set(&gpu->values, &op->results[0], gpu_join(gpu, registers, count));
 }
 
@@ -160,13 +160,13 @@ static void build_copy(Gpu *gpu, TileValue *to, TileValue *from, TileValue *byte
 static void copy_chunks(Copy *copy) {
     Gpu *gpu = copy->gpu;
     const TileLayout *layout = &copy->access.layout;
-    GpuPlaces places = gpu_places(gpu, copy->to, &copy->tile, layout, false);
+    GpuTileAddresses places = gpu_tile_addresses(gpu, copy->to, &copy->tile, layout, false);
     uint32_t elements = TILE_CHUNK_BYTES / tile_scalar_bytes(copy->tile.scalar);
     TileValue *all = tile_build_integer(&gpu->b, tile_type_scalar(gpu->module->context, TILE_I32), TILE_CHUNK_BYTES);
     TileValue *from = copy->access.base;
     for (uint32_t r = 0; r < tile_layout_registers(layout); r += elements) {
         if (r) from = next_address(copy, from, r, r - elements);
-        build_copy(gpu, gpu_place(&places, r), from, all);
+        build_copy(gpu, gpu_register_address(&places, r), from, all);
     }
 }
 

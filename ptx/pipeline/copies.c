@@ -83,7 +83,7 @@ const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp
     return load;
 }
 
-int64_t gpu_place_bytes(const TileType *pointer) {
+int64_t gpu_shared_bytes(const TileType *pointer) {
     GpuSharedTile tile = gpu_shared_tile(pointer);
     return (gpu_shared_tile_bytes(&tile) + GPU_TILE_ALIGN - 1) / GPU_TILE_ALIGN * GPU_TILE_ALIGN;
 }

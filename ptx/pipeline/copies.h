@@ -13,7 +13,7 @@ bool gpu_load_is_copied(const TileOp *load);
  * the two, except transpositions and fills; NULL: there is none. For remarks: the search is limited. */
 const TileOp *gpu_operand_load(const TileOp *dot, unsigned operand, const TileOp **between);
 /* The bytes of shared memory of a tile of the pointer's type, with padding up to the next tile. */
-int64_t gpu_place_bytes(const TileType *pointer);
+int64_t gpu_shared_bytes(const TileType *pointer);
 /* Builds a channel for tiles of this type, with empty slots. */
 TileValue *gpu_build_channel(TileBuilder *b, const TileType *tile, int64_t slots);
 /* Replaces the load by a copy through the channel, with a commit and a wait, and uses of its tile by reads of the

@@ -181,7 +181,7 @@ static void place_uses(Lowering *l, TileOp *take, TileValue *buffer) {
         TileBuilder b = tile_builder_before(l->context->module, use->user);
         TileValue *place = buffer;
         if (take->operand_count > 1) {
-            TileValue *bytes = tile_build_i64(&b, gpu_place_bytes(buffer->type));
+            TileValue *bytes = tile_build_i64(&b, gpu_shared_bytes(buffer->type));
             TileValue *offset = tile_build_binary(&b, TILE_OP_MUL, tile_op_operand(take, 1), bytes);
             place = tile_build_ptr_add(&b, buffer, offset);
         }
@@ -243,7 +243,7 @@ static void erase_ends(TileBlock *block) {
 static void lower_channel(Lowering *l, TileOp *channel) {
     TileBuilder b = tile_builder_before(l->context->module, channel);
     const TileType *type = tile_type_slot(l->context->module->context, channel->results[0].type);
-    TileValue *buffer = gpu_build_buffer(&b, type, gpu_place_bytes(type), GPU_TILE_ALIGN,
+    TileValue *buffer = gpu_build_buffer(&b, type, gpu_shared_bytes(type), GPU_TILE_ALIGN,
                                          tile_op_integer(channel, TILE_ATTRIBUTE_SLOTS, 1));
     fail_of(l, &b);
     while (channel->results[0].first_use && !l->error) {

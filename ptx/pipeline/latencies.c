@@ -78,7 +78,7 @@ static const char *why_not_ahead(const TileOp *load, const TileOp *loop) {
 }
 
 static int64_t slot_bytes(TileContext *context, const TileOp *load) {
-    return gpu_place_bytes(gpu_shared_type(context, load->results[0].type));
+    return gpu_shared_bytes(gpu_shared_type(context, load->results[0].type));
 }
 
 /* Shared memory of the function that is spoken for: slots of all loads that are copied. */

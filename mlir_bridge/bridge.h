@@ -37,8 +37,6 @@ typedef struct TileBridgeTimes {
 
 /* The symbol of a phase's entry: the function's name, with `$` for characters that PTX does not allow. */
 void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size);
-/* Does the phase's code wait for the end of the previous grid, so that it may be launched before that? */
-bool tile_bridge_waits(const TileFunc *phase, const TileTarget *target);
 
 tile_status tile_bridge_create(TileBridge **bridge);
 void tile_bridge_destroy(TileBridge *bridge);

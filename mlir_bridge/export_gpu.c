@@ -60,6 +60,37 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
                                        operand_of(exporter, op, 1), word(exporter, CLAMP))));
 }
 
+/* ---- grids ---- */
+
+/* Fails if the target lacks the instruction, as those before sm_90 do. */
+static bool need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
+    if (has) return true;
+    export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
+                exporter->target->name, what);
+    return false;
+}
+
+static MlirValue build_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result,
+                           unsigned count, const MlirValue *operands) {
+    MlirContext mlir = exporter->mlir;
+    return export_build(exporter, "llvm.inline_asm", result, count, operands,
+                        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
+                                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(mlir, text_ref(constraints))),
+                                   named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
+}
+
+/* An asm, since LLVM's intrinsics are marked as not accessing memory. */
+static void control_grid(Exporter *exporter, const TileOp *op, const char *text) {
+    if (!need(exporter, op, exporter->target->has_dependent_grids, "grids that wait for one another")) return;
+    build_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
+}
+
+void export_grid_launch(Exporter *exporter, const TileOp *op) {
+    control_grid(exporter, op, "griddepcontrol.launch_dependents;");
+}
+
+void export_grid_wait(Exporter *exporter, const TileOp *op) { control_grid(exporter, op, "griddepcontrol.wait;"); }
+
 /* ---- copies ---- */
 
 /* Copies of 16 bytes bypass L1: other blocks read the same data from L2. */
@@ -78,15 +109,6 @@ static SharedPlace shared_place(Exporter *exporter, const TileOp *op) {
     bool fixed = add && tile_value_integer(tile_op_operand(add, 1), &place.more);
     place.address = operand_of(exporter, fixed ? add : op, 0);
     return place;
-}
-
-static MlirValue build_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result,
-                           unsigned count, const MlirValue *operands) {
-    MlirContext mlir = exporter->mlir;
-    return export_build(exporter, "llvm.inline_asm", result, count, operands,
-                        ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
-                                   named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(mlir, text_ref(constraints))),
-                                   named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)));
 }
 
 /* With a predicate instead of a branch. */
@@ -138,14 +160,6 @@ void export_copy_wait(Exporter *exporter, const TileOp *op) {
 }
 
 /* ---- mbarriers ---- */
-
-/* Fails if the target lacks the instruction, as those before sm_90 do. */
-static bool need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
-    if (has) return true;
-    export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
-                exporter->target->name, what);
-    return false;
-}
 
 void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
     SharedPlace place = shared_place(exporter, op);
@@ -505,30 +519,6 @@ void tile_bridge_symbol(const TileFunc *func, char *symbol, size_t size) {
             *at = '$';
 }
 
-enum { LEAST_OF_DEPENDENT_GRIDS = 90 /* griddepcontrol */ };
-
-bool tile_bridge_waits(const TileFunc *phase, const TileTarget *target) {
-    return target->compute_capability >= LEAST_OF_DEPENDENT_GRIDS && phase->phase > 0;
-}
-
-static void control_grid(Exporter *exporter, const char *text) {
-    MlirNamedAttribute attributes[] = {
-        named(exporter, NAME_ASM, mlirStringAttrGet(exporter->mlir, text_ref(text))),
-        named(exporter, NAME_CONSTRAINTS, mlirStringAttrGet(exporter->mlir, text_ref("~{memory}"))),
-        named(exporter, NAME_SIDE_EFFECTS, exporter->bridge->unit)};
-    export_build(exporter, "llvm.inline_asm", no_type(), NO_VALUES, 3, attributes);
-}
-
-/* Blocks of the next grid may be launched as soon as all blocks of this one have begun; their accesses to memory wait
- * for the end of this grid. An asm, since LLVM's intrinsics are marked as not accessing memory. */
-static void order_grids(Exporter *exporter, const TileFunc *phase) {
-    const TileTarget *target = exporter->target;
-    bool more = phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1);
-    if (target->compute_capability >= LEAST_OF_DEPENDENT_GRIDS && more)
-        control_grid(exporter, "griddepcontrol.launch_dependents;");
-    if (tile_bridge_waits(phase, target)) control_grid(exporter, "griddepcontrol.wait;");
-}
-
 /* extern shared memory, of the size that the launch passes. */
 static void declare_shared(Exporter *exporter, MlirModule module, const char *symbol) {
     MlirContext mlir = exporter->mlir;
@@ -595,6 +585,5 @@ void export_kernel(Exporter *exporter, TileFunc *func, MlirModule module, const 
     exporter->values[func->body.arguments[count - 1]->number] =
         export_build(exporter, "llvm.mlir.addressof", types[count - 1], NO_VALUES,
                      ATTRIBUTES(named(exporter, NAME_GLOBAL_NAME, global)));
-    order_grids(exporter, func);
     export_block(exporter, &func->body);
 }

@@ -48,7 +48,6 @@ typedef struct TileBackend {
     bool own_order;    /* its code does not add in the interpreter's order */
     bool has_tf32;     /* products of f32 may round their operands to tf32 */
     const char *(*symbol)(const TileFunc *phase, TileArena *arena);
-    bool (*waits)(const TileFunc *phase, const TileTarget *target); /* does its code wait for the previous grid? */
     tile_status (*load)(const TileBackendCode *code, TileBackendLoaded *loaded, TileText *message);
 } TileBackend;
 

@@ -39,8 +39,6 @@ static const char *device(TileArena *arena, int number) {
 
 static const char *symbol(const TileFunc *phase, TileArena *arena) { return phase->name; }
 
-static bool waits(const TileFunc *phase, const TileTarget *target) { return false; }
-
 static tile_status load(const TileBackendCode *code, TileBackendLoaded *loaded, TileText *message) {
     TILE_TRY(tile_object_load(code->data, code->size, &loaded->native, message));
     for (uint32_t i = 0; i < code->phase_count; i++) {
@@ -64,5 +62,4 @@ const TileBackend tile_backend_cpu = {.family = &tile_cpu_family,
                                       .linked = true,
                                       .emulated = true,
                                       .symbol = symbol,
-                                      .waits = waits,
                                       .load = load};

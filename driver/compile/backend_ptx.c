@@ -53,5 +53,4 @@ const TileBackend tile_backend_ptx = {.family = &tile_ptx_family,
                                       .own_order = true,
                                       .has_tf32 = true,
                                       .symbol = symbol,
-                                      .waits = tile_bridge_waits,
                                       .load = load};

@@ -46,13 +46,19 @@ tile_status tile_image_describe_phases(TileUnit *unit, const TileFunc *kernel, T
     return TILE_OK;
 }
 
+/* Does its code wait for the grid before, so that it may be launched before that has ended? */
+static bool waits(const TileFunc *phase) {
+    const TileOp *op = phase->body.first;
+    while (op && op->id != TILE_OP_GRID_WAIT) op = op->next;
+    return op != NULL;
+}
+
 TileCudaPhase *tile_image_list_phases(TileUnit *unit, const TileFunc *kernel, TileArena *arena, uint32_t count) {
     const TileBackend *backend = tile_unit_backend(unit);
     TileCudaPhase *phases = TILE_NEW_ARRAY(arena, TileCudaPhase, count);
     for (uint32_t i = 0; i < count; i++) {
         const TileFunc *func = tile_func_phase(kernel, i);
-        bool waits = backend->waits(func, unit->input->target);
-        phases[i] = (TileCudaPhase){backend->symbol(func, arena), func->threads, func->scratch_bytes, waits};
+        phases[i] = (TileCudaPhase){backend->symbol(func, arena), func->threads, func->scratch_bytes, waits(func)};
     }
     return phases;
 }

@@ -63,6 +63,12 @@ bool tile_exec_defined_where(TileExecutor *e, const ExecInstruction *in) {
     return true;
 }
 
+/* Grids run one after the other here. */
+bool tile_exec_order_grids(TileExecutor *e, const ExecInstruction *in) {
+    (void)e, (void)in;
+    return true;
+}
+
 bool tile_exec_block(TileExecutor *e, const ExecInstruction *in) {
     tile_exec_set_scalar(tile_exec_result(e, in), (uint64_t)e->block);
     return true;

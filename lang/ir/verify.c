@@ -73,6 +73,16 @@ static bool is_tile_value(const TileType *type) {
            type->kind == TILE_TYPE_CHANNEL || (type->kind == TILE_TYPE_POINTER && type->space == TILE_SPACE_SHARED);
 }
 
+/* What stands in front of a wait runs while the grid before still stores. */
+static void check_grid_order(Verifier *v, const TileOp *op) {
+    if (op->block != &v->func->body || v->func->kind != TILE_FUNC_PHASE) complain(v, op, "stands only at the top of a phase");
+    for (const TileOp *before = op->previous; before && op->id == TILE_OP_GRID_WAIT; before = before->previous)
+        if (before->id != TILE_OP_GRID_LAUNCH && !(tile_op_info(before->id)->traits & TILE_TRAIT_PURE)) {
+            complain(v, op, "stands behind `%s`, which may access memory", tile_op_info(before->id)->mnemonic);
+            return;
+        }
+}
+
 static void check_form(Verifier *v, const TileOp *op) {
     if (!(tile_op_info(op->id)->forms & v->func->form))
         complain(v, op, "is not legal in %s form", v->func->form == TILE_FORM_TILE ? "tile" : "machine");
@@ -86,6 +96,7 @@ static void check_form(Verifier *v, const TileOp *op) {
          op->id == TILE_OP_REQUIRE) &&
         (!top || v->func->kind != TILE_FUNC_KERNEL))
         complain(v, op, "stands only at the top of a kernel");
+    if (op->id == TILE_OP_GRID_LAUNCH || op->id == TILE_OP_GRID_WAIT) check_grid_order(v, op);
     for (const TileOp *outer = op->id == TILE_OP_BARRIER ? op->block->op : NULL; outer; outer = outer->block->op)
         if (tile_op_integer(outer, TILE_ATTRIBUTE_DIVERGENT, 0))
             complain(v, op, "stands where threads of a block go different ways");

@@ -291,16 +291,16 @@ static bool needs_order(const TileOp *store) {
     return false;
 }
 
-static void build_barrier(Gpu *gpu) { tile_build_op(&gpu->b, TILE_OP_BARRIER, NULL, 0, NULL, 0, NULL, 0); }
+static void build_plain(Gpu *gpu, TileOpId id) { tile_build_op(&gpu->b, id, NULL, 0, NULL, 0, NULL, 0); }
 
 static void lower_store(Gpu *gpu, TileOp *op) {
     bool ordered = needs_order(op);
-    if (ordered) build_barrier(gpu);
+    if (ordered) build_plain(gpu, TILE_OP_BARRIER);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);
     else
         gpu_lower_store(gpu, op);
-    if (ordered) build_barrier(gpu);
+    if (ordered) build_plain(gpu, TILE_OP_BARRIER);
 }
 
 static void lower_dim(Gpu *gpu, const TileOp *op) {
@@ -395,6 +395,16 @@ static void lower_block(Gpu *gpu, const TileBlock *old, TileBlock *block) {
 
 /* ---- the pass ---- */
 
+/* Blocks of the next grid may come to the device as soon as all blocks of this one have begun. They wait for the end of
+ * this grid before they access memory. */
+static void order_grids(Gpu *gpu) {
+    const TileFunc *phase = gpu->func;
+    const TileTarget *target = gpu->context->target;
+    if (!target || !target->has_dependent_grids) return;
+    if (phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1)) build_plain(gpu, TILE_OP_GRID_LAUNCH);
+    if (phase->phase > 0) build_plain(gpu, TILE_OP_GRID_WAIT);
+}
+
 static void number_threads(Gpu *gpu) {
     TileOp *thread = tile_build_op(&gpu->b, TILE_OP_THREAD, NULL, 0, NULL, 0, NULL, 1);
     gpu->thread = tile_build_convert(&gpu->b, tile_op_result(thread, 0), TILE_I64);
@@ -435,6 +445,7 @@ TileResult tile_pass_gpu_machine(TilePassContext *context, TileFunc *func) {
     gpu.products = gpu_find_dots(func, &old).count;
     gpu.log_warps = gpu_floor_log2(func->threads / TILE_WARP_THREADS);
     gpu.b = tile_builder_at_end(gpu.module, &func->body);
+    order_grids(&gpu);
     number_threads(&gpu);
     use_facts(&gpu, &old);
     lower_block(&gpu, &old, &func->body);

@@ -124,6 +124,7 @@ Test(verify, machine_form) {
         {"%r = extract %v {axis = 4} : f32", "no such lane"},
         {"%r = insert %v, %i {axis = 0} : vec<4 x f32>", "the scalar is not of the element type"},
         {"%r = shuffle %v, %v {axes = [8]} : f32", "no such lane"},
+        {"grid_wait", "stands only at the top of a phase"},
         {"%r = mask_lt %i, %i : vec<4 x i64>", "no vector of bool"},
         {"%r = reduce %v {kind = sum, axis = 0} : f32", "is not legal in machine form"},
         {"loop %i, %i {loop = reduce, extent = 0, combine = [sum]} (%j: i64) {\n  yield\n}", "in one way"},
@@ -133,6 +134,23 @@ Test(verify, machine_form) {
          "`with` follows arg_max or arg_min"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_body("machine", cases[i][0], cases[i][1]);
+}
+
+/* A wait for the grid before comes before all accesses to memory. */
+Test(verify, order_of_grids) {
+    static const char *const cases[][2] = {
+        {"%c = const {value = true} : bool\n  if %c {\n  grid_wait\n  yield\n} {\n  yield\n}", "stands only at the top of a phase"},
+        {"%v = load %x : f32\n  grid_wait", "stands behind `load`, which may access memory"},
+        {"barrier\n  grid_launch\n  grid_wait", "stands behind `barrier`"},
+    };
+    static const char source[] = "func phase machine @k.1(%%x: ptr<global> {role = data, argument = 0}, %%s: ptr<shared> {role = "
+                                 "scratch}) kernel = @k phase = 1 threads = 32 {\n  %s\n  return\n}\nfunc kernel tile @k(%%x: "
+                                 "tensor<f32, 1, in>) {\n  return\n}\n";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_complaint(read_module(tile_arena_format(executing.arena, source, cases[i][0])), cases[i][1]);
+    TileText errors = {.arena = executing.arena};
+    const TileModule *good = read_module(tile_arena_format(executing.arena, source, "grid_launch\n  %t = thread : i32\n  grid_wait"));
+    cr_expect(tile_module_verify(good, &errors), "%s", tile_text_get(&errors));
 }
 
 /* A slot has one owner, from acquire or wait to commit or release. */

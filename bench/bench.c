@@ -144,20 +144,6 @@ static bool run_peer(void *state) {
 
 static float *tensor_data(const Work *work, int index) { return index < 0 ? NULL : work->tensors[index].data; }
 
-bool bench_open(const Bench *bench, TileLibrary **library, TileKernel **kernel, const char *file, const char *name,
-                const TileSetting *setting) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.tile", bench->stdlib, file);
-    TileCompileOptions options = {
-        .struct_size = sizeof options, .settings = setting, .setting_count = setting->name ? 1 : 0};
-    TileReport *report = NULL;
-    bool good = tile_compile_file(bench->compiler, path, &options, library, &report) == TILE_OK &&
-                tile_library_kernel(*library, name, kernel) == TILE_OK;
-    if (!good) fprintf(stderr, "%s: %s\n", path, report ? tile_report_text(report, false) : "cannot be compiled");
-    tile_report_destroy(report);
-    return good;
-}
-
 /* Random numbers in -2 .. 2; also touches the pages, before anything is timed. */
 static bool make_tensor(Work *work, int index, const int64_t *shape, int rank, bool index_type) {
     int64_t count = 1;
@@ -220,8 +206,6 @@ static bool prepare_entry(const Bench *bench, const Entry *entry, Work *work, lo
     work->y = tensor_data(work, entry->y);
     return work->peer != NULL;
 }
-
-bool bench_wanted(const Bench *bench, const char *name) { return !bench->pattern || strstr(name, bench->pattern); }
 
 static bool bench_entry(const Bench *bench, const Entry *entry, const char *size, long rows, long columns, int rounds) {
     if (!bench_wanted(bench, entry->kernel) && !bench_wanted(bench, entry->name)) return true;

@@ -17,6 +17,7 @@ typedef struct Bench {
 typedef void Sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda,
                    const float *b, int ldb, float beta, float *c, int ldc);
 
+/* kernels.c: does the pattern of the command line match the name? */
 bool bench_wanted(const Bench *bench, const char *name);
 /* Compiles a kernel of the standard library, with one setting unless its name is NULL; false after a message. */
 bool bench_open(const Bench *bench, TileLibrary **library, TileKernel **kernel, const char *file, const char *name,

@@ -4,6 +4,14 @@ import subprocess
 import sys
 
 
+# Folders without an order.txt, and why.
+WITHOUT = {
+    "bench": "its programs have one to three files, and its plain C is compiled by scripts/bench.sh alone",
+    "examples/expression_compiler": "a program as a user would write it",
+    "tests": "suites, which criterion finds; each program has few files",
+}
+
+
 def read_order(path):
     """The groups of a file, lowest first."""
     with open(path, encoding="utf-8") as lines:
@@ -79,11 +87,21 @@ def check(source, build, folder):
     return problems
 
 
+def find_unordered(source, ordered):
+    """Folders with several sources that have neither an order nor a reason for having none."""
+    listing = subprocess.run(["git", "-C", source, "ls-files", "*.c", "*.cc", "*.re"], capture_output=True, text=True, check=True)
+    folders = [os.path.dirname(path) for path in listing.stdout.split()]
+    return [f"{folder}: no order.txt" for folder in sorted(set(folders))
+            if folders.count(folder) > 1 and folder not in ordered
+            and folder not in WITHOUT and folder.partition("/")[0] not in WITHOUT]
+
+
 def main():
     source, build = sys.argv[1:]
     listing = subprocess.run(["git", "-C", source, "ls-files", "*order.txt"], capture_output=True, text=True, check=True)
     folders = [os.path.dirname(path) for path in listing.stdout.split()]
     problems = [problem for folder in folders for problem in check(source, build, folder)]
+    problems += find_unordered(source, folders)
     print("\n".join(problems) if problems else f"{len(folders)} folders call in their order")
     sys.exit(bool(problems) or not folders)
 

@@ -25,9 +25,9 @@ static void add_passes(TileText *text) {
         for (size_t i = 0; i < tables[t]->count; i++) add_word(text, tables[t]->passes[i].name);
 }
 
-static void add_commands(TileText *text) {
-    size_t count;
-    const TileCommand *commands = tile_commands(&count);
+static void add_commands(const TileSession *session, TileText *text) {
+    size_t count = session->command_count;
+    const TileCommand *commands = session->commands;
     for (size_t i = 0; i < count; i++) add_word(text, commands[i].name);
 }
 
@@ -55,7 +55,7 @@ static Words value_words(const TileOption *option, TileText *list) {
 }
 
 /* The arguments of a command: words to choose from, which files may follow. */
-static Words argument_words(const TileCommand *command, TileText *list) {
+static Words argument_words(const TileSession *session, const TileCommand *command, TileText *list) {
     const char *arguments = command->arguments;
     if (strncmp(arguments, "KIND", 4) == 0) {
         for (int i = 0; i < TILE_STAGE_COUNT; i++) add_word(list, tile_stage_name((TileStage)i));
@@ -64,7 +64,7 @@ static Words argument_words(const TileCommand *command, TileText *list) {
         return WORDS_TILE_FILE;
     }
     if (strncmp(arguments, "[COMMAND", 8) == 0) {
-        add_commands(list);
+        add_commands(session, list);
         add_word(list, "passes");
         add_word(list, "ops");
         return WORDS_LIST;
@@ -123,8 +123,8 @@ static const char bash_head[] =
     "    case \"$command $option\" in\n";
 
 static int print_bash(TileSession *session) {
-    size_t count;
-    const TileCommand *commands = tile_commands(&count);
+    size_t count = session->command_count;
+    const TileCommand *commands = session->commands;
     fputs(bash_head, stdout);
     for (size_t i = 0; i < count; i++) print_bash_values(session, commands[i].name, commands[i].options);
     print_bash_values(session, "*", tile_session_options());
@@ -142,7 +142,7 @@ static int print_bash(TileSession *session) {
            "        return 0\n    fi\n    case $command in\n");
     for (size_t i = 0; i < count; i++) {
         TileText list = {.arena = session->arena};
-        Words words = argument_words(&commands[i], &list);
+        Words words = argument_words(session, &commands[i], &list);
         if (words == WORDS_NONE) continue;
         printf("    %s) ", commands[i].name);
         if (list.length) printf("((at + 1 == COMP_CWORD)) && _tilec_list \"%s\"", tile_text_get(&list));
@@ -151,7 +151,7 @@ static int print_bash(TileSession *session) {
         printf(" ;;\n");
     }
     TileText names = {.arena = session->arena};
-    add_commands(&names);
+    add_commands(session, &names);
     printf("    \"\") _tilec_list \"%s\" ;;\n    esac\n    return 0\n}\ncomplete -o filenames -F _tilec tilec\n",
            tile_text_get(&names));
     return tile_session_finish(session);
@@ -187,7 +187,7 @@ static void print_zsh_option(TileSession *session, const TileOption *option) {
 
 static void print_zsh_command(TileSession *session, const TileCommand *command) {
     TileText list = {.arena = session->arena};
-    Words words = argument_words(command, &list);
+    Words words = argument_words(session, command, &list);
     printf("    %s)\n        _arguments", command->name);
     for (const TileOption *option = command->options; option && option->name; option++)
         print_zsh_option(session, option);
@@ -198,8 +198,8 @@ static void print_zsh_command(TileSession *session, const TileCommand *command) 
 }
 
 static int print_zsh(TileSession *session) {
-    size_t count;
-    const TileCommand *commands = tile_commands(&count);
+    size_t count = session->command_count;
+    const TileCommand *commands = session->commands;
     printf("#compdef tilec\n# Completions of tilec for zsh; `tilec completions zsh` made them.\n\n"
            "_tilec() {\n    local -a commands\n    commands=(\n");
     for (size_t i = 0; i < count; i++) {
@@ -232,15 +232,15 @@ static void print_fish_option(TileSession *session, const char *condition, const
 }
 
 static int print_fish(TileSession *session) {
-    size_t count;
-    const TileCommand *commands = tile_commands(&count);
+    size_t count = session->command_count;
+    const TileCommand *commands = session->commands;
     printf("# Completions of tilec for fish; `tilec completions fish` made them.\n\n"
            "complete -c tilec -f\n");
     for (const TileOption *option = tile_session_options(); option->name; option++)
         print_fish_option(session, "", option);
     for (size_t i = 0; i < count; i++) {
         TileText list = {.arena = session->arena};
-        Words words = argument_words(&commands[i], &list);
+        Words words = argument_words(session, &commands[i], &list);
         const char *seen = tile_arena_format(session->arena, " -n '__fish_seen_subcommand_from %s'", commands[i].name);
         printf("complete -c tilec -n __fish_use_subcommand -a %s -d '", commands[i].name);
         print_quoted(commands[i].summary, "");

@@ -9,8 +9,8 @@
 #include "tools/session.h"
 
 static int help_all(TileSession *session) {
-    size_t count;
-    const TileCommand *commands = tile_commands(&count);
+    size_t count = session->command_count;
+    const TileCommand *commands = session->commands;
     printf("tilec compiles, runs and looks after .tile kernels.\n\nUsage: tilec COMMAND ..\n\n");
     for (size_t i = 0; i < count; i++) printf("  %-12s %s\n", commands[i].name, commands[i].summary);
     printf("\n`tilec help COMMAND` tells more. First steps:\n"
@@ -114,11 +114,11 @@ int tile_command_help(TileSession *session, char **words, int count) {
     if (strcmp(words[0], "ops") == 0) return help_ops(session);
     if (strcmp(words[0], "limits") == 0) return help_limits(session);
     if (strcmp(words[0], "codes") == 0) return help_codes(session);
-    const TileCommand *command = tile_command_find(words[0]);
+    const TileCommand *command = tile_command_find(session, words[0]);
     if (command) return help_command(session, command);
     const TileStandardFile *page = find_page(words[0]);
     if (page) return print_page(page), tile_session_finish(session);
-    command = tile_command_guess(words[0]);
+    command = tile_command_guess(session, words[0]);
     if (command)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "no help for '%s'; is it `tilec help %s`?", words[0],
                                  command->name);

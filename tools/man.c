@@ -52,8 +52,6 @@ static void print_command(const TileCommand *command) {
 int tile_command_man(TileSession *session, char **words, int count) {
     if (count && *words[0] == '-') return tile_session_unknown(session, words[0]);
     if (count) return tile_session_fail(session, TILE_INVALID_ARGUMENT, "`tilec man` takes no arguments");
-    size_t commands;
-    const TileCommand *table = tile_commands(&commands);
     printf(
         ".\\\" Made by `tilec man` from the command table.\n"
         ".TH TILEC 1 \"\" \"tilec %s\" \"User Commands\"\n"
@@ -65,7 +63,7 @@ int tile_command_man(TileSession *session, char **words, int count) {
         tile_version());
     print_options(tile_session_options());
     printf(".SH COMMANDS\n");
-    for (size_t i = 0; i < commands; i++) print_command(&table[i]);
+    for (size_t i = 0; i < session->command_count; i++) print_command(&session->commands[i]);
     printf(".SH ENVIRONMENT\n.TP\n.B TILE_NUM_THREADS\nthreads that run a kernel; the cores that the process may use, "
            "if not set\n"
            ".TP\n.B TILE_PTXAS\nthe PTX assembler of the CUDA toolkit, where it is not found by itself\n"

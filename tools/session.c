@@ -13,6 +13,43 @@
 #include "tile/pass.h"
 #include "tools/unfinished.h"
 
+/* The build gives the version as bare digits. */
+#define VERSION_TEXT(version) VERSION_WORDS(version)
+#define VERSION_WORDS(version) #version
+
+static const TileOption session_options[] = {
+    {"-q", NULL, "prints less"},
+    {"-v", NULL, "prints more"},
+    {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
+    {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
+    {"--limit", "NAME=N", "another limit on the compiler's work; `tilec help limits` lists them"},
+    {"--rename", "N",
+     "for tests of tilec: renames all values after each pass, by names made from N; the code must not change"},
+    {"--between", "LIST",
+     "for tests of tilec: runs these passes after each other pass; results must not change; `tilec help passes`"},
+    {NULL, NULL, NULL},
+};
+
+const char *tile_version(void) { return VERSION_TEXT(TILE_VERSION); }
+
+const TileOption *tile_session_options(void) { return session_options; }
+
+const TileCommand *tile_command_find(const TileSession *session, const char *name) {
+    for (size_t i = 0; i < session->command_count; i++)
+        if (strcmp(name, session->commands[i].name) == 0) return &session->commands[i];
+    return NULL;
+}
+
+const TileCommand *tile_command_guess(const TileSession *session, const char *name) {
+    const TileCommand *best = NULL;
+    unsigned least = 3;
+    for (size_t i = 0; i < session->command_count; i++) {
+        unsigned far = tile_edit_distance(name, session->commands[i].name);
+        if (far < least) least = far, best = &session->commands[i];
+    }
+    return best;
+}
+
 void tile_print_json_string(FILE *file, const char *text) {
     fputc('"', file);
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
@@ -164,7 +201,7 @@ static void guess_option(const TileOption *options, const char *name, unsigned *
 }
 
 int tile_session_unknown(TileSession *session, const char *word) {
-    const TileCommand *command = tile_command_find(session->command);
+    const TileCommand *command = tile_command_find(session, session->command);
     const TileOption *options = command ? command->options : NULL;
     size_t length = strcspn(word, "=");
     const TileOption *known = find_option(options, word, length);

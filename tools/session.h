@@ -15,6 +15,8 @@ typedef struct TileSession {
     bool json;                                 /* --error-format=json */
     TileColour colour;                         /* --color */
     bool quiet, verbose;                       /* -q, -v */
+    const struct TileCommand *commands;        /* all of them */
+    size_t command_count;
     const char *command;                       /* name of the command that runs */
     TileLimits limits;                         /* --limit */
     uint64_t names;                            /* --rename */
@@ -40,14 +42,12 @@ typedef struct TileCommand {
 /* "0.1.0" */
 const char *tile_version(void);
 
-/* All commands, and their number. */
-const TileCommand *tile_commands(size_t *count);
 /* The options that every command takes. */
 const TileOption *tile_session_options(void);
 /* The command of this name, or NULL. */
-const TileCommand *tile_command_find(const char *name);
+const TileCommand *tile_command_find(const TileSession *session, const char *name);
 /* The command with the name most similar to `name`, or NULL if none is similar. */
-const TileCommand *tile_command_guess(const char *name);
+const TileCommand *tile_command_guess(const TileSession *session, const char *name);
 
 /* Are messages on the error stream to have colours? */
 bool tile_session_colour(const TileSession *session);

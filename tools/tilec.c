@@ -11,23 +11,6 @@
 #include "tools/session.h"
 #include "tools/unfinished.h"
 
-/* The build gives the version as bare digits. */
-#define VERSION_TEXT(version) VERSION_WORDS(version)
-#define VERSION_WORDS(version) #version
-
-static const TileOption session_options[] = {
-    {"-q", NULL, "prints less"},
-    {"-v", NULL, "prints more"},
-    {"--error-format", "text|json", "the form of errors: for people (the default), or one JSON array for editors"},
-    {"--color", "auto|always|never", "colours in messages: on a terminal unless NO_COLOR is set (auto), or not so"},
-    {"--limit", "NAME=N", "another limit on the compiler's work; `tilec help limits` lists them"},
-    {"--rename", "N",
-     "for tests of tilec: renames all values after each pass, by names made from N; the code must not change"},
-    {"--between", "LIST",
-     "for tests of tilec: runs these passes after each other pass; results must not change; `tilec help passes`"},
-    {NULL, NULL, NULL},
-};
-
 #define TARGET_OPTION                                                                                                  \
     { "--target", "TARGET", "what to compile for: cpu (the default), .. ; `tilec backends` lists them" }
 #define PLUGIN_OPTION                                                                                                  \
@@ -234,30 +217,7 @@ static const TileCommand commands[] = {
      "CODE is the word in brackets at the end of a message, as in `tilec help invalid-store`.\n", tile_command_help, NULL},
 };
 
-const char *tile_version(void) { return VERSION_TEXT(TILE_VERSION); }
 
-const TileOption *tile_session_options(void) { return session_options; }
-
-const TileCommand *tile_command_find(const char *name) {
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(name, commands[i].name) == 0) return &commands[i];
-    return NULL;
-}
-
-const TileCommand *tile_command_guess(const char *name) {
-    const TileCommand *best = NULL;
-    unsigned least = 3;
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        unsigned far = tile_edit_distance(name, commands[i].name);
-        if (far < least) least = far, best = &commands[i];
-    }
-    return best;
-}
-
-const TileCommand *tile_commands(size_t *count) {
-    *count = sizeof commands / sizeof *commands;
-    return commands;
-}
 
 static bool take_colour(TileSession *session, const char *word) {
     static const char *const words[] = {"auto", "always", "never"};
@@ -302,14 +262,14 @@ static int run_command(TileSession *session, char **words, int count) {
         printf("tilec %s\n", tile_version());
         return tile_session_finish(session);
     }
-    const TileCommand *command = tile_command_find(words[0]);
+    const TileCommand *command = tile_command_find(session, words[0]);
     if (command) {
         session->command = command->name;
         if (count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0))
             return tile_command_help(session, words, 1);
         return command->run(session, words + 1, count - 1);
     }
-    command = tile_command_guess(words[0]);
+    command = tile_command_guess(session, words[0]);
     if (command)
         return tile_session_fail(session, TILE_INVALID_ARGUMENT, "unknown command '%s'; is it `tilec %s`?", words[0],
                                  command->name);
@@ -334,7 +294,11 @@ typedef struct Program {
 
 static void run_program(void *state) {
     Program *program = state;
-    TileSession session = {.arena = tile_arena_create(NULL), .command = "help", .limits = tile_usual_limits};
+    TileSession session = {.arena = tile_arena_create(NULL),
+                           .commands = commands,
+                           .command_count = sizeof commands / sizeof *commands,
+                           .command = "help",
+                           .limits = tile_usual_limits};
     jmp_buf guard;
     if (!session.arena || setjmp(guard)) {
         tile_unfinished_remove();

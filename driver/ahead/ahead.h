@@ -52,7 +52,7 @@ struct TileBuild {
     TileText message; /* a failure without a diagnostic */
 };
 
-/* Is the target's code linked into the object, or data in its image? */
+/* targets.c: is the target's code linked into the object, or data in its image? */
 bool tile_ahead_is_linked(const TileTarget *target);
 /* Is there a target of this kind? After targets were chosen. */
 bool tile_ahead_has_data(const TileBuild *build);

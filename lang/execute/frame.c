@@ -1,5 +1,5 @@
 /* Services for all instructions of the executor: stopping with a message, frames and activations, scratch memory,
- * random numbers, integer operands. */
+ * lists, random numbers, integer operands. */
 #include "lang/execute/execute.h"
 #include <math.h>
 #include <stdlib.h>
@@ -7,6 +7,16 @@
 #include "lang/execute/state.h"
 #include "lang/scalar/scalar.h"
 #include "lang/ir/text.h"
+
+/* ---- lists ---- */
+
+void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size) {
+    if (count < *capacity) return items;
+    size_t wanted = *capacity ? *capacity * 2 : 32;
+    void *larger = realloc(items, wanted * size);
+    if (larger) *capacity = wanted;
+    return larger;
+}
 
 /* ---- faults ---- */
 

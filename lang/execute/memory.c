@@ -8,14 +8,6 @@
 
 /* ---- objects ---- */
 
-void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size) {
-    if (count < *capacity) return items;
-    size_t wanted = *capacity ? *capacity * 2 : 32;
-    void *larger = realloc(items, wanted * size);
-    if (larger) *capacity = wanted;
-    return larger;
-}
-
 bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number) {
     ExecObject *objects = tile_exec_grow(e->objects, e->object_count, &e->object_capacity, sizeof *objects);
     if (!objects) return tile_exec_out_of_memory(e);

@@ -216,6 +216,8 @@ void tile_exec_copy(ExecValue from, ExecValue to);
 
 /* ---- frame.c, activation.c ---- */
 
+/* The items, grown if needed to have room for one more; NULL if out of memory. */
+void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size);
 bool tile_exec_stop(TileExecutor *e, const ExecInstruction *in, TileExecution state, const char *format, ...)
     TILE_PRINTF(4, 5);
 bool tile_exec_out_of_memory(TileExecutor *e);
@@ -246,8 +248,6 @@ ExecProgram *tile_exec_decode(TileExecutor *e, TileFunc *func);
 
 /* ---- memory.c ---- */
 
-/* The items, grown if needed to have room for one more; NULL if out of memory. */
-void *tile_exec_grow(void *items, size_t count, size_t *capacity, size_t size);
 /* The number of a new object; false if out of memory. */
 bool tile_exec_add_object(TileExecutor *e, const ExecObject *object, uint32_t *number);
 /* New memory, aligned to at least 64 bytes, all poison. */

@@ -98,25 +98,25 @@ static const char *copy_kind(int64_t bytes) { return bytes == 16 ? "cg" : "ca"; 
 
 /* An address in shared memory of an instruction. A constant offset becomes an immediate of the instruction, so that
  * it needs no register, wherever the addition has been moved to. */
-typedef struct SharedPlace {
+typedef struct SharedAddress {
     MlirValue address;
-    int64_t more;
-} SharedPlace;
+    int64_t offset;
+} SharedAddress;
 
-static SharedPlace shared_place(Exporter *exporter, const TileOp *op) {
+static SharedAddress shared_address(Exporter *exporter, const TileOp *op) {
     const TileOp *add = tile_value_def(tile_op_operand(op, 0), TILE_OP_PTR_ADD);
-    SharedPlace place = {.more = 0};
-    bool fixed = add && tile_value_integer(tile_op_operand(add, 1), &place.more);
+    SharedAddress place = {.offset = 0};
+    bool fixed = add && tile_value_integer(tile_op_operand(add, 1), &place.offset);
     place.address = operand_of(exporter, fixed ? add : op, 0);
     return place;
 }
 
 /* With a predicate instead of a branch. */
 static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t bytes, bool whole) {
-    SharedPlace to = shared_place(exporter, op);
+    SharedAddress to = shared_address(exporter, op);
     char text[96];
     snprintf(text, sizeof text, "@$2 cp.async.%s.shared.global [$0+%" PRId64 "], [$1], %d%s;", copy_kind(bytes),
-             to.more, (int)bytes, whole ? "" : ", $3");
+             to.offset, (int)bytes, whole ? "" : ", $3");
     MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_MASK),
                             named_of(exporter, op, TILE_OPERAND_BYTES)};
     build_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
@@ -162,9 +162,9 @@ void export_copy_wait(Exporter *exporter, const TileOp *op) {
 /* ---- mbarriers ---- */
 
 void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
-    SharedPlace place = shared_place(exporter, op);
+    SharedAddress place = shared_address(exporter, op);
     char text[80];
-    snprintf(text, sizeof text, "mbarrier.init.shared.b64 [$0+%" PRId64 "], %d;", place.more,
+    snprintf(text, sizeof text, "mbarrier.init.shared.b64 [$0+%" PRId64 "], %d;", place.offset,
              (int)tile_op_integer(op, TILE_ATTRIBUTE_ARRIVALS, 1));
     build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
@@ -173,26 +173,26 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
     if (bytes && !need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
-    SharedPlace place = shared_place(exporter, op);
+    SharedAddress place = shared_address(exporter, op);
     char text[128];
     if (bytes)
         snprintf(text, sizeof text,
-                 "{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [$0+%" PRId64 "], %d; }", place.more,
+                 "{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [$0+%" PRId64 "], %d; }", place.offset,
                  (int)bytes);
     else
         snprintf(text, sizeof text, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [$0+%" PRId64 "]; }",
-                 place.more);
+                 place.offset);
     build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
 /* try_wait, which may suspend the thread, came with the bulk copies. */
 void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
-    SharedPlace place = shared_place(exporter, op);
+    SharedAddress place = shared_address(exporter, op);
     char text[160];
     snprintf(text, sizeof text,
              "{ .reg .pred done; again: mbarrier.%s_wait.parity.shared.b64 done, [$0+%" PRId64
              "], $1; @!done bra again; }",
-             exporter->target->has_tma ? "try" : "test", place.more);
+             exporter->target->has_tma ? "try" : "test", place.offset);
     MlirValue operands[] = {place.address, operand_of(exporter, op, 1)};
     build_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
 }
@@ -201,12 +201,12 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
  * after those of others that a barrier or an mbarrier has ordered before it. */
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {
     if (!need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
-    SharedPlace to = shared_place(exporter, op);
+    SharedAddress to = shared_address(exporter, op);
     char text[192];
     snprintf(text, sizeof text,
              "fence.proxy.async; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0+%" PRId64
              "], [$1], $2, [$3];",
-             to.more);
+             to.offset);
     MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_BYTES),
                             named_of(exporter, op, TILE_OPERAND_MBARRIER)};
     build_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);

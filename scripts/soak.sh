@@ -85,7 +85,7 @@ run_between() {
 run_random() {
     program=$(realpath "$release/bin/tile_random_tests")
     (cd "$out" && "$program" --jobs="$jobs" 20000 "$round" &&
-        "$program" --turns --targets=sve.128,sve.256,sve.512,sve.2048 --jobs="$jobs" 3000 "$round")
+        "$program" --alternate --targets=sve.128,sve.256,sve.512,sve.2048 --jobs="$jobs" 3000 "$round")
 }
 
 run_random_gpu() {

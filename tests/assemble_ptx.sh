@@ -3,11 +3,11 @@
 # target, and assembles it with ptxas: there must be no errors and no register spills. ptxas is searched as by tools/ptxas.c;
 # exit status 77, skipped, if it is not installed.
 #
-# usage: assemble_ptx.sh [--turns] TILEC [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
-#   --turns   of one type for each target, and every third kernel, the others for the next ones
+# usage: assemble_ptx.sh [--alternate] TILEC [TARGET..]     (sm_80 sm_86 sm_89 sm_90a)
+#   --alternate   of one type for each target, and every third kernel, the others for the next ones
 set -eu
 every=1
-if [ "$1" = --turns ]; then
+if [ "$1" = --alternate ]; then
     every=3
     shift
 fi
@@ -29,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 
 . "$root/tests/instances.sh"
 
-# chosen_types TARGET TYPE..: all of them; with --turns one for each target, alternately.
+# chosen_types TARGET TYPE..: all of them; with --alternate one for each target, alternately.
 chosen_types() {
     usual=f32
     case $1 in sm_86) usual=f16 ;; sm_89) usual=bf16 ;; esac

@@ -22,13 +22,13 @@ typedef struct Picture {
     TileLayout layout;
     unsigned rows, columns;             /* of the tile: all axes but the last are one */
     unsigned shown_rows, shown_columns; /* of them */
-    TileLayoutPlace places[MOST_ROWS * MOST_COLUMNS];
+    TileLayoutInput places[MOST_ROWS * MOST_COLUMNS];
     bool held[MOST_ROWS * MOST_COLUMNS];
 } Picture;
 
 static unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-static void hold(Picture *picture, TileLayoutPlace place) {
+static void hold(Picture *picture, TileLayoutInput place) {
     int64_t index[TILE_MAX_TILE_RANK] = {0}, row = 0;
     const TileLayout *layout = &picture->layout;
     tile_layout_apply(layout, place, index);
@@ -55,7 +55,7 @@ static bool read_picture(const char *text, Picture *picture) {
     for (uint32_t warp = 0; warp < 1u << layout->bits[TILE_LAYOUT_WARP]; warp++)
         for (uint32_t lane = 0; lane < 1u << layout->bits[TILE_LAYOUT_LANE]; lane++)
             for (uint32_t reg = 0; reg < tile_layout_registers(layout); reg++)
-                hold(picture, (TileLayoutPlace){.reg = reg, .lane = lane, .warp = warp});
+                hold(picture, (TileLayoutInput){.reg = reg, .lane = lane, .warp = warp});
     return true;
 }
 
@@ -69,7 +69,7 @@ static void add_cell(TileText *svg, const Picture *picture, unsigned row, unsign
                          CELL_WIDTH, CELL_HEIGHT);
         return;
     }
-    TileLayoutPlace place = picture->places[at];
+    TileLayoutInput place = picture->places[at];
     unsigned bank = (row * picture->columns + column) * scalar_bytes / BANK_BYTES % BANKS;
     unsigned hue = place.lane * HUES / TILE_LANES, light = 88 - place.warp % 4 * 8;
     tile_text_format(svg,

@@ -243,9 +243,9 @@ static bool end_block(Block *block) {
     return take_over(block->host, e);
 }
 
-static bool land_bulk(Block *block) {
+static bool complete_bulk_copy(Block *block) {
     TileExecutor *failed;
-    return tile_exec_land_bulk(block->host, block->mbarriers, &failed) || take_over(block->host, failed);
+    return tile_exec_complete_bulk_copy(block->host, block->mbarriers, &failed) || take_over(block->host, failed);
 }
 
 /* Does a thread wait for a phase that a pending copy may complete? */
@@ -262,7 +262,7 @@ static bool run_threads(Block *block) {
         uint32_t thread = choose(block, &steps);
         if (thread == block->count) {
             if (!waits_for_copies(block)) return end_block(block);
-            if (!land_bulk(block)) return false;
+            if (!complete_bulk_copy(block)) return false;
             continue;
         }
         TileExecutor *e = &block->threads[thread];
@@ -270,13 +270,13 @@ static bool run_threads(Block *block) {
         if (e->awaited) tile_exec_go_on(e);
         tile_exec_run(e, before + steps);
         block->host->steps += e->steps - before;
-        if (block->host->options.seed) tile_exec_land_some(block->host, e);
+        if (block->host->options.seed) tile_exec_complete_copies(block->host, e);
         if (e->state != TILE_EXECUTION_DONE && e->state != TILE_EXECUTION_PAUSED) return take_over(block->host, e);
         bool waits = e->meeting && !e->awaited;
         if (waits || e->state == TILE_EXECUTION_DONE) block->ready[thread / 64] &= ~(UINT64_C(1) << thread % 64);
         if (waits && !arrive(block, thread)) return false;
         if (!block->host->options.seed) block->schedule.thread = thread;
-        if (block->mbarriers && block->host->options.seed && !random_below(block, 4) && !land_bulk(block)) return false;
+        if (block->mbarriers && block->host->options.seed && !random_below(block, 4) && !complete_bulk_copy(block)) return false;
     }
 }
 

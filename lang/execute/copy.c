@@ -13,7 +13,7 @@ typedef struct Copy {
     uint32_t bytes, count; /* written; copied, the rest is zero-filled */
     uint32_t begun;        /* the era in which it started */
     uint64_t group;
-    bool landed;
+    bool completed;
 } Copy;
 
 struct ExecCopies {
@@ -53,10 +53,10 @@ static bool add_copy(TileExecutor *e, ExecCopies *copies, const Copy *copy) {
 }
 
 /* The memory was checked when the copy started, and lives as long as the launch. */
-static void land(TileExecutor *e, Copy *copy) {
+static void complete(TileExecutor *e, Copy *copy) {
     ExecObject *to = &e->objects[copy->to];
     const ExecObject *from = &e->objects[copy->from];
-    copy->landed = true;
+    copy->completed = true;
     memset(to->base + copy->to_offset, 0, copy->bytes);
     if (to->poison) memset(to->poison + copy->to_offset, 0, copy->bytes);
     if (!copy->count) return;
@@ -65,10 +65,10 @@ static void land(TileExecutor *e, Copy *copy) {
         to->poison[copy->to_offset + i] = tile_exec_read_poison(e, copy->in, from, copy->from_offset + i, 1);
 }
 
-void tile_exec_land_some(TileExecutor *host, TileExecutor *e) {
+void tile_exec_complete_copies(TileExecutor *host, TileExecutor *e) {
     if (!e->copies || !e->copies->count || tile_exec_random(host) % 4) return;
     size_t number = tile_exec_random(host) % e->copies->count;
-    if (!e->copies->items[number].landed) land(e, &e->copies->items[number]);
+    if (!e->copies->items[number].completed) complete(e, &e->copies->items[number]);
 }
 
 static bool is_aligned(const TileExecutor *e, uint64_t object, int64_t offset, int64_t bytes) {
@@ -130,7 +130,7 @@ bool tile_exec_copy_wait(TileExecutor *e, const ExecInstruction *in) {
             copies->items[kept++] = *copy;
             continue;
         }
-        if (!copy->landed) land(e, copy);
+        if (!copy->completed) complete(e, copy);
         if (!tile_exec_share_arrival(e, copy->in, copy->to, copy->to_offset, copy->bytes, copy->begun)) return false;
     }
     copies->count = kept;

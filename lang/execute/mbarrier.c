@@ -225,9 +225,9 @@ static void learn(TileExecutor *e, const Mbarrier *mbarrier) {
             all->copies[kept++] = *copy;
             continue;
         }
-        tile_exec_share_landed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, copy->mbarrier,
+        tile_exec_share_completed(copy->thread, copy->in, copy->to, copy->to_offset, copy->bytes, copy->mbarrier,
                                copy->phase);
-        tile_exec_share_landed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, copy->mbarrier,
+        tile_exec_share_completed(copy->thread, copy->in, copy->from, copy->from_offset, copy->bytes, copy->mbarrier,
                                copy->phase);
     }
     all->copy_count = kept;
@@ -318,7 +318,7 @@ bool tile_exec_copy_bulk(TileExecutor *e, const ExecInstruction *in) {
 }
 
 /* The copy's thread may have ended. */
-static bool land(ExecMbarriers *all, Bulk *copy) {
+static bool complete_copy(ExecMbarriers *all, Bulk *copy) {
     TileExecutor *e = copy->thread;
     Mbarrier *mbarrier = &all->items[copy->mbarrier];
     ExecObject *to = &e->objects[copy->to];
@@ -342,10 +342,10 @@ TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecIn
     return NULL;
 }
 
-bool tile_exec_land_bulk(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed) {
+bool tile_exec_complete_bulk_copy(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed) {
     if (!mbarriers->flying) return true;
     size_t skip = host->options.seed ? tile_exec_random(host) % mbarriers->flying : 0, i = 0;
     while (mbarriers->copies[i].phase || skip--) i++;
     *failed = mbarriers->copies[i].thread;
-    return land(mbarriers, &mbarriers->copies[i]);
+    return complete_copy(mbarriers, &mbarriers->copies[i]);
 }

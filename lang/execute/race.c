@@ -554,7 +554,7 @@ static bool is_under_way(const Access *access, const TileExecutor *e, const Exec
     return access->time == TIME_BULK && access->op == copy->op && access->thread == e->thread;
 }
 
-void tile_exec_share_landed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
+void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
                             int64_t bytes, uint32_t mbarrier, uint32_t phase) {
     const ExecShadow *shadow = e->objects[object].shadow;
     if (!shadow) return;

@@ -102,7 +102,7 @@ static uint64_t allocate_line(ExecRecords *records, uint64_t bytes, uint64_t num
     return fits ? layout->lines + used : layout->spare;
 }
 
-static uint64_t place_values(TileExecutor *e, uint64_t number) {
+static uint64_t allocate_values(TileExecutor *e, uint64_t number) {
     bool first;
     claim(e, &first);
     uint64_t place = first ? TILE_RECORDS_VALUES : e->records->layout.spare;
@@ -117,7 +117,7 @@ bool tile_exec_new_record(TileExecutor *e, const ExecInstruction *in) {
     while (records->prints.items[number - 1] != in->op) number++;
     const char *template = records->templates[number - 1];
     bool values = tile_print_is_assertion(template, NULL, NULL);
-    uint64_t place = values ? place_values(e, number) : allocate_line(records, tile_record_bytes(template), number);
+    uint64_t place = values ? allocate_values(e, number) : allocate_line(records, tile_record_bytes(template), number);
     tile_exec_set_scalar(tile_exec_result(e, in), place + sizeof(uint64_t));
     return true;
 }

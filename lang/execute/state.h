@@ -294,7 +294,7 @@ bool tile_exec_warp(TileExecutor *threads, uint32_t count, uint32_t *failed);
 /* ---- copy.c ---- */
 
 /* Completes some of the thread's pending copies, at random. */
-void tile_exec_land_some(TileExecutor *host, TileExecutor *e);
+void tile_exec_complete_copies(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
 
@@ -316,7 +316,7 @@ void tile_exec_print_lacking(const TileExecutor *e, TileText *text);
 /* The thread of a pending bulk copy; NULL: there is none. */
 TileExecutor *tile_exec_bulk_thread(const ExecMbarriers *mbarriers, const ExecInstruction **in);
 /* Completes one of the pending copies, if there are any. On false its thread has failed. */
-bool tile_exec_land_bulk(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
+bool tile_exec_complete_bulk_copy(TileExecutor *host, ExecMbarriers *mbarriers, TileExecutor **failed);
 
 /* ---- race.c ---- */
 
@@ -351,7 +351,7 @@ bool tile_exec_share(TileExecutor *e, const ExecInstruction *in, uint64_t object
 bool tile_exec_share_mbarrier(TileExecutor *e, const ExecInstruction *in, uint64_t object, int64_t offset);
 /* Records an access of the thread's bulk copy, which is unordered with all others: only a wait for the mbarrier's phase
  * orders it before a thread's accesses. */
-void tile_exec_share_landed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
+void tile_exec_share_completed(const TileExecutor *e, const ExecInstruction *copy, uint64_t object, int64_t offset,
                             int64_t bytes, uint32_t mbarrier, uint32_t phase);
 
 uint32_t tile_exec_era(const TileExecutor *e, uint64_t object);

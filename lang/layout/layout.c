@@ -20,14 +20,14 @@ int64_t tile_layout_extent(const TileLayout *layout, unsigned axis) {
     return (int64_t)layout->pieces[axis] << layout->log_extent[axis];
 }
 
-static uint32_t join_input(const TileLayout *layout, TileLayoutPlace place) {
+static uint32_t join_input(const TileLayout *layout, TileLayoutInput place) {
     uint32_t low = (UINT32_C(1) << layout->bits[TILE_LAYOUT_REGISTER]) - 1;
     return (place.reg & low) | place.lane << tile_layout_first_bit(layout, TILE_LAYOUT_LANE) |
            place.warp << tile_layout_first_bit(layout, TILE_LAYOUT_WARP) |
            place.block << tile_layout_first_bit(layout, TILE_LAYOUT_BLOCK);
 }
 
-void tile_layout_apply(const TileLayout *layout, TileLayoutPlace place, int64_t *index) {
+void tile_layout_apply(const TileLayout *layout, TileLayoutInput place, int64_t *index) {
     uint32_t output = tile_linear_apply(&layout->map, join_input(layout, place));
     uint32_t piece = place.reg >> layout->bits[TILE_LAYOUT_REGISTER];
     for (unsigned a = layout->rank; a-- > 0;) {

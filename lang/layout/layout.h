@@ -33,9 +33,9 @@ typedef struct TileLayout {
 } TileLayout;
 
 /* A register of a thread: an input of the layout. */
-typedef struct TileLayoutPlace {
+typedef struct TileLayoutInput {
     uint32_t reg, lane, warp, block;
-} TileLayoutPlace;
+} TileLayoutInput;
 
 /* The first input bit of a dimension. */
 static inline unsigned tile_layout_first_bit(const TileLayout *layout, TileLayoutDim dim) {
@@ -55,7 +55,7 @@ uint32_t tile_layout_registers(const TileLayout *layout);
 int64_t tile_layout_extent(const TileLayout *layout, unsigned axis);
 
 /* The indices, one for each axis, of the element in a thread's register. */
-void tile_layout_apply(const TileLayout *layout, TileLayoutPlace place, int64_t *index);
+void tile_layout_apply(const TileLayout *layout, TileLayoutInput place, int64_t *index);
 /* Are positions, columns and pieces the same? */
 bool tile_layout_equal(const TileLayout *a, const TileLayout *b);
 /* Are they equal, apart from copies of an element in several registers of a thread? */

@@ -18,9 +18,9 @@ enum { WORD_BITS = 32, A_WORDS = 4, B_WORDS = 2, LOAD_WORDS = 4, SUMS = 4 };
 enum { AHEAD_OF_HALVES = 16, AHEAD = 8, AHEAD_OF_SEVERAL = 4 };
 
 /* The registers of one instruction's fragment of an operand (or of the sums): consecutive registers of the layout;
- * or, for columns in pairs, the registers of two fragments alternate, `turn` at a time. */
+ * or, for columns in pairs, the registers of two fragments alternate, `interleave` registers at a time. */
 typedef struct Split {
-    uint32_t registers, turn; /* of a fragment; 0: they do not alternate */
+    uint32_t registers, interleave; /* of a fragment; 0: they do not alternate */
 } Split;
 
 /* An operand's fragments: one for each block of its rows (A) or columns (B) and each step of k. */
@@ -56,9 +56,9 @@ static const TileType *vector_of(Gpu *gpu, TileScalar scalar, uint32_t lanes) {
 
 /* The register that is number `at` of a fragment. */
 static uint32_t register_of(Split split, uint32_t number, uint32_t at) {
-    if (!split.turn) return number * split.registers + at;
-    uint32_t pair = number / 2 * 2 * split.registers, own = number % 2 * split.turn;
-    return pair + at / split.turn * 2 * split.turn + own + at % split.turn;
+    if (!split.interleave) return number * split.registers + at;
+    uint32_t pair = number / 2 * 2 * split.registers, own = number % 2 * split.interleave;
+    return pair + at / split.interleave * 2 * split.interleave + own + at % split.interleave;
 }
 
 /* Of `value`, which has the registers from that of fragment `first` on. */
@@ -159,7 +159,7 @@ static void take_operand(Mma *mma, Operand *operand, unsigned number) {
     operand->layout = tile_layout_fragment(&shape, kind, tile_scalar_bits(old->type->scalar), mma->plan);
     operand->words = number ? B_WORDS : A_WORDS;
     operand->split.registers = operand->words * packed(operand);
-    if (number && mma->plan.pairs_n) operand->split.turn = packed(operand);
+    if (number && mma->plan.pairs_n) operand->split.interleave = packed(operand);
     operand->count = tile_layout_registers(&operand->layout) / operand->split.registers;
     operand->parts = becomes_f16(gpu, old->type->scalar) ? 2 : 1;
     operand->fragments = TILE_NEW_ARRAY(gpu->arena, TileValue *, (size_t)operand->count * operand->parts);
@@ -225,7 +225,7 @@ static void set_fragment(Gpu *gpu, Operand *operand, uint32_t number, TileValue 
  * alternate. */
 static void load_fragments(Gpu *gpu, Operand *operand, uint32_t number) {
     uint32_t words = (1u << operand->layout.bits[TILE_LAYOUT_REGISTER]) / packed(operand);
-    bool several = operand->split.turn || (operand->by_matrix && words >= LOAD_WORDS);
+    bool several = operand->split.interleave || (operand->by_matrix && words >= LOAD_WORDS);
     uint32_t together = several ? LOAD_WORDS / operand->words : 1;
     number -= number % together;
     uint32_t first = register_of(operand->split, number, 0), count = together * operand->split.registers;
@@ -263,21 +263,21 @@ static int64_t fragment_index(const TileLayout *layout, Split split, unsigned ax
 }
 
 /* The position of an operand's fragment, along its own axis and k. */
-typedef struct Stand {
+typedef struct FragmentPosition {
     int64_t own, k;
-} Stand;
+} FragmentPosition;
 
-static Stand *find_stands(Gpu *gpu, const Operand *operand) {
-    Stand *stands = TILE_NEW_ARRAY(gpu->arena, Stand, operand->count);
+static FragmentPosition *fragment_positions(Gpu *gpu, const Operand *operand) {
+    FragmentPosition *positions = TILE_NEW_ARRAY(gpu->arena, FragmentPosition, operand->count);
     for (uint32_t i = 0; i < operand->count; i++)
-        stands[i] = (Stand){fragment_index(&operand->layout, operand->split, operand->own, i),
-                            fragment_index(&operand->layout, operand->split, operand->k, i)};
-    return stands;
+        positions[i] = (FragmentPosition){fragment_index(&operand->layout, operand->split, operand->own, i),
+                                          fragment_index(&operand->layout, operand->split, operand->k, i)};
+    return positions;
 }
 
-static uint32_t find_stand(const Stand *stands, int64_t own, int64_t k) {
+static uint32_t find_fragment(const FragmentPosition *positions, int64_t own, int64_t k) {
     uint32_t number = 0;
-    while (stands[number].own != own || stands[number].k != k) number++;
+    while (positions[number].own != own || positions[number].k != k) number++;
     return number;
 }
 
@@ -299,18 +299,19 @@ static uint32_t *order_sums(const Mma *mma, uint32_t count) {
 static Steps plan_steps(const Mma *mma, uint32_t count) {
     Gpu *gpu = mma->gpu;
     int64_t extent = tile_layout_extent(&mma->a.layout, 1), step = 8 * (int64_t)packed(&mma->a);
-    uint32_t trips = (uint32_t)(extent / step), *order = order_sums(mma, count);
+    uint32_t k_steps = (uint32_t)(extent / step), *order = order_sums(mma, count);
     bool halves = tile_scalar_bits(mma->a.type->scalar) == 16, several = gpu->products > 1;
-    Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)trips * count),
+    Steps steps = {.items = TILE_NEW_ARRAY(gpu->arena, Step, (size_t)k_steps * count),
                    .ahead = several  ? AHEAD_OF_SEVERAL
                             : halves ? AHEAD_OF_HALVES
                                      : AHEAD};
-    Stand *a = find_stands(gpu, &mma->a), *b = find_stands(gpu, &mma->b);
-    for (uint32_t trip = 0; trip < trips; trip++)
+    FragmentPosition *a = fragment_positions(gpu, &mma->a), *b = fragment_positions(gpu, &mma->b);
+    for (uint32_t k_step = 0; k_step < k_steps; k_step++)
         for (uint32_t i = 0; i < count; i++) {
             int64_t m = fragment_index(&mma->layout, mma->split, 0, order[i]),
                     n = fragment_index(&mma->layout, mma->split, 1, order[i]);
-            steps.items[steps.count++] = (Step){order[i], find_stand(a, m, trip * step), find_stand(b, n, trip * step)};
+            uint32_t from_a = find_fragment(a, m, k_step * step), from_b = find_fragment(b, n, k_step * step);
+            steps.items[steps.count++] = (Step){order[i], from_a, from_b};
         }
     return steps;
 }
@@ -359,7 +360,7 @@ void gpu_lower_mma(Gpu *gpu, TileOp *op) {
         gpu_refuse(gpu, op, "has no warps: gpu-anchor comes before");
         return;
     }
-    if (mma.plan.pairs_n) mma.split.turn = 1;
+    if (mma.plan.pairs_n) mma.split.interleave = 1;
     take_operand(&mma, &mma.a, 0);
     take_operand(&mma, &mma.b, 1);
     tile_map_set(&gpu->values, &op->results[0], multiply(&mma, gpu_value(gpu, tile_op_named(op, TILE_OPERAND_SUM))));

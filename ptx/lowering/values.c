@@ -76,7 +76,7 @@ TileValue *gpu_thread_index(Gpu *gpu, const TileLayout *layout, unsigned axis) {
 
 int64_t gpu_register_index(const TileLayout *layout, unsigned axis, uint32_t reg) {
     int64_t index[TILE_MAX_TILE_RANK];
-    tile_layout_apply(layout, (TileLayoutPlace){.reg = reg}, index);
+    tile_layout_apply(layout, (TileLayoutInput){.reg = reg}, index);
     return index[axis];
 }
 

@@ -27,7 +27,7 @@ typedef struct Trial {
 static const struct {
     const char *name, *text;
     bool bulk;
-} kernels[] = {{"ring", mbarrier_ring, true}, {"turns", mbarrier_turns, false}};
+} kernels[] = {{"ring", mbarrier_ring, true}, {"turns", mbarrier_alternate, false}};
 
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 

@@ -54,7 +54,7 @@ static const char mbarrier_ring[] =
     "      %next = add %k, %one : i64\n      yield %next\n    }\n    yield\n  }\n  return\n}\n";
 
 /* Without bulk copies: 64 threads fill a slot and 64 others read it, alternately. */
-static const char mbarrier_turns[] =
+static const char mbarrier_alternate[] =
     "func kernel tile @turns(%x: tensor<i32, 1, in>, %y: tensor<i32, 1, out>) {\n  %n = const {value = 2} : i64\n"
     "  grid %n (%i: i64) {\n    yield\n  }\n  return\n}\n"
     "func phase machine @turns.0(%x: ptr<global>, %x.dim0: i64, %x.stride0: i64, %y: ptr<global>, %y.dim0: i64, "

@@ -2,7 +2,7 @@
  *
  * usage: tile_random_tests [options] COUNT [SEED] [FIRST] programs FIRST .. FIRST + COUNT of the seed
  *  --targets=LIST  interp, avx2, ..; each program on all of them (interp,avx2,avx512,sm_80,sm_90a)
- *  --turns         each program on one of them, alternately
+ *  --alternate         each program on one of them, alternately
  *  --jobs=N        N programs at once (as many as there are processors)
  *  --seconds=N     limit for one program on one target (60)
  *  --alone         in this process, and so without shortening failures: for tools that watch one process
@@ -220,7 +220,7 @@ int main(int count, char **arguments) {
             jobs = strtol(value, NULL, 10);
         else if (is_option(arguments[i], "--seconds=", &value))
             campaign->seconds = (unsigned)strtoul(value, NULL, 10);
-        else if (strcmp(arguments[i], "--turns") == 0)
+        else if (strcmp(arguments[i], "--alternate") == 0)
             campaign->turns = true;
         else if (strcmp(arguments[i], "--alone") == 0)
             campaign->alone = true;
@@ -232,7 +232,7 @@ int main(int count, char **arguments) {
             given = 4;
     }
     if (given < 1 || given > 3 || jobs < 1 || jobs > MAX_JOBS) {
-        fprintf(stderr, "usage: tile_random_tests [--targets=LIST] [--turns] [--jobs=N] [--seconds=N] [--alone] "
+        fprintf(stderr, "usage: tile_random_tests [--targets=LIST] [--alternate] [--jobs=N] [--seconds=N] [--alone] "
                         "[--print] COUNT [SEED] [FIRST]\n");
         return 2;
     }

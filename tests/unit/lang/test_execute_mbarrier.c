@@ -287,7 +287,7 @@ static void expect_right(const char *text) {
 
 Test(execute_mbarrier, rings_are_right) {
     expect_right(mbarrier_ring);
-    expect_right(mbarrier_turns);
+    expect_right(mbarrier_alternate);
 }
 
 static void expect_noticed(const char *text, unsigned ops) {
@@ -300,5 +300,5 @@ static void expect_noticed(const char *text, unsigned ops) {
 
 Test(execute_mbarrier, nothing_of_a_ring_can_be_left_out) {
     expect_noticed(mbarrier_ring, 10);
-    expect_noticed(mbarrier_turns, 7);
+    expect_noticed(mbarrier_alternate, 7);
 }

@@ -41,8 +41,8 @@ static TileLayout random_blocked(uint64_t *state, TileLayoutShape *shape) {
     return tile_layout_blocked(shape, &blocked);
 }
 
-static TileLayoutPlace place_of(const TileLayout *layout, uint32_t input) {
-    TileLayoutPlace place;
+static TileLayoutInput place_of(const TileLayout *layout, uint32_t input) {
+    TileLayoutInput place;
     place.reg = input & ((1u << layout->bits[TILE_LAYOUT_REGISTER]) - 1);
     input >>= layout->bits[TILE_LAYOUT_REGISTER];
     place.lane = input & ((1u << layout->bits[TILE_LAYOUT_LANE]) - 1);
@@ -52,7 +52,7 @@ static TileLayoutPlace place_of(const TileLayout *layout, uint32_t input) {
     return place;
 }
 
-static int64_t flat_index(const TileLayout *layout, TileLayoutPlace place) {
+static int64_t flat_index(const TileLayout *layout, TileLayoutInput place) {
     int64_t index[TILE_MAX_TILE_RANK], flat = 0;
     tile_layout_apply(layout, place, index);
     for (unsigned a = 0; a < layout->rank; a++) flat = flat * tile_layout_extent(layout, a) + index[a];
@@ -78,7 +78,7 @@ Test(layout, blocked_layouts_hold_every_element_equally_often) {
         for (uint32_t warp = 0; warp < 4; warp++)
             for (uint32_t lane = 0; lane < 32; lane++)
                 for (uint32_t reg = 0; reg < registers; reg++)
-                    times[flat_index(&layout, (TileLayoutPlace){reg, lane, warp, 0})]++;
+                    times[flat_index(&layout, (TileLayoutInput){reg, lane, warp, 0})]++;
         for (int64_t i = 0; i < elements; i++) cr_assert_eq(times[i] * elements, (int64_t)registers * 128);
         free(times);
     }
@@ -114,7 +114,7 @@ Test(layout, text_reads_back) {
 
 static void expect_place(const TileLayout *layout, uint32_t reg, uint32_t lane, int64_t row, int64_t column) {
     int64_t index[TILE_MAX_TILE_RANK];
-    tile_layout_apply(layout, (TileLayoutPlace){reg, lane, 0, 0}, index);
+    tile_layout_apply(layout, (TileLayoutInput){reg, lane, 0, 0}, index);
     cr_expect(index[0] == row && index[1] == column, "register %u of lane %u: (%d, %d), not (%d, %d)", reg, lane,
               (int)index[0], (int)index[1], (int)row, (int)column);
 }
@@ -187,7 +187,7 @@ Test(layout, wgmma_accumulator) {
     for (uint32_t thread = 0; thread < 128; thread++)
         for (uint32_t i = 0; i < 16; i++) {
             int64_t index[TILE_MAX_TILE_RANK];
-            tile_layout_apply(&c, (TileLayoutPlace){i, thread % 32, thread / 32, 0}, index);
+            tile_layout_apply(&c, (TileLayoutInput){i, thread % 32, thread / 32, 0}, index);
             cr_expect_eq(index[0], thread / 32 * 16 + thread % 32 / 4 + (i & 2 ? 8 : 0));
             cr_expect_eq(index[1], i / 4 * 8 + thread % 4 * 2 + (i & 1));
         }
@@ -267,7 +267,7 @@ Test(layout, conversions_find_the_element) {
         for (uint32_t x = 0; x < 1u << to.map.inputs; x++) {
             uint32_t y = tile_linear_apply(&source, x);
             cr_assert_eq(tile_linear_apply(&from.map, y), tile_linear_apply(&to.map, x));
-            TileLayoutPlace here = place_of(&to, x), there = place_of(&from, y);
+            TileLayoutInput here = place_of(&to, x), there = place_of(&from, y);
             cr_assert_eq(here.warp, there.warp);
             if (kind != TILE_CONVERSION_SHUFFLES) cr_assert_eq(here.lane, there.lane);
         }
@@ -322,10 +322,10 @@ Test(layout, vectors_are_what_a_thread_has_in_a_row) {
         unsigned axis = layout.rank - 1, width = tile_layout_vector(&layout, axis, 8);
         for (uint32_t lane = 0; lane < 32; lane++) {
             int64_t first[TILE_MAX_TILE_RANK], index[TILE_MAX_TILE_RANK];
-            tile_layout_apply(&layout, (TileLayoutPlace){0, lane, 1, 0}, first);
+            tile_layout_apply(&layout, (TileLayoutInput){0, lane, 1, 0}, first);
             cr_assert_eq(first[axis] % width, 0);
             for (uint32_t i = 0; i < width; i++) {
-                tile_layout_apply(&layout, (TileLayoutPlace){i, lane, 1, 0}, index);
+                tile_layout_apply(&layout, (TileLayoutInput){i, lane, 1, 0}, index);
                 cr_assert_eq(index[axis], first[axis] + i);
                 for (unsigned a = 0; a < axis; a++) cr_assert_eq(index[a], first[a]);
             }

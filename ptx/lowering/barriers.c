@@ -1,6 +1,7 @@
 /* Purpose: insert a barrier wherever threads of a block could race in shared memory: where one reads what another may
  * have written since the last barrier, or writes what another may still read. A barrier is inserted as late as
- * possible, and ahead of a loop if only the first iteration needs it. Then buffers become addresses: no later pass
+ * possible, and ahead of a loop if only the first iteration needs it. A block has one program (`one_program`), so no
+ * access waits for those of another. Then buffers become addresses: no later pass
  * distinguishes them.
  *
  * Before:
@@ -136,7 +137,7 @@ static void place_before_divergent(Barriers *p, TileOp *op, GpuPending *pending)
     p->divergent = outer;
 }
 
-/* If all branches would begin with a barrier, it is inserted before them. */
+/* If all branches would begin with a barrier, it is inserted before them. A single region may be left out. */
 static void place_in_branches(Barriers *p, TileOp *op, GpuPending *pending) {
     unsigned needing = 0;
     for (unsigned i = 0; i < op->region_count; i++) {
@@ -144,7 +145,7 @@ static void place_in_branches(Barriers *p, TileOp *op, GpuPending *pending) {
         needing += needs_barrier(p, &op->regions[i], &entry);
     }
     if (needing == op->region_count) build_barrier(p, op, pending);
-    GpuPending end = gpu_pending_create(&p->buffers);
+    GpuPending end = op->region_count == 1 ? gpu_pending_copy(&p->buffers, pending) : gpu_pending_create(&p->buffers);
     for (unsigned i = 0; i < op->region_count; i++) {
         GpuPending own = gpu_pending_copy(&p->buffers, pending);
         place_in_block(p, &op->regions[i], &own);
@@ -178,7 +179,7 @@ static void place_in_block(Barriers *p, TileBlock *block, GpuPending *pending) {
         if (op->region_count) {
             if (tile_op_integer(op, TILE_ATTRIBUTE_DIVERGENT, 0))
                 place_before_divergent(p, op, pending);
-            else if (op->id == TILE_OP_IF)
+            else if (!gpu_repeats(op))
                 place_in_branches(p, op, pending);
             else
                 place_in_loop(p, op, pending);

@@ -109,17 +109,17 @@ static bool visit_regions(Shared *s, const TileOp *op, GpuPending *pending) {
     GpuPending entry = gpu_pending_copy(&s->buffers, pending);
     bool grown = false;
     for (unsigned i = 0; i < op->region_count; i++) {
-        GpuPending own = gpu_pending_copy(&s->buffers, op->id == TILE_OP_IF ? &entry : pending);
+        GpuPending own = gpu_pending_copy(&s->buffers, gpu_repeats(op) ? pending : &entry);
         visit_block(s, &op->regions[i], &own);
         grown |= gpu_pending_join(&s->buffers, pending, &own);
     }
-    return grown && op->id != TILE_OP_IF;
+    return grown && gpu_repeats(op);
 }
 
 static void visit_control(Shared *s, const TileOp *op, GpuPending *pending) {
     bool outer = s->unsettled;
-    s->unsettled = op->id != TILE_OP_IF || outer;
-    while (op->id != TILE_OP_IF && visit_regions(s, op, pending)) {
+    s->unsettled = gpu_repeats(op) || outer;
+    while (gpu_repeats(op) && visit_regions(s, op, pending)) {
     }
     s->unsettled = outer;
     visit_regions(s, op, pending);

@@ -1,8 +1,7 @@
 /* Purpose: insert a barrier wherever threads of a block could race in shared memory: where one reads what another may
  * have written since the last barrier, or writes what another may still read. A barrier is inserted as late as
  * possible, and ahead of a loop if only the first iteration needs it. A block has one program (`one_program`), so no
- * access waits for those of another. Then buffers become addresses: no later pass
- * distinguishes them.
+ * access waits for those of another. Then buffers become addresses: no later pass distinguishes them.
  *
  * Before:
  *     func phase machine @k.0(%x: ptr<global>, %y: ptr<global>, %n: i64, %shared: ptr<shared>) threads = 64 {

@@ -276,7 +276,8 @@ static bool run_threads(Block *block) {
         if (waits || e->state == TILE_EXECUTION_DONE) block->ready[thread / 64] &= ~(UINT64_C(1) << thread % 64);
         if (waits && !arrive(block, thread)) return false;
         if (!block->host->options.seed) block->schedule.thread = thread;
-        if (block->mbarriers && block->host->options.seed && !random_below(block, 4) && !complete_bulk_copy(block)) return false;
+        bool early = block->mbarriers && block->host->options.seed && !random_below(block, 4);
+        if (early && !complete_bulk_copy(block)) return false;
     }
 }
 

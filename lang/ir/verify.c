@@ -75,7 +75,8 @@ static bool is_tile_value(const TileType *type) {
 
 /* What stands in front of a wait runs while the grid before still stores. */
 static void check_grid_order(Verifier *v, const TileOp *op) {
-    if (op->block != &v->func->body || v->func->kind != TILE_FUNC_PHASE) complain(v, op, "stands only at the top of a phase");
+    if (op->block != &v->func->body || v->func->kind != TILE_FUNC_PHASE)
+        complain(v, op, "stands only at the top of a phase");
     for (const TileOp *before = op->previous; before && op->id == TILE_OP_GRID_WAIT; before = before->previous)
         if (before->id != TILE_OP_GRID_LAUNCH && !(tile_op_info(before->id)->traits & TILE_TRAIT_PURE)) {
             complain(v, op, "stands behind `%s`, which may access memory", tile_op_info(before->id)->mnemonic);

@@ -34,6 +34,7 @@
  * Needs: gpu-threads, gpu-rematerialise. Keeps: the order of memory accesses to each tensor, as observed by the
  * threads of a block. Cost: linear in the registers of all tiles. */
 #include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
 #include "lang/ir/operands.h"
 
 #include <string.h>
@@ -291,16 +292,14 @@ static bool needs_order(const TileOp *store) {
     return false;
 }
 
-static void build_plain(Gpu *gpu, TileOpId id) { tile_build_op(&gpu->b, id, NULL, 0, NULL, 0, NULL, 0); }
-
 static void lower_store(Gpu *gpu, TileOp *op) {
     bool ordered = needs_order(op);
-    if (ordered) build_plain(gpu, TILE_OP_BARRIER);
+    if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
     if (op->id == TILE_OP_ATOMIC_TILE)
         gpu_lower_atomic(gpu, op);
     else
         gpu_lower_store(gpu, op);
-    if (ordered) build_plain(gpu, TILE_OP_BARRIER);
+    if (ordered) gpu_build_plain(&gpu->b, TILE_OP_BARRIER);
 }
 
 static void lower_dim(Gpu *gpu, const TileOp *op) {
@@ -401,8 +400,8 @@ static void order_grids(Gpu *gpu) {
     const TileFunc *phase = gpu->func;
     const TileTarget *target = gpu->context->target;
     if (!target || !target->has_dependent_grids) return;
-    if (phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1)) build_plain(gpu, TILE_OP_GRID_LAUNCH);
-    if (phase->phase > 0) build_plain(gpu, TILE_OP_GRID_WAIT);
+    if (phase->kernel && tile_func_phase(phase->kernel, phase->phase + 1)) gpu_build_plain(&gpu->b, TILE_OP_GRID_LAUNCH);
+    if (phase->phase > 0) gpu_build_plain(&gpu->b, TILE_OP_GRID_WAIT);
 }
 
 static void number_threads(Gpu *gpu) {

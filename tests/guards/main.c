@@ -346,7 +346,7 @@ static bool run_modules(TileCompiler *compiler, long count) {
 }
 
 int main(int argument_count, char **arguments) {
-    char folder[] = "/tmp/tile-guards-XXXXXX", command[64];
+    char folder[] = P_tmpdir "/tile-guards-XXXXXX", command[64];
     long jobs = sysconf(_SC_NPROCESSORS_ONLN);
     if (argument_count > 1 && strncmp(arguments[1], "--jobs=", 7) == 0) {
         jobs = strtol(arguments[1] + 7, NULL, 10);

@@ -468,13 +468,16 @@ static Value *full(Evaluator *e, const Expr *expr) {
 /* Of literals; of && and || the left operand is enough if it decides. */
 static bool is_constant(Evaluator *e, const Expr *expr) {
     bool joined = expr->kind == E_BINARY && (expr->op == OP_BOTH || expr->op == OP_EITHER);
-    if (joined && is_constant(e, expr->operand[0]) && evaluate_truth(e, expr->operand[0]) == (expr->op == OP_EITHER)) return true;
+    if (joined && is_constant(e, expr->operand[0]) &&
+        evaluate_truth(e, expr->operand[0]) == (expr->op == OP_EITHER))
+        return true;
     bool constant = expr->kind == E_LITERAL || expr->kind == E_BINARY || expr->kind == E_UNARY;
     for (int i = 0; i < MAX_OPERANDS && expr->operand[i] && constant; i++) constant = is_constant(e, expr->operand[i]);
     return constant;
 }
 
-/* Valid where both sides are, whichever is selected. A constant condition selects text: the other side is not compiled. */
+/* Valid where both sides are, whichever is selected. A constant condition selects text: the other side is not
+ * compiled. */
 static Value *chosen(Evaluator *e, const Expr *expr) {
     bool yes = evaluate_truth(e, expr->operand[0]);
     if (is_constant(e, expr->operand[0])) return evaluate(e, expr->operand[yes ? 1 : 2]);

@@ -21,7 +21,7 @@ typedef struct Fixture {
 } Fixture;
 
 static Fixture begin(uint64_t limit) {
-    Fixture fixture = {.folder = "/tmp/tile-cache-XXXXXX"};
+    Fixture fixture = {.folder = P_tmpdir "/tile-cache-XXXXXX"};
     cr_assert_not_null(mkdtemp(fixture.folder));
     fixture.cache = tile_code_cache_open(NULL, fixture.folder, limit);
     cr_assert_not_null(fixture.cache);

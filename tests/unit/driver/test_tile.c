@@ -292,7 +292,7 @@ static const char comma_text[] = "kernel quarter(x: in f32[N], y: out f32[N], a:
 
 /* A locale of the system with a decimal comma; if there is none, one that is created here. */
 static bool take_comma_locale(void) {
-    char folder[] = "/tmp/tile-locale-XXXXXX", command[160];
+    char folder[] = P_tmpdir "/tile-locale-XXXXXX", command[160];
     if (setlocale(LC_ALL, "de_DE.UTF-8")) return true;
     if (!mkdtemp(folder)) return false;
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>/dev/null", folder);

@@ -61,6 +61,14 @@ static void expect_fault(const char *body, const char *wanted) {
     }
 }
 
+/* ---- programs ---- */
+
+/* The loop over programs of which a block has one may not begin a second one. */
+Test(execute_block, a_block_has_one_program) {
+    expect_good("for %block, %end, %blocks {one_program = 1} (%p: i64) {\nyield\n}\n");
+    expect_fault("for %block, %end, %one {one_program = 1} (%p: i64) {\nyield\n}\n", "the block has a second program");
+}
+
 /* ---- races ---- */
 
 Test(execute_block, barriers_order_shared_memory) {

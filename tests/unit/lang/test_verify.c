@@ -139,7 +139,8 @@ Test(verify, machine_form) {
 /* A wait for the grid before comes before all accesses to memory. */
 Test(verify, order_of_grids) {
     static const char *const cases[][2] = {
-        {"%c = const {value = true} : bool\n  if %c {\n  grid_wait\n  yield\n} {\n  yield\n}", "stands only at the top of a phase"},
+        {"%c = const {value = true} : bool\n  if %c {\n  grid_wait\n  yield\n} {\n  yield\n}",
+         "stands only at the top of a phase"},
         {"%v = load %x : f32\n  grid_wait", "stands behind `load`, which may access memory"},
         {"barrier\n  grid_launch\n  grid_wait", "stands behind `barrier`"},
     };
@@ -149,7 +150,8 @@ Test(verify, order_of_grids) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_complaint(read_module(tile_arena_format(executing.arena, source, cases[i][0])), cases[i][1]);
     TileText errors = {.arena = executing.arena};
-    const TileModule *good = read_module(tile_arena_format(executing.arena, source, "grid_launch\n  %t = thread : i32\n  grid_wait"));
+    static const char body[] = "grid_launch\n  %t = thread : i32\n  grid_wait";
+    const TileModule *good = read_module(tile_arena_format(executing.arena, source, body));
     cr_expect(tile_module_verify(good, &errors), "%s", tile_text_get(&errors));
 }
 

@@ -3,6 +3,7 @@
 #include "lang/ir/operands.h"
 #include "lang/scalar/scalar.h"
 #include "lowering/memory.h"
+#include "ptx/target/map.h"
 
 /* ---- which loads ---- */
 
@@ -104,9 +105,14 @@ TileValue *gpu_build_buffer(TileBuilder *b, const TileType *type, int64_t bytes,
     return tile_op_result(tile_build_op(b, TILE_OP_BUFFER, NULL, 0, attributes, slots > 1 ? 3 : 2, &type, 1), 0);
 }
 
-TileValue *gpu_build_channel(TileBuilder *b, const TileType *tile, int64_t slots) {
+const TileType *gpu_slot_type(TileContext *context, const TileOp *load) {
+    const TileType *tile = load->results[0].type;
+    return gpu_by_map(load) ? gpu_panel_type(context, tile) : gpu_shared_type(context, tile);
+}
+
+TileValue *gpu_build_channel(TileBuilder *b, const TileOp *load, int64_t slots) {
     TileContext *context = b->module->context;
-    const TileType *type = tile_type_channel(context, gpu_shared_type(context, tile));
+    const TileType *type = tile_type_channel(context, gpu_slot_type(context, load));
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_SLOTS, .integer = slots};
     return tile_op_result(tile_build_op(b, TILE_OP_CHANNEL, NULL, 0, &attribute, 1, &type, 1), 0);
 }
@@ -119,8 +125,9 @@ static void build_copy(TileBuilder *b, const TileOp *load, TileValue *place) {
     for (unsigned i = 1; i < end; i++) operands[i + 1] = tile_op_operand(load, i);
     const TileType *type = load->results[0].type;
     TileAttribute attributes[] = {*tile_op_get(load, TILE_ATTRIBUTE_ACCESS),
-                                  {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type}};
-    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, 2, NULL, 0);
+                                  {.key = TILE_ATTRIBUTE_TYPES, .count = 1, .types = &type},
+                                  {.key = TILE_ATTRIBUTE_TENSOR_MAP, .integer = 1}};
+    tile_build_op(b, TILE_OP_COPY_TILE, operands, end + 1, attributes, gpu_by_map(load) ? 3 : 2, NULL, 0);
 }
 
 static void drop_fills(TileValue *value) {

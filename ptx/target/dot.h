@@ -14,13 +14,15 @@ typedef struct GpuDots {
     const TileType *types[GPU_MOST_DOTS]; /* of the results, without duplicates, the largest first */
     unsigned count;
     TileFragmentPlan plan;
+    int64_t sums; /* elements of all sums; a sum that goes on from product to product is counted once */
 } GpuDots;
 
 /* Has the GPU mma instructions for these types: two axes; f16, bf16, 8-bit integers, f32 as tf32, or f8 where it has
  * them? */
 bool gpu_dot_fits_mma(const TilePtxTarget *target, const TileOp *dot);
-/* Is the product computed by mma? gpu-threads has decided it. */
+/* Is the product computed by tensor cores; by wgmma? gpu-threads and gpu-warpgroups have decided it. */
 bool gpu_dot_is_mma(const TileOp *dot);
+bool gpu_dot_is_wgmma(const TileOp *dot);
 /* Warps: those of the function's threads; before gpu-threads has decided on these, the number that the kernel's
  * author asks for or that the largest sums need. Rows or columns are paired where load_matrix then reads 8-bit
  * elements that are contiguous along them; that is known only once operands are placed in shared memory. */

@@ -65,6 +65,12 @@ bool export_instruction(Exporter *exporter, const TileOp *op);
 bool export_hinted_load(Exporter *exporter, const TileOp *op);
 bool export_hinted_store(Exporter *exporter, const TileOp *op);
 
+/* Fails if the target lacks the instruction, as those before sm_90 do. */
+bool export_need(Exporter *exporter, const TileOp *op, bool has, const char *what);
+/* An asm; a structure if it has several results. Without ~{memory} among the constraints it accesses registers only. */
+MlirValue export_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count,
+                     const MlirValue *operands);
+
 /* export_records.c: records a failed assertion of a block; begins the records of a function, if it has any. */
 void export_block_assert(Exporter *exporter, const TileOp *op);
 bool export_begin_records(Exporter *exporter, TileFunc *func);

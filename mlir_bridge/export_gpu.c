@@ -62,16 +62,15 @@ void export_exchange(Exporter *exporter, const TileOp *op) {
 
 /* ---- grids ---- */
 
-/* Fails if the target lacks the instruction, as those before sm_90 do. */
-static bool need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
+bool export_need(Exporter *exporter, const TileOp *op, bool has, const char *what) {
     if (has) return true;
     export_fail(exporter, TILE_UNSUPPORTED, op, "the target %s has no %s; sm_90a is the first that has",
                 exporter->target->name, what);
     return false;
 }
 
-static MlirValue build_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result,
-                           unsigned count, const MlirValue *operands) {
+MlirValue export_asm(Exporter *exporter, const char *text, const char *constraints, MlirType result, unsigned count,
+                     const MlirValue *operands) {
     MlirContext mlir = exporter->mlir;
     return export_build(exporter, "llvm.inline_asm", result, count, operands,
                         ATTRIBUTES(named(exporter, NAME_ASM, mlirStringAttrGet(mlir, text_ref(text))),
@@ -81,8 +80,8 @@ static MlirValue build_asm(Exporter *exporter, const char *text, const char *con
 
 /* An asm, since LLVM's intrinsics are marked as not accessing memory. */
 static void control_grid(Exporter *exporter, const TileOp *op, const char *text) {
-    if (!need(exporter, op, exporter->target->has_dependent_grids, "grids that wait for one another")) return;
-    build_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
+    if (!export_need(exporter, op, exporter->target->has_dependent_grids, "grids that wait for one another")) return;
+    export_asm(exporter, text, "~{memory}", no_type(), NO_VALUES);
 }
 
 void export_grid_launch(Exporter *exporter, const TileOp *op) {
@@ -119,7 +118,7 @@ static void build_masked_copy(Exporter *exporter, const TileOp *op, int64_t byte
              to.offset, (int)bytes, whole ? "" : ", $3");
     MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_MASK),
                             named_of(exporter, op, TILE_OPERAND_BYTES)};
-    build_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
+    export_asm(exporter, text, whole ? "l,l,b,~{memory}" : "l,l,b,r,~{memory}", no_type(), whole ? 3 : 4, operands);
 }
 
 void export_copy_async(Exporter *exporter, const TileOp *op) {
@@ -142,7 +141,7 @@ void export_copy_async(Exporter *exporter, const TileOp *op) {
 /* Operand and result are the same register, but opaque to the optimiser. */
 void export_here(Exporter *exporter, const TileOp *op) {
     MlirValue x = operand_of(exporter, op, 0);
-    set_result(exporter, op, 0, build_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
+    set_result(exporter, op, 0, export_asm(exporter, "", "=l,0", scalar_of(exporter, TILE_I64), 1, &x));
 }
 
 void export_defined_where(Exporter *exporter, const TileOp *op) {
@@ -166,13 +165,13 @@ void export_mbarrier_init(Exporter *exporter, const TileOp *op) {
     char text[80];
     snprintf(text, sizeof text, "mbarrier.init.shared.b64 [$0+%" PRId64 "], %d;", place.offset,
              (int)tile_op_integer(op, TILE_ATTRIBUTE_ARRIVALS, 1));
-    build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
+    export_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
 /* The state that the arrival returns is not used. */
 void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     int64_t bytes = tile_op_integer(op, TILE_ATTRIBUTE_BYTES, 0);
-    if (bytes && !need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
+    if (bytes && !export_need(exporter, op, exporter->target->has_tma, "arrivals that speak of bytes")) return;
     SharedAddress place = shared_address(exporter, op);
     char text[128];
     if (bytes)
@@ -182,7 +181,7 @@ void export_mbarrier_arrive(Exporter *exporter, const TileOp *op) {
     else
         snprintf(text, sizeof text, "{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [$0+%" PRId64 "]; }",
                  place.offset);
-    build_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
+    export_asm(exporter, text, "l,~{memory}", no_type(), 1, &place.address);
 }
 
 /* try_wait, which may suspend the thread, came with the bulk copies. */
@@ -194,13 +193,13 @@ void export_mbarrier_wait(Exporter *exporter, const TileOp *op) {
              "], $1; @!done bra again; }",
              exporter->target->has_tma ? "try" : "test", place.offset);
     MlirValue operands[] = {place.address, operand_of(exporter, op, 1)};
-    build_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
+    export_asm(exporter, text, "l,r,~{memory}", no_type(), 2, operands);
 }
 
 /* Copies use another proxy than loads and stores. The fence orders them after loads and stores of this thread, and
  * after those of others that a barrier or an mbarrier has ordered before it. */
 void export_copy_bulk(Exporter *exporter, const TileOp *op) {
-    if (!need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
+    if (!export_need(exporter, op, exporter->target->has_tma, "bulk copies")) return;
     SharedAddress to = shared_address(exporter, op);
     char text[192];
     snprintf(text, sizeof text,
@@ -209,7 +208,7 @@ void export_copy_bulk(Exporter *exporter, const TileOp *op) {
              to.offset);
     MlirValue operands[] = {to.address, named_of(exporter, op, TILE_OPERAND_SOURCE), named_of(exporter, op, TILE_OPERAND_BYTES),
                             named_of(exporter, op, TILE_OPERAND_MBARRIER)};
-    build_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);
+    export_asm(exporter, text, "l,l,r,l,~{memory}", no_type(), 4, operands);
 }
 
 /* ---- matrices ---- */
@@ -277,7 +276,7 @@ static MlirValue lane_of(Exporter *exporter, MlirValue vector, MlirType type, in
 }
 
 void export_store_matrix(Exporter *exporter, const TileOp *op) {
-    if (!need(exporter, op, exporter->target->has_stmatrix, "matrices that a warp stores")) return;
+    if (!export_need(exporter, op, exporter->target->has_stmatrix, "matrices that a warp stores")) return;
     const TileType *type = tile_op_operand(op, 0)->type;
     unsigned count = (unsigned)tile_type_lanes(type) * tile_scalar_bits(type->scalar) / WORD_BITS;
     bool transposed = tile_op_integer(op, TILE_ATTRIBUTE_TRANSPOSED, 0) != 0;
@@ -425,7 +424,7 @@ void export_round_tf32(Exporter *exporter, const TileOp *op) {
         export_fail(exporter, TILE_INTERNAL, op, "it is an instruction of GPUs, for f32");
         return;
     }
-    if (even && !need(exporter, op, exporter->target->has_tf32_even, "rounding to tf32 with halves to even")) return;
+    if (even && !export_need(exporter, op, exporter->target->has_tf32_even, "rounding to tf32 with halves to even")) return;
     if (type->kind == TILE_TYPE_SCALAR)
         result = export_intrinsic(exporter, name, i32, VALUES(x));
     else

@@ -1,6 +1,7 @@
 /* Grids run as phase functions (see docs/adr/0003-phases-and-slots.md), in either form: each range of programs is a
  * call, whose arguments are computed from the kernel's. */
 #include "lang/execute/state.h"
+#include "lang/ir/tensor_map.h"
 
 bool tile_exec_start_phases(TileExecutor *e, const ExecInstruction *in, int64_t programs) {
     const ExecFrame *outer = tile_exec_frame(e);
@@ -83,6 +84,30 @@ static void bind_temps(Binder *b, const TileFunc *kernel) {
     }
 }
 
+/* Launchers make a map from the same words: the address, extents and strides of its tensor. */
+static void bind_map(Binder *b) {
+    const TileFunc *func = b->phase->program->func;
+    uint32_t data, index = b->next;
+    int64_t numbers[2 * TILE_MAP_MOST_RANK];
+    const TileParameter *parameter = &func->parameters[index];
+    const TileType *tensor = tile_func_argument_type(func, parameter->argument);
+    if (!tensor || !tile_func_map_tensor(func, index, &data)) {
+        b->failed = true;
+        tile_exec_fault(b->e, b->grid, "%s is a map of no tensor", parameter->name);
+        return;
+    }
+    uint32_t first = b->phase->program->body.first_argument + data, rank = parameter->map.rank;
+    ExecValue address = tile_exec_register(b->phase, first);
+    for (uint32_t i = 0; i < 2 * rank; i++) numbers[i] = (int64_t)tile_exec_register(b->phase, first + 1 + i).lanes[0];
+    const unsigned char *base = b->e->objects[address.lanes[0]].base;
+    bind_pointer(b, (uint32_t)address.lanes[0], (int64_t)address.lanes[1]);
+    if (b->failed || tile_map_fits((uintptr_t)base + address.lanes[1], rank, (unsigned)tile_scalar_bytes(tensor->scalar),
+                                   numbers, numbers + rank))
+        return;
+    b->failed = true;
+    tile_exec_fault(b->e, b->grid, "no tensor map describes %s", func->parameters[data].name);
+}
+
 static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
     const TileFunc *kernel = b->e->func, *func = b->phase->program->func;
     for (uint32_t i = 0; i < kernel->body.argument_count && !b->failed; i++) {
@@ -96,6 +121,8 @@ static void bind_parameters(Binder *b, int64_t begin, int64_t end) {
     bind_temps(b, kernel);
     bind_integer(b, begin);
     bind_integer(b, end);
+    while (!b->failed && b->next < func->body.argument_count && func->parameters[b->next].role == TILE_ROLE_MAP)
+        bind_map(b);
     if (b->failed || b->next == func->body.argument_count) return;
     uint32_t scratch;
     if (func->threads) return; /* each block has its own */

@@ -463,7 +463,8 @@ static bool report(TileExecutor *e, const ExecInstruction *in, uint64_t object, 
 
 static uint32_t time_of(const TileExecutor *e, const ExecRaces *races, const TileOp *op, Kind kind) {
     if (!races->clocks) return 0;
-    if (op->id == TILE_OP_COPY_BULK && kind != UPDATE) return TIME_BULK;
+    bool bulk = op->id == TILE_OP_COPY_BULK || op->id == TILE_OP_COPY_TENSOR;
+    if (bulk && kind != UPDATE) return TIME_BULK;
     return op->id == TILE_OP_COPY_ASYNC && kind == WRITE ? TIME_COPY : *own_time(races, e->thread);
 }
 

@@ -15,6 +15,7 @@
  *  wgmma.c       ops of a warpgroup: products
  *  copy.c        asynchronous copies to shared memory
  *  channel.c     channels, in tile form
+ *  box.c         boxes of tensors that tensor maps describe
  *  mbarrier.c    mbarriers, and the bulk copies that they count
  *  race.c        detection of data races
  *  records.c     prints and assertions of blocks of threads
@@ -326,6 +327,35 @@ bool tile_exec_warpgroup(TileExecutor *threads, uint32_t *failed);
 void tile_exec_complete_copies(TileExecutor *host, TileExecutor *e);
 void tile_exec_forget_copies(TileExecutor *e);
 void tile_exec_free_copies(TileExecutor *e);
+
+/* ---- box.c ---- */
+
+/* A box of a tensor: its first element, which may lie outside, and the tensor that it is cut from. */
+typedef struct ExecBox {
+    uint32_t rank, rows, row_bytes, swizzle;
+    uint32_t size[TILE_MAP_MOST_RANK];
+    int64_t at[TILE_MAP_MOST_RANK], extent[TILE_MAP_MOST_RANK], stride[TILE_MAP_MOST_RANK];
+    int64_t element_bytes;
+    uint64_t object; /* the tensor's */
+    int64_t offset;  /* of the tensor's first element */
+} ExecBox;
+
+/* Bytes from .. from + bytes of the tensor's object are those of the box from `first` on, where the box is dense. */
+typedef struct ExecBoxPart {
+    int64_t from, first, bytes;
+} ExecBoxPart;
+
+static inline int64_t tile_exec_box_bytes(const ExecBox *box) { return (int64_t)box->rows * box->row_bytes; }
+/* The box of the map, operand `map`, at the coordinates from operand `first` on. */
+bool tile_exec_box_read(TileExecutor *e, const ExecInstruction *in, unsigned map, unsigned first, ExecBox *box);
+/* Is the place in shared memory aligned as the box's swizzle needs it? False, and the executor stops, if not. */
+bool tile_exec_box_place(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                         int64_t offset);
+/* The part of a row that lies in the tensor; false: there is none. */
+bool tile_exec_box_part(const ExecBox *box, uint32_t row, ExecBoxPart *part);
+/* Copies the box to the place, with poison; what lies outside of the tensor is 0. */
+void tile_exec_box_load(TileExecutor *e, const ExecInstruction *in, const ExecBox *box, uint64_t object,
+                        int64_t offset);
 
 /* ---- mbarrier.c ---- */
 

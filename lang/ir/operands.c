@@ -41,6 +41,7 @@ static unsigned count_of(const TileOp *op, TileOperand name, unsigned before) {
     switch (name) {
     case TILE_OPERAND_CARRIED:
     case TILE_OPERAND_VALUES:
+    case TILE_OPERAND_COORDINATES:
     case TILE_OPERAND_SLOT: return rest;
     case TILE_OPERAND_EXTENTS: return op->id == TILE_OP_PROGRAM_ID ? op->result_count : rest;
     case TILE_OPERAND_FIRST:

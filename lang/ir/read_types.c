@@ -96,9 +96,9 @@ static void read_stored(Reader *r, TileType *type) {
 }
 
 static const TileType *read_pointer(Reader *r) {
-    static const char *const spaces[] = {"global", "shared", "scratch"};
+    static const char *const spaces[] = {"global", "shared", "scratch", "map"};
     tile_read_expect(r, "<");
-    TileSpace space = (TileSpace)tile_read_choice(r, spaces, 3, "global, shared or scratch");
+    TileSpace space = (TileSpace)tile_read_choice(r, spaces, 4, "global, shared, scratch or map");
     TileType type = {.kind = TILE_TYPE_POINTER, .space = (uint8_t)space};
     if (space == TILE_SPACE_SHARED && tile_read_accept(r, ",")) read_stored(r, &type);
     tile_read_expect(r, ">");

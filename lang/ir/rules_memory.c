@@ -174,7 +174,10 @@ const char *tile_rule_temp(const TileRule *r) {
 
 /* ---- machine form ---- */
 
-static bool is_pointer(const TileType *type) { return type->kind == TILE_TYPE_POINTER; }
+/* To memory that ops access by addresses. */
+static bool is_pointer(const TileType *type) {
+    return type->kind == TILE_TYPE_POINTER && type->space != TILE_SPACE_MAP;
+}
 
 const char *tile_rule_ptr_add(const TileRule *r) {
     if (!is_pointer(tile_rule_operand(r, 0)) || !tile_rule_is_i64(tile_rule_operand(r, 1)))

@@ -21,7 +21,8 @@ typedef enum TileTypeKind {
 } TileTypeKind;
 
 typedef enum TileAccess { TILE_ACCESS_IN, TILE_ACCESS_OUT, TILE_ACCESS_INOUT, TILE_ACCESS_TEMP } TileAccess;
-typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH } TileSpace;
+/* A pointer to a map is a parameter of a phase and nothing else: it points to a tensor map (base/tensor_map.h). */
+typedef enum TileSpace { TILE_SPACE_GLOBAL, TILE_SPACE_SHARED, TILE_SPACE_SCRATCH, TILE_SPACE_MAP } TileSpace;
 
 /* How chunks of 16 bytes are permuted in a tile of shared memory, whose rows are contiguous (but for PANELS): within each
  * group of 2, 4 or 8 chunks, the chunk's number is xor-ed with a number derived from the row. */

@@ -3,6 +3,7 @@
  * warps that read have released them. The count of slots taken so far, an operand of each take, gives the slot and the
  * phase. One thread of the copying warps does all that is to be done there: it waits, and has tiles copied. */
 #include "lang/ir/operands.h"
+#include "lang/ir/tensor_map.h"
 #include "ptx/lowering/access.h"
 #include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"

@@ -150,6 +150,8 @@ static void report_uses(const Gpu *gpu) {
         parameter->asked_stride |= own->asked_stride;
         parameter->used_narrow |= own->used_narrow;
         parameter->asked_narrow |= own->asked_narrow;
+        parameter->used_map |= own->used_map;
+        parameter->asked_map |= own->asked_map;
         if (own->used_align > parameter->used_align) parameter->used_align = own->used_align;
         if (own->asked_align > parameter->asked_align) parameter->asked_align = own->asked_align;
     }

@@ -3,6 +3,7 @@
  * until the product's dot_wait: an instruction's sums stay one value until then. */
 #include "lang/ir/operands.h"
 #include "ptx/lowering/machine.h"
+#include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
 enum { GROUP_ROWS = 64, MOST_COLUMNS = 256, STEP_BYTES = 32, UNIT_BYTES = 16, PART = 4, A_ELEMENTS = 8 };

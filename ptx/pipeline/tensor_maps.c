@@ -36,6 +36,7 @@
 #include "lang/ir/operands.h"
 #include "lowering/each.h"
 #include "ptx/passes.h"
+#include "ptx/pipeline/copies.h"
 #include "ptx/target/map.h"
 
 typedef struct Maps {
@@ -136,7 +137,7 @@ static const char *why_not(Maps *maps, const TileOp *load) {
 /* Only products read tiles from where a map copies them. */
 static void decide(TileOp *load, void *state) {
     Maps *maps = state;
-    if (load->id != TILE_OP_LOAD_TILE || load->results[0].type->rank != 2) return;
+    if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
     const char *why = why_not(maps, load);
     maps->changed |= !why;
     if (!why)

@@ -196,7 +196,7 @@ static void set_instruction(TileOp *dot, void *state) {
 
 TileResult tile_pass_gpu_warpgroups(TilePassContext *context, TileFunc *func) {
     Warpgroups w = {.context = context, .func = func};
-    if (func->kind != TILE_FUNC_PHASE || !tile_ptx_target_of(context->target)->has_wgmma) return TILE_RESULT_UNCHANGED;
+    if (func->kind != TILE_FUNC_PHASE || !context->target || !context->target->has_wgmma) return TILE_RESULT_UNCHANGED;
     tile_map_init(&w.seen, context->scratch);
     tile_block_walk(&func->body, look_at_dot, &w);
     int64_t groups = w.why || !w.count ? 0 : choose_groups(&w);

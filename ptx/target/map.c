@@ -1,6 +1,6 @@
 #include "ptx/target/map.h"
 
-enum { LEAST_ROW_BYTES = 32, MAP_ALIGN = 16 };
+enum { LEAST_ROW_BYTES = 32 };
 
 static int64_t row_bytes(const TileType *tile) { return tile->extent[1] * tile_scalar_bytes(tile->scalar); }
 
@@ -10,10 +10,9 @@ bool gpu_map_fits_tile(const TileType *tile) {
 }
 
 const char *gpu_map_fits_tensor(TileParameter *parameter, const TileType *tensor) {
-    int64_t unit = tile_scalar_bytes(tensor->scalar);
-    if (parameter->facts.stride[tensor->rank - 1] != unit) return "the tensor's last axis may not be contiguous";
-    if (parameter->facts.align < MAP_ALIGN) return "the tensor may not be aligned to 16 bytes";
-    return NULL;
+    if (tensor->rank > TILE_MAP_MOST_RANK) return "the tensor has more than five axes";
+    parameter->asked_map = true;
+    return parameter->facts.map ? NULL : "the tensor's address and strides may not be multiples of 16 bytes";
 }
 
 const TileType *gpu_panel_type(TileContext *context, const TileType *tile) {

@@ -231,5 +231,6 @@ TileValue *gpu_register_address(GpuTileAddresses *places, uint32_t reg);
 void gpu_put_tile(Gpu *gpu, TileValue *value, const TileType *type, const TileType *stored, TileValue *pointer);
 void gpu_lower_copy(Gpu *gpu, TileOp *op);
 void gpu_lower_shared_tile(Gpu *gpu, TileOp *op);
+void gpu_lower_clear(Gpu *gpu, TileOp *op);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct Described {
     GpuSharedTile tile;
     TileValue *descriptor;
     bool along_k;
-    int64_t panel_bytes, row_bytes, columns; /* of a panel */
+    int64_t panel_bytes, columns; /* of a panel */
 } Described;
 
 typedef struct Wgmma {
@@ -54,8 +54,8 @@ static uint32_t *index_registers(Gpu *gpu, const TileLayout *layout) {
 
 static TileValue *build_descriptor(Gpu *gpu, TileValue *pointer, const Described *d) {
     TileAttribute attributes[] = {
-        {.key = TILE_ATTRIBUTE_SWIZZLE, .integer = d->row_bytes},
-        {.key = TILE_ATTRIBUTE_STRIDE, .integer = 8 * d->row_bytes},
+        {.key = TILE_ATTRIBUTE_SWIZZLE, .integer = d->tile.row_bytes},
+        {.key = TILE_ATTRIBUTE_STRIDE, .integer = 8 * d->tile.row_bytes},
         {.key = TILE_ATTRIBUTE_LEADING, .integer = d->along_k ? UNIT_BYTES : d->panel_bytes}};
     return tile_op_result(tile_build_op(&gpu->b, TILE_OP_WGMMA_DESCRIPTOR, &pointer, 1, attributes, 3, NULL, 1), 0);
 }
@@ -63,7 +63,7 @@ static TileValue *build_descriptor(Gpu *gpu, TileValue *pointer, const Described
 /* Bytes from the operand's first element to the one at this index along its own axis and along k. */
 static int64_t described_offset(const Described *d, int64_t own, int64_t k) {
     int64_t row = d->along_k ? own : k, column = d->along_k ? k : own;
-    return column / d->columns * d->panel_bytes + row * d->row_bytes +
+    return column / d->columns * d->panel_bytes + row * d->tile.row_bytes +
            column % d->columns * tile_scalar_bytes(d->tile.scalar);
 }
 
@@ -80,9 +80,8 @@ static bool take_shared(Wgmma *w, Described *d, unsigned number) {
     if (!shared) return false;
     const TileValue *place = tile_op_operand(shared, 0);
     *d = (Described){.tile = gpu_shared_tile(place->type), .along_k = transposed != (number == 0)};
-    d->row_bytes = (int64_t)TILE_CHUNK_BYTES << place->type->log_chunks;
-    d->panel_bytes = d->row_bytes * place->type->extent[0];
-    d->columns = d->row_bytes / tile_scalar_bytes(place->type->scalar);
+    d->panel_bytes = d->tile.row_bytes * d->tile.shape.extent[0];
+    d->columns = d->tile.shape.extent[1] / d->tile.panels;
     d->descriptor = build_descriptor(gpu, gpu_value(gpu, place), d);
     if (number) return true;
     TileValue *units = gpu_i64(gpu, described_offset(d, GROUP_ROWS, 0) / UNIT_BYTES);

@@ -68,13 +68,16 @@ static int64_t group_of_take(const TileOp *op) {
 
 /* ---- the two regions ---- */
 
-static void look_for_take(TileOp *op, void *found) { *(bool *)found |= group_of_take(op) >= 0; }
+enum { ANY_GROUP = -1 };
 
-static bool has_takes(TileOp *op) {
-    bool found = false;
-    look_for_take(op, &found);
-    for (unsigned i = 0; i < op->region_count; i++) tile_block_walk(&op->regions[i], look_for_take, &found);
-    return found;
+/* Does the op, or one in its regions, take a slot of the group? */
+static bool has_takes(const TileOp *op, int64_t group) {
+    int64_t own = group_of_take(op);
+    if (own >= 0 && (group == ANY_GROUP || own == group)) return true;
+    for (unsigned i = 0; i < op->region_count; i++)
+        for (const TileOp *inner = op->regions[i].first; inner; inner = inner->next)
+            if (has_takes(inner, group)) return true;
+    return false;
 }
 
 static void end_region(Cut *cut, TileBlock *region) {
@@ -86,7 +89,7 @@ static void end_region(Cut *cut, TileBlock *region) {
 /* From the first op with a take to the end of the function. */
 static TileOp *build_partitions(Cut *cut) {
     TileOp *first = cut->func->body.first, *last = cut->func->body.last;
-    while (!has_takes(first)) first = first->next;
+    while (!has_takes(first, ANY_GROUP)) first = first->next;
     TileBuilder b = tile_builder_before(cut->context->module, first);
     int64_t warps[2] = {cut->func->threads / TILE_WARP_THREADS, COPYING_WARPS};
     TileAttribute attribute = {.key = TILE_ATTRIBUTE_WARPS, .count = 2, .integers = warps};
@@ -133,7 +136,7 @@ typedef struct Count {
 static TileValue *count_takes(Count *count, TileBlock *block, TileValue *value) {
     TilePassContext *context = count->cut->context;
     for (TileOp *op = block->first; op; op = op->next) {
-        if (op->id == TILE_OP_FOR && has_takes(op)) {
+        if (op->id == TILE_OP_FOR && has_takes(op, count->group)) {
             op = gpu_loop_carry(context, op, &value, 1);
             TileBlock *body = &op->regions[0];
             TileValue *end = count_takes(count, body, body->arguments[body->argument_count - 1]);

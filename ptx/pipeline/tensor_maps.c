@@ -1,6 +1,7 @@
 /* Purpose: decide which loads a tensor map can carry out, so that one thread has a tile copied to shared memory
- * (`tensor_map`). A map describes a whole tensor, and what lies outside of it is read as 0. So the lanes that a load does
- * not reach must lie outside of the tensor, and its address and strides must be such as a map takes.
+ * (`tensor_map`). A map describes a whole tensor, whose address and strides must be such as a map takes, and what lies
+ * outside of the tensor is read as 0. Where a load's range may end before its tensor does, lanes that the load does not
+ * reach would get what is there: they have to be cleared before products add them up (`clears`).
  *
  * Before:
  *     func phase tile @k.0(%a: tensor<f16, 2, in> {align = 16, stride1 = 2, narrow}, %y: tensor<f16, 2, out> {noalias},
@@ -107,15 +108,29 @@ static bool ends_with_tensor(Maps *maps, const TileOp *load, uint32_t axis, cons
 
 /* ---- loads ---- */
 
-static const char *why_no_dimension(Maps *maps, const TileOp *load, uint32_t d, const TileAccessIndex *index) {
+static const char *why_no_dimension(const TileAccessIndex *index) {
     int64_t number;
     if (index->kind == TILE_ACCESS_INDEX) return NULL;
     if (index->kind == TILE_ACCESS_GATHER) return "it gathers";
     if (!tile_value_integer(index->step, &number) || number != 1) return "its range has a step";
-    if (!tile_value_integer(index->lo, &number) || number != 0) return "its range may begin before the tensor";
-    if (!ends_with_tensor(maps, load, d, index, load->results[0].type->extent[index->axis]))
-        return "its range may end before the tensor's extent";
     return NULL;
+}
+
+/* Are all lanes outside of the range outside of the tensor? */
+static bool is_exact(Maps *maps, const TileOp *load, uint32_t d, const TileAccessIndex *index) {
+    int64_t number;
+    if (index->kind != TILE_ACCESS_RANGE) return true;
+    if (!tile_value_integer(index->lo, &number) || number != 0) return false;
+    return ends_with_tensor(maps, load, d, index, load->results[0].type->extent[index->axis]);
+}
+
+static void set_clears(Maps *maps, TileOp *load) {
+    TileAccessIndex indices[TILE_MAX_TENSOR_RANK];
+    int64_t axes[TILE_MAX_TENSOR_RANK];
+    unsigned rank = tile_access_read(load, indices), count = 0;
+    for (uint32_t d = 0; d < rank; d++)
+        if (!is_exact(maps, load, d, &indices[d])) axes[count++] = indices[d].axis;
+    if (count) tile_op_set_integers(maps->context->module, load, TILE_ATTRIBUTE_CLEARS, axes, count);
 }
 
 /* NULL: a map can carry out the load. */
@@ -127,7 +142,7 @@ static const char *why_not(Maps *maps, const TileOp *load) {
     if (tile_op_has_part(load, TILE_PARTS_MASK)) return "it has a mask";
     if (!gpu_map_fits_tile(load->results[0].type)) return "a map copies rows of 32, 64 or a multiple of 128 bytes";
     for (uint32_t d = 0; d < rank; d++) {
-        const char *why = why_no_dimension(maps, load, d, &indices[d]);
+        const char *why = why_no_dimension(&indices[d]);
         if (why) return why;
     }
     if (indices[rank - 1].axis != 1) return "its rows do not lie along the tensor's last axis";
@@ -139,11 +154,13 @@ static void decide(TileOp *load, void *state) {
     Maps *maps = state;
     if (load->id != TILE_OP_LOAD_TILE || !gpu_load_is_copied(load)) return;
     const char *why = why_not(maps, load);
-    maps->changed |= !why;
-    if (!why)
-        tile_op_set_integer(maps->context->module, load, TILE_ATTRIBUTE_TENSOR_MAP, 1);
-    else
+    if (why) {
         tile_pass_remark(maps->context, load, TILE_DECISION_NO_TENSOR_MAP, tile_op_operand(load, 0)->name, "%s", why);
+        return;
+    }
+    tile_op_set_integer(maps->context->module, load, TILE_ATTRIBUTE_TENSOR_MAP, 1);
+    set_clears(maps, load);
+    maps->changed = true;
 }
 
 TileResult tile_pass_gpu_tensor_maps(TilePassContext *context, TileFunc *func) {

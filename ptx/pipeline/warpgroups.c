@@ -185,6 +185,7 @@ static void drop_map(TileOp *load, void *state) {
     if (load->id != TILE_OP_LOAD_TILE || !gpu_by_map(load)) return;
     if (!w->why && w->count && gpu_load_is_copied(load)) return;
     tile_op_clear(load, TILE_ATTRIBUTE_TENSOR_MAP);
+    tile_op_clear(load, TILE_ATTRIBUTE_CLEARS);
     w->changed = true;
 }
 

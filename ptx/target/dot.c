@@ -55,10 +55,13 @@ const TileType *gpu_shared_type(TileContext *context, const TileType *tile) {
 }
 
 GpuSharedTile gpu_shared_tile(const TileType *pointer) {
+    int64_t bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+            panel = pointer->swizzle == TILE_SWIZZLE_PANELS ? (int64_t)TILE_CHUNK_BYTES << pointer->log_chunks : bytes;
     return (GpuSharedTile){.shape = {.rank = 2, .extent = {pointer->extent[0], pointer->extent[1]}},
                            .scalar = pointer->scalar,
                            .swizzle = (TileSwizzle)pointer->swizzle,
-                           .row_bytes = pointer->extent[1] * tile_scalar_bytes(pointer->scalar),
+                           .row_bytes = panel,
+                           .panels = bytes / panel,
                            .log_chunks = pointer->log_chunks};
 }
 

@@ -51,7 +51,8 @@ typedef struct GpuSharedTile {
     TileLayoutShape shape; /* rounded up */
     TileScalar scalar;
     TileSwizzle swizzle;
-    int64_t row_bytes;
+    int64_t row_bytes; /* of a panel */
+    int64_t panels;    /* groups of columns, which lie one after another */
     unsigned log_chunks; /* log2 of how many chunks the swizzle permutes: 0 .. 3 */
 } GpuSharedTile;
 
@@ -65,7 +66,7 @@ const TileType *gpu_shared_type(TileContext *context, const TileType *tile);
 /* The layout that such a type gives. */
 GpuSharedTile gpu_shared_tile(const TileType *pointer);
 static inline int64_t gpu_shared_tile_bytes(const GpuSharedTile *tile) {
-    return tile->row_bytes * tile->shape.extent[0];
+    return tile->row_bytes * tile->panels * tile->shape.extent[0];
 }
 /* The swizzle of a row: its chunks' numbers are exclusive-ored with this. It depends on the row number's lowest four
  * bits and is linear over GF(2). */
